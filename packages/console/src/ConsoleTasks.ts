@@ -16,7 +16,7 @@
  *   Layer.provide([ConsoleSource.ConsoleSources.layer, SqliteTasks.layer({ filename: "tasks.db" })])
  * )
  */
-import { TaskAdmin } from "@skein/tasks/TaskAdmin"
+import { type Statistics, TaskAdmin } from "@skein/tasks/TaskAdmin"
 import type { TaskError } from "@skein/tasks/TaskError"
 import type { TaskStatus } from "@skein/protocol/Task"
 import * as Duration from "effect/Duration"
@@ -40,8 +40,6 @@ export interface Options {
 /** The tasks that have not ended. A cancelled task that compensates is not among them. */
 const live: ReadonlyArray<TaskStatus> = ["working", "input_required"]
 
-const failed: ReadonlyArray<TaskStatus> = ["failed"]
-
 /** The most tasks that `TaskAdmin.list` returns at once. */
 const maxListed = 1_000
 
@@ -59,10 +57,10 @@ const makeSource = (admin: TaskAdmin["Service"], { overviewInterval }: Options):
         id: string,
         label: string,
         busy: ConsoleSource.State,
-        status: ReadonlyArray<TaskStatus>,
+        countOf: (one: Statistics["tasks"][number]) => number,
         listed: typeof tasks
       ): ConsoleSource.Node => {
-        const counted = statistics.tasks.reduce((sum, one) => status.includes(one.status) ? sum + one.count : sum, 0)
+        const counted = statistics.tasks.reduce((sum, one) => sum + countOf(one), 0)
         const total = listed.length < limit ? listed.length : Math.max(counted, listed.length)
         const more = total === listed.length ? {} : { more: { total, after: TaskRows.toPosition(listed.at(-1)!) } }
         return { id, kind: "group", label, state: total === 0 ? "idle" : busy, ...more }
@@ -71,10 +69,22 @@ const makeSource = (admin: TaskAdmin["Service"], { overviewInterval }: Options):
       return {
         nodes: [
           ...QueueRows.queueNodes(statistics, tools, at, limit),
-          ...QueueRows.workerNodes(workers, at, limit),
-          group(TaskRows.groups.live, "Tasks", "running", live, tasks),
+          ...QueueRows.workerNodes(workers, limit),
+          group(
+            TaskRows.groups.live,
+            "Tasks",
+            "running",
+            ({ count, status }) => live.includes(status) ? count : 0,
+            tasks
+          ),
           ...tasks.map(TaskRows.liveNode),
-          group(TaskRows.groups.failed, "Failed tasks", "failed", failed, newest),
+          group(
+            TaskRows.groups.failed,
+            "Failed tasks",
+            "failed",
+            ({ count, errors, status }) => status === "failed" ? count : errors,
+            newest
+          ),
           ...newest.map(TaskRows.failedNode)
         ]
       }
@@ -86,7 +96,10 @@ const makeSource = (admin: TaskAdmin["Service"], { overviewInterval }: Options):
     const limit = Math.min(query.limit, maxListed)
     if (parent === TaskRows.groups.live || parent === TaskRows.groups.failed) {
       const isLive = parent === TaskRows.groups.live
-      const page = admin.list({ status: isLive ? live : failed }, { limit, after: TaskRows.fromPosition(after) })
+      const page = admin.list(isLive ? { status: live } : { hasFailed: true }, {
+        limit,
+        after: TaskRows.fromPosition(after)
+      })
       return Effect.map(page, (tasks) => ({
         nodes: tasks.map(isLive ? TaskRows.liveNode : TaskRows.failedNode),
         after: tasks.length < limit ? undefined : TaskRows.toPosition(tasks.at(-1)!)
@@ -113,7 +126,7 @@ const makeSource = (admin: TaskAdmin["Service"], { overviewInterval }: Options):
   const rerun = (id: string, seq: number | undefined) =>
     Effect.gen(function*() {
       const task = yield* admin.inspect(id)
-      if (task?.state.status !== "failed") return undefined
+      if (task === undefined || !TaskRows.hasFailed(task.state)) return undefined
       const event = seq === undefined ? undefined : task.log.find((one) => one.seq === seq)
       if (seq !== undefined && (event === undefined || !TaskRows.canRerunFrom(task.log, event))) return undefined
       const state = yield* admin.rerun(id, { from: event?.name })

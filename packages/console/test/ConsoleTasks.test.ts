@@ -385,18 +385,19 @@ it.effect("does not show numbers from before an action that ends while they are 
 })
 
 it.effect("shows the workers of a database, and those whose lease is over", () => {
-  const worker = (id: string, leaseEndsAt: number, running: number): WorkerState => ({
+  const worker = (id: string, isLost: boolean, running: number): WorkerState => ({
     id: `${id}-0000-0000`,
     pools: ["default", "ovens"],
     host: "kitchen",
     startedAt: 1_000,
-    leaseEndsAt,
+    leaseEndsAt: 90_000,
+    isLost,
     running
   })
   const workers = Effect.succeed([
-    worker("aaaaaaaa", 90_000, 3),
-    worker("bbbbbbbb", 90_000, 0),
-    worker("cccccccc", 50_000, 1)
+    worker("aaaaaaaa", false, 3),
+    worker("bbbbbbbb", false, 0),
+    worker("cccccccc", true, 1)
   ])
   return Effect.gen(function*() {
     yield* TestClock.adjust("1 minute")

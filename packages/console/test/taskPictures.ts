@@ -19,6 +19,7 @@ const worker = (id: string, host: string, seconds: number, running: number): Wor
   pools: id.startsWith("7") ? ["default"] : ["default", "ovens"],
   startedAt: Date.now() - 9_000_000,
   leaseEndsAt: Date.now() + seconds * 1_000,
+  isLost: seconds < 0,
   running
 })
 

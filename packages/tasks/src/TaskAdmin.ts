@@ -104,6 +104,8 @@ export interface WorkerState {
   readonly startedAt: number
   /** Until when its tasks are kept for it without a renewal: milliseconds of Unix time, by the clock of the database. */
   readonly leaseEndsAt: number
+  /** Whether that time is over: other workers take its tasks. The clock of the database decides. */
+  readonly isLost: boolean
   /** The number of tasks that it runs. */
   readonly running: number
 }
@@ -121,7 +123,13 @@ export interface ToolState {
 
 /** The numbers of tasks. */
 export interface Statistics {
-  readonly tasks: ReadonlyArray<{ readonly tool: string; readonly status: TaskStatus; readonly count: number }>
+  readonly tasks: ReadonlyArray<{
+    readonly tool: string
+    readonly status: TaskStatus
+    readonly count: number
+    /** How many of these have a result with `isError`. They are `completed`. */
+    readonly errors: number
+  }>
   /** The tasks that are not settled, by pool, tool and state. */
   readonly queue: ReadonlyArray<{
     readonly pool: string

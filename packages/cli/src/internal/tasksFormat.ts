@@ -135,7 +135,13 @@ export const describeTask = (task: InspectedTask, now: number, withValues: boole
 export const taskTable = ({ tasks }: Statistics): string =>
   tasks.length === 0
     ? "There are no tasks."
-    : table(["TOOL", "STATUS", "TASKS"], tasks.map(({ count, status, tool }) => [cell(tool), status, String(count)]))
+    : table(
+      ["TOOL", "STATUS", "TASKS"],
+      tasks.flatMap(({ count, errors, status, tool }) => [
+        ...count === errors ? [] : [[cell(tool), status, String(count - errors)]],
+        ...errors === 0 ? [] : [[cell(tool), `${status} (error)`, String(errors)]]
+      ])
+    )
 
 /** The queue by pool, tool and state. */
 export const queueTable = ({ queue }: Statistics): string =>
@@ -168,12 +174,13 @@ export const describeWorkers = (workers: ReadonlyArray<WorkerState>, now: number
   workers.length === 0
     ? "There are no workers. On SQLite the one process that has the file runs all tasks."
     : table(
-      ["WORKER", "MACHINE", "POOLS", "SINCE", "TASKS"],
-      workers.map(({ host, id, pools, running, startedAt }) => [
+      ["WORKER", "MACHINE", "POOLS", "SINCE", "TASKS", "LEASE"],
+      workers.map(({ host, id, isLost, pools, running, startedAt }) => [
         id,
         cell(host),
         cell(pools.join(", ")),
         formatAge(now - startedAt),
-        String(running)
+        String(running),
+        isLost ? "over: the worker is lost" : "valid"
       ])
     )

@@ -236,6 +236,33 @@ for (const [store, layer] of stores) {
         expect(yield* admin.rerun("unknown")).toBeUndefined()
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
+    it.live("lists and counts tasks that have failed, also those with a result that has isError", () =>
+      Effect.gen(function*() {
+        const admin = yield* TaskAdmin
+        yield* work({
+          ...tools,
+          dies: durable(() => Effect.die("no")),
+          refuses: durable(() => Effect.fail({ message: "Sold out" }))
+        })
+        const ids: Array<string> = []
+        for (const tool of ["fine", "dies", "refuses"]) {
+          const { id } = yield* submit(tool)
+          yield* ended(id)
+          ids.unshift(id)
+        }
+        const listed = yield* admin.list({ hasFailed: true })
+        expect(listed.map(({ state }) => [state.id, state.status, state.statusMessage])).toEqual([
+          [ids[0], "completed", "Sold out"],
+          [ids[1], "failed", "Internal error"]
+        ])
+        expect((yield* admin.list({ hasFailed: true, tool: "dies" })).map(({ state }) => state.id)).toEqual([ids[1]])
+        expect((yield* admin.statistics).tasks).toEqual([
+          { tool: "dies", status: "failed", count: 1, errors: 0 },
+          { tool: "fine", status: "completed", count: 1, errors: 0 },
+          { tool: "refuses", status: "completed", count: 1, errors: 1 }
+        ])
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
     it.live("counts tasks and the queue, and names the workers", () =>
       Effect.gen(function*() {
         const admin = yield* TaskAdmin
@@ -243,7 +270,7 @@ for (const [store, layer] of stores) {
         yield* submit("fine")
         yield* Effect.sleep(30)
         const before = yield* admin.statistics
-        expect(before.tasks).toEqual([{ tool: "fine", status: "working", count: 2 }])
+        expect(before.tasks).toEqual([{ tool: "fine", status: "working", count: 2, errors: 0 }])
         expect(before.queue).toMatchObject([{ pool: "default", tool: "fine", state: "ready", count: 2 }])
         expect(before.queue[0]!.oldestMs).toBeGreaterThanOrEqual(30)
         yield* work(tools)
@@ -259,7 +286,7 @@ for (const [store, layer] of stores) {
         const workers = yield* admin.workers
         if (store !== "PostgreSQL") expect(workers).toEqual([])
         else {
-          expect(workers).toMatchObject([{ pools: ["default"], running: 0 }])
+          expect(workers).toMatchObject([{ pools: ["default"], running: 0, isLost: false }])
           expect(workers[0]!.leaseEndsAt).toBeGreaterThan(workers[0]!.startedAt)
           expect(workers[0]!.host).not.toBe("")
         }

@@ -45,7 +45,7 @@ export class OverviewReader {
       const most = Math.max(limit, latest?.limit ?? 0)
       const changes = this.#changes
       const { list, statistics, tools, workers } = this.#admin
-      const failed = list({ status: ["failed"] }, { limit: most })
+      const failed = list({ hasFailed: true }, { limit: most })
       // One after the other, so that the console takes one connection of the pool.
       return Effect.map(Effect.all({ statistics, tools, workers, failed }), (read) => {
         const overview = { at: now, limit: most, ...read }

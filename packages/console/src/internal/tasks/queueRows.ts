@@ -152,13 +152,10 @@ export const queueNodes = (
   ]
 }
 
-/**
- * The group of the workers: at most `limit` of them, and nothing if there are none. `at`: when they were read, by the clock
- * of this machine. Leases are times of the database: workers look lost if the clocks differ by more than a lease.
- */
-export const workerNodes = (workers: ReadonlyArray<WorkerState>, at: number, limit: number): ReadonlyArray<Node> => {
+/** The group of the workers: at most `limit` of them, and nothing if there are none. */
+export const workerNodes = (workers: ReadonlyArray<WorkerState>, limit: number): ReadonlyArray<Node> => {
   if (workers.length === 0) return []
-  const lost = workers.filter(({ leaseEndsAt }) => leaseEndsAt < at).length
+  const lost = workers.filter(({ isLost }) => isLost).length
   const running = workers.reduce((sum, worker) => sum + worker.running, 0)
   return [
     {
@@ -169,8 +166,7 @@ export const workerNodes = (workers: ReadonlyArray<WorkerState>, at: number, lim
       ...lost === 0 ? {} : { summary: `${lost} lost` },
       ...workers.length > limit ? { more: { total: workers.length } } : {}
     },
-    ...workers.slice(0, limit).map(({ host, id, leaseEndsAt, pools, running, startedAt }): Node => {
-      const isLost = leaseEndsAt < at
+    ...workers.slice(0, limit).map(({ host, id, isLost, leaseEndsAt, pools, running, startedAt }): Node => {
       const names = pools.join(", ")
       return {
         id: `worker/${id}`,

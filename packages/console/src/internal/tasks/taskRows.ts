@@ -82,6 +82,9 @@ const rerun: Action = {
     "effects of the failed task happen again. The failed task stays as it is."
 }
 
+/** Whether a task has failed: with an error of the protocol, or with a result that has `isError`. */
+export const hasFailed = ({ isError, status }: State): boolean => status === "failed" || isError
+
 /** A task that has failed. `state.statusMessage` is the message of its error. */
 export const failedNode = ({ events, state }: ListedTask): Node => ({
   id: prefixes.failed + state.id,
@@ -157,7 +160,7 @@ export const toLogPage = (
   const nodes = [
     ...events.map((event): Node => {
       const { at, attempt, failed, kind, name, seq, startedAt, value } = event
-      const isSet = kind === "timer" && state.status !== "failed" && !log.some((other) => endsTimer(other, name))
+      const isSet = kind === "timer" && !hasFailed(state) && !log.some((other) => endsTimer(other, name))
       return {
         id: `${parent}/${seq}`,
         parent,
@@ -167,7 +170,7 @@ export const toLogPage = (
         waitsFor: isSet ? `its time, ${new Date(at).toISOString()}` : undefined,
         // The time of a timer is its end.
         since: kind === "timer" ? undefined : startedAt ?? at,
-        ...state.status === "failed" && canRerunFrom(log, event) ? { actions: [rerunFrom(log, name)] } : {},
+        ...hasFailed(state) && canRerunFrom(log, event) ? { actions: [rerunFrom(log, name)] } : {},
         details: {
           ...kind === "step" ? { attempt, milliseconds: at - (startedAt ?? at) } : {},
           ...value === undefined ? {} : { record: value }

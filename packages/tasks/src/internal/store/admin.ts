@@ -5,6 +5,7 @@ import type { TaskStatus } from "@skein/protocol/Task"
 import * as Effect from "effect/Effect"
 import type { ListedTask, Statistics, TaskPlace, WorkerState } from "../../TaskAdmin.ts"
 import { currentMillis, maxTime, type Parameter, type Row } from "./database.ts"
+import { databaseNow } from "./queue.ts"
 import { listColumns, ownerToRow, queued, type StoreContext, toListed } from "./rows.ts"
 import type { QueueCount } from "../telemetry/taskObserver.ts"
 import type { AdminStore } from "./store.ts"
@@ -81,14 +82,14 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
   const selectOne = database.prepare(`SELECT ${columns}, ${placeColumns} ${from} WHERE skein_tasks.id = ?`)
 
   const selectStatus = database.prepare(
-    `SELECT tool, status, COUNT(*) AS tasks FROM skein_tasks GROUP BY tool, status ORDER BY tool, status`
+    `SELECT tool, status, COUNT(*) AS tasks, SUM(is_error) AS errors FROM skein_tasks GROUP BY tool, status ORDER BY tool, status`
   )
   const selectQueue = database.prepare(
     `SELECT pool, tool, state AS place, COUNT(*) AS tasks, MIN(wake_at) AS since FROM skein_task_queue
      GROUP BY pool, tool, state ORDER BY pool, tool, state`
   )
   const selectWorkers = database.prepare(
-    `SELECT id, pools, host, started_at, expires_at, (
+    `SELECT id, pools, host, started_at, expires_at, expires_at < ${database.isPostgres ? databaseNow : "0"} AS lost, (
        SELECT COUNT(*) FROM skein_task_queue WHERE worker = skein_task_workers.id AND state = ${queued.running}
      ) AS tasks FROM skein_task_workers ORDER BY started_at, id`
   )
@@ -113,7 +114,8 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
         tasks: statuses.map((row) => ({
           tool: unescape(row["tool"] as string),
           status: row["status"] as TaskStatus,
-          count: number(row, "tasks")
+          count: number(row, "tasks"),
+          errors: number(row, "errors")
         })),
         queue: queue.map((row) => ({
           ...placeOf(row),
@@ -139,6 +141,7 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
         host: row["host"] as string,
         startedAt: number(row, "started_at"),
         leaseEndsAt: number(row, "expires_at"),
+        isLost: row["lost"] === true,
         running: number(row, "tasks")
       })))
   }

@@ -239,8 +239,8 @@ export const make = ({ database, observer, signals, texts }: StoreContext) => {
 const noClaims: Effect.Effect<ReadonlyArray<Claim>> = /* @__PURE__ */ Effect.succeed([])
 const appended = /* @__PURE__ */ Effect.succeed("appended" as const)
 
-/** The current time of the database, in milliseconds of Unix time. */
-const databaseNow = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
+/** The current time of a PostgreSQL database, in milliseconds of Unix time. */
+export const databaseNow = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
 
 /**
  * The operations of `TaskStore` on workers: the processes that run tasks. A worker renews its lease; the tasks of a
