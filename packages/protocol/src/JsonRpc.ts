@@ -158,6 +158,18 @@ export const ownId = <A>(id: A): A | number => typeof id === "string" && digits.
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
+/**
+ * Whether a value stays the same when it is written as JSON and read again. A member that is `undefined` is left out, and
+ * does not count.
+ */
+export const isJson = (value: unknown): boolean => {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return true
+  if (typeof value === "number") return Number.isFinite(value)
+  if (Array.isArray(value)) return value.every(isJson)
+  if (!isObject(value) || ![Object.prototype, null].includes(Object.getPrototypeOf(value))) return false
+  return Object.values(value).every((member) => member === undefined || isJson(member))
+}
+
 const invalid = (id: unknown, message: string, answer = false): Invalid => ({
   _tag: "Invalid",
   answer,

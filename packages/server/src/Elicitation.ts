@@ -50,8 +50,10 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import type { StandardSchemaV1 } from "effect/StandardSchema"
 import { Cancelled, Declined, type InputError, InvalidRequest, InvalidResponse } from "./InputError.ts"
-import { toRequestedSchema } from "./internal/definitions/requestedSchema.ts"
+import { toRequestedJsonSchema, toRequestedSchema } from "./internal/definitions/requestedSchema.ts"
+import * as standardSchema from "./internal/definitions/standardSchema.ts"
 import { failInput, requestInput, type TaskOptions } from "./internal/input/requestInput.ts"
 import { sessionOf } from "./internal/dispatch/session.ts"
 import { maxProblemChars } from "./internal/definitions/jsonSchema.ts"
@@ -108,35 +110,60 @@ export interface Fields {
 /** The schema of a form: its fields, or a struct of them. */
 export type FormSchema = Fields | Schema.ConstraintCodec<unknown, { readonly [name: string]: EncodedField }>
 
-/** The content of an accepted form. */
-export type TypeOf<S extends FormSchema> = S extends Schema.ConstraintCodec<infer A, unknown> ? A
-  : S extends Schema.Struct.Fields ? Schema.Struct.Type<S>
-  : never
-
 /** A compiled form, for repeated use. */
 export interface Form<out A> {
   /** The form as it is sent, or one line that names the field that a form cannot have. */
   readonly requestedSchema: Result.Result<Wire.RequestedSchema, string>
-  readonly decode: (content: unknown) => Result.Result<A, { readonly message: string }>
+  /** Decodes the content of an answer, or fails with its faults. */
+  readonly decode: (content: unknown) => Effect.Effect<A, { readonly message: string }>
 }
+
+/** A form: its fields, a struct of them, a schema of another library (`z.object({ … })`), or a compiled form. */
+export type AnyForm = FormSchema | StandardSchemaV1 | Form<unknown>
+
+/** The content of an accepted form. */
+export type ContentOf<S extends AnyForm> = S extends Form<infer A> ? A
+  : S extends Schema.ConstraintCodec<infer A, unknown> ? A
+  : S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S>
+  : S extends Schema.Struct.Fields ? Schema.Struct.Type<S>
+  : never
 
 class FormImpl<A> implements Form<A> {
   readonly requestedSchema: Form<A>["requestedSchema"]
   readonly decode: Form<A>["decode"]
 
-  constructor(schema: Schema.ConstraintCodec<A, unknown>) {
-    this.requestedSchema = toRequestedSchema(schema)
-    this.decode = Nesting.refusing<unknown, Result.Result<A, { readonly message: string }>>(
-      Schema.decodeUnknownResult(Schema.toCodecJson(schema), { errors: "all" }),
-      () => Result.fail({ message: `the value ${Nesting.problem}` })
-    )
+  constructor(parts: Form<A>) {
+    this.requestedSchema = parts.requestedSchema
+    this.decode = parts.decode
   }
 }
+
+const ofCodec = <A>(schema: Schema.ConstraintCodec<A, unknown>): Form<A> => {
+  const decode = Nesting.refusing<unknown, Result.Result<A, { readonly message: string }>>(
+    Schema.decodeUnknownResult(Schema.toCodecJson(schema), { errors: "all" }),
+    () => Result.fail({ message: `the value ${Nesting.problem}` })
+  )
+  return { requestedSchema: toRequestedSchema(schema), decode: (content) => Effect.fromResult(decode(content)) }
+}
+
+const ofStandard = (schema: StandardSchemaV1): Form<unknown> => ({
+  requestedSchema: Result.flatMap(
+    Result.try({ try: () => standardSchema.jsonSchemaOf(schema, "input"), catch: String }),
+    toRequestedJsonSchema
+  ),
+  decode: (content) =>
+    Effect.flatMap(
+      standardSchema.settle(standardSchema.validateStandard(schema, content)),
+      (read) => Effect.fromResult(Result.mapError(read, (message) => ({ message })))
+    )
+})
 
 /**
  * Compiles a form from a struct or from its fields. The client receives `title`, `description` and `default`, lengths,
  * bounds, and the formats of {@link Email}, {@link Uri}, {@link Day} and {@link DateTime}. All other checks of a
  * schema, a pattern for example, apply to the response only. A field with {@link withDefault} is filled in beforehand.
+ *
+ * The form may also be a schema of another library that has a JSON Schema, such as zod's: it checks the answer.
  *
  * A form cannot have a field that is an object, or a list of anything but a choice. Every elicitation with such a form
  * fails with `InvalidRequest` and the name of the field, and its `requestedSchema` is a failure.
@@ -146,10 +173,14 @@ class FormImpl<A> implements Form<A> {
  * const book = Tool.layer(Tool.make("book"), () =>
  *   Effect.as(Elicitation.accepted(Elicitation.form("Which table?", table)), "Booked"))
  */
-export const make = <const S extends FormSchema>(schema: S): Form<TypeOf<S>> =>
-  new FormImpl(
-    (Schema.isSchema(schema) ? schema : Schema.Struct(schema as unknown as Schema.Struct.Fields)) as never
-  )
+export const make = <const S extends FormSchema | StandardSchemaV1>(schema: S): Form<ContentOf<S>> =>
+  new FormImpl<unknown>(
+    Schema.isSchema(schema)
+      ? ofCodec(schema as Schema.ConstraintCodec<unknown, unknown>)
+      : standardSchema.isStandardSchema(schema)
+      ? ofStandard(schema)
+      : ofCodec(Schema.Struct(schema as unknown as Schema.Struct.Fields) as never)
+  ) as never
 
 /**
  * The capability that an elicitation of a mode needs. Before 2025-11-25 forms were the only mode, and had no capability
@@ -178,16 +209,12 @@ const missing = (mode: "form" | "url") => (capabilities: JsonObject, revision: R
  * const answer = yield* Elicitation.form("Delete 3 files?", { sure: Schema.Boolean })
  * if (answer.action === "accept" && answer.content.sure) yield* remove
  */
-export const form = <const S extends FormSchema | Form<unknown>>(
+export const form = <const S extends AnyForm>(
   message: string,
   schema: S,
   options?: Options
-): Effect.Effect<
-  Answer<S extends Form<infer A> ? A : S extends FormSchema ? TypeOf<S> : never>,
-  InputError,
-  McpRequest
-> => {
-  const { decode, requestedSchema } = schema instanceof FormImpl ? schema : make(schema as FormSchema)
+): Effect.Effect<Answer<ContentOf<S>>, InputError, McpRequest> => {
+  const { decode, requestedSchema } = schema instanceof FormImpl ? schema as Form<unknown> : make(schema as FormSchema)
   return Effect.flatMap(McpRequest, ({ caller: { revision } }) => {
     const name = Method.Elicit.name
     if (Result.isFailure(requestedSchema)) {
@@ -199,14 +226,15 @@ export const form = <const S extends FormSchema | Form<unknown>>(
       requestInput(question, options, true),
       ({ action, content }): Effect.Effect<Answer<unknown>, InputError> => {
         if (action !== "accept") return Effect.succeed({ action })
-        const read = decode(content ?? {})
-        return Result.isSuccess(read)
-          ? Effect.succeed({ action, content: read.success })
-          : failInput(
-            name,
-            revision,
-            new InvalidResponse({ message: `invalid form content: ${clip(read.failure.message, maxProblemChars)}` })
-          )
+        return Effect.matchEffect(decode(content ?? {}), {
+          onSuccess: (content) => Effect.succeed({ action, content }),
+          onFailure: ({ message }) =>
+            failInput(
+              name,
+              revision,
+              new InvalidResponse({ message: `invalid form content: ${clip(message, maxProblemChars)}` })
+            )
+        })
       }
     )
   }) as never

@@ -15,3 +15,17 @@
 export interface HandlerError {
   readonly message: string
 }
+
+/**
+ * An error of an async handler (`Tool.async`) whose message the client, or its model, receives. Write it as an
+ * instruction that a model can act on. The messages of other errors may contain secrets, and stay in the log.
+ *
+ * @example
+ * const order = Tool.async(Tool.make("order"), async () => {
+ *   if (await isSoldOut()) throw new VisibleError("No tea is left today. Ask again tomorrow")
+ *   return "Ordered"
+ * })
+ */
+export class VisibleError extends Error {
+  override readonly name = "VisibleError"
+}

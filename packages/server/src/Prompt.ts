@@ -36,11 +36,13 @@ import type { Catalog, HandlerServices } from "./Catalog.ts"
 import type * as Completion from "./Completion.ts"
 import * as Content from "./Content.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
+import type { AsyncHandler } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
+import { toEffect } from "./internal/definitions/asyncHandler.ts"
 import { textAnnotation } from "./internal/definitions/annotations.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/definitions/captureServices.ts"
 import { checkBlocks } from "./internal/definitions/validateDefinition.ts"
-import { toMcpError } from "./internal/definitions/handlerError.ts"
+import { failWithMcpError } from "./internal/definitions/handlerError.ts"
 import { makeCompleters } from "./internal/methods/completion.ts"
 import type { Visible } from "./Registry.ts"
 import { decoder } from "./internal/definitions/inputSchema.ts"
@@ -143,6 +145,21 @@ export const layer = <
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R | Completion.Services<C>>> =>
   registerLayer(register("add", prompt, handler, options?.complete))
 
+/**
+ * Registers a prompt with a handler that returns a value or a promise. Its errors reach the client by the rules of
+ * `HandlerContext`.
+ *
+ * @example
+ * const live = Prompt.async(greet, async ({ name }) => `Greet ${await nicknameOf(name)}`)
+ */
+const async_ = <A, R = never, C extends Completion.Sources<keyof A & string> = {}>(
+  prompt: Prompt<A>,
+  handler: AsyncHandler<A, Answer, R>,
+  options?: Completion.Options<keyof A & string, C>
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R | Completion.Services<C>>> =>
+  layer(prompt, toEffect(handler), options)
+export { async_ as async }
+
 /** Registers a prompt with its handler until the scope closes, while the server runs. Fails as `layer` does. */
 export const add = <
   A,
@@ -181,10 +198,10 @@ const register = <A, E extends HandlerError, R, C extends object>(
         const problem = `Invalid arguments for prompt ${prompt.name}: ${clip(decoded.failure, maxProblemChars)}`
         return Effect.fail(McpError.invalidParams(problem))
       }
-      return Effect.mapBoth(provide(handler(decoded.success)), {
-        onFailure: toMcpError,
-        onSuccess: (answer) => toResult(answer, prompt.options.description)
-      })
+      return Effect.map(
+        Effect.catch(provide(handler(decoded.success)), failWithMcpError),
+        (answer) => toResult(answer, prompt.options.description)
+      )
     }
   })
 }

@@ -19,7 +19,9 @@ import type * as Scope from "effect/Scope"
 import type { Hint } from "./Caching.ts"
 import type { Catalog, HandlerServices } from "./Catalog.ts"
 import { DefinitionError, InvalidUri } from "./DefinitionError.ts"
+import type { HandlerContext } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
+import { toEffect } from "./internal/definitions/asyncHandler.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/definitions/captureServices.ts"
 import { readResource, type ResourceBody } from "./internal/definitions/readResource.ts"
 import type { Visible } from "./Registry.ts"
@@ -87,6 +89,20 @@ export const layer = <E extends HandlerError = never, R = never>(
   resource: Resource,
   read: Effect.Effect<Answer, E, R>
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> => registerLayer(register("add", resource, read))
+
+/**
+ * Registers a resource with a reader that returns a value or a promise. Its errors reach the client by the rules of
+ * `HandlerContext`.
+ *
+ * @example
+ * const live = Resource.async(menu, ({ signal }) => readFile("menu.md", { encoding: "utf8", signal }))
+ */
+const async_ = <R = never>(
+  resource: Resource,
+  read: (context: HandlerContext<R>) => Answer | PromiseLike<Answer>
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
+  layer(resource, toEffect<void, Answer, R>((_, context) => read(context))())
+export { async_ as async }
 
 /** Registers a resource with its reader until the scope closes, while the server runs. Fails as `layer` does. */
 export const add = <E extends HandlerError = never, R = never>(

@@ -29,7 +29,9 @@ import type { Hint } from "./Caching.ts"
 import type { Catalog, HandlerServices } from "./Catalog.ts"
 import type * as Completion from "./Completion.ts"
 import { DefinitionError, InvalidUriTemplate } from "./DefinitionError.ts"
+import type { HandlerContext } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
+import { toEffect } from "./internal/definitions/asyncHandler.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/definitions/captureServices.ts"
 import { readResource, type ResourceBody } from "./internal/definitions/readResource.ts"
 import { makeCompleters } from "./internal/methods/completion.ts"
@@ -151,6 +153,27 @@ export const layer = <
   options?: Completion.Options<keyof V & string, C>
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R | Completion.Services<C>>> =>
   registerLayer(register("add", template, read, options?.complete))
+
+/**
+ * Registers a template with a reader that returns a value or a promise. Its errors reach the client by the rules of
+ * `HandlerContext`; throw `Resource.notFound(uri)` for a resource that does not exist.
+ *
+ * @example
+ * const live = ResourceTemplate.async(page, async ({ title }, uri, { signal }) => {
+ *   const text = await wiki.read(title, { signal })
+ *   if (text === undefined) throw Resource.notFound(uri)
+ *   return text
+ * })
+ */
+const async_ = <V, R = never, C extends Completion.Sources<keyof V & string> = {}>(
+  template: ResourceTemplate<V>,
+  read: (variables: V, uri: string, context: HandlerContext<R>) => Answer | PromiseLike<Answer>,
+  options?: Completion.Options<keyof V & string, C>
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R | Completion.Services<C>>> => {
+  const run = toEffect<readonly [V, string], Answer, R>(([variables, uri], context) => read(variables, uri, context))
+  return layer(template, (variables, uri) => run([variables, uri]), options)
+}
+export { async_ as async }
 
 /** Registers a template with its reader until the scope closes, while the server runs. Fails as `layer` does. */
 export const add = <

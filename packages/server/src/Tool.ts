@@ -35,7 +35,9 @@ import type { StandardSchemaV1 } from "effect/StandardSchema"
 import type { Catalog, HandlerServices, ToolEntry } from "./Catalog.ts"
 import type * as Content from "./Content.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
+import type { AsyncHandler } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
+import { toEffect } from "./internal/definitions/asyncHandler.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/definitions/captureServices.ts"
 import * as inputSchema from "./internal/definitions/inputSchema.ts"
 import type { AnySchema, Codec } from "./internal/definitions/inputSchema.ts"
@@ -199,6 +201,24 @@ export const layer = <Name extends string, Input, Output, E extends HandlerError
   // handler returns.
   handler: (input: Input) => Effect.Effect<Answer<NoInfer<Output>>, E, R>
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> => registerLayer(register("add", tool, handler))
+
+/**
+ * Registers a tool with a handler that returns a value or a promise, in the place of an effect. Everything else is as in
+ * `layer`. The second argument of the handler has the abort signal, the caller, and functions that ask the client, report
+ * progress and log: see `HandlerContext`, which also says which errors a model sees.
+ *
+ * @example
+ * const live = Tool.async(forecast, async ({ city }, { signal }) => {
+ *   const response = await fetch(`https://weather.example/${encodeURIComponent(city)}`, { signal })
+ *   if (response.status === 404) throw new VisibleError(`There is no city ${city}`)
+ *   return response.text()
+ * })
+ */
+const async_ = <Name extends string, Input, Output, R = never>(
+  tool: Tool<Name, Input, Output>,
+  handler: AsyncHandler<Input, Answer<NoInfer<Output>>, R>
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> => layer(tool, toEffect(handler))
+export { async_ as async }
 
 /**
  * Registers a tool with its handler until the scope closes, while the server runs. Fails as `layer` does. The name of a

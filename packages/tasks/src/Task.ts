@@ -36,10 +36,12 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Struct from "effect/Struct"
 import { CurrentTask } from "./CurrentTask.ts"
+import { toEffect } from "./internal/engine/taskContext.ts"
 import { TaskRequestContext } from "./internal/engine/taskRequest.ts"
 import { type PreparedCell, preparedOf, Preparing, withPrepared } from "./internal/protocol/beforeTask.ts"
 import { Durable, Prepares, TaskPolicyAnnotation, type ToolPolicyOptions } from "./internal/protocol/policy.ts"
 import { findTaskService } from "./internal/protocol/taskService.ts"
+import type { TaskContext } from "./TaskContext.ts"
 
 export type { ToolPolicyOptions } from "./internal/protocol/policy.ts"
 
@@ -148,6 +150,28 @@ export const layer = <Name extends string, Input, Output, E extends HandlerError
   body: Body<Input, NoInfer<Output>, E, R>
 ): Layer.Layer<never, DefinitionError, Catalog | BodyServices<R>> =>
   Layer.merge(Tool.layer(asDurable(task), withCurrentTask(body)), requireTasksLayer)
+
+/**
+ * Offers a task with a handler that returns a promise. The second argument of the handler has steps, sleeps and
+ * compensations that return promises, and questions, progress and the abort signal: see `TaskContext`. Everything else is
+ * as in `layer`.
+ *
+ * @example
+ * const baking = Task.async(bake, async ({ cakes }, { elicit, sleep, step }) => {
+ *   const flour = await step("flour", ({ key }) => orderFlour(cakes, key), { retry: { times: 5 } })
+ *   await sleep("rest", "12 hours")
+ *   const answer = await elicit("Bake now?", { sure: Schema.Boolean })
+ *   return answer.action === "accept" && answer.content.sure ? `${cakes} cakes of ${flour}` : "Nothing"
+ * })
+ */
+const async_ = <Name extends string, Input, Output, R = never>(
+  task: Tool.Tool<Name, Input, Output>,
+  handler: (
+    input: Input,
+    context: TaskContext<R>
+  ) => Tool.Answer<NoInfer<Output>> | PromiseLike<Tool.Answer<NoInfer<Output>>>
+): Layer.Layer<never, DefinitionError, Catalog | BodyServices<R>> => layer(task, toEffect(handler))
+export { async_ as async }
 
 /**
  * Offers a task with its handler until the scope closes, while the server runs. Fails like `layer`. In a server without

@@ -11,6 +11,7 @@ const vocabulary = new Set([
   "CurrentTask.ts",
   "Encryption.ts",
   "TaskAdmin.ts",
+  "TaskContext.ts",
   "TaskEngine.ts",
   "TaskError.ts",
   "TaskSchedules.ts",

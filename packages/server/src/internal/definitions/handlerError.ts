@@ -3,6 +3,8 @@
  */
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
 import type { HandlerError } from "../../HandlerError.ts"
 import * as InputError from "../../InputError.ts"
 
@@ -14,13 +16,20 @@ const isMissingCapability = (error: HandlerError): error is InputError.InputErro
   error instanceof InputError.InputError && error.reason._tag === "MissingCapability"
 
 /**
- * The JSON-RPC error for the failure of a prompt, a reader or a completer: the failure itself if it is one, else
- * `-32603`.
+ * Whether a failure is that of `Effect.tryPromise` or `Effect.try` without `catch`. Its message does not describe it, and
+ * its cause may contain secrets. It is handled as the defect that it would be with `Effect.promise`.
  */
-export const toMcpError = (error: HandlerError): McpError.McpError => {
-  if (McpError.isMcpError(error)) return error
-  if (isMissingCapability(error)) return InputError.toMcpError(error)
-  return new McpError.McpError({ reason: "InternalError", message: messageOf(error) })
+export const isUnknown: (error: unknown) => boolean = Cause.isUnknownError
+
+/**
+ * Fails with the JSON-RPC error for the failure of a prompt, a reader or a completer: the failure itself if it is one,
+ * else `-32603`. An unknown failure is a defect.
+ */
+export const failWithMcpError = (error: HandlerError): Effect.Effect<never, McpError.McpError> => {
+  if (McpError.isMcpError(error)) return Effect.fail(error)
+  if (isUnknown(error)) return Effect.die(error)
+  if (isMissingCapability(error)) return Effect.fail(InputError.toMcpError(error))
+  return Effect.fail(new McpError.McpError({ reason: "InternalError", message: messageOf(error) }))
 }
 
 /**

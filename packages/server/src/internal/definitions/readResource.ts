@@ -11,7 +11,7 @@ import type { Catalog, Handled, Reader } from "../../Catalog.ts"
 import * as Content from "../../Content.ts"
 import type { HandlerError } from "../../HandlerError.ts"
 import type { Entry } from "../../Registry.ts"
-import { toMcpError } from "./handlerError.ts"
+import { failWithMcpError } from "./handlerError.ts"
 import { checkContents } from "./validateDefinition.ts"
 import type { Defined } from "../json.ts"
 
@@ -25,16 +25,13 @@ export const readResource = <E extends HandlerError>(
   defaults: Hint & { readonly mimeType?: string | undefined }
 ): Handled<ReadResourceResult> => {
   const hint = cacheHint(defaults)
-  return Effect.mapBoth(read, {
-    onFailure: toMcpError,
-    onSuccess: (body) => {
-      if (typeof body === "string" || body instanceof Uint8Array) {
-        return { contents: [Content.resourceContents(uri, body, defaults.mimeType)], ...hint }
-      }
-      if (!("contents" in body)) return { contents: checkContents(body), ...hint }
-      checkContents(body.contents)
-      return { ...hint, ...body, ...cacheHint(body) }
+  return Effect.map(Effect.catch(read, failWithMcpError), (body) => {
+    if (typeof body === "string" || body instanceof Uint8Array) {
+      return { contents: [Content.resourceContents(uri, body, defaults.mimeType)], ...hint }
     }
+    if (!("contents" in body)) return { contents: checkContents(body), ...hint }
+    checkContents(body.contents)
+    return { ...hint, ...body, ...cacheHint(body) }
   })
 }
 

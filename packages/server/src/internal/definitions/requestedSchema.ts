@@ -154,25 +154,42 @@ export const toRequestedSchema = (
 ): Result.Result<Wire.RequestedSchema, string> => {
   const document = Result.try({ try: () => Schema.toJsonSchemaDocument(schema), catch: String })
   if (Result.isFailure(document)) return Result.fail(document.failure)
-  const annotated = annotate(schema.ast, document.success.schema, document.success.definitions)
-  const { properties, required, type } = resolve(annotated.node, annotated.definitions)
-  if (type !== "object" || !isObject(properties)) return Result.fail("a form must be a struct with at least one field")
+  const { definitions, node } = annotate(schema.ast, document.success.schema, document.success.definitions)
   const defaults = defaultsOf(schema)
   const types = new Map(
     AST.isObjects(schema.ast) ? schema.ast.propertySignatures.map(({ name, type }) => [name, type]) : []
   )
-  const fields: { [name: string]: Field } = {}
-  for (const [name, node] of Object.entries(properties)) {
-    const field = isObject(node) ? fieldOf(node, annotated.definitions) : "it has no type"
-    if (typeof field === "string") {
-      return Result.fail(`a form cannot have the field ${JSON.stringify(name)}: ${field}`)
-    }
+  return formOf(node, definitions, (name, field) => {
     const value = "default" in field ? undefined : defaults[name]
-    fields[name] = {
+    return {
       ...legacy(field, types.get(name)),
       ...minLength(types.get(name)),
       ...(value === undefined ? undefined : { default: value })
     } as Field
+  })
+}
+
+/** The same for a JSON Schema. */
+export const toRequestedJsonSchema = (schema: JsonObject | boolean): Result.Result<Wire.RequestedSchema, string> => {
+  const { $defs, ...node } = isObject(schema) ? schema : {}
+  return formOf(node, (isObject($defs) ? $defs : {}) as Definitions, (_, field) => field)
+}
+
+/** Makes a form of an object. `finish` completes each field. */
+const formOf = (
+  object: JsonObject,
+  definitions: Definitions,
+  finish: (name: string, field: Field) => Field
+): Result.Result<Wire.RequestedSchema, string> => {
+  const { properties, required, type } = resolve(object, definitions)
+  if (type !== "object" || !isObject(properties)) return Result.fail("a form must be a struct with at least one field")
+  const fields: { [name: string]: Field } = {}
+  for (const [name, node] of Object.entries(properties)) {
+    const field = isObject(node) ? fieldOf(node, definitions) : "it has no type"
+    if (typeof field === "string") {
+      return Result.fail(`a form cannot have the field ${JSON.stringify(name)}: ${field}`)
+    }
+    fields[name] = finish(name, field)
   }
   const form = { type: "object", properties: fields } as const
   return Result.succeed(Array.isArray(required) && required.length > 0 ? { ...form, required } : form)

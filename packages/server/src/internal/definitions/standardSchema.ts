@@ -74,6 +74,14 @@ export const validateStandard = <A>(
   }
 }
 
+/** Waits for a value. A rejection is a defect. */
+export const settle = <A>(value: Later<A>): Effect.Effect<A> =>
+  Effect.isEffect(value)
+    ? value as Effect.Effect<A>
+    : Predicate.isPromiseLike(value)
+    ? Effect.promise(() => value as Promise<A>)
+    : Effect.succeed(value)
+
 /** Whether a value is a Standard Schema. Some libraries implement it with functions. */
 export const isStandardSchema = (value: unknown): value is StandardSchemaV1 => {
   if ((typeof value !== "object" && typeof value !== "function") || value === null) return false

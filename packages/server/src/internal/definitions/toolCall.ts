@@ -16,9 +16,9 @@ import * as Content from "../../Content.ts"
 import type { HandlerError } from "../../HandlerError.ts"
 import { checkBlocks } from "./validateDefinition.ts"
 import type { Reader, Writer } from "./inputSchema.ts"
-import { messageOf, toolErrorOf } from "./handlerError.ts"
+import { isUnknown, messageOf, toolErrorOf } from "./handlerError.ts"
 import { maxProblemChars } from "./jsonSchema.ts"
-import type { Later } from "./standardSchema.ts"
+import { type Later, settle } from "./standardSchema.ts"
 
 /** The members of a result besides structured content. */
 export interface ResultOptions {
@@ -49,6 +49,7 @@ export class ToolResult<out Output> {
 const failed = (text: string): Wire.CallToolResult => ({ content: [Content.text(text)], isError: true })
 
 const recover = (error: HandlerError): Effect.Effect<Wire.CallToolResult, McpError.McpError> => {
+  if (isUnknown(error)) return Effect.die(error)
   const fault = toolErrorOf(error)
   return fault === undefined ? Effect.succeed(failed(messageOf(error))) : Effect.fail(fault)
 }
@@ -128,12 +129,12 @@ export const make = <Input, Output, E extends HandlerError>(
     () => failed(`The result of the tool ${Nesting.problem}`)
   )
 
-  const settle: (effect: Effect.Effect<unknown, E, McpRequest>) => Effect.Effect<Wire.CallToolResult, E, McpRequest> =
+  const finish: (effect: Effect.Effect<unknown, E, McpRequest>) => Effect.Effect<Wire.CallToolResult, E, McpRequest> =
     tool.output?.foreign === true
-      ? (effect) => Effect.flatMap(effect, (value) => resolve(toResult(value)))
+      ? (effect) => Effect.flatMap(effect, (value) => settle(toResult(value)))
       : (effect) => Effect.map(effect, toResult as (value: unknown) => Wire.CallToolResult)
 
-  const run = (input: Input): Handled<Wire.CallToolResult> => Effect.catch(settle(handler(input)), recover)
+  const run = (input: Input): Handled<Wire.CallToolResult> => Effect.catch(finish(handler(input)), recover)
 
   const enter = (input: Result.Result<Input, string>, revision: string): Handled<Wire.CallToolResult> => {
     if (Result.isSuccess(input)) return run(input.success)
@@ -147,14 +148,6 @@ export const make = <Input, Output, E extends HandlerError>(
     const input = read(args)
     return Result.isResult(input)
       ? enter(input, caller.revision)
-      : Effect.flatMap(resolve(input), (input) => enter(input, caller.revision))
+      : Effect.flatMap(settle(input), (input) => enter(input, caller.revision))
   }
 }
-
-/** Waits for a value. A rejection is a defect. */
-const resolve = <A>(value: Later<A>): Effect.Effect<A> =>
-  Effect.isEffect(value)
-    ? value as Effect.Effect<A>
-    : Predicate.isPromiseLike(value)
-    ? Effect.promise(() => value as Promise<A>)
-    : Effect.succeed(value)

@@ -11,7 +11,7 @@ import * as AST from "effect/SchemaAST"
 import type { Catalog, Completer, Completers, Handled } from "../../Catalog.ts"
 import * as Completion from "../../Completion.ts"
 import type { HandlerError } from "../../HandlerError.ts"
-import { toMcpError } from "../definitions/handlerError.ts"
+import { failWithMcpError } from "../definitions/handlerError.ts"
 import type { Guard } from "../../Registry.ts"
 import type { MethodTable } from "./methodTable.ts"
 
@@ -87,7 +87,7 @@ const makeCompleter = <R>(
   provide: <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, McpRequest>
 ): Completer => {
   const run = (effect: Effect.Effect<ReadonlyArray<string>, HandlerError, R>): Handled<ReadonlyArray<string>> =>
-    Effect.mapError(provide(effect), toMcpError)
+    Effect.catch(provide(effect), failWithMcpError)
   if (typeof source === "function") {
     return (value, others) => {
       const answer = source(value, others)

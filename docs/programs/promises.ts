@@ -1,0 +1,51 @@
+/** Handlers that return promises. */
+// #region server
+import { VisibleError } from "@skein/server/HandlerError"
+import * as McpServer from "@skein/server/McpServer"
+import * as Prompt from "@skein/server/Prompt"
+import * as Resource from "@skein/server/Resource"
+import * as Tool from "@skein/server/Tool"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { z } from "zod"
+import { priceOf, prices } from "./teaShop.ts"
+
+const price = Tool.async(
+  Tool.make("price", {
+    description: "Returns the price of a tea.",
+    input: z.object({ tea: z.string(), grams: z.int().positive().default(100) })
+  }),
+  async ({ grams, tea }, { signal }) => {
+    const cents = await priceOf(tea, signal)
+    // The model reads this, and can try another tea.
+    if (cents === undefined) throw new VisibleError(`There is no tea "${tea}". Read shop://prices for all teas`)
+    return `${(cents * grams) / 10_000} €`
+  }
+)
+
+const list = Resource.async(
+  Resource.make("shop://prices", { mimeType: "application/json" }),
+  async ({ signal }) => JSON.stringify(await prices(signal))
+)
+
+const advise = Prompt.async(
+  Prompt.make("advise", { arguments: { guest: Schema.String } }),
+  ({ guest }) => `Recommend a tea to ${guest}. Ask for the price of each tea that you name.`
+)
+// #endregion
+
+// #region context
+const order = Tool.async(
+  Tool.make("order", { input: z.object({ tea: z.string() }) }),
+  async ({ tea }, { elicit, log, once, principal, progress }) => {
+    log.info("an order", { tea, by: principal?.id })
+    const number = await once("number", () => crypto.randomUUID())
+    const answer = await elicit(`Order ${tea}?`, z.object({ grams: z.int().min(50).max(1000) }))
+    if (answer.action !== "accept") return "Nothing is ordered"
+    await progress({ progress: 1, total: 2, message: "packed" })
+    return `Order ${number.slice(0, 4)}: ${answer.content.grams} g of ${tea}`
+  }
+)
+// #endregion
+
+export const Shop = McpServer.layer({ name: "shop", version: "1.0.0" }, Layer.mergeAll(price, list, advise, order))

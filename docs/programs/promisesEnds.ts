@@ -1,0 +1,30 @@
+/** A handler that cleans up when it ends early. */
+import * as McpServer from "@skein/server/McpServer"
+import * as Tool from "@skein/server/Tool"
+import * as Schema from "effect/Schema"
+
+/** What the desk has done. */
+export const notes: Array<string> = []
+
+const openDesk = async () => ({
+  write: async (text: string) => void notes.push(text),
+  close: async () => void notes.push("closed")
+})
+
+// #region ends
+const reserve = Tool.async(Tool.make("reserve"), async (_, { elicit, signal }) => {
+  const desk = await openDesk()
+  try {
+    const answer = await elicit("For how many?", { people: Schema.Int })
+    return answer.action === "accept" ? `A table for ${answer.content.people}` : "No table"
+  } catch (error) {
+    // Not for an early end: the guest has not refused to answer.
+    if (!signal.aborted) await desk.write("the guest could not be asked")
+    throw error
+  } finally {
+    await desk.close()
+  }
+})
+// #endregion
+
+export const Desk = McpServer.layer({ name: "desk", version: "1.0.0" }, reserve)

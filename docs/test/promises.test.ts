@@ -1,0 +1,99 @@
+/** The programs of `promises.md`, with the services in `programs/teaShop.ts` and `programs/orders.ts`. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Client from "@skein/client/Client"
+import * as Elicitation from "@skein/client/Elicitation"
+import * as InMemoryTransport from "@skein/server/InMemoryTransport"
+import type * as Catalog from "@skein/server/Catalog"
+import * as McpServer from "@skein/server/McpServer"
+import * as MemoryTasks from "@skein/tasks/MemoryTasks"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import { TestClock } from "effect/testing"
+import { done } from "../programs/orders.ts"
+import { Shop } from "../programs/promises.ts"
+import { Desk, notes } from "../programs/promisesEnds.ts"
+import { Buying } from "../programs/promisesTasks.ts"
+
+/** A client whose user fills in forms. */
+const connect = <E>(
+  server: Layer.Layer<McpServer.McpServer | Catalog.Catalog, E>,
+  content: Record<string, string | number> | undefined,
+  revisions: Client.Options["revisions"] = ["2026-07-28"]
+) =>
+  Effect.gen(function*() {
+    const { serve } = Context.get(yield* Effect.orDie(Layer.build(server)), McpServer.McpServer)
+    const user = Elicitation.layer({
+      form: () => Effect.succeed(content === undefined ? Elicitation.decline : Elicitation.accept(content))
+    })
+    const client = Client.make(InMemoryTransport.transport(serve), { revisions })
+    return yield* Effect.provide(Effect.orDie(client), user)
+  })
+
+const textOf = ({ content: [first] }: { readonly content: ReadonlyArray<object> }) =>
+  first !== undefined && "text" in first ? first.text : undefined
+
+describe("programs/promises.ts", () => {
+  it.effect("answers with a price, with the message of a visible error, with the list and with the prompt", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(Shop, undefined)
+      expect(textOf(yield* client.callTool("price", { tea: "sencha", grams: 50 }))).toBe("4.5 €")
+      expect(yield* client.callTool("price", { tea: "mate" })).toMatchObject({
+        isError: true,
+        content: [{ text: "There is no tea \"mate\". Read shop://prices for all teas" }]
+      })
+      expect((yield* client.readResource("shop://prices")).contents).toMatchObject([
+        { text: "{\"sencha\":900,\"oolong\":1200}" }
+      ])
+      expect((yield* client.getPrompt("advise", { guest: "Ada" })).messages[0]!.content)
+        .toMatchObject({ text: expect.stringContaining("a tea to Ada") })
+    }))
+
+  for (const revision of ["2025-11-25", "2026-07-28"] as const) {
+    it.effect(`${revision} · asks how much, and orders it`, () =>
+      Effect.gen(function*() {
+        const client = yield* connect(Shop, { grams: 250 }, [revision])
+        expect(textOf(yield* client.callTool("order", { tea: "oolong" })))
+          .toMatch(/^Order [0-9a-f]{4}: 250 g of oolong$/)
+      }))
+  }
+})
+
+describe("programs/promisesEnds.ts", () => {
+  it.effect("closes the desk in each round, and writes nothing at the end of one", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(Desk, { people: 3 })
+      expect(textOf(yield* client.callTool("reserve"))).toBe("A table for 3")
+      expect(notes).toEqual(["closed", "closed"])
+    }))
+})
+
+describe("programs/promisesTasks.ts", () => {
+  const hour = Effect.andThen(TestClock.adjust("10 minutes"), Effect.promise(() => new Promise(setImmediate)))
+  const buy = (content: Record<string, string> | undefined) =>
+    Effect.gen(function*() {
+      done.length = 0
+      const server = Layer.provide(Buying, MemoryTasks.layer({ pollInterval: "10 minutes" }))
+      const client = yield* connect(server, content)
+      const call = yield* Effect.forkChild(client.callTool("buy", { tea: "sencha", cents: 900 }))
+      yield* Effect.repeat(hour, { until: () => call.pollUnsafe() !== undefined })
+      return [textOf(yield* Fiber.join(call)), done.map((line) => line.replace(/ [0-9a-f]{32}$/, ""))]
+    })
+
+  it.effect("charges once and ships", () =>
+    Effect.gen(function*() {
+      expect(yield* buy({ address: "Elm Street" })).toEqual([
+        "sencha is on its way to Elm Street",
+        ["charge 900", "ship sencha"]
+      ])
+    }))
+
+  it.effect("pays back if the user gives no address", () =>
+    Effect.gen(function*() {
+      expect(yield* buy(undefined)).toEqual([
+        "No address was given, and the money is paid back",
+        ["charge 900", "refund payment 900"]
+      ])
+    }))
+})

@@ -1,0 +1,96 @@
+/**
+ * What an async handler of a task receives beside its arguments (`Task.async`): the context of any async handler, and
+ * steps, sleeps and compensations that return promises.
+ *
+ * The rules of `Step` apply. In addition:
+ *
+ * - The handler starts from its beginning after each question, each long sleep and each change of its process. Its
+ *   context ends then: promises that are pending reject, and `signal` aborts, as `HandlerContext` describes. So a `catch`
+ *   around a step, a sleep or a question must not act if `signal.aborted`.
+ * - Results of steps are JSON, and need no schema. A step that throws is recorded with the message of the error, and
+ *   throws a `StepError` with that message in each run: catch it by its message, or not at all.
+ * - Start parallel steps with `Promise.all`. Await each promise.
+ *
+ * @example
+ * const paying = Task.async(order, async ({ amount }, { sleep, step }) => {
+ *   const id = await step("charge", ({ key }) => charge(amount, key), {
+ *     retry: { times: 5, delay: "1 second" },
+ *     compensate: (id, { step }) => step("refund", ({ key }) => refund(id, key))
+ *   })
+ *   await sleep("cooling off", "3 days")
+ *   return `Paid: ${id}`
+ * })
+ */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type { HandlerContext } from "@skein/server/HandlerContext"
+import type * as Duration from "effect/Duration"
+import type { CurrentTask, UndoReason } from "./CurrentTask.ts"
+
+/** The context of an async handler of a task. `R` are the services of its layer that `run` provides to effects. */
+export interface TaskContext<R = never> extends HandlerContext<R | CurrentTask> {
+  /** The id of the task. Keep it secret: it may be enough to read the task. */
+  readonly taskId: string
+  /** Sets the status message of the task, for people and models: see `Task.setStatusMessage`. */
+  readonly setStatusMessage: (message: string) => Promise<void>
+  /**
+   * Runs a step, or returns its recorded result: see `Step.run`. The name is unique in the task. Rejects with `StepError`
+   * if the step throws and its retries are used up.
+   */
+  readonly step: <A>(
+    name: string,
+    run: (step: RunningStep) => A | PromiseLike<A>,
+    options?: StepOptions<A, R>
+  ) => Promise<A>
+  /** Sleeps, across restarts: see `Step.sleep`. */
+  readonly sleep: (name: string, duration: Duration.Input) => Promise<void>
+  /**
+   * Adds a compensation, which runs when the task fails or is cancelled: see `Step.compensate`. It must use the context
+   * that it receives, because that of the handler has ended.
+   */
+  readonly compensate: (undo: Compensation<R>) => Promise<void>
+  /** Starts the handler again with other arguments and an empty log: see `Task.continueWith`. It never resolves. */
+  readonly continueWith: (args: JsonObject) => Promise<never>
+}
+
+/** Undoes what the handler has done. */
+export type Compensation<R> = (context: TaskContext<R>, reason: UndoReason) => unknown
+
+/** What the function of a step receives. */
+export interface RunningStep {
+  /** The same in each attempt of this step in this task, and different from all others: for receivers that compare keys. */
+  readonly key: string
+  /** Aborts when the process stops and the step has not ended within `interruptTimeout`, and when the task is cancelled. */
+  readonly signal: AbortSignal
+}
+
+/** Options of a step. */
+export interface StepOptions<A, R> {
+  /** Retries after the step has thrown. Without it there are none. */
+  readonly retry?: Retry | undefined
+  /** Undoes the step when the task fails or is cancelled. It receives the result of the step. */
+  readonly compensate?: ((value: A, context: TaskContext<R>, reason: UndoReason) => unknown) | undefined
+}
+
+/** How a step is retried. Pauses of more than 5 seconds are durable, and the number of attempts survives a restart. */
+export interface Retry {
+  /** The number of retries, at least 1. */
+  readonly times: number
+  /** The pause before the first retry: 1 second by default. */
+  readonly delay?: Duration.Input | undefined
+  /** What each further pause is multiplied by: 2 by default. */
+  readonly factor?: number | undefined
+  /** The longest pause: 1 hour by default. */
+  readonly maxDelay?: Duration.Input | undefined
+}
+
+/** A step has thrown, and its retries are used up. The message is that of the error. */
+export class StepError extends Error {
+  override readonly name = "StepError"
+  /** The name of the step. */
+  readonly step: string
+
+  constructor(step: string, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.step = step
+  }
+}

@@ -1,0 +1,189 @@
+/** Tasks whose handlers return promises, on the engine with a file. */
+import { describe, expect, it } from "@effect/vitest"
+import { VisibleError } from "@skein/server/HandlerError"
+import * as SqliteTasks from "@skein/tasks/SqliteTasks"
+import * as Task from "@skein/tasks/Task"
+import { TaskAdmin } from "@skein/tasks/TaskAdmin"
+import { StepError, type TaskContext } from "@skein/tasks/TaskContext"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as kit from "./kit.ts"
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-async-"))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+)
+
+const can = { ...kit.tasks, elicitation: {} }
+
+/** A server with one task, on a file. `close` ends its process. */
+const start = (filename: string, handler: (args: { readonly end?: string }, context: TaskContext) => unknown) =>
+  Effect.gen(function*() {
+    const task = Task.async(
+      Task.make("t", { input: { end: Schema.optionalKey(Schema.String) } }),
+      async (args, context) => String(await handler(args, context))
+    )
+    const engine = Layer.orDie(SqliteTasks.layer({ filename, pollInterval: "20 millis" }))
+    const { close, connect, context } = yield* kit.server([task], undefined, engine as never)
+    const client = yield* connect({ can })
+    const admin = Context.get(context as unknown as Context.Context<TaskAdmin>, TaskAdmin)
+    return { client, close, admin }
+  })
+
+const until = (client: kit.Client, taskId: string, is: (task: kit.Json) => boolean) =>
+  Effect.repeat(Effect.tap(kit.get(client, taskId), () => Effect.sleep(5)), { until: is })
+
+const ended = (client: kit.Client, taskId: string) =>
+  until(client, taskId, ({ status }) => status !== "working" && status !== "input_required")
+
+/** Calls the task of a server, and returns its end as text. */
+const run = (handler: (args: { readonly end?: string }, context: TaskContext) => unknown, end?: string) =>
+  Effect.gen(function*() {
+    const { client } = yield* start(join(yield* folder, "tasks.db"), handler)
+    const { taskId } = yield* client.call("t", end === undefined ? {} : { end })
+    const { error, result } = yield* ended(client, taskId)
+    return error === undefined
+      ? `${result.isError === true ? "failed: " : ""}${result.content[0].text}`
+      : `${error.code}`
+  }).pipe(Effect.scoped)
+
+/** A handler that only uses its context. */
+const only = (use: (context: TaskContext) => Promise<unknown>) => (_: object, context: TaskContext) => use(context)
+
+describe("Task.async", () => {
+  it.live("continues after a question and in another process, without repeating its steps", () =>
+    Effect.gen(function*() {
+      const filename = join(yield* folder, "tasks.db")
+      const log: Array<string> = []
+      const handler = async (_: object, { elicit, setStatusMessage, signal, sleep, step, taskId }: TaskContext) => {
+        const id = await step("charge", ({ key }) => {
+          log.push(`charge ${key.length}`)
+          return { id: 7, taskId: taskId.length > 10 }
+        })
+        await step("nothing", () => {})
+        await setStatusMessage("Rests")
+        await sleep("short", 1)
+        try {
+          const answer = await elicit("Ship?", { when: Schema.String })
+          return `${id.id} ${id.taskId} ${answer.action === "accept" ? answer.content.when : ""}`
+        } finally {
+          log.push(`aborted: ${signal.aborted}`)
+        }
+      }
+      const first = yield* start(filename, handler)
+      const { taskId } = yield* first.client.call("t", {})
+      const open = yield* until(first.client, taskId, ({ status }) => status === "input_required")
+      expect(open.statusMessage).toBe("Rests")
+      const [key] = Object.keys(open.inputRequests)
+      yield* first.close
+
+      const second = yield* start(filename, handler)
+      const inputResponses = { [key!]: { action: "accept", content: { when: "today" } } }
+      yield* second.client.request("tasks/update", { taskId, inputResponses })
+      expect((yield* ended(second.client, taskId)).result.content[0].text).toBe("7 true today")
+      expect(log.filter((line) => line.startsWith("charge"))).toEqual(["charge 32"])
+      expect(log).toContain("aborted: true")
+      expect(log.at(-1)).toBe("aborted: false")
+      // One thing at a time is no race: no event names parts that ran beside it.
+      const { log: events } = (yield* second.admin.inspect(taskId))!
+      expect(events.map(({ kind, name }) => `${kind} ${name}`)).toEqual([
+        "step charge",
+        "step nothing",
+        "fired sleep/short",
+        `answer ${key}`
+      ])
+    }).pipe(Effect.scoped))
+
+  it.live("runs parallel steps with Promise.all, and replays them", () =>
+    Effect.gen(function*() {
+      const runs: Array<number> = []
+      const text = yield* run(async (_, { sleep, step }) => {
+        const all = await Promise.all([1, 2, 3].map((n) =>
+          step(`part ${n}`, async () => {
+            runs.push(n)
+            await new Promise((resolve) => setTimeout(resolve, 10 * (4 - n)))
+            return n * n
+          })
+        ))
+        // Suspends the task, so that its handler runs again.
+        await sleep("long", 5100)
+        return all.join()
+      })
+      expect([text, runs.toSorted()]).toEqual(["1,4,9", [1, 2, 3]])
+    }), 20_000)
+
+  it.live("retries a step, and rejects with the message of the last error", () =>
+    Effect.gen(function*() {
+      let calls = 0
+      const retry = { times: 2, delay: 5 }
+      const flaky = only(({ step }) =>
+        step("flaky", () => {
+          if (++calls < 3) throw new Error("not yet")
+          return "third"
+        }, { retry })
+      )
+      expect(yield* run(flaky)).toBe("third")
+      const caught = only(({ step }) =>
+        step("down", () => Promise.reject(new Error("secret")), { retry }).catch((error: unknown) =>
+          error instanceof StepError ? `${error.step}: ${error.message}` : "another error"
+        )
+      )
+      expect(yield* run(caught)).toBe("down: secret")
+      expect(yield* run(only(({ step }) => step("down", () => Promise.reject(new Error("secret")))))).toBe("-32603")
+      const visible = only(({ step }) =>
+        step("down", () => {
+          throw new VisibleError("The card is declined")
+        })
+      )
+      expect(yield* run(visible)).toBe("failed: The card is declined")
+    }))
+
+  it.live("rejects a result of a step that is not JSON", () =>
+    Effect.gen(function*() {
+      expect(yield* run(only(({ step }) => step("date", () => new Date(0))))).toBe("-32603")
+    }))
+
+  it.live("compensates the last step first, with a context of its own", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const text = yield* run(async (_, { compensate, step }) => {
+        await compensate(async ({ step }, reason) => {
+          await step("unlock", () => void log.push(`unlock ${reason}`))
+        })
+        await step("hire", () => "van", {
+          compensate: (what, { step }, reason) => step("release", () => void log.push(`release ${what} ${reason}`))
+        })
+        throw new VisibleError("No driver")
+      })
+      expect(text).toBe("failed: No driver")
+      expect(log).toEqual(["release van failed", "unlock failed"])
+    }))
+
+  it.live("a cancelled task aborts its handler, and compensates", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const { client } = yield* start(join(yield* folder, "tasks.db"), async (_, { sleep, step }) => {
+        await step("hire", () => "van", { compensate: (what, _, reason) => void log.push(`${what} ${reason}`) })
+        await sleep("long", "1 day")
+      })
+      const { taskId } = yield* client.call("t", {})
+      yield* Effect.sleep(100)
+      yield* client.request("tasks/cancel", { taskId })
+      yield* Effect.repeat(Effect.sleep(20), { until: () => log.length > 0 })
+      expect(log).toEqual(["van cancelled"])
+    }).pipe(Effect.scoped))
+
+  it.live("begins again with other arguments", () =>
+    Effect.gen(function*() {
+      const text = yield* run(async ({ end }, { continueWith, step }) => {
+        const seen = await step("look", () => `seen ${end}`)
+        return end === "2" ? seen : continueWith({ end: "2" })
+      }, "1")
+      expect(text).toBe("seen 2")
+    }))
+})
