@@ -9,7 +9,7 @@
  *   `finally` blocks run and nothing else happens. The result of the handler is ignored then. Pass `signal` to `fetch`
  *   and the like. A `catch` block that does more than to clean up must check `signal.aborted`.
  * - **Input requests** (`elicit`, `elicitUrl`, `sample`, `roots`) of the stateless revision run the handler again from
- *   its start with the answers, as {@link module:Elicitation} describes. For the handler, the end of such a round is an
+ *   its start with the answers, as the module `Elicitation` describes. For the handler, the end of such a round is an
  *   early end. Concurrent input requests (`Promise.all`) go out together. Wrap effects that must not repeat in `once`.
  * - **Errors.** The client, or its model, receives the message of a `VisibleError`, of an `InputError`, of an `McpError`
  *   and of a tagged error of Effect. Any other error may contain secrets: the client receives `-32603` and a reference,

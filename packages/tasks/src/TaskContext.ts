@@ -7,8 +7,8 @@
  * - The handler starts from its beginning after each question, each long sleep and each change of its process. Its
  *   context ends then: promises that are pending reject, and `signal` aborts, as `HandlerContext` describes. So a `catch`
  *   around a step, a sleep or a question must not act if `signal.aborted`.
- * - Results of steps are JSON, and need no schema. A step that throws is recorded with the message of the error, and
- *   throws a `StepError` with that message in each run: catch it by its message, or not at all.
+ * - Results of steps are JSON, and need no schema. A step that throws is recorded with the message of the error. In each
+ *   run it rejects with that message: with a `VisibleError` if a client may see it, and otherwise with a `StepError`.
  * - Start parallel steps with `Promise.all`. Await each promise.
  *
  * @example
@@ -33,8 +33,8 @@ export interface TaskContext<R = never> extends HandlerContext<R | CurrentTask> 
   /** Sets the status message of the task, for people and models: see `Task.setStatusMessage`. */
   readonly setStatusMessage: (message: string) => Promise<void>
   /**
-   * Runs a step, or returns its recorded result: see `Step.run`. The name is unique in the task. Rejects with `StepError`
-   * if the step throws and its retries are used up.
+   * Runs a step, or returns its recorded result: see `Step.run`. The name is unique in the task. Rejects with
+   * `VisibleError` or `StepError` if the step throws and its retries are used up.
    */
   readonly step: <A>(
     name: string,
@@ -83,7 +83,7 @@ export interface Retry {
   readonly maxDelay?: Duration.Input | undefined
 }
 
-/** A step has thrown, and its retries are used up. The message is that of the error. */
+/** A step has thrown an error that no client may see, and its retries are used up. The message is that of the error. */
 export class StepError extends Error {
   override readonly name = "StepError"
   /** The name of the step. */
