@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import * as Elicitation from "@skein/client/Elicitation"
+import * as NodeHttp from "@skein/client/NodeHttp"
 import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import type * as Catalog from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
@@ -15,6 +16,7 @@ import { done } from "../programs/orders.ts"
 import { Shop } from "../programs/promises.ts"
 import { Desk, notes } from "../programs/promisesEnds.ts"
 import { Buying } from "../programs/promisesTasks.ts"
+import { start } from "./process.ts"
 
 /** A client whose user fills in forms. */
 const connect = <E>(
@@ -58,6 +60,19 @@ describe("programs/promises.ts", () => {
           .toMatch(/^Order [0-9a-f]{4}: 250 g of oolong$/)
       }))
   }
+})
+
+describe("programs/promisesClass.ts", () => {
+  it.live("serves HTTP as a process", () =>
+    Effect.gen(function*() {
+      const { url } = yield* Effect.acquireRelease(
+        Effect.promise(() => start("promisesClass")),
+        ({ child }) => Effect.sync(() => void child.kill("SIGKILL"))
+      )
+      const client = yield* Client.make(NodeHttp.transport({ url }))
+      expect(textOf(yield* client.callTool("price", { tea: "oolong" }))).toBe("12 €")
+      expect((yield* client.listPrompts()).map(({ name }) => name)).toEqual(["advise"])
+    }).pipe(Effect.scoped))
 })
 
 describe("programs/promisesEnds.ts", () => {

@@ -1,4 +1,5 @@
 export * as AsyncHandler from "./AsyncHandler.ts"
+export * as AsyncServer from "./AsyncServer.ts"
 export * as AuditLog from "./AuditLog.ts"
 export * as Caching from "./Caching.ts"
 export * as Catalog from "./Catalog.ts"

@@ -1,0 +1,162 @@
+/**
+ * A server as a class, for programs that do not use Effect: definitions with async functions, and a process, a listening
+ * server or a layer at the end.
+ *
+ * `tool`, `resource`, `template` and `prompt` are `Tool.async`, `Resource.async`, `ResourceTemplate.async` and
+ * `Prompt.async`; `HandlerContext` describes what a handler receives, and which errors a client sees. `use` adds
+ * everything that is a layer: `Tasks.layer()`, middleware, and definitions with effects.
+ *
+ * @example
+ * new AsyncServer({ name: "shop", version: "1.0.0" })
+ *   .tool("price", { input: z.object({ tea: z.string() }) }, async ({ tea }, { signal }) => priceOf(tea, signal))
+ *   .resource("shop://menu", { mimeType: "text/markdown" }, () => readFile("menu.md", "utf8"))
+ *   .runStdio()
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as ManagedRuntime from "effect/ManagedRuntime"
+import type * as Schema from "effect/Schema"
+import type { Catalog } from "./Catalog.ts"
+import type * as Completion from "./Completion.ts"
+import type { AsyncHandler, HandlerContext } from "./HandlerContext.ts"
+import type { AnySchema } from "./internal/definitions/inputSchema.ts"
+import * as McpServer from "./McpServer.ts"
+import type * as NodeHttp from "./NodeHttp.ts"
+import * as Prompt from "./Prompt.ts"
+import * as Resource from "./Resource.ts"
+import * as ResourceTemplate from "./ResourceTemplate.ts"
+import type * as Stdio from "./Stdio.ts"
+import * as Tool from "./Tool.ts"
+
+/** A server that listens on HTTP. */
+export interface Listening {
+  readonly host: string
+  readonly port: number
+  /** The URL of the endpoint. */
+  readonly url: string
+  /** Refuses new requests, lets those in progress finish within `shutdownTimeout`, and stops. */
+  readonly close: () => Promise<void>
+}
+
+/** A server whose definitions are added one after the other. Its methods return the server. */
+export class AsyncServer {
+  readonly #options: McpServer.Options
+  readonly #definitions: Array<McpServer.Definitions> = []
+  #hasStarted = false
+
+  /** The name and version of the server, its instructions, and further options: see `McpServer.layer`. */
+  constructor(options: McpServer.Options) {
+    this.#options = options
+  }
+
+  /**
+   * Adds a tool: see `Tool.make` and `Tool.async`.
+   *
+   * @example
+   * server.tool("add", { input: z.object({ a: z.number(), b: z.number() }) }, ({ a, b }) => `${a + b}`)
+   */
+  tool<Input extends AnySchema = {}, Output extends AnySchema = never>(
+    name: string,
+    options: Tool.Options<Input, Output>,
+    handler: AsyncHandler<
+      Tool.InputOf<Input>,
+      Tool.Answer<NoInfer<[Output] extends [never] ? never : Tool.OutputOf<Output>>>,
+      never
+    >
+  ): this {
+    return this.use(Tool.async(Tool.make<string, Input, Output>(name, options), handler))
+  }
+
+  /** Adds a resource: see `Resource.make` and `Resource.async`. */
+  resource(
+    uri: string,
+    options: Resource.Options,
+    read: (context: HandlerContext) => Resource.Answer | PromiseLike<Resource.Answer>
+  ): this {
+    return this.use(Resource.async(Resource.make(uri, options), read))
+  }
+
+  /**
+   * Adds a resource template: see `ResourceTemplate.make` and `ResourceTemplate.async`. Its variables are texts.
+   *
+   * @example
+   * server.template("notes://{id}", { name: "note" }, async ({ id }) => notes.read(id))
+   */
+  template<const T extends string>(
+    uriTemplate: T,
+    options: Omit<ResourceTemplate.Options<never>, "variables">,
+    read: (
+      variables: ResourceTemplate.Matched<T>,
+      uri: string,
+      context: HandlerContext
+    ) => ResourceTemplate.Answer | PromiseLike<ResourceTemplate.Answer>
+  ): this {
+    return this.use(ResourceTemplate.async(ResourceTemplate.make(uriTemplate, options), read))
+  }
+
+  /**
+   * Adds a prompt: see `Prompt.make` and `Prompt.async`.
+   *
+   * @example
+   * server.prompt("greet", { arguments: { name: Schema.String } }, ({ name }) => `Greet ${name}`)
+   */
+  prompt<A extends Prompt.Arguments = {}, C extends Completion.Sources<keyof Schema.Struct.Type<A> & string> = {}>(
+    name: string,
+    options: Prompt.Options<A>,
+    handler: AsyncHandler<Schema.Struct.Type<A>, Prompt.Answer, never>,
+    completion?: Completion.Options<keyof Schema.Struct.Type<A> & string, C>
+  ): this {
+    const prompt = Prompt.async(Prompt.make(name, options), handler, completion)
+    return this.use(prompt as Layer.Layer<never, unknown, Catalog>)
+  }
+
+  /**
+   * Adds layers: definitions with effects, middleware, extensions. A layer that requires services must be provided with
+   * them. Throws after the start of the server.
+   *
+   * @example
+   * server.use(RateLimit.layer({ limit: 10, window: "1 minute" }))
+   */
+  use(...definitions: ReadonlyArray<Layer.Layer<never, unknown, Catalog>>): this {
+    if (this.#hasStarted) throw new Error(`the server ${this.#options.name} has started: add definitions before`)
+    this.#definitions.push(...definitions)
+    return this
+  }
+
+  /** The server as a layer, for everything that takes one: tests with `InMemoryTransport`, other adapters. */
+  toLayer(): Layer.Layer<McpServer.McpServer | Catalog, unknown> {
+    this.#hasStarted = true
+    return McpServer.layer(this.#options, ...this.#definitions) as Layer.Layer<McpServer.McpServer | Catalog, unknown>
+  }
+
+  /** Runs the process as a server on stdio: see `Stdio.runMain`. */
+  runStdio(options?: Stdio.MainOptions): void {
+    const server = this.toLayer()
+    void import("./Stdio.ts").then(({ runMain }) => runMain(server, options))
+  }
+
+  /** Runs the process as a server on HTTP: see `NodeHttp.runMain`. */
+  runHttp(options?: NodeHttp.MainOptions): void {
+    const server = this.toLayer()
+    void import("./NodeHttp.ts").then(({ runMain }) => runMain(server, options))
+  }
+
+  /**
+   * Listens on HTTP, in a process that does other work too, such as a test. Rejects if the server cannot be built or
+   * cannot listen.
+   *
+   * @example
+   * const { close, url } = await server.listen({ port: 0 })
+   */
+  async listen(options?: NodeHttp.Options): Promise<Listening> {
+    const { Server, layer } = await import("./NodeHttp.ts")
+    const runtime = ManagedRuntime.make(Layer.provide(layer(options), this.toLayer()))
+    try {
+      const { host, port, url } = await runtime.runPromise(Effect.map(Server, (server) => server))
+      return { host, port, url, close: () => runtime.dispose() }
+    } catch (error) {
+      await runtime.dispose()
+      throw error
+    }
+  }
+}
