@@ -74,7 +74,7 @@ describe("AsyncServer", () => {
       })
     expect((await ping()).status).toBe(200)
     await close()
-    await expect(ping()).rejects.toThrow()
+    await expect(ping()).rejects.toThrow("fetch failed")
     await expect(shop().tool("add", {}, () => "").listen({ port: 0 })).rejects.toThrow("add")
   })
 
