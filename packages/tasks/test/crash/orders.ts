@@ -79,7 +79,9 @@ const race = (order: number, task: string, { act }: Outside) => {
 
 const definition = Task.make("order", {
   input: { order: Schema.Int },
-  pollInterval: "200 millis"
+  pollInterval: "200 millis",
+  // A long run by hand has more tasks than the default allows.
+  limits: { live: 1000, retained: 100_000 }
 })
 
 export const orders = ({ outside, pace }: Options) =>
