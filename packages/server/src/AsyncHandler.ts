@@ -34,5 +34,5 @@ export const toEffect: <Input, A, R = never>(
  * const text = AsyncHandler.attempt((signal) => fetch(url, { signal }).then((response) => response.text()))
  */
 export const attempt: <A>(
-  run: (signal: AbortSignal) => A | PromiseLike<A>
+  run: (signal: AbortSignal) => A | Promise<A>
 ) => Effect.Effect<A, HandlerError> = asyncHandler.attempt

@@ -57,7 +57,7 @@ export class AsyncServer {
    */
   tool<Input extends AnySchema = {}, Output extends AnySchema = never>(
     name: string,
-    options: Tool.Options<Input, Output>,
+    options: Tool.Options<Input, Output> & Tool.CheckedSchemas<Input, Output>,
     handler: AsyncHandler<
       Tool.InputOf<Input>,
       Tool.Answer<NoInfer<[Output] extends [never] ? never : Tool.OutputOf<Output>>>,
@@ -71,7 +71,7 @@ export class AsyncServer {
   resource(
     uri: string,
     options: Resource.Options,
-    read: (context: HandlerContext) => Resource.Answer | PromiseLike<Resource.Answer>
+    read: (context: HandlerContext) => Resource.Answer | Promise<Resource.Answer>
   ): this {
     return this.use(Resource.async(Resource.make(uri, options), read))
   }
@@ -89,7 +89,7 @@ export class AsyncServer {
       variables: ResourceTemplate.Matched<T>,
       uri: string,
       context: HandlerContext
-    ) => ResourceTemplate.Answer | PromiseLike<ResourceTemplate.Answer>
+    ) => ResourceTemplate.Answer | Promise<ResourceTemplate.Answer>
   ): this {
     return this.use(ResourceTemplate.async(ResourceTemplate.make(uriTemplate, options), read))
   }

@@ -75,7 +75,7 @@ export interface HandlerContext<R = never> {
    * Runs a function once per request, however often the handler runs. The result must be JSON: see `Once.once`. At most
    * one minute by default (`timeout`).
    */
-  readonly once: <A>(key: string, run: () => A | PromiseLike<A>, options?: Once.Options) => Promise<A>
+  readonly once: <A>(key: string, run: () => A | Promise<A>, options?: Once.Options) => Promise<A>
   /** Runs an effect with the services of the layer. Rejects with its failure, or with its defect. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, R | McpRequest>) => Promise<A>
 }
@@ -89,4 +89,4 @@ export interface Log {
 }
 
 /** A handler that returns a value or a promise. */
-export type AsyncHandler<Input, A, R> = (input: Input, context: HandlerContext<R>) => A | PromiseLike<A>
+export type AsyncHandler<Input, A, R> = (input: Input, context: HandlerContext<R>) => A | Promise<A>

@@ -99,7 +99,7 @@ export const layer = <E extends HandlerError = never, R = never>(
  */
 const async_ = <R = never>(
   resource: Resource,
-  read: (context: HandlerContext<R>) => Answer | PromiseLike<Answer>
+  read: (context: HandlerContext<R>) => Answer | Promise<Answer>
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
   layer(resource, toEffect<void, Answer, R>((_, context) => read(context))())
 export { async_ as async }

@@ -167,7 +167,7 @@ export const layer = <
  */
 const async_ = <V, R = never, C extends Completion.Sources<keyof V & string> = {}>(
   template: ResourceTemplate<V>,
-  read: (variables: V, uri: string, context: HandlerContext<R>) => Answer | PromiseLike<Answer>,
+  read: (variables: V, uri: string, context: HandlerContext<R>) => Answer | Promise<Answer>,
   options?: Completion.Options<keyof V & string, C>
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R | Completion.Services<C>>> => {
   const run = toEffect<readonly [V, string], Answer, R>(([variables, uri], context) => read(variables, uri, context))

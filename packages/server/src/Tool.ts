@@ -40,7 +40,7 @@ import type { HandlerError } from "./HandlerError.ts"
 import { toEffect } from "./internal/definitions/asyncHandler.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/definitions/captureServices.ts"
 import * as inputSchema from "./internal/definitions/inputSchema.ts"
-import type { AnySchema, Codec } from "./internal/definitions/inputSchema.ts"
+import type { AnySchema, Checked, Codec } from "./internal/definitions/inputSchema.ts"
 import * as jsonSchema from "./internal/definitions/jsonSchema.ts"
 import * as toolCall from "./internal/definitions/toolCall.ts"
 import { omitUndefined } from "./internal/json.ts"
@@ -113,6 +113,12 @@ export interface Options<Input extends AnySchema, Output extends AnySchema> {
   readonly metadata?: Context.Context<never> | undefined
 }
 
+/** Makes a mistake in the schemas of a tool a type error that names it. */
+export interface CheckedSchemas<Input extends AnySchema, Output extends AnySchema> {
+  readonly input?: Checked<Input, "input"> | undefined
+  readonly output?: Checked<Output, "output"> | undefined
+}
+
 /**
  * A tool's definition. `Input` is the type that its handler receives. `Output` is the type that it returns, or `never`
  * without an output schema.
@@ -128,8 +134,15 @@ export interface Tool<Name extends string, Input, Output> {
  * The value that a handler returns. With an output schema it is the structured content or a `result`. Without one it is
  * text, content blocks, a `result`, or nothing.
  */
-export type Answer<Output> = [Output] extends [never] ? Content.Input | toolCall.ToolResult<undefined> | void
+export type Answer<Output> = [Output] extends [never]
+  ? Content.Input | toolCall.ToolResult<undefined> | WholeResult | void
   : Output | toolCall.ToolResult<Output>
+
+/** A type that no value has: it makes the result of another SDK a type error that names the mistake. */
+export interface WholeResult {
+  readonly content: unknown
+  readonly "return the content blocks themselves, or Tool.result({ content, … })": never
+}
 
 /**
  * Defines a tool. The name should be 1 to 128 characters of `A-Z a-z 0-9 _ - .` (2025-11-25, "Tool Names"). Another
@@ -146,7 +159,7 @@ export type Answer<Output> = [Output] extends [never] ? Content.Input | toolCall
  */
 export const make = <const Name extends string, Input extends AnySchema = {}, Output extends AnySchema = never>(
   name: Name,
-  options: Options<Input, Output> = {}
+  options: Options<Input, Output> & CheckedSchemas<Input, Output> = {} as never
 ): Tool<Name, InputOf<Input>, [Output] extends [never] ? never : OutputOf<Output>> => {
   const { input, maxValues, output, ...rest } = options
   return {

@@ -10,7 +10,8 @@ import * as kit from "./kit.ts"
 const meet = <S extends Tool.AnySchema>(input: S, args?: kit.Json) =>
   Effect.gen(function*() {
     let got: unknown
-    const layer = Tool.layer(Tool.make("t", { input }), (given) => {
+    const options = { input } as Tool.Options<S, never> & Tool.CheckedSchemas<S, never>
+    const layer = Tool.layer(Tool.make("t", options), (given) => {
       got = given
       return Effect.void
     })

@@ -99,11 +99,11 @@ export const make = <
   Output extends Tool.AnySchema = never
 >(
   name: Name,
-  options: Options<Input, Output> = {}
+  options: Options<Input, Output> & Tool.CheckedSchemas<Input, Output> = {} as never
 ): Task<Name, Tool.InputOf<Input>, [Output] extends [never] ? never : Tool.OutputOf<Output>> => {
   const { metadata, taskSupport = "optional", ...tool } = Struct.omit(options, policyKeys)
   return Tool.make<Name, Input, Output>(name, {
-    ...tool as Tool.Options<Input, Output>,
+    ...tool as Tool.Options<Input, Output> & Tool.CheckedSchemas<Input, Output>,
     execution: { taskSupport },
     metadata: policy(Struct.pick(options, policyKeys), metadata)
   })
@@ -169,7 +169,7 @@ const async_ = <Name extends string, Input, Output, R = never>(
   handler: (
     input: Input,
     context: TaskContext<R>
-  ) => Tool.Answer<NoInfer<Output>> | PromiseLike<Tool.Answer<NoInfer<Output>>>
+  ) => Tool.Answer<NoInfer<Output>> | Promise<Tool.Answer<NoInfer<Output>>>
 ): Layer.Layer<never, DefinitionError, Catalog | BodyServices<R>> => layer(task, toEffect(handler))
 export { async_ as async }
 

@@ -38,7 +38,7 @@ export interface TaskContext<R = never> extends HandlerContext<R | CurrentTask> 
    */
   readonly step: <A>(
     name: string,
-    run: (step: RunningStep) => A | PromiseLike<A>,
+    run: (step: RunningStep) => A | Promise<A>,
     options?: StepOptions<A, R>
   ) => Promise<A>
   /** Sleeps, across restarts: see `Step.sleep`. */

@@ -61,7 +61,7 @@ class RunningHandler<R> implements HandlerContext<R> {
 
   /** Calls the handler, and runs the effects of its context until it ends. */
   supervise<A>(
-    call: (context: HandlerContext<R>) => A | PromiseLike<A>
+    call: (context: HandlerContext<R>) => A | Promise<A>
   ): Effect.Effect<A, HandlerError, R | McpRequest> {
     const next = Effect.callback<Next<A>>((resume) => {
       this.#resume = () => {
@@ -175,7 +175,7 @@ class RunningHandler<R> implements HandlerContext<R> {
 const elicitation = Effect.promise(() => import("../../Elicitation.ts"))
 
 /** Calls a function that returns a value or a promise. What it throws becomes a failure or a defect. */
-export const attempt = <A>(run: (signal: AbortSignal) => A | PromiseLike<A>): Effect.Effect<A, HandlerError> =>
+export const attempt = <A>(run: (signal: AbortSignal) => A | Promise<A>): Effect.Effect<A, HandlerError> =>
   Effect.callback((resume, signal) => {
     const fail = (error: unknown) => resume(Effect.failCause(causeOf(error)))
     try {

@@ -44,14 +44,33 @@ export type Codec = Schema.ConstraintCodec<unknown, unknown>
  * A schema of arguments or structured content: an Effect Schema, the fields of a struct, a Standard Schema of another
  * library that has a JSON Schema (see `StandardSchema`), or JSON Schema itself (see `JsonSchema.make`).
  */
-export type AnySchema = Codec | StandardSchemaV1 | { readonly [name: string]: Codec }
+export type AnySchema = Codec | StandardSchemaV1 | {
+  /** Fields of other libraries are accepted here, so that `Checked` can name the mistake. */
+  readonly [name: string]: Codec | StandardSchemaV1
+}
+
+/** Values that are not objects. */
+type NoObject = string | number | boolean | bigint | symbol | null | undefined | ReadonlyArray<unknown>
+
+/** A type that every schema has, or else a text that the compiler shows: what is wrong with the schema. */
+export type Checked<S, Place extends "input" | "output"> = S extends Codec ? CheckedObject<S["Encoded"], Place>
+  : S extends StandardSchemaV1 ? CheckedObject<StandardSchemaV1.InferInput<S>, Place>
+  : S extends { readonly [name: string]: Codec } ? unknown
+  : `The fields of \`${Place}\` are not all Effect Schemas. For another library, pass the schema of the whole object, such as z.object({ … })`
+
+type CheckedObject<A, Place extends "input" | "output"> = Place extends "output" ? unknown
+  // `unknown`, `any` and `never` say nothing.
+  : unknown extends A ? unknown
+  : [A] extends [never] ? unknown
+  : [A] extends [NoObject] ? "The `input` of a tool must be an object: its arguments have names"
+  : unknown
 
 /**
  * Returns the Effect Schema for a schema or the fields of a struct. Throws for other values, which untyped programs may
  * pass.
  */
-const schemaOf = (schema: Exclude<AnySchema, StandardSchemaV1>): Codec => {
-  if (Schema.isSchema(schema)) return schema as Codec
+const schemaOf = (schema: unknown): Codec => {
+  if (Schema.isSchema(schema)) return schema as unknown as Codec
   if (!isObject(schema)) throw new TypeError("expected a schema or the fields of a struct")
   for (const [name, field] of Object.entries(schema)) {
     if (Schema.isSchema(field)) continue
@@ -66,7 +85,7 @@ const schemaOf = (schema: Exclude<AnySchema, StandardSchemaV1>): Codec => {
 }
 
 /** An Effect Schema that was also made a Standard Schema counts as an Effect Schema. */
-const isForeign = (schema: AnySchema): schema is StandardSchemaV1 =>
+const isForeign = (schema: unknown): schema is StandardSchemaV1 =>
   !Schema.isSchema(schema) && standardSchema.isStandardSchema(schema)
 
 // Other libraries look for every fault before they return.

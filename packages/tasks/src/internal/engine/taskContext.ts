@@ -55,7 +55,7 @@ type Thrown = typeof Thrown.Type
 const step = <A, R>(
   task: CurrentTask["Service"],
   name: string,
-  execute: (step: RunningStep) => A | PromiseLike<A>,
+  execute: (step: RunningStep) => A | Promise<A>,
   { compensate, retry }: StepOptions<A, R> = {}
 ): Effect.Effect<A, VisibleError | StepError, R> => {
   /** What the step has thrown in this process. */
@@ -111,7 +111,7 @@ const scheduleOf = ({ delay = "1 second", factor = 2, maxDelay = "1 hour", times
 
 /** Converts an async handler of a task. */
 export const toEffect = <Input, A, R>(
-  handler: (input: Input, context: TaskContext<R>) => A | PromiseLike<A>
+  handler: (input: Input, context: TaskContext<R>) => A | Promise<A>
 ) => {
   const run = AsyncHandler.toEffect(
     ([input, task]: readonly [Input, CurrentTask["Service"]], context: HandlerContext<R | CurrentTask>) =>

@@ -1,0 +1,85 @@
+/** Common mistakes of authors, and the lines of the compiler that name them. */
+import { describe, expect, it } from "@effect/vitest"
+import { spawnSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+
+const root = join(import.meta.dirname, "../../..")
+
+/** The programs, each with one mistake, and the text that a line of the compiler's output must have. */
+const mistakes: Readonly<Record<string, readonly [program: string, line: string]>> = {
+  "fields of zod": [
+    "Tool.make(\"t\", { input: { city: z.string() } })",
+    "For another library, pass the schema of the whole object, such as z.object({ … })"
+  ],
+  "fields of zod for the output": [
+    "Tool.make(\"t\", { output: { city: z.string() } })",
+    "The fields of `output` are not all Effect Schemas."
+  ],
+  "an input that is a text": [
+    "Tool.make(\"t\", { input: Schema.String })",
+    "The `input` of a tool must be an object: its arguments have names"
+  ],
+  "an input of zod that is a list": [
+    "Tool.make(\"t\", { input: z.array(z.string()) })",
+    "The `input` of a tool must be an object: its arguments have names"
+  ],
+  "a result of another SDK": [
+    "Tool.layer(Tool.make(\"t\"), () => Effect.succeed({ content: [{ type: \"text\", text: \"x\" }] }))",
+    "return the content blocks themselves, or Tool.result({ content, … })"
+  ],
+  "a result of another SDK in an async handler": [
+    "Tool.async(Tool.make(\"t\"), async () => ({ content: [{ type: \"text\", text: \"x\" }] }))",
+    "return the content blocks themselves, or Tool.result({ content, … })"
+  ],
+  "a service that is not provided": [
+    "Stdio.runMain(McpServer.layer({ name: \"s\", version: \"1\" }, Tool.layer(Tool.make(\"t\"), () => Effect.as(Db, \"\"))))",
+    "Type 'Db' is not assignable to type 'never'."
+  ]
+}
+
+const head = `import * as McpServer from "@skein/server/McpServer"
+import * as Stdio from "@skein/server/Stdio"
+import * as Tool from "@skein/server/Tool"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { z } from "zod"
+export class Db extends Context.Service<Db, {}>()("Db") {}
+export const used = [McpServer, Stdio, Tool, Effect, Schema, z]
+`
+
+/** Compiles the programs together. Returns the output of the compiler for each. */
+const compile = (): ReadonlyMap<string, string> => {
+  const cache = join(root, "node_modules/.cache")
+  mkdirSync(cache, { recursive: true })
+  const folder = mkdtempSync(join(cache, "skein-type-errors-"))
+  try {
+    const names = Object.keys(mistakes)
+    names.forEach((name, at) => writeFileSync(join(folder, `m${at}.ts`), `${head}${mistakes[name]![0]}\n`))
+    const compilerOptions = { noEmit: true, composite: false, incremental: false, plugins: [] }
+    const config = { extends: join(root, "tsconfig.base.json"), compilerOptions, include: ["."] }
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config))
+    const { stdout } = spawnSync(join(root, "node_modules/.bin/tsc"), ["-p", folder, "--pretty", "false"], {
+      cwd: root,
+      encoding: "utf8"
+    })
+    const parts = stdout.split(/^(?=\S*\bm\d+\.ts\()/m)
+    return new Map(names.map((name, at) => [name, parts.filter((part) => part.includes(`m${at}.ts(`)).join("")]))
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+describe("the compiler names the mistake", () => {
+  const output = compile()
+  for (const [name, [program, line]] of Object.entries(mistakes)) {
+    it(name, () => {
+      const found = output.get(name) ?? ""
+      expect(found, program).toContain(`m${Object.keys(mistakes).indexOf(name)}.ts(10,`)
+      // The line with the explanation, and few others.
+      expect(found.split("\n").filter((text) => text.includes(line)).length, found).toBeGreaterThanOrEqual(1)
+      expect(found.trimEnd().split("\n").length, found).toBeLessThanOrEqual(5)
+    })
+  }
+})
