@@ -97,7 +97,7 @@ export const layer = (
 }
 
 /**
- * Only `TaskAdmin`, for a program beside the servers and workers of the database, such as `skein tasks`. It runs no tasks,
+ * Only `TaskAdmin` and `TaskSchedules`, for a program beside the servers and workers of the database, such as `skein tasks`. It runs no tasks,
  * and is no worker.
  *
  * Fails with `TaskError` `StoreError` if it cannot connect, or if the tables have another version.
@@ -106,7 +106,7 @@ export const layer = (
  * const pauseBaking = Effect.flatMap(TaskAdmin, ({ pause }) => pause("bake")).pipe(
  *   Effect.provide(PostgresTasks.layerAdmin({ url })))
  */
-export const layerAdmin = (options: PgClient.Options): Layer.Layer<TaskAdmin, TaskError> =>
+export const layerAdmin = (options: PgClient.Options): Layer.Layer<TaskAdmin | TaskSchedules, TaskError> =>
   Layer.provide(
     engine.layerAdmin,
     Layer.effectContext(Effect.mapError(connect(PgClient.layer({ maxConnections: 2, ...options })), storeError))

@@ -79,8 +79,8 @@ export const migrate = (
 }
 
 /**
- * Only `TaskAdmin`, for a program beside the server that has the file, such as `skein tasks`. It runs no tasks. The
- * server notices what it changes within `pollInterval`.
+ * Only `TaskAdmin` and `TaskSchedules`, for a program beside the server that has the file, such as `skein tasks`. It runs
+ * no tasks. The server notices changes of tasks within `pollInterval`, and those of schedules within a minute.
  *
  * Fails with `TaskError` `StoreError` if the file does not exist, or if its tables have another version.
  *
@@ -90,7 +90,7 @@ export const migrate = (
  */
 export const layerAdmin = (
   { filename }: Pick<Options, "filename">
-): Layer.Layer<TaskAdmin, TaskError> =>
+): Layer.Layer<TaskAdmin | TaskSchedules, TaskError> =>
   engine.layerAdmin.pipe(
     Layer.provide(
       Layer.effect(

@@ -8,6 +8,7 @@ import * as SqliteTasks from "@skein/tasks/SqliteTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskAdmin } from "@skein/tasks/TaskAdmin"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
+import { TaskSchedules } from "@skein/tasks/TaskSchedules"
 import type { TaskError } from "@skein/tasks/TaskError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -102,6 +103,19 @@ describe.each(["SQLite", "PostgreSQL"] as const)("%s", (name) => {
         expect((yield* beside(({ inspect }) => inspect(held.id)))!.place).toMatchObject({ heldBy: "pause" })
         expect(yield* beside(({ resume }) => resume("job"))).toBe(true)
         yield* Effect.provideContext(Effect.timeout(ended(held.id), "10 seconds"), context)
+
+        const schedules = <A>(use: (schedules: TaskSchedules["Service"]) => Effect.Effect<A, TaskError>) =>
+          Effect.scoped(Effect.flatMap(Layer.build(admin), (context) => use(Context.get(context, TaskSchedules))))
+        yield* schedules(({ set }) => set("yearly", { cron: "0 0 1 1 *", task: { tool: "job" } }))
+        const triggered = yield* schedules(({ trigger }) => trigger("yearly"))
+        yield* Effect.provideContext(Effect.timeout(ended(triggered!.id), "10 seconds"), context)
+        expect(yield* schedules(({ pause }) => pause("yearly"))).toBe(true)
+        expect(yield* schedules(({ list }) => list())).toMatchObject([
+          { name: "yearly", tool: "job", isPaused: true, lastTask: triggered!.id }
+        ])
+        expect(yield* Effect.flatMap(TaskSchedules, ({ get }) => get("yearly")).pipe(Effect.provideContext(context)))
+          .toMatchObject({ isPaused: true })
+
         // A listener in the server hears of the cancellation.
         const heard = Effect.provideContext(until(asleep, ({ status }) => status === "cancelled"), context)
         yield* Effect.all([heard, Effect.andThen(Effect.sleep(100), beside(({ cancel }) => cancel(asleep)))], {
@@ -112,7 +126,7 @@ describe.each(["SQLite", "PostgreSQL"] as const)("%s", (name) => {
   )
 })
 
-const failureOf = (layer: Layer.Layer<TaskAdmin, TaskError>) =>
+const failureOf = (layer: Layer.Layer<TaskAdmin | TaskSchedules, TaskError>) =>
   Effect.scoped(Effect.map(Effect.flip(Layer.build(layer)), ({ reason }) => `${reason._tag}: ${reason.message}`))
 
 it.effect("a program beside a server creates no file, and changes no table", () =>

@@ -208,9 +208,16 @@ const make = (options: Options) =>
 /** The engine on a store, its schedules, and the service of an operator. */
 export const layer = (options: Options) => Layer.effectContext(make(options))
 
-/** The service of an operator beside the processes of a database: it runs no tasks, and changes no tables. */
-export const layerAdmin: Layer.Layer<TaskAdmin, TaskError, SqlClient.SqlClient> = Layer.provide(
-  Layer.effect(TaskAdmin, Effect.map(TaskStore, (store) => makeAdmin(store))),
+/** The services of an operator beside the processes of a database: they run no tasks, and change no tables. */
+export const layerAdmin: Layer.Layer<TaskAdmin | TaskSchedules, TaskError, SqlClient.SqlClient> = Layer.provide(
+  Layer.effectContext(Effect.map(TaskStore, (store) => {
+    const schedules = makeSchedules({
+      store,
+      outage: new StoreOutage(undefined),
+      submit: (task) => store.insert(task, undefined, () => Effect.void)
+    })
+    return Context.make(TaskAdmin, makeAdmin(store)).pipe(Context.add(TaskSchedules, schedules.service))
+  })),
   sqlStore.layerBeside
 )
 
