@@ -15,8 +15,9 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
-import { handle } from "./internal/http/adapters/principal.ts"
+import { adapterContext, handle } from "./internal/http/adapters/principal.ts"
 import { endConnection, isAfterEnd } from "./internal/http/adapters/head.ts"
+import * as health from "./internal/http/health.ts"
 import { loopback } from "./internal/http/options.ts"
 import * as adapter from "./internal/http/adapters/node.ts"
 import type { RequestInput } from "./internal/http/adapters/node.ts"
@@ -64,8 +65,30 @@ export type Handler = (
   input?: RequestInput | ((error?: unknown) => void)
 ) => void
 
-/** Options of a listening server. */
-export interface Options extends HandlerOptions {
+/** The paths for probes, and the condition of being ready. */
+export interface Health<R = never> {
+  /** The path that responds with 200 as long as the process handles requests: `/livez` by default. */
+  readonly live?: string | undefined
+  /**
+   * The path that responds with 200 while the server is ready for requests, and else with 503: `/readyz` by default. It
+   * is not ready while it shuts down, from the beginning of `drainDelay`, and while `check` does not succeed.
+   */
+  readonly ready?: string | undefined
+  /**
+   * Whether the server is ready, for example whether its database responds. The server is not ready if the effect fails,
+   * returns `false`, or takes longer than `checkTimeout`. It is run for each probe, but never twice at the same time:
+   * probes that arrive meanwhile get the same result. Each change of the result is logged.
+   */
+  readonly check?: Effect.Effect<unknown, unknown, R> | undefined
+  /**
+   * How long `check` may take: 1 second by default, as long as Kubernetes waits for a probe. Then the response is 503,
+   * and the effect is interrupted. It is not run again before it has ended.
+   */
+  readonly checkTimeout?: Duration.Input | undefined
+}
+
+/** Options of a listening server. `R` are the services that they need. */
+export interface Options<R = never> extends HandlerOptions {
   /** The port: 3000 by default, 0 for any free port. */
   readonly port?: number | undefined
   /**
@@ -94,6 +117,21 @@ export interface Options extends HandlerOptions {
    * connection, the new one is closed immediately.
    */
   readonly maxConnections?: number | undefined
+  /**
+   * Answers the probes of a platform: `true` for `/livez` and `/readyz`, or other paths and a `check`. The answers to GET
+   * and HEAD are 200 or 503 with a short JSON body. They need no credentials, and the `Host` of a probe is not checked.
+   * `ready` responds with 503 while the server shuts down. Off by default.
+   *
+   * @example
+   * NodeHttp.runMain(Server, { health: { check: sql`SELECT 1` }, drainDelay: "10 seconds" })
+   */
+  readonly health?: boolean | Health<R> | undefined
+  /**
+   * How long the server continues to accept requests after the shutdown has begun: 0 seconds by default. Meanwhile the
+   * `ready` path of `health` responds with 503, so that load balancers stop sending requests, and each answer closes its
+   * connection. Then the listener closes, and `shutdownTimeout` begins. A server that fails shuts down without the delay.
+   */
+  readonly drainDelay?: Duration.Input | undefined
 }
 
 /** A listening server. */
@@ -108,7 +146,8 @@ export class Server extends Context.Service<Server, {
 const prepare = (
   endpoint: Http.Endpoint,
   options: HandlerOptions,
-  expects: boolean
+  expects: boolean,
+  probes?: health.Probes
 ) => {
   const shared: adapter.Shared = { closing: false, expects, trustedProxies: options.trustedProxies ?? 0 }
   const handler: Handler = (message, response, more) => {
@@ -116,6 +155,7 @@ const prepare = (
     const input = typeof more === "function" ? undefined : more
     const answer = new adapter.NodeAnswer(response, shared)
     const request = new adapter.NodeRequest(message, response, shared, input)
+    if (probes?.handle(request, answer) === true) return
     const { principal } = options
     if (request.headFault !== "Framing") return handle(endpoint, principal, message, request, answer)
     // Requests after this one would be a part of its body to another server.
@@ -146,6 +186,21 @@ export const handler = (options: HandlerOptions = {}): Effect.Effect<Handler, ne
     return handler
   })
 
+const probingOf = <R>(given: Options<R>["health"]): health.Resolved | undefined => {
+  if (given === undefined || given === false) return undefined
+  const options = given === true ? {} : given
+  return {
+    live: options.live ?? "/livez",
+    ready: options.ready ?? "/readyz",
+    // The services of `R` are among those of the caller.
+    check: options.check as Effect.Effect<unknown, unknown> | undefined,
+    checkTimeout: Duration.toMillis(Duration.fromInputUnsafe(options.checkTimeout ?? 1_000))
+  }
+}
+
+const drain = (drainDelay: number): Effect.Effect<void> =>
+  Effect.andThen(Effect.logInfo(`Shutting down after drainDelay (${drainDelay} ms)`), Effect.sleep(drainDelay))
+
 /**
  * Listens until the scope closes. Fails with `TransportError` if it cannot listen, for example because the port is in
  * use.
@@ -153,32 +208,40 @@ export const handler = (options: HandlerOptions = {}): Effect.Effect<Handler, ne
  * @example
  * const { url } = yield* NodeHttp.serve({ port: 0 })
  */
-export const serve = (
-  options: Options = {}
-): Effect.Effect<Server["Service"], TransportError, McpServer | Scope.Scope> =>
+export const serve = <R = never>(
+  given: Options<R> = {}
+): Effect.Effect<Server["Service"], TransportError, McpServer | Scope.Scope | R> =>
   Effect.gen(function*() {
+    const options = yield* Http.withProtection(given)
     const host = options.host ?? "127.0.0.1"
     const own = loopback.includes(host) || server.isWildcard(host) ? [] : [host.includes(":") ? `[${host}]` : host]
     const scope = yield* Effect.scope
     // The finalizer of the listener closes it, between its two steps.
     const inner = yield* Scope.fork(scope)
+    const ready = yield* Scope.provide(Http.withPages(options), inner)
     const endpoint = yield* Scope.provide(
-      Http.make({ ...options, allowedHosts: options.allowedHosts ?? [...loopback, ...own] }),
+      Http.make({ ...ready, allowedHosts: options.allowedHosts ?? [...loopback, ...own] }),
       inner
     )
-    const { handler, shared } = prepare(endpoint, options, true)
+    const probing = probingOf(options.health)
+    const probes = probing && (yield* health.make(probing, Http.paths(ready), yield* adapterContext))
+    const { handler, shared } = prepare(endpoint, options, true, probes)
     const listener = server.make(handler, {
       headersTimeout: Duration.toMillis(options.headersTimeout ?? 15_000),
       requestTimeout: Duration.toMillis(options.requestTimeout ?? 60_000),
       keepAliveTimeout: Duration.toMillis(options.keepAliveTimeout ?? 65_000),
       maxConnections: options.maxConnections ?? 20_000
     })
+    const drainDelay = Duration.toMillis(Duration.fromInputUnsafe(options.drainDelay ?? 0))
     const address = yield* Effect.acquireRelease(
       server.listen(listener.server, options.port ?? 3000, host),
-      () =>
+      (_, exit) =>
         Effect.suspend(() => {
           shared.closing = true
-          return server.close(listener.server, listener.connections.sockets, Scope.close(inner, Exit.void))
+          if (probes !== undefined) probes.isDraining = true
+          const isFailure = Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
+          const close = server.close(listener.server, listener.connections.sockets, Scope.close(inner, Exit.void))
+          return isFailure || drainDelay === 0 ? close : Effect.andThen(drain(drainDelay), close)
         })
     )
     const url = server.urlOf(address, options.path ?? "/mcp")
@@ -186,17 +249,17 @@ export const serve = (
   })
 
 /**
- * Listens until the scope of the layer closes. Then it refuses new connections, lets requests in progress finish within
+ * Listens until the scope of the layer closes, and for `drainDelay`. Then it refuses new connections, lets requests in progress finish within
  * `shutdownTimeout`, ends the streams, and closes the connections.
  *
  * @example
  * NodeHttp.layer({ port: 3000 }).pipe(Layer.provide(Server), Layer.launch)
  */
-export const layer = (options?: Options): Layer.Layer<Server, TransportError, McpServer> =>
+export const layer = <R = never>(options?: Options<R>): Layer.Layer<Server, TransportError, McpServer | R> =>
   Layer.effect(Server, serve(options))
 
 /** Options of a server process. */
-export interface MainOptions<R = McpServer> extends Options {
+export interface MainOptions<R = McpServer> extends Options<R> {
   /**
    * Runs once the server listens, instead of logging the URL, with the services of the layer. It is interrupted when the
    * process ends.
@@ -210,7 +273,7 @@ const announce = ({ url }: Server["Service"]): Effect.Effect<void> => Effect.log
  * The cause why a server was not built, for the user who started the process. If the port is taken, that is the cause:
  * usually the same server is running already, and the file or the database that the server needs is in use by it.
  */
-const causeOf = <E>(cause: Cause.Cause<E>, { host = "127.0.0.1", port = 3000 }: Options) =>
+const causeOf = <E>(cause: Cause.Cause<E>, { host = "127.0.0.1", port = 3000 }: Pick<Options, "host" | "port">) =>
   Cause.hasInterruptsOnly(cause)
     ? Effect.failCause(cause)
     : Effect.andThen(server.tryPort(port, host), Effect.failCause(cause))
@@ -218,8 +281,8 @@ const causeOf = <E>(cause: Cause.Cause<E>, { host = "127.0.0.1", port = 3000 }: 
 /**
  * Runs the process as an HTTP server. It logs the URL to stderr.
  *
- * - SIGTERM or SIGINT: the server refuses new requests, and requests in progress may finish within `shutdownTimeout` (5
- *   seconds). The exit code is 143 or 130. A second signal exits immediately.
+ * - SIGTERM or SIGINT: after `drainDelay` (0 seconds) the server refuses new requests, and requests in progress may
+ *   finish within `shutdownTimeout` (5 seconds). The exit code is 143 or 130. A second signal exits immediately.
  * - The server cannot be built, or cannot listen: the cause is written to stderr, and the exit code is 1. If the server
  *   cannot be built and its port is taken, the cause is the port.
  *
@@ -234,9 +297,8 @@ export const runMain = <E, R = never>(
   const program = Effect.scoped(Effect.flatMap(serve(rest), (at) => Effect.andThen(onListening(at), Effect.never)))
   // The finalizers of the server run after the requests in progress, and get 5 more seconds.
   const served = Effect.catchCause(Effect.provide(program, mcp), (cause) => causeOf(cause, options))
-  main.runMain(served, {
-    shutdownTimeout: Duration.toMillis(options.shutdownTimeout ?? 5_000) + 5_000
-  })
+  const { drainDelay = 0, shutdownTimeout = 5_000 } = options
+  main.runMain(served, { shutdownTimeout: Duration.toMillis(drainDelay) + Duration.toMillis(shutdownTimeout) + 5_000 })
 }
 
 /** A server inside of an application without Effect. */

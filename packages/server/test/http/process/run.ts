@@ -15,13 +15,17 @@ export interface Process {
 }
 
 /** Runs a program of this folder, and waits until it listens or exits. */
-export const run = (program: string, options: object = {}): Effect.Effect<Process, never, Scope.Scope> =>
+export const run = (
+  program: string,
+  options: object = {},
+  env: Readonly<Record<string, string>> = {}
+): Effect.Effect<Process, never, Scope.Scope> =>
   Effect.flatMap(
     Effect.acquireRelease(
       Effect.sync(() => {
         const path = fileURLToPath(new URL(`./${program}`, import.meta.url))
         const args = ["--conditions=@skein/source", path, JSON.stringify({ port: 0, ...options })]
-        return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] })
+        return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } })
       }),
       (child) => Effect.sync(() => void child.kill("SIGKILL"))
     ),

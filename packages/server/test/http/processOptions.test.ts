@@ -1,0 +1,36 @@
+/** The options of `NodeHttp.runMain` that only a process shows: probes and calls during its shutdown, its logs, its environment. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as kit from "./kit.ts"
+import { run as start } from "./process/run.ts"
+
+const run = (options?: object, env?: Readonly<Record<string, string>>) => start("server.ts", options, env)
+
+const call = (name: string, args: object = {}): kit.Request => kit.modern("tools/call", { name, arguments: args })
+const ready: kit.Request = { method: "GET", path: "/readyz" }
+
+describe("a process with health and drainDelay", () => {
+  it.live("is not ready after SIGTERM, answers calls for drainDelay, and exits with 143", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* run({ health: true, drainDelay: "2 seconds" })
+      expect((yield* kit.send(server, ready)).status).toBe(200)
+      const signalled = performance.now()
+      server.kill("SIGTERM")
+      yield* Effect.promise(() => server.stderr.until("Shutting down after drainDelay (2000 ms)"))
+      expect((yield* kit.send(server, ready)).status).toBe(503)
+      expect((yield* kit.send(server, call("echo", { text: "hi" }))).json.result.content[0].text).toBe("hi")
+      expect(yield* server.exit).toBe(143)
+      expect(performance.now() - signalled).toBeGreaterThan(1_900)
+      expect(Exit.isFailure(yield* Effect.exit(kit.send(server, ready)))).toBe(true)
+    })))
+
+  it.live("exits immediately on a second signal during drainDelay", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* run({ health: true, drainDelay: "10 minutes" })
+      server.kill("SIGTERM")
+      yield* Effect.promise(() => server.stderr.until("Shutting down after drainDelay"))
+      server.kill("SIGTERM")
+      expect(yield* server.exit).toBe(143)
+    })))
+})
