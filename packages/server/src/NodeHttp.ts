@@ -259,7 +259,7 @@ export const layer = <R = never>(options?: Options<R>): Layer.Layer<Server, Tran
   Layer.effect(Server, serve(options))
 
 /** Options of a server process. */
-export interface MainOptions<R = McpServer> extends Options<R> {
+export interface MainOptions<R = McpServer> extends Options<R>, main.LogOptions {
   /**
    * Runs once the server listens, instead of logging the URL, with the services of the layer. It is interrupted when the
    * process ends.
@@ -297,8 +297,12 @@ export const runMain = <E, R = never>(
   const program = Effect.scoped(Effect.flatMap(serve(rest), (at) => Effect.andThen(onListening(at), Effect.never)))
   // The finalizers of the server run after the requests in progress, and get 5 more seconds.
   const served = Effect.catchCause(Effect.provide(program, mcp), (cause) => causeOf(cause, options))
-  const { drainDelay = 0, shutdownTimeout = 5_000 } = options
-  main.runMain(served, { shutdownTimeout: Duration.toMillis(drainDelay) + Duration.toMillis(shutdownTimeout) + 5_000 })
+  const { drainDelay = 0, logFormat, logLevel, shutdownTimeout = 5_000 } = options
+  main.runMain(served, {
+    logFormat,
+    logLevel,
+    shutdownTimeout: Duration.toMillis(drainDelay) + Duration.toMillis(shutdownTimeout) + 5_000
+  })
 }
 
 /** A server inside of an application without Effect. */

@@ -34,3 +34,38 @@ describe("a process with health and drainDelay", () => {
       expect(yield* server.exit).toBe(143)
     })))
 })
+
+describe("a process with logFormat", () => {
+  it.live("json · writes one object per line to stderr", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* run({ logFormat: "json" })
+      yield* kit.send(server, call("reject"))
+      server.kill("SIGTERM")
+      expect(yield* server.exit).toBe(143)
+      expect(server.stdout.all).toEqual([])
+      const lines = server.stderr.all.map((line) => JSON.parse(line) as Record<string, unknown>)
+      expect(lines[0]).toMatchObject({ level: "INFO", message: `Listening on http://127.0.0.1:${server.port}/mcp` })
+      expect(lines[1]).toMatchObject({ level: "ERROR", cause: expect.stringContaining("Error: rejected\n") })
+      expect(lines).toHaveLength(2)
+    })))
+
+  it.live("json · writes the cause of a failed start as one object", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* run({ logFormat: "json", port: 65_536 })
+      expect(yield* server.exit).toBe(1)
+      expect(server.stderr.all.map((line) => JSON.parse(line) as unknown)).toEqual([
+        expect.objectContaining({
+          level: "FATAL",
+          message: expect.stringMatching(/^Cannot listen on 127.0.0.1:65536: /)
+        })
+      ])
+    })))
+
+  it.live("logfmt · writes one line of pairs", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* run({ logFormat: "logfmt" })
+      expect(server.stderr.all).toEqual([
+        expect.stringMatching(/^timestamp=\S+ level=Info fiber=\S+ message="Listening on http:/i)
+      ])
+    })))
+})

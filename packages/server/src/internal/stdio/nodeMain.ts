@@ -5,13 +5,30 @@ import { TransportError } from "@skein/runtime/TransportError"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type { LogLevel } from "effect/LogLevel"
+import type { Logger } from "effect/Logger"
 import * as Predicate from "effect/Predicate"
 import * as References from "effect/References"
 import { DefinitionError } from "../../DefinitionError.ts"
 import * as stdout from "./stdout.ts"
 
-/** The bounds of the process. */
-export interface MainOptions {
+/** The logs of the process. */
+export interface LogOptions {
+  /**
+   * The format of the logs on stderr: `"pretty"`, lines for people, by default; `"json"`, one JSON object per line; or
+   * `"logfmt"`, one line of `key=value` pairs. The cause of a failed start has this format too. It is the format of the
+   * default logger: loggers of your own (`Logger.layer`) replace it.
+   *
+   * @example
+   * NodeHttp.runMain(Server, { logFormat: "json" })
+   */
+  readonly logFormat?: "pretty" | "json" | "logfmt" | undefined
+  /** The least severe level that is logged: `"Info"` by default. */
+  readonly logLevel?: LogLevel | undefined
+}
+
+/** The logs and the bounds of the process. */
+export interface MainOptions extends LogOptions {
   /**
    * How long the cleanup may take after SIGTERM or SIGINT before the process exits regardless; 5 seconds by default.
    */
@@ -31,12 +48,33 @@ const maxDelay = 0x7fffffff
 
 const signals = { SIGINT: 130, SIGTERM: 143 } as const
 
-/** The report about a failure, for the user who started the process. */
-const reportOf = <E>(cause: Cause.Cause<E>): string => {
+/** What the process reports before it exits, for the user who started it. */
+interface Report {
+  readonly message: string
+  readonly cause?: Cause.Cause<unknown> | undefined
+}
+
+const reportOf = <E>(cause: Cause.Cause<E>): Report => {
   const [reason, ...more] = cause.reasons
   return reason !== undefined && more.length === 0 && Cause.isFailReason(reason) && isConfigurationError(reason.error)
-    ? reason.error.message
-    : Cause.pretty(cause)
+    ? { message: reason.error.message }
+    : { message: "the process failed", cause }
+}
+
+type Loggers = ReadonlySet<Logger<unknown, unknown>>
+
+/** Loads the loggers of a format. The default one needs no module. */
+const loadLoggers = (format: "json" | "logfmt"): Effect.Effect<Loggers> =>
+  Effect.map(Effect.promise(() => import("./logFormat.ts")), ({ loggersOf }) => loggersOf(format))
+
+/** Writes a report to stderr, through the loggers of a format for programs. `done` is called when it was written. */
+const write = ({ cause, message }: Report, loggers: Loggers | undefined, done: () => void): void => {
+  if (loggers === undefined) {
+    return void process.stderr.write(`${cause === undefined ? message : Cause.pretty(cause)}\n`, done)
+  }
+  const fatal = Effect.logFatal(message, cause ?? Cause.empty)
+  Effect.runFork(Effect.provideService(fatal, References.CurrentLoggers, loggers))
+  process.stderr.write("", done)
 }
 
 /**
@@ -47,27 +85,32 @@ const reportOf = <E>(cause: Cause.Cause<E>): string => {
  *   143 or 130. A second signal exits immediately.
  * - It fails or dies: the cause is written to stderr, exit 1. It is interrupted without a signal: exit 130.
  *
- * Effect's default logger writes to stderr.
+ * The logs, and the cause of a failure, are written to stderr.
  */
 export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptions = {}): void => {
   const shutdownTimeout = Math.min(Duration.toMillis(options.shutdownTimeout ?? 5_000), maxDelay)
   // Keeps the event loop alive for a server that only waits for a signal.
   const keepAlive = setInterval(() => {}, maxDelay)
+  const { logFormat = "pretty", logLevel } = options
   let code: number | undefined
+  let loggers: Loggers | undefined
 
-  const exit = (status: number, report?: string): void => {
+  const exit = (status: number, report?: Report): void => {
     clearInterval(keepAlive)
     if (report === undefined) return process.exit(status)
     // A report to a pipe is written asynchronously; a client that does not read it must not delay the exit.
     setTimeout(() => process.exit(status), shutdownTimeout)
-    process.stderr.write(`${report}\n`, () => process.exit(status))
+    write(report, loggers, () => process.exit(status))
   }
 
   const onSignal = (signal: keyof typeof signals): void => {
     if (code !== undefined) process.exit(signals[signal])
     code = signals[signal]
     setTimeout(
-      () => exit(signals[signal], `${signal}: the cleanup took longer than shutdownTimeout (${shutdownTimeout} ms)`),
+      () => {
+        const message = `${signal}: the cleanup took longer than shutdownTimeout (${shutdownTimeout} ms)`
+        exit(signals[signal], { message })
+      },
       shutdownTimeout
     )
     fiber.interruptUnsafe()
@@ -75,7 +118,12 @@ export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptio
   process.on("SIGTERM", onSignal)
   process.on("SIGINT", onSignal)
 
-  const fiber = Effect.runFork(Effect.provideService(effect, References.LogToStderr, true))
+  const leveled = logLevel === undefined ? effect : Effect.provideService(effect, References.MinimumLogLevel, logLevel)
+  const program = logFormat === "pretty" ? leveled : Effect.flatMap(loadLoggers(logFormat), (loaded) => {
+    loggers = loaded
+    return Effect.provideService(leveled, References.CurrentLoggers, loaded)
+  })
+  const fiber = Effect.runFork(Effect.provideService(program, References.LogToStderr, true))
   fiber.addObserver((result) => {
     if (result._tag === "Success") exit(code ?? 0)
     else if (Cause.hasInterruptsOnly(result.cause)) exit(code ?? signals.SIGINT)
