@@ -15,6 +15,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
+import * as environment from "./internal/environment.ts"
 import { adapterContext, handle } from "./internal/http/adapters/principal.ts"
 import { endConnection, isAfterEnd } from "./internal/http/adapters/head.ts"
 import * as health from "./internal/http/health.ts"
@@ -281,6 +282,8 @@ const causeOf = <E>(cause: Cause.Cause<E>, { host = "127.0.0.1", port = 3000 }: 
 /**
  * Runs the process as an HTTP server. It logs the URL to stderr.
  *
+ * - Environment variables such as `SKEIN_PORT` set the options that the code leaves out. A value that is not valid is
+ *   written to stderr with the name of its variable, and the exit code is 1. See `environment`.
  * - SIGTERM or SIGINT: after `drainDelay` (0 seconds) the server refuses new requests, and requests in progress may
  *   finish within `shutdownTimeout` (5 seconds). The exit code is 143 or 130. A second signal exits immediately.
  * - The server cannot be built, or cannot listen: the cause is written to stderr, and the exit code is 1. If the server
@@ -291,8 +294,10 @@ const causeOf = <E>(cause: Cause.Cause<E>, { host = "127.0.0.1", port = 3000 }: 
  */
 export const runMain = <E, R = never>(
   mcp: Layer.Layer<McpServer | R, E>,
-  options: MainOptions<McpServer | R> = {}
+  given: MainOptions<McpServer | R> = {}
 ): void => {
+  const options = environment.fillIn(given, process.env, given.environment)
+  if (typeof options === "string") return main.runMain(main.invalidEnvironment(options), { logFormat: given.logFormat })
   const { onListening = announce, ...rest } = options
   const program = Effect.scoped(Effect.flatMap(serve(rest), (at) => Effect.andThen(onListening(at), Effect.never)))
   // The finalizers of the server run after the requests in progress, and get 5 more seconds.

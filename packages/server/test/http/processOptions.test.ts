@@ -69,3 +69,27 @@ describe("a process with logFormat", () => {
       ])
     })))
 })
+
+describe("a process with environment variables", () => {
+  it.live("uses them for the options that the code leaves out", () =>
+    Effect.scoped(Effect.gen(function*() {
+      // The program has the option `port`.
+      const env = { SKEIN_PORT: "1", SKEIN_PATH: "/api", SKEIN_HEALTH: "true", SKEIN_LOG_FORMAT: "json" }
+      const server = yield* run({}, env)
+      const line = JSON.parse(server.stderr.all[0]!) as { readonly message: string }
+      expect(line.message).toBe(`Listening on http://127.0.0.1:${server.port}/api`)
+      expect((yield* kit.send(server, ready)).status).toBe(200)
+    })))
+
+  it.live("prints one line with the name and the value, and exits with 1, if one is not valid", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* run({}, { SKEIN_DRAIN_DELAY: "soon" })
+      expect(yield* server.exit).toBe(1)
+      expect(server.stderr.all).toEqual([
+        "SKEIN_DRAIN_DELAY is \"soon\": expected a duration, such as 10s or \"10 seconds\""
+      ])
+      const other = yield* run({ environment: "TEA_" }, { SKEIN_DRAIN_DELAY: "soon", TEA_PATH: "tea" })
+      expect(yield* other.exit).toBe(1)
+      expect(other.stderr.all).toEqual(["TEA_PATH is \"tea\": expected a path that begins with a slash"])
+    })))
+})

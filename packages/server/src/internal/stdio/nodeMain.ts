@@ -1,7 +1,7 @@
 /**
  * Runs a server as a Node process: signals, cleanup and exit code.
  */
-import { TransportError } from "@skein/runtime/TransportError"
+import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -10,6 +10,7 @@ import type { Logger } from "effect/Logger"
 import * as Predicate from "effect/Predicate"
 import * as References from "effect/References"
 import { DefinitionError } from "../../DefinitionError.ts"
+import * as environment from "../environment.ts"
 import * as stdout from "./stdout.ts"
 
 /** The logs of the process. */
@@ -25,6 +26,12 @@ export interface LogOptions {
   readonly logFormat?: "pretty" | "json" | "logfmt" | undefined
   /** The least severe level that is logged: `"Info"` by default. */
   readonly logLevel?: LogLevel | undefined
+  /**
+   * The beginning of the names of the environment variables that set options: `SKEIN_` by default, as in
+   * `SKEIN_LOG_FORMAT`. The guide to HTTP lists the variables. An option in the code wins over its variable. A value that
+   * is not valid fails the start. `false` reads no variable.
+   */
+  readonly environment?: string | false | undefined
 }
 
 /** The logs and the bounds of the process. */
@@ -135,7 +142,13 @@ export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptio
  * Runs an effect as the main program of a stdio server. From the call on, only protocol messages reach stdout. The
  * effect succeeds when its input has ended and its requests in flight are done.
  */
-export const runStdioMain = <E>(effect: Effect.Effect<unknown, E>, options?: MainOptions): void => {
+export const runStdioMain = <E>(effect: Effect.Effect<unknown, E>, given: MainOptions = {}): void => {
   stdout.guard()
-  runMain(effect, options)
+  const options = environment.fillIn(given, process.env, given.environment, environment.logNames)
+  if (typeof options === "string") runMain(invalidEnvironment(options), given)
+  else runMain(effect, options)
 }
+
+/** The program of a process whose environment has a value that is not valid. */
+export const invalidEnvironment = (message: string): Effect.Effect<never, TransportError> =>
+  Effect.fail(new TransportError({ reason: new OpenFailed({ message }) }))

@@ -1,0 +1,141 @@
+/** The options that environment variables set: `HttpConfig`, and the reading of `NodeHttp.runMain`. */
+import { describe, expect, it } from "@effect/vitest"
+import * as HttpConfig from "@skein/server/HttpConfig"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Config from "effect/Config"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { fillIn, logNames, variables } from "../../src/internal/environment.ts"
+import * as fixtures from "./fixtures.ts"
+import * as kit from "./kit.ts"
+
+const all = {
+  SKEIN_PORT: "8080",
+  SKEIN_HOST: "0.0.0.0",
+  SKEIN_PATH: "/api/mcp",
+  SKEIN_ALLOWED_HOSTS: "mcp.example.com, mcp.internal:8080",
+  SKEIN_ALLOWED_ORIGINS: "any",
+  SKEIN_TRUSTED_PROXIES: "2",
+  SKEIN_MAX_BODY_BYTES: "1048576",
+  SKEIN_MAX_CONNECTIONS: "500",
+  SKEIN_MAX_CONCURRENT_REQUESTS: "100",
+  SKEIN_KEEP_ALIVE_TIMEOUT: "90s",
+  SKEIN_HEALTH: "true",
+  SKEIN_DRAIN_DELAY: "10 seconds",
+  SKEIN_SHUTDOWN_TIMEOUT: "1500ms",
+  SKEIN_LOG_FORMAT: "json",
+  SKEIN_LOG_LEVEL: "debug"
+}
+
+const read = {
+  port: 8080,
+  host: "0.0.0.0",
+  path: "/api/mcp",
+  allowedHosts: ["mcp.example.com", "mcp.internal:8080"],
+  allowedOrigins: "any",
+  trustedProxies: 2,
+  maxBodyBytes: 1_048_576,
+  maxConnections: 500,
+  maxConcurrentRequests: 100,
+  keepAliveTimeout: Duration.seconds(90),
+  health: true,
+  drainDelay: Duration.seconds(10),
+  shutdownTimeout: Duration.millis(1_500),
+  logFormat: "json",
+  logLevel: "Debug"
+} as const
+
+const parse = (env: Record<string, string>, prefix?: string) =>
+  HttpConfig.config(prefix).parse(ConfigProvider.fromEnv({ env }))
+
+const wrong: ReadonlyArray<readonly [name: string, value: string, message: string]> = [
+  ["PORT", "80x", "SKEIN_PORT is \"80x\": expected a port, from 0 to 65535"],
+  ["PORT", "65536", "SKEIN_PORT is \"65536\": expected a port, from 0 to 65535"],
+  ["PORT", "-1", "SKEIN_PORT is \"-1\": expected a port, from 0 to 65535"],
+  ["HOST", "a b", "SKEIN_HOST is \"a b\": expected an address or a name"],
+  ["PATH", "mcp", "SKEIN_PATH is \"mcp\": expected a path that begins with a slash"],
+  ["ALLOWED_HOSTS", "a,,b", "SKEIN_ALLOWED_HOSTS is \"a,,b\": expected names, separated by commas, or any"],
+  ["TRUSTED_PROXIES", "1.5", "SKEIN_TRUSTED_PROXIES is \"1.5\": expected a whole number"],
+  ["HEALTH", "yes", "SKEIN_HEALTH is \"yes\": expected true or false"],
+  ["DRAIN_DELAY", "10", "SKEIN_DRAIN_DELAY is \"10\": expected a duration, such as 10s or \"10 seconds\""],
+  ["DRAIN_DELAY", "2 moons", "SKEIN_DRAIN_DELAY is \"2 moons\": expected a duration, such as 10s or \"10 seconds\""],
+  ["LOG_FORMAT", "xml", "SKEIN_LOG_FORMAT is \"xml\": expected one of pretty, json, logfmt"],
+  [
+    "LOG_LEVEL",
+    "a\nb",
+    "SKEIN_LOG_LEVEL is \"a\\u{a}b\": expected one of All, Fatal, Error, Warn, Info, Debug, Trace, None"
+  ]
+]
+
+describe("HttpConfig.config", () => {
+  it.effect("reads every variable", () =>
+    Effect.gen(function*() {
+      expect(Object.keys(read)).toEqual(Object.keys(variables))
+      expect(yield* parse(all)).toEqual(read)
+    }))
+
+  it.effect("leaves out missing and empty variables", () =>
+    Effect.gen(function*() {
+      expect(yield* parse({})).toEqual({})
+      expect(yield* parse({ SKEIN_HOST: "" })).toEqual({})
+    }))
+
+  it.effect("reads variables with another prefix", () =>
+    Effect.gen(function*() {
+      expect(yield* parse({ TEA_PORT: "1", SKEIN_HOST: "a" }, "TEA_")).toEqual({ port: 1 })
+    }))
+
+  it.effect.each(wrong)(
+    "fails for %s=%j with one line that names both",
+    ([name, value, message]) =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(parse({ [`SKEIN_${name}`]: value }))
+        expect(error).toBeInstanceOf(Config.ConfigError)
+        expect(error.cause.message).toBe(message)
+      })
+  )
+
+  it.live("is used by a layer", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const env = { SKEIN_PORT: "0", SKEIN_PATH: "/api", SKEIN_HEALTH: "true" }
+      const listening = Layer.unwrap(Effect.map(HttpConfig.config(), (options) => NodeHttp.layer(options))).pipe(
+        Layer.provide([fixtures.server(fixtures.echo), ConfigProvider.layer(ConfigProvider.fromEnv({ env }))])
+      )
+      const server = Context.get(yield* Layer.build(listening), NodeHttp.Server)
+      expect(server.url).toMatch(/\/api$/)
+      expect((yield* kit.send(server, { method: "GET", path: "/livez" })).status).toBe(200)
+    })))
+})
+
+describe("fillIn", () => {
+  it("reads every variable, and keeps the options of the code", () => {
+    expect(fillIn({}, all)).toEqual(read)
+    const given = { port: 0, health: false, allowedHosts: undefined }
+    expect(fillIn(given, all)).toEqual({ ...read, port: 0, health: false })
+  })
+
+  it("does not parse a variable whose option is in the code", () => {
+    expect(fillIn({ port: 1 }, { SKEIN_PORT: "80x" })).toEqual({ port: 1 })
+  })
+
+  it.each(wrong)("returns a line for %s=%j", (name, value, message) => {
+    expect(fillIn({}, { [`SKEIN_${name}`]: value })).toBe(message)
+  })
+
+  it("reads no variable with `false`, and others with a prefix", () => {
+    expect(fillIn({}, all, false)).toEqual({})
+    expect(fillIn({}, { ...all, TEA_PORT: "1" }, "TEA_")).toEqual({ port: 1 })
+    // PATH is the search path of the shell.
+    expect(fillIn({}, { PATH: "/bin" }, "")).toBe("The option environment is \"\": expected a prefix such as SKEIN_")
+  })
+
+  it("reads only the variables of logs for a server on stdio", () => {
+    expect(fillIn({}, { ...all, SKEIN_PORT: "80x" }, undefined, logNames)).toEqual({
+      logFormat: "json",
+      logLevel: "Debug"
+    })
+  })
+})
