@@ -17,7 +17,8 @@ const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   tasks: ["protocol", "runtime", "server", "sql"],
   auth: ["protocol", "runtime", "server", "client"],
   cli: ["protocol", "runtime", "client", "tasks", "auth"],
-  console: ["protocol", "runtime", "server", "tasks"]
+  console: ["protocol", "runtime", "server", "tasks"],
+  "create-skein": []
 }
 
 /** The modules of a package that may import fewer packages than the rest of it. */
@@ -82,7 +83,8 @@ const mayUseNode: Readonly<Record<string, ReadonlyArray<string>>> = {
   sql: ["**/*.ts"],
   tasks: ["{Memory,Sqlite,Postgres}Tasks.ts", "internal/**/node*.ts"],
   auth: ["DevServer.ts", "internal/testing/**/*.ts"],
-  cli: ["bin/*.ts", "internal/**/node*.ts"]
+  cli: ["bin/*.ts", "internal/**/node*.ts"],
+  "create-skein": ["**/*.ts"]
 }
 
 /** The modules that may import types of `node:` modules, and nothing else of Node. */

@@ -24,7 +24,8 @@ export const packages: ReadonlyArray<string> = [
   "testing",
   "sql",
   "tasks",
-  "console"
+  "console",
+  "create-skein"
 ]
   .map(
     (name) => join(root, "packages", name)

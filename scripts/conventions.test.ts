@@ -69,7 +69,8 @@ describe("the linter", () => {
       ["sql", ["protocol", "runtime", "server", "client", "tasks", "testing", "cli"]],
       ["auth", ["tasks", "testing", "sql", "cli"]],
       ["cli", ["server", "testing", "sql", "console"]],
-      ["console", ["client", "cli", "testing"]]
+      ["console", ["client", "cli", "testing"]],
+      ["create-skein", ["protocol", "runtime", "server", "client", "tasks", "cli"]]
     ] as const
     for (const [name, others] of direction) {
       const text = others.map((other) => uses(`@skein/${other}/A`)).join("")

@@ -73,7 +73,10 @@ export const render = (name: string): string => {
       `| ${cell(message)} | ${path.slice(`packages/${name}/`.length).replace(/^src\//, "")} |`
     )
   )
-  return `# Messages of @skein/${name}
+  const { name: published } = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8")) as {
+    readonly name: string
+  }
+  return `# Messages of ${published}
 
 Every message that a user, an operator or a model can see, in the order of the source. \`\${…}\` is a value that is filled in.
 \`npm run messages\` writes this page, and a test compares it with the code.

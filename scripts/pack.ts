@@ -26,6 +26,10 @@ const subpaths = (folder: string): ReadonlyArray<string> =>
     .map((file) => file === "index.js" ? "." : `./${file.slice(0, -3)}`)
     .toSorted()
 
+/** The published name of a package. */
+const nameOf = (folder: string): string =>
+  (JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { readonly name: string }).name
+
 /** Fails if a file of `dist` imports a `.ts` source, which `dist` does not contain. */
 const checkDeclarations = (folder: string): void => {
   const dist = join(folder, "dist")
@@ -79,14 +83,12 @@ const smoke = (project: string, tarballs: ReadonlyArray<string>): number => {
     ...tarballs,
     `effect@${version}`
   )
-  const modules = packages.flatMap((folder) =>
-    subpaths(folder).map((path) => `@skein/${basename(folder)}${path.slice(1)}`)
-  )
+  const modules = packages.flatMap((folder) => subpaths(folder).map((path) => `${nameOf(folder)}${path.slice(1)}`))
   writeFileSync(
     join(project, "smoke.mjs"),
     `for (const name of ${JSON.stringify(modules)}) {\n` +
       "  const at = import.meta.resolve(name)\n" +
-      "  if (!at.includes(\"/node_modules/@skein/\") || !at.includes(\"/dist/\")) throw new Error(`${name} is ${at}`)\n" +
+      "  if (!/\\/node_modules\\/.*skein.*\\/dist\\//.test(at)) throw new Error(`${name} is ${at}`)\n" +
       "  await import(name)\n}\n" +
       // Internal modules are not exported.
       "try { await import(\"@skein/protocol/internal/any\"); throw new Error(\"internal is exported\") }\n" +
@@ -94,8 +96,14 @@ const smoke = (project: string, tarballs: ReadonlyArray<string>): number => {
   )
   run(project, process.execPath, "smoke.mjs")
   // publint checks that the file of `bin` exists, not that it runs.
-  for (const name of ["skein", "skein-call"]) {
-    run(project, process.execPath, `node_modules/@skein/cli/dist/bin/${name}.js`, "--help")
+  for (
+    const program of [
+      "@skein/cli/dist/bin/skein",
+      "@skein/cli/dist/bin/skein-call",
+      "create-skein/dist/bin/create-skein"
+    ]
+  ) {
+    run(project, process.execPath, `node_modules/${program}.js`, "--help")
   }
   // Without skipLibCheck, the compiler checks all declarations, those of the tarballs included.
   writeFileSync(join(project, "types.ts"), modules.map((name, at) => `export * as m${at} from "${name}"\n`).join(""))

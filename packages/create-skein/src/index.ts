@@ -1,0 +1,1 @@
+export * as CreateSkein from "./CreateSkein.ts"

@@ -1,0 +1,135 @@
+/**
+ * Each template and style as a project outside of the repository: it is created by the built program, checked, tested,
+ * bundled, and its bundle is driven by the official SDK, in a folder without `node_modules`.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js"
+import * as esbuild from "esbuild"
+import { cp, mkdir, readdir } from "node:fs/promises"
+import { join } from "node:path"
+import { makeWorkspace, removeWorkspace, run, runScript, start, type Workspace } from "./projects.ts"
+
+let workspace: Workspace
+beforeAll(async () => {
+  workspace = await makeWorkspace()
+}, 180_000)
+afterAll(() => removeWorkspace(workspace))
+
+const succeeded = { code: 0, output: expect.any(String) }
+
+/** Creates, checks, tests and bundles a project. Returns its folder, and one with nothing but the bundle. */
+const make = async (template: string, style: string) => {
+  const name = `${template}-${style}`
+  const project = join(workspace.folder, name)
+  const { folder, program } = workspace
+  const args = [program, name, "--template", template, "--style", style, "--no-install", "--no-git"]
+  expect(await run(workspace, folder, process.execPath, args)).toEqual(succeeded)
+  expect(await runScript(workspace, project, "check")).toEqual({ code: 0, output: "" })
+  expect(await runScript(workspace, project, "test")).toEqual(succeeded)
+  expect(await runScript(workspace, project, "build")).toEqual(succeeded)
+  expect((await readdir(join(project, "dist"))).toSorted()).toEqual(["bundle.cjs", "bundle.cjs.map", "main.cjs"])
+  const shipped = join(workspace.folder, "shipped", name)
+  await mkdir(shipped, { recursive: true })
+  await cp(join(project, "dist"), shipped, { recursive: true })
+  return { project, shipped }
+}
+
+/** Uses a client of the official SDK whose user answers each question with the same content. */
+const withClient = async (
+  transport: Transport,
+  content: Record<string, string>,
+  use: (client: Client) => Promise<void>
+): Promise<void> => {
+  const client = new Client({ name: "projects", version: "1.0.0" }, { capabilities: { elicitation: {} } })
+  client.setRequestHandler(ElicitRequestSchema, () => ({ action: "accept", content }))
+  await client.connect(transport)
+  try {
+    await use(client)
+  } finally {
+    await client.close()
+  }
+}
+
+const convert = async (client: Client): Promise<void> => {
+  const result = await client.callTool({ name: "convert", arguments: { value: 212, from: "F", to: "C" } })
+  expect(result.structuredContent).toEqual({ value: 100, unit: "C" })
+  expect((await client.listResources()).resources.map(({ uri }) => uri)).toEqual(["units://all"])
+}
+
+describe.each(["effect", "async"])("a project with the style %s", (style) => {
+  it("stdio: starts from the bundle and from source, and fills the compile cache", async () => {
+    const { project, shipped } = await make("stdio", style)
+    for (const args of [[join(shipped, "main.cjs")], [join(project, "src/main.ts")]]) {
+      const env = { PATH: workspace.env["PATH"] ?? "", TMPDIR: workspace.folder }
+      const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: "ignore" })
+      await withClient(transport, {}, convert)
+    }
+    const [version = ""] = await readdir(join(workspace.folder, "node-compile-cache"))
+    expect(await readdir(join(workspace.folder, "node-compile-cache", version))).not.toEqual([])
+  }, 180_000)
+
+  it("http: serves from the bundle, answers the health check, and stops at SIGTERM", async () => {
+    const { shipped } = await make("http", style)
+    const server = await start(workspace, shipped, ["main.cjs"])
+    await withClient(new StreamableHTTPClientTransport(new URL(server.url)), {}, convert)
+    expect((await fetch(new URL("/livez", server.url))).status).toBe(200)
+    expect(await server.stop()).toBe(143)
+  }, 180_000)
+
+  it("tasks: runs a task from the bundle, with a question, without the PostgreSQL client", async () => {
+    const { project, shipped } = await make("tasks", style)
+    const server = await start(
+      { ...workspace, env: { ...workspace.env, PACKING_TIME: "10 millis" } },
+      shipped,
+      ["--disable-warning=ExperimentalWarning", "main.cjs"]
+    )
+    await withClient(
+      new StreamableHTTPClientTransport(new URL(server.url)),
+      { address: "1 Tea Street" },
+      async (client) => {
+        const result = await client.callTool({ name: "order", arguments: { item: "sencha", quantity: 2 } })
+        expect(result.content).toMatchObject([{
+          text: expect.stringMatching(/^2 of sencha are on their way as parcel-/)
+        }])
+      }
+    )
+    expect(await server.stop()).toBe(143)
+    expect(await readdir(shipped)).toContain("tasks.db")
+    // Other bundlers need it neither.
+    const { metafile } = await esbuild.build({
+      absWorkingDir: project,
+      entryPoints: ["src/main.ts"],
+      bundle: true,
+      platform: "node",
+      format: "esm",
+      write: false,
+      metafile: true,
+      logLevel: "silent"
+    })
+    const imports = Object.values(metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path))
+    expect(imports.filter((path) => !path.startsWith("node:"))).toEqual([])
+  }, 180_000)
+
+  it("client: lists the tools of the configured servers, and calls one that asks", async () => {
+    const { project } = await make("client", style)
+    const main = ["dist/main.cjs"]
+    expect(await run(workspace, project, process.execPath, main)).toMatchObject({
+      code: 0,
+      output: expect.stringContaining("example reserve: Reserves a table.")
+    })
+    const call = [...main, "example", "reserve", "{\"day\":\"Monday\"}"]
+    expect(await run(workspace, project, process.execPath, call, "4\n")).toMatchObject({
+      code: 0,
+      output: expect.stringContaining("A table for 4 on Monday")
+    })
+    const unknown = [...main, "nobody", "reserve"]
+    expect(await run(workspace, project, process.execPath, unknown)).toMatchObject({
+      code: 1,
+      output: expect.stringContaining("nobody")
+    })
+  }, 180_000)
+})

@@ -1,0 +1,42 @@
+/** The tests of the templates, from source. `Projects.test.ts` runs them in created projects. */
+import { describe, expect, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+
+const templates = join(import.meta.dirname, "../templates")
+const read = (path: string): string => readFileSync(join(templates, path), "utf8")
+
+describe("stdio with effects", async () => {
+  await import("../templates/stdio/effect/test/server.test.ts")
+})
+describe("stdio with async functions", async () => {
+  await import("../templates/stdio/async/test/server.test.ts")
+})
+describe("tasks with effects", async () => {
+  await import("../templates/tasks/effect/test/server.test.ts")
+})
+describe("tasks with async functions", async () => {
+  await import("../templates/tasks/async/test/server.test.ts")
+})
+describe("client with effects", async () => {
+  await import("../templates/client/effect/test/host.test.ts")
+})
+describe("client with async functions", async () => {
+  await import("../templates/client/async/test/host.test.ts")
+})
+
+describe("the templates", () => {
+  it("have the same server over stdio and over HTTP, and the same services in both styles", () => {
+    for (const style of ["effect", "async"]) {
+      for (const file of ["src/server.ts", "test/server.test.ts"]) {
+        expect(read(`http/${style}/${file}`)).toBe(read(`stdio/${style}/${file}`))
+      }
+    }
+    const units = read("stdio/effect/src/units.ts")
+    for (const path of ["stdio/async", "http/effect", "http/async"]) expect(read(`${path}/src/units.ts`)).toBe(units)
+    expect(read("tasks/async/src/warehouse.ts")).toBe(read("tasks/effect/src/warehouse.ts"))
+    for (const template of ["http", "tasks"]) {
+      expect(read(`${template}/async/src/main.ts`)).toBe(read(`${template}/effect/src/main.ts`))
+    }
+  })
+})

