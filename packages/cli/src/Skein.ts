@@ -1,13 +1,15 @@
 /**
- * The program `skein`: signs in to MCP servers and calls their tools from a shell.
+ * The program `skein`: inspects MCP servers, calls their tools, installs them in hosts, and signs in to them, from a
+ * shell.
  *
  * ```sh
+ * skein inspect https://example.com/mcp
  * skein login https://example.com/mcp
  * skein call https://example.com/mcp greet '{"name":"Ada"}'
  * ```
  */
 import { nodeMain } from "./internal/nodeProcess.ts"
-import { runCommand } from "./internal/runCommand.ts"
+import { programFlags, runCommand } from "./internal/runCommand.ts"
 import { skeinArguments, skeinCommand } from "./internal/skeinCommand.ts"
 
 /**
@@ -15,4 +17,4 @@ import { skeinArguments, skeinCommand } from "./internal/skeinCommand.ts"
  * the program: `process.argv.slice(2)`. The first one is the command.
  */
 export const main = (argv: ReadonlyArray<string>): void =>
-  nodeMain("skein", runCommand(skeinCommand, skeinArguments(argv)))
+  nodeMain("skein", runCommand(skeinCommand, skeinArguments(argv), programFlags))

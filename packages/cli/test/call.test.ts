@@ -4,8 +4,9 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { pass, result, settle, shapes, TaskServer } from "../../client/test/tasks/kit.ts"
-import { call, resolveEnv } from "../src/internal/call.ts"
+import { call } from "../src/internal/call.ts"
 import type { Invocation } from "../src/internal/callCommand.ts"
+import { resolveEnv } from "../src/internal/connection.ts"
 import { invocationOf } from "./invocation.ts"
 
 for (const shape of shapes) {

@@ -40,7 +40,7 @@ const config = {
 
 const run = (
   server: string | undefined,
-  { answers, ...options }: Partial<Invocation> & { readonly answers?: Array<string> } = {}
+  { answers, ...options }: Omit<Partial<Invocation>, "answers"> & { readonly answers?: Array<string> } = {}
 ) =>
   Effect.gen(function*() {
     const folder = yield* Effect.acquireRelease(

@@ -57,8 +57,14 @@ const separate = (words: ReadonlyArray<string>, valueOptions: ValueOptions, lead
   return { options, words: others }
 }
 
+/** How many of the last words are operands of the command, where a server's command has no end mark. */
+export type CountOperands = (words: ReadonlyArray<string>) => number
+
+/** The operands of a call are recognized by the arguments of the tool. */
+const countCall: CountOperands = (words) => words.length >= 3 && /^\s*\{/.test(words.at(-1)!) ? 2 : 0
+
 /** Separates the words of the server, joined to one, from the options and operands after them. */
-const divide = (words: ReadonlyArray<string>, valueOptions: ValueOptions): Parts => {
+const divide = (words: ReadonlyArray<string>, valueOptions: ValueOptions, countOperands: CountOperands): Parts => {
   const [first, ...rest] = words
   if (first === undefined) return { options: [], words: [] }
   if (isUrl(first)) {
@@ -75,8 +81,7 @@ const divide = (words: ReadonlyArray<string>, valueOptions: ValueOptions): Parts
     const after = separate(rest, valueOptions, false)
     return { options: after.options, words: [first, ...after.words] }
   }
-  const endsWithCall = words.length >= 3 && /^\s*\{/.test(words.at(-1)!)
-  const server = endsWithCall ? words.slice(0, -2) : words
+  const server = words.slice(0, words.length - Math.min(countOperands(words), words.length - 1))
   return { options: [], words: [joinWords(server), ...words.slice(server.length)] }
 }
 
@@ -95,11 +100,15 @@ const withoutServer = (before: Parts, valueOptions: ValueOptions): Parts => {
  * Rewrites the arguments of the process to `<options> -- <server> <tool> <json>`. With `--config` before the first
  * operand, the server is empty.
  */
-export const normalize = (argv: ReadonlyArray<string>, valueOptions: ValueOptions): ReadonlyArray<string> => {
+export const normalize = (
+  argv: ReadonlyArray<string>,
+  valueOptions: ValueOptions,
+  countOperands: CountOperands = countCall
+): ReadonlyArray<string> => {
   const before = separate(argv, valueOptions, true)
   const after = before.options.some(isOption("--config"))
     ? withoutServer(before, valueOptions)
-    : divide(before.words, valueOptions)
+    : divide(before.words, valueOptions, countOperands)
   return [...before.options, ...after.options, "--", ...after.words]
 }
 

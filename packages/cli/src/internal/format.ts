@@ -44,7 +44,8 @@ const decodedBytes = (base64: string): number => Math.floor(base64.replace(/=+$/
 const media = (kind: string, mimeType: string | undefined, data: string): string =>
   `[${kind}: ${mimeType ?? "application/octet-stream"}, ${decodedBytes(data)} bytes]`
 
-const blockText = (block: ContentBlock): string => {
+/** A block of content as text. */
+export const blockText = (block: ContentBlock): string => {
   switch (block.type) {
     case "text":
       return block.text
@@ -92,18 +93,22 @@ const typeText = (schema: unknown, depth = 0): string => {
 // How many arguments of a tool the list shows.
 const maxArguments = 24
 
-/**
- * A tool in one line: its name, its arguments with their types (`?` marks an optional one), and the first line of its
- * description.
- */
-export const toolLine = ({ description, inputSchema, name, title }: Tool): string => {
-  const { properties, required } = inputSchema
+/** The arguments of a tool with their types, as texts of the server. `?` marks an optional one. */
+export const argumentsOf = ({ inputSchema: { properties, required } }: Tool): ReadonlyArray<string> => {
   const named = isObject(properties) ? Object.entries(properties) : []
   const needed = Array.isArray(required) ? required : []
   const shown = named.slice(0, maxArguments).map(([argument, schema]) =>
     `${argument}${needed.includes(argument) ? "" : "?"}: ${typeText(schema)}`
   )
-  if (named.length > maxArguments) shown.push("…")
+  return named.length > maxArguments ? [...shown, "…"] : shown
+}
+
+/**
+ * A tool in one line: its name, its arguments with their types (`?` marks an optional one), and the first line of its
+ * description.
+ */
+export const toolLine = (tool: Tool): string => {
+  const { description, name, title } = tool
   const about = (description ?? title ?? "").trim().split(/\r?\n/, 1)[0]!
-  return printable(`${name}(${shown.join(", ")})${about === "" ? "" : `  ${about}`}`, 512)
+  return printable(`${name}(${argumentsOf(tool).join(", ")})${about === "" ? "" : `  ${about}`}`, 512)
 }

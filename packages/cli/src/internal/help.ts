@@ -10,6 +10,8 @@ import * as Option from "effect/Option"
 export class HelpText extends Context.Service<HelpText, {
   /** The forms of the command line, without the name of the command. */
   readonly usage: ReadonlyArray<string>
+  /** Command lines, without the name of the command. */
+  readonly examples?: ReadonlyArray<string>
   /** The text after the options. */
   readonly footer: string
 }>()("@skein/cli/HelpText") {}
@@ -52,18 +54,22 @@ export const formatHelp = (doc: HelpDoc, commandPath: ReadonlyArray<string>): st
   const path = commandPath.join(" ")
   const text = Option.getOrUndefined(Context.getOption(doc.annotations, HelpText))
   const usage = usageOf(doc, path)
-  const flags = [...doc.flags, ...doc.inheritedFlags ?? [], ...doc.globalFlags ?? []]
+  // --completions is for the program: the help of a command does not repeat it.
+  const globals = (doc.globalFlags ?? []).filter(({ name }) => name === "help" || commandPath.length === 1)
+  const flags = [...doc.flags, ...doc.inheritedFlags ?? [], ...globals]
     .map((flag) => [signature(flag), Option.getOrElse(flag.description, () => "")] as const)
   const column = 5 + Math.max(...flags.map(([term]) => term.length))
   const commands = (doc.subcommands ?? []).flatMap(({ commands }) => commands)
   const commandColumn = 4 + Math.max(...commands.map(({ name }) => name.length))
+  const examples = (text?.examples ?? []).map((line) => `  ${path} ${line}`)
   return [
-    doc.description,
+    wrap(doc.description, 0),
     usage.map((form) => `  ${form}`).join("\n"),
     commands.map(({ description, name, shortDescription }) =>
       `  ${name}`.padEnd(commandColumn) + wrap(shortDescription ?? description, commandColumn)
     ).join("\n"),
     flags.map(([term, description]) => `  ${term}`.padEnd(column) + wrap(description, column)).join("\n"),
+    examples.length === 0 ? "" : ["Examples:", ...examples].join("\n"),
     text === undefined ? "" : wrap(text.footer, 0)
   ].filter((part) => part !== "").join("\n\n") + "\n"
 }

@@ -23,6 +23,8 @@ const warn = (line: string): void => void process.stderr.write(`${line}\n`)
 
 const console: Console = {
   warn,
+  isTerminal: process.stdout.isTTY,
+  printBytes: (bytes) => Effect.callback<void>((resume) => void process.stdout.write(bytes, () => resume(Effect.void))),
   // Waits for the write, since output that is still buffered when a process exits is lost.
   print: (text) =>
     Effect.callback<void>((resume) => {

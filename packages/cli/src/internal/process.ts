@@ -13,6 +13,10 @@ export const version = "0.1.0"
 export interface Console {
   /** Writes to stdout, and waits until the text is written. */
   readonly print: (text: string) => Effect.Effect<void>
+  /** Writes bytes to stdout as they are, and waits until they are written. */
+  readonly printBytes?: ((bytes: Uint8Array) => Effect.Effect<void>) | undefined
+  /** Whether stdout is a terminal. */
+  readonly isTerminal?: boolean | undefined
   /** Writes a line to stderr. */
   readonly warn: (line: string) => void
 }

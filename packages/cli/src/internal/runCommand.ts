@@ -60,10 +60,17 @@ const presenter = (name: string, { print, warn }: Console): CliOutput.Presenter 
   }
 })
 
-/** Runs the command with the arguments of the process, reports a failure on stderr, and returns the exit code. */
+/** The options of a program with several commands. */
+export const programFlags = [GlobalFlag.Help, GlobalFlag.Completions] as const
+
+/**
+ * Runs the command with the arguments of the process, reports a failure on stderr, and returns the exit code.
+ * `builtIns` are the options that `effect/cli` provides: `--help` by default.
+ */
 export const runCommand = <Name extends string, Input, ContextInput>(
   command: Command.Command<Name, Input, ContextInput, CommandFailed, Process>,
-  argv: ReadonlyArray<string>
+  argv: ReadonlyArray<string>,
+  builtIns: ReadonlyArray<GlobalFlag.BuiltIn> = [GlobalFlag.Help]
 ): Effect.Effect<number, never, Process> =>
   Effect.gen(function*() {
     const { console } = yield* Process
@@ -81,7 +88,7 @@ export const runCommand = <Name extends string, Input, ContextInput>(
         return Effect.succeed(error.exitCode)
       }),
       Effect.provideService(CliOutput.Presenter, presenter(command.name, console)),
-      Effect.provideService(CliConfig.CliConfig, CliConfig.make({ builtIns: [GlobalFlag.Help] })),
+      Effect.provideService(CliConfig.CliConfig, CliConfig.make({ builtIns })),
       Effect.provide(unused)
     )
   })

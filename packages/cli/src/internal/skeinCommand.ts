@@ -4,9 +4,20 @@
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
-import { callCommand, headerFlag, valueOptions } from "./callCommand.ts"
+import { callCommand, valueOptions } from "./callCommand.ts"
 import { invalid, isUrl, normalize, toggle } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
+import {
+  completeCommand,
+  inspectCommand,
+  logsCommand,
+  pingCommand,
+  promptCommand,
+  readCommand,
+  serverCommands,
+  subscribeCommand
+} from "./serverCommands.ts"
+import { headerFlag } from "./serverOptions.ts"
 import { tasksCommand } from "./tasksCommand.ts"
 import { checkSignIn, signInFlags, type SignInOptions } from "./signInOptions.ts"
 
@@ -137,7 +148,7 @@ export const topCommand = Command.withHandler(
 
 export const skeinCommand = Command.make("skein").pipe(
   Command.withDescription(
-    "Signs in to MCP servers, calls their tools, and operates servers and their tasks, from a shell."
+    "Inspects and calls MCP servers, signs in to them, and operates servers and their tasks, from a shell."
   ),
   Command.annotate(HelpText, {
     usage: ["<command> [options]"],
@@ -145,6 +156,13 @@ export const skeinCommand = Command.make("skein").pipe(
   }),
   Command.withSubcommands([
     callCommand("call").pipe(Command.withShortDescription("Call a tool of a server, or list its tools")),
+    inspectCommand,
+    readCommand,
+    promptCommand,
+    completeCommand,
+    pingCommand,
+    logsCommand,
+    subscribeCommand,
     loginCommand,
     logoutCommand,
     whoamiCommand,
@@ -153,6 +171,10 @@ export const skeinCommand = Command.make("skein").pipe(
   ])
 )
 
-/** Rewrites the arguments of the process for `effect/cli`: those of `call` contain the command line of a server. */
-export const skeinArguments = ([command, ...rest]: ReadonlyArray<string>): ReadonlyArray<string> =>
-  command === undefined ? [] : [command, ...command === "call" ? normalize(rest, valueOptions) : rest]
+/** Rewrites the arguments of the process for `effect/cli`: those of some commands contain the command line of a server. */
+export const skeinArguments = ([command, ...rest]: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (command === undefined) return []
+  if (command === "call") return [command, ...normalize(rest, valueOptions)]
+  const rewriting = Object.hasOwn(serverCommands, command) ? serverCommands[command] : undefined
+  return [command, ...rewriting === undefined ? rest : normalize(rest, rewriting.values, rewriting.count)]
+}

@@ -11,25 +11,11 @@ import type {
   ToolState,
   WorkerState
 } from "@skein/tasks/TaskAdmin"
-import { columnsOf, formatAge } from "./topRows.ts"
+import { cell, table } from "./textTable.ts"
+import { formatAge } from "./topRows.ts"
 
-// How much of one text is shown in a table, and of a value of a step, in characters.
-const maxCell = 80
+// How much of a value of a step is shown, in characters.
 const maxValue = 8_192
-
-const cell = (text: string): string => printable(text.replace(/\s+/g, " ").trim(), maxCell)
-
-const width = (text: string): number => Array.from(text).reduce((sum, character) => sum + columnsOf(character), 0)
-
-/** A table with aligned columns, whose last column is not filled. */
-const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
-  const all = [head, ...rows]
-  const widths = head.map((_, at) => Math.max(...all.map((row) => width(row[at]!))))
-  return all.map((row) =>
-    row.map((text, at) => at === row.length - 1 ? text : text + " ".repeat(widths[at]! - width(text))).join("  ")
-      .trimEnd()
-  ).join("\n")
-}
 
 /** Where a task is, in a few words. */
 const placeOf = (place: TaskPlace, now: number): string => {

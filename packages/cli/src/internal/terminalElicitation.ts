@@ -2,45 +2,13 @@
  * Answers the questions of a server (elicitation) on a terminal.
  */
 import * as Elicitation from "@skein/client/Elicitation"
-import type { ElicitValue, PrimitiveSchemaDefinition } from "@skein/protocol/Elicitation"
+import type { ElicitValue } from "@skein/protocol/Elicitation"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Semaphore from "effect/Semaphore"
 import { quoteBlock, quoteLine, quoteName } from "./format.ts"
+import { choices, type Field, kindOf, valueOf } from "./formValues.ts"
 import type { Console, Terminal } from "./process.ts"
-
-type Field = PrimitiveSchemaDefinition
-
-/** The values that a field offers, each with its label. */
-const choices = (field: Field): ReadonlyArray<readonly [value: string, label: string]> | undefined => {
-  const of = field.type === "array" ? field.items : field
-  const titled = "oneOf" in of ? of.oneOf : "anyOf" in of ? of.anyOf : undefined
-  if (titled !== undefined) return titled.map((choice) => [choice.const, choice.title])
-  if (!("enum" in of)) return undefined
-  const names = "enumNames" in field ? field.enumNames : undefined
-  return of.enum.map((value, at) => [value, names?.[at] ?? value])
-}
-
-const oneOf = (options: ReadonlyArray<readonly [string, string]>, typed: string): string | undefined =>
-  (options.find(([value, label]) => value === typed || label === typed) ?? options[Number(typed) - 1])?.[0]
-
-/** The typed text as a value of the field; `undefined` when the field does not take it. */
-const valueOf = (field: Field, typed: string): ElicitValue | undefined => {
-  const options = choices(field)
-  if (field.type === "array") {
-    const picked = typed.split(",").map((each) => oneOf(options ?? [], each.trim()))
-    return picked.every((value) => value !== undefined) ? picked : undefined
-  }
-  if (options !== undefined) return oneOf(options, typed)
-  if (field.type === "boolean") {
-    return /^(y|yes|true)$/i.test(typed) ? true : /^(n|no|false)$/i.test(typed) ? false : undefined
-  }
-  if (field.type === "string") return typed
-  const number = Number(typed)
-  return typed.trim() === "" || !Number.isFinite(number) ? undefined : number
-}
-
-const kindOf = (field: Field): string => field.type === "array" ? "comma-separated list" : field.type
 
 const shown = (value: ElicitValue | undefined): string =>
   value === undefined ? "" : Array.isArray(value) ? value.join(", ") : String(value)
@@ -64,7 +32,7 @@ const askField = (
       if (typed === undefined) return undefined
       if (typed === "") return { value: given }
       if (typed === "-") return { value: undefined }
-      const value = valueOf(field, typed)
+      const value = valueOf(field, typed, true)
       if (value !== undefined) return { value }
       yield* writeLine("  The field does not accept this value.")
     }

@@ -1,0 +1,163 @@
+/**
+ * The hosts that `install` writes to: their files, and the form of an entry in them.
+ */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+
+/** The computer and the project that a server is installed for. */
+export interface Place {
+  /** As in `process.platform`. */
+  readonly platform: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The folder of the user. */
+  readonly home: string
+  /** The folder of the project. */
+  readonly folder: string
+}
+
+/** A server as an entry of a host. */
+export type InstalledServer =
+  | {
+    readonly _tag: "Command"
+    readonly command: string
+    readonly args: ReadonlyArray<string>
+    readonly env: Readonly<Record<string, string>>
+  }
+  | { readonly _tag: "Url"; readonly url: string; readonly headers: Readonly<Record<string, string>> }
+
+/** A host. */
+export interface Host {
+  /** Its name for people. */
+  readonly title: string
+  /** Its file for all projects of the user. Undefined if there is none. */
+  readonly userFile: ((place: Place) => string) | undefined
+  /** Its file in the folder of a project. Undefined if there is none. */
+  readonly projectFile: ((place: Place) => string) | undefined
+  /** The member of the file that has the entries. */
+  readonly member: "mcpServers" | "servers" | "mcp_servers"
+  /** The language of the file. */
+  readonly format: "json" | "toml"
+  /** The entry. Undefined if the file cannot have such a server. */
+  readonly entry: (server: InstalledServer) => JsonObject | undefined
+  /** How the host takes notice of the entry. */
+  readonly next: string
+}
+
+const path = ({ platform }: Place, ...parts: ReadonlyArray<string>): string =>
+  parts.join(platform === "win32" ? "\\" : "/")
+
+const inHome = (...parts: ReadonlyArray<string>) => (place: Place): string => path(place, place.home, ...parts)
+
+const inProject = (...parts: ReadonlyArray<string>) => (place: Place): string => path(place, place.folder, ...parts)
+
+/** The folder of an application for its settings. */
+const settings = (place: Place): string => {
+  const { env, home, platform } = place
+  switch (platform) {
+    case "darwin":
+      return path(place, home, "Library", "Application Support")
+    case "win32":
+      return env["APPDATA"] || path(place, home, "AppData", "Roaming")
+    default:
+      return env["XDG_CONFIG_HOME"] || path(place, home, ".config")
+  }
+}
+
+/** The members without those that are empty. */
+const dense = (members: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(members).filter(([, value]) =>
+      typeof value !== "object" || value === null || Object.keys(value).length > 0
+    )
+  )
+
+/** The entry of hosts that know the transport by the names of the members. `url` is that of Streamable HTTP. */
+const untyped = (url: string) => (server: InstalledServer): JsonObject =>
+  server._tag === "Command"
+    ? dense({ command: server.command, args: server.args, env: server.env })
+    : dense({ [url]: server.url, headers: server.headers })
+
+/** The entry of hosts that have a member `type`. */
+const typed = (server: InstalledServer): JsonObject => ({
+  type: server._tag === "Command" ? "stdio" : "http",
+  ...untyped("url")(server)
+})
+
+/** The hosts by the name of the option. */
+export const hosts = {
+  "claude-desktop": {
+    title: "Claude Desktop",
+    userFile: (place) => path(place, settings(place), "Claude", "claude_desktop_config.json"),
+    projectFile: undefined,
+    member: "mcpServers",
+    format: "json",
+    entry: (server) => server._tag === "Command" ? untyped("url")(server) : undefined,
+    next: "Restart Claude Desktop to start the server"
+  },
+  "claude-code": {
+    title: "Claude Code",
+    userFile: undefined,
+    projectFile: inProject(".mcp.json"),
+    member: "mcpServers",
+    format: "json",
+    entry: typed,
+    next: "Claude Code asks for your approval when it starts in this folder"
+  },
+  cursor: {
+    title: "Cursor",
+    userFile: inHome(".cursor", "mcp.json"),
+    projectFile: inProject(".cursor", "mcp.json"),
+    member: "mcpServers",
+    format: "json",
+    entry: untyped("url"),
+    next: "Turn the server on in the settings of Cursor, under MCP"
+  },
+  vscode: {
+    title: "VS Code",
+    userFile: undefined,
+    projectFile: inProject(".vscode", "mcp.json"),
+    member: "servers",
+    format: "json",
+    entry: typed,
+    next: "Start the server in VS Code with the command MCP: List Servers"
+  },
+  gemini: {
+    title: "Gemini CLI",
+    userFile: inHome(".gemini", "settings.json"),
+    projectFile: inProject(".gemini", "settings.json"),
+    member: "mcpServers",
+    format: "json",
+    entry: untyped("httpUrl"),
+    next: "Gemini CLI starts the server with its next session"
+  },
+  codex: {
+    title: "Codex",
+    userFile: (place) => path(place, place.env["CODEX_HOME"] || path(place, place.home, ".codex"), "config.toml"),
+    projectFile: undefined,
+    member: "mcp_servers",
+    format: "toml",
+    entry: (server) =>
+      server._tag === "Command" ? untyped("url")(server) : dense({ url: server.url, http_headers: server.headers }),
+    next: "Codex starts the server with its next session"
+  }
+} as const satisfies Readonly<Record<string, Host>>
+
+export type HostName = keyof typeof hosts
+
+export const hostNames = Object.keys(hosts) as ReadonlyArray<HostName>
+
+/** Words that start another program: the name of the server is in a word after them. */
+const launchers = new Set(["node", "npx", "npm", "bunx", "bun", "deno", "python", "python3", "uv", "uvx", "docker"])
+const verbs = new Set(["run", "exec", "x", "tool", "dlx"])
+
+/** A name for an entry: of letters, digits, hyphens and underscores, which all hosts take. */
+const nameFrom = (text: string): string => text.replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 64)
+
+/** The name of an entry that is not given: that of the program or its package, or of the host of a URL. */
+export const defaultName = (server: InstalledServer): string => {
+  if (server._tag === "Url") return nameFrom(new URL(server.url).hostname.replace(/^(www|mcp|api)\./, "")) || "server"
+  const words = [server.command, ...server.args]
+  const base = (word: string): string =>
+    word.replace(/^@[^/]+\//, "").split(/[\\/]/).at(-1)!.replace(/(.)@[^@]*$/, "$1").replace(/\.\w+$/, "")
+  const word = words.find((word) => !word.startsWith("-") && !launchers.has(base(word)) && !verbs.has(word))
+  return nameFrom(base(word ?? server.command)) || "server"
+}
