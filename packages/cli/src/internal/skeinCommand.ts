@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import { callCommand, valueOptions } from "./callCommand.ts"
 import { invalid, isUrl, normalize, toggle } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
+import { countInstall, installCommand, installValueOptions } from "./installCommand.ts"
 import {
   completeCommand,
   inspectCommand,
@@ -148,7 +149,7 @@ export const topCommand = Command.withHandler(
 
 export const skeinCommand = Command.make("skein").pipe(
   Command.withDescription(
-    "Inspects and calls MCP servers, signs in to them, and operates servers and their tasks, from a shell."
+    "Inspects, calls and installs MCP servers, signs in to them, and operates servers and their tasks, from a shell."
   ),
   Command.annotate(HelpText, {
     usage: ["<command> [options]"],
@@ -163,6 +164,7 @@ export const skeinCommand = Command.make("skein").pipe(
     pingCommand,
     logsCommand,
     subscribeCommand,
+    installCommand,
     loginCommand,
     logoutCommand,
     whoamiCommand,
@@ -175,6 +177,7 @@ export const skeinCommand = Command.make("skein").pipe(
 export const skeinArguments = ([command, ...rest]: ReadonlyArray<string>): ReadonlyArray<string> => {
   if (command === undefined) return []
   if (command === "call") return [command, ...normalize(rest, valueOptions)]
+  if (command === "install") return [command, ...normalize(rest, installValueOptions, countInstall)]
   const rewriting = Object.hasOwn(serverCommands, command) ? serverCommands[command] : undefined
   return [command, ...rewriting === undefined ? rest : normalize(rest, rewriting.values, rewriting.count)]
 }

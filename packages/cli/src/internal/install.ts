@@ -1,0 +1,118 @@
+/**
+ * Runs `install`: writes the entry of a server into the file of a host.
+ */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { changedLines, withEntry } from "./configEdit.ts"
+import { sanitize } from "./format.ts"
+import { defaultName, type Host, hosts, type InstalledServer, type Place } from "./hosts.ts"
+import type { InstallLine } from "./installCommand.ts"
+import { existing, readText, replaceText, thisPlace } from "./nodeFiles.ts"
+import { CommandFailed, Process } from "./process.ts"
+import { tomlEntry, withTomlEntry } from "./tomlEdit.ts"
+
+const failed = (exitCode: number, report: string): CommandFailed =>
+  new CommandFailed({ exitCode, report: sanitize(report) })
+
+/** The variables of the entry. One without a value must have one in this process. */
+const variables = (
+  env: InstallLine["env"],
+  inherited: Place["env"]
+): Effect.Effect<Readonly<Record<string, string>>, CommandFailed> =>
+  Effect.gen(function*() {
+    const entries: Array<readonly [string, string]> = []
+    for (const [name, given] of Object.entries(env)) {
+      const value = given ?? inherited[name]
+      if (value === undefined) return yield* failed(2, `--env ${name} has no value, and ${name} is not set here`)
+      entries.push([name, value])
+    }
+    return Object.fromEntries(entries)
+  })
+
+/** A host starts the command in a folder of its own: a path that exists from this one becomes absolute. */
+const absolute = (folder: string) => (word: string): string =>
+  /^[^-].*[\\/.]|^\.$/.test(word) ? existing(folder, word) ?? word : word
+
+const serverOf = (
+  { env, headers, target }: InstallLine,
+  place: Place,
+  isProject: boolean
+): Effect.Effect<InstalledServer, CommandFailed> =>
+  target._tag === "Url"
+    ? Effect.succeed({ _tag: "Url", url: target.url.href, headers })
+    : Effect.map(variables(env, place.env), (env) => {
+      const word = isProject ? (word: string) => word : absolute(place.folder)
+      return { _tag: "Command", command: word(target.command), args: target.args.map(word), env }
+    })
+
+/** The text of the file with the entry, and the text that it has now: "" if there is no file. */
+const edit = (file: string, { format, member }: Host, name: string, entry: JsonObject) =>
+  Effect.gen(function*() {
+    const before = yield* Effect.catch(
+      readText(file),
+      ({ problem }) => problem === "ENOENT" ? Effect.succeed("") : failed(3, `${file} cannot be read: ${problem}`)
+    )
+    const after = (format === "toml" ? withTomlEntry : withEntry)(before, member, name, entry)
+    return Result.isSuccess(after)
+      ? { before, after: after.success }
+      : yield* failed(3, `${file} ${after.failure}. Nothing was written`)
+  })
+
+/** Asks for the confirmation of a change. */
+const confirm: Effect.Effect<boolean, CommandFailed, Process> = Effect.gen(function*() {
+  const { terminal } = yield* Process
+  if (terminal === undefined) {
+    return yield* failed(
+      2,
+      "There is no terminal to confirm the change on: write it with --yes, or see it with --print"
+    )
+  }
+  while (true) {
+    const typed = yield* terminal.readLine("Write this? [y]es, [n]o: ")
+    if (typed === undefined || /^n/i.test(typed.trim())) return false
+    if (/^y/i.test(typed.trim())) return true
+  }
+})
+
+/** `skein install`. `place` is that of this process by default. */
+export const install = (line: InstallLine, given?: Place): Effect.Effect<void, CommandFailed, Process> =>
+  Effect.gen(function*() {
+    const { console, env } = yield* Process
+    const { json, print, yes } = line
+    const place = given ?? thisPlace(env)
+    const host: Host = hosts[line.host]
+    const isProject = line.project || host.userFile === undefined
+    const file = (isProject ? host.projectFile! : host.userFile!)(place)
+    const server = yield* serverOf(line, place, isProject)
+    const name = line.name ?? defaultName(server)
+    // The command line was refused if the host cannot have such a server.
+    const entry = host.entry(server)!
+    const report = (isWritten: boolean, text: string) =>
+      console.print(
+        json ? JSON.stringify({ host: line.host, file, name, entry, isWritten }, undefined, 2) : text
+      )
+    if (print) {
+      const { format, member } = host
+      console.warn(sanitize(`The entry for ${file}:`))
+      return yield* report(
+        false,
+        format === "toml"
+          ? tomlEntry(member, name, entry)
+          : JSON.stringify({ [member]: { [name]: entry } }, undefined, 2)
+      )
+    }
+    const { after, before } = yield* edit(file, host, name, entry)
+    if (after === before) return yield* report(false, `${host.title} has this entry already: ${file}`)
+    console.warn(sanitize(`${file}\n${changedLines(before, after)}`))
+    if (!yes && !(yield* confirm)) return yield* failed(1, "Nothing was written")
+    // The host or the person can have changed the file while the question was open.
+    const now = yield* edit(file, host, name, entry)
+    if (now.before !== before) return yield* failed(3, `${file} has changed meanwhile. Nothing was written`)
+    yield* Effect.mapError(
+      replaceText(file, after),
+      ({ problem }) => failed(3, `${file} cannot be written: ${problem}`)
+    )
+    yield* report(true, `Installed ${name} in ${host.title}: ${file}`)
+    console.warn(host.next)
+  })

@@ -1,0 +1,120 @@
+/**
+ * The command line of `skein install`.
+ */
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { type CountOperands, invalid, last, toggle, type ValueOptions } from "./commandLine.ts"
+import { HelpText } from "./help.ts"
+import { type HostName, hostNames, hosts } from "./hosts.ts"
+import { envFlag, headerFlag, type Target, targetArgument } from "./serverOptions.ts"
+
+/** A parsed command line of `install`. */
+export interface InstallLine {
+  readonly target: Exclude<Target, { readonly _tag: "Configured" }>
+  readonly host: HostName
+  /** The name of the entry. Undefined: derived from the server. */
+  readonly name: string | undefined
+  readonly headers: Readonly<Record<string, string>>
+  /** A variable without a value gets the value that it has in this process. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Whether the file is that of the project, where the host has two files. */
+  readonly project: boolean
+  /** Whether to write without asking. */
+  readonly yes: boolean
+  /** Whether to print the entry instead of writing it. */
+  readonly print: boolean
+  readonly json: boolean
+}
+
+/** The options that are followed by a value. */
+export const installValueOptions: ValueOptions = /* @__PURE__ */ new Set(["host", "name", "header", "env"])
+
+/** All words are those of the server's command. */
+export const countInstall: CountOperands = () => 0
+
+const isHost = (text: string): text is HostName => hostNames.includes(text as HostName)
+
+/** `skein install`. */
+export const installOptions = Command.make("install", {
+  host: Flag.String("host").pipe(
+    Flag.withMetavar("<host>"),
+    Flag.withDescription(`The host to install the server in: ${hostNames.join(", ")}`),
+    Flag.mapEffect((text) =>
+      isHost(text)
+        ? Effect.succeed(text)
+        : invalid(`--host must be one of ${hostNames.join(", ")}: ${JSON.stringify(text)}`)
+    ),
+    Flag.optional,
+    Flag.map(Option.getOrUndefined)
+  ),
+  name: Flag.String("name").pipe(
+    Flag.withMetavar("<name>"),
+    Flag.withDescription("The name of the entry; by default that of the program, its package, or the host of the URL"),
+    Flag.mapEffect((text) =>
+      /^[A-Za-z0-9_-]{1,64}$/.test(text)
+        ? Effect.succeed(text)
+        : invalid("--name must have 1 to 64 letters, digits, hyphens and underscores, which all hosts take")
+    ),
+    last
+  ),
+  headers: headerFlag.pipe(Flag.withDescription("A header for each HTTP request; can be repeated")),
+  env: envFlag.pipe(Flag.withDescription(
+    "A variable for the server's process; without a value, that of this process is written; can be repeated"
+  )),
+  project: toggle("project", "Write to the file of the project in this folder, where the host has two files"),
+  yes: toggle("yes", "Write without asking"),
+  print: toggle("print", "Print the entry, and write nothing"),
+  json: toggle("json", "Print the file, the entry and whether it was written as JSON"),
+  target: targetArgument
+}).pipe(
+  Command.withShortDescription("Add a server to the configuration of a host: Claude, Cursor, VS Code, …"),
+  Command.withDescription(
+    "Adds an MCP server to the configuration of a host. The change is shown first, and written after a confirmation. " +
+      "Comments and other entries are kept, and no copy of the file is made."
+  ),
+  Command.annotate(HelpText, {
+    usage: [
+      "[options] --host <host> <url>",
+      "[options] --host <host> \"<command and its arguments>\"",
+      "[options] --host <host> <command> <its arguments…>"
+    ],
+    examples: [
+      "--host claude-desktop \"node server.mjs\"",
+      "--host vscode --name tea https://example.com/mcp",
+      "--host cursor --env TOKEN npx -y @example/server"
+    ],
+    footer: "Paths of existing files in the command become absolute, except in the file of a project. In the file of " +
+      "Codex, which is TOML, an entry of the same name is not replaced. Exit codes: 0 written, printed, or there " +
+      "already; 1 not confirmed, 2 invalid command line, 3 the file of the host cannot be used, 130 interrupted."
+  }),
+  Command.validate(({ env, headers, host, print, project, target, yes }) => {
+    if (target === undefined) return invalid("A server is required: its URL, or the command that starts it")
+    if (host === undefined) return invalid(`--host is required: one of ${hostNames.join(", ")}`)
+    if (target._tag === "Command" && Object.keys(headers).length > 0) {
+      return invalid("--header needs a server with a URL: a command has no headers")
+    }
+    if (target._tag === "Url" && Object.keys(env).length > 0) {
+      return invalid("--env needs a command: a server with a URL is not started")
+    }
+    if (target._tag === "Url" && host === "claude-desktop") {
+      return invalid(
+        "The file of Claude Desktop has commands only: add a server with a URL in its settings, under Connectors"
+      )
+    }
+    if (project && hosts[host].projectFile === undefined) {
+      return invalid(`--project cannot be used with --host ${host}: it has no file for a project`)
+    }
+    return yes && print ? invalid("--yes and --print exclude each other") : Effect.void
+  })
+)
+
+export const installCommand = Command.withHandler(
+  installOptions,
+  ({ host, target, ...line }) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./install.ts")),
+      ({ install }) => install({ ...line, host: host!, target: target as InstallLine["target"] })
+    )
+)

@@ -1,0 +1,485 @@
+/** `skein install`: the files of hosts in temporary folders. */
+import { assert, describe, it } from "@effect/vitest"
+import * as ServerConfig from "@skein/client/ServerConfig"
+import * as Toml from "effect/encoding/Toml"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
+import { dirname, join } from "node:path"
+import { changedLines, withEntry } from "../src/internal/configEdit.ts"
+import { defaultName, type HostName, hostNames, hosts, type Place } from "../src/internal/hosts.ts"
+import { install } from "../src/internal/install.ts"
+import type { InstallLine } from "../src/internal/installCommand.ts"
+import { type CommandFailed, Process } from "../src/internal/process.ts"
+import { withTomlEntry } from "../src/internal/tomlEdit.ts"
+import { folder, skein } from "./serverKit.ts"
+
+const command = (...words: ReadonlyArray<string>): InstallLine["target"] => ({
+  _tag: "Command",
+  command: words[0]!,
+  args: words.slice(1)
+})
+
+const lineOf = (host: HostName, options: Partial<InstallLine> = {}): InstallLine => ({
+  target: command("npx", "-y", "tea-server"),
+  host,
+  name: "tea",
+  headers: {},
+  env: {},
+  project: false,
+  yes: true,
+  print: false,
+  json: false,
+  ...options
+})
+
+/** A computer with a user and a project. */
+const place: Effect.Effect<Place, never, Scope.Scope> = Effect.map(folder, (root) => {
+  for (const name of ["home", "project"]) mkdirSync(join(root, name))
+  return { platform: "linux", env: { TOKEN: "from here" }, home: join(root, "home"), folder: join(root, "project") }
+})
+
+const run = (line: InstallLine, at: Place, ...typed: ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const [out, err, prompts]: ReadonlyArray<Array<string>> = [[], [], []]
+    const answers = [...typed]
+    const result = yield* Effect.result(Effect.provideService(install(line, at), Process, {
+      env: at.env,
+      console: { print: (text) => Effect.sync(() => void out!.push(text)), warn: (text) => void err!.push(text) },
+      terminal: typed.length === 0 ? undefined : {
+        readLine: (prompt) => Effect.sync(() => (prompts!.push(prompt), answers.shift())),
+        writeLine: () => Effect.void
+      }
+    }))
+    const failure: CommandFailed | undefined = Result.isFailure(result) ? result.failure : undefined
+    return { code: failure?.exitCode ?? 0, out: out!, err: err!, prompts: prompts!, report: failure?.report }
+  })
+
+const fileOf = (host: HostName, at: Place, isProject = false): string => {
+  const { projectFile, userFile } = hosts[host]
+  return (isProject || userFile === undefined ? projectFile! : userFile)(at)
+}
+
+const put = (file: string, text: string): void => {
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
+}
+
+/** An existing file with comments, trailing commas and other entries. */
+const existing = (member: string): string =>
+  `// my servers
+{
+    "theme": "dark", // kept
+    "${member}": {
+        /* the first one */
+        "other": { "command": "other", "env": { "KEY": "planted secret" } }, // and this
+    },
+}
+`
+
+const jsonHosts = hostNames.filter((host) => hosts[host].format === "json")
+
+describe("skein install", () => {
+  for (const host of jsonHosts) {
+    it.effect(`adds an entry to a file with comments, and keeps everything else · ${host}`, () =>
+      Effect.gen(function*() {
+        const at = yield* place
+        const file = fileOf(host, at)
+        const { member, title } = hosts[host]
+        put(file, existing(member))
+        const { code, err, out } = yield* run(lineOf(host, { env: { A: "b", TOKEN: undefined } }), at)
+        assert.deepStrictEqual([code, out], [0, [`Installed tea in ${title}: ${file}`]])
+        const text = readFileSync(file, "utf8")
+        for (const line of existing(member).split("\n").filter((line) => line.includes("//") || line.includes("/*"))) {
+          assert.include(text, line.trim())
+        }
+        const config = yield* ServerConfig.parse(text)
+        assert.deepInclude(config as object, { theme: "dark" })
+        // Clients of other hosts read the entry.
+        const { entries, problems } = yield* ServerConfig.read(config)
+        assert.deepStrictEqual(problems, [])
+        assert.deepInclude(entries.find(({ name }) => name === "tea"), {
+          type: "stdio",
+          command: "npx",
+          args: ["-y", "tea-server"],
+          env: { A: "b", TOKEN: "from here" }
+        })
+        assert.isDefined(entries.find(({ name }) => name === "other"))
+        // The change was shown, without the secrets of other entries, and nothing else was written.
+        assert.include(err[0], `${file}\n@@ line `)
+        assert.include(err[0], "+        \"tea\": {")
+        assert.notInclude(err.join("\n"), "planted secret")
+        assert.deepStrictEqual(readdirSync(dirname(file)).filter((name) => name.includes("tmp")), [])
+        const again = yield* run(lineOf(host, { env: { A: "b", TOKEN: undefined } }), at)
+        assert.deepStrictEqual([again.code, again.out, again.err], [
+          0,
+          [`${title} has this entry already: ${file}`],
+          []
+        ])
+      }))
+
+    it.effect(`creates the file · ${host}`, () =>
+      Effect.gen(function*() {
+        const at = yield* place
+        const file = fileOf(host, at)
+        yield* run(lineOf(host), at)
+        const { member } = hosts[host]
+        const { [member]: { tea } } = JSON.parse(readFileSync(file, "utf8"))
+        assert.deepInclude(tea, { command: "npx", args: ["-y", "tea-server"] })
+        // The entry can have secrets.
+        assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+      }))
+  }
+
+  it.effect("adds a server with a URL and headers in the form of each host", () =>
+    Effect.gen(function*() {
+      const target: InstallLine["target"] = { _tag: "Url", url: new URL("https://tea.example/mcp") }
+      const line = { target, headers: { Authorization: "Bearer x" }, print: true, yes: false }
+      const expected: Partial<Record<HostName, object>> = {
+        "claude-code": { type: "http", url: "https://tea.example/mcp", headers: line.headers },
+        cursor: { url: "https://tea.example/mcp", headers: line.headers },
+        vscode: { type: "http", url: "https://tea.example/mcp", headers: line.headers },
+        gemini: { httpUrl: "https://tea.example/mcp", headers: line.headers }
+      }
+      for (const host of ["claude-code", "cursor", "vscode", "gemini"] as const) {
+        const at = yield* place
+        const { err, out } = yield* run(lineOf(host, line), at)
+        const config = JSON.parse(out[0]!)
+        assert.deepStrictEqual(config, { [hosts[host].member]: { tea: expected[host] } })
+        assert.deepStrictEqual(err, [`The entry for ${fileOf(host, at)}:`])
+        assert.isFalse(existsSync(fileOf(host, at)))
+        const { entries } = yield* ServerConfig.read(config)
+        assert.deepInclude(entries[0], { type: "http", url: "https://tea.example/mcp", headers: line.headers })
+      }
+    }))
+
+  it.effect("adds a table to the TOML of Codex, and keeps everything else", () =>
+    Effect.gen(function*() {
+      const at = yield* place
+      const file = fileOf("codex", at)
+      const before = "# mine\nmodel = \"gpt\" # kept\n\n[mcp_servers.other]\ncommand = 'other'"
+      put(file, before)
+      const target = command("npx", "a \"b\"\\\n\u007f")
+      const { code } = yield* run(lineOf("codex", { target, env: { A: "b" } }), at)
+      assert.strictEqual(code, 0)
+      const text = readFileSync(file, "utf8")
+      assert.strictEqual(
+        text,
+        `${before}\n\n[mcp_servers.tea]\ncommand = "npx"\nargs = ["a \\"b\\"\\\\\\n\\u007f"]\nenv = { A = "b" }\n`
+      )
+      const { mcp_servers: servers } = JSON.parse(JSON.stringify(Result.getOrThrow(Toml.parse(text))))
+      assert.deepStrictEqual(servers, {
+        other: { command: "other" },
+        tea: { command: "npx", args: ["a \"b\"\\\n\u007f"], env: { A: "b" } }
+      })
+      const again = yield* run(lineOf("codex", { target, env: { A: "b" } }), at)
+      assert.deepStrictEqual(again.out, [`Codex has this entry already: ${file}`])
+      const changed = yield* run(lineOf("codex"), at)
+      assert.deepStrictEqual([changed.code, readFileSync(file, "utf8")], [3, text])
+      assert.include(changed.report!, "has another server \"tea\": change it by hand")
+    }))
+
+  it.effect("asks before it writes, and writes nothing without a confirmation", () =>
+    Effect.gen(function*() {
+      const at = yield* place
+      const file = fileOf("cursor", at)
+      const line = lineOf("cursor", { yes: false })
+      for (const typed of [["n"], ["what?", "No"]]) {
+        const { code, prompts, report } = yield* run(line, at, ...typed)
+        assert.deepStrictEqual([code, report, prompts.length], [1, "Nothing was written", typed.length])
+        assert.isFalse(existsSync(file))
+      }
+      const unattended = yield* run(line, at)
+      assert.strictEqual(unattended.code, 2)
+      assert.include(unattended.report!, "There is no terminal to confirm the change on")
+      assert.isFalse(existsSync(file))
+      const { code, prompts } = yield* run(line, at, "y")
+      assert.deepStrictEqual([code, prompts], [0, ["Write this? [y]es, [n]o: "]])
+      assert.isTrue(existsSync(file))
+    }))
+
+  it.effect("does not overwrite a file that changed while the question was open", () =>
+    Effect.gen(function*() {
+      const at = yield* place
+      const file = fileOf("cursor", at)
+      const changing = Effect.provideService(install(lineOf("cursor", { yes: false }), at), Process, {
+        env: at.env,
+        console: { print: () => Effect.void, warn: () => {} },
+        terminal: {
+          readLine: () => Effect.sync(() => (put(file, "{ \"other\": 1 }"), "y")),
+          writeLine: () => Effect.void
+        }
+      })
+      const { exitCode, report } = yield* Effect.flip(changing)
+      assert.deepStrictEqual([exitCode, report], [3, `${file} has changed meanwhile. Nothing was written`])
+      assert.strictEqual(readFileSync(file, "utf8"), "{ \"other\": 1 }")
+    }))
+
+  it.effect("refuses files that do not parse or have no place for the entry, and quotes nothing of them", () =>
+    Effect.gen(function*() {
+      const at = yield* place
+      const cases = [
+        ["{ \"mcpServers\": planted }", "is not valid JSON with comments (line 1, column 17)"],
+        ["{ // planted\n", "is not valid JSON with comments (line 2, column 1)"],
+        ["[]", "must be a JSON object"],
+        ["{ \"mcpServers\": [] }", "must have an object as mcpServers"],
+        ["{ \"mcpServers\": {}, \"mcpServers\": {} }", "has the member mcpServers more than once"],
+        ["{ \"mcpServers\": { \"tea\": 1, \"tea\": 2 } }", "has the server \"tea\" more than once"]
+      ] as const
+      for (const [text, problem] of cases) {
+        put(fileOf("cursor", at), text)
+        const { code, err, out, report } = yield* run(lineOf("cursor"), at)
+        assert.deepStrictEqual([code, out, err], [3, [], []])
+        assert.strictEqual(report, `${fileOf("cursor", at)} ${problem}. Nothing was written`)
+        assert.strictEqual(readFileSync(fileOf("cursor", at), "utf8"), text)
+      }
+      for (const text of ["planted = ", "mcp_servers = { other = { command = 'x' } }"]) {
+        put(fileOf("codex", at), text)
+        const { code, report } = yield* run(lineOf("codex"), at)
+        assert.strictEqual(code, 3)
+        assert.notInclude(report!, "planted")
+        assert.strictEqual(readFileSync(fileOf("codex", at), "utf8"), text)
+      }
+    }))
+
+  it.effect("reports a file that cannot be read or written", () =>
+    Effect.gen(function*() {
+      const at = yield* place
+      mkdirSync(fileOf("cursor", at), { recursive: true })
+      const { code, report } = yield* run(lineOf("cursor"), at)
+      assert.deepStrictEqual([code, report], [3, `${fileOf("cursor", at)} cannot be read: EISDIR`])
+      put(join(at.home, ".gemini"), "a file")
+      const blocked = yield* run(lineOf("gemini"), at)
+      assert.strictEqual(blocked.code, 3)
+    }))
+
+  it.effect("keeps the mode of a file, and a link to it", () =>
+    Effect.gen(function*() {
+      const at = yield* place
+      const file = fileOf("cursor", at)
+      const real = join(at.home, "dotfiles.json")
+      put(real, "{}")
+      chmodSync(real, 0o640)
+      mkdirSync(dirname(file))
+      symlinkSync(real, file)
+      yield* run(lineOf("cursor"), at)
+      assert.deepStrictEqual(Object.keys(JSON.parse(readFileSync(real, "utf8")).mcpServers), ["tea"])
+      assert.strictEqual(statSync(real).mode & 0o777, 0o640)
+      assert.isTrue(readdirSync(dirname(file), { withFileTypes: true })[0]!.isSymbolicLink())
+    }))
+
+  it.effect("makes paths of existing files absolute, except in the file of a project", () =>
+    Effect.gen(function*() {
+      const at = yield* place
+      put(join(at.folder, "server.mjs"), "")
+      const target = command("node", "server.mjs", "./missing.mjs", "--file=./server.mjs", ".")
+      const args = (host: HostName, project = false) =>
+        Effect.map(
+          run(lineOf(host, { target, project, print: true, yes: false }), at),
+          ({ out }) => JSON.parse(out[0]!)[hosts[host].member].tea.args
+        )
+      const words = ["server.mjs", "./missing.mjs", "--file=./server.mjs", "."]
+      const absolute = [join(at.folder, "server.mjs"), "./missing.mjs", "--file=./server.mjs", at.folder]
+      assert.deepStrictEqual(yield* args("cursor"), absolute)
+      assert.deepStrictEqual(yield* args("cursor", true), words)
+      assert.deepStrictEqual(yield* args("vscode"), words)
+    }))
+
+  it.effect("--env without a value needs the variable", () =>
+    Effect.gen(function*() {
+      const { code, report } = yield* run(lineOf("cursor", { env: { MISSING: undefined } }), yield* place)
+      assert.deepStrictEqual([code, report], [2, "--env MISSING has no value, and MISSING is not set here"])
+    }))
+
+  it.effect("--json has the file, the entry and whether it was written", () =>
+    Effect.gen(function*() {
+      const at = yield* place
+      const { out } = yield* run(lineOf("vscode", { json: true }), at)
+      assert.deepStrictEqual(JSON.parse(out[0]!), {
+        host: "vscode",
+        file: fileOf("vscode", at),
+        name: "tea",
+        entry: { type: "stdio", command: "npx", args: ["-y", "tea-server"] },
+        isWritten: true
+      })
+      const again = yield* run(lineOf("vscode", { json: true }), at)
+      assert.isFalse(JSON.parse(again.out[0]!).isWritten)
+    }))
+
+  it.live("takes a command line, and reports what is wrong with one", () =>
+    Effect.gen(function*() {
+      const { code, out } = yield* skein("install", "--host", "vscode", "--print", "node", "a.mjs", "--json", "{}")
+      assert.deepStrictEqual([code, JSON.parse(out[0]!).servers.a.args], [0, ["a.mjs", "--json", "{}"]])
+      const wrong = (...argv: ReadonlyArray<string>) =>
+        Effect.map(skein("install", ...argv), ({ code, err, out }) => {
+          assert.deepStrictEqual([code, out], [2, []])
+          return err[0]!
+        })
+      const url = "https://tea.example/mcp"
+      assert.include(yield* wrong("--host", "cursor"), "A server is required")
+      assert.include(yield* wrong(url), "--host is required: one of claude-desktop, claude-code")
+      assert.include(yield* wrong("--host", "emacs", url), "--host must be one of")
+      assert.include(yield* wrong("--host", "claude-desktop", url), "in its settings, under Connectors")
+      assert.include(yield* wrong("--host", "cursor", "--env", "A=b", url), "--env needs a command")
+      assert.include(yield* wrong("--host", "cursor", "--header", "A: b", "node a.mjs"), "--header needs a server")
+      assert.include(yield* wrong("--host", "codex", "--project", url), "--project cannot be used with --host codex")
+      assert.include(yield* wrong("--host", "cursor", "--yes", "--print", url), "exclude each other")
+      for (const name of ["", "a b", "a.b", "x".repeat(65), "\u001b[2J"]) {
+        assert.include(yield* wrong("--host", "cursor", `--name=${name}`, url), "--name")
+      }
+    }))
+})
+
+describe("the file of a host", () => {
+  const at = (platform: string, env: Place["env"] = {}): Place =>
+    platform === "win32"
+      ? { platform, env, home: "C:\\Users\\ada", folder: "C:\\tea" }
+      : { platform, env, home: "/home/ada", folder: "/tea" }
+
+  it("is that of the platform", () => {
+    const files = (place: Place) => hostNames.map((host) => fileOf(host, place))
+    assert.deepStrictEqual(files(at("darwin")), [
+      "/home/ada/Library/Application Support/Claude/claude_desktop_config.json",
+      "/tea/.mcp.json",
+      "/home/ada/.cursor/mcp.json",
+      "/tea/.vscode/mcp.json",
+      "/home/ada/.gemini/settings.json",
+      "/home/ada/.codex/config.toml"
+    ])
+    assert.deepStrictEqual(files(at("win32")), [
+      "C:\\Users\\ada\\AppData\\Roaming\\Claude\\claude_desktop_config.json",
+      "C:\\tea\\.mcp.json",
+      "C:\\Users\\ada\\.cursor\\mcp.json",
+      "C:\\tea\\.vscode\\mcp.json",
+      "C:\\Users\\ada\\.gemini\\settings.json",
+      "C:\\Users\\ada\\.codex\\config.toml"
+    ])
+    assert.strictEqual(fileOf("claude-desktop", at("linux")), "/home/ada/.config/Claude/claude_desktop_config.json")
+    assert.strictEqual(
+      fileOf("claude-desktop", at("linux", { XDG_CONFIG_HOME: "/config" })),
+      "/config/Claude/claude_desktop_config.json"
+    )
+    assert.strictEqual(
+      fileOf("claude-desktop", at("win32", { APPDATA: "D:\\data" })),
+      "D:\\data\\Claude\\claude_desktop_config.json"
+    )
+    assert.strictEqual(fileOf("codex", at("linux", { CODEX_HOME: "/codex" })), "/codex/config.toml")
+    assert.strictEqual(fileOf("cursor", at("linux"), true), "/tea/.cursor/mcp.json")
+    assert.strictEqual(fileOf("gemini", at("linux"), true), "/tea/.gemini/settings.json")
+  })
+})
+
+describe("the name of an entry", () => {
+  it("is that of the program, its package, or the host of the URL", () => {
+    const cases: ReadonlyArray<readonly [string, string]> = [
+      ["node server.mjs --port 3", "server"],
+      ["npx -y @modelcontextprotocol/server-files@1.2.3 /tmp", "server-files"],
+      ["uvx mcp-server-time", "mcp-server-time"],
+      ["uv run tea.py", "tea"],
+      ["/opt/tea/bin/tea-server", "tea-server"],
+      ["C:\\tea\\server.exe", "server"],
+      ["node", "node"]
+    ]
+    for (const [words, name] of cases) {
+      const [first, ...args] = words.split(" ")
+      assert.strictEqual(defaultName({ _tag: "Command", command: first!, args, env: {} }), name, words)
+    }
+    const url = (url: string) => defaultName({ _tag: "Url", url, headers: {} })
+    assert.strictEqual(url("https://mcp.tea.example/mcp"), "tea-example")
+    assert.strictEqual(url("http://[::1]:3000/"), "1")
+  })
+})
+
+describe("the edit of a configuration", () => {
+  const entry = { command: "x" }
+  const edited = (text: string): string => Result.getOrThrow(withEntry(text, "mcpServers", "tea", entry))
+
+  it("keeps indentation, line ends, a byte order mark and the end of the file", () => {
+    assert.strictEqual(
+      edited("{\r\n\t\"mcpServers\": {\r\n\t\t\"a\": {}\r\n\t}\r\n}"),
+      "{\r\n\t\"mcpServers\": {\r\n\t\t\"a\": {},\r\n\t\t\"tea\": {\r\n\t\t\t\"command\": \"x\"\r\n\t\t}\r\n\t}\r\n}"
+    )
+    assert.match(edited("\uFEFF{}"), /^\uFEFF\{/)
+    assert.strictEqual(edited("{\n    \"a\": 1\n}\n").split("\n")[2], "    \"mcpServers\": {")
+    for (const empty of ["", "  \n", "// only a comment\n"]) {
+      assert.include(edited(empty), "\"tea\": {")
+      assert.include(edited(empty), empty.trim())
+    }
+  })
+
+  it("adds an entry without a change of the lines before it, whose comments stay theirs", () => {
+    const tea = "\"tea\": {\n      \"command\": \"x\"\n    }"
+    const cases = [
+      [
+        "{\n  \"mcpServers\": {\n    \"a\": {} // a\n    // last\n  }\n}",
+        `    "a": {}, // a\n    ${tea}\n    // last\n  }\n}`
+      ],
+      ["{\n  \"mcpServers\": {\n    \"a\": {}, /* a */ // b\n  }\n}", `    "a": {}, /* a */ // b\n    ${tea},\n  }\n}`],
+      [
+        "{\n  \"mcpServers\": {\n    \"a\": {} // a\n    , // b\n  }\n}",
+        `    "a": {} // a\n    , // b\n    ${tea},\n  }\n}`
+      ],
+      ["{\n  \"mcpServers\": { \"a\": {} /* a */ }\n}", `  "mcpServers": { "a": {}, /* a */\n    ${tea}\n  }\n}`],
+      ["{\n  \"mcpServers\": { // all\n  }\n}", `  "mcpServers": { // all\n    ${tea}\n  }\n}`],
+      ["{\n  \"mcpServers\": {}\n}", `  "mcpServers": {\n    ${tea}\n  }\n}`]
+    ] as const
+    for (const [text, after] of cases) {
+      assert.strictEqual(edited(text), `{\n${after.startsWith("    ") ? "  \"mcpServers\": {\n" : ""}${after}`)
+    }
+    assert.strictEqual(edited("{}"), `{\n  "mcpServers": {\n    ${tea}\n  }\n}`)
+    assert.strictEqual(edited("{ \"a\": 1 }"), `{ "a": 1,\n  "mcpServers": {\n    ${tea}\n  }\n}`)
+  })
+
+  it("changes nothing else, whatever the file looks like", () => {
+    const gaps = ["", " ", "\n", "// c\n", "/* c */", " // \"}\n  ", "\r\n\t", "/* , */"]
+    let state = 7
+    const pick = <A>(from: ReadonlyArray<A>): A =>
+      from[(state = (state * 1_103_515_245 + 12_345) % 2_147_483_648) % from.length]!
+    const object = (members: ReadonlyArray<string>): string =>
+      `{${pick(gaps)}${members.map((each) => `${each}${pick(gaps)}`).join(`,${pick(gaps)}`)}${
+        members.length > 0 && pick([true, false]) ? `,${pick(gaps)}` : ""
+      }}`
+    for (let run = 0; run < 2_000; run++) {
+      const others = ["\"a\": {}", "\"b\": [1, \"// {\"]", "\"tea\" : 1"].slice(0, pick([0, 1, 2, 3]))
+      const servers = `"mcpServers"${pick(gaps)}:${pick(gaps)}${object(others)}`
+      const text = `${pick(gaps)}${
+        object(pick([[], ["\"x\": 1"], [servers], ["\"x\": 1", servers], [servers, "\"y\": {}"]]))
+      }${pick(gaps)}`
+      // It fails if another member has changed, or if the text does not parse.
+      const after = edited(text)
+      for (const comment of text.match(/\/\/ c|\/\* c \*\/|\/\* , \*\//g) ?? []) assert.include(after, comment)
+    }
+  })
+
+  it("replaces an entry of the same name in its place, and only that", () => {
+    const before = "{ \"mcpServers\": { /* a */ \"tea\": { \"command\": \"old\" }, /* b */ \"z\": 1 } } // c"
+    const after = edited(before)
+    for (const comment of ["/* a */", "/* b */", "// c"]) assert.include(after, comment)
+    assert.notInclude(after, "old")
+    assert.isBelow(after.indexOf("\"tea\""), after.indexOf("\"z\""))
+  })
+
+  it("returns the same text for the same entry, in any order of its members", () => {
+    const text = "{ \"mcpServers\": { \"tea\": { \"b\": [1], \"a\": { \"c\": \"d\" } } } }"
+    const same = withEntry(text, "mcpServers", "tea", { a: { c: "d" }, b: [1] })
+    assert.deepStrictEqual(same, Result.succeed(text))
+    const toml = "[mcp_servers.tea]\nb = [\"1\"]\na = { c = \"d\" }\n"
+    assert.deepStrictEqual(withTomlEntry(toml, "mcp_servers", "tea", { a: { c: "d" }, b: ["1"] }), Result.succeed(toml))
+  })
+
+  it("is shown by its lines", () => {
+    assert.strictEqual(changedLines("a\nb\nc\n", "a\nB\nB\nc\n"), "@@ line 2 @@\n-b\n+B\n+B")
+    assert.strictEqual(changedLines("", "a\n"), "@@ line 1 @@\n+a")
+    assert.strictEqual(changedLines("a\r\na\r\n", "a\r\na\r\na\r\n"), "@@ line 3 @@\n+a")
+  })
+})
