@@ -70,6 +70,16 @@ const samplingPeer = `
   })).pipe(Effect.provide(Sampling.layer(() => Effect.succeed(result)))))
 `
 
+/** A server that listens on HTTP, with these options. */
+const listening = `
+  const [NodeHttp, McpServer, Effect, Layer] = await Promise.all([
+    "@skein/server/NodeHttp", "@skein/server/McpServer", "effect/Effect", "effect/Layer"
+  ].map((name) => import(name)))
+  const server = McpServer.layer({ name: "s", version: "1" })
+  const listen = (options) =>
+    Effect.runPromise(Effect.scoped(Layer.build(Layer.provide(NodeHttp.layer({ port: 0, ...options }), server))))
+`
+
 const cases: ReadonlyArray<Case> = [
   {
     title: "a server loads the validation of JSON Schema with the module JsonSchema",
@@ -89,9 +99,17 @@ const cases: ReadonlyArray<Case> = [
   {
     title: "a server on HTTP loads neither the other transports nor Effect's streams",
     first: load("server/Tool", "server/McpServer", "server/NodeHttp"),
-    absent: [skein("Stdio", "WebHttp", "HttpRoutes"), effectStreams],
+    absent: [skein("Stdio", "WebHttp", "HttpConfig", "HttpRoutes"), effectStreams],
     second: load("server/Stdio"),
     later: 2
+  },
+  {
+    title: "a server on HTTP loads Effect's router with the option routes",
+    first: `${listening}\nawait listen({ health: true })`,
+    absent: [skein("HttpConfig", "HttpRoutes"), /@effect\/platform-node/, /\/http\/HttpRouter\./, effectStreams],
+    second: `const HttpRouter = await import("effect/http/HttpRouter"); await listen({ routes: HttpRouter.layer })`,
+    later: 1,
+    present: [/\/NodeHttpServer\./]
   },
   {
     title: "a client loads the validation of results with the first output schema",

@@ -93,3 +93,39 @@ describe("a process with environment variables", () => {
       expect(other.stderr.all).toEqual(["TEA_PATH is \"tea\": expected a path that begins with a slash"])
     })))
 })
+
+describe("a process with routes", () => {
+  it.live("finishes the requests in flight after SIGTERM, and releases the resources of the routes", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* start("routes.ts")
+      expect((yield* kit.send(server, { method: "GET", path: "/reject" })).status).toBe(500)
+      const [reply] = yield* Effect.all([
+        kit.send(server, { method: "GET", path: "/slow" }),
+        Effect.andThen(Effect.promise(() => server.stderr.until("half way")), Effect.sync(() => server.kill("SIGTERM")))
+      ], { concurrency: 2 })
+      expect(reply.text).toBe("slowly")
+      expect(yield* server.exit).toBe(143)
+      expect(server.stderr.all.at(-1)).toContain("released")
+      expect(server.stderr.all.join("\n")).toContain("rejected")
+    })))
+
+  it.live("interrupts streams after shutdownTimeout", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* start("routes.ts", { shutdownTimeout: "200 millis" })
+      const raw = yield* kit.raw(server)
+      raw.write("GET /ticks HTTP/1.1\r\nhost: localhost\r\n\r\n")
+      yield* raw.until("tick 1")
+      server.kill("SIGTERM")
+      expect((yield* raw.closed).text).not.toContain("\r\n0\r\n\r\n")
+      expect(yield* server.exit).toBe(143)
+    })))
+
+  it.live("prints one line and exits with 1 without the package that they need", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* start("routes.ts", { withoutPackage: true })
+      expect(yield* server.exit).toBe(1)
+      expect(server.stderr.all).toEqual([
+        "The option routes needs the package @effect/platform-node: Error: Cannot find package '@effect/platform-node'"
+      ])
+    })))
+})

@@ -18,6 +18,34 @@ import { SlowReaders } from "./slowReaders.ts"
 const notFound = invalid(404, "Not Found: there is no such page here")
 const failed = invalid(500, "Internal Server Error")
 
+/**
+ * Makes the function that checks Host and Origin of a request, and returns whether they are allowed. Otherwise it answers
+ * the request. A wrong name is the same for each request: it is logged once. `what` describes what is requested.
+ */
+export const makeSourceCheck = (
+  options: Pick<Options, "allowedHosts" | "allowedOrigins">,
+  context: Context.Context<never>,
+  what: string,
+  isAllowedHost: (request: HttpRequest) => boolean = () => false
+): (request: HttpRequest, answer: HttpAnswer) => boolean => {
+  const guards = new Guards(resolve(options))
+  const warned = new Set<string>()
+  return (request, answer) => {
+    const isExempt = request.headFault === undefined && isAllowedHost(request)
+    const refused = (isExempt ? undefined : guards.host(request)) ?? guards.origin(request)
+    if (refused === undefined) return true
+    const described = describeSource(refused, request)
+    if (described !== undefined && !warned.has(described.option)) {
+      warned.add(described.option)
+      const { option, source } = described
+      const text = `HTTP: refused a request for ${what} ${source}, which is not among the ${option}`
+      Effect.runForkWith(context)(Effect.logWarning(text))
+    }
+    send(answer, refused)
+    return false
+  }
+}
+
 /** Makes the function that answers each request of a port. It never throws. */
 export const makePageHandler = (
   pages: Pages,
@@ -25,31 +53,18 @@ export const makePageHandler = (
   context: Context.Context<never>
 ): (request: HttpRequest, answer: HttpAnswer) => void => {
   const resolved = resolve(options)
-  const guards = new Guards(resolved)
+  const isAllowed = makeSourceCheck(options, context, "a page")
   const clock = Context.get(context, Clock.Clock)
   const load = new Load(resolved.maxRetainedBytes, {})
   const bodies = new IncomingBodies(load)
   const slowReaders = new SlowReaders(load, resolved, () => monotonicMillis(clock), context)
-  const log = (effect: Effect.Effect<void>) => void Effect.runForkWith(context)(effect)
-  // A wrong name is the same for each request: it is logged once.
-  const warned = new Set<string>()
   return (request, answer) => {
     try {
       answer.watch?.(slowReaders, request)
-      const refused = guards.host(request) ?? guards.origin(request)
-      if (refused === undefined) {
-        if (!pages.handle(new ForPage(request, bodies), answer)) send(answer, notFound)
-        return
-      }
-      const described = describeSource(refused, request)
-      if (described !== undefined && !warned.has(described.option)) {
-        warned.add(described.option)
-        const { option, source } = described
-        log(Effect.logWarning(`HTTP: refused a request for a page ${source}, which is not among the ${option}`))
-      }
-      send(answer, refused)
+      if (!isAllowed(request, answer)) return
+      if (!pages.handle(new ForPage(request, bodies), answer)) send(answer, notFound)
     } catch (defect) {
-      log(Effect.logError(`failed to answer a request for ${logValue(request.path)}`, defect))
+      Effect.runForkWith(context)(Effect.logError(`failed to answer a request for ${logValue(request.path)}`, defect))
       if (!answer.isClosed) send(answer, failed)
     }
   }

@@ -5,7 +5,29 @@
  * They write to stderr. The stdout of a server on stdio carries protocol messages only, and a server on HTTP that moves
  * to stdio should not lose its logs, or break its connection with them.
  */
+import type { LogLevel } from "effect/LogLevel"
 import * as Logger from "effect/Logger"
+
+/** The logs of the process. */
+export interface LogOptions {
+  /**
+   * The format of the logs on stderr: `"pretty"`, lines for people, by default; `"json"`, one JSON object per line; or
+   * `"logfmt"`, one line of `key=value` pairs. The cause of a failed start has this format too. It is the format of the
+   * default logger: loggers of your own (`Logger.layer`) replace it.
+   *
+   * @example
+   * NodeHttp.runMain(Server, { logFormat: "json" })
+   */
+  readonly logFormat?: "pretty" | "json" | "logfmt" | undefined
+  /** The least severe level that is logged: `"Info"` by default. */
+  readonly logLevel?: LogLevel | undefined
+  /**
+   * The beginning of the names of the environment variables that set options: `SKEIN_` by default, as in
+   * `SKEIN_LOG_FORMAT`. The guide to HTTP lists the variables. An option in the code wins over its variable. A value that
+   * is not valid fails the start. `false` reads no variable.
+   */
+  readonly environment?: string | false | undefined
+}
 
 /** A format for programs. */
 export type Format = "json" | "logfmt"

@@ -5,34 +5,13 @@ import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { LogLevel } from "effect/LogLevel"
 import type { Logger } from "effect/Logger"
 import * as Predicate from "effect/Predicate"
 import * as References from "effect/References"
 import { DefinitionError } from "../../DefinitionError.ts"
 import * as environment from "../environment.ts"
+import type { LogOptions } from "./logFormat.ts"
 import * as stdout from "./stdout.ts"
-
-/** The logs of the process. */
-export interface LogOptions {
-  /**
-   * The format of the logs on stderr: `"pretty"`, lines for people, by default; `"json"`, one JSON object per line; or
-   * `"logfmt"`, one line of `key=value` pairs. The cause of a failed start has this format too. It is the format of the
-   * default logger: loggers of your own (`Logger.layer`) replace it.
-   *
-   * @example
-   * NodeHttp.runMain(Server, { logFormat: "json" })
-   */
-  readonly logFormat?: "pretty" | "json" | "logfmt" | undefined
-  /** The least severe level that is logged: `"Info"` by default. */
-  readonly logLevel?: LogLevel | undefined
-  /**
-   * The beginning of the names of the environment variables that set options: `SKEIN_` by default, as in
-   * `SKEIN_LOG_FORMAT`. The guide to HTTP lists the variables. An option in the code wins over its variable. A value that
-   * is not valid fails the start. `false` reads no variable.
-   */
-  readonly environment?: string | false | undefined
-}
 
 /** The logs and the bounds of the process. */
 export interface MainOptions extends LogOptions {
