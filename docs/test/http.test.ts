@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import * as Cors from "@skein/server/Cors"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as WebHttp from "@skein/server/WebHttp"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -11,7 +12,9 @@ import type * as Scope from "effect/Scope"
 import { readFileSync } from "node:fs"
 import { createServer, type IncomingMessage } from "node:http"
 import { join } from "node:path"
+import { logNames, names, variables } from "../../packages/server/src/internal/environment.ts"
 import { Hello } from "../programs/hello.ts"
+import { Listening as Configured } from "../programs/httpConfig.ts"
 import hono from "../programs/hono.ts"
 import * as next from "../programs/next.ts"
 import { Reports } from "../programs/polling.ts"
@@ -139,6 +142,19 @@ describe("web-standard programs", () => {
 })
 
 describe("http.md", () => {
+  it("lists every variable of the environment with its option", () => {
+    const page = readFileSync(join(import.meta.dirname, "../http.md"), "utf8")
+    const rows = Array.from(
+      page.matchAll(/^\| `SKEIN_(\w+)` +\| `(\w+)` +\|(.*)\|$/gm),
+      ([, name, option, value]) => ({ name, option, isForStdio: value!.includes("Stdio") })
+    )
+    expect(rows).toEqual(names.map((option) => ({
+      name: variables[option].name,
+      option,
+      isForStdio: logNames.includes(option)
+    })))
+  })
+
   it("lists every status of an endpoint, and no others", async () => {
     const { handler } = WebHttp.mount(Hello, { cors: Cors.make(), maxBodyBytes: 10_000 })
     const url = "http://localhost/mcp"
@@ -204,6 +220,35 @@ describe("http.md", () => {
   })
 })
 
+describe("programs/operated.ts", () => {
+  it("answers probes, serves routes beside the endpoint, logs JSON, and drains before it exits", async () => {
+    const env = { SKEIN_DRAIN_DELAY: "1s", SKEIN_LOG_FORMAT: "json", WEBHOOK_SECRET: "s3cret" }
+    const { child, url } = await start("operated", { env })
+    const logs: Array<string> = []
+    child.stderr!.on("data", (chunk) => void logs.push(String(chunk)))
+    const exited = new Promise((resolve) => child.once("exit", resolve))
+    const at = (path: string, init?: RequestInit) => fetch(url.replace("/mcp", path), init)
+    expect([(await at("/livez")).status, (await at("/readyz")).status]).toEqual([200, 200])
+    expect(await textOf(await fetch(url, call("price")))).toBe("3 €")
+    const change = { method: "POST", body: "4" }
+    expect((await at("/prices/tea", change)).status).toBe(401)
+    expect((await at("/prices/tea", { ...change, headers: { "x-secret": "s3cret" } })).status).toBe(204)
+    expect(await textOf(await fetch(url, call("price")))).toBe("4 €")
+    expect(await (await at("/metrics")).text()).toMatch(/^mcp_server_operation_duration\w*\{.*tools\/call/m)
+    child.kill("SIGTERM")
+    while ((await at("/readyz")).status !== 503) await new Promise((resolve) => setTimeout(resolve, 10))
+    expect(await textOf(await fetch(url, call("price")))).toBe("4 €")
+    expect(await exited).toBe(143)
+    const records = logs.join("").trim().split("\n").map((line) => JSON.parse(line) as Record<string, unknown>)
+    const record = records.find(({ message }) => message === "the price of tea has changed")!
+    expect(record).toMatchObject({ level: "INFO", annotations: { price: 4 } })
+    // The guide shows this record.
+    const page = readFileSync(join(import.meta.dirname, "../http.md"), "utf8")
+    const [, shown = ""] = /```json\n(\{\n {2}"message": "the price[^]*?)```/.exec(page) ?? []
+    expect(Object.keys(JSON.parse(shown) as object).toSorted()).toEqual(Object.keys(record).toSorted())
+  })
+})
+
 const listen = <E>(layer: Layer.Layer<NodeHttp.Server, E>): Effect.Effect<string, never, Scope.Scope> =>
   Effect.map(Effect.orDie(Layer.build(layer)), (context) => Context.get(context, NodeHttp.Server).url)
 
@@ -225,6 +270,17 @@ describe("programs/polling.ts", () => {
       const headers = { accept: "text/event-stream", "mcp-session-id": session, "last-event-id": last }
       const resumed = yield* fetched(url, { headers })
       expect(yield* Effect.promise(() => resumed.text())).toContain("The report")
+    }))
+})
+
+describe("programs/httpConfig.ts", () => {
+  it.live("listens with the options of its variables", () =>
+    Effect.gen(function*() {
+      const env = { TEA_SHOP_PORT: "0", TEA_SHOP_PATH: "/tea" }
+      const url = yield* listen(Layer.provide(Configured, ConfigProvider.layer(ConfigProvider.fromEnv({ env }))))
+      expect(url).toMatch(/\/tea$/)
+      expect(yield* Effect.promise(async () => textOf(await fetch(url, hello)))).toBe("Hello, Ada!")
+      expect((yield* fetched(url.replace("/tea", "/readyz"), {})).status).toBe(200)
     }))
 })
 

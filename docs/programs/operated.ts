@@ -1,0 +1,48 @@
+/** A server with health, metrics and a webhook. Its port, its names and its logs are set by the environment. */
+// #region operated
+import * as McpServer from "@skein/server/McpServer"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Telemetry from "@skein/server/Telemetry"
+import * as Tool from "@skein/server/Tool"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
+import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
+
+/** The prices of a shop, and whether its database responds. */
+class Prices extends Context.Service<Prices, { readonly tea: { price: number }; readonly ping: Effect.Effect<void> }>()(
+  "Prices"
+) {}
+const Database = Layer.succeed(Prices, { tea: { price: 3 }, ping: Effect.void })
+
+const price = Tool.layer(
+  Tool.make("price", { description: "Returns the price of tea." }),
+  () => Effect.map(Prices, ({ tea }) => `${tea.price} €`)
+)
+
+const secret = process.env["WEBHOOK_SECRET"]
+
+// POST /prices/tea with the new price as its body.
+const Webhook = HttpRouter.add(
+  "POST",
+  "/prices/tea",
+  Effect.gen(function*() {
+    const { tea } = yield* Prices
+    const request = yield* HttpServerRequest
+    if (secret === undefined || request.headers["x-secret"] !== secret) return HttpServerResponse.empty({ status: 401 })
+    tea.price = Number(yield* request.text)
+    yield* Effect.logInfo("the price of tea has changed").pipe(Effect.annotateLogs("price", tea.price))
+    return HttpServerResponse.empty({ status: 204 })
+  })
+)
+
+const Server = McpServer.layer({ name: "shop", version: "1.0.0" }, Telemetry.layer(), price)
+
+NodeHttp.runMain(Layer.provideMerge(Server, Database), {
+  health: { check: Effect.flatMap(Prices, ({ ping }) => ping) },
+  routes: Layer.merge(PrometheusMetrics.layerHttp(), Webhook) // GET /metrics, and the webhook
+})
+// #endregion
