@@ -11,13 +11,17 @@ import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js"
 import * as esbuild from "esbuild"
 import { cp, mkdir, readdir } from "node:fs/promises"
 import { join } from "node:path"
-import { makeWorkspace, removeWorkspace, run, runScript, start, type Workspace } from "./projects.ts"
+import { makeWorkspace, readImage, removeWorkspace, run, runScript, start, type Workspace } from "./projects.ts"
 
 let workspace: Workspace
+let isMade = false
 beforeAll(async () => {
   workspace = await makeWorkspace()
+  isMade = true
 }, 180_000)
-afterAll(() => removeWorkspace(workspace))
+afterAll(async () => {
+  if (isMade) await removeWorkspace(workspace)
+})
 
 const succeeded = { code: 0, output: expect.any(String) }
 
@@ -73,17 +77,24 @@ describe.each(["effect", "async"])("a project with the style %s", (style) => {
   }, 180_000)
 
   it("http: serves from the bundle, answers the health check, and stops at SIGTERM", async () => {
-    const { shipped } = await make("http", style)
-    const server = await start(workspace, shipped, ["main.cjs"])
-    await withClient(new StreamableHTTPClientTransport(new URL(server.url)), {}, convert)
-    expect((await fetch(new URL("/livez", server.url))).status).toBe(200)
+    const { project, shipped } = await make("http", style)
+    const image = await readImage(project)
+    const server = await start({ ...workspace, env: { ...workspace.env, ...image.env, SKEIN_PORT: "0" } }, shipped, [
+      "main.cjs"
+    ])
+    const url = new URL(server.url.replace("0.0.0.0", "127.0.0.1"))
+    await withClient(new StreamableHTTPClientTransport(url), {}, convert)
+    const [node = "", ...probe] = image.health
+    const probing = { ...workspace, env: { ...workspace.env, SKEIN_PORT: url.port } }
+    expect(await run(probing, shipped, node, probe)).toEqual({ code: 0, output: "" })
     expect(await server.stop()).toBe(143)
+    expect(await run(probing, shipped, node, probe)).toEqual({ code: 1, output: "" })
   }, 180_000)
 
   it("tasks: runs a task from the bundle, with a question, without the PostgreSQL client", async () => {
     const { project, shipped } = await make("tasks", style)
     const server = await start(
-      { ...workspace, env: { ...workspace.env, PACKING_TIME: "10 millis" } },
+      { ...workspace, env: { ...workspace.env, PACKING_SECONDS: "0.01" } },
       shipped,
       ["--disable-warning=ExperimentalWarning", "main.cjs"]
     )

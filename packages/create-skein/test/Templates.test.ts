@@ -35,6 +35,10 @@ describe("the templates", () => {
     const units = read("stdio/effect/src/units.ts")
     for (const path of ["stdio/async", "http/effect", "http/async"]) expect(read(`${path}/src/units.ts`)).toBe(units)
     expect(read("tasks/async/src/warehouse.ts")).toBe(read("tasks/effect/src/warehouse.ts"))
+    const image = read("tasks/shared/Dockerfile")
+    expect(image.replace(" TASKS_FILE=/data/tasks.db", "").replace(/RUN mkdir \/data.*\nVOLUME \/data\n/, ""))
+      .toBe(read("http/shared/Dockerfile"))
+    expect(read("tasks/shared/_dockerignore")).toBe(read("http/shared/_dockerignore"))
     for (const template of ["http", "tasks"]) {
       expect(read(`${template}/async/src/main.ts`)).toBe(read(`${template}/effect/src/main.ts`))
     }

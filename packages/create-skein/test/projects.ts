@@ -65,7 +65,7 @@ export const makeWorkspace = async (): Promise<Workspace> => {
   return {
     folder,
     // The temporary folder has the compile cache.
-    env: { ...env, PATH, TMPDIR: folder, PORT: "0" },
+    env: { ...env, PATH, TMPDIR: folder, SKEIN_PORT: "0" },
     program: join(modules, "create-skein/dist/bin/create-skein.js")
   }
 }
@@ -114,6 +114,17 @@ export interface Running {
   readonly stop: () => Promise<number | null>
 }
 
+/** What an image runs: the environment and the health check of its Dockerfile. */
+export const readImage = async (project: string): Promise<{
+  readonly env: NodeJS.ProcessEnv
+  readonly health: ReadonlyArray<string>
+}> => {
+  const file = await readFile(join(project, "Dockerfile"), "utf8")
+  const [, settings = ""] = /^ENV (.*)$/m.exec(file) ?? []
+  const [, health = "[]"] = /^HEALTHCHECK .*\n +CMD (.*)$/m.exec(file) ?? []
+  return { env: Object.fromEntries(settings.split(" ").map((pair) => pair.split("="))), health: JSON.parse(health) }
+}
+
 /** Starts a server over HTTP, and waits until it listens. */
 export const start = ({ env }: Workspace, cwd: string, args: ReadonlyArray<string>): Promise<Running> =>
   new Promise((resolve, reject) => {
@@ -122,7 +133,7 @@ export const start = ({ env }: Workspace, cwd: string, args: ReadonlyArray<strin
     let log = ""
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       log += text
-      const url = /Listening on (http:\S+)/.exec(log)?.[1]
+      const url = /Listening on (http:[^\s"]+)/.exec(log)?.[1]
       if (url !== undefined) {
         resolve({
           url,

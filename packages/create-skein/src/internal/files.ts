@@ -14,7 +14,6 @@ const placeholder = "skein-template"
 
 const layers = ({ style, template }: Project): ReadonlyArray<string> => [
   "common",
-  ...template === "http" || template === "tasks" ? ["docker"] : [],
   `${template}/shared`,
   `${template}/${style}`
 ]
