@@ -4,6 +4,7 @@ import * as Encryption from "@skein/tasks/Encryption"
 import * as SqliteTasks from "@skein/tasks/SqliteTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
+import { TaskSchedules } from "@skein/tasks/TaskSchedules"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -142,6 +143,31 @@ describe("skein tasks", () => {
       expect(yield* tasks("resume", "bake")).toMatchObject({ code: 1, err: "skein: bake is not paused\n" })
       yield* inServer(ended(id))
       expect(yield* output(tasks("workers"))).toContain("There are no workers")
+    }).pipe(Effect.scoped))
+
+  it.live("lists schedules, starts a task of one, pauses, resumes and removes it", () =>
+    Effect.gen(function*() {
+      const { inServer, tasks } = yield* start()
+      expect(yield* output(tasks("schedules"))).toBe("There are no schedules.")
+      const definition = { cron: "0 2 1 1 *", timeZone: "Europe/Berlin", task: { tool: "bake", args: { cakes: 3 } } }
+      yield* inServer(Effect.flatMap(TaskSchedules, ({ set }) => set("new\u001b[2J year", definition)))
+      const name = "new\u001b[2J year"
+      const { task } = (yield* json(tasks("trigger", "--json", name))) as { readonly task: string }
+      expect(yield* inServer(ended(task))).toMatchObject({ status: "completed" })
+      const [head, row] = (yield* output(tasks("schedules"))).split("\n")
+      expect(head).toMatch(/^SCHEDULE +TOOL +TIMES +ZONE +NEXT +LAST +LAST TASK$/)
+      expect(row).toMatch(
+        new RegExp(`^new\\\\u\\{1b\\}\\[2J year +bake +0 2 1 1 \\* +Europe/Berlin +in \\S+ +\\ds ago +${task}$`)
+      )
+      expect(yield* json(tasks("schedules", "--json"))).toMatchObject([{ name, tool: "bake", lastTask: task }])
+      expect(yield* output(tasks("pause-schedule", name))).toContain("is paused.")
+      expect((yield* tasks("pause-schedule", name)).err).toContain("is paused already")
+      expect(yield* output(tasks("schedules"))).toContain("  paused  ")
+      expect(yield* output(tasks("resume-schedule", name))).toContain("goes on.")
+      expect(yield* output(tasks("remove-schedule", name))).toContain("is removed.")
+      for (const command of ["trigger", "pause-schedule", "resume-schedule", "remove-schedule"]) {
+        expect(yield* tasks(command, "x")).toMatchObject({ code: 1, err: "skein: there is no schedule x\n" })
+      }
     }).pipe(Effect.scoped))
 
   it.live("lists the tasks that have failed", () =>

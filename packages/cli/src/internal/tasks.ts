@@ -4,6 +4,7 @@
 import * as Encryption from "@skein/tasks/Encryption"
 import { type ListedTask, TaskAdmin } from "@skein/tasks/TaskAdmin"
 import type { TaskError } from "@skein/tasks/TaskError"
+import type { TaskSchedules } from "@skein/tasks/TaskSchedules"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -19,7 +20,7 @@ type Env = Process["Service"]["env"]
 const unusable = (message: string): CommandFailed => new CommandFailed({ exitCode: 3, report: message })
 
 /** There is nothing to do. */
-const nothing = (message: string): Effect.Effect<never, CommandFailed> =>
+export const nothing = (message: string): Effect.Effect<never, CommandFailed> =>
   Effect.fail(new CommandFailed({ exitCode: 1, report: message }))
 
 const isPostgresUrl = (store: string): boolean => /^postgres(ql)?:/.test(store)
@@ -50,9 +51,9 @@ const storeOf = (line: StoreLine, env: Env) =>
     }))
 
 /** Runs a command on the store. */
-const onStore = <A>(
+export const withStore = <A>(
   line: StoreLine,
-  use: (admin: TaskAdmin["Service"]) => Effect.Effect<A, TaskError | CommandFailed, Process>
+  use: Effect.Effect<A, TaskError | CommandFailed, TaskAdmin | TaskSchedules | Process>
 ): Effect.Effect<A, CommandFailed, Process> =>
   Effect.gen(function*() {
     const { env } = yield* Process
@@ -61,13 +62,18 @@ const onStore = <A>(
     const encryption = keys === ""
       ? Layer.empty
       : Encryption.layer({ keys: keys.split(",").map((key) => key.trim()), readPlaintext: true })
-    return yield* Effect.provide(Effect.flatMap(TaskAdmin, use), Layer.provide(admin, encryption))
+    return yield* Effect.provide(use, Layer.provide(admin, encryption))
   }).pipe(
     Effect.catchTag("TaskError", ({ message }) => Effect.fail(unusable(quoteLine(message))))
   )
 
+const onStore = <A>(
+  line: StoreLine,
+  use: (admin: TaskAdmin["Service"]) => Effect.Effect<A, TaskError | CommandFailed, Process>
+) => withStore(line, Effect.flatMap(TaskAdmin, use))
+
 /** Prints a value as JSON, or as text. */
-const print = (line: StoreLine, value: unknown, text: () => string): Effect.Effect<void, never, Process> =>
+export const print = (line: StoreLine, value: unknown, text: () => string): Effect.Effect<void, never, Process> =>
   Effect.flatMap(
     Process,
     ({ console }) => console.print(line.json ? JSON.stringify(value, undefined, 2) : text())

@@ -248,7 +248,66 @@ const backup = Command.make("backup", {
   Command.withHandler((line) => Effect.flatMap(load, ({ backup }) => backup({ ...line, postgres: undefined })))
 )
 
-const commands = [list, show, failed, cancel, wake, rerun, pause, resume, stats, workers, migrate, backup] as const
+const schedule = Argument.String("schedule").pipe(Argument.withDescription("The name of the schedule"))
+
+const loadSchedules = Effect.promise(() => import("./schedules.ts"))
+
+const schedules = Command.make("schedules", { ...storeFlags }).pipe(
+  Command.withShortDescription("List the schedules, by their names"),
+  Command.withDescription(
+    "Lists up to 1,000 schedules: their times, tools, and the tasks that they have started last."
+  ),
+  help("[options]"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(loadSchedules, ({ list }) => list(line)))
+)
+
+/** A command that changes one schedule. */
+const onSchedule = <const Name extends string>(
+  name: Name,
+  short: string,
+  description: string,
+  run: keyof Awaited<typeof import("./schedules.ts")>["changes"]
+) =>
+  Command.make(name, { ...storeFlags, schedule }).pipe(
+    Command.withShortDescription(short),
+    Command.withDescription(description),
+    help("[options] <schedule>"),
+    Command.validate((line) => checkStore(line)),
+    Command.withHandler((line) => Effect.flatMap(loadSchedules, ({ changes }) => changes[run](line)))
+  )
+
+const scheduleCommands = [
+  onSchedule(
+    "trigger",
+    "Start a task of a schedule now",
+    "Starts a task of a schedule now, also of a paused one. Its next time stays as it is.",
+    "trigger"
+  ),
+  onSchedule(
+    "pause-schedule",
+    "Let a schedule start no tasks",
+    "Pauses a schedule: its times start no tasks until it is resumed.",
+    "pause"
+  ),
+  onSchedule(
+    "resume-schedule",
+    "Let a paused schedule go on with its next time",
+    "Resumes a paused schedule. Times of the pause are skipped.",
+    "resume"
+  ),
+  onSchedule(
+    "remove-schedule",
+    "Remove a schedule; its tasks continue",
+    "Removes a schedule. A program with it in its code stores it again when it starts.",
+    "remove"
+  )
+] as const
+
+const commands = [
+  ...[list, show, failed, cancel, wake, rerun, pause, resume, stats, workers],
+  ...[schedules, ...scheduleCommands, migrate, backup]
+] as const
 
 /** `skein tasks`. */
 export const tasksCommand = Command.make("tasks").pipe(
