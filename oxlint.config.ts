@@ -18,7 +18,8 @@ const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   auth: ["protocol", "runtime", "server", "client"],
   cli: ["protocol", "runtime", "client", "tasks", "auth"],
   console: ["protocol", "runtime", "server", "tasks"],
-  "create-skein": []
+  "create-skein": [],
+  openapi: ["protocol", "runtime", "server"]
 }
 
 /** The modules of a package that may import fewer packages than the rest of it. */
@@ -84,7 +85,8 @@ const mayUseNode: Readonly<Record<string, ReadonlyArray<string>>> = {
   tasks: ["{Memory,Sqlite,Postgres}Tasks.ts", "internal/**/node*.ts"],
   auth: ["DevServer.ts", "internal/testing/**/*.ts"],
   cli: ["bin/*.ts", "internal/**/node*.ts"],
-  "create-skein": ["**/*.ts"]
+  "create-skein": ["**/*.ts"],
+  openapi: ["internal/**/node*.ts"]
 }
 
 /** The modules that may import types of `node:` modules, and nothing else of Node. */

@@ -25,6 +25,7 @@ export const packages: ReadonlyArray<string> = [
   "sql",
   "tasks",
   "console",
+  "openapi",
   "create-skein"
 ]
   .map(

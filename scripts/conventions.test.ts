@@ -70,7 +70,8 @@ describe("the linter", () => {
       ["auth", ["tasks", "testing", "sql", "cli"]],
       ["cli", ["server", "testing", "sql", "console"]],
       ["console", ["client", "cli", "testing"]],
-      ["create-skein", ["protocol", "runtime", "server", "client", "tasks", "cli"]]
+      ["create-skein", ["protocol", "runtime", "server", "client", "tasks", "cli"]],
+      ["openapi", ["client", "tasks", "auth", "console", "cli"]]
     ] as const
     for (const [name, others] of direction) {
       const text = others.map((other) => uses(`@skein/${other}/A`)).join("")

@@ -1,0 +1,2 @@
+export * as OpenApi from "./OpenApi.ts"
+export * as OpenApiError from "./OpenApiError.ts"

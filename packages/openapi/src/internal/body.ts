@@ -1,0 +1,155 @@
+/**
+ * Reads the request body of an operation: its media type, and the fields that become arguments.
+ */
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import type { Style } from "./call/serialize.ts"
+import { objectAt, resolve } from "./document/pointer.ts"
+import type { Schema, Schemas } from "./schema/convert.ts"
+import { requiredOf, schemasByName } from "./schema/keywords.ts"
+
+/** How a body is written. */
+export type BodyKind = "json" | "form" | "multipart" | "text" | "bytes"
+
+/** A member of the body that is an argument of its own. */
+export interface Field {
+  readonly key: string
+  readonly schema: Schema
+  readonly isRequired: boolean
+  readonly style?: Style
+  readonly explode?: boolean
+}
+
+/** The body of an operation. */
+export interface Body {
+  readonly kind: BodyKind
+  readonly mediaType: string
+  readonly isRequired: boolean
+  /** The schema of the whole body, if it is one argument. */
+  readonly schema: Schema
+  /** The members of the body as arguments; `undefined` if the whole body is one argument. */
+  readonly fields: ReadonlyArray<Field> | undefined
+  /** The schema of members that have no name in the document; `undefined` if there are none. */
+  readonly extra: Schema | undefined
+  /** The media types of the parts of a multipart body, by the names of their fields. */
+  readonly contentTypes: ReadonlyMap<string, string>
+}
+
+const kinds: ReadonlyArray<readonly [RegExp, BodyKind]> = [
+  [/^application\/json\b/, "json"],
+  [/^[\w.-]+\/[\w.-]+\+json\b/, "json"],
+  [/^application\/x-www-form-urlencoded\b/, "form"],
+  [/^multipart\/form-data\b/, "multipart"],
+  [/^\*\/\*|^application\/\*/, "json"],
+  [/^text\/|\bxml\b|\byaml\b|\bgraphql\b|\bndjson\b/, "text"],
+  [/./, "bytes"]
+]
+
+/** Chooses the media type that is written best. */
+const choose = (content: JsonObject): { readonly key: string; readonly kind: BodyKind } | undefined => {
+  const mediaTypes = Object.keys(content)
+  for (const [pattern, kind] of kinds) {
+    const key = mediaTypes.find((mediaType) => pattern.test(mediaType.toLowerCase()))
+    if (key !== undefined) return { key, kind }
+  }
+  return undefined
+}
+
+/** The most levels of `allOf` whose properties are merged. */
+const maxLevels = 8
+
+interface Members {
+  readonly properties: Map<string, unknown>
+  readonly required: Set<string>
+  extra: unknown
+}
+
+/** Whether a schema only lists alternatives of required members, as in `anyOf: [{ required: ["a"] }, …]`. */
+const isOnlyRequired = (members: unknown): boolean =>
+  Array.isArray(members) &&
+  members.every((member) => isObject(member) && Object.keys(member).every((key) => key === "required"))
+
+/** Collects the members of an object. Returns `false` if they cannot be arguments of their own. */
+const collect = (root: JsonObject, schemas: Schemas, node: unknown, into: Members, level = 0): boolean => {
+  const schema = resolve(root, node)
+  if (!isObject(schema) || level > maxLevels) return false
+  const { additionalProperties: extra, allOf, anyOf, oneOf, type } = schema
+  if (type !== undefined && type !== "object") return false
+  if ([anyOf, oneOf].some((members) => members !== undefined && !isOnlyRequired(members))) return false
+  if (["not", "if", "patternProperties", "propertyNames", "unevaluatedProperties"].some((key) => key in schema)) {
+    return false
+  }
+  if (extra !== undefined && extra !== false) into.extra = extra
+  const hidden = new Set(schemas.hiddenNames(schema))
+  for (const [name, property] of schemasByName(schema["properties"])) {
+    if (!schemas.isHidden(property)) into.properties.set(name, property)
+  }
+  for (const name of requiredOf(schema)) if (!hidden.has(name)) into.required.add(name)
+  return !Array.isArray(allOf) || allOf.every((member) => collect(root, schemas, member, into, level + 1))
+}
+
+const styles: ReadonlySet<unknown> = new Set(["form", "spaceDelimited", "pipeDelimited", "deepObject"])
+
+const fieldsOf = (
+  root: JsonObject,
+  schemas: Schemas,
+  media: JsonObject,
+  isRequired: boolean
+): Pick<Body, "fields" | "extra"> => {
+  const none = { fields: undefined, extra: undefined }
+  const members: Members = { properties: new Map(), required: new Set(), extra: undefined }
+  if (!collect(root, schemas, media["schema"], members) || members.properties.size === 0) return none
+  const fields = [...members.properties].map(([key, property]): Field => {
+    const encoding = isObject(media["encoding"]) ? media["encoding"][key] : undefined
+    const { explode, style } = isObject(encoding) ? encoding : {}
+    return {
+      key,
+      schema: schemas.convert(property),
+      isRequired: isRequired && members.required.has(key),
+      ...(styles.has(style) ? { style: style as Style } : undefined),
+      ...(typeof explode === "boolean" ? { explode } : undefined)
+    }
+  })
+  return { fields, extra: members.extra === undefined ? undefined : schemas.convert(members.extra) }
+}
+
+const contentTypesOf = ({ encoding }: JsonObject): ReadonlyMap<string, string> =>
+  new Map(
+    schemasByName(encoding).flatMap(([name, each]) => {
+      const type = isObject(each) ? each["contentType"] : undefined
+      return typeof type === "string" && !/[*,]/.test(type) ? [[name, type] as const] : []
+    })
+  )
+
+/** Reads the body of an operation. Throws `OpenApiError` for a broken reference. */
+export const bodyOf = (schemas: Schemas, root: JsonObject, node: unknown): Body | undefined => {
+  const request = objectAt(root, node)
+  const content = isObject(request["content"]) ? request["content"] : {}
+  const chosen = choose(content)
+  if (chosen === undefined) return undefined
+  const { key, kind } = chosen
+  const mediaType = key.includes("*") ? "application/json" : key
+  const media = objectAt(root, content[key])
+  const isRequired = request["required"] === true
+  const isObjectBody = kind === "json" || kind === "form" || kind === "multipart"
+  const { extra, fields } = isObjectBody
+    ? fieldsOf(root, schemas, media, isRequired)
+    : { extra: undefined, fields: undefined }
+  const { description } = request
+  const text = typeof description === "string" ? description.slice(0, 300) : `The body of the request, ${mediaType}`
+  return {
+    kind,
+    mediaType,
+    isRequired,
+    schema: fields === undefined ? wholeBody(kind, schemas.convert(media["schema"]), text) : {},
+    fields,
+    extra,
+    contentTypes: contentTypesOf(media)
+  }
+}
+
+const wholeBody = (kind: BodyKind, schema: Schema, text: string): Schema => {
+  if (kind === "text") return { type: "string", description: text }
+  if (kind === "bytes") return { type: "string", contentEncoding: "base64", description: `${text}, as base64` }
+  if (!isObject(schema)) return { description: text }
+  return schema["description"] === undefined ? { ...schema, description: text } : schema
+}

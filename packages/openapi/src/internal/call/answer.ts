@@ -1,0 +1,153 @@
+/**
+ * Reads the answer of an API: its content as blocks for a model, or a message about its failure.
+ */
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { clip, printable, printableLines } from "@skein/protocol/Text"
+import * as Content from "@skein/server/Content"
+import type { Headers } from "effect/http/Headers"
+import * as Result from "effect/Result"
+import type { Body } from "../boundedBody.ts"
+
+/** The longest part of the body of an error that a model receives, in UTF-16 units. */
+const maxErrorChars = 2_000
+
+/** An answer of the API that succeeded. */
+export interface Answer {
+  readonly status: number
+  readonly mediaType: string
+  /** The body as text, unless it is binary. */
+  readonly text: string | undefined
+  readonly bytes: Uint8Array
+  /** The body if it is a JSON object. */
+  readonly object: JsonObject | undefined
+}
+
+/** The parts of an answer. */
+export interface Received {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Body
+}
+
+const textual =
+  /^text\/|[/+](?:json|xml|yaml|x-yaml|javascript|ecmascript|csv|x-www-form-urlencoded|x-ndjson|graphql|jwt|problem\+json)$/
+
+const mediaTypeOf = (headers: Headers): { readonly mediaType: string; readonly charset: string } => {
+  const value = headers["content-type"] ?? ""
+  const [, charset = "utf-8"] = /charset="?([\w.:-]+)/i.exec(value) ?? []
+  return { mediaType: value.split(";")[0]!.trim().toLowerCase(), charset }
+}
+
+const decode = (bytes: Uint8Array, charset: string, fatal: boolean): string | undefined => {
+  try {
+    return new TextDecoder(charset, { fatal }).decode(bytes)
+  } catch {
+    return fatal ? undefined : new TextDecoder().decode(bytes)
+  }
+}
+
+const jsonOf = (text: string): unknown => Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
+
+/** Reads the answer of a request that succeeded. */
+export const read = ({ body: { bytes }, headers, status }: Received): Answer => {
+  const { charset, mediaType } = mediaTypeOf(headers)
+  // Without a media type, a body that is valid UTF-8 is a text.
+  const text = bytes.length === 0
+    ? ""
+    : textual.test(mediaType)
+    ? decode(bytes, charset, false)
+    : mediaType === "" || mediaType === "application/octet-stream"
+    ? decode(bytes, "utf-8", true)
+    : undefined
+  const isJson = text !== undefined && /^\s*\{/.test(text) && (mediaType === "" || /[/+]json$/.test(mediaType))
+  const value = isJson ? jsonOf(text) : undefined
+  return { status, mediaType, text, bytes, object: isObject(value) ? value : undefined }
+}
+
+/** The content of an answer, as blocks for a model. `uri` names the content if it is neither text, an image nor audio. */
+export const toContent = (
+  { bytes, mediaType, status, text }: Answer,
+  uri: string
+): ReadonlyArray<Content.ContentBlock> => {
+  if (text !== undefined) {
+    return [Content.text(text === "" ? `The API answered with status ${status} and without content` : text)]
+  }
+  if (/^image\/(?:png|jpeg|gif|webp|avif|bmp)$/.test(mediaType)) return [Content.image(bytes, mediaType)]
+  if (mediaType.startsWith("audio/")) return [Content.audio(bytes, mediaType)]
+  return [
+    Content.resource(uri, bytes, {
+      mimeType: /^[\w.+-]+\/[\w.+-]+$/.test(mediaType) ? mediaType : "application/octet-stream"
+    })
+  ]
+}
+
+const advices: Readonly<Record<number, string>> = {
+  400: "Check the arguments",
+  401: "The API does not accept the credentials of this server. Do not call again with the same request",
+  403: "The API does not allow this with the credentials of this server",
+  404: "Check the ids among the arguments",
+  405: "The API does not support this operation here",
+  409: "The request conflicts with the present state. Read the state before you call again",
+  413: "Send less",
+  422: "Check the arguments",
+  429: "Too many requests. Wait before you call again"
+}
+
+const retryAfter = (headers: Headers): string => {
+  const value = headers["retry-after"]
+  if (value === undefined) return ""
+  return /^\d{1,9}$/.test(value)
+    ? `Call again after ${value} seconds at the earliest.`
+    : `Call again after ${printable(value, 60)} at the earliest.`
+}
+
+/** Removes credentials from a text that the API sent: some APIs repeat the request in their errors. */
+const withoutSecrets = (text: string, secrets: ReadonlyArray<string>): string =>
+  secrets.filter((secret) => secret.length >= 6).reduce((all, secret) => all.replaceAll(secret, "<redacted>"), text)
+
+const errorBody = ({ body: { bytes }, headers }: Received, secrets: ReadonlyArray<string>): string => {
+  const { charset, mediaType } = mediaTypeOf(headers)
+  if (bytes.length === 0 || !(textual.test(mediaType) || mediaType === "")) return ""
+  const text = decode(bytes, charset, false) ?? ""
+  const shown = mediaType === "text/html" ? /<title>([^<]{0,200})/i.exec(text)?.[1] ?? "" : text
+  return printableLines(withoutSecrets(shown.trim(), secrets), maxErrorChars)
+}
+
+/** Writes the message for a model about an answer that is not a success. `name` is the operation: `GET /pets`. */
+export const failure = (name: string, received: Received, secrets: ReadonlyArray<string>): string => {
+  const { headers, status } = received
+  const advice = advices[status] ??
+    (status >= 500
+      ? "The API failed. Call again later"
+      : status >= 300 && status < 400
+      ? "The API redirects elsewhere, which is not followed"
+      : "")
+  const body = errorBody(received, secrets)
+  return [
+    `${name} failed with HTTP status ${status}.`,
+    advice === "" ? "" : `${advice}.`,
+    retryAfter(headers),
+    body === "" ? "" : `The API answered:\n${body}`
+  ].filter((part) => part !== "").join(" ")
+}
+
+// Arguments that make answers smaller, in the words of most APIs.
+const limits =
+  /^(?:limit|page|page_?size|per_?page|count|max_?results|first|top|offset|cursor|fields|select|filter|q|query)$/i
+
+/** Writes the message for a model about an answer above `maxAnswerBytes`, with its beginning. */
+export const tooLarge = (
+  name: string,
+  { body: { bytes }, headers }: Received,
+  maxAnswerBytes: number,
+  argumentNames: ReadonlyArray<string>
+): string => {
+  const helpful = argumentNames.filter((each) => limits.test(each))
+  const advice = helpful.length === 0 ? "Ask for less" : `Ask for less with the arguments ${helpful.join(", ")}`
+  const { charset, mediaType } = mediaTypeOf(headers)
+  const start = textual.test(mediaType)
+    ? clip(decode(bytes.subarray(0, 4 * maxErrorChars), charset, false) ?? "", maxErrorChars)
+    : ""
+  return `The answer to ${name} has more than ${maxAnswerBytes} bytes, which is too large. ${advice}.` +
+    (start === "" ? "" : ` It begins with:\n${printableLines(start, maxErrorChars)}`)
+}

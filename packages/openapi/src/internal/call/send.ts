@@ -1,0 +1,167 @@
+/**
+ * Sends the request of a call to the API, with its credentials and within its time.
+ */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import type { HttpClientError } from "effect/http/HttpClientError"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as boundedBody from "../boundedBody.ts"
+import type { Operation } from "../document/operations.ts"
+import * as answers from "./answer.ts"
+import { type ApiRequest, makeRequest, type RequestPlan } from "./request.ts"
+import { encode } from "./serialize.ts"
+
+/** A text, or a secret one that logs do not show. */
+export type Value = string | Redacted.Redacted
+
+/** The parts of a request that an operator adds. */
+export interface Credentials {
+  /** Headers, such as `authorization`. They replace headers of the same name. */
+  readonly headers?: Readonly<Record<string, Value>> | undefined
+  /** Query parameters. They replace parameters of the same name, also those that a model gave. */
+  readonly query?: Readonly<Record<string, Value>> | undefined
+}
+
+/** The options of sending, with their defaults. */
+export interface SendOptions<E, R> {
+  readonly client: HttpClient.HttpClient
+  readonly headers: Readonly<Record<string, Value>>
+  readonly credentials: ((operation: Operation) => Effect.Effect<Credentials, E, R>) | undefined
+  readonly timeout: Duration.Input
+  readonly maxAnswerBytes: number
+}
+
+/** The outcome of a call: the answer of the API, or a message for the model. */
+export type Outcome =
+  | { readonly _tag: "Answered"; readonly answer: answers.Answer; readonly url: string }
+  | { readonly _tag: "Failed"; readonly message: string; readonly status: number | undefined }
+
+const failed = (message: string, status?: number): Outcome => ({ _tag: "Failed", message, status })
+
+const reveal = (value: Value): string => Redacted.isRedacted(value) ? Redacted.value(value) : value
+
+const revealAll = (values: Credentials["headers"]): ReadonlyArray<readonly [string, string]> =>
+  Object.entries(values ?? {}).map(([name, value]) => [name, reveal(value)])
+
+/** The texts that no message may contain: values of credentials, and the token in `Bearer …`. */
+const secretsOf = (values: ReadonlyArray<readonly [string, string]>): ReadonlyArray<string> =>
+  values.flatMap(([, value]) => [value, ...value.split(/[ ;=,]/)]).toSorted((a, b) => b.length - a.length)
+
+const toHttp = (
+  request: ApiRequest,
+  fixed: Credentials["headers"],
+  credentials: Credentials
+): HttpClientRequest.HttpClientRequest => {
+  const own = revealAll(credentials.query)
+  const replaced = new Set(own.map(([name]) => encode(name)))
+  const query = [
+    ...request.query.filter(([name]) => !replaced.has(name)),
+    ...own.map(([name, value]) => [encode(name), encode(value)] as const)
+  ].map(([name, value]) => value === "" ? name : `${name}=${value}`).join("&")
+  const added = [...revealAll(fixed), ...revealAll(credentials.headers)].map(([name, value]) =>
+    [name.toLowerCase(), value] as const
+  )
+  const headers = new Map([...Object.entries(request.headers), ...added])
+  const cookies = [...request.cookies, ...added.filter(([name]) => name === "cookie").map(([, value]) => value)]
+  if (cookies.length > 0) headers.set("cookie", cookies.join("; "))
+  return HttpClientRequest.make(request.method)(request.url + (query === "" ? "" : `?${query}`)).pipe(
+    HttpClientRequest.setBody(request.body),
+    HttpClientRequest.setHeaders(headers)
+  )
+}
+
+const codeOf = (error: HttpClientError): string => {
+  let at: unknown = error
+  for (let depth = 0; depth < 4 && typeof at === "object" && at !== null; depth++) {
+    const { cause, code } = at as { readonly code?: unknown; readonly cause?: unknown }
+    if (typeof code === "string" && /^[A-Z_]{3,40}$/.test(code)) return ` (${code})`
+    at = cause
+  }
+  return ""
+}
+
+const maxRedirects = 3
+
+/** The redirects of an answer that are followed: of a reading request, to the same origin, so that credentials stay there. */
+const redirectOf = (
+  request: HttpClientRequest.HttpClientRequest,
+  status: number,
+  location: string | undefined
+): string | undefined => {
+  if (![301, 302, 307, 308].includes(status) || location === undefined) return undefined
+  if (request.method !== "GET" && request.method !== "HEAD") return undefined
+  const from = new URL(request.url)
+  const to = Result.getOrUndefined(Result.try(() => new URL(location, from)))
+  return to !== undefined && to.origin === from.origin ? to.href : undefined
+}
+
+const execute = Effect.fnUntraced(function*(
+  client: HttpClient.HttpClient,
+  first: HttpClientRequest.HttpClientRequest,
+  maxAnswerBytes: number
+) {
+  let request = first
+  for (let count = 0;; count++) {
+    const response = yield* client.execute(request)
+    const next = count < maxRedirects ? redirectOf(request, response.status, response.headers["location"]) : undefined
+    if (next === undefined) {
+      const body = yield* boundedBody.read(response, maxAnswerBytes)
+      return { status: response.status, headers: response.headers, body }
+    }
+    request = HttpClientRequest.setUrl(request, next)
+  }
+})
+
+/** Calls the API. Fails only as the credentials fail. */
+export const send = <E, R>(
+  plan: RequestPlan,
+  args: JsonObject,
+  { client, credentials, headers, maxAnswerBytes, timeout }: SendOptions<E, R>
+): Effect.Effect<Outcome, E, R> =>
+  Effect.gen(function*() {
+    const { operation } = plan
+    const name = `${operation.method} ${operation.path}`
+    const request = makeRequest(plan, args)
+    if (Result.isFailure(request)) return failed(request.failure)
+    const own: Credentials = credentials === undefined ? {} : yield* credentials(operation)
+    const http = toHttp(request.success, headers, own)
+    const sent = execute(client, http, maxAnswerBytes).pipe(
+      Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
+      // The URL in a span would show the credentials of the query.
+      own.query === undefined ? (self) => self : Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
+      Effect.timeoutOption(timeout),
+      Effect.result
+    )
+    const received = yield* sent
+    if (Result.isFailure(received)) {
+      return failed(
+        `${name} failed: no answer from ${new URL(operation.baseUrl).host}, the connection failed${
+          codeOf(received.failure)
+        }. Call again later.`
+      )
+    }
+    if (received.success._tag === "None") {
+      const after = Duration.format(Duration.fromInputUnsafe(timeout))
+      return failed(
+        `${name} failed: no complete answer within ${after}. ` +
+          (operation.method === "GET"
+            ? "Call again later, or ask for less."
+            : "The API may have done the work: check before you call again.")
+      )
+    }
+    const { value } = received.success
+    const { body, status } = value
+    if (status < 200 || status >= 300) {
+      const secrets = secretsOf([...revealAll(headers), ...revealAll(own.headers), ...revealAll(own.query)])
+      return failed(answers.failure(name, value, secrets), status)
+    }
+    if (body.isCut) {
+      return failed(answers.tooLarge(name, value, maxAnswerBytes, plan.arguments.list.map((each) => each.name)), status)
+    }
+    return { _tag: "Answered", answer: answers.read(value), url: request.success.url }
+  })

@@ -1,0 +1,207 @@
+/**
+ * Loads a document and the documents that it refers to, within bounds.
+ *
+ * References stay references: `json-schema-ref-parser` moves the parts of other documents into the document, so that
+ * each `$ref` is local. It reads nothing itself. Its resolver is the function below, which asks the options first.
+ */
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { clip, quote } from "@skein/protocol/Text"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import type { HttpClient } from "effect/http/HttpClient"
+import * as Result from "effect/Result"
+import {
+  InvalidDocument,
+  LimitExceeded,
+  LoadFailed,
+  OpenApiError,
+  ReferenceNotAllowed,
+  UnsupportedVersion
+} from "../../OpenApiError.ts"
+import * as boundedBody from "../boundedBody.ts"
+import { readFile } from "./nodeFile.ts"
+import { parse } from "./parse.ts"
+
+/** The bounds of loading, with their defaults. */
+export interface LoadOptions {
+  readonly documentUrl: URL | undefined
+  readonly allowReference: ((url: URL) => boolean) | undefined
+  readonly allowHttp: boolean
+  readonly maxDocuments: number
+  readonly maxDocumentBytes: number
+  readonly loadTimeout: Duration.Input
+}
+
+/** A loaded document, in which each reference is local. */
+export interface Document {
+  readonly root: JsonObject
+  readonly url: URL | undefined
+  /** Whether the schemas are of OpenAPI 3.0, and not JSON Schema 2020-12. */
+  readonly isVersion30: boolean
+}
+
+// The base of references in a document without a URL. The name is reserved (RFC 2606).
+const unknownBase = "https://document.invalid/openapi.json"
+
+const loadFailed = (url: URL, why: string) =>
+  new OpenApiError({
+    reason: new LoadFailed({ message: `Cannot load the document ${url.href}: ${why}`, url: url.href })
+  })
+
+const exceeded = (limit: LimitExceeded["limit"], message: string) =>
+  new OpenApiError({ reason: new LimitExceeded({ message, limit }) })
+
+const readUrl = Effect.fnUntraced(
+  function*(client: HttpClient, url: URL, { allowHttp, maxDocumentBytes }: LoadOptions) {
+    if (url.protocol === "file:") return yield* readFile(url, maxDocumentBytes)
+    if (url.protocol !== "https:" && !(allowHttp && url.protocol === "http:")) {
+      return yield* Effect.fail(
+        loadFailed(url, "only https: and file: URLs are loaded; http: needs the option allowHttp")
+      )
+    }
+    const failed = () => loadFailed(url, "the connection failed")
+    const response = yield* Effect.mapError(
+      client.get(url.href, { headers: { accept: "application/json, */*" } }),
+      failed
+    )
+    if (response.status >= 300 && response.status < 400) {
+      return yield* Effect.fail(loadFailed(url, "it redirects, which is not followed. Use the URL that it leads to"))
+    }
+    if (response.status !== 200) {
+      return yield* Effect.fail(loadFailed(url, `the status of the answer is ${response.status}`))
+    }
+    const { bytes, isCut } = yield* Effect.mapError(boundedBody.read(response, maxDocumentBytes), failed)
+    if (!isCut) return bytes
+    return yield* Effect.fail(
+      exceeded(
+        "maxDocumentBytes",
+        `The document ${url.href} has more than maxDocumentBytes (${maxDocumentBytes}) bytes`
+      )
+    )
+  }
+)
+
+const readText = (client: HttpClient, url: URL, options: LoadOptions) =>
+  Effect.map(
+    Effect.provideService(readUrl(client, url, options), FetchHttpClient.RequestInit, { redirect: "manual" }),
+    (bytes) => new TextDecoder().decode(bytes)
+  )
+
+// Members whose values are data, where a `$ref` is not a reference. Below `properties` and the like they are names.
+const data =
+  /(?<!\/(?:properties|patternProperties|schemas|responses|parameters|headers|requestBodies|\$defs|variables))\/(?:examples?|default|enum|const)(?:\/|$)/
+
+const hasExternalReference = (root: JsonObject): boolean => {
+  const left: Array<unknown> = [root]
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if (typeof next !== "object" || next === null) continue
+    const reference = (next as JsonObject)["$ref"]
+    if (typeof reference === "string" && !reference.startsWith("#")) return true
+    for (const child of Object.values(next)) if (typeof child === "object" && child !== null) left.push(child)
+  }
+  return false
+}
+
+/** Whether a file is in the folder of another one, or below. */
+const isBeside = (url: URL, base: URL | undefined): boolean =>
+  base?.protocol === "file:" && url.protocol === "file:" && url.host === base.host &&
+  url.pathname.startsWith(base.pathname.slice(0, base.pathname.lastIndexOf("/") + 1))
+
+/** Moves the parts of other documents into the document. */
+const bundle = (root: JsonObject, base: URL | undefined, client: HttpClient, options: LoadOptions) => {
+  const { allowReference, maxDocuments } = options
+  let count = 0
+  let failure: OpenApiError | undefined
+  const readReference = (url: URL) => {
+    if (url.hostname === new URL(unknownBase).hostname) {
+      return Effect.fail(
+        notAllowed(url.pathname.slice(1), "is relative, and the document has no URL: give documentUrl")
+      )
+    }
+    if (!isBeside(url, base) && allowReference?.(url) !== true) {
+      return Effect.fail(notAllowed(url.href, "leads to another document. Allow it with the option allowReference"))
+    }
+    if (++count > maxDocuments) {
+      return Effect.fail(
+        exceeded("maxDocuments", `The references lead to more than maxDocuments (${maxDocuments}) documents`)
+      )
+    }
+    return Effect.flatMap(readText(client, url, options), (text) => Effect.fromResult(parse(text, url)))
+  }
+  return Effect.gen(function*() {
+    const run = Effect.runPromiseWith(yield* Effect.context<never>())
+    return yield* Effect.tryPromise({
+      try: async (signal) => {
+        const { $RefParser } = await import("@apidevtools/json-schema-ref-parser")
+        const read = (file: { readonly url: string }) =>
+          run(Effect.tapError(readReference(new URL(file.url)), (error) => Effect.sync(() => failure ??= error)), {
+            signal
+          })
+        const isData = (path: string): boolean => data.test(path)
+        return $RefParser.bundle(base?.href ?? unknownBase, root, {
+          resolve: { file: false, http: false, documents: { order: 1, canRead: true, read: read as never } },
+          parse: {
+            json: false,
+            yaml: false,
+            text: false,
+            binary: false,
+            documents: { order: 1, canParse: true, parse: (file: { readonly data: unknown }) => file.data as never }
+          },
+          resolveExcludedPathMatcher: isData,
+          bundle: { excludedPathMatcher: isData }
+        })
+      },
+      catch: (cause) =>
+        failure ?? new OpenApiError({
+          reason: new InvalidDocument({
+            message: `Cannot resolve the references of the document: ${
+              clip(cause instanceof Error ? cause.message : String(cause), 300)
+            }`,
+            place: "#"
+          })
+        })
+    })
+  })
+}
+
+const notAllowed = (reference: string, why: string): OpenApiError =>
+  new OpenApiError({
+    reason: new ReferenceNotAllowed({ message: `The reference ${quote(reference, 300)} ${why}`, reference })
+  })
+
+const checkVersion = (root: JsonObject): Result.Result<boolean, OpenApiError> => {
+  const version = root["openapi"]
+  if (typeof version === "string" && /^3\.\d/.test(version)) return Result.succeed(version.startsWith("3.0"))
+  const message = root["swagger"] === undefined
+    ? `The document is not of OpenAPI 3: its member "openapi" is ${clip(JSON.stringify(version) ?? "missing", 60)}`
+    : "The document is of Swagger 2.0. Convert it to OpenAPI 3 first, with swagger2openapi for example"
+  return Result.fail(new OpenApiError({ reason: new UnsupportedVersion({ message }) }))
+}
+
+/** Loads a document from its URL, its text, or the parsed document. */
+export const load = (
+  source: URL | string | object,
+  client: HttpClient,
+  options: LoadOptions
+): Effect.Effect<Document, OpenApiError> =>
+  Effect.gen(function*() {
+    const url = source instanceof URL ? source : options.documentUrl
+    const text = source instanceof URL ? yield* readText(client, source, options) : source
+    // The parsed document of the caller is not changed. The copy also has no members that JSON does not have.
+    const root = yield* Effect.fromResult(parse(typeof text === "string" ? text : JSON.stringify(text), url))
+    const isVersion30 = yield* Effect.fromResult(checkVersion(root))
+    const bundled = hasExternalReference(root) ? yield* bundle(root, url, client, options) : root
+    return { root: isObject(bundled) ? bundled : root, url, isVersion30 }
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: options.loadTimeout,
+      orElse: () =>
+        Effect.fail(exceeded(
+          "loadTimeout",
+          `The document was not loaded within loadTimeout (${
+            Duration.format(Duration.fromInputUnsafe(options.loadTimeout))
+          })`
+        ))
+    })
+  )

@@ -1,0 +1,152 @@
+/**
+ * Lists the operations of a document.
+ */
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { quote } from "@skein/protocol/Text"
+import * as Result from "effect/Result"
+import { InvalidDocument, OpenApiError } from "../../OpenApiError.ts"
+import type { Document } from "./load.ts"
+import { objectAt, pointer, resolve } from "./pointer.ts"
+
+/** An operation of a document, as options receive it. */
+export interface Operation {
+  /** The `operationId`, if the operation has one. */
+  readonly id: string | undefined
+  /** The method in upper case: `GET`. */
+  readonly method: "GET" | "PUT" | "POST" | "DELETE" | "OPTIONS" | "HEAD" | "PATCH"
+  /** The path as in the document: `/pets/{petId}`. */
+  readonly path: string
+  readonly tags: ReadonlyArray<string>
+  readonly summary: string | undefined
+  readonly description: string | undefined
+  readonly deprecated: boolean
+  /** The base URL of its requests. */
+  readonly baseUrl: string
+  /**
+   * The alternatives of `security`, each as the names of the schemes that a request needs together. Empty if a request
+   * needs none.
+   */
+  readonly security: ReadonlyArray<ReadonlyArray<string>>
+}
+
+/** An operation with its parts of the document. */
+export interface Found {
+  readonly operation: Operation
+  readonly node: JsonObject
+  /** The parameters of the path, then those of the operation, with each reference resolved. */
+  readonly parameters: ReadonlyArray<JsonObject>
+  /** The JSON Pointer of the operation. */
+  readonly place: string
+}
+
+const methods = ["get", "put", "post", "delete", "options", "head", "patch"] as const
+
+const invalid = (message: string, place: string): OpenApiError =>
+  new OpenApiError({ reason: new InvalidDocument({ message, place }) })
+
+const textOf = (value: unknown): string | undefined => typeof value === "string" && value !== "" ? value : undefined
+
+const listOf = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
+
+/** Fills in the defaults of the variables of a server's URL. */
+const expand = ({ url, variables }: JsonObject): string =>
+  String(url).replaceAll(/\{([^{}]+)\}/g, (whole, name: string) => {
+    const variable = isObject(variables) ? variables[name] : undefined
+    return isObject(variable) && variable["default"] !== undefined ? String(variable["default"]) : whole
+  })
+
+/** Makes the base URL of requests, without a slash at its end. Throws `OpenApiError` if it is not absolute. */
+export const toBaseUrl = (text: string, base: URL | undefined, place: string): string => {
+  const parsed = Result.try(() => new URL(text, base?.protocol === "file:" ? undefined : base))
+  if (Result.isFailure(parsed)) {
+    throw invalid(
+      `The URL of the server, ${
+        quote(text, 300)
+      } at ${place}, is not absolute. Give the option baseUrl, or documentUrl`,
+      place
+    )
+  }
+  const url = parsed.success
+  if (url.protocol !== "https:" && url.protocol !== "http:") {
+    throw invalid(`The URL of the server, ${quote(text, 300)} at ${place}, is not an http: or https: URL`, place)
+  }
+  return `${url.origin}${url.pathname.replace(/\/+$/, "")}`
+}
+
+const serverOf = (document: Document, node: JsonObject, place: string): string | undefined => {
+  const [server] = listOf(node["servers"])
+  return isObject(server) && typeof server["url"] === "string"
+    ? toBaseUrl(expand(server), document.url, `${place}/servers/0/url`)
+    : undefined
+}
+
+const securityOf = (node: JsonObject): Operation["security"] | undefined => {
+  const { security } = node
+  if (!Array.isArray(security)) return undefined
+  const alternatives = security.filter(isObject).map((alternative) => Object.keys(alternative))
+  return alternatives.some((names) => names.length === 0) ? [] : alternatives
+}
+
+/** The parameters of a path and of an operation, where a parameter of the operation replaces its namesake. */
+const parametersOf = (root: JsonObject, item: JsonObject, node: JsonObject): ReadonlyArray<JsonObject> => {
+  const found = new Map<string, JsonObject>()
+  for (const each of [...listOf(item["parameters"]), ...listOf(node["parameters"])]) {
+    const parameter = resolve(root, each)
+    if (!isObject(parameter) || typeof parameter["name"] !== "string") continue
+    found.set(`${String(parameter["in"])} ${parameter["name"]}`, parameter)
+  }
+  return [...found.values()]
+}
+
+/**
+ * Lists the operations in the order of the document. An operation with a broken reference among its parameters, or without
+ * a usable base URL, comes as a failure with its place.
+ */
+export const operationsOf = (
+  document: Document,
+  baseUrl: string | undefined
+): ReadonlyArray<Result.Result<Found, { readonly place: string; readonly error: OpenApiError }>> => {
+  const { root } = document
+  const paths = isObject(root["paths"]) ? root["paths"] : {}
+  return Object.entries(paths).filter(([path]) => path.startsWith("/")).flatMap(([path, each]) => {
+    const place = pointer("paths", path)
+    const item = Result.try({ try: () => objectAt(root, each), catch: (error) => error as OpenApiError })
+    if (Result.isFailure(item)) return [Result.fail({ place, error: item.failure })]
+    return methods.filter((method) => isObject(item.success[method])).map((method) =>
+      Result.try({
+        try: () => find(document, baseUrl, path, item.success, method),
+        catch: (error) => ({ place: `${place}/${method}`, error: error as OpenApiError })
+      })
+    )
+  })
+}
+
+const find = (
+  document: Document,
+  baseUrl: string | undefined,
+  path: string,
+  item: JsonObject,
+  method: typeof methods[number]
+): Found => {
+  const { root } = document
+  const node = item[method] as JsonObject
+  const place = pointer("paths", path, method)
+  const description = textOf(node["description"]) ?? textOf(item["description"])
+  const operation: Operation = {
+    id: textOf(node["operationId"]),
+    method: method.toUpperCase() as Operation["method"],
+    path,
+    tags: listOf(node["tags"]).filter((tag) => typeof tag === "string"),
+    summary: textOf(node["summary"]) ?? textOf(item["summary"]),
+    description,
+    deprecated: node["deprecated"] === true,
+    baseUrl: baseUrl ??
+      serverOf(document, node, place) ??
+      serverOf(document, item, pointer("paths", path)) ??
+      serverOf(document, root, "#") ??
+      // "If the servers array is empty, the default value is a server with a URL of /" (OpenAPI 3.1, "servers").
+      toBaseUrl("/", document.url, "#/servers"),
+    security: securityOf(node) ?? securityOf(root) ?? []
+  }
+  return { operation, node, parameters: parametersOf(root, item, node), place }
+}

@@ -1,0 +1,178 @@
+/**
+ * Converts the schemas of a document to JSON Schema 2020-12, for arguments or for results.
+ *
+ * A reference becomes a reference to `$defs`, which `assemble` fills, so that circular schemas stay finite. Each part of
+ * the document is converted once for all operations.
+ */
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { find, resolve } from "../document/pointer.ts"
+import { copyKeywords, isUsablePattern, requiredOf, schemasByName } from "./keywords.ts"
+
+/** A JSON Schema. */
+export type Schema = JsonObject | boolean
+
+/** The deepest nesting of subschemas without a reference. Deeper ones accept every value. */
+const maxDepth = 40
+
+/** The most levels of `allOf` in which the properties of one object are looked for. */
+const maxLevels = 8
+
+const lists = ["allOf", "anyOf", "prefixItems"] as const
+const single = ["contains", "not", "if", "then", "else", "propertyNames", "unevaluatedItems"] as const
+
+/** The schemas of one document. */
+export class Schemas {
+  readonly #root: JsonObject
+  readonly #hides: "readOnly" | "writeOnly"
+  readonly #names = new Map<string, string>()
+  readonly #taken = new Set<string>()
+  /** The converted targets of references, by their names in `$defs`. */
+  readonly definitions = new Map<string, Schema>()
+
+  constructor(root: JsonObject, use: "arguments" | "results") {
+    this.#root = root
+    this.#hides = use === "arguments" ? "readOnly" : "writeOnly"
+  }
+
+  /** Converts a schema. Throws `OpenApiError` if it has a reference to nothing. */
+  convert(node: unknown, depth = 0, hidden: ReadonlySet<string> = new Set()): Schema {
+    if (typeof node === "boolean") return node
+    if (!isObject(node) || depth > maxDepth) return {}
+    if (typeof node["$ref"] === "string") return this.#reference(node, node["$ref"], depth)
+    const out = copyKeywords(node)
+    const nested = (child: unknown): Schema => this.convert(child, depth + 1)
+    const names = new Set([...hidden, ...this.hiddenNames(node)])
+    this.#properties(node, out, nested, names)
+    for (const key of lists) {
+      const members = node[key]
+      if (!Array.isArray(members) || members.length === 0) continue
+      out[key] = members.map((member) => this.convert(member, depth + 1, key === "allOf" ? names : hidden))
+    }
+    // An argument that several members allow is not an error of the caller. Without their read-only properties, members
+    // are often equal.
+    const { items, oneOf } = node
+    if (Array.isArray(oneOf) && oneOf.length > 0) {
+      const members = oneOf.map((member) => this.convert(member, depth + 1, hidden))
+      if (out["anyOf"] === undefined) out["anyOf"] = members
+      else out["allOf"] = [...(out["allOf"] as ReadonlyArray<Schema> | undefined ?? []), { anyOf: members }]
+    }
+    for (const key of single) if (isSchema(node[key])) out[key] = nested(node[key])
+    if (isSchema(items)) out["items"] = nested(items)
+    else if (Array.isArray(items)) out["prefixItems"] = items.map(nested)
+    if (isObject(node["dependentSchemas"])) {
+      out["dependentSchemas"] = Object.fromEntries(
+        schemasByName(node["dependentSchemas"]).map(([name, child]) => [name, nested(child)])
+      )
+    }
+    return node["nullable"] === true ? withNull(out) : out
+  }
+
+  /** The properties that `readOnly` or `writeOnly` removes, also in the members of `allOf`. */
+  hiddenNames(node: JsonObject, level = 0): ReadonlyArray<string> {
+    if (level > maxLevels) return []
+    const own = schemasByName(node["properties"]).filter(([, property]) => this.isHidden(property)).map(([name]) =>
+      name
+    )
+    const { allOf } = node
+    const members = Array.isArray(allOf) ? allOf : []
+    return [
+      ...own,
+      ...members.flatMap((member) => {
+        const target = resolve(this.#root, member)
+        return isObject(target) ? this.hiddenNames(target, level + 1) : []
+      })
+    ]
+  }
+
+  /** Whether arguments, or results, do not have a property. */
+  isHidden(property: unknown): boolean {
+    if (!isObject(property)) return false
+    if (property[this.#hides] === true) return true
+    const target = resolve(this.#root, property)
+    return isObject(target) && target[this.#hides] === true
+  }
+
+  #properties(
+    node: JsonObject,
+    out: Record<string, unknown>,
+    nested: (child: unknown) => Schema,
+    hidden: ReadonlySet<string>
+  ): void {
+    const properties = schemasByName(node["properties"]).filter(([, property]) => !this.isHidden(property))
+    if (properties.length > 0) {
+      out["properties"] = Object.fromEntries(properties.map(([name, property]) => [name, nested(property)]))
+    }
+    const required = requiredOf(node).filter((name) => !hidden.has(name))
+    if (required.length > 0) out["required"] = required
+    const patterns = schemasByName(node["patternProperties"])
+    const usable = patterns.filter(([pattern]) => isUsablePattern(pattern))
+    if (usable.length > 0) {
+      out["patternProperties"] = Object.fromEntries(usable.map(([pattern, child]) => [pattern, nested(child)]))
+    }
+    for (const key of ["additionalProperties", "unevaluatedProperties"]) {
+      // Properties of a pattern that cannot be checked would be refused.
+      if (isSchema(node[key]) && usable.length === patterns.length) out[key] = nested(node[key])
+    }
+  }
+
+  #reference(node: JsonObject, reference: string, depth: number): Schema {
+    const known = this.#names.get(reference)
+    const name = known ?? this.#nameOf(reference)
+    if (known === undefined) {
+      this.#names.set(reference, name)
+      try {
+        const target = find(this.#root, reference)
+        // A nested definition begins at the depth of its reference, so that a long chain ends too.
+        this.definitions.set(name, this.convert(target, depth > maxDepth / 2 ? depth : 0))
+      } catch (error) {
+        this.#names.delete(reference)
+        throw error
+      }
+    }
+    const { description, title } = copyKeywords({ description: node["description"], title: node["title"] })
+    const out = {
+      $ref: `#/$defs/${name}`,
+      ...(description === undefined ? undefined : { description }),
+      ...(title === undefined ? undefined : { title })
+    }
+    return node["nullable"] === true ? withNull(out) : out
+  }
+
+  #nameOf(reference: string): string {
+    const last = reference.slice(reference.lastIndexOf("/") + 1)
+    const base = decodeName(last).replaceAll(/[^\w.-]+/g, "_").slice(0, 60) || "schema"
+    let name = base
+    for (let count = 2; this.#taken.has(name); count++) name = `${base}_${count}`
+    this.#taken.add(name)
+    return name
+  }
+}
+
+const decodeName = (text: string): string => {
+  try {
+    return decodeURIComponent(text).replaceAll("~1", "/").replaceAll("~0", "~")
+  } catch {
+    return text
+  }
+}
+
+const isSchema = (value: unknown): boolean => typeof value === "boolean" || isObject(value)
+
+/** Adds `null` to the values of a schema: `nullable` of OpenAPI 3.0. */
+const withNull = (schema: Record<string, unknown>): Schema => {
+  const { description, enum: values, type, ...rest } = schema
+  const isPlain = !["$ref", "allOf", "anyOf", "const", "not", "if"].some((key) => key in rest)
+  if (!isPlain) {
+    const { title, default: initial, ...asserted } = schema
+    const outer = { description, title, default: initial }
+    delete asserted["description"]
+    const given = Object.entries(outer).filter(([, value]) => value !== undefined)
+    return { ...Object.fromEntries(given), anyOf: [asserted, { type: "null" }] }
+  }
+  const types = type === undefined ? [] : Array.isArray(type) ? type : [type]
+  return {
+    ...schema,
+    ...(types.length === 0 ? undefined : { type: [...new Set([...types, "null"])] }),
+    ...(Array.isArray(values) && !values.includes(null) ? { enum: [...values, null] } : undefined)
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * Selects the operations of a document, and plans each of them.
+ */
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { quote } from "@skein/protocol/Text"
+import * as Result from "effect/Result"
+import { InvalidDocument, LimitExceeded, OpenApiError } from "../OpenApiError.ts"
+import { addressOf, checkAddress } from "./address.ts"
+import type { Document } from "./document/load.ts"
+import { type Found, type Operation, operationsOf, toBaseUrl } from "./document/operations.ts"
+import { nameOf, Names, toName } from "./names.ts"
+import { type BothSchemas, planOf, type PlanOptions } from "./plan.ts"
+import type { Definition } from "./register.ts"
+import { Schemas } from "./schema/convert.ts"
+
+/** The kind of definition that an operation becomes, or none. */
+export type Route = "tool" | "resource" | "template" | "exclude"
+
+/** A choice of operations: those with one of the tags or ids, or those for which a function returns `true`. */
+export type Selection =
+  | { readonly tags?: ReadonlyArray<string> | undefined; readonly ids?: ReadonlyArray<string> | undefined }
+  | ((operation: Operation) => boolean)
+
+/** An operation that is left out. */
+export interface LeftOut {
+  /** The JSON Pointer of the operation. */
+  readonly place: string
+  readonly message: string
+}
+
+/** The choices of the author, with their defaults. */
+export interface SelectOptions extends PlanOptions {
+  readonly include?: Selection | undefined
+  readonly exclude?: Selection | undefined
+  readonly name?: ((operation: Operation) => string | undefined) | undefined
+  readonly routeMap?: ((operation: Operation) => Route) | undefined
+  readonly uriPrefix?: string | undefined
+  readonly baseUrl: string | undefined
+  readonly maxOperations: number
+  /** Whether an operation that cannot be called fails the document. */
+  readonly isStrict: boolean
+}
+
+/** The definitions of a document. */
+export interface Selected {
+  readonly definitions: ReadonlyArray<Definition>
+  readonly leftOut: ReadonlyArray<LeftOut>
+}
+
+const matches = (selection: Selection, operation: Operation): boolean => {
+  if (typeof selection === "function") return selection(operation)
+  const { ids = [], tags = [] } = selection
+  return (operation.id !== undefined && ids.includes(operation.id)) || operation.tags.some((tag) => tags.includes(tag))
+}
+
+const isSelected = ({ exclude, include }: SelectOptions, operation: Operation): boolean =>
+  (include === undefined || matches(include, operation)) && !(exclude !== undefined && matches(exclude, operation))
+
+const prefixOf = (root: JsonObject, prefix: string | undefined): string => {
+  if (prefix !== undefined) return prefix.replace(/\/+$/, "")
+  const title = isObject(root["info"]) ? String(root["info"]["title"] ?? "") : ""
+  return `openapi://${toName(title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-"), "api").replaceAll(/^-|-$/g, "")}`
+}
+
+/** The base URL of the options, checked. Throws `OpenApiError`. */
+const baseUrlOf = (baseUrl: string | undefined): string | undefined => {
+  if (baseUrl === undefined) return undefined
+  if (/^https?:\/\//i.test(baseUrl) && URL.canParse(baseUrl)) return toBaseUrl(baseUrl, undefined, "the option baseUrl")
+  throw new OpenApiError({
+    reason: new InvalidDocument({
+      message: `The option baseUrl, ${quote(baseUrl, 300)}, is not an absolute http: or https: URL`,
+      place: "#/servers"
+    })
+  })
+}
+
+class Selector {
+  readonly definitions: Array<Definition> = []
+  readonly leftOut: Array<LeftOut> = []
+  readonly #root: JsonObject
+  readonly #options: SelectOptions
+  readonly #schemas: BothSchemas
+  readonly #prefix: string
+  readonly #names = new Names()
+
+  constructor(document: Document, options: SelectOptions) {
+    this.#root = document.root
+    this.#options = options
+    this.#schemas = {
+      input: new Schemas(this.#root, "arguments"),
+      output: new Schemas(this.#root, "results")
+    }
+    this.#prefix = prefixOf(this.#root, options.uriPrefix)
+  }
+
+  add(found: Found): void {
+    const { operation, place } = found
+    const as = this.#options.routeMap?.(operation) ?? "tool"
+    if (as === "exclude") return
+    const { maxOperations, name } = this.#options
+    if (this.definitions.length + this.leftOut.length >= maxOperations) throw tooMany(maxOperations)
+    try {
+      const plan = planOf(this.#root, this.#schemas, found, this.#options)
+      const address = addressOf(this.#prefix, plan)
+      if (as !== "tool") checkAddress(as, address, plan, place)
+      const wanted = name?.(operation)
+      this.definitions.push({
+        as,
+        name: this.#names.take(wanted === undefined ? nameOf(operation) : toName(wanted, "tool")),
+        plan,
+        address
+      })
+    } catch (error) {
+      this.refuse(place, error)
+    }
+  }
+
+  refuse(place: string, error: unknown): void {
+    if (this.#options.isStrict || !(error instanceof OpenApiError)) throw error
+    this.leftOut.push({ place, message: error.message })
+  }
+}
+
+const tooMany = (maxOperations: number): OpenApiError =>
+  new OpenApiError({
+    reason: new LimitExceeded({
+      message:
+        `The document has more than maxOperations (${maxOperations}) operations. Choose some with include, exclude or ` +
+        "routeMap, or raise the option. Models choose badly among hundreds of tools",
+      limit: "maxOperations"
+    })
+  })
+
+/** Selects and plans the operations of a document. Fails with `OpenApiError`. */
+export const select = (document: Document, options: SelectOptions): Result.Result<Selected, OpenApiError> =>
+  Result.try({
+    try: () => {
+      const selector = new Selector(document, options)
+      for (const found of operationsOf(document, baseUrlOf(options.baseUrl))) {
+        if (Result.isFailure(found)) selector.refuse(found.failure.place, found.failure.error)
+        else if (isSelected(options, found.success.operation)) selector.add(found.success)
+      }
+      return { definitions: selector.definitions, leftOut: selector.leftOut }
+    },
+    catch: (error) => {
+      if (error instanceof OpenApiError) return error
+      throw error
+    }
+  })

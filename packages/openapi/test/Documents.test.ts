@@ -1,0 +1,238 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as OpenApi from "@skein/openapi/OpenApi"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { pathToFileURL } from "node:url"
+import { connect, documentOf, json, MockApi, operation } from "./kit.ts"
+
+const listWith = (api: MockApi, document: OpenApi.Document, options: OpenApi.Options = {}) =>
+  Effect.provide(OpenApi.list(document, options), api.layer)
+const list = (document: OpenApi.Document, options: OpenApi.Options = {}) => listWith(new MockApi(), document, options)
+const reasonOf = (document: OpenApi.Document, options: OpenApi.Options = {}, api = new MockApi()) =>
+  Effect.map(Effect.flip(listWith(api, document, options)), ({ reason }) => reason)
+
+const yaml = `
+openapi: 3.0.3
+info: { title: Pets, version: 1.0 }
+servers: [{ url: "https://{region}.pets.example/{base}", variables: { region: { default: eu }, base: { default: v2 } } }]
+x-paging: &paging
+  - { name: limit, in: query, schema: { type: integer } }
+paths:
+  /pets:
+    get:
+      operationId: listPets
+      parameters: *paging
+      responses: { 200: { description: OK } }
+`
+
+describe("a document", () => {
+  it.effect("is JSON, YAML, or parsed", () =>
+    Effect.gen(function*() {
+      const { definitions: [found] } = yield* list(yaml)
+      expect(found).toMatchObject({ name: "listPets", operation: { baseUrl: "https://eu.pets.example/v2" } })
+      const parsed = documentOf({ "/": { get: {} } })
+      for (const document of [parsed, JSON.stringify(parsed), `\ufeff${JSON.stringify(parsed, null, 2)}`]) {
+        expect((yield* list(document)).definitions).toHaveLength(1)
+      }
+    }))
+
+  it.effect.each([
+    ["text", "\"just a text\"", "ParseFailed", "it is not an object"],
+    ["broken YAML", "a: [1", "ParseFailed", "Cannot parse the document"],
+    ["Swagger 2.0", { swagger: "2.0" }, "UnsupportedVersion", "swagger2openapi"],
+    ["another version", { openapi: "4.0.0" }, "UnsupportedVersion", "\"openapi\" is \"4.0.0\""],
+    [
+      "a bomb of aliases",
+      `a: &a [x, x, x, x, x, x, x, x, x]\n${
+        "bcdefghij".split("").map((name, at) => `${name}: &${name} [${`*${"abcdefghi"[at]},`.repeat(9)}]`).join("\n")
+      }`,
+      "ParseFailed",
+      "values"
+    ]
+  ])("is refused: %s", ([, document, tag, text]) =>
+    Effect.gen(function*() {
+      const reason = yield* reasonOf(document)
+      expect(reason._tag).toBe(tag)
+      expect(reason.message).toContain(text)
+    }))
+
+  it.effect("fails with the place of a server whose URL is not usable", () =>
+    Effect.gen(function*() {
+      const document = (url: string) => ({ openapi: "3.1.0", servers: [{ url }], paths: { "/": { get: {} } } })
+      const { leftOut } = yield* list(document("/v1"))
+      expect(leftOut[0]!.message).toContain("\"/v1\" at #/servers/0/url, is not absolute. Give the option baseUrl")
+      expect((yield* list(document("ftp://a.example"))).leftOut).toHaveLength(1)
+      const { definitions } = yield* list(document("/v1"), { documentUrl: "https://pets.example/docs/openapi.json" })
+      expect(definitions[0]!.operation.baseUrl).toBe("https://pets.example/v1")
+      expect((yield* reasonOf(document("/v1"), { baseUrl: "pets.example" }))._tag).toBe("InvalidDocument")
+    }))
+
+  it.effect("is left unchanged", () =>
+    Effect.gen(function*() {
+      const document = documentOf({ "/": { get: { parameters: [{ $ref: "#/components/parameters/A" }] } } }, {
+        components: { parameters: { A: { name: "a", in: "query" } } }
+      })
+      const before = structuredClone(document)
+      yield* list(document)
+      expect(document).toEqual(before)
+    }))
+})
+
+describe("an operation that cannot be called", () => {
+  const broken = documentOf({
+    "/": { get: { parameters: [{ name: "a", in: "query", schema: { $ref: "#/nothing" } }] }, post: {} }
+  })
+
+  it.effect("is left out with its place", () =>
+    Effect.gen(function*() {
+      const { definitions, leftOut } = yield* list(broken)
+      expect(definitions.map(({ name }) => name)).toEqual(["post"])
+      expect(leftOut).toEqual([{ place: "#/paths/~1/get", message: "The reference \"#/nothing\" leads to nothing" }])
+    }))
+
+  it.effect("fails the layer with onInvalidOperation: \"fail\"", () =>
+    Effect.gen(function*() {
+      expect((yield* reasonOf(broken, { onInvalidOperation: "fail" }))._tag).toBe("InvalidReference")
+      const error = yield* Effect.flip(connect(broken, { onInvalidOperation: "fail" }))
+      expect(error).toMatchObject({
+        _tag: "OpenApiError",
+        reason: { _tag: "InvalidReference", reference: "#/nothing" }
+      })
+    }))
+
+  it.effect("is one with a schema that contains itself", () =>
+    Effect.gen(function*() {
+      const { leftOut } = yield* list(operation("/", "get", {
+        parameters: [{ name: "a", in: "query", schema: { $ref: "#/components/schemas/A" } }]
+      }, { components: { schemas: { A: { allOf: [{ $ref: "#/components/schemas/A" }] } } } }))
+      expect(leftOut[0]!.message).toContain("no usable schema")
+    }))
+})
+
+describe("references to other documents", () => {
+  const shared = {
+    components: {
+      schemas: {
+        Pet: { type: "object", properties: { owner: { $ref: "#/components/schemas/Owner" } } },
+        Owner: { type: "string" }
+      }
+    }
+  }
+  const main = (ref: string) =>
+    operation("/", "post", { requestBody: { content: { "application/json": { schema: { $ref: ref } } } } })
+  const serving = () =>
+    new MockApi(({ url }) => url.endsWith("/shared.json") ? json(shared) : new Response(null, { status: 404 }))
+  const ref = "https://pets.example/shared.json#/components/schemas/Pet"
+
+  it.effect("are followed where the options allow it", () =>
+    Effect.gen(function*() {
+      const api = serving()
+      const client = yield* connect(main(ref), { allowReference: ({ hostname }) => hostname === "pets.example" }, api)
+      const [tool] = yield* client.listTools()
+      expect(tool!.inputSchema.properties).toEqual({ owner: { type: "string" } })
+      expect(api.seen.map(({ url }) => url)).toEqual(["https://pets.example/shared.json"])
+    }))
+
+  it.effect("are followed relative to the document", () =>
+    Effect.gen(function*() {
+      const options = { documentUrl: "https://pets.example/openapi.json", allowReference: () => true }
+      const { definitions } = yield* listWith(serving(), main("./shared.json#/components/schemas/Pet"), options)
+      expect(definitions).toHaveLength(1)
+    }))
+
+  it.effect("are refused otherwise, and no request is made", () =>
+    Effect.gen(function*() {
+      const api = serving()
+      expect(yield* reasonOf(main(ref), {}, api)).toMatchObject({
+        _tag: "ReferenceNotAllowed",
+        reference: "https://pets.example/shared.json"
+      })
+      expect((yield* reasonOf(main("shared.json#/a"), { allowReference: () => true }, api)).message).toContain(
+        "give documentUrl"
+      )
+      const http = yield* reasonOf(main(ref.replace("https", "http")), { allowReference: () => true }, api)
+      expect(http.message).toContain("http: needs the option allowHttp")
+      expect(api.seen).toEqual([])
+      const allowed = { allowReference: () => true, allowHttp: true }
+      expect((yield* listWith(serving(), main(ref.replace("https", "http")), allowed)).definitions).toHaveLength(1)
+    }))
+
+  it.effect("are bounded in number, size and time", () =>
+    Effect.gen(function*() {
+      const allowReference = () => true
+      const chain = new MockApi(({ url }) => json({ $ref: `https://pets.example/${Number(/\d+$/.exec(url)![0]) + 1}` }))
+      expect(yield* reasonOf(main("https://pets.example/1"), { allowReference, maxDocuments: 5 }, chain))
+        .toMatchObject({ _tag: "LimitExceeded", limit: "maxDocuments" })
+      expect(chain.seen).toHaveLength(5)
+      const large = new MockApi(() => new Response("x".repeat(2_000)))
+      expect(yield* reasonOf(main(ref), { allowReference, maxDocumentBytes: 1_000 }, large))
+        .toMatchObject({ _tag: "LimitExceeded", limit: "maxDocumentBytes" })
+      const slow = new MockApi(() => Effect.never)
+      const loading = yield* Effect.forkChild(reasonOf(main(ref), { allowReference, loadTimeout: "5 seconds" }, slow))
+      yield* TestClock.adjust("5 seconds")
+      expect(yield* Fiber.join(loading)).toMatchObject({ _tag: "LimitExceeded", limit: "loadTimeout" })
+    }))
+
+  it.effect("do not follow redirects, and report a status", () =>
+    Effect.gen(function*() {
+      const allowReference = () => true
+      const away = new MockApi(() => new Response(null, { status: 302, headers: { location: "http://10.0.0.1/" } }))
+      expect((yield* reasonOf(main(ref), { allowReference }, away)).message).toContain(
+        "it redirects, which is not followed"
+      )
+      const missing = new MockApi(() => new Response(null, { status: 404 }))
+      expect((yield* reasonOf(main(ref), { allowReference }, missing)).message).toContain(
+        "the status of the answer is 404"
+      )
+    }))
+
+  it.effect("in examples are data", () =>
+    Effect.gen(function*() {
+      const document = operation("/", "post", {
+        requestBody: {
+          content: { "application/json": { schema: { type: "object" }, example: { $ref: "https://evil.example/a" } } }
+        }
+      })
+      const api = new MockApi()
+      expect((yield* listWith(api, document)).definitions).toHaveLength(1)
+      expect(api.seen).toEqual([])
+    }))
+})
+
+describe("a document in a file", () => {
+  const folder = (files: Readonly<Record<string, string>>) =>
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const root = mkdtempSync(join(tmpdir(), "skein-openapi-"))
+        for (const [name, text] of Object.entries(files)) {
+          mkdirSync(dirname(join(root, name)), { recursive: true })
+          writeFileSync(join(root, name), text)
+        }
+        return root
+      }),
+      (root) => Effect.sync(() => rmSync(root, { recursive: true }))
+    )
+  const withRef = (ref: string) => JSON.stringify(operation("/", "get", { parameters: [{ $ref: ref }] }))
+
+  it.effect("has references to files in its folder, and not to others", () =>
+    Effect.gen(function*() {
+      const root = yield* folder({
+        "api/a.json": withRef("parts/b.yaml#/limit"),
+        "api/parts/b.yaml": "limit: { name: limit, in: query, schema: { $ref: 'c.yaml' } }",
+        "api/parts/c.yaml": "type: integer",
+        "api/out.json": withRef("../secret.yaml#/limit"),
+        "secret.yaml": "limit: { name: limit, in: query }"
+      })
+      const url = (name: string) => pathToFileURL(join(root, name))
+      const client = yield* connect(url("api/a.json"))
+      expect((yield* client.listTools())[0]!.inputSchema.properties).toEqual({ limit: { type: "integer" } })
+      expect((yield* reasonOf(url("api/out.json")))._tag).toBe("ReferenceNotAllowed")
+      expect((yield* list(url("api/out.json").href, { allowReference: () => true })).definitions).toHaveLength(1)
+      expect((yield* reasonOf(url("none.json"))).message).toMatch(/^Cannot read the document file:.*none.json: ENOENT$/)
+      expect(yield* reasonOf(url("api/a.json"), { maxDocumentBytes: 10 })).toMatchObject({ limit: "maxDocumentBytes" })
+    }))
+})
