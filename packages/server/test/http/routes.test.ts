@@ -1,5 +1,5 @@
 /** The option `routes` of `NodeHttp`: routes of Effect's router on the listener of an endpoint. */
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect, expectTypeOf, it } from "@effect/vitest"
 import * as Http from "@skein/server/Http"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Context from "effect/Context"
@@ -93,6 +93,8 @@ describe("routes", () => {
     Effect.scoped(Effect.gen(function*() {
       class Greeting extends Context.Service<Greeting, string>()("Greeting") {}
       const greeting = HttpRouter.add("GET", "/greeting", Effect.map(Greeting, (text) => HttpServerResponse.text(text)))
+      expectTypeOf(greeting).toExtend<NodeHttp.Routes<Greeting>>()
+      expectTypeOf(greeting).not.toExtend<NodeHttp.Routes>()
       const listening = NodeHttp.layer({ port: 0, routes: greeting }).pipe(
         Layer.provide([server, Layer.succeed(Greeting, "hello")])
       )

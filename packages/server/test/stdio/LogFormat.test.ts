@@ -1,5 +1,5 @@
 /** The options `logFormat` and `logLevel` of `Stdio.runMain`. */
-import { describe, expect, it } from "@effect/vitest"
+import { afterEach, describe, expect, it } from "@effect/vitest"
 import { meta } from "../kit.ts"
 import { run as start } from "./Child.ts"
 
@@ -11,6 +11,10 @@ const linesOf = async (options: object) => {
   expect(await child.exit).toBe(0)
   return { stdout: child.messages(), stderr: child.stderr.all }
 }
+
+// The child has the environment of this process.
+const setVariable = (value: string): void => void (process.env["SKEIN_LOG_FORMAT"] = value)
+afterEach(() => void delete process.env["SKEIN_LOG_FORMAT"])
 
 describe("a stdio server with logFormat", () => {
   it("json · writes one object per line to stderr, and protocol messages only to stdout", async () => {
@@ -31,5 +35,19 @@ describe("a stdio server with logFormat", () => {
   it("logLevel · writes the messages of this level too", async () => {
     const { stderr } = await linesOf({ logLevel: "Debug" })
     expect(stderr[0]).toMatch(/DEBUG .*in detail$/)
+  })
+
+  it("reads SKEIN_LOG_FORMAT unless the code sets the option", async () => {
+    setVariable("logfmt")
+    expect((await linesOf({})).stderr[0]).toMatch(/ level=Warn /i)
+    expect((await linesOf({ logFormat: "json" })).stderr[0]).toMatch(/^\{/)
+  })
+
+  it("prints one line and exits with 1 if the variable is not valid", async () => {
+    setVariable("xml")
+    const child = start("logging.ts")
+    expect(await child.exit).toBe(1)
+    expect(child.stderr.all).toEqual(["SKEIN_LOG_FORMAT is \"xml\": expected one of pretty, json, logfmt"])
+    expect(child.stdout.all).toEqual([])
   })
 })
