@@ -295,6 +295,23 @@ describe("skein install", () => {
       assert.deepStrictEqual(yield* args("vscode"), words)
     }))
 
+  it.effect("warns that the values of --env and --header are in the file of a project", () =>
+    Effect.gen(function*() {
+      const warning = "The file of a project is often committed: it has the values of --env and --header in plain text"
+      for (
+        const [host, project, isWarned] of [["vscode", false, true], ["cursor", true, true], [
+          "cursor",
+          false,
+          false
+        ]] as const
+      ) {
+        const { err } = yield* run(lineOf(host, { project, env: { A: "b" } }), yield* place)
+        assert.strictEqual(err.includes(warning), isWarned)
+        const without = yield* run(lineOf(host, { project }), yield* place)
+        assert.notInclude(without.err, warning)
+      }
+    }))
+
   it.effect("--env without a value needs the variable", () =>
     Effect.gen(function*() {
       const { code, report } = yield* run(lineOf("cursor", { env: { MISSING: undefined } }), yield* place)

@@ -105,6 +105,9 @@ export const install = (line: InstallLine, given?: Place): Effect.Effect<void, C
     const { after, before } = yield* edit(file, host, name, entry)
     if (after === before) return yield* report(false, `${host.title} has this entry already: ${file}`)
     console.warn(sanitize(`${file}\n${changedLines(before, after)}`))
+    if (isProject && Object.keys(line.env).length + Object.keys(line.headers).length > 0) {
+      console.warn("The file of a project is often committed: it has the values of --env and --header in plain text")
+    }
     if (!yes && !(yield* confirm)) return yield* failed(1, "Nothing was written")
     // The host or the person can have changed the file while the question was open.
     const now = yield* edit(file, host, name, entry)
