@@ -90,7 +90,10 @@ const mayUseNode: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 /** The modules that may import types of `node:` modules, and nothing else of Node. */
-const mayUseNodeTypes: Readonly<Record<string, ReadonlyArray<string>>> = { runtime: ["NodeStreams.ts"] }
+const mayUseNodeTypes: Readonly<Record<string, ReadonlyArray<string>>> = {
+  runtime: ["NodeStreams.ts"],
+  server: ["NodeRoutes.ts"]
+}
 
 interface Pattern {
   readonly regex: string

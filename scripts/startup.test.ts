@@ -104,12 +104,17 @@ const cases: ReadonlyArray<Case> = [
     later: 2
   },
   {
-    title: "a server on HTTP loads Effect's router with the option routes",
+    title: "a server on HTTP that listens loads Effect's router with the module NodeRoutes",
     first: `${listening}\nawait listen({ health: true })`,
-    absent: [skein("HttpConfig", "HttpRoutes"), /@effect\/platform-node/, /\/http\/HttpRouter\./, effectStreams],
-    second: `const HttpRouter = await import("effect/http/HttpRouter"); await listen({ routes: HttpRouter.layer })`,
+    absent: [
+      skein("HttpConfig", "HttpRoutes", "NodeRoutes"),
+      /@effect\/platform-node/,
+      /\/http\/HttpRouter\./,
+      effectStreams
+    ],
+    second: load("server/NodeRoutes"),
     later: 1,
-    present: [/\/NodeHttpServer\./]
+    present: [skein("NodeRoutes"), /\/NodeHttpServer\./]
   },
   {
     title: "a client loads the validation of results with the first output schema",

@@ -2,6 +2,7 @@
 // #region operated
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
+import * as NodeRoutes from "@skein/server/NodeRoutes"
 import * as Telemetry from "@skein/server/Telemetry"
 import * as Tool from "@skein/server/Tool"
 import * as Context from "effect/Context"
@@ -43,6 +44,6 @@ const Server = McpServer.layer({ name: "shop", version: "1.0.0" }, Telemetry.lay
 
 NodeHttp.runMain(Layer.provideMerge(Server, Database), {
   health: { check: Effect.flatMap(Prices, ({ ping }) => ping) },
-  routes: Layer.merge(PrometheusMetrics.layerHttp(), Webhook) // GET /metrics, and the webhook
+  routes: NodeRoutes.make(Layer.merge(PrometheusMetrics.layerHttp(), Webhook)) // GET /metrics, and the webhook
 })
 // #endregion

@@ -5,18 +5,13 @@
  * NodeHttp.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, tools), { port: 3000 })
  */
 import type { Principal } from "@skein/runtime/Connection"
-import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
+import type { TransportError } from "@skein/runtime/TransportError"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { FileSystem } from "effect/FileSystem"
-import type * as Etag from "effect/http/Etag"
-import type { HttpPlatform } from "effect/http/HttpPlatform"
-import type * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
-import type { Path } from "effect/Path"
 import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
@@ -27,11 +22,11 @@ import * as health from "./internal/http/health.ts"
 import { loopback, resolve } from "./internal/http/options.ts"
 import * as adapter from "./internal/http/adapters/node.ts"
 import type { RequestInput } from "./internal/http/adapters/node.ts"
-import type { Routes as MadeRoutes, RoutesLayer } from "./internal/http/adapters/nodeRoutes.ts"
 import * as server from "./internal/http/adapters/nodeServer.ts"
 import type { LogOptions } from "./internal/stdio/logFormat.ts"
 import * as main from "./internal/stdio/nodeMain.ts"
 import type { McpServer } from "./McpServer.ts"
+import type * as NodeRoutes from "./NodeRoutes.ts"
 
 export type { RequestInput } from "./internal/http/adapters/node.ts"
 
@@ -95,20 +90,6 @@ export interface Health<R = never> {
   readonly checkTimeout?: Duration.Input | undefined
 }
 
-/** The services of Node that each layer of routes gets. */
-export type RouteServices = HttpPlatform | Etag.Generator | FileSystem | Path
-
-/** A layer of routes of Effect's `HttpRouter`. `R` are the services that the caller has. */
-export type Routes<R = never> = Layer.Layer<
-  never,
-  unknown,
-  | HttpRouter.HttpRouter
-  | RouteServices
-  | R
-  | HttpRouter.Request<"Requires" | "GlobalRequires", R | RouteServices>
-  | HttpRouter.Request<"Error" | "GlobalError", unknown>
->
-
 /** Options of a listening server. `R` are the services that they need. */
 export interface Options<R = never> extends HandlerOptions {
   /** The port: 3000 by default, 0 for any free port. */
@@ -156,20 +137,13 @@ export interface Options<R = never> extends HandlerOptions {
   readonly drainDelay?: Duration.Input | undefined
   /**
    * Routes of Effect's `HttpRouter` for the paths that are not of the endpoint or of its pages, such as `/metrics` or
-   * `/webhooks`. None by default. They need the package `@effect/platform-node`, which is loaded only with this option.
-   *
-   * - `Host` must be among the `allowedHosts` or an address, and `Origin` among the `allowedOrigins`. The `protection`
-   *   does not apply: use a middleware of the router.
-   * - A route that fails is logged, and the response is 500, unless its error has a response of its own. A layer that
-   *   cannot be built fails the start.
-   * - `maxConcurrentRequests` and `maxBodyBytes` bound the routes too, apart from the endpoint. At shutdown requests may
-   *   finish within `shutdownTimeout`, and then are interrupted. WebSockets are not supported.
+   * `/webhooks`: `NodeRoutes.make` makes them of a layer. None by default.
    *
    * @example
    * const Metrics = HttpRouter.add("GET", "/metrics", Effect.map(scrape, HttpServerResponse.text))
-   * NodeHttp.runMain(Server, { routes: Metrics })
+   * NodeHttp.runMain(Server, { routes: NodeRoutes.make(Metrics) })
    */
-  readonly routes?: Routes<R> | undefined
+  readonly routes?: NodeRoutes.Routes<R> | undefined
 }
 
 /** A listening server. */
@@ -186,7 +160,7 @@ const prepare = (
   options: HandlerOptions,
   expects: boolean,
   probes?: health.Probes,
-  routes?: MadeRoutes & { readonly isRoute: (path: string) => boolean }
+  routes?: NodeRoutes.Running & { readonly isRoute: (path: string) => boolean }
 ) => {
   const shared: adapter.Shared = { closing: false, expects, trustedProxies: options.trustedProxies ?? 0 }
   const handler: Handler = (message, response, more) => {
@@ -241,47 +215,26 @@ const probingOf = <R>(given: Options<R>["health"]): health.Resolved | undefined 
   }
 }
 
-/** Loads and builds routes, for the paths that are not among those of the endpoint. */
-const makeRoutes = <R>(
-  layer: Routes<R>,
+/** Builds routes, for the paths that are not among those of the endpoint. */
+const startRoutes = <R>(
+  routes: NodeRoutes.Routes<R>,
   options: HandlerOptions,
   paths: ReadonlyArray<string>,
   services: Context.Context<never>
-) =>
-  Effect.gen(function*() {
-    const nodeRoutes = yield* Effect.tryPromise({
-      try: () => import("./internal/http/adapters/nodeRoutes.ts"),
-      catch: (cause) =>
-        new TransportError({
-          reason: new OpenFailed({
-            message: `The option routes needs the package @effect/platform-node: ${String(cause)}`,
-            cause
-          })
-        })
-    })
-    const { maxBodyBytes, maxConcurrentRequests, shutdownTimeout } = resolve({
-      ...options,
-      pages: undefined,
-      protection: undefined
-    })
-    const made = yield* nodeRoutes.make(
-      // The services of `R` are among those of the caller.
-      layer as RoutesLayer,
-      {
-        allowedHosts: options.allowedHosts,
-        allowedOrigins: options.allowedOrigins,
-        maxBodyBytes,
-        maxConcurrentRequests,
-        shutdownTimeout
-      },
-      services
-    )
-    const exact = new Set(paths)
-    const prefixes = paths.filter((path) => path.endsWith("/*")).map((path) => path.slice(0, -1))
-    const isRoute = (path: string): boolean =>
-      path.startsWith("/") && !exact.has("*") && !exact.has(path) && !prefixes.some((prefix) => path.startsWith(prefix))
-    return { ...made, isRoute }
+) => {
+  const exact = new Set(paths)
+  const prefixes = paths.filter((path) => path.endsWith("/*")).map((path) => path.slice(0, -1))
+  const isRoute = (path: string): boolean =>
+    path.startsWith("/") && !exact.has("*") && !exact.has(path) && !prefixes.some((prefix) => path.startsWith(prefix))
+  const { allowedHosts, allowedOrigins } = options
+  const { maxBodyBytes, maxConcurrentRequests, shutdownTimeout } = resolve({
+    ...options,
+    pages: undefined,
+    protection: undefined
   })
+  const bounds = { allowedHosts, allowedOrigins, maxBodyBytes, maxConcurrentRequests, shutdownTimeout }
+  return Effect.map(routes.start(bounds, services), (running) => ({ ...running, isRoute }))
+}
 
 const drain = (drainDelay: number): Effect.Effect<void> =>
   Effect.andThen(Effect.logInfo(`Shutting down after drainDelay (${drainDelay} ms)`), Effect.sleep(drainDelay))
@@ -310,7 +263,7 @@ export const serve = <R = never>(
     const services = yield* adapterContext
     const probing = probingOf(options.health)
     const probes = probing && (yield* health.make(probing, paths, services))
-    const routes = options.routes && (yield* makeRoutes(options.routes, { ...options, allowedHosts }, paths, services))
+    const routes = options.routes && (yield* startRoutes(options.routes, { ...options, allowedHosts }, paths, services))
     const { handler, shared } = prepare(endpoint, options, true, probes, routes)
     const listener = server.make(handler, {
       headersTimeout: Duration.toMillis(options.headersTimeout ?? 15_000),

@@ -119,13 +119,4 @@ describe("a process with routes", () => {
       expect((yield* raw.closed).text).not.toContain("\r\n0\r\n\r\n")
       expect(yield* server.exit).toBe(143)
     })))
-
-  it.live("prints one line and exits with 1 without the package that they need", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const server = yield* start("routes.ts", { withoutPackage: true })
-      expect(yield* server.exit).toBe(1)
-      expect(server.stderr.all).toEqual([
-        "The option routes needs the package @effect/platform-node: Error: Cannot find package '@effect/platform-node'"
-      ])
-    })))
 })

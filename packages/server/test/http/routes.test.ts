@@ -2,6 +2,7 @@
 import { describe, expect, expectTypeOf, it } from "@effect/vitest"
 import * as Http from "@skein/server/Http"
 import * as NodeHttp from "@skein/server/NodeHttp"
+import * as NodeRoutes from "@skein/server/NodeRoutes"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -56,7 +57,10 @@ const until = (holds: () => boolean): Effect.Effect<void> =>
 describe("routes", () => {
   it.live("are served for the paths that are not of the endpoint", () =>
     Effect.scoped(Effect.gen(function*() {
-      const listening = yield* kit.serve(server, { health: true, routes: Layer.merge(metrics, webhooks) })
+      const listening = yield* kit.serve(server, {
+        health: true,
+        routes: NodeRoutes.make(Layer.merge(metrics, webhooks))
+      })
       const scraped = yield* kit.send(listening, get("/metrics?a=b"))
       expect([scraped.status, scraped.text]).toEqual([200, "requests_total 1\n"])
       const head = yield* kit.send(listening, { method: "HEAD", path: "/metrics" })
@@ -73,7 +77,7 @@ describe("routes", () => {
     Effect.scoped(Effect.gen(function*() {
       const everything = HttpRouter.add("*", "/*", HttpServerResponse.text("a route"))
       const listening = yield* kit.serve(server, {
-        routes: everything,
+        routes: NodeRoutes.make(everything),
         protection: {
           identify: () => Effect.fail(new Http.Refusal({ status: 401, message: "Unauthorized" })),
           pages: (request, answer) => {
@@ -93,9 +97,10 @@ describe("routes", () => {
     Effect.scoped(Effect.gen(function*() {
       class Greeting extends Context.Service<Greeting, string>()("Greeting") {}
       const greeting = HttpRouter.add("GET", "/greeting", Effect.map(Greeting, (text) => HttpServerResponse.text(text)))
-      expectTypeOf(greeting).toExtend<NodeHttp.Routes<Greeting>>()
-      expectTypeOf(greeting).not.toExtend<NodeHttp.Routes>()
-      const listening = NodeHttp.layer({ port: 0, routes: greeting }).pipe(
+      expectTypeOf(NodeRoutes.make(greeting)).toEqualTypeOf<NodeRoutes.Routes<Greeting>>()
+      expectTypeOf(NodeRoutes.make(greeting)).not.toExtend<NonNullable<NodeHttp.Options["routes"]>>()
+      expectTypeOf(NodeRoutes.make(metrics)).toEqualTypeOf<NodeRoutes.Routes>()
+      const listening = NodeHttp.layer({ port: 0, routes: NodeRoutes.make(greeting) }).pipe(
         Layer.provide([server, Layer.succeed(Greeting, "hello")])
       )
       const context = yield* Layer.build(listening)
@@ -107,7 +112,7 @@ describe("routes", () => {
       const second = yield* Deferred.make<string>()
       const body = Stream.concat(Stream.make("one,"), Stream.fromEffect(Deferred.await(second))).pipe(Stream.encodeText)
       const listening = yield* kit.serve(server, {
-        routes: HttpRouter.add("GET", "/stream", HttpServerResponse.stream(body))
+        routes: NodeRoutes.make(HttpRouter.add("GET", "/stream", HttpServerResponse.stream(body)))
       })
       const raw = yield* kit.raw(listening)
       raw.write("GET /stream HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
@@ -119,7 +124,10 @@ describe("routes", () => {
   it.live("accept Host by name or address, and Origin, like the endpoint", () =>
     logged((lines) =>
       Effect.scoped(Effect.gen(function*() {
-        const listening = yield* kit.serve(server, { routes: metrics, allowedHosts: ["mcp.example.com"] })
+        const listening = yield* kit.serve(server, {
+          routes: NodeRoutes.make(metrics),
+          allowedHosts: ["mcp.example.com"]
+        })
         const status = (headers: kit.Request["headers"]) =>
           Effect.map(kit.send(listening, get("/metrics", headers)), ({ status }) => status)
         expect(yield* status({ host: "mcp.example.com" })).toBe(200)
@@ -137,7 +145,7 @@ describe("routes", () => {
 
   it.live("refuse a body above maxBodyBytes, and one that is not valid HTTP", () =>
     Effect.scoped(Effect.gen(function*() {
-      const listening = yield* kit.serve(server, { routes: webhooks, maxBodyBytes: 10 })
+      const listening = yield* kit.serve(server, { routes: NodeRoutes.make(webhooks), maxBodyBytes: 10 })
       expect((yield* kit.send(listening, { path: "/webhooks/git", body: "x".repeat(10) })).status).toBe(200)
       expect((yield* kit.send(listening, { path: "/webhooks/git", body: "x".repeat(11) })).status).toBe(413)
       const raw = yield* kit.raw(listening)
@@ -147,7 +155,7 @@ describe("routes", () => {
 
   it.live("answer Expect: 100-continue", () =>
     Effect.scoped(Effect.gen(function*() {
-      const listening = yield* kit.serve(server, { routes: webhooks })
+      const listening = yield* kit.serve(server, { routes: NodeRoutes.make(webhooks) })
       const raw = yield* kit.raw(listening)
       const head = "host: localhost\r\nexpect: 100-continue\r\ncontent-length: 2\r\nconnection: close"
       raw.write(`POST /webhooks/git HTTP/1.1\r\n${head}\r\n\r\n`)
@@ -159,7 +167,7 @@ describe("routes", () => {
   it.live("respond with 503 at maxConcurrentRequests", () =>
     Effect.scoped(Effect.gen(function*() {
       const { go, layer, seen } = slow()
-      const listening = yield* kit.serve(server, { routes: layer, maxConcurrentRequests: 1 })
+      const listening = yield* kit.serve(server, { routes: NodeRoutes.make(layer), maxConcurrentRequests: 1 })
       const first = yield* Effect.forkChild(kit.send(listening, get("/slow")))
       yield* until(() => seen.started === 1)
       const second = yield* kit.send(listening, get("/slow"))
@@ -174,7 +182,7 @@ describe("routes", () => {
     logged((lines) =>
       Effect.scoped(Effect.gen(function*() {
         const { layer, seen } = slow()
-        const listening = yield* kit.serve(server, { routes: layer })
+        const listening = yield* kit.serve(server, { routes: NodeRoutes.make(layer) })
         const raw = yield* kit.raw(listening)
         raw.write("GET /slow HTTP/1.1\r\nhost: localhost\r\n\r\n")
         yield* until(() => seen.started === 1)
@@ -188,7 +196,7 @@ describe("routes", () => {
   it.live("fail the start if they cannot be built", () =>
     Effect.gen(function*() {
       const broken = Layer.effectDiscard(Effect.fail("no database"))
-      const exit = yield* Effect.exit(Effect.scoped(kit.serve(server, { routes: broken })))
+      const exit = yield* Effect.exit(Effect.scoped(kit.serve(server, { routes: NodeRoutes.make(broken) })))
       expect(Exit.isFailure(exit) && String(exit.cause)).toContain("no database")
     }))
 })
@@ -212,7 +220,7 @@ describe("a route that fails", () => {
           HttpRouter.add("GET", "/teapot", Effect.fail(new Teapot())),
           metrics
         )
-        const listening = yield* kit.serve(server, { routes })
+        const listening = yield* kit.serve(server, { routes: NodeRoutes.make(routes) })
         for (const [path, reason] of [["/fail", "reason"], ["/die", "defect"], ["/throw", "exception"]] as const) {
           const reply = yield* kit.send(listening, get(path))
           expect([reply.status, reply.text]).toEqual([500, ""])
@@ -229,7 +237,7 @@ describe("a route that fails", () => {
       Effect.scoped(Effect.gen(function*() {
         const body = Stream.concat(Stream.make("one,"), Stream.fail("a broken source")).pipe(Stream.encodeText)
         const routes = Layer.merge(HttpRouter.add("GET", "/stream", HttpServerResponse.stream(body)), metrics)
-        const listening = yield* kit.serve(server, { routes })
+        const listening = yield* kit.serve(server, { routes: NodeRoutes.make(routes) })
         const raw = yield* kit.raw(listening)
         raw.write("GET /stream HTTP/1.1\r\nhost: localhost\r\n\r\n")
         const { text } = yield* raw.closed
@@ -257,7 +265,7 @@ describe("the shutdown of routes", () => {
       const resource = Layer.effectDiscard(
         Effect.addFinalizer(() => Effect.sync(() => void released.push("the resource")))
       )
-      const { close, listening } = yield* closing({ routes: Layer.merge(layer, resource) })
+      const { close, listening } = yield* closing({ routes: NodeRoutes.make(Layer.merge(layer, resource)) })
       const waiting = yield* Effect.forkChild(kit.send(listening, get("/slow")))
       yield* until(() => seen.started === 1)
       const closed = yield* close
@@ -273,7 +281,7 @@ describe("the shutdown of routes", () => {
   it.effect("interrupts requests after shutdownTimeout, with 503", () =>
     Effect.gen(function*() {
       const { layer, seen } = slow()
-      const { close, listening } = yield* closing({ routes: layer, shutdownTimeout: "5 seconds" })
+      const { close, listening } = yield* closing({ routes: NodeRoutes.make(layer), shutdownTimeout: "5 seconds" })
       const reply = yield* Effect.forkChild(kit.send(listening, get("/slow")))
       yield* until(() => seen.started === 1)
       const closed = yield* close
@@ -289,7 +297,7 @@ describe("the shutdown of routes", () => {
   it.effect("does not start further requests on open connections", () =>
     Effect.scoped(Effect.gen(function*() {
       const { go, layer, seen } = slow()
-      const { close, listening } = yield* closing({ routes: layer })
+      const { close, listening } = yield* closing({ routes: NodeRoutes.make(layer) })
       const raw = yield* kit.raw(listening)
       const request = "GET /slow HTTP/1.1\r\nhost: localhost\r\n\r\n"
       raw.write(request)

@@ -1,24 +1,13 @@
 /** A server with routes beside its endpoint. */
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
+import * as NodeRoutes from "@skein/server/NodeRoutes"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import { registerHooks } from "node:module"
-
-const { withoutPackage, ...options } = JSON.parse(process.argv[2] ?? "{}")
-
-if (withoutPackage === true) {
-  registerHooks({
-    resolve: (specifier, context, next) => {
-      if (specifier.startsWith("@effect/platform-node")) throw new Error("Cannot find package '@effect/platform-node'")
-      return next(specifier, context)
-    }
-  })
-}
 
 const ticks = Stream.fromSchedule(Schedule.spaced("50 millis")).pipe(
   Stream.map((n) => `tick ${n}\n`),
@@ -33,4 +22,7 @@ const routes = Layer.mergeAll(
   Layer.effectDiscard(Effect.addFinalizer(() => Effect.logWarning("released")))
 )
 
-NodeHttp.runMain(McpServer.layer({ name: "routes", version: "1.0.0" }), { ...options, routes })
+NodeHttp.runMain(McpServer.layer({ name: "routes", version: "1.0.0" }), {
+  ...JSON.parse(process.argv[2] ?? "{}"),
+  routes: NodeRoutes.make(routes)
+})

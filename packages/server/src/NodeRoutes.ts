@@ -1,6 +1,11 @@
 /**
- * The routes of an application beside an endpoint, on the same listener. This module is loaded when a server has the
- * option `routes`: it loads Effect's router and its HTTP server for Node, more modules than everything else together.
+ * Routes of Effect's `HttpRouter` beside the endpoint of `NodeHttp`, on the same listener: the value of its option
+ * `routes`. This module needs the package `@effect/platform-node`. Together they have more code than a small server, so
+ * only a server that has routes loads and bundles it.
+ *
+ * @example
+ * const Metrics = PrometheusMetrics.layerHttp()
+ * NodeHttp.runMain(Server, { routes: NodeRoutes.make(Metrics) })
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
@@ -10,30 +15,46 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type { FileSystem } from "effect/FileSystem"
+import type * as Etag from "effect/http/Etag"
 import { MaxBodySize } from "effect/http/HttpIncomingMessage"
+import type { HttpPlatform } from "effect/http/HttpPlatform"
 import * as HttpRouter from "effect/http/HttpRouter"
 import { causeResponse, causeResponseStripped, HttpServerError } from "effect/http/HttpServerError"
 import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import type { Path } from "effect/Path"
 import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import type { HttpAnswer, HttpRequest } from "../adapter.ts"
-import { makeSourceCheck } from "../pageHandler.ts"
-import { closing, invalid, send, tooManyRequests } from "../refusals.ts"
+import type { HttpAnswer, HttpRequest } from "./internal/http/adapter.ts"
+import { makeSourceCheck } from "./internal/http/pageHandler.ts"
+import { closing, invalid, send, tooManyRequests } from "./internal/http/refusals.ts"
 
-/** The bounds of the routes, and the names that they accept; durations in milliseconds. */
+/** The services of Node that each layer of routes gets. */
+export type RouteServices = HttpPlatform | Etag.Generator | FileSystem | Path
+
+/** The services that a layer with the requirements `R` needs from the layers of the server. */
+export type ServicesOf<R> = Exclude<
+  | HttpRouter.Request.Without<R>
+  | HttpRouter.Request.Only<"Requires", R>
+  | Exclude<HttpRouter.Request.Only<"GlobalRequires", R>, HttpRouter.GlobalProvided>,
+  HttpRouter.HttpRouter | RouteServices
+>
+
+/** The bounds of the routes, and the names that they accept; `NodeHttp` passes those of its endpoint. */
 export interface Options {
   readonly allowedHosts: ReadonlyArray<string> | "any" | undefined
   readonly allowedOrigins: ReadonlyArray<string> | "any" | undefined
   readonly maxBodyBytes: number
   readonly maxConcurrentRequests: number
+  /** In milliseconds. */
   readonly shutdownTimeout: number
 }
 
 /** The routes of a listening server. */
-export interface Routes {
+export interface Running {
   /** Answers a request. `isLast`: its connection is closed after the answer. Never throws. */
   readonly handle: (
     message: IncomingMessage,
@@ -46,8 +67,14 @@ export interface Routes {
   readonly close: Effect.Effect<void>
 }
 
-/** A layer of routes, whose services the caller has. */
-export type RoutesLayer = Layer.Layer<never, unknown, HttpRouter.HttpRouter>
+/** Routes for `NodeHttp`; `make` makes them. */
+export interface Routes<R = never> {
+  /** Builds the routes; requests run with `services`. `NodeHttp` calls it before it listens. */
+  readonly start: (
+    options: Options,
+    services: Context.Context<never>
+  ) => Effect.Effect<Running, never, Scope.Scope | R>
+}
 
 const notFound = JsonRpc.encode(
   JsonRpc.failure(undefined, invalid(404, "Not Found: there is no such path here").error)
@@ -82,12 +109,30 @@ const logFailure = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
 /** A `Host` that is an address. A page after DNS rebinding sends its own name, and so cannot have one. */
 const address = /^(?:\d{1,3}(?:\.\d{1,3}){3}|\[[\da-f:.]+\])(?::\d{1,5})?$/i
 
-/** Builds the routes, with the services of the caller. Requests run with `services`. */
-export const make = (
-  routes: RoutesLayer,
+/**
+ * Makes routes for the paths that are not of the endpoint or of its pages, such as `/metrics` or `/webhooks`.
+ *
+ * - `Host` must be among the `allowedHosts` or an address, and `Origin` among the `allowedOrigins`. The `protection` does
+ *   not apply: use a middleware of the router.
+ * - A route that fails is logged, and the response is 500, unless its error has a response of its own. A layer that
+ *   cannot be built fails the start.
+ * - `maxConcurrentRequests` and `maxBodyBytes` bound the routes too, apart from the endpoint. At shutdown requests may
+ *   finish within `shutdownTimeout`, and then are interrupted. WebSockets are not supported.
+ *
+ * @example
+ * const Version = HttpRouter.add("GET", "/version", HttpServerResponse.text("1.0.0"))
+ * NodeHttp.runMain(Server, { routes: NodeRoutes.make(Version) })
+ */
+export const make = <A, E, R>(layer: Layer.Layer<A, E, R>): Routes<ServicesOf<R>> => ({
+  // The caller has the services.
+  start: (options, services) => start(layer as Layer.Layer<A, E, HttpRouter.HttpRouter>, options, services)
+})
+
+const start = <A, E>(
+  routes: Layer.Layer<A, E, HttpRouter.HttpRouter>,
   options: Options,
   services: Context.Context<never>
-): Effect.Effect<Routes, never, Scope.Scope> =>
+): Effect.Effect<Running, never, Scope.Scope> =>
   Effect.gen(function*() {
     const { maxBodyBytes, maxConcurrentRequests, shutdownTimeout } = options
     const app = yield* Effect.orDie(
