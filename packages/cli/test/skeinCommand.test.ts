@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Command from "effect/cli/Command"
+import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { callOptions, type Invocation, invocationOf } from "../src/internal/callCommand.ts"
 import { Process } from "../src/internal/process.ts"
-import { runCommand } from "../src/internal/runCommand.ts"
+import { programFlags, runCommand } from "../src/internal/runCommand.ts"
 import { signInValueOptions } from "../src/internal/signInOptions.ts"
 import {
   type AccountLine,
@@ -164,6 +165,29 @@ describe("the command line of skein", () => {
     assert.include(run("login", "--help").out, "SKEIN_CLIENT_SECRET")
   })
 
+  it("prints the completions of a shell, and refuses another one", () => {
+    const printed: Array<unknown> = []
+    const messages: Array<string> = []
+    const process = { env: {}, console: { print: () => Effect.void, warn: (text: string) => void messages.push(text) } }
+    const complete = (shell: string): number =>
+      Effect.runSync(
+        runCommand(skeinCommand, ["--completions", shell], programFlags).pipe(
+          Effect.provideService(Process, { ...process, terminal: undefined }),
+          Effect.provideService(Console.Console, {
+            ...globalThis.console,
+            log: (...args: ReadonlyArray<unknown>) => void printed.push(...args)
+          })
+        )
+      )
+    for (const shell of ["bash", "zsh", "fish", "powershell"]) {
+      assert.strictEqual(complete(shell), 0)
+      const text = String(printed.pop())
+      for (const word of ["inspect", "install", "--answers", "revision"]) assert.include(text, word.replace(/^--/, ""))
+    }
+    assert.strictEqual(complete("tcsh"), 2)
+    assert.include(messages[0], "\"tcsh\"")
+  })
+
   it("shows the commands, and the help of each one", () => {
     const help = (...argv: ReadonlyArray<string>): string => {
       let out = ""
@@ -182,7 +206,7 @@ describe("the command line of skein", () => {
     }
     for (const argv of [[], ["--help"], ["-h"]]) {
       const out = help(...argv)
-      for (const command of ["call", "login", "logout", "whoami"]) {
+      for (const command of ["call", "inspect", "read", "install", "login", "logout", "whoami"]) {
         assert.match(out, new RegExp(`^  ${command} +[A-Z]`, "m"))
       }
     }

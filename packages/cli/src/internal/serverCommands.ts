@@ -2,7 +2,7 @@
  * The command lines of the commands about one server: `inspect`, `read`, `prompt`, `complete`, `ping`, `logs` and
  * `subscribe`.
  */
-import { LoggingLevel } from "@skein/protocol/Logging"
+import type { LoggingLevel } from "@skein/protocol/Logging"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -261,7 +261,17 @@ export const pingCommand = Command.withHandler(
   (line) => Effect.flatMap(loadRequests, ({ ping }) => ping(serverInvocationOf(line)))
 )
 
-const levels = LoggingLevel.literals
+// The least severe first. The module of `LoggingLevel` would load the messages of the protocol before they are needed.
+const levels: ReadonlyArray<LoggingLevel> = [
+  "debug",
+  "info",
+  "notice",
+  "warning",
+  "error",
+  "critical",
+  "alert",
+  "emergency"
+]
 
 /** `skein logs`. */
 export const logsOptions = Command.make("logs", {
