@@ -10,7 +10,7 @@ const conditions = ["@skein/source", "node", "module", "default"]
 const long = [
   "packages/client/test/{attacks/{Chunks,Flood,Processes,Storms},browser/Chromium,connection/ManyReconnects,tasks/{ManyTasks,RestartProcess}}.test.ts",
   "packages/server/test/{input/RandomHandlers,http/process,http/attacks/totals,http/attacks/unread}.test.ts",
-  "packages/server/test/TypeErrors.test.ts",
+  "packages/server/test/{TypeErrors,http/processOptions,stdio/LogFormat}.test.ts",
   "packages/{client,server}/test/stdio/Process.test.ts",
   "packages/protocol/test/hostile/*.test.ts",
   "packages/auth/test/oauth/Browser.test.ts",
