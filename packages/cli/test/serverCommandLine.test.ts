@@ -192,6 +192,31 @@ describe("the exit codes", () => {
       }
     }))
 
+  it.live("are 3 if some requests of ping are not answered, which are printed", () =>
+    Effect.gen(function*() {
+      const url = yield* listen(async (request, response) => {
+        let body = ""
+        for await (const chunk of request) body += String(chunk)
+        if (request.method !== "POST") return void response.writeHead(405).end()
+        const { id, method } = JSON.parse(body)
+        if (id === undefined) return void response.writeHead(202).end()
+        // Every second request is not answered.
+        if (method === "ping" && pings++ % 2 === 0) return
+        const result = method === "initialize"
+          ? { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "slow", version: "1" } }
+          : {}
+        response.writeHead(200, { "content-type": "application/json" })
+        response.end(JSON.stringify({ jsonrpc: "2.0", id, result }))
+      })
+      let pings = 0
+      const line = ["ping", "--revision=2025-06-18", "--timeout", "1", "--count", "2", "--interval", "0.01", url]
+      const { code, err, out } = yield* skein(...line)
+      assert.deepStrictEqual([code, err.length, out.length], [3, 1, 2])
+      assert.match(err[0]!, /^1 {2}no answer in \d+\.\d+ ms$/)
+      assert.match(out[0]!, /^2 {2}\d+\.\d+ ms$/)
+      assert.match(out[1]!, /^1 of 2 answered: /)
+    }))
+
   it.live("are 4 for a server that lacks the method, and lists that it refuses do not hide the others", () =>
     Effect.gen(function*() {
       const url = yield* answering({

@@ -156,6 +156,32 @@ describe("skein subscribe", () => {
     )
   }
 
+  it.live("reports resources that the server does not report, and the end of the connection with 3", () =>
+    Effect.gen(function*() {
+      // It declares changes of tools only, and ends after the handshake.
+      const code = `
+        const { createInterface } = require("node:readline")
+        createInterface({ input: process.stdin }).on("line", (line) => {
+          const { id, method } = JSON.parse(line)
+          if (id === undefined) return
+          if (method !== "initialize") {
+            return console.log(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32601, message: "" } }))
+          }
+          const capabilities = { tools: { listChanged: true } }
+          const serverInfo = { name: "s", version: "1" }
+          const result = { protocolVersion: "2025-11-25", capabilities, serverInfo }
+          console.log(JSON.stringify({ jsonrpc: "2.0", id, result }))
+          setTimeout(() => {
+            console.log(JSON.stringify({ jsonrpc: "2.0", method: "notifications/tools/list_changed" }))
+            setTimeout(() => process.exit(0), 200)
+          }, 300)
+        })`
+      const ran = yield* starting(["subscribe", process.execPath, "-e", code, "shop://menu"]).running
+      assert.strictEqual(ran.code, 3)
+      assert.strictEqual(ran.err[0], "Subscribed to the list of tools. The server does not report: shop://menu")
+      assert.deepStrictEqual(ran.out.map((line) => line.replace(time, "")), ["tools changed"])
+    }))
+
   it.live("reports a server without changes with 4", () =>
     Effect.gen(function*() {
       const ran = yield* starting(["subscribe", ...overStdio()]).running
