@@ -76,10 +76,10 @@ describe("the compiler names the mistake", () => {
   for (const [name, [program, line]] of Object.entries(mistakes)) {
     it(name, () => {
       const found = output.get(name) ?? ""
-      expect(found, program).toContain(`m${Object.keys(mistakes).indexOf(name)}.ts(10,`)
+      expect(found, `${program}`).toContain(`m${Object.keys(mistakes).indexOf(name)}.ts(10,`)
       // The line with the explanation, and few others.
-      expect(found.split("\n").filter((text) => text.includes(line)).length, found).toBeGreaterThanOrEqual(1)
-      expect(found.trimEnd().split("\n").length, found).toBeLessThanOrEqual(5)
+      expect(found.split("\n").filter((text) => text.includes(line)).length, `${found}`).toBeGreaterThanOrEqual(1)
+      expect(found.trimEnd().split("\n").length, `${found}`).toBeLessThanOrEqual(5)
     })
   }
 })

@@ -267,7 +267,7 @@ const onSchedule = <const Name extends string>(
   name: Name,
   short: string,
   description: string,
-  run: keyof Awaited<typeof import("./schedules.ts")>["changes"]
+  run: "trigger" | "pause" | "resume" | "remove"
 ) =>
   Command.make(name, { ...storeFlags, schedule }).pipe(
     Command.withShortDescription(short),
