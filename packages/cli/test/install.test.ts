@@ -297,7 +297,8 @@ describe("skein install", () => {
 
   it.effect("warns that the values of --env and --header are in the file of a project", () =>
     Effect.gen(function*() {
-      const warning = "The file of a project is often committed: it has the values of --env and --header in plain text"
+      const warning =
+        "The file of a project is often committed: it has the values of variables and headers in plain text"
       for (
         const [host, project, isWarned] of [["vscode", false, true], ["cursor", true, true], [
           "cursor",
@@ -310,6 +311,51 @@ describe("skein install", () => {
         const without = yield* run(lineOf(host, { project }), yield* place)
         assert.notInclude(without.err, warning)
       }
+    }))
+
+  it.effect("copies an entry of another host, and refuses what hosts write differently", () =>
+    Effect.gen(function*() {
+      const at = yield* place
+      const file = join(at.home, "mcp.json")
+      put(
+        file,
+        `{ // mine
+        "mcpServers": {
+          "my tea": { "command": "tea", "args": ["--hot"], "env": { "A": "b" } },
+          "web": { "url": "https://tea.example/mcp", "headers": { "B": "c" } },
+          "variable": { "command": "tea", "env": { "A": "\${SECRET}" } },
+          "cwd": { "command": "tea", "cwd": "/tea" },
+          "old": { "type": "sse", "url": "https://tea.example/sse" },
+          "off": { "command": "tea", "disabled": true }
+        }
+      }`
+      )
+      const copy = (server: string, host: HostName = "vscode") =>
+        run(
+          lineOf(host, { target: { _tag: "Configured", file, server }, name: undefined, print: true, yes: false }),
+          at
+        )
+      assert.deepStrictEqual(JSON.parse((yield* copy("my tea")).out[0]!), {
+        servers: { "my-tea": { type: "stdio", command: "tea", args: ["--hot"], env: { A: "b" } } }
+      })
+      assert.deepStrictEqual(JSON.parse((yield* copy("web")).out[0]!), {
+        servers: { web: { type: "http", url: "https://tea.example/mcp", headers: { B: "c" } } }
+      })
+      const cases = [
+        ["variable", "uses ${SECRET} in env.A"],
+        ["cwd", "has cwd or envFile, which not all hosts support"],
+        ["old", "has the type sse"],
+        ["off", "The server \"off\" is disabled in"],
+        ["none", "The server \"none\" is not in"]
+      ] as const
+      for (const [server, problem] of cases) {
+        const { code, out, report } = yield* copy(server)
+        assert.deepStrictEqual([code, out], [2, []])
+        assert.include(report!, problem)
+      }
+      const desktop = yield* copy("web", "claude-desktop")
+      assert.strictEqual(desktop.code, 2)
+      assert.include(desktop.report!, "under Connectors")
     }))
 
   it.effect("--env without a value needs the variable", () =>
@@ -345,6 +391,10 @@ describe("skein install", () => {
       const url = "https://tea.example/mcp"
       assert.include(yield* wrong("--host", "cursor"), "A server is required")
       assert.include(yield* wrong(url), "--host is required: one of claude-desktop, claude-code")
+      assert.include(yield* wrong("--config", "mcp.json", "--host", "cursor"), "--server is required")
+      assert.include(yield* wrong("--server", "tea", "--host", "cursor", url), "--server needs --config")
+      const configured = ["--config", "mcp.json", "--server", "tea", "--host", "cursor"]
+      assert.include(yield* wrong(...configured, "--env", "A=b"), "cannot be used with --config")
       assert.include(yield* wrong("--host", "emacs", url), "--host must be one of")
       assert.include(yield* wrong("--host", "claude-desktop", url), "in its settings, under Connectors")
       assert.include(yield* wrong("--host", "cursor", "--env", "A=b", url), "--env needs a command")

@@ -84,6 +84,7 @@ const typed = (server: InstalledServer): JsonObject => ({
 
 /** The hosts by the name of the option. */
 export const hosts = {
+  // It takes a server with a URL in its settings only, under Connectors.
   "claude-desktop": {
     title: "Claude Desktop",
     userFile: (place) => path(place, settings(place), "Claude", "claude_desktop_config.json"),
@@ -150,7 +151,8 @@ const launchers = new Set(["node", "npx", "npm", "bunx", "bun", "deno", "python"
 const verbs = new Set(["run", "exec", "x", "tool", "dlx"])
 
 /** A name for an entry: of letters, digits, hyphens and underscores, which all hosts take. */
-const nameFrom = (text: string): string => text.replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 64)
+export const nameFrom = (text: string): string =>
+  text.replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 64)
 
 /** The name of an entry that is not given: that of the program or its package, or of the host of a URL. */
 export const defaultName = (server: InstalledServer): string => {

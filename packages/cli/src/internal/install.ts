@@ -6,8 +6,8 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { changedLines, withEntry } from "./configEdit.ts"
 import { sanitize } from "./format.ts"
-import { defaultName, type Host, hosts, type InstalledServer, type Place } from "./hosts.ts"
-import type { InstallLine } from "./installCommand.ts"
+import { defaultName, type Host, hosts, type InstalledServer, nameFrom, type Place } from "./hosts.ts"
+import { type InstallLine, noUrls } from "./installCommand.ts"
 import { existing, readText, replaceText, thisPlace } from "./nodeFiles.ts"
 import { CommandFailed, Process } from "./process.ts"
 import { tomlEntry, withTomlEntry } from "./tomlEdit.ts"
@@ -34,17 +34,53 @@ const variables = (
 const absolute = (folder: string) => (word: string): string =>
   /^[^-].*[\\/.]|^\.$/.test(word) ? existing(folder, word) ?? word : word
 
+/** The server of an entry in the file of another host. Its variables are not copied: hosts write them differently. */
+const configured = (file: string, name: string): Effect.Effect<InstalledServer, CommandFailed> =>
+  Effect.gen(function*() {
+    const { parse, read } = yield* Effect.promise(() => import("@skein/client/ServerConfig"))
+    const text = yield* Effect.mapError(
+      readText(file),
+      ({ problem }) => failed(2, `${file} cannot be read: ${problem}`)
+    )
+    const { disabled, entries, problems } = yield* parse(text, file).pipe(
+      Effect.flatMap((config) => read(config, { source: file, servers: (each) => each === name })),
+      Effect.mapError(({ message }) => failed(2, message))
+    )
+    const [problem] = problems
+    if (problem !== undefined) return yield* failed(2, `${problem.message}. Install the command or the URL instead`)
+    const [entry] = entries
+    if (entry === undefined) {
+      const is = disabled.includes(name) ? "is disabled in" : "is not in"
+      return yield* failed(2, `The server ${JSON.stringify(name)} ${is} ${file}`)
+    }
+    const unsupported = (members: string) =>
+      failed(2, `The server ${JSON.stringify(name)} has ${members}, which not all hosts support`)
+    if (entry.type === "sse") return yield* unsupported("the type sse")
+    if (entry.type === "http") return { _tag: "Url", url: entry.url, headers: entry.headers }
+    const { args, command, cwd, env, envFile } = entry
+    if (cwd !== undefined || envFile !== undefined) return yield* unsupported("cwd or envFile")
+    // A variable that is `null` in the file is removed from the environment, which hosts do not pass on.
+    const values = Object.entries(env).flatMap(([key, value]) => value === undefined ? [] : [[key, value] as const])
+    return { _tag: "Command", command, args, env: Object.fromEntries(values) }
+  })
+
 const serverOf = (
   { env, headers, target }: InstallLine,
   place: Place,
   isProject: boolean
-): Effect.Effect<InstalledServer, CommandFailed> =>
-  target._tag === "Url"
-    ? Effect.succeed({ _tag: "Url", url: target.url.href, headers })
-    : Effect.map(variables(env, place.env), (env) => {
-      const word = isProject ? (word: string) => word : absolute(place.folder)
-      return { _tag: "Command", command: word(target.command), args: target.args.map(word), env }
-    })
+): Effect.Effect<InstalledServer, CommandFailed> => {
+  switch (target._tag) {
+    case "Configured":
+      return configured(target.file, target.server ?? "")
+    case "Url":
+      return Effect.succeed({ _tag: "Url", url: target.url.href, headers })
+    case "Command":
+      return Effect.map(variables(env, place.env), (env) => {
+        const word = isProject ? (word: string) => word : absolute(place.folder)
+        return { _tag: "Command", command: word(target.command), args: target.args.map(word), env }
+      })
+  }
+}
 
 /** The text of the file with the entry, and the text that it has now: "" if there is no file. */
 const edit = (file: string, { format, member }: Host, name: string, entry: JsonObject) =>
@@ -85,9 +121,10 @@ export const install = (line: InstallLine, given?: Place): Effect.Effect<void, C
     const isProject = line.project || host.userFile === undefined
     const file = (isProject ? host.projectFile! : host.userFile!)(place)
     const server = yield* serverOf(line, place, isProject)
-    const name = line.name ?? defaultName(server)
-    // The command line was refused if the host cannot have such a server.
-    const entry = host.entry(server)!
+    const named = line.target._tag === "Configured" ? nameFrom(line.target.server ?? "") : ""
+    const name = line.name ?? (named || defaultName(server))
+    const entry = host.entry(server)
+    if (entry === undefined) return yield* failed(2, noUrls)
     const report = (isWritten: boolean, text: string) =>
       console.print(
         json ? JSON.stringify({ host: line.host, file, name, entry, isWritten }, undefined, 2) : text
@@ -105,8 +142,8 @@ export const install = (line: InstallLine, given?: Place): Effect.Effect<void, C
     const { after, before } = yield* edit(file, host, name, entry)
     if (after === before) return yield* report(false, `${host.title} has this entry already: ${file}`)
     console.warn(sanitize(`${file}\n${changedLines(before, after)}`))
-    if (isProject && Object.keys(line.env).length + Object.keys(line.headers).length > 0) {
-      console.warn("The file of a project is often committed: it has the values of --env and --header in plain text")
+    if (isProject && Object.keys(server._tag === "Url" ? server.headers : server.env).length > 0) {
+      console.warn("The file of a project is often committed: it has the values of variables and headers in plain text")
     }
     if (!yes && !(yield* confirm)) return yield* failed(1, "Nothing was written")
     // The host or the person can have changed the file while the question was open.

@@ -8,11 +8,11 @@ import * as Option from "effect/Option"
 import { type CountOperands, invalid, last, toggle, type ValueOptions } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
 import { type HostName, hostNames, hosts } from "./hosts.ts"
-import { envFlag, headerFlag, type Target, targetArgument } from "./serverOptions.ts"
+import { configFlags, envFlag, headerFlag, type Target, targetArgument } from "./serverOptions.ts"
 
 /** A parsed command line of `install`. */
 export interface InstallLine {
-  readonly target: Exclude<Target, { readonly _tag: "Configured" }>
+  readonly target: Target
   readonly host: HostName
   /** The name of the entry. Undefined: derived from the server. */
   readonly name: string | undefined
@@ -29,10 +29,21 @@ export interface InstallLine {
 }
 
 /** The options that are followed by a value. */
-export const installValueOptions: ValueOptions = /* @__PURE__ */ new Set(["host", "name", "header", "env"])
+export const installValueOptions: ValueOptions = /* @__PURE__ */ new Set([
+  "host",
+  "name",
+  "header",
+  "env",
+  "config",
+  "server"
+])
 
 /** All words are those of the server's command. */
 export const countInstall: CountOperands = () => 0
+
+/** Why Claude Desktop cannot have a server with a URL. */
+export const noUrls =
+  "The file of Claude Desktop has commands only: add a server with a URL in its settings, under Connectors"
 
 const isHost = (text: string): text is HostName => hostNames.includes(text as HostName)
 
@@ -63,6 +74,8 @@ export const installOptions = Command.make("install", {
   env: envFlag.pipe(Flag.withDescription(
     "A variable for the server's process; without a value, that of this process is written; can be repeated"
   )),
+  config: configFlags.config,
+  server: configFlags.server,
   project: toggle("project", "Write to the file of the project in this folder, where the host has two files"),
   yes: toggle("yes", "Write without asking"),
   print: toggle("print", "Print the entry, and write nothing"),
@@ -78,7 +91,8 @@ export const installOptions = Command.make("install", {
     usage: [
       "[options] --host <host> <url>",
       "[options] --host <host> \"<command and its arguments>\"",
-      "[options] --host <host> <command> <its arguments…>"
+      "[options] --host <host> <command> <its arguments…>",
+      "[options] --config <file> --server <name> --host <host>"
     ],
     examples: [
       "--host claude-desktop \"node server.mjs\"",
@@ -89,20 +103,25 @@ export const installOptions = Command.make("install", {
       "Codex, which is TOML, an entry of the same name is not replaced. Exit codes: 0 written, printed, or there " +
       "already; 1 not confirmed, 2 invalid command line, 3 the file of the host cannot be used, 130 interrupted."
   }),
-  Command.validate(({ env, headers, host, print, project, target, yes }) => {
-    if (target === undefined) return invalid("A server is required: its URL, or the command that starts it")
+  Command.validate(({ config, env, headers, host, print, project, server, target, yes }) => {
+    if (config !== undefined && server === undefined) {
+      return invalid("--server is required: the name of the server in the file of --config")
+    }
+    if (config === undefined && server !== undefined) return invalid("--server needs --config, before the operands")
+    if (config !== undefined && Object.keys({ ...env, ...headers }).length > 0) {
+      return invalid("--env and --header cannot be used with --config: the file has them")
+    }
+    if (config === undefined && target === undefined) {
+      return invalid("A server is required: its URL, or the command that starts it")
+    }
     if (host === undefined) return invalid(`--host is required: one of ${hostNames.join(", ")}`)
-    if (target._tag === "Command" && Object.keys(headers).length > 0) {
+    if (target?._tag === "Command" && Object.keys(headers).length > 0) {
       return invalid("--header needs a server with a URL: a command has no headers")
     }
-    if (target._tag === "Url" && Object.keys(env).length > 0) {
+    if (target?._tag === "Url" && Object.keys(env).length > 0) {
       return invalid("--env needs a command: a server with a URL is not started")
     }
-    if (target._tag === "Url" && host === "claude-desktop") {
-      return invalid(
-        "The file of Claude Desktop has commands only: add a server with a URL in its settings, under Connectors"
-      )
-    }
+    if (target?._tag === "Url" && host === "claude-desktop") return invalid(noUrls)
     if (project && hosts[host].projectFile === undefined) {
       return invalid(`--project cannot be used with --host ${host}: it has no file for a project`)
     }
@@ -112,9 +131,14 @@ export const installOptions = Command.make("install", {
 
 export const installCommand = Command.withHandler(
   installOptions,
-  ({ host, target, ...line }) =>
+  ({ config: file, host, server, target, ...line }) =>
     Effect.flatMap(
       Effect.promise(() => import("./install.ts")),
-      ({ install }) => install({ ...line, host: host!, target: target as InstallLine["target"] })
+      ({ install }) =>
+        install({
+          ...line,
+          host: host!,
+          target: file === undefined ? target! : { _tag: "Configured", file, server }
+        })
     )
 )

@@ -121,7 +121,8 @@ export const seconds = (name: string, description: string) =>
     last
   )
 
-const configFlags = {
+/** The options of a server in a configuration. */
+export const configFlags = {
   config: Flag.String("config").pipe(
     Flag.withMetavar("<file>"),
     Flag.withDescription(
