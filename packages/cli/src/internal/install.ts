@@ -55,8 +55,10 @@ const configured = (file: string, name: string): Effect.Effect<InstalledServer, 
     }
     const unsupported = (members: string) =>
       failed(2, `The server ${JSON.stringify(name)} has ${members}, which not all hosts support`)
-    if (entry.type === "sse") return yield* unsupported("the type sse")
-    if (entry.type === "http") return { _tag: "Url", url: entry.url, headers: entry.headers }
+    if (entry.type !== "stdio") {
+      if (entry.type === "sse") return yield* unsupported("the type sse")
+      return { _tag: "Url", url: entry.url, headers: entry.headers }
+    }
     const { args, command, cwd, env, envFile } = entry
     if (cwd !== undefined || envFile !== undefined) return yield* unsupported("cwd or envFile")
     // A variable that is `null` in the file is removed from the environment, which hosts do not pass on.
