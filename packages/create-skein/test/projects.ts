@@ -39,11 +39,12 @@ export interface Workspace {
 
 /** Builds the packages, and links them. */
 export const makeWorkspace = async (): Promise<Workspace> => {
-  const folder = await mkdtemp(join(tmpdir(), "skein-projects-"))
   const bin = join(root, "node_modules/.bin")
   const PATH = [bin, process.env["PATH"]].join(delimiter)
   const compile = ["-b", ...packages.map((name) => join(root, "packages", name))]
   await promisify(execFile)(join(bin, "tsc"), compile, { env: { ...process.env, PATH } })
+  // After the step that fails when the sources have errors: nothing would delete the folder.
+  const folder = await mkdtemp(join(tmpdir(), "skein-projects-"))
   for (const name of packages) {
     const [from, to] = [join(root, "packages", name), join(folder, "packages", name)]
     for (const part of ["package.json", "src", ".tsbuild", ...name === "create-skein" ? ["templates"] : []]) {
