@@ -117,7 +117,6 @@ describe("hello", () => {
     const readme = await source("../README.md")
     expect(readme).toContain(await source("hello/server.ts"))
     expect(readme).toContain(await source("hello/client.ts"))
-    expect(readme).toContain(await source("hello/httpClient.ts"))
     expect(readme).toContain(await source("hello/protectedServer.ts"))
   })
 })
@@ -126,13 +125,13 @@ describe("README", () => {
   it("quotes only programs that are tested: examples and guides", async () => {
     const plain = (text: string): string => text.replaceAll(/^ +/gm, "").trim()
     const guides = ["../docs/programs/tasks.ts", "../docs/programs/tasksServed.ts"]
-    const files = ["hello/server.ts", "hello/client.ts", "hello/httpClient.ts", "hello/protectedServer.ts", ...guides]
+    const files = ["hello/server.ts", "hello/client.ts", "hello/protectedServer.ts", ...guides]
     const programs = plain((await Promise.all(files.map(source))).join("\n"))
     const blocks = Array.from(
       (await source("../README.md")).matchAll(/```ts\n([^]*?)```/g),
       ([, block]) => plain(block!)
     )
-    expect(blocks.length).toBe(6)
+    expect(blocks.length).toBe(5)
     expect(blocks.filter((block) => !programs.includes(block))).toEqual([])
   })
 

@@ -151,7 +151,7 @@ describe("limits.md", () => {
       "packages/tasks/src/internal/protocol/policy.ts"
     ])
     const documented = new Set(tables.map(({ declared }) => declared))
-    const sources = globSync("packages/{server,client,sql,tasks,auth,console}/src/**/*.ts", { cwd: root })
+    const sources = globSync("packages/{server,client,sql,tasks,auth,console,openapi}/src/**/*.ts", { cwd: root })
     const missing = sources.filter((path) =>
       !documented.has(path) && !others.has(path) &&
       members(path).some(({ doc, name }) => isBound.test(name) && /\d.*by default|by default.*\d/.test(doc))
