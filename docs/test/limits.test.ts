@@ -1,5 +1,5 @@
 /**
- * Compares `limits.md`, `limits-tasks.md` and `limits-proxy.md` with the code. Each default in them is the one that the code uses and the one in the doc
+ * Compares `limits.md`, `limits-tasks.md`, `limits-proxy.md` and `openapi.md` with the code. Each default in them is the one that the code uses and the one in the doc
  * comment, and each option with a bound is in them.
  */
 import { describe, expect, it } from "@effect/vitest"
@@ -20,7 +20,7 @@ import { call, modern } from "./process.ts"
 
 const root = join(import.meta.dirname, "../..")
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
-const page = ["docs/limits.md", "docs/limits-tasks.md", "docs/limits-proxy.md"].map(read).join("\n")
+const page = ["docs/limits.md", "docs/limits-tasks.md", "docs/limits-proxy.md", "docs/openapi.md"].map(read).join("\n")
 
 /** The factor of each unit: durations in milliseconds, counts in ones. */
 const units: Readonly<Record<string, number>> = {
