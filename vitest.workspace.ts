@@ -27,7 +27,7 @@ const long = [
   "packages/tasks/test/protocol/{Shutdown,ShutdownQuestions}.test.ts",
   "packages/tasks/test/store/{Conversion,MigrateApart}.test.ts",
   "packages/testing/test/Client.http.test.ts",
-  "packages/create-skein/test/Projects.test.ts",
+  "packages/{create-skein/test/Projects,openapi/test/Published}.test.ts",
   "docs/test/{cli,tasksMachines,tasksOperating}.test.ts",
   "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,publishedClients,publishedServers,skeinCall}.test.ts",
   "examples/{everythingClient,npmScripts,sqlite,tour,tourTasks}.test.ts",
