@@ -26,11 +26,11 @@ const long = [
   "packages/tasks/test/{PgBouncer,hostile/Names,random/RandomHandlers,telemetry/Processes}.test.ts",
   "packages/tasks/test/protocol/{Shutdown,ShutdownQuestions}.test.ts",
   "packages/tasks/test/store/{Conversion,MigrateApart}.test.ts",
-  "packages/testing/test/Client.http.test.ts",
+  "packages/testing/test/Client.{faults,http,stdio}.test.ts",
   "packages/{create-skein/test/Projects,openapi/test/Published}.test.ts",
   "docs/test/{cli,tasksMachines,tasksOperating}.test.ts",
   "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,publishedClients,publishedServers,skeinCall}.test.ts",
-  "examples/{everythingClient,npmScripts,sqlite,tour,tourTasks}.test.ts",
+  "examples/{browser,everythingClient,npmScripts,sqlite,tour,tourAuth,tourTasks}.test.ts",
   "packages/sql/test/{PgBouncer,PgClient}.test.ts",
   "scripts/{conventions,conformance/judgeClient,fuzz/fuzz,soak/soak}.test.ts"
 ]

@@ -6,9 +6,8 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { join } from "node:path"
+import * as ports from "../scripts/freePort.ts"
 
 /** Parsed JSON of any shape. */
 export type Json = any
@@ -69,13 +68,7 @@ export const urlOf = ({ until }: RunningProcess): Effect.Effect<string> =>
   Effect.promise(() => until(/http:\/\/127\.0\.0\.1:\d+\/mcp/))
 
 /** A port of this computer that is free now. */
-export const freePort = Effect.callback<number>((resume) => {
-  const server = createServer()
-  server.listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as AddressInfo
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
+export const freePort = Effect.promise(ports.freePort)
 
 const accept = "application/json, text/event-stream"
 

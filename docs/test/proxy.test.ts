@@ -15,18 +15,11 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { fork } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { freePort } from "../../scripts/freePort.ts"
 
 const key = "a key of the proxy for this test only"
-const freePort = Effect.callback<number>((resume) => {
-  const server = createServer().listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as AddressInfo
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
 
 // The programs write their databases into the current folder.
 const before = process.cwd()
@@ -65,7 +58,7 @@ const signInAs = (name: string) =>
 describe("programs/proxy.ts", () => {
   it.live("signs a person in through the proxy, and calls the API as that person", () =>
     Effect.gen(function*() {
-      const port = yield* freePort
+      const port = yield* Effect.promise(freePort)
       const origin = `http://localhost:${port}`
       const upstream = yield* DevServer.make({
         clients: [{
@@ -126,7 +119,7 @@ describe("programs/proxyMain.ts", () => {
 
   it.live("publishes the metadata of the server and of its proxy, and sends people to GitHub after they agreed", () =>
     Effect.gen(function*() {
-      const port = yield* freePort
+      const port = yield* Effect.promise(freePort)
       const origin = `http://localhost:${port}`
       yield* start({
         PROXY_KEYS: key,

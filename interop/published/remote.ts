@@ -1,7 +1,6 @@
 /** Starts a published server that listens on a port, as a process of its own. */
 import { spawn } from "node:child_process"
-import { once } from "node:events"
-import { type AddressInfo, connect, createServer } from "node:net"
+import { connect } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Command } from "./readings.ts"
 
@@ -11,16 +10,6 @@ const startSeconds = 60
 /** A running server. */
 export interface Remote {
   readonly stop: () => Promise<void>
-}
-
-/** A port of 127.0.0.1 on which nothing listens. */
-export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, "close")
-  return port
 }
 
 const accepts = (port: number): Promise<boolean> =>

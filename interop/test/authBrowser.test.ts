@@ -16,7 +16,7 @@ import * as Chromium from "../../packages/client/test/browser/chromium.ts"
 import { browser, type Tab } from "../../packages/auth/test/proxy/chromium.ts"
 import * as Servers from "../authServers.ts"
 import { missingOf, program } from "../published/installation.ts"
-import { freePort } from "../published/remote.ts"
+import { freePort } from "../../scripts/freePort.ts"
 
 const chromium = Chromium.find()
 

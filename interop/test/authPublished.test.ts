@@ -17,7 +17,8 @@ import * as Servers from "../authServers.ts"
 import { connect, services, withClockAhead } from "../authSkeinClient.ts"
 import { load } from "../published/clients/library.ts"
 import { emptyHome, missingOf, program } from "../published/installation.ts"
-import { freePort, startRemote } from "../published/remote.ts"
+import { freePort } from "../../scripts/freePort.ts"
+import { startRemote } from "../published/remote.ts"
 
 const missing = missingOf(["@cloudflare/workers-oauth-provider", "fastmcp", "@modelcontextprotocol/sdk"])
 

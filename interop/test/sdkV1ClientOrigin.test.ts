@@ -19,15 +19,7 @@ import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { type AddressInfo, createServer } from "node:net"
-
-const freePort = Effect.callback<number>((resume) => {
-  const server = createServer()
-  server.listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as AddressInfo
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
+import { freePort } from "../../scripts/freePort.ts"
 
 const redirectUrl = "http://127.0.0.1:41995/callback"
 
@@ -55,7 +47,7 @@ class Provider implements OAuthClientProvider {
 
 it.live("2025-03-26 · the client of SDK v1 signs in without metadata of the resource", () =>
   Effect.scoped(Effect.gen(function*() {
-    const port = yield* freePort
+    const port = yield* Effect.promise(freePort)
     const resource = `http://127.0.0.1:${port}/mcp`
     const dev = yield* DevServer.make({ resources: [resource] })
     const protection = Protect.make({

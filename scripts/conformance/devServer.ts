@@ -6,10 +6,9 @@ import * as DevServer from "@skein/auth/DevServer"
 import * as TestUser from "@skein/auth/TestUser"
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { freePort } from "../freePort.ts"
 
 const manifest = fileURLToPath(import.meta.resolve("@modelcontextprotocol/conformance/package.json"))
 const resource = "http://127.0.0.1:3999/mcp"
@@ -23,16 +22,6 @@ export interface AuthorizationRun {
   readonly code: number | null
   readonly visits: ReadonlyArray<string>
 }
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once("error", reject)
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 
 /** Runs all scenarios for authorization servers. The results of the scenarios are written below `folder`. */
 export const runAuthorization = async (folder: string): Promise<AuthorizationRun> => {

@@ -3,10 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
-import { createServer } from "node:http"
-import { type AddressInfo, connect } from "node:net"
+import { connect } from "node:net"
 import { join } from "node:path"
 import { allOutput, node, person, program, protectedServer, skein, start } from "./signInKit.ts"
+import { freePort } from "../../../scripts/freePort.ts"
 
 /** Waits until a value is there. */
 const eventually = <A>(read: () => A | undefined | null | false) =>
@@ -31,14 +31,6 @@ const answerOf = async (page: string): Promise<string> => {
     if (url.href.startsWith(searchParams.get("redirect_uri")!)) return url.href
   }
 }
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 
 const isOpen = (port: number): Promise<boolean> =>
   new Promise((resolve) => {

@@ -20,13 +20,14 @@ import {
   symlinkSync
 } from "node:fs"
 import { createRequire } from "node:module"
-import { createServer, type Socket } from "node:net"
+import type { Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { basename, delimiter, dirname, join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { pathToFileURL } from "node:url"
 import { Client } from "pg"
 import { withDeadline } from "../../../scripts/deadline.ts"
+import { freePort } from "../../../scripts/freePort.ts"
 
 export interface Postgres {
   readonly port: number
@@ -282,13 +283,4 @@ function environment(postgres: string, folder: string): NodeJS.ProcessEnv {
   for (const { source, target } of list) symlinkSync(join(native, "..", source), join(folder, basename(target)))
   const path = [folder, join(native, "lib")].join(":")
   return { ...process.env, LD_LIBRARY_PATH: path, DYLD_LIBRARY_PATH: path, LC_ALL: "C", TZ: "UTC" }
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once("error", reject).listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
-    })
-  })
 }

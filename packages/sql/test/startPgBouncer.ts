@@ -8,7 +8,8 @@ import type { Socket } from "node:net"
 import { delimiter, join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Client } from "pg"
-import { freePort, ownFolder, timeLimits, user } from "./postgres.ts"
+import { ownFolder, timeLimits, user } from "./postgres.ts"
+import { freePort } from "../../../scripts/freePort.ts"
 
 export interface PgBouncer {
   /** Returns the URL of a database through PgBouncer. */

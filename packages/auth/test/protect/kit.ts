@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { request } from "node:http"
-import { type AddressInfo, createServer } from "node:net"
+import * as ports from "../../../../scripts/freePort.ts"
 
 export type Json = any
 
@@ -128,13 +128,7 @@ export const serve = (
 }
 
 /** A port that nobody listens on: the resource of a server has it before the server starts. */
-export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
-  const server = createServer()
-  server.listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as AddressInfo
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
+export const freePort: Effect.Effect<number> = Effect.promise(ports.freePort)
 
 /** A protection with the tokens of a test. */
 export const protect = (tokens: Tokens, options: Partial<Protect.Options> = {}): Effect.Effect<Http.Protection> =>
