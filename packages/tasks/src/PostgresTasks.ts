@@ -98,7 +98,7 @@ export const layer = (
 
 /**
  * Only `TaskAdmin` and `TaskSchedules`, for a program beside the servers and workers of the database, such as `skein tasks`. It runs no tasks,
- * and is no worker.
+ * and is not a worker.
  *
  * Fails with `TaskError` `StoreError` if it cannot connect, or if the tables have another version.
  *
