@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import { filesOf } from "../src/internal/files.ts"
 
 const templates = join(import.meta.dirname, "../templates")
 const read = (path: string): string => readFileSync(join(templates, path), "utf8")
@@ -26,21 +27,24 @@ describe("client with async functions", async () => {
 })
 
 describe("the templates", () => {
-  it("have the same server over stdio and over HTTP, and the same services in both styles", () => {
-    for (const style of ["effect", "async"]) {
-      for (const file of ["src/server.ts", "test/server.test.ts"]) {
-        expect(read(`http/${style}/${file}`)).toBe(read(`stdio/${style}/${file}`))
+  it("have the same server over stdio and over HTTP, and the same services in both styles", async () => {
+    for (const style of ["effect", "async"] as const) {
+      const common = { name: "skein-template", style, packageManager: "npm" } as const
+      const [http, stdio] = await Promise.all([
+        filesOf({ ...common, template: "http" }),
+        filesOf({ ...common, template: "stdio" })
+      ])
+      for (const file of ["src/server.ts", "src/units.ts", "test/server.test.ts"]) {
+        expect(http.get(file)).toBe(stdio.get(file))
+        expect(http.get(file)).toBe(read(`stdio/${style}/${file}`))
       }
     }
-    const units = read("stdio/effect/src/units.ts")
-    for (const path of ["stdio/async", "http/effect", "http/async"]) expect(read(`${path}/src/units.ts`)).toBe(units)
+    expect(read("stdio/async/src/units.ts")).toBe(read("stdio/effect/src/units.ts"))
     expect(read("tasks/async/src/warehouse.ts")).toBe(read("tasks/effect/src/warehouse.ts"))
     const image = read("tasks/shared/Dockerfile")
     expect(image.replace(" TASKS_FILE=/data/tasks.db", "").replace(/RUN mkdir \/data.*\nVOLUME \/data\n/, ""))
       .toBe(read("http/shared/Dockerfile"))
     expect(read("tasks/shared/_dockerignore")).toBe(read("http/shared/_dockerignore"))
-    for (const template of ["http", "tasks"]) {
-      expect(read(`${template}/async/src/main.ts`)).toBe(read(`${template}/effect/src/main.ts`))
-    }
+    expect(read("tasks/async/src/main.ts")).toBe(read("tasks/effect/src/main.ts"))
   })
 })

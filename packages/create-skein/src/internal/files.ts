@@ -12,10 +12,11 @@ const root = fileURLToPath(new URL("../..", import.meta.url))
 /** The name in the templates. */
 const placeholder = "skein-template"
 
+/** The server of `http` is that of `stdio`. */
 const layers = ({ style, template }: Project): ReadonlyArray<string> => [
   "common",
   `${template}/shared`,
-  `${template}/${style}`
+  `${template === "http" ? "stdio" : template}/${style}`
 ]
 
 /** `_gitignore` is `.gitignore`: npm does not publish files with that name. */
