@@ -1,6 +1,6 @@
 /**
- * Compares `limits.md`, `limits-tasks.md`, `limits-proxy.md` and `openapi.md` with the code. Each default in them is the one that the code uses and the one in the doc
- * comment, and each option with a bound is in them.
+ * Compares the pages of limits (`docs/limits*.md`, and those with limits of their own) with the code. Each default in
+ * them is the one that the code uses and the one in the doc comment, and each option with a bound is in them.
  */
 import { describe, expect, it } from "@effect/vitest"
 import * as Limits from "@skein/runtime/Limits"
@@ -20,7 +20,8 @@ import { call, modern } from "./process.ts"
 
 const root = join(import.meta.dirname, "../..")
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
-const page = ["docs/limits.md", "docs/limits-tasks.md", "docs/limits-proxy.md", "docs/openapi.md"].map(read).join("\n")
+const pages = [...globSync("docs/limits*.md", { cwd: root }).sort(), "docs/openapi.md"]
+const page = pages.map(read).join("\n")
 
 /** The factor of each unit: durations in milliseconds, counts in ones. */
 const units: Readonly<Record<string, number>> = {
