@@ -16,6 +16,8 @@ const grace = 6_000
 
 const signals = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
+const handled = ["SIGHUP", "SIGINT", "SIGTERM"] as const
+
 /** The exit code after a defect: EX_SOFTWARE of sysexits(3). */
 const defect = 70
 
@@ -90,13 +92,23 @@ const screen: Screen = {
  */
 export const nodeMain = (name: string, program: Effect.Effect<number, never, Process>): void => {
   // The reader of the result may stop before its end, and a terminal may be gone.
-  process.stdout.on("error", () => process.exit(0))
+  const onOutputError = (): void => process.exit(0)
+  process.stdout.on("error", onOutputError)
   for (const stream of [process.stdin, process.stderr]) stream.on("error", () => {})
   const service = Process.of({
     env: process.env,
     console,
     terminal: process.stdin.isTTY ? terminal : undefined,
-    screen: process.stdin.isTTY && process.stdout.isTTY ? screen : undefined
+    screen: process.stdin.isTTY && process.stdout.isTTY ? screen : undefined,
+    handOver: (start) =>
+      Effect.andThen(
+        Effect.sync(() => {
+          for (const signal of handled) process.off(signal, onSignal)
+          process.stdout.off("error", onOutputError)
+          start()
+        }),
+        Effect.never
+      )
   })
   const fiber = Effect.runFork(Effect.provideService(program, Process, service))
   let code: number | undefined
@@ -106,7 +118,7 @@ export const nodeMain = (name: string, program: Effect.Effect<number, never, Pro
     setTimeout(() => process.exit(signals[signal]), grace).unref()
     fiber.interruptUnsafe()
   }
-  for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) process.on(signal, onSignal)
+  for (const signal of handled) process.on(signal, onSignal)
   fiber.addObserver((exit) => {
     if (exit._tag === "Success") code ??= exit.value
     else if (Cause.hasInterruptsOnly(exit.cause)) code ??= signals.SIGINT

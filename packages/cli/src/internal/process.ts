@@ -52,6 +52,11 @@ export class Process extends Context.Service<Process, {
   readonly terminal: Terminal | undefined
   /** `undefined` when stdin or stdout is not a terminal. */
   readonly screen?: Screen | undefined
+  /**
+   * Leaves the process to a program with signals and an exit of its own, which this function starts: a server. Undefined
+   * where the command is not the only program of its process.
+   */
+  readonly handOver?: ((start: () => void) => Effect.Effect<never>) | undefined
 }>()("@skein/cli/Process") {}
 
 /**

@@ -1,0 +1,150 @@
+/**
+ * Loads a module of the user. Node runs TypeScript by removing the types. TypeScript that Node cannot run that way
+ * (`enum`, parameter properties, decorators, JSX, imports of types without `type`, imports without an extension) is
+ * transformed by rolldown, if the project has it.
+ */
+import { existsSync, readFileSync, statSync } from "node:fs"
+import { createRequire, registerHooks } from "node:module"
+import { dirname, extname, join, resolve } from "node:path"
+import { fileURLToPath, pathToFileURL } from "node:url"
+import type * as RolldownUtils from "rolldown/utils"
+import { CommandFailed } from "../process.ts"
+
+/** The exit code for a file that cannot be used. */
+const unusable = 2
+
+/** The command cannot use a file of the user. */
+export const unusableFile = (report: string): CommandFailed => new CommandFailed({ exitCode: unusable, report })
+
+/** The extensions of modules, in the order in which an import without an extension is completed. */
+const extensions = [".ts", ".mts", ".cts", ".tsx", ".js", ".mjs", ".cjs", ".jsx"]
+
+/** The absolute path of a module. Fails if there is no such file. */
+export const findModule = (path: string): string => {
+  const absolute = resolve(path)
+  if (!existsSync(absolute)) throw unusableFile(`The module ${path} does not exist`)
+  if (statSync(absolute).isFile()) return absolute
+  throw unusableFile(`The module ${path} is not a file: name the module that exports the server`)
+}
+
+/**
+ * The file of a dependency as the project of `from` resolves it, or undefined. `from` is a file of the project.
+ */
+export const findDependency = (specifier: string, from: string): string | undefined => {
+  try {
+    return createRequire(from).resolve(specifier)
+  } catch {
+    return undefined
+  }
+}
+
+/** The file of a module of rolldown: the copy of the project, or else that of this package. */
+export const findRolldown = (specifier: string, from: string): string | undefined =>
+  findDependency(specifier, from) ?? findDependency(specifier, fileURLToPath(import.meta.url))
+
+const mark = "?transformed"
+
+const isTypeScript = (path: string): boolean => /\.[cm]?tsx?$|\.jsx$/.test(path)
+
+/** The file that a relative import means without an extension, with that of the output, or as a folder. */
+const complete = (specifier: string, parent: string): string | undefined => {
+  const path = resolve(dirname(fileURLToPath(parent)), specifier)
+  const base = path.replace(/\.([cm]?)jsx?$/, "")
+  const candidates = [
+    ...base === path ? [] : extensions.slice(0, 4).map((extension) => base + extension),
+    ...extensions.map((extension) => path + extension),
+    ...extensions.map((extension) => join(path, `index${extension}`))
+  ]
+  return candidates.find((candidate) => existsSync(candidate) && statSync(candidate).isFile())
+}
+
+type TransformSync = typeof RolldownUtils.transformSync
+
+/**
+ * Transforms the TypeScript of the project from now on. The URL of each transformed module has a query: Node stores
+ * the failure of a module under its URL.
+ */
+const transformModules = (transformSync: TransformSync): void => {
+  const isOfProject = (url: string): boolean => url.startsWith("file:") && !url.includes("/node_modules/")
+  registerHooks({
+    resolve: (specifier, context, next) => {
+      const { parentURL } = context
+      const isFromProject = parentURL !== undefined && parentURL.includes(mark)
+      try {
+        const resolved = next(specifier, context)
+        const { url } = resolved
+        return isFromProject && isOfProject(url) && isTypeScript(new URL(url).pathname) && !url.includes("?")
+          ? { ...resolved, url: url + mark }
+          : resolved
+      } catch (error) {
+        const path = isFromProject && specifier.startsWith(".") ? complete(specifier, parentURL) : undefined
+        if (path === undefined) throw error
+        return { url: `${pathToFileURL(path).href}${isTypeScript(path) ? mark : ""}`, shortCircuit: true }
+      }
+    },
+    load: (url, context, next) => {
+      if (!url.endsWith(mark)) return next(url, context)
+      const path = fileURLToPath(url)
+      const { code, errors } = transformSync(path, readFileSync(path, "utf8"), { sourcemap: false })
+      const [error] = errors
+      if (error !== undefined) throw new SyntaxError(`${path}: ${error.message}`)
+      return { format: path.endsWith(".cts") ? "commonjs" : "module", source: code, shortCircuit: true }
+    }
+  })
+}
+
+const codes = new Set([
+  "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX",
+  "ERR_INVALID_TYPESCRIPT_SYNTAX",
+  "ERR_UNKNOWN_FILE_EXTENSION",
+  "ERR_UNSUPPORTED_DIR_IMPORT",
+  "ERR_MODULE_NOT_FOUND"
+])
+
+/** Whether a transformation may help. */
+const isOfSyntax = (path: string, error: unknown): boolean =>
+  isTypeScript(path) && error instanceof Error &&
+  (error.name === "SyntaxError" || "code" in error && codes.has(String(error.code)))
+
+/** The stack of an error, without the frames of Node and of this program. */
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  const isForeign = (line: string): boolean => / \(?node:internal\/|[/\\]develop[/\\]node(LoadModule|Run)\./.test(line)
+  return (error.stack ?? error.message).split("\n").filter((line) => !isForeign(line)).join("\n")
+}
+
+/** The exports of a module. */
+export type Exports = Readonly<Record<string, unknown>>
+
+/**
+ * Imports the module at an absolute path. Fails with the stack of the error that it throws, or of the reason why it
+ * cannot be loaded.
+ */
+export const loadModule = async (path: string): Promise<Exports> => {
+  if (!extensions.includes(extname(path))) {
+    throw unusableFile(
+      `The module ${path} is not JavaScript or TypeScript: its extension must be one of ${extensions.join(", ")}`
+    )
+  }
+  const url = pathToFileURL(path).href
+  try {
+    return await import(url) as Exports
+  } catch (error) {
+    if (!isOfSyntax(path, error)) throw unusableFile(`The module ${path} cannot be loaded: ${reasonOf(error)}`)
+    const rolldown = findRolldown("rolldown/utils", path)
+    if (rolldown === undefined) {
+      throw unusableFile(
+        `The module ${path} cannot be loaded: ${reasonOf(error)}\n` +
+          "Node runs TypeScript by removing the types. For other TypeScript, such as enum and decorators, install rolldown " +
+          "in the project: npm install --save-dev rolldown"
+      )
+    }
+    const { transformSync } = await import(pathToFileURL(rolldown).href) as { readonly transformSync: TransformSync }
+    transformModules(transformSync)
+    try {
+      return await import(url + mark) as Exports
+    } catch (error) {
+      throw unusableFile(`The module ${path} cannot be loaded: ${reasonOf(error)}`)
+    }
+  }
+}

@@ -1,0 +1,181 @@
+/**
+ * `skein run`: serves the server that a module exports.
+ *
+ * The module, `@skein/server` and `effect` are those of the user's project. This module imports neither package, so that
+ * the values of the project are never given to another copy of a class.
+ */
+import type * as EffectModule from "effect/Effect"
+import type * as LayerModule from "effect/Layer"
+import { createRequire } from "node:module"
+import { basename, join } from "node:path"
+import { loadEnvFile } from "node:process"
+import { pathToFileURL } from "node:url"
+import type { RunLine } from "../developCommands.ts"
+import { type Exports, findDependency, findModule, loadModule, unusableFile } from "./nodeLoadModule.ts"
+
+type Layers = typeof LayerModule
+type Effects = typeof EffectModule
+type ServerLayer = LayerModule.Layer<never, unknown>
+
+/** A module of `@skein/server` that runs the process. */
+interface Transport {
+  readonly runMain: (server: ServerLayer, options: object) => void
+}
+
+/** The instances of `AsyncServer` of all copies of the package. */
+const isAsyncServer = (value: unknown): value is { readonly toLayer: () => unknown } =>
+  typeof value === "object" && value !== null && "toLayer" in value && typeof value.toLayer === "function"
+
+const kindOf = (value: unknown): string =>
+  value === null
+    ? "null"
+    : typeof value === "function"
+    ? "a function: export the layer that it returns"
+    : typeof value === "object"
+    ? `an object${Array.isArray(value) ? " (an array)" : ""}`
+    : `a ${typeof value}`
+
+/**
+ * The export that is the server: the named one, or `default`, or the only one that can be a server. Fails if there is
+ * no such export, or more than one.
+ */
+export const selectServer = (
+  exports: Exports,
+  { isLayer, name, path }: {
+    readonly name: string | undefined
+    readonly path: string
+    readonly isLayer: (value: unknown) => boolean
+  }
+): unknown => {
+  const names = Object.keys(exports)
+  const list = names.length === 0 ? "it has no exports" : `its exports are ${names.join(", ")}`
+  const isServer = (value: unknown): boolean => isLayer(value) || isAsyncServer(value)
+  if (name === undefined && exports["default"] === undefined) {
+    const [only, ...more] = names.filter((name) => isServer(exports[name]))
+    if (only === undefined) {
+      throw unusableFile(
+        `The module ${path} exports no server, which is a layer of McpServer.layer or an AsyncServer: ${list}`
+      )
+    }
+    if (more.length > 0) {
+      throw unusableFile(
+        `The module ${path} exports several layers, select one with --export: ${[only, ...more].join(", ")}`
+      )
+    }
+    return exports[only]
+  }
+  const selected = name ?? "default"
+  if (!Object.hasOwn(exports, selected)) throw unusableFile(`The module ${path} has no export ${selected}: ${list}`)
+  const value = exports[selected]
+  if (isServer(value)) return value
+  throw unusableFile(
+    `The export ${selected} of ${path} is not a server, which is a layer of McpServer.layer or an AsyncServer, but ` +
+      kindOf(value)
+  )
+}
+
+const serverKey = "@skein/server/McpServer"
+const catalogKey = "@skein/server/Catalog"
+
+/** The advice about a service that a layer requires. */
+const missing = (path: string, service: string): string =>
+  service === catalogKey || service.startsWith("@skein/server/Registry")
+    ? `The export of ${path} is a layer of definitions, not a server: pass it to McpServer.layer`
+    : service === serverKey
+    ? `The export of ${path} is a layer without a server: export the layer of McpServer.layer`
+    : `The server of ${path} needs the service ${service}: provide its layer, with Layer.provide, before you export it`
+
+/** The key of the service that is missing, if that is the reason of a failure. */
+const missingService = (error: unknown): string | undefined =>
+  error instanceof Error ? /^Service not found: ([^\n]+)$/.exec(error.message.split("\n")[0]!)?.[1] : undefined
+
+/** Exits with a report, before anything was served. Another copy of `effect` runs the layer: it cannot fail with ours. */
+const exitWith = (report: string): void => {
+  process.stderr.write(`skein: ${report}\n`, () => process.exit(2))
+}
+
+/**
+ * Reports a service that the layer requires. The types of a program show it, but the exports of a module have no types
+ * when it runs.
+ */
+const checked = (server: ServerLayer, path: string, Effect: Effects, Layer: Layers): ServerLayer => {
+  const build = Effect.tap(Layer.build(server as LayerModule.Layer<unknown>), (services) => {
+    if (services.mapUnsafe.has(serverKey)) return Effect.void
+    exitWith(missing(path, serverKey))
+    return Effect.never
+  })
+  return Layer.effectContext(Effect.catchCause(build, (cause) => {
+    for (const reason of cause.reasons) {
+      const service = missingService(reason._tag === "Die" ? reason.defect : undefined)
+      if (service === undefined) continue
+      exitWith(missing(path, service))
+      return Effect.never
+    }
+    return Effect.failCause(cause)
+  })) as ServerLayer
+}
+
+/** Runs a function while stdout is redirected to stderr: on stdio, stdout carries protocol messages only. */
+const withoutStdout = async <A>(run: () => Promise<A>): Promise<A> => {
+  const { stdout } = process
+  const { write } = stdout
+  stdout.write = ((...args: Parameters<typeof write>) => process.stderr.write(...args)) as typeof write
+  try {
+    return await run()
+  } finally {
+    stdout.write = write
+  }
+}
+
+const loadFrom = async <A>(specifier: string, from: string): Promise<A> => {
+  const file = findDependency(specifier, from)
+  if (file === undefined) {
+    throw unusableFile(`${specifier} is not installed in the project of ${from}: npm install @skein/server effect`)
+  }
+  return await import(pathToFileURL(file).href) as A
+}
+
+const loadVariables = (file: string): void => {
+  try {
+    loadEnvFile(file)
+  } catch (error) {
+    throw unusableFile(`The file of --dotenv cannot be read: ${error instanceof Error ? error.message : error}`)
+  }
+}
+
+/** Loads the module and the modules that serve it. Returns a function that starts the server. */
+export const prepareServer = (line: RunLine): Promise<() => void> =>
+  withoutStdout(async () => {
+    const path = findModule(line.module)
+    if (line.dotenv !== undefined) loadVariables(line.dotenv)
+    const exports = await loadModule(path)
+    const specifier = line.http ? "@skein/server/NodeHttp" : "@skein/server/Stdio"
+    const transport = await loadFrom<Transport>(specifier, path)
+    // The copy of effect that the server uses.
+    const ofServer = createRequire(path).resolve(specifier)
+    const Layer = await loadFrom<Layers>("effect/Layer", ofServer)
+    const Effect = await loadFrom<Effects>("effect/Effect", ofServer)
+    const found = selectServer(exports, { name: line.exportName, path: line.module, isLayer: Layer.isLayer })
+    const layer = (isAsyncServer(found) ? found.toLayer() : found) as ServerLayer
+    const { host, port } = line
+    const server = checked(layer, line.module, Effect, Layer)
+    return () => transport.runMain(server, line.http ? { host, port } : {})
+  })
+
+/** The command line that starts this program again, for a server that is a process of its own. */
+export const runCommandLine = ({ dotenv, exportName, module }: Pick<RunLine, "module" | "exportName" | "dotenv">) => {
+  const folder = join(import.meta.dirname, "../../bin")
+  // The extension of this file: a program from source has no compiled files.
+  const program = join(folder, `skein${basename(import.meta.filename).endsWith(".ts") ? ".ts" : ".js"}`)
+  return {
+    command: process.execPath,
+    args: [
+      ...process.execArgv,
+      program,
+      "run",
+      ...exportName === undefined ? [] : [`--export=${exportName}`],
+      ...dotenv === undefined ? [] : [`--dotenv=${dotenv}`],
+      module
+    ]
+  }
+}
