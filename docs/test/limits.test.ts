@@ -20,7 +20,7 @@ import { call, modern } from "./process.ts"
 
 const root = join(import.meta.dirname, "../..")
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
-const pages = [...globSync("docs/limits*.md", { cwd: root }).sort(), "docs/openapi.md"]
+const pages = [...globSync("docs/limits*.md", { cwd: root }).sort(), "docs/openapi.md", "docs/effect-applications.md"]
 const page = pages.map(read).join("\n")
 
 /** The factor of each unit: durations in milliseconds, counts in ones. */

@@ -1,0 +1,151 @@
+/**
+ * Runs HTTP requests through the router of the application, in its own process.
+ *
+ * A request passes the router's middleware and the middleware of its endpoint, as a request from a socket does. Its answer
+ * is read up to a bound.
+ */
+import type { Principal } from "@skein/runtime/Connection"
+import { printable } from "@skein/protocol/Text"
+import { McpRequest } from "@skein/runtime/RequestContext"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import type { HttpClientResponse } from "effect/http/HttpClientResponse"
+import * as HttpEffect from "effect/http/HttpEffect"
+import type { HttpRouter } from "effect/http/HttpRouter"
+import { isHttpServerError } from "effect/http/HttpServerError"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import * as Logging from "../../Logging.ts"
+
+/** The beginning of an answer that has more bytes than the bound. */
+export class AnswerTooLarge extends Data.TaggedError("AnswerTooLarge")<{
+  readonly status: number
+  readonly bytes: Uint8Array
+}> {}
+
+/** The choices of the author. */
+export interface InProcessOptions {
+  readonly router: HttpRouter
+  /** The URL in front of the paths of the API. */
+  readonly baseUrl: string
+  readonly maxAnswerBytes: number
+  /** The reference that middleware of the router reads the principal from. */
+  readonly currentPrincipal: Context.Reference<Principal | undefined>
+}
+
+/** The headers that the author adds to a call, by their names in lower case. They replace those of the arguments. */
+export const CallHeaders: Context.Reference<Readonly<Record<string, string>>> = /* @__PURE__ */ Context.Reference(
+  "@skein/server/HttpApiTools/CallHeaders",
+  { defaultValue: (): Readonly<Record<string, string>> => ({}) }
+)
+
+const join = (chunks: ReadonlyArray<Uint8Array>, size: number): Uint8Array => {
+  const bytes = new Uint8Array(size)
+  let at = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk.subarray(0, size - at), at)
+    at += Math.min(chunk.length, size - at)
+  }
+  return bytes
+}
+
+/** Reads a body up to the bound. Stops at the bound, so that an endless answer costs no more. */
+const readBody = (
+  response: HttpServerResponse.HttpServerResponse,
+  maxBytes: number
+): Effect.Effect<Uint8Array, AnswerTooLarge> =>
+  Effect.suspend(() => {
+    if (response.body._tag === "Empty") return Effect.succeed(new Uint8Array(0))
+    let total = 0
+    return HttpServerResponse.toClientResponse(response).stream.pipe(
+      Stream.takeUntil((chunk) => (total += chunk.length) > maxBytes),
+      Stream.runCollect,
+      Effect.orDie,
+      Effect.flatMap((chunks) => {
+        const bytes = join(chunks, Math.min(total, maxBytes))
+        return total > maxBytes
+          ? Effect.fail(new AnswerTooLarge({ status: response.status, bytes }))
+          : Effect.succeed(bytes)
+      })
+    )
+  })
+
+const isRouteNotFound = (cause: Cause.Cause<unknown>): boolean =>
+  cause.reasons.some((reason) =>
+    reason._tag === "Fail" && isHttpServerError(reason.error) && reason.error.reason._tag === "RouteNotFound"
+  )
+
+/** The failure that no answer describes, if there is one. The caller gets a reference, and the log the cause. */
+const defectOf = (cause: Cause.Cause<unknown>, status: number): unknown => {
+  if (status !== 500) return undefined
+  for (const reason of cause.reasons) {
+    if (reason._tag === "Fail") return reason.error
+    if (reason._tag === "Die" && !HttpServerResponse.isHttpServerResponse(reason.defect)) return reason.defect
+  }
+  return undefined
+}
+
+/** Makes the client whose requests run in the router. The body of an answer is complete. */
+export const makeInProcessClient = (
+  { baseUrl, currentPrincipal, maxAnswerBytes, router }: InProcessOptions
+): HttpClient.HttpClient.With<AnswerTooLarge, McpRequest> => {
+  // An argument may make a path without a route, so that a client could fill the log.
+  let hasWarned = false
+  const run = Effect.fnUntraced(function*(given: HttpClientRequest.HttpClientRequest) {
+    const { caller } = yield* McpRequest
+    const outer = yield* Effect.serviceOption(HttpServerRequest.HttpServerRequest)
+    const request = HttpClientRequest.setHeaders(HttpClientRequest.prependUrl(given, baseUrl), yield* CallHeaders)
+    const inner = HttpServerRequest.fromClientRequest(request)
+    const serverRequest = Option.match(outer, {
+      onNone: () => inner,
+      onSome: ({ peerAddress, remoteAddress }) => inner.modify({ peerAddress, remoteAddress })
+    })
+    let answer: HttpClientResponse | AnswerTooLarge | undefined
+    // It runs uninterruptibly, with the scope of the request. A stream may wait for ever.
+    const take = (_: unknown, response: HttpServerResponse.HttpServerResponse) =>
+      Effect.interruptible(readBody(response, maxAnswerBytes)).pipe(
+        Effect.match({
+          onFailure: (tooLarge) => answer = tooLarge,
+          onSuccess: (bytes) => {
+            const { headers, status } = response
+            answer = HttpServerResponse.toClientResponse(HttpServerResponse.uint8Array(bytes, { headers, status }), {
+              request
+            })
+          }
+        })
+      )
+    const exit = yield* Effect.exit(
+      HttpEffect.toHandled(router.asHttpEffect(), take).pipe(
+        Effect.provideService(HttpServerRequest.HttpServerRequest, serverRequest),
+        Effect.provideService(currentPrincipal, caller.principal)
+      )
+    )
+    if (Exit.isFailure(exit)) {
+      if (isRouteNotFound(exit.cause) && !hasWarned) {
+        hasWarned = true
+        yield* Logging.withheld(Effect.logWarning(
+          `the router has no route for ${request.method} ${
+            printable(request.url, 200)
+          }: add HttpApiBuilder.layer to the ` +
+            "application, and set baseUrl if the router serves the API under a prefix"
+        ))
+      }
+      const defect = defectOf(exit.cause, answer?.status ?? 500)
+      if (defect !== undefined) return yield* Effect.die(defect)
+      if (Cause.hasInterrupts(exit.cause)) return yield* Effect.interrupt
+    }
+    if (answer === undefined) return yield* Effect.die(new Error("the router returned without an answer"))
+    return answer instanceof AnswerTooLarge ? yield* answer : answer
+  })
+  return HttpClient.makeWith<never, never, AnswerTooLarge, McpRequest>(
+    (request) => Effect.flatMap(request, run),
+    Effect.succeed
+  ) as HttpClient.HttpClient.With<AnswerTooLarge, McpRequest>
+}
