@@ -31,7 +31,11 @@ const project = () => {
   const run = async (line: string): Promise<{ readonly code: unknown; readonly output: string }> => {
     const child = spawn("sh", ["-c", `exec 2>&1; exec ${line}`], {
       cwd: folder,
-      env: { HOME: folder, PATH: [bin, dirname(process.execPath), process.env["PATH"]].join(delimiter) },
+      env: {
+        NODE_OPTIONS: "--conditions=@skein/source",
+        HOME: folder,
+        PATH: [bin, dirname(process.execPath), process.env["PATH"]].join(delimiter)
+      },
       stdio: ["pipe", "pipe", "inherit"]
     })
     child.stdin.on("error", () => {}).end()

@@ -6,7 +6,7 @@ import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import { callCommand, valueOptions } from "./callCommand.ts"
 import { invalid, isUrl, normalize, toggle } from "./commandLine.ts"
-import { runModuleCommand } from "./developCommands.ts"
+import { buildCommand, runModuleCommand } from "./developCommands.ts"
 import { HelpText } from "./help.ts"
 import { countInstall, installCommand, installValueOptions } from "./installCommand.ts"
 import {
@@ -171,7 +171,8 @@ export const skeinCommand = Command.make("skein").pipe(
     whoamiCommand,
     topCommand,
     tasksCommand,
-    runModuleCommand
+    runModuleCommand,
+    buildCommand
   ])
 )
 

@@ -1,0 +1,286 @@
+/**
+ * `skein build`: bundles a server, and everything that it imports, into one file that starts fast.
+ *
+ * The file contains the bundle in a comment, after a line that enables Node's compile cache and compiles the bundle: the
+ * cache has effect on the code that is compiled after it was enabled. A bundle in a file of its own starts as fast,
+ * within the precision of the measurement. The lines of the bundle are those of the file, also in stack traces.
+ */
+import { existsSync, readFileSync } from "node:fs"
+import { mkdir, writeFile } from "node:fs/promises"
+import { isBuiltin } from "node:module"
+import { basename, dirname, extname, join, relative, resolve } from "node:path"
+import { pathToFileURL } from "node:url"
+import { stripVTControlCharacters } from "node:util"
+import type * as Rolldown from "rolldown"
+import type { BuildLine } from "../developCommands.ts"
+import { CommandFailed } from "../process.ts"
+import { findDependency, findModule, findRolldown, unusableFile } from "./nodeLoadModule.ts"
+
+/** What was built. */
+export interface Built {
+  readonly file: string
+  readonly bytes: number
+  /** Packages that stay outside of the file, and have to be installed beside it. */
+  readonly external: ReadonlyArray<{ readonly name: string; readonly reason: "native code" | "--external" }>
+  /** Modules that dependencies import and that are not installed: optional ones, usually. */
+  readonly missing: ReadonlyArray<{ readonly name: string; readonly importedBy: string }>
+}
+
+const start = "skein:start"
+const project = "skein:module"
+
+/** Starts an exported server. An instance of `AsyncServer` has the method. */
+const startOf = (line: BuildLine, exportName: string): string => `
+import { runMain } from ${JSON.stringify(`@skein/server/${line.http ? "NodeHttp" : "Stdio"}`)}
+import { ${exportName === "default" ? "default" : JSON.stringify(exportName)} as exported } from "${project}"
+runMain(typeof exported?.toLayer === "function" ? exported.toLayer() : exported)
+`
+
+/** Starts a module that starts its server. */
+const programOf = `import "${project}"\n`
+
+/**
+ * The export to serve, without running the module; undefined for a module without exports, which is a program that
+ * starts the server.
+ */
+export const selectExport = (
+  names: ReadonlyArray<string>,
+  { exportName, http, module }: Pick<BuildLine, "exportName" | "http" | "module">
+): string | undefined => {
+  const list = names.length === 0 ? "it has no exports" : `its exports are ${names.join(", ")}`
+  if (exportName !== undefined) {
+    if (names.includes(exportName)) return exportName
+    throw unusableFile(`The module ${module} has no export ${exportName}: ${list}`)
+  }
+  if (names.includes("default")) return "default"
+  if (names.length > 1) throw unusableFile(`Select the server of ${module} with --export: ${list}`)
+  if (names.length === 0 && http) {
+    throw unusableFile(`The module ${module} has no exports, so it starts the server itself, and --http has no effect`)
+  }
+  return names[0]
+}
+
+const nativeHelpers = new Set([
+  "bindings",
+  "node-gyp-build",
+  "node-gyp-build-optional-packages",
+  "prebuild-install",
+  "node-pre-gyp"
+])
+
+interface Manifest {
+  readonly name?: string
+  readonly gypfile?: unknown
+  readonly binary?: unknown
+  readonly napi?: unknown
+  readonly dependencies?: Readonly<Record<string, string>>
+}
+
+/** Whether the package in a folder loads native code, which a bundle cannot contain. */
+const isNative = (folder: string): boolean => {
+  if (existsSync(join(folder, "binding.gyp"))) return true
+  try {
+    const { binary, dependencies = {}, gypfile, napi } = JSON.parse(
+      readFileSync(join(folder, "package.json"), "utf8")
+    ) as Manifest
+    return gypfile === true || binary !== undefined || napi !== undefined ||
+      Object.keys(dependencies).some((name) => nativeHelpers.has(name.replace(/^@mapbox\//, "")))
+  } catch {
+    return false
+  }
+}
+
+/** The folder of the package of a file in `node_modules`. */
+const packageFolder = (file: string): string | undefined =>
+  /^.*[/\\]node_modules[/\\](?:@[^/\\]+[/\\])?[^/\\]+(?=[/\\])/.exec(file)?.[0]
+
+const packageName = (specifier: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)![0]
+
+const isBare = (specifier: string): boolean => /^[\w@]/.test(specifier) && !/^[a-z]:[/\\]/i.test(specifier)
+
+/** Resolves the modules of a server, and collects those that stay outside of the bundle. */
+const resolving = (
+  path: string,
+  line: BuildLine,
+  startCode: string,
+  external: Map<string, "native code" | "--external">,
+  missing: Map<string, string>
+): Rolldown.Plugin => {
+  const natives = new Map<string, boolean>()
+  return {
+    name: "skein-build",
+    async resolveId(source, importer, { kind }) {
+      if (source === start) return start
+      if (source === project) return path
+      if (isBuiltin(source)) return null
+      if (source.endsWith(".node")) {
+        external.set(source, "native code")
+        return { id: source, external: true }
+      }
+      if (!isBare(source)) return null
+      const name = packageName(source)
+      if (line.external.includes(name)) {
+        external.set(name, "--external")
+        return { id: source, external: true }
+      }
+      // What the start of the server imports is that of the project.
+      const from = importer === start ? path : importer
+      const resolved = await this.resolve(source, from, { kind, skipSelf: true })
+      if (resolved === null) {
+        if (from === undefined || packageFolder(from) === undefined) return null
+        missing.set(source, basename(packageFolder(from)!))
+        return { id: source, external: true }
+      }
+      const folder = resolved.external === true ? undefined : packageFolder(resolved.id)
+      if (folder === undefined) return resolved
+      if (!natives.has(folder)) natives.set(folder, isNative(folder))
+      if (natives.get(folder) !== true) return resolved
+      external.set(name, "native code")
+      return { id: source, external: true }
+    },
+    load: (id) => id === start ? { code: startCode, moduleType: "js" } : null
+  }
+}
+
+const loadRolldown = async (path: string): Promise<typeof Rolldown> => {
+  const file = findRolldown("rolldown", path)
+  if (file !== undefined) return await import(pathToFileURL(file).href) as typeof Rolldown
+  throw unusableFile(
+    "skein build needs rolldown, which is not installed in the project: npm install --save-dev rolldown"
+  )
+}
+
+/** The conditions of this process (`node --conditions`), by which the project resolves packages when it runs. */
+const conditions = (): ReadonlyArray<string> => {
+  const words = [...(process.env["NODE_OPTIONS"] ?? "").split(/\s+/), ...process.execArgv]
+  return words.flatMap((word, at) => {
+    const [, value] = /^(?:--conditions|-C)(?:=(.+))?$/.exec(word) ?? []
+    return value ?? (/^(--conditions|-C)$/.test(word) ? words[at + 1] ?? [] : [])
+  })
+}
+
+/** The names of the exports of a module, without running it. */
+const exportsOf = async ({ rolldown }: typeof Rolldown, path: string): Promise<ReadonlyArray<string>> => {
+  const bundle = await rolldown({
+    input: path,
+    platform: "node",
+    resolve: { conditionNames: [...conditions()] },
+    logLevel: "silent",
+    // The modules of the project may be re-exported by `export *`; other ones are not loaded.
+    external: (id, importer) => importer !== undefined && isBare(id)
+  })
+  try {
+    const { output: [entry] } = await bundle.generate({ format: "esm", codeSplitting: false })
+    return entry.exports
+  } finally {
+    await bundle.close()
+  }
+}
+
+/** The end of a comment, which the bundle may contain, in a form that it does not contain. */
+const escapeOf = (code: string): string => {
+  let marks = "~"
+  while (code.includes(`*${marks}/`)) marks += "~"
+  return `*${marks}/`
+}
+
+/**
+ * The text of the file. Hosts often kill a server, and Node writes its compile cache when a process exits: the start
+ * writes it after some seconds too. Node 20 has no such cache.
+ */
+const fileOf = (code: string, mapName: string | undefined): string => {
+  const escape = escapeOf(code)
+  const head = "\"use strict\";{const M=require(\"node:module\");M.enableCompileCache?.();" +
+    "const s=require(\"node:fs\").readFileSync(__filename,\"utf8\"),m=new M(__filename,module.parent);" +
+    "m.filename=__filename;m.paths=module.paths;" +
+    `m._compile(s.slice(s.indexOf("/*\\n")+2,-3).replaceAll(${JSON.stringify(escape)},"*"+"/"),__filename);` +
+    "M.flushCompileCache&&setTimeout(M.flushCompileCache,3e3).unref()}"
+  const comment = mapName === undefined ? "" : `\n//# sourceMappingURL=${mapName}`
+  return `${head}/*\n${(code.trimEnd() + comment).replaceAll("*/", escape)}\n*/`
+}
+
+const reasonOf = (error: unknown): string =>
+  stripVTControlCharacters(error instanceof Error ? error.message : String(error)).trim()
+
+const fail = (line: BuildLine, error: unknown): never => {
+  const reason = reasonOf(error)
+  const advice = /top-level await/i.test(reason)
+    ? "\nMove the await into a layer or a function: the file is CommonJS"
+    : ""
+  throw unusableFile(`The module ${line.module} cannot be bundled: ${reason}${advice}`)
+}
+
+const writeFiles = async (file: string, text: string, map: string | undefined): Promise<void> => {
+  try {
+    await mkdir(dirname(resolve(file)), { recursive: true })
+    await writeFile(file, text)
+    if (map !== undefined) await writeFile(`${file}.map`, map)
+  } catch (error) {
+    throw new CommandFailed({ exitCode: 3, report: `The file ${file} cannot be written: ${reasonOf(error)}` })
+  }
+}
+
+/** The file of a module by default. */
+export const outputOf = (module: string): string => join("dist", `${basename(module, extname(module))}.cjs`)
+
+/** Bundles a server, and writes the file. */
+export const buildServer = async (line: BuildLine): Promise<Built> => {
+  const path = findModule(line.module)
+  const file = line.out ?? outputOf(line.module)
+  if (!/\.c?js$/.test(file)) throw unusableFile(`The file of --out must end with .cjs: ${file}`)
+  if (resolve(file) === path) throw unusableFile(`The file of --out is the module: ${file}`)
+  const loaded = await loadRolldown(path)
+  const names = await exportsOf(loaded, path).catch((error: unknown) => fail(line, error))
+  const exportName = selectExport(names, line)
+  if (exportName !== undefined && findDependency("@skein/server/Stdio", path) === undefined) {
+    throw unusableFile(`@skein/server is not installed in the project of ${path}: npm install @skein/server effect`)
+  }
+  const external = new Map<string, "native code" | "--external">()
+  const missing = new Map<string, string>()
+  const problems: Array<string> = []
+  const startCode = exportName === undefined ? programOf : startOf(line, exportName)
+  const bundle = await loaded.rolldown({
+    input: start,
+    platform: "node",
+    resolve: { conditionNames: [...conditions()] },
+    plugins: [resolving(path, line, startCode, external, missing)],
+    onLog: (_, log) => {
+      if (log.code === "UNRESOLVED_IMPORT") problems.push(reasonOf(log.message))
+    }
+  })
+  try {
+    const name = basename(file)
+    const { output: [entry] } = await bundle.generate({
+      file: resolve(file),
+      format: "cjs",
+      codeSplitting: false,
+      minify: line.minify,
+      sourcemap: line.sourcemap ? "hidden" : false
+    }).catch((error: unknown) => fail(line, error))
+    if (problems.length > 0) fail(line, problems.join("\n"))
+    const text = fileOf(entry.code, line.sourcemap ? `${name}.map` : undefined)
+    // The first line of the file is not of the bundle.
+    const map = entry.map == null ? undefined : JSON.stringify({ ...entry.map, mappings: `;${entry.map.mappings}` })
+    await writeFiles(file, text, map)
+    return {
+      file: relative(process.cwd(), resolve(file)),
+      bytes: Buffer.byteLength(text),
+      external: Array.from(external, ([name, reason]) => ({ name, reason })),
+      missing: Array.from(missing, ([name, importedBy]) => ({ name, importedBy }))
+    }
+  } finally {
+    await bundle.close()
+  }
+}
+
+/** The report for a person: what the file needs beside it. */
+export const notesOf = ({ external, missing }: Built): ReadonlyArray<string> => [
+  ...external.map(({ name, reason }) =>
+    reason === "native code"
+      ? `${name} has native code, so it is not in the file: install it beside the file`
+      : `${name} is not in the file (--external): install it beside the file`
+  ),
+  ...missing.map(({ importedBy, name }) =>
+    `${name} is not installed, and ${importedBy} imports it: the import fails when it is used`
+  )
+]
