@@ -227,6 +227,10 @@ export class RequestContext {
   release: (() => void) | undefined = undefined
   /** When the handler suspended, in milliseconds of the monotonic clock; undefined if it did not. */
   startedAt: number | undefined = undefined
+  /** Whether a handler has requested input of the client for it. */
+  hasAsked = false
+  /** Called when a handler first requests input of the client for it. */
+  onAsk: (() => void) | undefined = undefined
   /** The last progress that was reported. */
   lastProgress: Progress | undefined = undefined
   /** Whether the handler runs, its replacement does, or the request is over. Set by the runner. */
@@ -253,6 +257,27 @@ export class RequestContext {
   dropParams(retainedBytes: number): void {
     this.params = undefined
     this.retainedBytes = retainedBytes
+  }
+
+  /** The request as its sender sent it. It differs from the request itself after `withParams`. */
+  get original(): RequestContext {
+    return this
+  }
+
+  /**
+   * Returns the same request with other params, for a middleware. Everything else is shared with the original: its
+   * state, its rounds of input requests, its progress and its response. Those belong to the message of the sender, so
+   * they are read from the params of the original.
+   */
+  withParams(params: JsonRpc.JsonObject | undefined): RequestContext {
+    return new Proxy<RequestContext>(this, new OtherParams(params))
+  }
+
+  /** Records that input of the client is requested for it. */
+  markAsked(): void {
+    if (this.hasAsked) return
+    this.hasAsked = true
+    this.onAsk?.()
   }
 
   /** The peer of the session that the request belongs to; undefined for a stateless request over HTTP. */
@@ -364,9 +389,13 @@ export class RequestContext {
         return Effect.fail(new RequestError({ reason: new Closed({ message }), method }))
       }
       if (Revision.era(this.caller.revision) === "session" && this.sink.sendRequest !== undefined) {
+        this.markAsked()
         return this.sink.sendRequest(this, method, params, options)
       }
-      if (this.rounds !== undefined) return (this.round ??= this.rounds(this)).ask(method, params, options)
+      if (this.rounds !== undefined) {
+        this.markAsked()
+        return (this.round ??= this.rounds(this)).ask(method, params, options)
+      }
       return Effect.fail(new RequestError({ reason: new Unsupported({ message: unavailable(this, method) }), method }))
     })
   }
@@ -398,5 +427,36 @@ export class RequestContext {
     const replacement = this.#replacement
     this.#replacement = undefined
     return !this.#cancelled && Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? replacement : undefined
+  }
+}
+
+/**
+ * A view of a request with other params. A subclass could not share the private state of its original, and a copy would
+ * be another request to everything that waits for the original.
+ */
+class OtherParams implements ProxyHandler<RequestContext> {
+  #params: JsonRpc.JsonObject | undefined
+
+  constructor(params: JsonRpc.JsonObject | undefined) {
+    this.#params = params
+  }
+
+  get(original: RequestContext, key: string | symbol): unknown {
+    if (key === "params") return this.#params
+    if (key === "target") return Conventions.targetOf(original.method, this.#params)
+    if (key === "dropParams") {
+      return (retainedBytes: number) => {
+        this.#params = undefined
+        original.dropParams(retainedBytes)
+      }
+    }
+    const value: unknown = Reflect.get(original, key, original)
+    return typeof value === "function" && key !== "constructor" ? value.bind(original) : value
+  }
+
+  set(original: RequestContext, key: string | symbol, value: unknown): boolean {
+    if (key !== "params") return Reflect.set(original, key, value, original)
+    this.#params = value as JsonRpc.JsonObject | undefined
+    return true
   }
 }

@@ -31,6 +31,7 @@ import {
   type TemplateEntry,
   type ToolEntry
 } from "./internal/catalogState.ts"
+import { OperationHooks } from "./internal/dispatch/operationHooks.ts"
 import { type Entry, type Guard, Registry, type Terms } from "./Registry.ts"
 
 // The entries that extensions see. They are declared beside the state of the catalog.
@@ -82,7 +83,15 @@ export const make = (
     made.onChange = () => changes.listener?.listChanged(list)
     return made
   }
-  const state = { middleware: new MiddlewareStack(), extensions: new ExtensionList(), base, scope, declared, changes }
+  const state = {
+    middleware: new MiddlewareStack(),
+    extensions: new ExtensionList(),
+    operations: new OperationHooks(),
+    base,
+    scope,
+    declared,
+    changes
+  }
   const catalog = {
     tools: registry<ToolEntry>("tool", "tools"),
     resources: registry<ResourceEntry>("resource", "resources"),

@@ -1,18 +1,29 @@
 /**
- * Middleware: functions around the dispatcher of a server, for every request of every method in all revisions.
+ * Middleware: functions around the requests of a server, in all revisions. There are two levels.
  *
- * A middleware turns one dispatcher into another. It receives the `RequestContext`: the method, the raw params, the
- * caller (`request.caller.principal`, `request.caller.revision`), and the headers of an HTTP request
+ * `callTool`, `readResource`, `getPrompt`, `listTools`, `listResources`, `listResourceTemplates` and `listPrompts` wrap
+ * one operation. They see the definition, the decoded params, and the result before it is encoded for the revision of
+ * the caller, and they may change the arguments and the result. Use them for rules about some tools.
+ *
+ * `layer` wraps the dispatcher: every request of every method. It receives the `RequestContext`: the method, the raw
+ * params, the caller (`request.caller.principal`, `request.caller.revision`), and the headers of an HTTP request
  * (`request.origin?.header?.("user-agent")`). It receives `initialize` and methods that do not exist too. It does not
  * receive notifications, nor requests that are refused before dispatch (an invalid `_meta`, an id that is in use).
  *
- * - `next` returns the encoded result, as an object or as JSON text (`JsonRpc.Encoded`), or fails with a JSON-RPC
- *   error. A middleware may change either, or answer without calling `next`, in the form of the caller's revision. In
- *   the stateless revision `resultType` and the description of the server are added if they are absent.
- * - A middleware cannot change the request. Handlers receive it as the client sent it, and audit logs show the same
- *   request.
- * - The order matters: middleware that is listed first is the outermost. It is added and removed with the scope of its
- *   layer, also while the server runs. Requests in progress continue with the middleware that they started with.
+ * - `next` of `layer` returns the encoded result, as an object or as JSON text (`JsonRpc.Encoded`), or fails with a
+ *   JSON-RPC error. A middleware may change either, or answer without calling `next`, in the form of the caller's
+ *   revision. In the stateless revision `resultType` and the description of the server are added if they are absent.
+ * - A middleware changes the params with `next(request.withParams(params))`. Everything inside of it sees the new
+ *   params: further middleware, the validation of arguments, the handler, and its `McpRequest`. Middleware outside of it
+ *   (an audit log that is listed first) sees the params that the client sent. So do the checks that run before any
+ *   middleware: the identity of the caller and the headers that repeat params (`x-mcp-header`). The method of a request
+ *   cannot change. A changed name or URI is looked up for the caller: visibility and guards apply to it.
+ * - Progress, input requests, cancellation and the `requestState` of 2026-07-28 belong to the request that the client
+ *   sent. The client repeats it with its responses, and middleware runs again in each round, so it must make the same
+ *   change again. Wrap a change that depends on the time or on chance in `once`.
+ * - The order matters: middleware that is listed first is the outermost. All middleware of `layer` is outside of all
+ *   middleware of operations, which is outside of extensions. It is added and removed with the scope of its layer, also
+ *   while the server runs. Requests in progress continue with the middleware that they started with.
  * - The services of a middleware are captured when its layer is built. Handlers inside of it do not see them, but they
  *   do see the services that the middleware provides to `next(request)`.
  * - In the stateless revision a handler that sends input requests is interrupted. It runs again with the responses as
@@ -23,15 +34,26 @@
  *   Effect.tap(Effect.timed(next(request)), ([duration]) => Effect.logInfo(`${request.method} took ${duration}`)).pipe(
  *     Effect.map(([, answer]) => answer)
  *   ))
- * const server = McpServer.layer({ name: "timed", version: "1.0.0" }, timed, Tool.layer(greet, greeting))
+ * const limited = Middleware.callTool((call, next) => next({ ...call.arguments, limit: 10 }), { tools: ["search"] })
+ * const server = McpServer.layer({ name: "timed", version: "1.0.0" }, timed, limited, Tool.layer(search, find))
  */
+import type { CallToolResult } from "@skein/protocol/CallTool"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
-import type { Answer, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
-import type * as Effect from "effect/Effect"
+import type * as WirePrompt from "@skein/protocol/Prompt"
+import type * as WireResource from "@skein/protocol/Resource"
+import type * as WireTool from "@skein/protocol/Tool"
+import type { Answer, Caller, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
-import type { Catalog, HandlerServices } from "./Catalog.ts"
+import type { Catalog, Handled, HandlerServices } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
+import type { HandlerError } from "./HandlerError.ts"
 import { internals } from "./internal/catalogState.ts"
+import { failWithMcpError } from "./internal/definitions/handlerError.ts"
+import { recover } from "./internal/definitions/toolCall.ts"
+import * as hooks from "./internal/dispatch/operationHooks.ts"
 import { registerLayer } from "./internal/definitions/captureServices.ts"
 import { networkOf } from "./internal/limits/client.ts"
 import { methodOf } from "./internal/dispatch/target.ts"
@@ -60,6 +82,231 @@ export const layer = <R = never>(
       return (request) => provide(handler(request) as Effect.Effect<Answer, McpError.McpError, R>)
     })
   )
+
+/** A tool, for the choice of the tools that a middleware applies to. */
+export interface ToolInfo {
+  readonly name: string
+  /** The tool as `tools/list` returns it. */
+  readonly definition: WireTool.Tool
+  /** The option `metadata` of the tool. */
+  readonly metadata: Context.Context<never> | undefined
+}
+
+/**
+ * The tools that a middleware applies to: their names, or a predicate, which runs once for each tool.
+ *
+ * @example
+ * const readOnly: Middleware.Tools = ({ definition }) => definition.annotations?.readOnlyHint === true
+ */
+export type Tools = ReadonlyArray<string> | ((tool: ToolInfo) => boolean)
+
+/** A call of a tool. */
+export interface ToolCall extends ToolInfo {
+  /** The arguments as JSON. They are validated after all middleware. */
+  readonly arguments: JsonObject
+  readonly caller: Caller
+  readonly request: RequestContext
+}
+
+/** A read of a resource. */
+export interface ResourceRead {
+  readonly uri: string
+  /** The resource as `resources/list` returns it, or the template that the URI matches. */
+  readonly definition: WireResource.Resource | WireResource.ResourceTemplate
+  readonly caller: Caller
+  readonly request: RequestContext
+}
+
+/** A request for a prompt. */
+export interface PromptGet {
+  readonly name: string
+  /** The prompt as `prompts/list` returns it. */
+  readonly definition: WirePrompt.Prompt
+  /** The arguments as JSON. They are validated after all middleware. */
+  readonly arguments: JsonObject
+  readonly caller: Caller
+  readonly request: RequestContext
+}
+
+/** A request for a list. */
+export interface Listing {
+  readonly caller: Caller
+  readonly request: RequestContext
+}
+
+/** Returns the choice as a predicate that computes its value once for each entry. */
+const chosen = <E extends object>(isChosen: ((entry: E) => boolean) | undefined): (entry: E) => boolean => {
+  if (isChosen === undefined) return () => true
+  const known = new WeakMap<E, boolean>()
+  return (entry) => {
+    const value = known.get(entry) ?? isChosen(entry)
+    known.set(entry, value)
+    return value
+  }
+}
+
+const infoOf = ({ definition, metadata }: hooks.CallOperation["entry"]): ToolInfo => ({
+  name: definition.name,
+  definition,
+  metadata
+})
+
+/** @internal Turns a choice of tools into a predicate for their entries. */
+export const choosing = (
+  tools: Tools | undefined
+): (entry: hooks.CallOperation["entry"]) => boolean => {
+  if (tools === undefined || typeof tools === "function") {
+    return chosen(tools === undefined ? undefined : (entry) => tools(infoOf(entry)))
+  }
+  const names = new Set(tools)
+  return ({ definition: { name } }) => names.has(name)
+}
+
+/**
+ * Wraps the calls of tools. `next()` runs the call, and `next(args)` runs it with other arguments. The result may be
+ * changed, or made without `next`.
+ *
+ * - It runs for tools that exist and that the caller may see and call. It sees neither unknown names nor refusals.
+ * - A tool that fails returns a result with `isError`; `failureOf` returns the failure behind it. A defect of the handler
+ *   is a defect of `next()`.
+ * - A failure of the middleware becomes a result with `isError`, as that of a handler does. An `McpError` becomes a
+ *   JSON-RPC error.
+ * - With `@skein/tasks`, the result may be the handle of a task (`task`, or the `resultType` `task`). The later run of the
+ *   task has the arguments that the middleware passed on, and does not pass the middleware again.
+ * - A result with another `structuredContent` is not validated by the output schema of the tool.
+ *
+ * @example
+ * const masked = Middleware.callTool(
+ *   (call, next) => Effect.map(next({ ...call.arguments, tenant: call.caller.principal?.["tenant"] }), mask),
+ *   { tools: ["search", "report"] }
+ * )
+ */
+export const callTool = <E extends HandlerError = never, R = never>(
+  middleware: (
+    call: ToolCall,
+    next: (args?: JsonObject) => Handled<CallToolResult>
+  ) => Effect.Effect<CallToolResult, E, R>,
+  options: { readonly tools?: Tools | undefined } = {}
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
+  registerLayer<R>((catalog, provide, restore) => {
+    const isChosen = choosing(options.tools)
+    return catalog[internals].operations.calls.add((operation, next) => {
+      const { arguments: args, caller, entry, request } = operation
+      if (!isChosen(entry)) return next(operation)
+      const call: ToolCall = { ...infoOf(entry), arguments: args, caller, request }
+      const run = (changed = args) => restore(next(hooks.withArguments(operation, changed))) as Handled<CallToolResult>
+      return Effect.catch(provide(middleware(call, run)), recover)
+    })
+  })
+
+/**
+ * Wraps the reads of resources, of templates too. `next()` runs the read. A failure of the middleware is answered as
+ * that of a reader.
+ *
+ * @example
+ * const logged = Middleware.readResource((read, next) => Effect.tap(next(), () => Effect.logInfo(`read ${read.uri}`)))
+ */
+export const readResource = <E extends HandlerError = never, R = never>(
+  middleware: (
+    read: ResourceRead,
+    next: () => Handled<WireResource.ReadResourceResult>
+  ) => Effect.Effect<WireResource.ReadResourceResult, E, R>,
+  options: {
+    /** The URIs, or a predicate that runs for each read. All by default. */
+    readonly resources?: ReadonlyArray<string> | ((read: ResourceRead) => boolean) | undefined
+  } = {}
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
+  registerLayer<R>((catalog, provide, restore) => {
+    const { resources } = options
+    const uris = typeof resources === "function" ? undefined : resources && new Set(resources)
+    return catalog[internals].operations.reads.add((operation, next) => {
+      const { caller, entry: { definition }, request, uri } = operation
+      const read: ResourceRead = { uri, definition, caller, request }
+      if (typeof resources === "function" ? !resources(read) : uris?.has(uri) === false) return next(operation)
+      return Effect.catch(provide(middleware(read, () => restore(next(operation)))), failWithMcpError)
+    })
+  })
+
+/**
+ * Wraps the requests for prompts. `next()` fills in the prompt, and `next(args)` does so with other arguments. A failure
+ * of the middleware is answered as that of a prompt's handler.
+ *
+ * @example
+ * const german = Middleware.getPrompt((prompt, next) => next({ ...prompt.arguments, language: "de" }))
+ */
+export const getPrompt = <E extends HandlerError = never, R = never>(
+  middleware: (
+    prompt: PromptGet,
+    next: (args?: JsonObject) => Handled<WirePrompt.GetPromptResult>
+  ) => Effect.Effect<WirePrompt.GetPromptResult, E, R>,
+  options: {
+    /** The names of the prompts. All by default. */
+    readonly prompts?: ReadonlyArray<string> | undefined
+  } = {}
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
+  registerLayer<R>((catalog, provide, restore) => {
+    const names = options.prompts && new Set(options.prompts)
+    return catalog[internals].operations.prompts.add((operation, next) => {
+      const { arguments: args, caller, entry: { definition }, request } = operation
+      const { name } = definition
+      if (names?.has(name) === false) return next(operation)
+      const run = (changed = args) => restore(next(hooks.withArguments(operation, changed)))
+      const prompt: PromptGet = { name, definition, arguments: args, caller, request }
+      return Effect.catch(provide(middleware(prompt, run)), failWithMcpError)
+    })
+  })
+
+/** A middleware of a list. `next` returns all entries that the caller may see, of all pages. */
+type ListMiddleware<Definition, E, R> = (
+  list: Listing,
+  next: () => Handled<ReadonlyArray<Definition>>
+) => Effect.Effect<ReadonlyArray<Definition>, E, R>
+
+const listing = <Definition>(method: string) =>
+<E extends HandlerError = never, R = never>(
+  middleware: ListMiddleware<Definition, E, R>
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
+  registerLayer<R>((catalog, provide, restore) =>
+    catalog[internals].operations.lists[method]!.add((operation, next) =>
+      Effect.catch(
+        provide(middleware(operation, () => restore(next(operation)) as Handled<ReadonlyArray<Definition>>)),
+        failWithMcpError
+      )
+    )
+  )
+
+/**
+ * Wraps `tools/list`. `next()` returns all tools that the caller may see, before they are divided into pages. The result
+ * is sorted by name again. It is not encoded once for all callers, as a list without middleware is, and it is always
+ * private (`cacheScope`), so a change that is the same for all callers belongs into the definitions.
+ *
+ * A tool that is missing from the list can still be called by its name. `Catalog.visibleTo` hides it for both.
+ *
+ * @example
+ * const short = Middleware.listTools((list, next) =>
+ *   Effect.map(next(), (tools) => tools.map((tool) => ({ ...tool, description: tool.description?.slice(0, 200) }))))
+ */
+export const listTools = /* @__PURE__ */ listing<WireTool.Tool>("tools/list")
+
+/** Wraps `resources/list`, as `listTools` wraps the list of tools. */
+export const listResources = /* @__PURE__ */ listing<WireResource.Resource>("resources/list")
+
+/** Wraps `resources/templates/list`, as `listTools` wraps the list of tools. */
+export const listResourceTemplates = /* @__PURE__ */ listing<WireResource.ResourceTemplate>("resources/templates/list")
+
+/** Wraps `prompts/list`, as `listTools` wraps the list of tools. */
+export const listPrompts = /* @__PURE__ */ listing<WirePrompt.Prompt>("prompts/list")
+
+/**
+ * Returns the failure of a handler that a result with `isError`, or a JSON-RPC error, stands for. Returns `undefined` for
+ * a result that a handler made itself, for invalid arguments, and for an `McpError` of the handler, which is its own
+ * failure.
+ *
+ * @example
+ * const watched = Middleware.callTool((call, next) =>
+ *   Effect.tap(next(), (result) => Effect.logDebug(call.name, Middleware.failureOf(result))))
+ */
+export { failureOf } from "./internal/definitions/handlerError.ts"
 
 /** The methods that a middleware applies to: a list, or `all` methods but `subscriptions/listen`, which has no end. */
 export type Methods = ReadonlyArray<string> | "all"

@@ -20,6 +20,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { ListKind } from "../EventBus.ts"
 import type { Entry } from "../Registry.ts"
+import type { OperationHooks } from "./dispatch/operationHooks.ts"
 import type { ServerObserver } from "./observability/outcome.ts"
 import type { OutgoingNotification } from "./subscriptions/pendingNotifications.ts"
 
@@ -205,6 +206,8 @@ export interface ChangeListener {
 export interface CatalogInternals {
   readonly middleware: MiddlewareStack
   readonly extensions: ExtensionList
+  /** The middleware of single operations. */
+  readonly operations: OperationHooks
   /** The services that every request of the server starts with. The catalog is one of them. */
   readonly base: Context.Context<never>
   /** Closes when the server does. */

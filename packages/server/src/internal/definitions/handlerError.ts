@@ -21,6 +21,18 @@ const isMissingCapability = (error: HandlerError): error is InputError.InputErro
  */
 export const isUnknown: (error: unknown) => boolean = Cause.isUnknownError
 
+/** The failures of handlers, by the results and errors that they became: for middleware. */
+const failures = new WeakMap<object, HandlerError>()
+
+/** Records the failure that a result or an error stands for. */
+export const recordFailure = <A extends object>(made: A, failure: HandlerError): A => {
+  failures.set(made, failure)
+  return made
+}
+
+/** Returns the failure that a result or an error stands for, if a handler failed with one. */
+export const failureOf = (made: object): HandlerError | undefined => failures.get(made)
+
 /**
  * Fails with the JSON-RPC error for the failure of a prompt, a reader or a completer: the failure itself if it is one,
  * else `-32603`. An unknown failure is a defect.
@@ -28,8 +40,9 @@ export const isUnknown: (error: unknown) => boolean = Cause.isUnknownError
 export const failWithMcpError = (error: HandlerError): Effect.Effect<never, McpError.McpError> => {
   if (McpError.isMcpError(error)) return Effect.fail(error)
   if (isUnknown(error)) return Effect.die(error)
-  if (isMissingCapability(error)) return Effect.fail(InputError.toMcpError(error))
-  return Effect.fail(new McpError.McpError({ reason: "InternalError", message: messageOf(error) }))
+  if (isMissingCapability(error)) return Effect.fail(recordFailure(InputError.toMcpError(error), error))
+  const made = new McpError.McpError({ reason: "InternalError", message: messageOf(error) })
+  return Effect.fail(recordFailure(made, error))
 }
 
 /**
@@ -40,6 +53,6 @@ export const failWithMcpError = (error: HandlerError): Effect.Effect<never, McpE
 export const toolErrorOf = (error: HandlerError): McpError.McpError | undefined => {
   if (McpError.isMcpError(error)) return error
   return isMissingCapability(error) && Revision.era(error.revision) === "stateless"
-    ? InputError.toMcpError(error)
+    ? recordFailure(InputError.toMcpError(error), error)
     : undefined
 }

@@ -11,6 +11,7 @@ import type { Revision } from "@skein/protocol/Revision"
 import type { Answer, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import { type Handled, internals } from "../catalogState.ts"
 import type { Entry, Registry } from "../../Registry.ts"
 import { decoding, type MethodTable } from "../methods/methodTable.ts"
 
@@ -59,8 +60,28 @@ export const installListing = <R>(
     return Result.map(Cursor.decode(key, cursor), (last) => Cursor.resume(sorted, ([name]) => name, last))
   }
 
+  const hooks = methods.catalog[internals].operations.lists[method.name]!
+
+  /** A list that middleware may change for its caller. It changes the whole list, so that pages stay full. */
+  const listThroughHooks = (cursor: string | undefined, request: RequestContext): Handled<Answer> => {
+    scoped = true
+    const seen = registry.sorted.filter(([, { visible }]) => visible?.(request.caller) !== false)
+    const definitions: ReadonlyArray<unknown> = seen.map(([, { definition }]) => definition)
+    return Effect.flatMap(
+      hooks.run({ caller: request.caller, request }, () => Effect.succeed(definitions)),
+      (changed) => {
+        const sorted = changed === definitions ? seen : sortedByName(changed)
+        const start = startOf(sorted, cursor)
+        return Result.isFailure(start)
+          ? Effect.fail(start.failure)
+          : Effect.succeed(page(sorted, start.success, request))
+      }
+    )
+  }
+
   const list = decoding(method, ({ cursor }, request) => {
     refresh()
+    if (hooks.all.length > 0) return listThroughHooks(cursor, request)
     const sorted = selective
       ? registry.sorted.filter(([, { visible }]) => visible?.(request.caller) !== false)
       : registry.sorted
@@ -74,6 +95,15 @@ export const installListing = <R>(
     return Effect.succeed(pages[number] ??= encoded(page(sorted, start.success, request)))
   })
   methods.handlers.set(method.name, list)
+}
+
+/** The names under which registries have their entries. */
+const sortedByName = (definitions: ReadonlyArray<unknown>): Sorted => {
+  const named = definitions.map((definition) => {
+    const { name, uri, uriTemplate } = definition as { readonly [member: string]: string }
+    return [uri ?? uriTemplate ?? name!, { definition }] as const
+  })
+  return named.sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0)
 }
 
 const encoded = (answer: Answer): Encoded => answer instanceof Encoded ? answer : new Encoded(JSON.stringify(answer))

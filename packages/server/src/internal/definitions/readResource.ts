@@ -7,7 +7,7 @@ import type { McpError } from "@skein/protocol/McpError"
 import type { Caller, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { Hint } from "../../Caching.ts"
-import type { Catalog, Handled, Reader } from "../../Catalog.ts"
+import type { Catalog, Handled, Reader, ResourceEntry, TemplateEntry } from "../../Catalog.ts"
 import * as Content from "../../Content.ts"
 import type { HandlerError } from "../../HandlerError.ts"
 import type { Entry } from "../../Registry.ts"
@@ -42,6 +42,15 @@ export const cacheHint = ({ cacheScope, ttlMs }: Hint): Defined<Hint> => ({
 })
 
 const toWholeMillis = (ttlMs: number): number => Math.min(Math.max(0, Math.floor(ttlMs) || 0), Number.MAX_SAFE_INTEGER)
+
+/** Returns the entry that the reader of a URI belongs to. */
+export const findReadable = (
+  { resources, templates }: Catalog["Service"],
+  uri: string,
+  caller: Caller
+): ResourceEntry | TemplateEntry | undefined =>
+  resources.seen(uri, caller) ??
+    templates.sorted.find(([, { match, visible }]) => visible?.(caller) !== false && match(uri) !== undefined)?.[1]
 
 /**
  * Returns the reader of a URI for a caller: of the resource with that URI, else of the first template that matches. Returns

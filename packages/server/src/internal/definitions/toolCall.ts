@@ -16,7 +16,7 @@ import * as Content from "../../Content.ts"
 import type { HandlerError } from "../../HandlerError.ts"
 import { checkBlocks } from "./validateDefinition.ts"
 import type { Reader, Writer } from "./inputSchema.ts"
-import { isUnknown, messageOf, toolErrorOf } from "./handlerError.ts"
+import { isUnknown, messageOf, recordFailure, toolErrorOf } from "./handlerError.ts"
 import { maxProblemChars } from "./jsonSchema.ts"
 import { type Later, settle } from "./standardSchema.ts"
 
@@ -48,10 +48,13 @@ export class ToolResult<out Output> {
 
 const failed = (text: string): Wire.CallToolResult => ({ content: [Content.text(text)], isError: true })
 
-const recover = (error: HandlerError): Effect.Effect<Wire.CallToolResult, McpError.McpError> => {
+/** The result, or the JSON-RPC error, of a handler that failed. An unknown failure is a defect. */
+export const recover = (error: HandlerError): Effect.Effect<Wire.CallToolResult, McpError.McpError> => {
   if (isUnknown(error)) return Effect.die(error)
   const fault = toolErrorOf(error)
-  return fault === undefined ? Effect.succeed(failed(messageOf(error))) : Effect.fail(fault)
+  return fault === undefined
+    ? Effect.succeed(recordFailure(failed(messageOf(error)), error))
+    : Effect.fail(fault)
 }
 
 /** The part of a tool's definition that its calls need. */

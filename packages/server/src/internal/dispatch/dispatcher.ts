@@ -7,7 +7,7 @@ import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
-import type { Answer, Dispatcher, McpRequest } from "@skein/runtime/RequestContext"
+import { type Answer, type Dispatcher, McpRequest } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { MinimumLogLevel } from "effect/References"
@@ -72,7 +72,7 @@ const withMiddleware = (
   all: MiddlewareStack["all"],
   handle: Dispatcher<McpRequest>
 ): Dispatcher<McpRequest> => {
-  const outermost = all.reduceRight((next, wrap) => neverThrowing(wrap(next)), neverThrowing(handle))
+  const outermost = all.reduceRight((next, wrap) => neverThrowing(wrap(next)), neverThrowing(withService(handle)))
   // A middleware may return a result of its own. A stateless revision requires a `resultType` and `serverInfo` in it.
   const complete = (answer: Answer): Answer => isIncomplete(answer) ? methods.completeResult(answer) : answer
   return (request) =>
@@ -80,6 +80,10 @@ const withMiddleware = (
       ? outermost(request)
       : Effect.map(outermost(request), complete)
 }
+
+/** Provides a request whose params a middleware has changed to its handler. */
+const withService = (handle: Dispatcher<McpRequest>): Dispatcher<McpRequest> => (request) =>
+  request.original === request ? handle(request) : Effect.provideService(handle(request), McpRequest, request)
 
 /** Whether an object lacks a `resultType` or `serverInfo`. The runner reports an answer that is not an object. */
 const isIncomplete = (answer: Answer): answer is JsonRpc.JsonObject =>

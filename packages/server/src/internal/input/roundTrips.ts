@@ -68,7 +68,9 @@ export class RoundTrips implements RoundOwner {
     this.#maxSize = options.maxStateChars ?? 65_536
     this.#ttl = Duration.toMillis(options.ttl ?? Duration.minutes(10))
     this.#codec = new RequestStateCodec(methods.description.serverInfo.name, options.keys?.map(bytesOf))
-    this.#startRound = (request) => new Round(request, this, { rounds: 0, answers: new Map(), onces: new Map() })
+    // A middleware may have changed the params. The client repeats the ones that it sent, and the state is bound to them.
+    this.#startRound = (request) =>
+      new Round(request.original, this, { rounds: 0, answers: new Map(), onces: new Map() })
   }
 
   /** Whether a request may be answered with input requests. */

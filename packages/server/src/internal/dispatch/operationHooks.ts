@@ -1,0 +1,94 @@
+/**
+ * The middleware of single operations: calls of tools, reads of resources, prompts, and lists.
+ *
+ * It runs inside of the middleware of the dispatcher and outside of extensions, after the entry was found and its guard
+ * was asked. It sees decoded params, and results before they are encoded for the revision of the caller.
+ */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type * as WirePrompt from "@skein/protocol/Prompt"
+import type * as WireResource from "@skein/protocol/Resource"
+import { type Caller, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Entry } from "../../Registry.ts"
+import type { Handled, PromptEntry, ToolCallResult, ToolEntry } from "../catalogState.ts"
+
+/** The members that all operations have. */
+export interface Operation {
+  readonly caller: Caller
+  readonly request: RequestContext
+}
+
+/** A call of a tool. The arguments are not validated yet. */
+export interface CallOperation extends Operation {
+  readonly entry: ToolEntry
+  readonly arguments: JsonObject
+}
+
+/** A read of a resource. The entry is that of the resource, or of the template that its URI matches. */
+export interface ReadOperation extends Operation {
+  readonly entry: Entry<WireResource.Resource | WireResource.ResourceTemplate>
+  readonly uri: string
+}
+
+/** A request for a prompt. The arguments are not validated yet. */
+export interface PromptOperation extends Operation {
+  readonly entry: PromptEntry
+  readonly arguments: JsonObject
+}
+
+/** Handles an operation, or passes it on, perhaps changed. */
+export type Hook<Op, A> = (operation: Op, next: (operation: Op) => Handled<A>) => Handled<A>
+
+/** The hooks of one kind of operation, the first one outermost. */
+export class HookList<Op extends Operation, A> {
+  all: ReadonlyArray<Hook<Op, A>> = []
+
+  /** Adds a hook inside of the present ones until the scope closes. */
+  add(hook: Hook<Op, A>): Effect.Effect<void, never, Scope.Scope> {
+    const change = (all: HookList<Op, A>["all"]) =>
+      Effect.sync(() => {
+        this.all = all
+      })
+    return Effect.acquireRelease(
+      Effect.suspend(() => change([...this.all, hook])),
+      () => Effect.suspend(() => change(this.all.filter((other) => other !== hook)))
+    )
+  }
+
+  /** Runs an operation through the hooks. Requests in progress continue with the hooks that they started with. */
+  run(operation: Op, last: (operation: Op) => Handled<A>): Handled<A> {
+    const { all } = this
+    const at = (index: number, operation: Op): Handled<A> => {
+      const hook = all[index]
+      return hook === undefined ? last(operation) : hook(operation, (operation) => at(index + 1, operation))
+    }
+    return at(0, operation)
+  }
+}
+
+/** The hooks of a server. */
+export class OperationHooks {
+  readonly calls = new HookList<CallOperation, Effect.Success<ToolCallResult>>()
+  readonly reads = new HookList<ReadOperation, WireResource.ReadResourceResult>()
+  readonly prompts = new HookList<PromptOperation, WirePrompt.GetPromptResult>()
+  /** The lists, by method. */
+  readonly lists: { readonly [method: string]: HookList<Operation, ReadonlyArray<unknown>> } = {
+    "tools/list": new HookList(),
+    "resources/list": new HookList(),
+    "resources/templates/list": new HookList(),
+    "prompts/list": new HookList()
+  }
+}
+
+/** Replaces the arguments in the params of an operation's request. */
+export const withArguments = <Op extends CallOperation | PromptOperation>(operation: Op, args: JsonObject): Op =>
+  args === operation.arguments ? operation : {
+    ...operation,
+    arguments: args,
+    request: operation.request.withParams({ ...operation.request.params, arguments: args })
+  }
+
+/** Runs the handler of an operation, whose request may have other params than the one that was dispatched. */
+export const handle = <A>(dispatched: RequestContext, request: RequestContext, effect: Handled<A>): Handled<A> =>
+  request === dispatched ? effect : Effect.provideService(effect, McpRequest, request)
