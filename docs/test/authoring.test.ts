@@ -17,7 +17,6 @@ import * as TestClock from "effect/testing/TestClock"
 import { Cellar } from "../programs/changing.ts"
 import { Sales } from "../programs/content.ts"
 import { Orders } from "../programs/errors.ts"
-import { Careful, entries } from "../programs/middleware.ts"
 import { Reviews } from "../programs/prompts.ts"
 import { NoteServer } from "../programs/resources.ts"
 import { Schemas } from "../programs/schemas.ts"
@@ -223,30 +222,6 @@ describe("programs/visible.ts", () => {
       const admin = yield* connect(Guarded, { principal: { id: "ada", role: "admin" } })
       expect(yield* call(admin, "whoami")).toBe("ada")
       expect(yield* call(admin, "reset")).toBe("All gone")
-    }))
-})
-
-describe("programs/middleware.ts", () => {
-  it.effect("limits rate, time and size, and writes the audit log", () =>
-    Effect.gen(function*() {
-      const client = yield* connect(Careful, { principal: { id: "ada" } })
-      for (let n = 0; n < 10; n++) expect(yield* call(client, "ping")).toBe("pong")
-      expect((yield* Effect.flip(client.callTool("ping"))).reason).toMatchObject({
-        error: { reason: "Other", code: 429 }
-      })
-      expect(textOf(yield* client.callTool("large"))).toContain("more than the maximum of 4096")
-      const slow = yield* Effect.forkChild(client.callTool("slow"))
-      yield* TestClock.adjust("10 seconds")
-      expect(textOf(yield* Fiber.join(slow))).toContain("took longer than 10 s")
-      expect(entries.map(({ outcome }) => outcome)).toEqual([
-        ...Array.from({ length: 10 }, () => "ok"),
-        "error",
-        "tool_error",
-        "tool_error"
-      ])
-      expect(entries[10]).toMatchObject({ target: "ping", principal: "ada", code: 429 })
-      const owl = yield* connect(Careful, { principal: { id: "night-owl" } })
-      expect((yield* Effect.flip(owl.callTool("ping"))).message).toContain("Closed at night")
     }))
 })
 

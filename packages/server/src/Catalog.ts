@@ -26,12 +26,12 @@ import {
   ExtensionList,
   internals,
   MiddlewareStack,
+  OperationHooks,
   type PromptEntry,
   type ResourceEntry,
   type TemplateEntry,
   type ToolEntry
 } from "./internal/catalogState.ts"
-import { OperationHooks } from "./internal/dispatch/operationHooks.ts"
 import { type Entry, type Guard, Registry, type Terms } from "./Registry.ts"
 
 // The entries that extensions see. They are declared beside the state of the catalog.

@@ -50,10 +50,10 @@ import type * as Layer from "effect/Layer"
 import type { Catalog, Handled, HandlerServices } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
-import { internals } from "./internal/catalogState.ts"
+import { type CallOperation, internals } from "./internal/catalogState.ts"
 import { failWithMcpError } from "./internal/definitions/handlerError.ts"
 import { recover } from "./internal/definitions/toolCall.ts"
-import * as hooks from "./internal/dispatch/operationHooks.ts"
+import * as hooks from "./internal/dispatch/hookList.ts"
 import { registerLayer } from "./internal/definitions/captureServices.ts"
 import { networkOf } from "./internal/limits/client.ts"
 import { methodOf } from "./internal/dispatch/target.ts"
@@ -145,7 +145,7 @@ const chosen = <E extends object>(isChosen: ((entry: E) => boolean) | undefined)
   }
 }
 
-const infoOf = ({ definition, metadata }: hooks.CallOperation["entry"]): ToolInfo => ({
+const infoOf = ({ definition, metadata }: CallOperation["entry"]): ToolInfo => ({
   name: definition.name,
   definition,
   metadata
@@ -154,7 +154,7 @@ const infoOf = ({ definition, metadata }: hooks.CallOperation["entry"]): ToolInf
 /** @internal Turns a choice of tools into a predicate for their entries. */
 export const choosing = (
   tools: Tools | undefined
-): (entry: hooks.CallOperation["entry"]) => boolean => {
+): (entry: CallOperation["entry"]) => boolean => {
   if (tools === undefined || typeof tools === "function") {
     return chosen(tools === undefined ? undefined : (entry) => tools(infoOf(entry)))
   }
@@ -185,7 +185,7 @@ export const callTool = <E extends HandlerError = never, R = never>(
   middleware: (
     call: ToolCall,
     next: (args?: JsonObject) => Handled<CallToolResult>
-  ) => Effect.Effect<CallToolResult, E, R>,
+  ) => Effect.Effect<CallToolResult, E | McpError.McpError, R>,
   options: { readonly tools?: Tools | undefined } = {}
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
   registerLayer<R>((catalog, provide, restore) => {
@@ -210,7 +210,7 @@ export const readResource = <E extends HandlerError = never, R = never>(
   middleware: (
     read: ResourceRead,
     next: () => Handled<WireResource.ReadResourceResult>
-  ) => Effect.Effect<WireResource.ReadResourceResult, E, R>,
+  ) => Effect.Effect<WireResource.ReadResourceResult, E | McpError.McpError, R>,
   options: {
     /** The URIs, or a predicate that runs for each read. All by default. */
     readonly resources?: ReadonlyArray<string> | ((read: ResourceRead) => boolean) | undefined
@@ -238,7 +238,7 @@ export const getPrompt = <E extends HandlerError = never, R = never>(
   middleware: (
     prompt: PromptGet,
     next: (args?: JsonObject) => Handled<WirePrompt.GetPromptResult>
-  ) => Effect.Effect<WirePrompt.GetPromptResult, E, R>,
+  ) => Effect.Effect<WirePrompt.GetPromptResult, E | McpError.McpError, R>,
   options: {
     /** The names of the prompts. All by default. */
     readonly prompts?: ReadonlyArray<string> | undefined
@@ -260,7 +260,7 @@ export const getPrompt = <E extends HandlerError = never, R = never>(
 type ListMiddleware<Definition, E, R> = (
   list: Listing,
   next: () => Handled<ReadonlyArray<Definition>>
-) => Effect.Effect<ReadonlyArray<Definition>, E, R>
+) => Effect.Effect<ReadonlyArray<Definition>, E | McpError.McpError, R>
 
 const listing = <Definition>(method: string) =>
 <E extends HandlerError = never, R = never>(

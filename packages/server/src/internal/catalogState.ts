@@ -20,7 +20,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { ListKind } from "../EventBus.ts"
 import type { Entry } from "../Registry.ts"
-import type { OperationHooks } from "./dispatch/operationHooks.ts"
+import { HookList, type Operation } from "./dispatch/hookList.ts"
 import type { ServerObserver } from "./observability/outcome.ts"
 import type { OutgoingNotification } from "./subscriptions/pendingNotifications.ts"
 
@@ -188,6 +188,38 @@ export class ExtensionList {
     this.all = all
     this.calling = all.filter((extension): extension is CallingExtension => extension.call !== undefined)
     this.methods = Map.groupBy(all.flatMap(({ methods }) => methods ?? []), ({ method }) => method.name)
+  }
+}
+
+/** A call of a tool. The arguments are not validated yet. */
+export interface CallOperation extends Operation {
+  readonly entry: ToolEntry
+  readonly arguments: JsonObject
+}
+
+/** A read of a resource. The entry is that of the resource, or of the template that its URI matches. */
+export interface ReadOperation extends Operation {
+  readonly entry: Entry<WireResource.Resource | WireResource.ResourceTemplate>
+  readonly uri: string
+}
+
+/** A request for a prompt. The arguments are not validated yet. */
+export interface PromptOperation extends Operation {
+  readonly entry: PromptEntry
+  readonly arguments: JsonObject
+}
+
+/** The middleware of single operations. */
+export class OperationHooks {
+  readonly calls = new HookList<CallOperation, Effect.Success<ToolCallResult>>()
+  readonly reads = new HookList<ReadOperation, WireResource.ReadResourceResult>()
+  readonly prompts = new HookList<PromptOperation, WirePrompt.GetPromptResult>()
+  /** The lists, by method. */
+  readonly lists: { readonly [method: string]: HookList<Operation, ReadonlyArray<unknown>> } = {
+    "tools/list": new HookList(),
+    "resources/list": new HookList(),
+    "resources/templates/list": new HookList(),
+    "prompts/list": new HookList()
   }
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
+import * as Middleware from "@skein/server/Middleware"
 import * as Tool from "@skein/server/Tool"
 import * as Task from "@skein/tasks/Task"
 import * as Effect from "effect/Effect"
@@ -150,6 +151,28 @@ describe("tool calls", () => {
       const server = yield* kit.bare([added])
       const error = yield* server.error("tools/call", { name: "added" })
       expect([error.code, error.message]).toEqual([-32603, "Internal error"])
+    }))
+})
+
+describe("middleware", () => {
+  it.effect("2026-07-28 · changes the arguments that a task starts with, and receives its handle", () =>
+    Effect.gen(function*() {
+      const results: Array<unknown> = []
+      const changed = Middleware.callTool((call, next) =>
+        Effect.tap(
+          next({ n: Number(call.arguments["n"]) + 1 }),
+          (result) => Effect.sync(() => void results.push({ ...result }))
+        ), { tools: ["quick"] })
+      const raw = Middleware.layer((next) => (request) =>
+        request.method === "tools/call"
+          ? next(request.withParams({ ...request.params, arguments: { n: 10 } }))
+          : next(request)
+      )
+      const { connect } = yield* kit.server([raw, changed, tools.quick])
+      const client = yield* connect()
+      const { taskId } = yield* kit.begin(client, "quick", { n: 1 })
+      expect(results).toMatchObject([{ resultType: "task", taskId }])
+      expect((yield* kit.get(client, taskId)).result.structuredContent).toEqual({ double: 22 })
     }))
 })
 

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import { internals, type ToolCallResult, type ToolEntry } from "../catalogState.ts"
 import { installListing } from "../definitions/listing.ts"
 import * as extensions from "../dispatch/extensions.ts"
-import * as hooks from "../dispatch/operationHooks.ts"
+import * as hooks from "../dispatch/hookList.ts"
 import type { MethodTable } from "./methodTable.ts"
 import { findReadable, findReader } from "../definitions/readResource.ts"
 

@@ -5,36 +5,17 @@
  * was asked. It sees decoded params, and results before they are encoded for the revision of the caller.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import type * as WirePrompt from "@skein/protocol/Prompt"
-import type * as WireResource from "@skein/protocol/Resource"
+import type { McpError } from "@skein/protocol/McpError"
 import { type Caller, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { Entry } from "../../Registry.ts"
-import type { Handled, PromptEntry, ToolCallResult, ToolEntry } from "../catalogState.ts"
+
+type Handled<A> = Effect.Effect<A, McpError, McpRequest>
 
 /** The members that all operations have. */
 export interface Operation {
   readonly caller: Caller
   readonly request: RequestContext
-}
-
-/** A call of a tool. The arguments are not validated yet. */
-export interface CallOperation extends Operation {
-  readonly entry: ToolEntry
-  readonly arguments: JsonObject
-}
-
-/** A read of a resource. The entry is that of the resource, or of the template that its URI matches. */
-export interface ReadOperation extends Operation {
-  readonly entry: Entry<WireResource.Resource | WireResource.ResourceTemplate>
-  readonly uri: string
-}
-
-/** A request for a prompt. The arguments are not validated yet. */
-export interface PromptOperation extends Operation {
-  readonly entry: PromptEntry
-  readonly arguments: JsonObject
 }
 
 /** Handles an operation, or passes it on, perhaps changed. */
@@ -67,22 +48,11 @@ export class HookList<Op extends Operation, A> {
   }
 }
 
-/** The hooks of a server. */
-export class OperationHooks {
-  readonly calls = new HookList<CallOperation, Effect.Success<ToolCallResult>>()
-  readonly reads = new HookList<ReadOperation, WireResource.ReadResourceResult>()
-  readonly prompts = new HookList<PromptOperation, WirePrompt.GetPromptResult>()
-  /** The lists, by method. */
-  readonly lists: { readonly [method: string]: HookList<Operation, ReadonlyArray<unknown>> } = {
-    "tools/list": new HookList(),
-    "resources/list": new HookList(),
-    "resources/templates/list": new HookList(),
-    "prompts/list": new HookList()
-  }
-}
-
 /** Replaces the arguments in the params of an operation's request. */
-export const withArguments = <Op extends CallOperation | PromptOperation>(operation: Op, args: JsonObject): Op =>
+export const withArguments = <Op extends Operation & { readonly arguments: JsonObject }>(
+  operation: Op,
+  args: JsonObject
+): Op =>
   args === operation.arguments ? operation : {
     ...operation,
     arguments: args,
