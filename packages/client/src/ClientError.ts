@@ -2,6 +2,7 @@
  * The failure of a client: of opening a connection, of a call, or of a task that a call has become.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
+import type { InputRequiredResult } from "@skein/protocol/InputRequired"
 import type * as McpError from "@skein/protocol/McpError"
 import type { Problem } from "@skein/protocol/SchemaValidation"
 import type { SessionEnd } from "@skein/runtime/Session"
@@ -69,6 +70,14 @@ export class Unsupported extends PrintableError.tagged("Unsupported")<MessageAnd
  * names the input request, and the `cause` is the failure of the handler.
  */
 export class InputRefused extends PrintableError.tagged("InputRefused")<MessageAndCause> {}
+
+/** The server requested input before it answers, and the option `inputRequests: "fail"` leaves the answer to the caller. */
+export class InputRequired extends PrintableError.tagged("InputRequired")<
+  MessageAndCause & {
+    /** The input requests, and the state that the server needs back. */
+    readonly required: InputRequiredResult
+  }
+> {}
 
 /**
  * The server answered with a JSON-RPC error. The message contains the first 4,096 characters of the server's message,
@@ -148,6 +157,7 @@ export type Reason =
   | LimitExceeded
   | Unsupported
   | InputRefused
+  | InputRequired
   | ProtocolError
   | InvalidResponse
   | ToolFailed

@@ -23,4 +23,9 @@ export interface RequestingServer {
    * revisions, in which a server does not declare which request its input request belongs to.
    */
   readonly method: string | undefined
+  /**
+   * The id of the request of this client that the input request belongs to, as `RequestOptions.onSend` received it.
+   * Only known in a session over HTTP, where the input request arrives on the stream of that request.
+   */
+  readonly requestId?: number | undefined
 }

@@ -44,6 +44,11 @@ export interface Origin {
   readonly address?: string | undefined
   /** Reads a header of the HTTP request that carried the message, by its name in lower case. */
   readonly header?: ((name: string) => string | undefined) | undefined
+  /**
+   * The id of the request of this side on whose stream the message arrived. Only transports that send the messages about
+   * each request on a stream of its own have it: HTTP, on the client.
+   */
+  readonly about?: JsonRpc.Id | undefined
   /** The length of the message in bytes, if it is long. It is counted in `Limits.maxInFlightBytes`. */
   readonly size?: number | undefined
   /**

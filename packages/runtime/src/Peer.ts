@@ -43,7 +43,11 @@ export interface BaseOptions<R> {
    * itself. Failures are logged. Handlers start in the order of the notifications, and do not wait for each other.
    */
   readonly onNotification?:
-    | ((peer: Peer, notification: JsonRpc.Notification) => Effect.Effect<void, never, R> | void)
+    | ((
+      peer: Peer,
+      notification: JsonRpc.Notification,
+      origin: Origin | undefined
+    ) => Effect.Effect<void, never, R> | void)
     | undefined
   /**
    * Receives progress that belongs to no pending call: the call was answered with a task, or is over. Must not throw.
@@ -231,7 +235,7 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
       case "Request":
         return this.#requests.receive(inbound, origin)
       case "Notification":
-        return this.#onNotification(inbound)
+        return this.#onNotification(inbound, origin)
       case "Success":
       case "Failure":
         return this.#calls?.settle(inbound)
@@ -254,7 +258,7 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
     this.close(end, end._tag === "ClosedByPeer" && this.connection.stopsWithPeer === true)
   }
 
-  #onNotification(notification: JsonRpc.Notification): void {
+  #onNotification(notification: JsonRpc.Notification, origin: Origin | undefined): void {
     switch (notification.method) {
       case "notifications/cancelled": {
         const { requestId, reason } = notification.params ?? {}
@@ -269,7 +273,7 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
       default:
         // The handler of the connection runs first, so that the client's state is up to date when a call receives the
         // notification.
-        this.#handle(notification)
+        this.#handle(notification, origin)
         return this.#calls?.notify(notification)
     }
   }
@@ -279,13 +283,13 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
     if (report !== undefined) this.#options.onUnmatchedProgress!(params["progressToken"], report)
   }
 
-  #handle(notification: JsonRpc.Notification): void {
+  #handle(notification: JsonRpc.Notification, origin: Origin | undefined): void {
     if (this.#end !== undefined) return
     const { method } = notification
     this.#requests.starting(() => {
       let handled: Effect.Effect<void, never, R> | void
       try {
-        handled = this.#options.onNotification?.(this, notification)
+        handled = this.#options.onNotification?.(this, notification, origin)
       } catch (defect) {
         handled = Effect.die(defect)
       }

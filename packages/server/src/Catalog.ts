@@ -43,7 +43,8 @@ export type {
   Reader,
   ResourceEntry,
   TemplateEntry,
-  ToolEntry
+  ToolEntry,
+  Watch
 } from "./internal/catalogState.ts"
 
 /**

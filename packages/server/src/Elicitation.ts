@@ -38,12 +38,9 @@
  *     return `A table for ${people}`
  *   }))
  */
-import * as Capabilities from "@skein/protocol/Capabilities"
 import type * as Wire from "@skein/protocol/Elicitation"
-import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Nesting from "@skein/protocol/Nesting"
-import type { Revision } from "@skein/protocol/Revision"
 import { clip, quote } from "@skein/protocol/Text"
 import { type CallOptions, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import type * as Duration from "effect/Duration"
@@ -54,6 +51,7 @@ import type { StandardSchemaV1 } from "effect/StandardSchema"
 import { Cancelled, Declined, type InputError, InvalidRequest, InvalidResponse } from "./InputError.ts"
 import { toRequestedJsonSchema, toRequestedSchema } from "./internal/definitions/requestedSchema.ts"
 import * as standardSchema from "./internal/definitions/standardSchema.ts"
+import { missingElicitation } from "./internal/input/missingCapabilities.ts"
 import { failInput, requestInput, type TaskOptions } from "./internal/input/requestInput.ts"
 import { sessionOf } from "./internal/dispatch/session.ts"
 import { maxProblemChars } from "./internal/definitions/jsonSchema.ts"
@@ -183,21 +181,6 @@ export const make = <const S extends FormSchema | StandardSchemaV1>(schema: S): 
   ) as never
 
 /**
- * The capability that an elicitation of a mode needs. Before 2025-11-25 forms were the only mode, and had no capability
- * of their own.
- */
-const missing = (mode: "form" | "url") => (capabilities: JsonObject, revision: Revision): JsonObject | undefined => {
-  if (revision < "2025-11-25") {
-    return Capabilities.declares(capabilities, "elicitation")
-      ? undefined
-      : { elicitation: {} }
-  }
-  return Capabilities.elicits(capabilities, mode)
-    ? undefined
-    : { elicitation: { [mode]: {} } }
-}
-
-/**
  * Asks the user to fill in a form. The content of the answer is decoded by the schema. An accepted answer that does not
  * match fails with `InvalidResponse`; sent again, the form is a new elicitation.
  *
@@ -221,7 +204,7 @@ export const form = <const S extends AnyForm>(
       return failInput(name, revision, new InvalidRequest({ message: requestedSchema.failure }))
     }
     const params = { mode: "form", message, requestedSchema: requestedSchema.success } as const
-    const question = { method: Method.Elicit, params, missing: missing("form") }
+    const question = { method: Method.Elicit, params, missing: missingElicitation("form") }
     return Effect.flatMap(
       requestInput(question, options, true),
       ({ action, content }): Effect.Effect<Answer<unknown>, InputError> => {
@@ -291,7 +274,7 @@ export const url = (
     // "The `url` parameter MUST contain a valid URL."
     const problem = URL.canParse(params.url) ? undefined : `invalid URL: ${quote(params.url)}`
     return Effect.map(
-      requestInput({ method: Method.Elicit, params, missing: missing("url"), problem }, rest, true),
+      requestInput({ method: Method.Elicit, params, missing: missingElicitation("url"), problem }, rest, true),
       ({ action }): Answer<Visit> =>
         action === "accept" ? { action, content: { complete: complete(request, elicitationId) } } : { action }
     )

@@ -6,12 +6,12 @@
  * const where = Tool.layer(Tool.make("where"), () =>
  *   Effect.map(Roots.list(), (roots) => roots.map(({ uri }) => uri).join("\n")))
  */
-import { declares } from "@skein/protocol/Capabilities"
 import * as Method from "@skein/protocol/Method"
 import type * as Wire from "@skein/protocol/Roots"
 import type { CallOptions, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { InputError } from "./InputError.ts"
+import { missingRoots } from "./internal/input/missingCapabilities.ts"
 import { requestInput } from "./internal/input/requestInput.ts"
 
 /**
@@ -39,7 +39,7 @@ export const list = (options?: Options): Effect.Effect<ReadonlyArray<Root>, Inpu
     requestInput({
       method: Method.ListRoots,
       params: {},
-      missing: (capabilities) => declares(capabilities, "roots") ? undefined : { roots: {} }
+      missing: missingRoots
     }, options),
     ({ roots }) => roots
   )

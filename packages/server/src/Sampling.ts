@@ -13,10 +13,7 @@
  *     (answer) => Sampling.text(answer)
  *   ))
  */
-import { declares } from "@skein/protocol/Capabilities"
-import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
-import type { Revision } from "@skein/protocol/Revision"
 import type * as Wire from "@skein/protocol/Sampling"
 import * as SamplingMessages from "@skein/protocol/SamplingMessages"
 import type { CallOptions, McpRequest } from "@skein/runtime/RequestContext"
@@ -24,6 +21,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { InputError } from "./InputError.ts"
 import * as Content from "./Content.ts"
+import { missingSampling } from "./internal/input/missingCapabilities.ts"
 import { requestInput, type TaskOptions } from "./internal/input/requestInput.ts"
 
 export type { TaskOptions }
@@ -112,14 +110,6 @@ export const text = ({ content }: Pick<Answer, "content">): string =>
   content.map((block) => block.type === "text" ? block.text : "").join("")
 
 /**
- * Whether the client must support tools: "Servers MUST NOT send tool-enabled sampling requests to Clients that have not
- * declared" it.
- */
-const hasTools = ({ toolChoice, tools }: Request, messages: ReadonlyArray<Message>): boolean =>
-  tools !== undefined || toolChoice !== undefined ||
-  messages.some(({ content }) => SamplingMessages.hasTools(content))
-
-/**
  * Requests a message from the client's model (`sampling/createMessage`).
  *
  * Fails with `InputError`:
@@ -134,22 +124,10 @@ const hasTools = ({ toolChoice, tools }: Request, messages: ReadonlyArray<Messag
  */
 export const createMessage = (request: Request, options?: Options): Effect.Effect<Answer, InputError, McpRequest> => {
   const messages = typeof request.messages === "string" ? [user(request.messages)] : request.messages
-  const tools = hasTools(request, messages)
-  const context = request.includeContext !== undefined && request.includeContext !== "none"
-
-  const missing = (capabilities: JsonObject, revision: Revision): JsonObject | undefined => {
-    const lacks = (...path: ReadonlyArray<string>) => !declares(capabilities, "sampling", ...path)
-    const needed = {
-      ...(tools && lacks("tools") ? { tools: {} } : undefined),
-      ...(context && revision >= "2025-11-25" && lacks("context") ? { context: {} } : undefined)
-    }
-    return lacks() || Object.keys(needed).length > 0 ? { sampling: needed } : undefined
-  }
-
   const inputRequest = {
     method: Method.CreateMessage,
     params: { ...request, messages },
-    missing,
+    missing: missingSampling({ ...request, messages }),
     problem: SamplingMessages.problemOf(messages)
   }
   return Effect.map(

@@ -17,6 +17,7 @@ import type { ClientError } from "../ClientError.ts"
 import type { ServerProfile } from "../ServerProfile.ts"
 import type { Call, Handler } from "../Middleware.ts"
 import type { Notification } from "../Notification.ts"
+import { NotificationListener } from "../NotificationListener.ts"
 import type { Resolved } from "../Reconnect.ts"
 import { InputRequestHandler } from "./input/inputRequests.ts"
 import { CallClock, CurrentCallClock } from "./callClock.ts"
@@ -210,14 +211,18 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
 
   // ---- for the connections
 
-  /** Receives every notification as it was sent. */
-  onNotification(notification: JsonRpc.Notification): void {
+  /** Receives every notification as it was sent, and the request on whose stream it arrived. */
+  onNotification(notification: JsonRpc.Notification, about?: JsonRpc.Id): void {
     // The caches are cleared first: a listener that reads again after a change must not receive the old value.
     if (notification.method === Method.ToolListChanged.name) this.#definitions?.forget()
     this.#usedCache?.notice(notification)
     this.#changes?.onNotification(notification)
     this.#tasks?.onNotification(notification)
     this.answers.onNotification(notification)
+    Context.getOrUndefined(this.context, NotificationListener)?.onNotification(
+      notification,
+      typeof about === "number" ? about : undefined
+    )
   }
 
   onUnmatchedProgress(peer: Peer, token: unknown, progress: Progress): void {

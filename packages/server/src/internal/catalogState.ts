@@ -7,6 +7,7 @@
  */
 import type * as CallTool from "@skein/protocol/CallTool"
 import type * as Codec from "@skein/protocol/Codec"
+import type { CompleteResult } from "@skein/protocol/Completion"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
 import type * as Method from "@skein/protocol/Method"
@@ -30,11 +31,14 @@ export const internals: unique symbol = Symbol.for("@skein/server/internals")
 /** The effect that handles a request for an entry. It fails with the JSON-RPC error that the client receives. */
 export type Handled<A> = Effect.Effect<A, McpError.McpError, McpRequest>
 
-/** Completes the text of an argument or a variable: returns the candidates, the best first. */
+/**
+ * Completes the text of an argument or a variable: returns the candidates, the best first. A `completion` is sent as it
+ * is, with its `total` and `hasMore`: the candidates may be a part of those that another server has.
+ */
 export type Completer = (
   value: string,
   others: { readonly [name: string]: string }
-) => Handled<ReadonlyArray<string>>
+) => Handled<ReadonlyArray<string> | CompleteResult["completion"]>
 
 /** The completers of a prompt's arguments or a template's variables, by name. */
 export type Completers = ReadonlyMap<string, Completer>
@@ -51,9 +55,17 @@ export interface ToolEntry extends Entry<WireTool.Tool> {
 /** Reads a resource. */
 export type Reader = (request: RequestContext) => Handled<WireResource.ReadResourceResult>
 
+/**
+ * Watches a resource for its subscribers until the scope closes: subscribes to it at another server, for example. It
+ * runs when the first subscriber of the URI comes, and the scope closes when the last one leaves. The subscription is
+ * confirmed when the effect has succeeded, and refused with its failure.
+ */
+export type Watch = (uri: string) => Effect.Effect<void, McpError.McpError, Scope.Scope>
+
 /** A resource and its reader. */
 export interface ResourceEntry extends Entry<WireResource.Resource> {
   readonly read: Reader
+  readonly watch?: Watch | undefined
 }
 
 /** A resource template and the readers of the resources that match it. */
@@ -63,6 +75,13 @@ export interface TemplateEntry extends Entry<WireResource.ResourceTemplate> {
   /** Returns the reader of a resource, or `undefined` if the URI does not match the template. */
   readonly match: (uri: string) => Reader | undefined
   readonly complete?: Completers | undefined
+  /** Watches a resource that matches the template. */
+  readonly watch?: Watch | undefined
+  /**
+   * `true` for a template that no list shows. Its resources can be read and subscribed to. The other templates are tried
+   * first. If several unlisted ones match, the next one is tried after `ResourceNotFound`.
+   */
+  readonly unlisted?: boolean | undefined
 }
 
 /** A prompt and the function that fills it in. */
@@ -112,6 +131,11 @@ export interface Extension {
    * merged.
    */
   readonly capabilities?: ((caller: Caller) => JsonObject | undefined) | undefined
+  /**
+   * The kinds of entries that the extension may add while the server runs. The server declares them from the start, as
+   * with `McpServer.Options.declareListChanged`.
+   */
+  readonly lists?: ReadonlyArray<ListKind> | undefined
   readonly methods?: ReadonlyArray<ExtensionMethod> | undefined
   /**
    * Receives every call of a tool and either answers it or calls `next`. The first extension is the outermost. It runs

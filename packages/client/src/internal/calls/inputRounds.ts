@@ -2,7 +2,7 @@
  * Repeats calls that the server answers with input requests (2026-07-28) or with a URL to visit (2025-11-25).
  */
 import * as Effect from "effect/Effect"
-import { InvalidResponse, LimitExceeded, Timeout } from "../../ClientError.ts"
+import { ClientError, InputRequired, InvalidResponse, LimitExceeded, Timeout } from "../../ClientError.ts"
 import { clientError, serverErrorOf } from "../errors.ts"
 import type { CallContext, CallLayer } from "./context.ts"
 import { remainingTime } from "./options.ts"
@@ -27,7 +27,13 @@ const nextRound = (call: CallContext, startedAt: number): CallContext | undefine
  */
 export const provideInput: CallLayer = onResponse((call, { answer, connection, startedAt }, repeat) => {
   if (answer?._tag !== "InputRequired") return undefined
-  const { client, method: { name }, params, rounds } = call
+  const { client, method: { name }, options, params, rounds } = call
+  if (options.inputRequests === "fail") {
+    const message = `The server requires input for ${name}`
+    return Effect.fail(
+      new ClientError({ reason: new InputRequired({ message, required: answer.result }), method: name })
+    )
+  }
   const { maxRounds } = client
   if (rounds >= maxRounds) {
     const message = `${name} was answered with input requests more than ${maxRounds} times (maxRounds)`

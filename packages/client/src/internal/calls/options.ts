@@ -16,7 +16,9 @@ import type { TaskOptions } from "../../RemoteTask.ts"
  * same applies to the rounds of a request that is answered with input requests (`input_required`); the time in which
  * the host answers them counts for neither timeout. Nor does the time in which credentials are obtained.
  */
-export interface RequestOptions extends Pick<CallOptions, "timeout" | "maxTimeout" | "onProgress" | "onNotification"> {
+export interface RequestOptions
+  extends Pick<CallOptions, "timeout" | "maxTimeout" | "onProgress" | "onNotification" | "onSend">
+{
   /**
    * The use of the cache for a request that the server allows to be cached (lists, resources). `use` returns a fresh
    * cached response (the default), `refresh` replaces it, and `bypass` neither reads nor writes the cache.
@@ -29,6 +31,12 @@ export interface RequestOptions extends Pick<CallOptions, "timeout" | "maxTimeou
    * would be rejected again.
    */
   readonly retry?: boolean | undefined
+  /**
+   * What happens if the server answers with input requests (`input_required`, 2026-07-28): `answer` passes them to the
+   * host and sends the request again (the default). `fail` fails the call with `InputRequired`, which has the result.
+   * The caller then sends the request again itself, with `inputResponses` and `requestState` among its params.
+   */
+  readonly inputRequests?: "answer" | "fail" | undefined
 }
 
 /** The options of a request for one page of a list. */

@@ -9,7 +9,7 @@ import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import * as Task from "@skein/protocol/Task"
-import type { Connection, Transport } from "@skein/runtime/Connection"
+import type { Connection, Origin, Transport } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import type { Caller, Dispatcher, Progress, RequestContext } from "@skein/runtime/RequestContext"
 import type * as Limits from "@skein/runtime/Limits"
@@ -86,8 +86,8 @@ export interface ConnectContext extends Configured {
   readonly hasListeners: boolean
   /** The services of all fibers of a connection. */
   readonly context: Context.Context<never>
-  /** Receives every notification as it was sent. */
-  readonly onNotification: (notification: JsonRpc.Notification) => void
+  /** Receives every notification as it was sent, and the request on whose stream it arrived. */
+  readonly onNotification: (notification: JsonRpc.Notification, about?: JsonRpc.Id) => void
   /** Receives progress that belongs to no pending request. */
   readonly onUnmatchedProgress: (peer: Peer.Peer, token: unknown, progress: Progress) => void
   /** Receives the result of a cancelled request, if it arrives nevertheless. */
@@ -209,8 +209,12 @@ class Connected extends InboundFilter implements NegotiatedConnection, Peer.Opti
     }
   }
 
-  onNotification(_: Peer.Peer, message: JsonRpc.Notification): Effect.Effect<void> | void {
-    this.#shared.onNotification(message)
+  onNotification(
+    _: Peer.Peer,
+    message: JsonRpc.Notification,
+    origin?: Origin
+  ): Effect.Effect<void> | void {
+    this.#shared.onNotification(message, origin?.about)
     if (this.#agreement === undefined || !this.#shared.hasListeners) return
     const decoded = decode(message, this.revision)
     if (Result.isSuccess(decoded)) return this.#shared.notifications.publish(decoded.success)

@@ -99,8 +99,10 @@ export class HttpConnection extends Exchanger implements Connection, StreamableC
     return fiber
   }
 
-  deliver(message: JsonRpc.Inbound): void {
-    if (this.#end === undefined) this.#deliverNext((receiver) => receiver.message(message))
+  deliver(message: JsonRpc.Inbound, about?: JsonRpc.Id): void {
+    if (this.#end !== undefined) return
+    const origin = about === undefined ? undefined : { about }
+    this.#deliverNext((receiver) => receiver.message(message, origin))
   }
 
   refused(id: JsonRpc.Id, error: TransportError): void {

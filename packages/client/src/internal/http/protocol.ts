@@ -36,8 +36,8 @@ export interface HttpChannel {
   ) => Effect.Effect<A, E | TransportError>
   /** Runs an effect in the scope of the connection. A defect is logged. */
   readonly fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
-  /** Passes a received message to the peer. */
-  readonly deliver: (message: JsonRpc.Inbound) => void
+  /** Passes a received message to the peer. `about` is the request on whose stream it arrived. */
+  readonly deliver: (message: JsonRpc.Inbound, about?: JsonRpc.Id) => void
   /** Reports that a request will have no response. */
   readonly refused: (id: JsonRpc.Id, error: TransportError) => void
   /** Reports that notifications may have been missed. With an error, no further ones will arrive. See `Receiver`. */

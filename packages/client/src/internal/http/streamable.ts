@@ -282,7 +282,7 @@ export class Streamable implements HttpProtocol {
         return
       case "Request":
       case "Notification":
-        return this.#channel.deliver(message)
+        return this.#channel.deliver(message, pending?.request.id)
       case "Invalid":
         if (!message.answer) return this.#channel.deliver(message)
     }

@@ -69,12 +69,14 @@ export const requestingServerOf = (
   { label }: InputHandlers,
   info: JsonObject | undefined,
   revision: Revision,
-  method: string | undefined
+  method: string | undefined,
+  requestId?: number
 ): RequestingServer => ({
   label,
   info: info === undefined ? undefined : implementationOf(info, revision),
   revision,
-  method
+  method,
+  ...(requestId === undefined ? undefined : { requestId })
 })
 
 const elicit = (

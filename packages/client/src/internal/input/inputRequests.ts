@@ -59,6 +59,10 @@ const relatedOf = ({ caller, params }: RequestContext): JsonRpc.JsonObject | und
   return { _meta: { [relatedTask]: meta[relatedTask] } }
 }
 
+/** The request of this client on whose stream a request of the server arrived. */
+const requestIdOf = ({ origin }: RequestContext): number | undefined =>
+  typeof origin?.about === "number" ? origin.about : undefined
+
 const refuse = (error: McpError.McpError): Ready => Result.fail(error)
 
 /** Validates a request of the server, and returns the effect of its response. */
@@ -76,7 +80,11 @@ const prepare = (services: InputHandlers, exchange: RequestContext, declared: bo
   const question = { method: name, params: read.success } as InputRequest
   const related = relatedOf(exchange)
   return Result.mapBoth(
-    handleInputRequest(services, question, requestingServerOf(services, info, revision, undefined)),
+    handleInputRequest(
+      services,
+      question,
+      requestingServerOf(services, info, revision, undefined, requestIdOf(exchange))
+    ),
     {
       onFailure: ({ error }) => error,
       onSuccess: (asked) =>

@@ -88,7 +88,7 @@ export class Sampling extends Context.Service<Sampling, SamplingHandler>()("@ske
 
 /** The handler of `roots/list`. */
 export interface RootsHandler {
-  readonly list: (server: RequestingServer) => Effect.Effect<ReadonlyArray<Root>>
+  readonly list: (server: RequestingServer) => Effect.Effect<ReadonlyArray<Root>, Refusal>
   /** An element for each change, or for several at once. `undefined` if the roots never change. */
   readonly changes: Stream.Stream<unknown> | undefined
 }

@@ -17,6 +17,9 @@ import { decoding, type MethodTable } from "../methods/methodTable.ts"
 
 type Sorted = ReadonlyArray<readonly [string, Entry<unknown>]>
 
+const isUnlisted = ([, entry]: Sorted[number]): boolean =>
+  (entry as { readonly unlisted?: boolean | undefined }).unlisted === true
+
 /** Adds the method that lists a registry to the table. `key` is the member of the result that contains the entries. */
 export const installListing = <R>(
   methods: MethodTable,
@@ -31,6 +34,7 @@ export const installListing = <R>(
   // -1: the first request computes the rest of the state.
   let version = -1
   let selective = false
+  let listed: Sorted = []
   // "If the first page has cacheScope private, all subsequent pages MUST also be private", even if the entry that
   // caused it is removed meanwhile.
   let scoped = false
@@ -39,7 +43,8 @@ export const installListing = <R>(
     if (version === registry.version) return
     version = registry.version
     cached.clear()
-    selective = registry.sorted.some(([, { visible }]) => visible !== undefined)
+    listed = registry.sorted.some(isUnlisted) ? registry.sorted.filter((entry) => !isUnlisted(entry)) : registry.sorted
+    selective = listed.some(([, { visible }]) => visible !== undefined)
     scoped ||= selective
   }
 
@@ -83,8 +88,8 @@ export const installListing = <R>(
     refresh()
     if (hooks.all.length > 0) return listThroughHooks(cursor, request)
     const sorted = selective
-      ? registry.sorted.filter(([, { visible }]) => visible?.(request.caller) !== false)
-      : registry.sorted
+      ? listed.filter(([, { visible }]) => visible?.(request.caller) !== false)
+      : listed
     const start = startOf(sorted, cursor)
     if (Result.isFailure(start)) return Effect.fail(start.failure)
     const number = start.success / pageSize

@@ -3,11 +3,11 @@
  */
 import type * as Wire from "@skein/protocol/Content"
 import type { ReadResourceResult } from "@skein/protocol/Resource"
-import type { McpError } from "@skein/protocol/McpError"
+import * as McpError from "@skein/protocol/McpError"
 import type { Caller, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { Hint } from "../../Caching.ts"
-import type { Catalog, Handled, Reader, ResourceEntry, TemplateEntry } from "../../Catalog.ts"
+import type { Catalog, Handled, Reader, ResourceEntry, TemplateEntry, Watch } from "../../Catalog.ts"
 import * as Content from "../../Content.ts"
 import type { HandlerError } from "../../HandlerError.ts"
 import type { Entry } from "../../Registry.ts"
@@ -48,9 +48,14 @@ export const findReadable = (
   { resources, templates }: Catalog["Service"],
   uri: string,
   caller: Caller
-): ResourceEntry | TemplateEntry | undefined =>
-  resources.seen(uri, caller) ??
-    templates.sorted.find(([, { match, visible }]) => visible?.(caller) !== false && match(uri) !== undefined)?.[1]
+): ResourceEntry | TemplateEntry | undefined => {
+  const resource = resources.seen(uri, caller)
+  if (resource !== undefined) return resource
+  const matching = templates.sorted.filter(([, { match, visible }]) =>
+    visible?.(caller) !== false && match(uri) !== undefined
+  )
+  return (matching.find(([, { unlisted }]) => unlisted !== true) ?? matching[0])?.[1]
+}
 
 /**
  * Returns the reader of a URI for a caller: of the resource with that URI, else of the first template that matches. Returns
@@ -60,18 +65,44 @@ export const findReader = (
   { resources, templates }: Catalog["Service"],
   uri: string,
   caller: Caller
-): Reader | McpError | undefined => {
+): Reader | McpError.McpError | undefined => {
   const resource = resources.seen(uri, caller)
   if (resource !== undefined) return guarded(resource, resource.read, caller)
+  let unlisted: Reader | McpError.McpError | undefined
   for (const [, template] of templates.sorted) {
     if (template.visible?.(caller) === false) continue
     const reading = template.match(uri)
-    if (reading !== undefined) return guarded(template, reading, caller)
+    if (reading === undefined) continue
+    const found = guarded(template, reading, caller)
+    if (template.unlisted !== true) return found
+    unlisted = unlisted === undefined ? found : either(unlisted, found)
   }
-  return undefined
+  return unlisted
 }
 
-const guarded = ({ guard, visible }: Entry<unknown>, read: Reader, caller: Caller): Reader | McpError =>
+/** Tries a second reader if the first one has no such resource. */
+const either = (first: Reader | McpError.McpError, second: Reader | McpError.McpError): Reader | McpError.McpError => {
+  if (McpError.isMcpError(first)) return second
+  if (McpError.isMcpError(second)) return first
+  return (request) =>
+    Effect.catchIf(first(request), ({ reason }) => reason === "ResourceNotFound", () => second(request))
+}
+
+/** Returns the function that watches a URI for its subscribers, if its entry has one. */
+export const findWatch = ({ resources, templates }: Catalog["Service"], uri: string): Watch | undefined => {
+  const resource = resources.get(uri)
+  if (resource !== undefined) return resource.watch
+  const matching = templates.sorted.filter(([, { match }]) => match(uri) !== undefined).map(([, template]) => template)
+  const listed = matching.find(({ unlisted }) => unlisted !== true)
+  if (listed !== undefined) return listed.watch
+  const watches = matching.flatMap(({ watch }) => watch ?? [])
+  return watches.reduce<Watch | undefined>(
+    (first, next) => first === undefined ? next : (uri) => Effect.catch(first(uri), () => next(uri)),
+    undefined
+  )
+}
+
+const guarded = ({ guard, visible }: Entry<unknown>, read: Reader, caller: Caller): Reader | McpError.McpError =>
   guard === undefined && visible === undefined ? read : guard?.(caller) ?? privately(read)
 
 /**

@@ -14,11 +14,13 @@ import { CurrentForwarder } from "../observability/logs.ts"
  * capability stays declared.
  */
 const has: { readonly [kind in ListKind]: (catalog: Catalog["Service"]) => boolean } = {
-  tools: ({ [internals]: { declared }, tools }) => tools.used || declared.includes("tools"),
-  resources: ({ [internals]: { declared }, resources, templates }) =>
-    resources.used || templates.used || declared.includes("resources"),
-  prompts: ({ [internals]: { declared }, prompts }) => prompts.used || declared.includes("prompts")
+  tools: (catalog) => catalog.tools.used || isDeclared(catalog, "tools"),
+  resources: (catalog) => catalog.resources.used || catalog.templates.used || isDeclared(catalog, "resources"),
+  prompts: (catalog) => catalog.prompts.used || isDeclared(catalog, "prompts")
 }
+
+const isDeclared = ({ [internals]: { declared, extensions } }: Catalog["Service"], kind: ListKind): boolean =>
+  declared.includes(kind) || extensions.all.some(({ lists }) => lists?.includes(kind) === true)
 
 const logs = ({ [internals]: { base } }: Catalog["Service"]): boolean => base.mapUnsafe.has(CurrentForwarder.key)
 

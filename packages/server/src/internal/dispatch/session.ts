@@ -25,6 +25,8 @@ export class ServerSession implements Session, Caller, NotificationTarget {
   lists: ReadonlyArray<ListKind> = []
   /** The resources that the client has subscribed to; undefined if there are none. */
   subscriptions: Set<string> | undefined = undefined
+  /** Those of them that are watched: see `Watch`. */
+  watched: Set<string> | undefined = undefined
   /** How many bytes they retain. */
   subscribedBytes = 0
   #scope: Scope.Closeable | undefined = undefined

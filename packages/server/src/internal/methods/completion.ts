@@ -50,9 +50,18 @@ const findTarget = (
   return { complete, guard, names: () => template.names }
 }
 
-const result = (all: ReadonlyArray<string>): CompleteResult => ({
-  completion: { values: all.slice(0, maxValues), total: all.length, hasMore: all.length > maxValues }
-})
+const result = (found: ReadonlyArray<string> | CompleteResult["completion"]): CompleteResult => {
+  if ("values" in found && !Array.isArray(found)) {
+    const { values } = found as CompleteResult["completion"]
+    return {
+      completion: values.length > maxValues
+        ? { ...found, values: values.slice(0, maxValues), hasMore: true }
+        : found as CompleteResult["completion"]
+    }
+  }
+  const all = found as ReadonlyArray<string>
+  return { completion: { values: all.slice(0, maxValues), total: all.length, hasMore: all.length > maxValues } }
+}
 
 export const install = (methods: MethodTable): void => {
   methods.add(Method.Complete, ({ argument, context, ref }, { caller }) => {

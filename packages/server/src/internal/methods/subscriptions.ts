@@ -50,14 +50,13 @@ export const install = (methods: MethodTable): void => {
     const lists = capabilities.lists(catalog)
     const kinds = lists.filter((kind) => filter[`${kind}ListChanged`] === true)
     const requested = lists.includes("resources") ? filter.resourceSubscriptions : undefined
-    const uris = granted(requested ?? [], request)
     // "The subset the server agreed to honor. Notification types the server does not support are omitted."
-    const acknowledged = {
+    const acknowledged = (uris: ReadonlySet<string>) => ({
       ...Object.fromEntries(kinds.map((kind) => [`${kind}ListChanged`, true])),
       ...(requested === undefined ? undefined : { resourceSubscriptions: [...uris] }),
       ...Object.assign({}, ...further.map(({ agreed }) => agreed))
-    }
-    return { kinds, uris, acknowledged }
+    })
+    return { kinds, uris: granted(requested ?? [], request), acknowledged }
   }
 
   methods.add(
@@ -69,7 +68,11 @@ export const install = (methods: MethodTable): void => {
       return Effect.flatMap(Effect.suspend(() => extensions.listening(catalog, filter!, request)), (further) => {
         const { acknowledged, kinds, uris } = agree(filter!, further, request)
         filter = undefined
-        return Effect.map(subscriptions.listen(request, kinds, uris, acknowledged, further), metaOf)
+        return subscriptions.watching(
+          uris,
+          (confirmed) =>
+            Effect.map(subscriptions.listen(request, kinds, confirmed, acknowledged(confirmed), further), metaOf)
+        )
       })
     }
   )

@@ -1,7 +1,7 @@
 /**
  * Forwards Effect's logs to clients as `notifications/message`. `Logging.ts` describes the behavior for authors.
  */
-import { LoggingLevel } from "@skein/protocol/Logging"
+import { LoggingLevel, type LoggingMessageNotificationParams } from "@skein/protocol/Logging"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
@@ -100,6 +100,19 @@ export class LogForwarder {
     })
     this.#wrapped.add(quiet)
     return quiet
+  }
+
+  /**
+   * Sends a message of another server to the client of a request, if the client has requested its level. The data is cut
+   * as that of other messages.
+   */
+  forward(request: RequestContext, { data, level, logger }: LoggingMessageNotificationParams): void {
+    const requested = request.caller.logLevel
+    if (requested === undefined || rank[level]! < rank[requested]!) return
+    const slow = this.#slow.get(request)
+    if (slow !== undefined) return void slow.dropped++
+    const bounded = toBoundedJson(data, this.#maxMessageChars)
+    this.#send(request, { level, ...(logger === undefined ? undefined : { logger }), data: bounded })
   }
 
   #log(entry: Logger.Options<unknown>): void {

@@ -10,14 +10,15 @@ import type { Peer } from "@skein/runtime/Peer"
 import type { Caller, RequestContext, SessionPeer } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { Catalog } from "../../Catalog.ts"
+import type { Catalog, Watch } from "../../Catalog.ts"
 import type { ChangeListener, Publish, Subscription } from "../catalogState.ts"
 import type { Change, EventBus, ListKind } from "../../EventBus.ts"
-import { findReader } from "../definitions/readResource.ts"
+import { findReader, findWatch } from "../definitions/readResource.ts"
 import * as capabilities from "../dispatch/capabilities.ts"
 import type { Fibers } from "../dispatch/fibers.ts"
 import { ServerSession, sessionOf } from "../dispatch/session.ts"
 import { type NotificationTarget, type OutgoingNotification, PendingNotifications } from "./pendingNotifications.ts"
+import { ResourceWatches } from "./resourceWatches.ts"
 import { clientOf, KeyedCounter, largestBeside } from "../limits/client.ts"
 
 /** The resolved options of `McpServer.Options` that concern subscriptions. Times are in milliseconds. */
@@ -40,10 +41,13 @@ const listChangedMethods: { readonly [kind in ListKind]: string } = {
 
 const limitReached = (message: string): McpError.McpError => new McpError.McpError({ reason: "InternalError", message })
 
-/** Stores the subscriptions and sends the notifications of changes. */
 /** About the memory of one subscription to a resource, without its URI. */
 const subscriptionBytes = 256
 
+// How many watches of one `subscriptions/listen` begin at the same time.
+const watchConcurrency = 8
+
+/** Stores the subscriptions and sends the notifications of changes. */
 export class SubscriptionRegistry implements ChangeListener {
   /** The open connections of the server. */
   readonly peers = new Set<Peer>()
@@ -58,6 +62,7 @@ export class SubscriptionRegistry implements ChangeListener {
   readonly #listensByClient = new KeyedCounter()
   // The subscribers of a resource, by its URI.
   readonly #subscribers = new Map<string, Set<Subscriber>>()
+  readonly #watches: ResourceWatches
   // The lists whose changes are being collected.
   readonly #collecting = new Set<ListKind>()
   #isShutDown = false
@@ -73,6 +78,7 @@ export class SubscriptionRegistry implements ChangeListener {
     this.#fibers = fibers
     this.#bus = bus
     this.#pending = new PendingNotifications(fibers)
+    this.#watches = new ResourceWatches(fibers)
   }
 
   /** The number of resources that one session, or one `subscriptions/listen`, may subscribe to. */
@@ -83,6 +89,11 @@ export class SubscriptionRegistry implements ChangeListener {
   /** The open `subscriptions/listen` requests, oldest first. */
   get listens(): Iterable<ListenSubscription> {
     return this.#listens
+  }
+
+  /** The number of resources that are watched for their subscribers. */
+  get watchedResources(): number {
+    return this.#watches.size
   }
 
   /** The number of resources that have a subscriber. */
@@ -136,30 +147,51 @@ export class SubscriptionRegistry implements ChangeListener {
     if (session.subscriptions === undefined) return
     for (const uri of session.subscriptions) this.#removeSubscriber(uri, session)
     session.subscriptions = undefined
+    for (const uri of session.watched ?? []) this.#watches.release(uri)
+    session.watched = undefined
   }
 
   /** Subscribes a session to a resource. A second subscription to the same resource changes nothing. */
   subscribe(session: ServerSession, uri: string): Effect.Effect<void, McpError.McpError> {
     return Effect.suspend(() => {
-      // The request may outlive its session.
-      if (!this.isOpen(session)) return Effect.void
-      const uris = (session.subscriptions ??= new Set())
-      if (uris.has(uri)) return Effect.void
-      const { maxResources } = this.#settings
-      if (uris.size >= maxResources) {
-        return Effect.fail(limitReached(`A session may subscribe to at most ${maxResources} resources (maxResources)`))
-      }
-      uris.add(uri)
-      session.subscribedBytes += subscriptionBytes + uri.length
-      this.#addSubscriber(uri, session)
-      return Effect.void
+      const refused = this.#mustSubscribe(session, uri)
+      if (refused !== true) return refused === false ? Effect.void : Effect.fail(refused)
+      const watch = findWatch(this.#catalog, uri)
+      if (watch === undefined) return Effect.sync(() => this.#subscribed(session, uri))
+      return Effect.flatMap(this.#watches.retain(uri, watch), () => {
+        // The session may have ended, or have subscribed twice, while the watch began.
+        const refused = this.#mustSubscribe(session, uri)
+        if (refused === true) {
+          this.#subscribed(session, uri)
+          ;(session.watched ??= new Set()).add(uri)
+          return Effect.void
+        }
+        this.#watches.release(uri)
+        return refused === false ? Effect.void : Effect.fail(refused)
+      })
     })
+  }
+
+  /** Whether a session has to subscribe to a resource, or why it may not. */
+  #mustSubscribe(session: ServerSession, uri: string): boolean | McpError.McpError {
+    // The request may outlive its session.
+    if (!this.isOpen(session) || session.subscriptions?.has(uri) === true) return false
+    const { maxResources } = this.#settings
+    return (session.subscriptions?.size ?? 0) < maxResources ||
+      limitReached(`A session may subscribe to at most ${maxResources} resources (maxResources)`)
+  }
+
+  #subscribed(session: ServerSession, uri: string): void {
+    ;(session.subscriptions ??= new Set()).add(uri)
+    session.subscribedBytes += subscriptionBytes + uri.length
+    this.#addSubscriber(uri, session)
   }
 
   unsubscribe(session: ServerSession, uri: string): void {
     if (session.subscriptions?.delete(uri) !== true) return
     session.subscribedBytes -= subscriptionBytes + uri.length
     this.#removeSubscriber(uri, session)
+    if (session.watched?.delete(uri) === true) this.#watches.release(uri)
   }
 
   #addSubscriber(uri: string, subscriber: Subscriber): void {
@@ -187,6 +219,39 @@ export class SubscriptionRegistry implements ChangeListener {
   }
 
   // ---- subscriptions of the stateless revision
+
+  /**
+   * Starts the watches of resources, and passes on those of the URIs whose subscription is confirmed. The watches last as
+   * long as `use`.
+   */
+  watching<A, E, R>(
+    uris: ReadonlySet<string>,
+    use: (confirmed: ReadonlySet<string>) => Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E, R> {
+    const watches = Array.from(uris, (uri) => [uri, findWatch(this.#catalog, uri)] as const)
+      .filter((entry): entry is [string, Watch] => entry[1] !== undefined)
+    if (watches.length === 0) return use(uris)
+    const retained = new Set<string>()
+    const retain = ([uri, watch]: readonly [string, Watch]) =>
+      Effect.uninterruptibleMask((restore) =>
+        Effect.match(restore(this.#watches.retain(uri, watch)), {
+          onFailure: () => undefined,
+          onSuccess: () => void retained.add(uri)
+        })
+      )
+    return Effect.ensuring(
+      Effect.flatMap(
+        Effect.forEach(watches, retain, { concurrency: watchConcurrency, discard: true }),
+        () => {
+          const refused = new Set(watches.map(([uri]) => uri).filter((uri) => !retained.has(uri)))
+          return use(refused.size === 0 ? uris : new Set([...uris].filter((uri) => !refused.has(uri))))
+        }
+      ),
+      Effect.sync(() => {
+        for (const uri of retained) this.#watches.release(uri)
+      })
+    )
+  }
 
   /**
    * Acknowledges a `subscriptions/listen` and sends its notifications until the request is released, which completes

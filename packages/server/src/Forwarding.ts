@@ -1,0 +1,80 @@
+/**
+ * Functions for a server that stands before another server: they pass on to the client of a request what the other
+ * server asks and logs while it handles that request.
+ *
+ * A server with handlers of its own uses `Elicitation`, `Sampling`, `Roots` and Effect's logging instead.
+ *
+ * @example
+ * const answer = yield* Forwarding.inputRequest({ method: "roots/list" }, { key: "roots" })
+ */
+import type { InputRequest, InputResponse } from "@skein/protocol/InputRequired"
+import type { LoggingMessageNotificationParams } from "@skein/protocol/Logging"
+import * as Method from "@skein/protocol/Method"
+import * as SamplingMessages from "@skein/protocol/SamplingMessages"
+import { quote } from "@skein/protocol/Text"
+import type { CallOptions, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Catalog from "./Catalog.ts"
+import type { InputError } from "./InputError.ts"
+import { missingElicitation, missingRoots, missingSampling } from "./internal/input/missingCapabilities.ts"
+import { type InputRequest as Input, requestInput } from "./internal/input/requestInput.ts"
+import { CurrentForwarder } from "./internal/observability/logs.ts"
+
+/** Options of a forwarded input request: `timeout`, and `key` of the stateless revision. See `Elicitation.Options`. */
+export type Options = Pick<CallOptions, "key" | "timeout">
+
+const inputOf = (question: InputRequest): Input<unknown, InputResponse> => {
+  switch (question.method) {
+    case "roots/list":
+      return { method: Method.ListRoots, params: question.params ?? {}, missing: missingRoots } as Input<unknown, never>
+    case "sampling/createMessage": {
+      const { params } = question
+      const problem = SamplingMessages.problemOf(params.messages)
+      return { method: Method.CreateMessage, params, missing: missingSampling(params), problem } as Input<
+        unknown,
+        never
+      >
+    }
+    case "elicitation/create": {
+      const { params } = question
+      if (params.mode !== "url") {
+        return { method: Method.Elicit, params, missing: missingElicitation("form") } as Input<unknown, never>
+      }
+      const problem = URL.canParse(params.url) ? undefined : `invalid URL: ${quote(params.url)}`
+      // Only 2025-11-25 has the id, and requires it.
+      const identified = { elicitationId: globalThis.crypto.randomUUID(), ...params }
+      return { method: Method.Elicit, params: identified, missing: missingElicitation("url"), problem } as Input<
+        unknown,
+        never
+      >
+    }
+  }
+}
+
+/**
+ * Sends an input request of another server to the client of the present request, in the form of the client's revision,
+ * and returns the client's response as it is. The params are those of the newest revision.
+ *
+ * Fails with `InputError`, as `Elicitation.form`, `Elicitation.url`, `Sampling.createMessage` and `Roots.list` do. A form
+ * that the user declined is a response, not a failure.
+ */
+export const inputRequest = (
+  question: InputRequest,
+  options?: Options
+): Effect.Effect<InputResponse, InputError, McpRequest> =>
+  requestInput(inputOf(question), options, question.method !== "roots/list")
+
+/**
+ * Sends a log message of another server to the client of a request (`notifications/message`), if the client has
+ * requested its level and this server declares `logging`. The data is cut at `maxMessageChars` of `Logging.Options`. It
+ * does not wait: while the client is slow to read, messages are dropped and counted.
+ *
+ * @example
+ * Forwarding.logMessage(catalog, request, { level: "warning", logger: "index", data: "The index is stale" })
+ */
+export const logMessage = (
+  catalog: Catalog.Catalog["Service"],
+  request: RequestContext,
+  message: LoggingMessageNotificationParams
+): void => Context.getOrUndefined(Catalog.requestServices(catalog), CurrentForwarder)?.forward(request, message)
