@@ -83,6 +83,8 @@ export const advice = ({ message, reason, undelivered }: ClientError.ClientError
       return `Pass to the model: ${message}`
     case "InputRefused":
       return "You said no"
+    case "InputRequired":
+      return "Answer the server, and call again"
     case "Denied":
       return `Pass to the model: ${message}`
     case "TaskCancelled":

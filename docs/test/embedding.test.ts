@@ -184,8 +184,9 @@ describe("programs/calling.ts", () => {
     const page = read("embedding.md")
     const error = McpError.internal()
     const result = { content: [] }
+    const required = { resultType: "input_required" } as const
     for (const Reason of reasons) {
-      const reason = new Reason({ message: "", error, result })
+      const reason = new Reason({ message: "", error, result, required })
       expect(Calling.advice(new ClientError({ reason }))).toMatch(/\w/)
       expect(page).toMatch(new RegExp(`^\\| .*\`${reason._tag}\``, "m"))
     }

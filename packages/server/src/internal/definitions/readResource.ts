@@ -97,7 +97,7 @@ export const findWatch = ({ resources, templates }: Catalog["Service"], uri: str
   if (listed !== undefined) return listed.watch
   const watches = matching.flatMap(({ watch }) => watch ?? [])
   return watches.reduce<Watch | undefined>(
-    (first, next) => first === undefined ? next : (uri) => Effect.catch(first(uri), () => next(uri)),
+    (first, second) => first === undefined ? second : (uri) => Effect.catch(first(uri), () => second(uri)),
     undefined
   )
 }
