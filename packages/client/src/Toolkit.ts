@@ -46,7 +46,7 @@ import type { RequestOptions } from "./internal/calls/options.ts"
 import { ToolFailure } from "./internal/toolkit/failure.ts"
 import { handler, type Remote } from "./internal/toolkit/handler.ts"
 import { plain, type ToolName, uniqueNames } from "./internal/toolkit/names.ts"
-import { estimateTokens, instructionsText, select, type ShownTool } from "./internal/toolkit/selection.ts"
+import { estimateTokens, instructionsText, isForModel, select, type ShownTool } from "./internal/toolkit/selection.ts"
 import { listAll, type ToolClient, type ToolPool, type ToolSource } from "./internal/toolkit/source.ts"
 
 export type { ShownTool, ToolClient, ToolPool, ToolSource }
@@ -59,7 +59,10 @@ export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> {
    * for their tools.
    */
   readonly servers?: ((server: string) => boolean) | undefined
-  /** Selects the tools: all by default. The server is `undefined` for the tools of a single client. */
+  /**
+   * Selects the tools: all by default. The server is `undefined` for the tools of a single client. Tools that are for the
+   * page of an MCP App only (`_meta.ui.visibility` without `"model"`) are never selected.
+   */
   readonly include?: ((server: string | undefined, tool: RemoteTool) => boolean) | undefined
   /**
    * Changes the name and the description that the model receives. A name is made valid and unique like all names. Calls
@@ -257,7 +260,7 @@ const makeAny = <Mode extends AiTool.FailureMode>(
         missing.push({ server, error: tools.failure })
       } else {
         for (const tool of tools.success) {
-          if (options.include?.(server, tool) ?? true) all.push({ server, tool, client })
+          if (isForModel(tool) && (options.include?.(server, tool) ?? true)) all.push({ server, tool, client })
         }
       }
     }

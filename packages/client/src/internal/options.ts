@@ -2,6 +2,7 @@
  * The options of a client. `Client.ts` exports them; the modules below it read their own part.
  */
 import type { Implementation } from "@skein/protocol/Implementation"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import type * as Limits from "@skein/runtime/Limits"
@@ -32,6 +33,14 @@ export interface Options {
    * instead.
    */
   readonly probeTimeout?: Duration.Input | undefined
+  /**
+   * The extensions that the host supports, by their identifiers, with their settings. The client declares them in its
+   * capabilities, beside those of its credentials and of tasks. Default: none.
+   *
+   * @example
+   * const extensions = { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] } }
+   */
+  readonly extensions?: Readonly<Record<string, JsonObject>> | undefined
   /** The bounds of the connection, and the timeouts of its requests. */
   readonly limits?: Limits.Limits | undefined
   /**

@@ -97,6 +97,25 @@ describe("the handshake", () => {
       assert.deepStrictEqual(meta["io.modelcontextprotocol/clientInfo"], { name: "skein", version: manifest.version })
     }))
 
+  for (const revision of ["2026-07-28", "2025-11-25"] as const) {
+    it.effect(`${revision} · declares the extensions of the host`, () =>
+      Effect.gen(function*() {
+        const server = ScriptedServer.make(
+          ScriptedServer.handshake(
+            revision,
+            () => ScriptedServer.success({ resultType: "complete", tools: [], ttlMs: 0, cacheScope: "private" })
+          )
+        )
+        const ui = { mimeTypes: ["text/html;profile=mcp-app"] }
+        const client = yield* Client.make(server.transport, { extensions: { "io.modelcontextprotocol/ui": ui } })
+        yield* client.listToolsPage()
+        const declared = revision === "2025-11-25"
+          ? server.requests("initialize")[0]?.params?.["capabilities"]
+          : metaOf(server.requests("tools/list")[0])["io.modelcontextprotocol/clientCapabilities"]
+        assert.deepNestedPropertyVal(declared, "extensions.io\\.modelcontextprotocol/ui", ui)
+      }))
+  }
+
   for (
     const [name, answer] of [
       ["-32601", ScriptedServer.methodNotFound("server/discover")],

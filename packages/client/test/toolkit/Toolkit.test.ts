@@ -102,6 +102,27 @@ const answers = (
   }, { tools: {} }))
 
 describe("a toolkit", () => {
+  it.effect("MCP Apps 2026-01-26 · MUST NOT include tools whose visibility does not include the model", () =>
+    Effect.gen(function*() {
+      const listed = (name: string, visibility?: unknown) => ({
+        name,
+        inputSchema: { type: "object" },
+        ...(visibility === undefined ? undefined : { _meta: { ui: { visibility } } })
+      })
+      const tools = [
+        listed("plain"),
+        listed("both", ["model", "app"]),
+        listed("page", ["app"]),
+        listed("none", []),
+        listed("malformed", "app")
+      ]
+      const server = ScriptedServer.make(
+        ScriptedServer.handshake("2025-11-25", () => ScriptedServer.success({ tools }), { tools: {} })
+      )
+      const toolkit = yield* Client.toolkit(yield* Client.make(server.transport), { include: () => true })
+      assert.deepStrictEqual(Object.keys(toolkit.tools), ["plain", "both", "malformed"])
+    }))
+
   it.effect("lets a model call a remote tool of a Skein server, end to end", () =>
     Effect.gen(function*() {
       const toolkit = yield* Client.toolkit(yield* connect)

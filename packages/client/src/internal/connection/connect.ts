@@ -41,7 +41,7 @@ const defaultInfo: Implementation = { name: "skein", version: "0.1.0" }
 
 /** Makes the function that adds the `_meta` of the stateless revision to each request. */
 const stamper = (
-  { info: clientInfo = defaultInfo, tasks }: Pick<Options, "info" | "tasks">,
+  { extensions: ofHost, info: clientInfo = defaultInfo, tasks }: Pick<Options, "extensions" | "info" | "tasks">,
   { capabilities }: InputRequestHandler,
   protocolVersion: Revision.Revision,
   ofTransport: Connection["extensions"],
@@ -49,6 +49,7 @@ const stamper = (
 ) => {
   const extensions = {
     ...capabilities.extensions,
+    ...ofHost,
     ...ofTransport,
     ...(tasks === false ? undefined : { [Task.extension]: {} })
   }
@@ -65,9 +66,10 @@ const settingsOf = (options: Options, { answers, callClock }: ConnectContext, tr
     probeTimeout: options.probeTimeout ?? transport.probeTimeout ?? "3 seconds",
     callClock,
     stamp: (revision, extensions) => stamper(options, answers, revision, extensions),
-    introduction: (protocolVersion, extensions) => {
+    introduction: (protocolVersion, ofTransport) => {
       const own = answers.capabilities
-      const capabilities = extensions === undefined ? own : { ...own, extensions: { ...own.extensions, ...extensions } }
+      const extensions = { ...own.extensions, ...options.extensions, ...ofTransport }
+      const capabilities = Object.keys(extensions).length === 0 ? own : { ...own, extensions }
       const params = { protocolVersion, capabilities, clientInfo: options.info ?? defaultInfo }
       return Result.getOrElse(Codec.encodeParams(Method.Initialize, protocolVersion, params), () => params)
     }

@@ -1,6 +1,7 @@
 /**
  * Selects the tools of a toolkit within its bounds, and collects the instructions of their servers.
  */
+import { isObject } from "@skein/protocol/JsonRpc"
 import type { Tool } from "@skein/protocol/Tool"
 import { clip, quote } from "@skein/protocol/Text"
 import type { Remote } from "./handler.ts"
@@ -10,6 +11,17 @@ export interface ShownTool {
   readonly name: string
   readonly description: string | undefined
   readonly inputSchema: Tool["inputSchema"]
+}
+
+/**
+ * Whether a model may get a tool. "Host MUST NOT include tools in the agent's tool list when their visibility does not
+ * include `"model"`" (MCP Apps 2026-01-26, visibility). The rule is for every host, also for one that shows no interfaces:
+ * such a tool is made for the page of the server.
+ */
+export const isForModel = ({ _meta }: Pick<Tool, "_meta">): boolean => {
+  const ui = _meta?.["ui"]
+  const visibility = isObject(ui) ? ui["visibility"] : undefined
+  return !Array.isArray(visibility) || visibility.includes("model")
 }
 
 const encoder = /* @__PURE__ */ new TextEncoder()
