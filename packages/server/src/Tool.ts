@@ -24,6 +24,7 @@
  */
 import type { Icon } from "@skein/protocol/BaseMetadata"
 import type { Meta } from "@skein/protocol/Message"
+import type { Caller } from "@skein/runtime/RequestContext"
 import type * as WireTool from "@skein/protocol/Tool"
 import { quote } from "@skein/protocol/Text"
 import type * as Context from "effect/Context"
@@ -107,6 +108,11 @@ export interface Options<Input extends AnySchema, Output extends AnySchema> {
    * be fast.
    */
   readonly visible?: Visible | undefined
+  /**
+   * Changes the tool as `tools/list` returns it to a caller, for one that lacks an extension, for example. By default all
+   * callers receive the same. It runs for each list, must be fast, and must not change the name or the schemas.
+   */
+  readonly listedAs?: ((tool: WireTool.Tool, caller: Caller) => WireTool.Tool) | undefined
   readonly icons?: ReadonlyArray<Icon> | undefined
   readonly _meta?: Meta | undefined
   /** Values for the extensions of this server, as a `Context`. Clients never receive them. */
@@ -258,14 +264,17 @@ const register = <Name extends string, Input, Output, E extends HandlerError, R>
   handler: (input: Input) => Effect.Effect<Answer<Output>, E, R>
 ): Register<R> =>
 (catalog, provide) =>
-  Effect.flatMap(describe(tool), ({ definition, headers }) =>
-    catalog.tools[how](tool.name, {
+  Effect.flatMap(describe(tool), ({ definition, headers }) => {
+    const { listedAs, visible } = tool.options
+    return catalog.tools[how](tool.name, {
       definition,
-      visible: tool.options.visible,
+      visible,
+      listedAs: listedAs === undefined ? undefined : (caller) => listedAs(definition, caller),
       metadata: tool.options.metadata,
       headers,
       call: toolCall.make(tool, (input) => provide(handler(input)))
-    }))
+    })
+  })
 
 /**
  * "Tool names SHOULD be between 1 and 128 characters", of these and no others (2025-11-25, "Tool Names"). The warning is
@@ -283,7 +292,7 @@ const describe = Effect.fnUntraced(
   function*<Name extends string, Input, Output>({ input, name, options, output }: Tool<Name, Input, Output>) {
     yield* warnAboutName(name)
     // Every option that is not taken out here is sent in `tools/list`.
-    const { metadata: _, visible: __, ...listed } = options
+    const { listedAs: _, metadata: __, visible: ___, ...listed } = options
     const inputSchema = input === undefined
       ? jsonSchema.none
       : yield* jsonSchema.tryForTool(name, "input", input.jsonSchema)

@@ -209,6 +209,35 @@ describe("predicates", () => {
       )
     }))
 
+  it.effect("lists a tool to each caller as its definition says, without caching one form for all", () =>
+    Effect.gen(function*() {
+      const one = Tool.make("one", {
+        _meta: { "com.example/plain": true },
+        listedAs: ({ _meta, ...tool }, { capabilities }) =>
+          capabilities["roots"] === undefined ? tool : { ...tool, _meta }
+      })
+      const server = Context.get(
+        yield* Layer.build(kit.server(Tool.layer(one, () => Effect.succeed("1")))),
+        McpServer.McpServer
+      )
+      const client = yield* kit.linkAs(server, undefined, "2026-07-28")
+      const list = (capabilities: object) =>
+        client.result("tools/list", {
+          _meta: { ...kit.meta(), "io.modelcontextprotocol/clientCapabilities": capabilities }
+        })
+      for (let i = 0; i < 2; i++) {
+        const changed = yield* list({ roots: {} })
+        expect(changed.tools).toEqual([{
+          name: "one",
+          inputSchema: expect.anything(),
+          _meta: { "com.example/plain": true }
+        }])
+        expect(changed.cacheScope).toBe("private")
+        expect((yield* list({})).tools).toEqual([{ name: "one", inputSchema: expect.anything() }])
+      }
+      expect((yield* client.call("one", {})).content[0].text).toBe("1")
+    }))
+
   it.effect("notifies callers of a changed list even if they cannot see the changed entry", () =>
     Effect.gen(function*() {
       const { ann, context } = yield* both("2025-11-25")

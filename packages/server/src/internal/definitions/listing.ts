@@ -44,7 +44,7 @@ export const installListing = <R>(
     version = registry.version
     cached.clear()
     listed = registry.sorted.some(isUnlisted) ? registry.sorted.filter((entry) => !isUnlisted(entry)) : registry.sorted
-    selective = listed.some(([, { visible }]) => visible !== undefined)
+    selective = listed.some(([, { listedAs, visible }]) => visible !== undefined || listedAs !== undefined)
     scoped ||= selective
   }
 
@@ -52,7 +52,7 @@ export const installListing = <R>(
     const end = start + pageSize
     const last = sorted[end - 1]
     const result = {
-      [key]: sorted.slice(start, end).map(([, { definition }]) => definition),
+      [key]: sorted.slice(start, end).map(([, entry]) => listedFor(entry, request)),
       ...(last !== undefined && end < sorted.length ? { nextCursor: Cursor.encode(key, last[0]) } : undefined),
       // Takes precedence over caching hints: a list with entries that only some callers may see must not be shared.
       ...(scoped ? { cacheScope: "private" } : undefined)
@@ -71,7 +71,7 @@ export const installListing = <R>(
   const listThroughHooks = (cursor: string | undefined, request: RequestContext): Handled<Answer> => {
     scoped = true
     const seen = registry.sorted.filter(([, { visible }]) => visible?.(request.caller) !== false)
-    const definitions: ReadonlyArray<unknown> = seen.map(([, { definition }]) => definition)
+    const definitions: ReadonlyArray<unknown> = seen.map(([, entry]) => listedFor(entry, request))
     return Effect.flatMap(
       hooks.run({ caller: request.caller, request }, () => Effect.succeed(definitions)),
       (changed) => {
@@ -101,6 +101,9 @@ export const installListing = <R>(
   })
   methods.handlers.set(method.name, list)
 }
+
+const listedFor = ({ definition, listedAs }: Entry<unknown>, { caller }: RequestContext): unknown =>
+  listedAs === undefined ? definition : listedAs(caller)
 
 /** The names under which registries have their entries. */
 const sortedByName = (definitions: ReadonlyArray<unknown>): Sorted => {
