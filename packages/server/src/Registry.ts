@@ -32,8 +32,8 @@ export interface Entry<out Definition> {
   readonly visible?: Visible | undefined
   /** Refuses the requests of some callers. None by default. */
   readonly guard?: Guard | undefined
-  /** Makes the definition that a caller's list contains. `definition` for all callers by default. */
-  readonly listedAs?: ((caller: Caller) => Definition) | undefined
+  /** Makes the definition that a caller's list contains. All callers receive the same by default. */
+  listedAs?(definition: Definition, caller: Caller): Definition
 }
 
 /** Conditions for all entries that are added through one view of a registry. */

@@ -269,7 +269,7 @@ const register = <Name extends string, Input, Output, E extends HandlerError, R>
     return catalog.tools[how](tool.name, {
       definition,
       visible,
-      listedAs: listedAs === undefined ? undefined : (caller) => listedAs(definition, caller),
+      ...(listedAs === undefined ? undefined : { listedAs }),
       metadata: tool.options.metadata,
       headers,
       call: toolCall.make(tool, (input) => provide(handler(input)))

@@ -103,7 +103,7 @@ export const installListing = <R>(
 }
 
 const listedFor = ({ definition, listedAs }: Entry<unknown>, { caller }: RequestContext): unknown =>
-  listedAs === undefined ? definition : listedAs(caller)
+  listedAs === undefined ? definition : listedAs(definition, caller)
 
 /** The names under which registries have their entries. */
 const sortedByName = (definitions: ReadonlyArray<unknown>): Sorted => {
