@@ -82,7 +82,7 @@ const mayUseNode: Readonly<Record<string, ReadonlyArray<string>>> = {
   client: ["{Stdio,NodeConfig,NodeHttp}.ts", "bin/*.ts", "internal/{**/node*,stdio*,process,stdio/*}.ts"],
   testing: ["**/*.ts"],
   sql: ["**/*.ts"],
-  tasks: ["{Memory,Sqlite,Postgres}Tasks.ts", "internal/**/node*.ts"],
+  tasks: ["{Memory,Sqlite,Postgres,Sql}Tasks.ts", "internal/**/node*.ts"],
   auth: ["DevServer.ts", "internal/testing/**/*.ts"],
   cli: ["bin/*.ts", "internal/**/node*.ts"],
   "create-skein": ["**/*.ts"],

@@ -23,7 +23,7 @@ const long = [
   "packages/console/test/Page.test.ts",
   "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore,Rotation,SharedSignIn}.test.ts",
   "packages/tasks/test/crash/**/*.test.ts",
-  "packages/tasks/test/engine/{Admin,CodeChanges,CutOffSteps,Outages,PacesPostgres,Postgres,Stalls,Replays,Takeover}.test.ts",
+  "packages/tasks/test/engine/{Admin,CodeChanges,CutOffSteps,Outages,PacesPostgres,Postgres,SqlTasksPostgres,Stalls,Replays,Takeover}.test.ts",
   "packages/tasks/test/{PgBouncer,hostile/Names,random/RandomHandlers,telemetry/Processes}.test.ts",
   "packages/tasks/test/protocol/{Shutdown,ShutdownQuestions}.test.ts",
   "packages/tasks/test/store/{Conversion,MigrateApart}.test.ts",

@@ -8,6 +8,16 @@ import type { Principal } from "@skein/server/Principal"
 import type * as Catalog from "@skein/server/Catalog"
 import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
+import * as HttpRoutes from "@skein/server/HttpRoutes"
+import * as Http from "@skein/client/Http"
+import * as SqliteClient from "@skein/sql/SqliteClient"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Logger from "effect/Logger"
+import * as Option from "effect/Option"
+import * as SqlClient from "effect/sql/SqlClient"
+import * as Tracer from "effect/Tracer"
+import { createServer } from "node:http"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -15,6 +25,7 @@ import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import { AccountLive, Forwarded, Made, Selected, WithoutHttp } from "../programs/effectOptions.ts"
 import { ApiLive, OrdersInMemory } from "../programs/effectOrders.ts"
+import { App, Database, Stock } from "../programs/effectTasks.ts"
 import { read, regionsOf } from "./blocks.ts"
 import { type Running, start } from "./process.ts"
 
@@ -118,5 +129,61 @@ describe("programs/effectOptions.ts", () => {
       const client = yield* connect(WithoutHttp)
       const { structuredContent } = yield* client.callTool("orders_place", place)
       expect(structuredContent).toEqual({ id: 1, ...place })
+    }))
+})
+
+describe("programs/effectTasks.ts", () => {
+  it("has a layer for PostgreSQL", () => {
+    // `packages/tasks/test/engine/SqlTasksPostgres.test.ts` runs tasks on it.
+    expect(Layer.isLayer(Database)).toBe(true)
+  })
+
+  it.live("runs tasks with the client, the services, the configuration, the tracer and the logger of the application", () =>
+    Effect.gen(function*() {
+      const lines: Array<string> = []
+      const spans: Array<Tracer.Span> = []
+      const logger = Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
+      const tracer = Tracer.make({
+        span: (options) => {
+          const span = new Tracer.NativeSpan(options)
+          spans.push(span)
+          return span
+        }
+      })
+      const createdTables = Layer.effectDiscard(Effect.flatMap(SqlClient.SqlClient, (sql) =>
+        Effect.andThen(
+          sql`CREATE TABLE stock (tea TEXT PRIMARY KEY, grams INTEGER NOT NULL)`,
+          sql`INSERT INTO stock VALUES ('Assam', 100)`
+        )))
+      const server = HttpRoutes.serve(App, { disableListenLog: true }).pipe(
+        Layer.provide(Stock.layer),
+        Layer.provide(createdTables),
+        Layer.provide(SqliteClient.layer({ filename: ":memory:" })),
+        Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })),
+        Layer.provide([
+          Logger.layer([logger]),
+          Layer.succeed(Tracer.Tracer, tracer),
+          ConfigProvider.layer(ConfigProvider.fromUnknown({ BLENDING: "10 millis" }))
+        ])
+      )
+      const { address } = Context.get(yield* Layer.build(server), HttpServer.HttpServer)
+      const url = `http://127.0.0.1:${(address as { readonly port: number }).port}`
+      const client = yield* SkeinClient.make(Http.transport({ url: `${url}/mcp` }))
+      const left = Effect.promise(() => fetch(`${url}/stock/Assam`).then((response) => response.json()))
+      const ordered = yield* client.callTool("order", { tea: "Assam", grams: 60 })
+      expect(ordered.structuredContent).toEqual({ left: 40 })
+      expect(yield* left).toEqual({ left: 40 })
+      const refused = yield* client.callTool("order", { tea: "Assam", grams: 60 })
+      expect(refused).toMatchObject({ isError: true, content: [{ text: "There is not enough Assam" }] })
+      expect(yield* left).toEqual({ left: 40 })
+      expect(lines.filter((line) => line === "Blends 60 g of Assam")).toHaveLength(2)
+
+      const named = (name: string) => spans.find((span) => span.name === name)!
+      const ancestors = (span: Tracer.AnySpan): ReadonlyArray<string> => {
+        const parent = span._tag === "Span" ? Option.getOrUndefined(span.parent) : undefined
+        return parent === undefined ? [] : [parent._tag === "Span" ? parent.name : "external", ...ancestors(parent)]
+      }
+      expect(named("Stock.reserve")).toBeDefined()
+      expect(ancestors(named("tools/call order"))).toEqual(["POST"])
     }))
 })

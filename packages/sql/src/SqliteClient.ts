@@ -98,9 +98,7 @@ export const make = (
 ): Effect.Effect<SqlClient.SqlClient, SqlError.SqlError, Scope.Scope | Reactivity.Reactivity> =>
   Effect.gen(function*() {
     const { exclusive, filename } = options
-    if (exclusive === true && !isInMemory(filename)) {
-      yield* Effect.acquireRelease(lock(filename), (database) => Effect.sync(() => database.close()))
-    }
+    if (exclusive === true) yield* lockFile(filename)
     const database = yield* Effect.acquireRelease(open(options), (database) => Effect.sync(() => database.close()))
     const connection = makeConnection(database, options.maxCachedStatements ?? 200)
     const acquirers = SqlClient.makeSqliteAcquirers({
@@ -128,6 +126,19 @@ export const make = (
  */
 export const layer = (options: Options): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> =>
   Layer.provide(Layer.effect(SqlClient.SqlClient, make(options)), Reactivity.layer)
+
+/**
+ * Locks a file as an exclusive client does, until the scope closes: for a file whose client is another one. Fails with
+ * an `SqlError` with the reason `LockTimeoutError` and the operation `open` if another process or client has the lock. A
+ * database in memory needs no lock.
+ *
+ * @example
+ * Effect.scoped(Effect.andThen(SqliteClient.lockFile("teas.db"), program))
+ */
+export const lockFile = (filename: string): Effect.Effect<void, SqlError.SqlError, Scope.Scope> =>
+  isInMemory(filename)
+    ? Effect.void
+    : Effect.asVoid(Effect.acquireRelease(lock(filename), (database) => Effect.sync(() => database.close())))
 
 /**
  * Loads `node:sqlite` as this module does, for a program that also uses it directly: without the warning that SQLite is

@@ -1,6 +1,7 @@
 /**
  * Statements for SQLite and PostgreSQL, and the numbers that both store.
  */
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as SqlClient from "effect/sql/SqlClient"
@@ -80,9 +81,27 @@ export class Database {
 
   /** Runs an effect in a transaction; within another transaction, in a savepoint. */
   transaction<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | TaskError, R> {
-    return Effect.mapError(
-      Effect.withTracerEnabled(this.sql.withTransaction(effect), false),
-      (error): E | TaskError => isSqlError(error) ? storeError(error) : error
-    )
+    return Effect.suspend(() => {
+      let failure: Cause.Cause<E> | undefined
+      const noted = Effect.onError(effect, (cause) => Effect.sync(() => void (failure = cause)))
+      return Effect.catchCause(
+        Effect.withTracerEnabled(this.sql.withTransaction(noted), false),
+        (cause): Effect.Effect<never, E | TaskError> =>
+          failure !== undefined && hasLostRollback(cause)
+            ? Effect.failCause(failure)
+            : Effect.failCause(Cause.map(cause, toError<E>))
+      )
+    })
   }
 }
+
+const toError = <E>(error: E | SqlError): E | TaskError => isSqlError(error) ? storeError(error) : error
+
+/**
+ * Whether the rollback of a transaction has failed. The clients of applications report that as a defect, and all failures
+ * before it as defects too. If the connection is lost, the server rolls back when it notices the loss.
+ */
+const hasLostRollback = (cause: Cause.Cause<unknown>): boolean =>
+  cause.reasons.some((reason) =>
+    reason._tag === "Die" && isSqlError(reason.defect) && reason.defect.reason._tag === "ConnectionError"
+  )
