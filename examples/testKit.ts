@@ -32,13 +32,18 @@ export interface RunningProcess {
   readonly ended: Promise<number | string>
 }
 
-/** Starts a program. Closing the scope kills it. */
+/** Starts a program, with these variables in addition to those of this process. Closing the scope kills it. */
 export const start = (
-  { args, command }: { readonly command: string; readonly args: ReadonlyArray<string> }
+  { args, command }: { readonly command: string; readonly args: ReadonlyArray<string> },
+  env: Readonly<Record<string, string>> = {}
 ): Effect.Effect<RunningProcess, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const child = spawn(command, args, { cwd: path(".."), stdio: ["ignore", "pipe", "pipe"] })
+      const child = spawn(command, args, {
+        cwd: path(".."),
+        env: { ...process.env, ...env },
+        stdio: ["ignore", "pipe", "pipe"]
+      })
       let out = ""
       let err = ""
       child.stdout.setEncoding("utf8").on("data", (text: string) => void (out += text))
