@@ -12,8 +12,14 @@ export const read = (path: string): string => readFileSync(join(docs, path), "ut
 const pagesOf = (folder: string): ReadonlyArray<string> =>
   readdirSync(join(docs, folder)).filter((name) => name.endsWith(".md")).map((name) => join(folder, name))
 
-/** The guides, and the pages of the providers. */
-export const guides = [...pagesOf("."), ...pagesOf("providers")]
+/** The guides, the pages of the providers, and those of the comparison. */
+export const guides = [...pagesOf("."), ...pagesOf("providers"), ...pagesOf("comparison")]
+
+/** Reads a program of the comparison. Pages show these as a whole. */
+export const readCompared = (path: string): string => readFileSync(join(docs, "..", path), "utf8").trimEnd()
+
+/** The info strings of blocks that show a program of the comparison. */
+export const compared = /^(?:ts|python) (examples\/comparison\/\w+\/\w+\.(?:ts|py))$/
 
 /** The regions of a program by name: the lines between `// #region name` and `// #endregion`, without the indent of the first. */
 export const regionsOf = (source: string): ReadonlyMap<string, string> =>
@@ -45,7 +51,10 @@ if (import.meta.main) {
         if (text === undefined) throw new Error(`${guide}: ${file} has no region ${region}`)
         return `\`\`\`ts ${file}#${region}\n${text}\n\`\`\``
       }
-    )
+    ).replaceAll(/^```(\w+ examples\/[^\n]+)\n[^]*?```$/gm, (_, info: string) => {
+      const [, file = ""] = compared.exec(info) ?? []
+      return `\`\`\`${info}\n${readCompared(file)}\n\`\`\``
+    })
     writeFileSync(join(docs, guide), page)
   }
 }

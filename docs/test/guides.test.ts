@@ -4,10 +4,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { blocksOf, docs, guides, read, regionsOf } from "./blocks.ts"
+import { type Block, blocksOf, compared, docs, guides, read, readCompared, regionsOf } from "./blocks.ts"
 
 const blocks = guides.flatMap(blocksOf)
-const programs = blocks.filter(({ info }) => info.startsWith("ts"))
+const isCompared = ({ info }: Block) => compared.test(info)
+const programs = blocks.filter((block) => block.info.startsWith("ts") && !isCompared(block))
 
 /** The headings of a page as GitHub links to them. */
 const anchorsOf = (page: string): ReadonlySet<string> =>
@@ -24,6 +25,14 @@ describe("the guides", () => {
         ""
       )
       expect(text, `${guide}: ${info}`).toBe(regionsOf(read(file)).get(region))
+    }
+  })
+
+  it("show the programs of the comparison as they are", () => {
+    const shown = blocks.filter(isCompared)
+    expect(shown.length).toBe(15)
+    for (const { guide, info, text } of shown) {
+      expect(text, `${guide}: ${info}`).toBe(readCompared(compared.exec(info)![1]!))
     }
   })
 
