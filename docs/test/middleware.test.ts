@@ -13,6 +13,7 @@ import type * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import { Careful, entries } from "../programs/middleware.ts"
 import { Shop } from "../programs/operations.ts"
+import { answers, Rates } from "../programs/steady.ts"
 
 /** A client of a server in memory. Its requests have the given principal. */
 const connect = <E>(
@@ -73,4 +74,23 @@ describe("programs/operations.ts", () => {
         expect(yield* call(manager, "refund")).toBe("Refunded")
       }))
   }
+})
+
+describe("programs/steady.ts", () => {
+  it.effect("retries, caches and maps the last failure", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(Rates)
+      const rate = Effect.gen(function*() {
+        const fiber = yield* Effect.forkChild(client.callTool("rate", { currency: "eur" }), { startImmediately: true })
+        yield* TestClock.adjust("5 seconds")
+        return textOf(yield* Fiber.join(fiber))
+      })
+      answers.push("down", 7, 8)
+      expect(yield* rate).toBe("eur 7")
+      expect(yield* rate).toBe("eur 7")
+      yield* TestClock.adjust("10 seconds")
+      expect(yield* rate).toBe("eur 8")
+      yield* TestClock.adjust("10 seconds")
+      expect(yield* rate).toMatch(/^The exchange is closed. Try again in a minute \(reference [\w-]{36}\)$/)
+    }))
 })

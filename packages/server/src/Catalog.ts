@@ -91,7 +91,8 @@ export const make = (
     base,
     scope,
     declared,
-    changes
+    changes,
+    updateListeners: new Set<(uri: string) => void>()
   }
   const catalog = {
     tools: registry<ToolEntry>("tool", "tools"),

@@ -272,4 +272,6 @@ export interface CatalogInternals {
   readonly declared: ReadonlyArray<ListKind>
   /** Set once the server is built. */
   readonly changes: { listener: ChangeListener | undefined }
+  /** Called with the URI of each resource whose change is reported, in this process or another one. */
+  readonly updateListeners: Set<(uri: string) => void>
 }

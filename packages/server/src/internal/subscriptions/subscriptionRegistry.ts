@@ -11,7 +11,7 @@ import type { Caller, RequestContext, SessionPeer } from "@skein/runtime/Request
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Catalog, Watch } from "../../Catalog.ts"
-import type { ChangeListener, Publish, Subscription } from "../catalogState.ts"
+import { type ChangeListener, internals, type Publish, type Subscription } from "../catalogState.ts"
 import type { Change, EventBus, ListKind } from "../../EventBus.ts"
 import { findReader, findWatch } from "../definitions/readResource.ts"
 import * as capabilities from "../dispatch/capabilities.ts"
@@ -368,6 +368,10 @@ export class SubscriptionRegistry implements ChangeListener {
   deliver(change: Change): void {
     if (change._tag === "List") return this.#notifyList(change.kind)
     const { parent, uri } = change
+    for (const listener of this.#catalog[internals].updateListeners) {
+      listener(uri)
+      if (parent !== undefined) listener(parent)
+    }
     this.#notifyResource(uri, uri)
     if (parent !== undefined && parent !== uri) this.#notifyResource(uri, parent)
   }

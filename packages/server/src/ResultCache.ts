@@ -1,0 +1,260 @@
+/**
+ * A cache of results: equal calls of a tool, and reads of a resource, run once for a while.
+ *
+ * A call is equal if the tool, the arguments (in any order of their members), the revision and the owner are. The owner
+ * is the principal; for an anonymous caller its session, or its connection over stdio. Anonymous requests of the
+ * stateless revision over HTTP have no owner, and are not cached. With `share` all callers share the results: only for
+ * results that depend on nothing but the arguments.
+ *
+ * - Only results are cached: no `isError`, no JSON-RPC error, no defect, no task. A call for which the handler requested
+ *   input of the client is never answered from the cache, and neither is its result stored.
+ * - Equal calls that run at the same time run once. They share the result, or the failure, which is not stored. If the
+ *   one that runs is cancelled, another one runs. If it requests input of the client, the others run apart from it.
+ * - A tool with `uncached` among its `metadata`, a handler that runs `skip`, and a resource with `ttlMs: 0` are not
+ *   cached. A resource is cached at most for the `ttlMs` of its result, and until `Catalog.updated` reports a change.
+ * - Visibility and guards are checked for every call. Progress and log messages are not repeated.
+ * - A handler that depends on anything else (a header, `_meta`, the name of the client) must not be cached.
+ *
+ * @example
+ * const cache = ResultCache.layer({ tools: ["rates"], ttl: "10 minutes", share: true })
+ */
+import type { CallToolResult } from "@skein/protocol/CallTool"
+import * as CanonicalJson from "@skein/protocol/CanonicalJson"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type * as McpError from "@skein/protocol/McpError"
+import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import { monotonicMillis } from "@skein/runtime/RequestRunner"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Catalog } from "./Catalog.ts"
+import type { DefinitionError } from "./DefinitionError.ts"
+import { internals } from "./internal/catalogState.ts"
+import * as owners from "./internal/dispatch/ownerOf.ts"
+import { OwnedStore } from "./internal/limits/ownedStore.ts"
+import { SharedRuns } from "./internal/limits/sharedRuns.ts"
+import * as Middleware from "./Middleware.ts"
+
+/** What is cached, how long, and the bounds. */
+export interface Options {
+  /** The tools: by default those with `readOnlyHint` among their annotations. */
+  readonly tools?: Middleware.Tools | undefined
+  /** The resources, by URI or with a predicate. None by default. */
+  readonly resources?: ReadonlyArray<string> | ((read: Middleware.ResourceRead) => boolean) | undefined
+  /** How long a result is fresh: 1 minute by default. List the layer twice for different times. */
+  readonly ttl?: Duration.Input | undefined
+  /** Whether all callers share the results: `false` by default. */
+  readonly share?: boolean | undefined
+  /** The number of results: 1,000 by default. At the bound the owner with the most loses its least recently used one. */
+  readonly maxEntries?: number | undefined
+  /**
+   * The size of all results and their keys, in bytes of JSON: 16 MiB by default. At the bound the owner with the most
+   * loses its least recently used results. A larger result is not stored.
+   */
+  readonly maxBytes?: number | undefined
+}
+
+class Uncached extends Context.Service<Uncached, true>()("@skein/server/ResultCache/Uncached") {}
+
+/**
+ * The `metadata` of a tool that must not be cached.
+ *
+ * @example
+ * const now = Tool.make("now", { annotations: { readOnlyHint: true }, metadata: ResultCache.uncached })
+ */
+export const uncached: Context.Context<Uncached> = /* @__PURE__ */ Context.make(Uncached, true)
+
+const skipped = new WeakSet<RequestContext>()
+
+/**
+ * Keeps the result of the current request out of the cache.
+ *
+ * @example
+ * const partial = Effect.tap(search(query), ({ isComplete }) => isComplete ? Effect.void : ResultCache.skip)
+ */
+export const skip: Effect.Effect<void, never, McpRequest> = /* @__PURE__ */ Effect.map(McpRequest, ({ original }) => {
+  skipped.add(original)
+})
+
+/** A result in the cache, as JSON. */
+interface Cached {
+  readonly target: string
+  readonly text: string
+}
+
+type Handled<A> = Effect.Effect<A, McpError.McpError, McpRequest>
+
+/** The caches of a server, for `clear`. */
+const caches = new WeakMap<object, Set<OwnedStore<Cached>>>()
+
+/**
+ * Removes results from all caches of the server: those of one tool or resource, or all.
+ *
+ * @example
+ * const order = Tool.layer(Tool.make("order"), () => Effect.tap(save, () => ResultCache.clear("stock")))
+ */
+export const clear = (target?: string): Effect.Effect<void, never, Catalog> =>
+  Effect.map(Catalog, (catalog) => {
+    for (const store of caches.get(catalog[internals]) ?? []) {
+      store.removeWhere((cached) => target === undefined || cached.target === target)
+    }
+  })
+
+const readOnly: Middleware.Tools = ({ definition }) => definition.annotations?.readOnlyHint === true
+
+/**
+ * Caches results.
+ *
+ * @example
+ * const cache = ResultCache.layer({ resources: (read) => read.uri.startsWith("docs://"), ttl: "1 hour" })
+ */
+export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
+  Layer.unwrap(Effect.gen(function*() {
+    const catalog = yield* Catalog
+    const cache = new Cache(catalog, options)
+    yield* cache.attach
+    const isCached = typeof options.tools === "function" || options.tools === undefined
+      ? options.tools ?? readOnly
+      : ({ name }: Middleware.ToolInfo) => (options.tools as ReadonlyArray<string>).includes(name)
+    const calls = Middleware.callTool(
+      ({ arguments: args, definition, name, request }, next) =>
+        cache.run(request, definition, name, args, next, useOf, () => Infinity),
+      {
+        tools: (tool) =>
+          isCached(tool) &&
+          tool.metadata?.mapUnsafe.has(Uncached.key) !== true
+      }
+    )
+    const { resources } = options
+    return resources === undefined ? calls : Layer.merge(
+      calls,
+      Middleware.readResource(
+        ({ definition, request, uri }, next) =>
+          cache.run(request, definition, uri, undefined, next, () => "store", ({ ttlMs }) => ttlMs ?? Infinity),
+        { resources }
+      )
+    )
+  }))
+
+/** What happens to a result: it is stored, shared with the equal calls that wait for it, or kept from both. */
+type Use = "store" | "share" | "keep"
+
+/** The handle of a task belongs to its call. A failure is shared, and not stored. */
+const useOf = (result: CallToolResult): Use => {
+  const { resultType = "complete", task } = result as CallToolResult & JsonObject
+  if (resultType !== "complete" || task !== undefined || !Array.isArray(result.content)) return "keep"
+  return result.isError === true ? "share" : "store"
+}
+
+class Cache {
+  readonly #catalog: Catalog["Service"]
+  readonly #store: OwnedStore<Cached>
+  readonly #runs = new SharedRuns()
+  readonly #ttlMs: number
+  readonly #share: boolean
+  /** Identifies definitions: a tool that is replaced has other results. */
+  readonly #definitions = new WeakMap<object, number>()
+  #count = 0
+  /** The number of changes of resources that were reported. A read that was running meanwhile is not stored. */
+  #updates = 0
+
+  constructor(catalog: Catalog["Service"], options: Options) {
+    this.#catalog = catalog
+    this.#store = new OwnedStore({
+      maxEntries: options.maxEntries ?? 1_000,
+      maxBytes: options.maxBytes ?? 16 * 1024 * 1024
+    })
+    this.#ttlMs = Duration.toMillis(Duration.fromInputUnsafe(options.ttl ?? "1 minute"))
+    this.#share = options.share === true
+  }
+
+  /** Registers the cache for `clear` and for changes of resources until the scope closes. */
+  get attach() {
+    const state = this.#catalog[internals]
+    const changed = (uri: string) => {
+      this.#updates++
+      this.#store.removeWhere(({ target }) => target === uri)
+    }
+    return Effect.acquireRelease(
+      Effect.sync(() => {
+        const all = caches.get(state) ?? new Set()
+        caches.set(state, all.add(this.#store))
+        state.updateListeners.add(changed)
+      }),
+      () =>
+        Effect.sync(() => {
+          caches.get(state)?.delete(this.#store)
+          state.updateListeners.delete(changed)
+        })
+    )
+  }
+
+  run<A extends object>(
+    request: RequestContext,
+    definition: object,
+    target: string,
+    args: JsonObject | undefined,
+    next: () => Handled<A>,
+    useOf: (result: A) => Use,
+    ttlOf: (result: A) => number
+  ): Handled<A> {
+    const owner = this.#ownerOf(request)
+    const key = this.#keyOf(request, definition, args)
+    // A round that continues has asked the client.
+    if (owner === undefined || key === undefined || request.original.params?.["requestState"] !== undefined) {
+      return next()
+    }
+    return Effect.clockWith((clock) => {
+      const cached = this.#store.get(owner.key, key, monotonicMillis(clock))
+      if (cached !== undefined) return Effect.succeed(JSON.parse(cached.text) as A)
+      const updates = this.#updates
+      const store = (result: A): boolean => {
+        const use = skipped.has(request.original) ? "keep" : useOf(result)
+        if (use === "store" && updates === this.#updates) {
+          this.#put(owner, key, target, result, Math.min(this.#ttlMs, ttlOf(result)), monotonicMillis(clock))
+        }
+        return use !== "keep"
+      }
+      const again = () => this.run(request, definition, target, args, next, useOf, ttlOf)
+      const run = this.#runs.run(`${owner.key.length}:${owner.key}${key}`, request.original, next, store, again)
+      return Effect.andThen(owners.whenGone(this, owner, () => this.#store.removeOwner(owner.key)), run)
+    })
+  }
+
+  #ownerOf(request: RequestContext): owners.Owner | undefined {
+    if (this.#share) return { key: "", scope: undefined }
+    const { principal } = request.caller
+    if (principal !== undefined) return owners.ofPrincipal(principal.id)
+    return owners.ofSession(this.#catalog, request) ?? owners.ofConnection(request)
+  }
+
+  #keyOf({ caller }: RequestContext, definition: object, args: JsonObject | undefined): string | undefined {
+    const id = this.#definitions.get(definition) ?? ++this.#count
+    this.#definitions.set(definition, id)
+    try {
+      return `${id} ${caller.revision} ${args === undefined ? "" : CanonicalJson.stringify(args)}`
+    } catch {
+      // Nested too deep. The validation of the arguments refuses them.
+      return undefined
+    }
+  }
+
+  #put(owner: owners.Owner, key: string, target: string, result: object, ttlMs: number, now: number): void {
+    const text = jsonOf(result)
+    if (text === undefined || !(ttlMs > 0)) return
+    const bytes = encoder.encode(text).byteLength + key.length
+    this.#store.set(owner.key, key, { value: { target, text }, bytes, expires: now + ttlMs }, now)
+  }
+}
+
+const encoder = new TextEncoder()
+
+/** The JSON of a result, or `undefined` if it has none: then it is a defect where it is sent. */
+const jsonOf = (result: object): string | undefined => {
+  try {
+    return JSON.stringify(result)
+  } catch {
+    return undefined
+  }
+}
