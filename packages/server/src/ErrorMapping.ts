@@ -14,7 +14,7 @@
  *       : ErrorMapping.unchanged
  * })
  */
-import * as McpError from "@skein/protocol/McpError"
+import type * as McpError from "@skein/protocol/McpError"
 import type { McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
