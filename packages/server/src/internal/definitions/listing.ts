@@ -70,7 +70,7 @@ export const installListing = <R>(
   /** A list that middleware may change for its caller. It changes the whole list, so that pages stay full. */
   const listThroughHooks = (cursor: string | undefined, request: RequestContext): Handled<Answer> => {
     scoped = true
-    const seen = registry.sorted.filter(([, { visible }]) => visible?.(request.caller) !== false)
+    const seen = listed.filter(([, { visible }]) => visible?.(request.caller) !== false)
     const definitions: ReadonlyArray<unknown> = seen.map(([, entry]) => listedFor(entry, request))
     return Effect.flatMap(
       hooks.run({ caller: request.caller, request }, () => Effect.succeed(definitions)),
