@@ -23,9 +23,13 @@ import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Response from "effect/ai/Response"
+import * as Stream from "effect/Stream"
 import { AccountLive, Forwarded, Made, Selected, WithoutHttp } from "../programs/effectOptions.ts"
 import { ApiLive, OrdersInMemory } from "../programs/effectOrders.ts"
 import { App, Database, Stock } from "../programs/effectTasks.ts"
+import { recipe, recipeOfServer, TeaServer, Weigh } from "../programs/effectToolkit.ts"
 import { read, regionsOf } from "./blocks.ts"
 import { type Running, start } from "./process.ts"
 
@@ -129,6 +133,49 @@ describe("programs/effectOptions.ts", () => {
       const client = yield* connect(WithoutHttp)
       const { structuredContent } = yield* client.callTool("orders_place", place)
       expect(structuredContent).toEqual({ id: 1, ...place })
+    }))
+})
+
+describe("programs/effectToolkit.ts", () => {
+  /** A model that calls one tool. */
+  const calling = (name: string, params: unknown) =>
+    LanguageModel.make({
+      generateText: () =>
+        Effect.succeed([
+          { type: "tool-call", id: "1", name, params },
+          { type: "finish", reason: "tool-calls", usage: { inputTokens: {}, outputTokens: {} } } as Response.PartEncoded
+        ]),
+      streamText: () => Stream.empty
+    })
+
+  it.effect("serves a toolkit", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(TeaServer)
+      const [brew] = yield* client.listTools()
+      expect(brew).toMatchObject({ description: "Returns how to brew a tea", annotations: { readOnlyHint: true } })
+      const { structuredContent } = yield* client.callTool("brew", { tea: "Sencha" })
+      expect(structuredContent).toEqual({ minutes: 2, celsius: 70 })
+    }))
+
+  it.effect("gives tools to a model, without a server and of a whole server", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(McpServer.layer({ name: "tea", version: "1.0.0" }, Weigh))
+      expect((yield* client.callTool("weigh", { cups: 4 })).structuredContent).toEqual({ grams: 10 })
+      const weighed = yield* Effect.provideServiceEffect(
+        recipe,
+        LanguageModel.LanguageModel,
+        calling("weigh", { cups: 4 })
+      )
+      expect(weighed).toContainEqual(expect.objectContaining({ type: "tool-result", encodedResult: { grams: 10 } }))
+      const brewed = yield* recipeOfServer.pipe(
+        Effect.provideServiceEffect(LanguageModel.LanguageModel, calling("brew", { tea: "Sencha" })),
+        Effect.provide(TeaServer)
+      )
+      expect(brewed).toContainEqual(expect.objectContaining({
+        type: "tool-result",
+        isFailure: false,
+        encodedResult: expect.objectContaining({ structuredContent: { minutes: 2, celsius: 70 } })
+      }))
     }))
 })
 
