@@ -434,7 +434,7 @@ type NameOf<B> = B extends Bound<infer Name, infer _R> ? Name : never
  * const toolkit = yield* ToolkitTools.make(ToolkitTools.bind(add, addition), ToolkitTools.bind(search, find))
  * const { text } = yield* LanguageModel.generateText({ prompt: "What is 2 + 3?", toolkit })
  */
-export const make = <const Tools extends ReadonlyArray<Bound<string, any>>>(
+export const make = <const Tools extends ReadonlyArray<Bound<string, unknown>>>(
   ...tools: Tools
 ): Effect.Effect<
   AiToolkit.WithHandler<{ readonly [Name in NameOf<Tools[number]>]: Dynamic<Name> }>,
