@@ -213,8 +213,8 @@ describe("predicates", () => {
     Effect.gen(function*() {
       const one = Tool.make("one", {
         _meta: { "com.example/plain": true },
-        listedAs: ({ _meta, ...tool }, { capabilities }) =>
-          capabilities["roots"] === undefined ? tool : { ...tool, _meta }
+        listedAs: ({ _meta, ...plain }, { capabilities }) =>
+          capabilities["roots"] === undefined || _meta === undefined ? plain : { ...plain, _meta }
       })
       const server = Context.get(
         yield* Layer.build(kit.server(Tool.layer(one, () => Effect.succeed("1")))),
