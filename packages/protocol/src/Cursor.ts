@@ -2,7 +2,8 @@
  * Cursors of a server for lists in pages (server/utilities/pagination, in every revision). For a client a cursor is
  * opaque.
  *
- * A list is sorted by name (UTF-16 units, as `Array.sort`), and a cursor contains the name of the last entry of a page.
+ * A list is sorted by a text (UTF-16 units, as `Array.sort`), such as the names of its entries. A cursor contains the text
+ * of the last entry of a page. A list with another order can encode a text that describes the position of the entry.
  * The list may change between two pages: entries that stay in it are returned exactly once.
  *
  * A cursor is neither secret nor signed. A client that changes one gets another position in the same list, so check on

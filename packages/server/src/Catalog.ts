@@ -2,7 +2,8 @@
  * The catalog of a server: the tools, resources, resource templates and prompts that it offers now.
  *
  * The layers of the definitions (`Tool.layer`, `Prompt.layer`, …) fill the catalog. An entry leaves it when the scope
- * of its layer closes. Lists are sorted by name, so their order does not depend on the order of the layers.
+ * of its layer closes. Lists are in the order in which the definitions are written, however long their layers take to
+ * build. Entries that are added while the server runs come after the others, sorted by name.
  *
  * A running server changes its catalog with effects: `remove`, `disable` and `enable` here, and `Tool.add`,
  * `Tool.replace` and so on for new definitions. Each of these changes is undone when its scope closes. They need the

@@ -20,6 +20,7 @@ import * as Scope from "effect/Scope"
 import type * as Caching from "./Caching.ts"
 import * as Catalog from "./Catalog.ts"
 import { EventBus, type ListKind } from "./EventBus.ts"
+import { placed } from "./internal/definitions/placement.ts"
 import { definitionProblem } from "./internal/definitions/validateDefinition.ts"
 import * as dispatcher from "./internal/dispatch/dispatcher.ts"
 import { Fibers } from "./internal/dispatch/fibers.ts"
@@ -140,9 +141,9 @@ export type Definitions = Layer.Layer<never, unknown, unknown>
 /**
  * Makes a server with its definitions.
  *
- * A definition is a layer that registers something in the `Catalog`. The order of tools, prompts and resources does not
- * matter; the order of middleware does, the first one is the outermost. The layer requires the services that the
- * definitions require. A layer that several definitions are provided with is built once for the server. The layer
+ * A definition is a layer that registers something in the `Catalog`. Lists are in the order of the definitions, also of
+ * those that `Layer.mergeAll` builds at the same time. The first middleware is the outermost. The layer requires the
+ * services that the definitions require. A layer that several definitions are provided with is built once for the server. The layer
  * provides the `Catalog` too, so that further definitions can be layered on top.
  *
  * Fails with the errors of the definitions, for example a `DefinitionError` for a name that exists twice. Dies if the
@@ -180,7 +181,7 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
     const provided = Context.make(Catalog.Catalog, catalog)
     const loggers = Context.make(References.CurrentLoggers, Context.get(base, References.CurrentLoggers))
     // Each server has its own memo map, so that a second server with the same definitions registers them too.
-    const memo = Layer.CurrentMemoMap.forkOrCreate(context)
+    const memo = placed(Layer.CurrentMemoMap.forkOrCreate(context))
     const building = Layer.succeedContext(Context.merge(provided, loggers))
     for (const definition of definitions) {
       yield* Layer.buildWithMemoMap(Layer.provide(definition, building), memo, scope)

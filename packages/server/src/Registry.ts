@@ -1,6 +1,9 @@
 /**
  * A registry: the entries of one kind, by name, and their changes while the server runs.
  *
+ * The entries are in the order in which the author wrote the definitions, however long their layers take to build.
+ * Entries that are added while the server runs follow, by name.
+ *
  * Each change is undone when its scope closes, regardless of later changes. A name may have several entries in a stack.
  * The registry offers the last one. When the last one is removed, the registry offers the one below it. It offers
  * nothing under a name that is disabled or has no entry.
@@ -9,8 +12,22 @@ import type { McpError } from "@skein/protocol/McpError"
 import { quote } from "@skein/protocol/Text"
 import type { Caller } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
-import { DefinitionError, DuplicateName, InvalidValue, NotFound } from "./DefinitionError.ts"
+import { type DefinitionError, InvalidValue } from "./DefinitionError.ts"
+import {
+  both,
+  first,
+  type Name,
+  push,
+  setPersistentSwitch,
+  Store,
+  toggle,
+  top,
+  withTerms
+} from "./internal/definitions/entryStore.ts"
+import { Mirror, type Projection } from "./internal/definitions/mirror.ts"
+import { afterAll, type Place, placeOf } from "./internal/definitions/placement.ts"
 import { definitionProblem } from "./internal/definitions/validateDefinition.ts"
 
 /**
@@ -46,81 +63,16 @@ export interface Terms {
   readonly enabled?: boolean | undefined
 }
 
-/** One entry of a name. */
-interface Slot<A> {
-  readonly entry: A
-  /** The number of removals that hide it. */
-  hidden: number
-}
-
-/** The state of a name. */
-interface Name<A> {
-  /** The entries, the last one on top. */
-  readonly slots: Array<Slot<A>>
-  /** The calls of `enable` and `setEnabled` that apply. The last one decides. */
-  readonly switches: Array<{ readonly on: boolean }>
-  /** The switch that no scope undoes. It is removed with the last entry. */
-  persistentSwitch: { readonly on: boolean } | undefined
-}
-
-const top = <A>({ slots }: Name<A>): Slot<A> | undefined => slots.findLast(({ hidden }) => hidden === 0)
-
-const drop = <T>(array: Array<T>, item: T): void => {
-  const index = array.indexOf(item)
-  if (index >= 0) array.splice(index, 1)
-}
-
-/** The state that all views of one registry share. */
-class Store<A extends Entry<unknown>> {
-  readonly kind: DefinitionError["kind"]
-  readonly names = new Map<string, Name<A>>()
-  readonly offered = new Map<string, A>()
-  sorted: ReadonlyArray<readonly [string, A]> | undefined = []
-  version = 0
-  used = false
-  onChange: (() => void) | undefined = undefined
-
-  constructor(kind: DefinitionError["kind"]) {
-    this.kind = kind
-  }
-
-  name(name: string): Name<A> {
-    let state = this.names.get(name)
-    if (state === undefined) this.names.set(name, state = { slots: [], switches: [], persistentSwitch: undefined })
-    return state
-  }
-
-  /** Updates the offered entry of a name after a change of its state. */
-  settle(name: string): void {
-    const state = this.name(name)
-    if (state.slots.length === 0) setPersistentSwitch(state, undefined)
-    const entry = state.switches.at(-1)?.on === false ? undefined : top(state)?.entry
-    if (state.slots.length === 0 && state.switches.length === 0) this.names.delete(name)
-    if (entry === this.offered.get(name)) return
-    if (entry === undefined) this.offered.delete(name)
-    else this.offered.set(name, entry)
-    this.sorted = undefined
-    this.version++
-    this.onChange?.()
-  }
-
-  fail(reason: DefinitionError["reason"], definition: string): Effect.Effect<never, DefinitionError> {
-    return Effect.fail(new DefinitionError({ reason, kind: this.kind, definition }))
-  }
-
-  notFound(name: string): Effect.Effect<never, DefinitionError> {
-    return this.fail(new NotFound({ message: `No ${this.kind} has the name ${quote(name)}` }), name)
-  }
-}
-
 /** The entries of one kind by name. The name of a resource is its URI here, and the name of a template is its text. */
 export class Registry<A extends Entry<unknown>> {
   readonly #store: Store<A>
   readonly #terms: Terms
+  readonly #part: Place
 
-  constructor(kind: DefinitionError["kind"], store?: Store<A>, terms: Terms = {}) {
+  constructor(kind: DefinitionError["kind"], store?: Store<A>, terms: Terms = {}, part: Place = []) {
     this.#store = store ?? new Store(kind)
     this.#terms = terms
+    this.#part = part
   }
 
   /** Returns a view of the same registry. The terms apply to all entries that are added through the view. */
@@ -130,7 +82,43 @@ export class Registry<A extends Entry<unknown>> {
       visible: both(own.visible, visible),
       guard: first(guard, own.guard),
       enabled: own.enabled === false ? false : enabled
-    })
+    }, this.#part)
+  }
+
+  /**
+   * @internal Makes the registry of a part of the server. It has names of its own. Its entries appear in this registry as
+   * the projection returns them, with the terms of this view.
+   */
+  part(projection: Projection<A>, place: Place): Registry<A> {
+    const store = new Store<A>(this.#store.kind)
+    store.outlets.add(new Mirror(store, this.#store, this.#terms, projection, []))
+    return new Registry(store.kind, store, {}, place)
+  }
+
+  /**
+   * @internal Makes the registry of another server a part of this one until the scope closes. Fails as `add` does if an
+   * entry is not possible here; then nothing is added.
+   */
+  mirror(
+    source: Registry<A>,
+    projection: Projection<A>,
+    place: Place
+  ): Effect.Effect<void, DefinitionError, Scope.Scope> {
+    const { outlets } = source.#store
+    return Effect.asVoid(Effect.acquireRelease(
+      Effect.suspend(() => {
+        const mirror = new Mirror(source.#store, this.#store, this.#terms, projection, place)
+        const problem = mirror.open()
+        if (problem !== undefined) return Effect.fail(problem)
+        outlets.add(mirror)
+        return Effect.succeed(mirror)
+      }),
+      (mirror) =>
+        Effect.sync(() => {
+          outlets.delete(mirror)
+          mirror.close()
+        })
+    ))
   }
 
   /** Sets the function that is called after each change. A registry has one such function. */
@@ -155,18 +143,26 @@ export class Registry<A extends Entry<unknown>> {
 
   /** Returns the offered entry of a name. */
   get(name: string): A | undefined {
-    return this.#store.offered.get(name)
+    return this.#store.offered.get(name)?.entry
   }
 
   /** Returns the offered entry of a name if the caller may see it. */
   seen(name: string, caller: Caller): A | undefined {
-    const entry = this.#store.offered.get(name)
+    const entry = this.#store.offered.get(name)?.entry
     return entry?.visible?.(caller) === false ? undefined : entry
   }
 
-  /** All offered entries, sorted by the UTF-16 code units of their names. */
+  /**
+   * All offered entries, in the order in which the author wrote the definitions. Entries that were added while the server
+   * runs follow those of their part, sorted by the UTF-16 code units of their names.
+   */
   get sorted(): ReadonlyArray<readonly [string, A]> {
-    return this.#store.sorted ??= [...this.#store.offered].sort(([a], [b]) => a < b ? -1 : 1)
+    return this.#store.sorted
+  }
+
+  /** @internal The place of a name in `sorted`. A name that has no entry comes after all others. */
+  placeOf(name: string): Place {
+    return this.#store.offered.get(name)?.place ?? afterAll([])
   }
 
   /**
@@ -178,8 +174,8 @@ export class Registry<A extends Entry<unknown>> {
   }
 
   /**
-   * Replaces the entry of a name until the scope closes. Fails with `NotFound` if the name has no entry, and with
-   * `InvalidValue` as `add` does.
+   * Replaces the entry of a name until the scope closes. The new entry has the place of the old one in lists. Fails with
+   * `NotFound` if the name has no entry, and with `InvalidValue` as `add` does.
    */
   replace(name: string, entry: A): Effect.Effect<void, DefinitionError, Scope.Scope> {
     return this.#offer(name, entry, true)
@@ -190,7 +186,7 @@ export class Registry<A extends Entry<unknown>> {
    * if the name has no entry. An entry that is added meanwhile stays on top.
    */
   remove(name: string): Effect.Effect<void, DefinitionError, Scope.Scope> {
-    return this.#change(name, true, ({ slots }) => {
+    return this.#changeExisting(name, ({ slots }) => {
       const removed = slots.slice()
       for (const slot of removed) slot.hidden++
       return () => {
@@ -204,7 +200,7 @@ export class Registry<A extends Entry<unknown>> {
    * with `NotFound` if the name has no entry.
    */
   enable(name: string, on: boolean): Effect.Effect<void, DefinitionError, Scope.Scope> {
-    return this.#change(name, true, (state) => toggle(state, on))
+    return this.#changeExisting(name, (state) => toggle(state, on))
   }
 
   /**
@@ -215,7 +211,7 @@ export class Registry<A extends Entry<unknown>> {
     return Effect.suspend(() => {
       const store = this.#store
       const state = store.names.get(name)
-      if (state === undefined || top(state) === undefined) return store.notFound(name)
+      if (state === undefined || top(state) === undefined) return Effect.fail(store.notFound(name))
       setPersistentSwitch(state, { on })
       store.settle(name)
       return Effect.void
@@ -225,46 +221,36 @@ export class Registry<A extends Entry<unknown>> {
   #offer(name: string, entry: A, exists: boolean): Effect.Effect<void, DefinitionError, Scope.Scope> {
     const store = this.#store
     const problem = definitionProblem(entry.definition)
-    if (problem === undefined) return this.#change(name, exists, (state) => this.#push(state, entry))
-    return store.fail(new InvalidValue({ message: `The ${store.kind} ${quote(name)} is invalid: ${problem}` }), name)
-  }
-
-  #push(state: Name<A>, entry: A): () => void {
-    const visible = both(entry.visible, this.#terms.visible)
-    const guard = first(entry.guard, this.#terms.guard)
-    const isSame = visible === entry.visible && guard === entry.guard
-    const slot: Slot<A> = { entry: isSame ? entry : { ...entry, visible, guard }, hidden: 0 }
-    state.slots.push(slot)
-    this.#store.used = true
-    const undoSwitch = this.#terms.enabled === false ? toggle(state, false) : undefined
-    return () => {
-      drop(state.slots, slot)
-      undoSwitch?.()
+    if (problem !== undefined) {
+      const reason = new InvalidValue({ message: `The ${store.kind} ${quote(name)} is invalid: ${problem}` })
+      return Effect.fail(store.error(reason, name))
     }
+    return this.#change(name, () => store.problem(name, entry, exists), (state, fiber) => {
+      const place = (exists ? top(state)?.place : undefined) ?? placeOf(fiber, this.#part)
+      return push(store, state, withTerms(entry, this.#terms), place, this.#terms)
+    })
   }
 
-  /**
-   * Changes the state of a name, and undoes the change when the scope closes. `exists` is whether the name must have an
-   * entry.
-   */
-  #change(
+  #changeExisting(
     name: string,
-    exists: boolean,
     change: (state: Name<A>) => () => void
   ): Effect.Effect<void, DefinitionError, Scope.Scope> {
     const store = this.#store
+    return this.#change(name, () => store.top(name) === undefined ? store.notFound(name) : undefined, change)
+  }
+
+  /** Changes the state of a name unless there is a problem, and undoes the change when the scope closes. */
+  #change(
+    name: string,
+    problem: () => DefinitionError | undefined,
+    change: (state: Name<A>, fiber: Fiber.Fiber<unknown, unknown>) => () => void
+  ): Effect.Effect<void, DefinitionError, Scope.Scope> {
+    const store = this.#store
     return Effect.asVoid(Effect.acquireRelease(
-      Effect.suspend(() => {
-        const state = store.names.get(name)
-        if ((state !== undefined && top(state) !== undefined) !== exists) {
-          return exists
-            ? store.notFound(name)
-            : store.fail(
-              new DuplicateName({ message: `A ${store.kind} with the name ${quote(name)} exists already` }),
-              name
-            )
-        }
-        const undo = change(state ?? store.name(name))
+      Effect.withFiber((fiber) => {
+        const error = problem()
+        if (error !== undefined) return Effect.fail(error)
+        const undo = change(store.name(name), fiber)
         store.settle(name)
         return Effect.succeed(undo)
       }),
@@ -276,22 +262,3 @@ export class Registry<A extends Entry<unknown>> {
     ))
   }
 }
-
-const toggle = ({ switches }: Pick<Name<never>, "switches">, on: boolean): () => void => {
-  const added = { on }
-  switches.push(added)
-  return () => drop(switches, added)
-}
-
-/** Replaces the switch that no scope undoes, and moves it to the end, where it decides. */
-const setPersistentSwitch = <A>(state: Name<A>, next: Name<A>["persistentSwitch"]): void => {
-  if (state.persistentSwitch !== undefined) drop(state.switches, state.persistentSwitch)
-  if (next !== undefined) state.switches.push(next)
-  state.persistentSwitch = next
-}
-
-const both = (one: Visible | undefined, other: Visible | undefined): Visible | undefined =>
-  one === undefined || other === undefined ? one ?? other : (caller) => one(caller) && other(caller)
-
-const first = (one: Guard | undefined, other: Guard | undefined): Guard | undefined =>
-  one === undefined || other === undefined ? one ?? other : (caller) => one(caller) ?? other(caller)

@@ -134,7 +134,7 @@ export const make = <const T extends string, V extends Variables = never>(
  *
  * The reader receives the percent-decoded variables and the whole URI. **Check them before they name a file or a row**:
  * `..%2F` is decoded too. A text that is not a URI by RFC 3986 matches no template. A `Resource` with the requested URI
- * comes before all templates, and the templates are tried in the order of their texts.
+ * comes before all templates, and the templates are tried in the order of their definitions.
  *
  * A failure of the reader becomes `-32603` with its message; an `McpError` (`Resource.notFound`) keeps its code. Fails
  * with `DefinitionError`: `DuplicateName`, `InvalidUriTemplate`, `InvalidValue`.

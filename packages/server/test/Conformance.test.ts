@@ -71,7 +71,7 @@ for (const [name, shape] of Object.entries(shapes)) {
         got = input
         return Effect.void
       })
-      const client = yield* kit.client(kit.server(write, read))
+      const client = yield* kit.client(kit.server(read, write))
       const { tools } = yield* client.result("tools/list")
       return { client, tools, got: () => got }
     })

@@ -83,12 +83,12 @@ describe("templates", () => {
       }))
   }
 
-  it.effect("reads a resource with the URI first, then the templates in the order of their texts", () =>
+  it.effect("reads a resource with the URI first, then the templates in the order of the definitions", () =>
     Effect.gen(function*() {
       const own = Resource.layer(Resource.make("a://1"), Effect.succeed("\"own\""))
-      const templates = [echo("{+z}"), echo("a://{x}"), echo("a://{y}")]
+      const templates = [echo("a://{y}"), echo("a://{x}"), echo("{+z}")]
       expect(yield* read("a://1", ...templates, own)).toBe("own")
-      expect(yield* read("a://2", ...templates, own)).toMatchObject({ variables: { x: "2" } })
+      expect(yield* read("a://2", ...templates, own)).toMatchObject({ variables: { y: "2" } })
       expect(yield* read("a://2/3", ...templates, own)).toMatchObject({ variables: { z: "a://2/3" } })
     }))
 

@@ -9,7 +9,7 @@ const knows = (revision: Revision.Revision, since: Revision.Revision): boolean =
 
 for (const revision of Revision.all) {
   describe(revision, () => {
-    it.effect(`${revision} · lists the tools of the catalog in the order of their names`, () =>
+    it.effect(`${revision} · lists the tools of the catalog in the order of the definitions`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(catalog.server, revision)
         const { tools, nextCursor } = yield* client.result("tools/list")

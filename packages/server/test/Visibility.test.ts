@@ -158,7 +158,7 @@ describe("predicates", () => {
       for (const revision of Revision.all) {
         const client = yield* kit.client(server, revision)
         const { tools } = yield* client.result("tools/list")
-        expect(tools.map(({ name }: kit.Json) => name)).toEqual([revision, "kit"])
+        expect(tools.map(({ name }: kit.Json) => name)).toEqual(["kit", revision])
       }
     }))
 

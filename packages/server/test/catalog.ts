@@ -79,16 +79,15 @@ export const server = McpServer.layer(
     icons,
     instructions: "Ask for anything"
   },
-  Tool.layer(show, () => Effect.succeed(blocks)),
   Tool.layer(add, ({ a, b }) => Effect.succeed({ sum: a + b })),
   Tool.layer(list, () => Effect.succeed([1, 2.5, 3])),
+  Tool.layer(show, () => Effect.succeed(blocks)),
   Tool.layer(steps, () =>
     Effect.gen(function*() {
       yield* Progress.report({ progress: 1, total: 2, message: "one" })
       yield* Progress.report({ progress: 2, total: 2, message: "two" })
       return "done"
     })),
-  Resource.layer(readme, Effect.succeed("# Hello")),
   Resource.layer(blob, Effect.succeed(bytes)),
   Resource.layer(
     many,
@@ -97,10 +96,11 @@ export const server = McpServer.layer(
       Content.resourceContents("docs://many/2", bytes)
     ])
   ),
+  Resource.layer(readme, Effect.succeed("# Hello")),
   ResourceTemplate.layer(note, ({ id }) => Effect.succeed(`Note ${id}`)),
+  Prompt.layer(gallery, () => Effect.succeed(blocks.map((block) => Prompt.user(block)))),
   Prompt.layer(
     review,
     ({ code, tone }) => Effect.succeed([Prompt.user(`${tone ?? "kind"}: ${code}`), Prompt.assistant("Sure")])
-  ),
-  Prompt.layer(gallery, () => Effect.succeed(blocks.map((block) => Prompt.user(block))))
+  )
 )

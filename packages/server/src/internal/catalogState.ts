@@ -21,6 +21,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { ListKind } from "../EventBus.ts"
 import type { Entry } from "../Registry.ts"
+import { comparePlaces, type Place, placeOf } from "./definitions/placement.ts"
 import { HookList, type Operation } from "./dispatch/hookList.ts"
 import type { ServerObserver } from "./observability/outcome.ts"
 import type { OutgoingNotification } from "./subscriptions/pendingNotifications.ts"
@@ -167,7 +168,21 @@ export interface Extension {
 
 type Wrap = (next: Dispatcher<McpRequest>) => Dispatcher<McpRequest>
 
-/** The middleware of a server, outermost first. */
+/** A value with the place of the layer that added it. */
+interface Placed<A> {
+  readonly place: Place
+  readonly value: A
+}
+
+/** Inserts a value after the others of the same or an earlier place. */
+const insert = <A>(all: ReadonlyArray<Placed<A>>, added: Placed<A>): ReadonlyArray<Placed<A>> => {
+  const before = all.findLastIndex(({ place }) => comparePlaces(place, added.place) <= 0)
+  return all.toSpliced(before + 1, 0, added)
+}
+
+const valuesOf = <A>(all: ReadonlyArray<Placed<A>>): ReadonlyArray<A> => all.map(({ value }) => value)
+
+/** The middleware of a server in the order of the definitions, outermost first. */
 export class MiddlewareStack {
   /** The observer of events that no middleware sees: `undefined` unless `Telemetry.layer` is among the definitions. */
   observer: ServerObserver | undefined = undefined
@@ -175,24 +190,31 @@ export class MiddlewareStack {
   /** Grows with every change. */
   version = 0
 
-  /** Adds a middleware inside of the present ones until the scope closes. */
-  add(middleware: Wrap): Effect.Effect<void, never, Scope.Scope> {
-    const change = (all: MiddlewareStack["all"]) =>
-      Effect.sync(() => {
-        this.all = all
-        this.version++
-      })
-    return Effect.acquireRelease(
-      Effect.suspend(() => change([...this.all, middleware])),
-      () => Effect.suspend(() => change(this.all.filter((other) => other !== middleware)))
-    )
+  #placed: ReadonlyArray<Placed<Wrap>> = []
+
+  /** Adds a middleware until the scope closes. While the server runs it is added inside of the present ones. */
+  add(value: Wrap): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.asVoid(Effect.acquireRelease(
+      Effect.withFiber((fiber) => {
+        const added = { place: placeOf(fiber, []), value }
+        this.#resolve(insert(this.#placed, added))
+        return Effect.succeed(added)
+      }),
+      (added) => Effect.sync(() => this.#resolve(this.#placed.filter((other) => other !== added)))
+    ))
+  }
+
+  #resolve(placed: ReadonlyArray<Placed<Wrap>>): void {
+    this.#placed = placed
+    this.all = valuesOf(placed)
+    this.version++
   }
 }
 
 /** An extension that takes part in tool calls. */
 export type CallingExtension = Extension & { readonly call: NonNullable<Extension["call"]> }
 
-/** The extensions of a server, in the order in which they were added. */
+/** The extensions of a server, in the order of the definitions. */
 export class ExtensionList {
   all: ReadonlyArray<Extension> = []
   /** The extensions that take part in tool calls. */
@@ -200,15 +222,23 @@ export class ExtensionList {
   /** The methods of the extensions, by name. One name may have several methods, for different revisions. */
   methods: ReadonlyMap<string, ReadonlyArray<ExtensionMethod>> = new Map()
 
+  #placed: ReadonlyArray<Placed<Extension>> = []
+
   /** Adds an extension until the scope closes. */
-  add(extension: Extension): Effect.Effect<void, never, Scope.Scope> {
-    return Effect.acquireRelease(
-      Effect.sync(() => this.#resolve([...this.all, extension])),
-      () => Effect.sync(() => this.#resolve(this.all.filter((other) => other !== extension)))
-    )
+  add(value: Extension): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.asVoid(Effect.acquireRelease(
+      Effect.withFiber((fiber) => {
+        const added = { place: placeOf(fiber, []), value }
+        this.#resolve(insert(this.#placed, added))
+        return Effect.succeed(added)
+      }),
+      (added) => Effect.sync(() => this.#resolve(this.#placed.filter((other) => other !== added)))
+    ))
   }
 
-  #resolve(all: ReadonlyArray<Extension>): void {
+  #resolve(placed: ReadonlyArray<Placed<Extension>>): void {
+    const all = valuesOf(placed)
+    this.#placed = placed
     this.all = all
     this.calling = all.filter((extension): extension is CallingExtension => extension.call !== undefined)
     this.methods = Map.groupBy(all.flatMap(({ methods }) => methods ?? []), ({ method }) => method.name)

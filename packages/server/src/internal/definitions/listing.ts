@@ -1,11 +1,11 @@
 /**
- * Lists: paged, sorted by name, and encoded once per change and revision instead of once per call, if all callers see
+ * Lists: paged, in the order of the definitions, and encoded once per change and revision instead of once per call, if all callers see
  * the same entries.
  */
 import type { PaginatedRequestParams } from "@skein/protocol/Pagination"
 import * as Cursor from "@skein/protocol/Cursor"
 import { Encoded } from "@skein/protocol/JsonRpc"
-import type * as McpError from "@skein/protocol/McpError"
+import * as McpError from "@skein/protocol/McpError"
 import type * as Method from "@skein/protocol/Method"
 import type { Revision } from "@skein/protocol/Revision"
 import type { Answer, RequestContext } from "@skein/runtime/RequestContext"
@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { type Handled, internals } from "../catalogState.ts"
 import type { Entry, Registry } from "../../Registry.ts"
+import { comparePlaces, type Place } from "./placement.ts"
 import { decoding, type MethodTable } from "../methods/methodTable.ts"
 
 type Sorted = ReadonlyArray<readonly [string, Entry<unknown>]>
@@ -53,7 +54,9 @@ export const installListing = <R>(
     const last = sorted[end - 1]
     const result = {
       [key]: sorted.slice(start, end).map(([, entry]) => listedFor(entry, request)),
-      ...(last !== undefined && end < sorted.length ? { nextCursor: Cursor.encode(key, last[0]) } : undefined),
+      ...(last !== undefined && end < sorted.length
+        ? { nextCursor: Cursor.encode(key, writePosition(registry.placeOf(last[0]), last[0])) }
+        : undefined),
       // Takes precedence over caching hints: a list with entries that only some callers may see must not be shared.
       ...(scoped ? { cacheScope: "private" } : undefined)
     }
@@ -62,7 +65,11 @@ export const installListing = <R>(
 
   const startOf = (sorted: Sorted, cursor: string | undefined): Result.Result<number, McpError.McpError> => {
     if (cursor === undefined) return Result.succeed(0)
-    return Result.map(Cursor.decode(key, cursor), (last) => Cursor.resume(sorted, ([name]) => name, last))
+    return Result.flatMap(Cursor.decode(key, cursor), (position) => {
+      const place = readPlace(position)
+      if (place === undefined) return Result.fail(McpError.invalidParams("Invalid cursor"))
+      return Result.succeed(resume(sorted, registry, place, position))
+    })
   }
 
   const hooks = methods.catalog[internals].operations.lists[method.name]!
@@ -75,7 +82,7 @@ export const installListing = <R>(
     return Effect.flatMap(
       hooks.run({ caller: request.caller, request }, () => Effect.succeed(definitions)),
       (changed) => {
-        const sorted = changed === definitions ? seen : sortedByName(changed)
+        const sorted = changed === definitions ? seen : sortedAgain(changed, registry)
         const start = startOf(sorted, cursor)
         return Result.isFailure(start)
           ? Effect.fail(start.failure)
@@ -105,13 +112,41 @@ export const installListing = <R>(
 const listedFor = ({ definition, listedAs }: Entry<unknown>, { caller }: RequestContext): unknown =>
   listedAs === undefined ? definition : listedAs(definition, caller)
 
-/** The names under which registries have their entries. */
-const sortedByName = (definitions: ReadonlyArray<unknown>): Sorted => {
+/** Sorts definitions that middleware has returned: those of the registry by their places, and then the others by name. */
+const sortedAgain = (definitions: ReadonlyArray<unknown>, registry: Registry<Entry<unknown>>): Sorted => {
   const named = definitions.map((definition) => {
     const { name, uri, uriTemplate } = definition as { readonly [member: string]: string }
     return [uri ?? uriTemplate ?? name!, { definition }] as const
   })
-  return named.sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0)
+  return named.sort(([a], [b]) =>
+    comparePlaces(registry.placeOf(a), registry.placeOf(b)) || (a < b ? -1 : a > b ? 1 : 0)
+  )
 }
 
 const encoded = (answer: Answer): Encoded => answer instanceof Encoded ? answer : new Encoded(JSON.stringify(answer))
+
+// The characters of a text that a cursor contains. The name is at the end, so that it is the part that is cut.
+const maxCursorChars = 8192
+
+/** Writes the position of an entry. The entry itself may be removed before the next page is requested. */
+const writePosition = (place: Place, name: string): string => `${place.join(".")} ${name}`.slice(0, maxCursorChars)
+
+/** Returns the place in the text of a position. */
+const readPlace = (position: string): Place | undefined => {
+  const match = /^(?:(\d{1,16}(?:\.\d{1,16})*))? /.exec(position)
+  return match === null ? undefined : match[1]?.split(".").map(Number) ?? []
+}
+
+/** Returns the index of the first entry after a position. Takes time logarithmic in the length of the list. */
+const resume = (sorted: Sorted, registry: Registry<Entry<unknown>>, place: Place, position: string): number => {
+  let start = 0
+  let end = sorted.length
+  while (start < end) {
+    const middle = (start + end) >>> 1
+    const name = sorted[middle]![0]
+    const order = comparePlaces(registry.placeOf(name), place)
+    if (order > 0 || (order === 0 && writePosition(place, name) > position)) end = middle
+    else start = middle + 1
+  }
+  return start
+}
