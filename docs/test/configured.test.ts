@@ -173,7 +173,7 @@ describe("programs/configured.ts", () => {
       const inTmp = yield* answered("/tmp/a")
       expect(inTmp.seen).toEqual([
         "Answer briefly.\n\nInstructions of the server \"files\" for its tools:\nPaths are absolute.",
-        ["files_delete", "search_notes", "files_write"]
+        ["files_write", "files_delete", "search_notes"]
       ])
       expect(inTmp.types).toContain("tool-result")
       expect((yield* answered("/etc/passwd")).types).toContain("tool-approval-request")

@@ -244,7 +244,7 @@ describe("programs/bounded.ts", () => {
       const ask = (init: RequestInit) => Effect.promise(() => fetch(url, init))
       const statusOf = (init: RequestInit) => Effect.map(ask(init), ({ status }) => status)
       const listed = yield* Effect.flatMap(ask(modern("tools/list")), (answer) => Effect.promise(() => answer.json()))
-      expect(listed).toMatchObject({ result: { tools: [{ name: "bye" }, { name: "hello" }] } })
+      expect(listed).toMatchObject({ result: { tools: [{ name: "hello" }, { name: "wait" }] } })
       expect(listed).toHaveProperty("result.nextCursor")
       expect(yield* statusOf(call("hello", { text: "x".repeat(16_384) }))).toBe(413)
       // The stream begins with the progress of the handler, which then waits.

@@ -37,7 +37,7 @@ it.effect("serves the selected operations with the token of the server", () =>
   Effect.gen(function*() {
     const client = yield* connect(throughClient(Mock))
     const tools = yield* client.listTools()
-    expect(tools.map(({ name }) => name)).toEqual(["addPet", "getPet", "listPets"])
+    expect(tools.map(({ name }) => name)).toEqual(["listPets", "addPet", "getPet"])
     const shown = JSON.parse(/```json\n([^]*?)```/.exec(read("openapi.md"))![1]!)
     expect(tools.find(({ name }) => name === "addPet")).toEqual(shown)
     yield* client.callTool("listPets", { kind: "cat" })

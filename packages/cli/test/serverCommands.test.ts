@@ -16,22 +16,22 @@ const inspected = `tea-house 1.2.3
 TOOL        ARGUMENTS                        DESCRIPTION
 brew        tea: "assam"|"sencha"|"shincha"  Brews tea.
             cups?: integer
-change
 order                                        Asks what you would like
 orderTwice
+change
 
 RESOURCE      NAME      TYPE        BYTES
-shop://logo   logo      image/png
 shop://menu   The menu  text/plain  14
+shop://logo   logo      image/png
 shop://order  order
 
 RESOURCE TEMPLATE  NAME
 shop://teas/{tea}  tea
 
 PROMPT  ARGUMENTS  DESCRIPTION
-ask
 review  tea        Reviews a tea
-        tone?`
+        tone?
+ask`
 
 describe("skein · stdio", () => {
   it.live("inspects a server, reads a resource, and prints a prompt, suggestions and times", () =>

@@ -97,8 +97,8 @@ describe.each(revisions)("%s", (revision, clientOf) => {
           client.request("tools/list", {}, bearer(token)),
           ({ json }) => json.result.tools.map(({ name }: { readonly name: string }) => name)
         )
-      expect(yield* names("ada")).toEqual(["brewAt", "change", "nested"])
-      expect(yield* names("all")).toEqual(["brewAt", "change", "nested", "reset"])
+      expect(yield* names("ada")).toEqual(["brewAt", "nested", "change"])
+      expect(yield* names("all")).toEqual(["brewAt", "nested", "reset", "change"])
       const call = client.request("tools/call", { name: "reset", arguments: {} }, bearer("ada"))
       expect((yield* call).json.error).toEqual({ code: -32602, message: "Unknown tool: reset" })
       const { json } = yield* client.request("prompts/list", {}, bearer("ada"))

@@ -30,7 +30,7 @@ const sure = Task.layer(
   () => Effect.map(Elicitation.form("Sure?", { really: Schema.Boolean }), ({ action }) => action)
 )
 
-const names = ["task_answer", "task_cancel", "task_list", "task_status"]
+const names = ["task_status", "task_answer", "task_cancel", "task_list"]
 const set = (options: TaskTools.Options = {}) =>
   kit.set({}, [...kit.all, measured, hidden, think, sure, TaskTools.layer(options)])
 
