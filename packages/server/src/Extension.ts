@@ -70,8 +70,11 @@ export const effect = <E, R>(
       Effect.flatMap(Catalog, (catalog) => catalog[internals].extensions.add(extension)))
   )
 
-/** Returns the extensions of a server, in the order in which they were added. */
-export const list = (catalog: Catalog["Service"]): ReadonlyArray<Extension> => catalog[internals].extensions.all
+/**
+ * Returns the extensions of a server, in the order of the definitions. In a mounted part those of the part come first, and
+ * those of the server around it follow.
+ */
+export const list = (catalog: Catalog["Service"]): ReadonlyArray<Extension> => catalog[internals].extensions.available
 
 /**
  * Sends a notification to the session of a caller. Returns `false` if no session can receive it: in the stateless

@@ -19,7 +19,10 @@ import * as References from "effect/References"
 import * as Scope from "effect/Scope"
 import type * as Caching from "./Caching.ts"
 import * as Catalog from "./Catalog.ts"
+import type { DefinitionError } from "./DefinitionError.ts"
 import { EventBus, type ListKind } from "./EventBus.ts"
+import * as composition from "./internal/composition/mount.ts"
+import * as naming from "./internal/composition/naming.ts"
 import { placed } from "./internal/definitions/placement.ts"
 import { definitionProblem } from "./internal/definitions/validateDefinition.ts"
 import * as dispatcher from "./internal/dispatch/dispatcher.ts"
@@ -97,6 +100,7 @@ export interface Subscriptions {
   readonly maxListensPerPrincipal?: number | undefined
 }
 
+export type { MountOptions } from "./internal/composition/naming.ts"
 export type { Interrupted } from "./internal/dispatch/inspector.ts"
 
 /** A running server. Transports give it connections. */
@@ -195,6 +199,42 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
     return Context.add(provided, McpServer, make(options, catalog, subscriptions, logs))
     // Building the definitions in a loop loses the types of their errors and services: hence the cast.
   })) as never
+
+/**
+ * Makes definitions, or whole servers, a part of a server, with a prefix before their names.
+ *
+ * - Tools and prompts are named `weather_forecast`: the prefix, the `separator`, and the name in the part.
+ * - URIs get the prefix after the scheme: `data://cities` becomes `data://weather/cities`, `file:///a` becomes
+ *   `file://weather//a`, `urn:isbn:1` becomes `urn:weather/isbn:1`. The same applies to URI templates, which need a scheme
+ *   before their first variable. URIs of the part in its results (resource links, embedded resources, contents) get the
+ *   prefix, too; other URIs stay.
+ * - The part has a catalog of its own. Its handlers use its own names and URIs in `Tool.add`, `Catalog.setEnabled`,
+ *   `Catalog.updated` and so on, and clients of the server receive the changes under the names that they know.
+ * - Middleware in the part runs inside of all middleware of the server, and only for calls, reads, subscriptions and
+ *   completions of the part's own entries. It sees them under their names in the part.
+ * - Extensions in the part receive only calls of its tools. Their methods and capabilities are those of the whole server.
+ * - Entries are listed at the place of the mount. Parts may have mounted parts.
+ *
+ * A whole server, the layer that `McpServer.layer` returns, keeps the services, the logging and the middleware that it was
+ * built with. Its `instructions`, page size, caching hints and bounds do not apply, and it may be served at the same time.
+ * The definitions of one list may be mounted several times; services that they are provided with are built once.
+ *
+ * Fails with `DefinitionError` as the definitions do: `DuplicateName` for a name that the server has already, `InvalidUri`
+ * and `InvalidUriTemplate` for a URI that is not valid with the prefix.
+ *
+ * @example
+ * const server = McpServer.layer(
+ *   { name: "home", version: "1.0.0" },
+ *   McpServer.mount("weather", Tool.layer(forecast, getForecast), Resource.layer(cities, readCities)),
+ *   McpServer.mount({ prefix: "shop", separator: "." }, ShopServer)
+ * )
+ */
+export const mount = <const L extends ReadonlyArray<Definitions>>(
+  at: string | undefined | naming.MountOptions,
+  ...definitions: L
+): Layer.Layer<never, Layer.Error<L[number]> | DefinitionError, Layer.Services<L[number]> | Catalog.Catalog> =>
+  // Building the definitions in a loop loses the types of their errors and services: hence the cast.
+  composition.mount(naming.make(at), definitions) as never
 
 const settings = (
   { listChangedDebounce = 50, subscriptions = {} }: Options,

@@ -8,7 +8,6 @@
  * The registry offers the last one. When the last one is removed, the registry offers the one below it. It offers
  * nothing under a name that is disabled or has no entry.
  */
-import type { McpError } from "@skein/protocol/McpError"
 import { quote } from "@skein/protocol/Text"
 import type { Caller } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
@@ -17,11 +16,13 @@ import type * as Scope from "effect/Scope"
 import { type DefinitionError, InvalidValue } from "./DefinitionError.ts"
 import {
   both,
+  type Entry,
   first,
   type Name,
   push,
   setPersistentSwitch,
   Store,
+  type Terms,
   toggle,
   top,
   withTerms
@@ -30,38 +31,7 @@ import { Mirror, type Projection } from "./internal/definitions/mirror.ts"
 import { afterAll, type Place, placeOf } from "./internal/definitions/placement.ts"
 import { definitionProblem } from "./internal/definitions/validateDefinition.ts"
 
-/**
- * Decides whether a caller may see an entry. For other callers the entry does not exist, neither in lists nor by name.
- * It runs for each request and must return fast, without suspending. An exception is a defect of the request.
- */
-export type Visible = (caller: Caller) => boolean
-
-/**
- * Returns the error that refuses a caller's request for an entry that the caller may see, or `undefined`. It runs for each
- * request, before its arguments are decoded, and must return fast. An exception is a defect of the request.
- */
-export type Guard = (caller: Caller) => McpError | undefined
-
-/** The members that all entries have. */
-export interface Entry<out Definition> {
-  readonly definition: Definition
-  /** Decides which callers see the entry. Everybody by default. */
-  readonly visible?: Visible | undefined
-  /** Refuses the requests of some callers. None by default. */
-  readonly guard?: Guard | undefined
-  /** Makes the definition that a caller's list contains. All callers receive the same by default. */
-  listedAs?(definition: Definition, caller: Caller): Definition
-}
-
-/** Conditions for all entries that are added through one view of a registry. */
-export interface Terms {
-  /** Decides which callers see the entries. It applies in addition to the `visible` of each entry. */
-  readonly visible?: Visible | undefined
-  /** Refuses the requests of some callers. It applies in addition to the `guard` of each entry, which comes first. */
-  readonly guard?: Guard | undefined
-  /** `false` adds the entries in the disabled state. */
-  readonly enabled?: boolean | undefined
-}
+export type { Entry, Guard, Terms, Visible } from "./internal/definitions/entryStore.ts"
 
 /** The entries of one kind by name. The name of a resource is its URI here, and the name of a template is its text. */
 export class Registry<A extends Entry<unknown>> {

@@ -21,7 +21,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { ListKind } from "../EventBus.ts"
 import type { Entry } from "../Registry.ts"
-import { comparePlaces, type Place, placeOf } from "./definitions/placement.ts"
+import { insert, type Placed, placeOf, valuesOf } from "./definitions/placement.ts"
 import { HookList, type Operation } from "./dispatch/hookList.ts"
 import type { ServerObserver } from "./observability/outcome.ts"
 import type { OutgoingNotification } from "./subscriptions/pendingNotifications.ts"
@@ -50,6 +50,8 @@ export interface ToolEntry extends Entry<WireTool.Tool> {
   readonly headers?: ReadonlyArray<XMcpHeader.Param> | undefined
   /** Values for the extensions of this server (`Tool.Options.metadata`). */
   readonly metadata?: Context.Context<never> | undefined
+  /** Labels for the author of the server (`Tool.Options.tags`). */
+  readonly tags?: ReadonlyArray<string> | undefined
   readonly call: (args: JsonObject, request: RequestContext) => Handled<CallTool.CallToolResult>
 }
 
@@ -168,19 +170,16 @@ export interface Extension {
 
 type Wrap = (next: Dispatcher<McpRequest>) => Dispatcher<McpRequest>
 
-/** A value with the place of the layer that added it. */
-interface Placed<A> {
-  readonly place: Place
-  readonly value: A
+/** A part of a server, such as a mounted one, with middleware around the requests for its own entries. */
+export interface PartMiddleware {
+  readonly stack: MiddlewareStack
+  /** Returns the request with the names that the part uses, or `undefined` if it is not for an entry of the part. */
+  readonly enter: (request: RequestContext) => RequestContext | undefined
+  /** Returns the request with the names that are used around the part. */
+  readonly leave: (request: RequestContext) => RequestContext
+  /** Provides the services that requests of the part start with. */
+  readonly provide: <A, E>(effect: Effect.Effect<A, E, McpRequest>) => Effect.Effect<A, E, McpRequest>
 }
-
-/** Inserts a value after the others of the same or an earlier place. */
-const insert = <A>(all: ReadonlyArray<Placed<A>>, added: Placed<A>): ReadonlyArray<Placed<A>> => {
-  const before = all.findLastIndex(({ place }) => comparePlaces(place, added.place) <= 0)
-  return all.toSpliced(before + 1, 0, added)
-}
-
-const valuesOf = <A>(all: ReadonlyArray<Placed<A>>): ReadonlyArray<A> => all.map(({ value }) => value)
 
 /** The middleware of a server in the order of the definitions, outermost first. */
 export class MiddlewareStack {
@@ -190,7 +189,38 @@ export class MiddlewareStack {
   /** Grows with every change. */
   version = 0
 
+  /** The parts that have middleware of their own, inside of all middleware here. */
+  parts: ReadonlyArray<PartMiddleware> = []
+  /** The stacks that this one is a part of. */
+  readonly #around = new Set<MiddlewareStack>()
   #placed: ReadonlyArray<Placed<Wrap>> = []
+
+  /** Whether neither the server nor a part of it has middleware. */
+  get isEmpty(): boolean {
+    return this.all.length === 0 && this.parts.every(({ stack }) => stack.isEmpty)
+  }
+
+  /** Adds the middleware of a part until the scope closes. */
+  addPart(part: PartMiddleware): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.asVoid(Effect.acquireRelease(
+      Effect.sync(() => {
+        this.parts = [...this.parts, part]
+        part.stack.#around.add(this)
+        this.#changed()
+      }),
+      () =>
+        Effect.sync(() => {
+          this.parts = this.parts.filter((other) => other !== part)
+          if (!this.parts.some(({ stack }) => stack === part.stack)) part.stack.#around.delete(this)
+          this.#changed()
+        })
+    ))
+  }
+
+  #changed(): void {
+    this.version++
+    for (const stack of this.#around) stack.#changed()
+  }
 
   /** Adds a middleware until the scope closes. While the server runs it is added inside of the present ones. */
   add(value: Wrap): Effect.Effect<void, never, Scope.Scope> {
@@ -207,7 +237,7 @@ export class MiddlewareStack {
   #resolve(placed: ReadonlyArray<Placed<Wrap>>): void {
     this.#placed = placed
     this.all = valuesOf(placed)
-    this.version++
+    this.#changed()
   }
 }
 
@@ -224,8 +254,28 @@ export class ExtensionList {
 
   #placed: ReadonlyArray<Placed<Extension>> = []
 
-  /** Adds an extension until the scope closes. */
+  readonly #around: ExtensionList | undefined
+
+  /** `around` is the list of the server that these are the extensions of a part of. */
+  constructor(around?: ExtensionList) {
+    this.#around = around
+  }
+
+  /** The extensions here, and then those of the server around a part. */
+  get available(): ReadonlyArray<Extension> {
+    return this.#around === undefined ? this.all : [...this.all, ...this.#around.available]
+  }
+
+  /**
+   * Adds an extension until the scope closes. The server around a part has its methods and its capabilities, but calls of
+   * tools reach it only if the tools are in the part.
+   */
   add(value: Extension): Effect.Effect<void, never, Scope.Scope> {
+    const outside = this.#around?.add(withoutCalls(value))
+    return outside === undefined ? this.#add(value) : Effect.andThen(outside, this.#add(value))
+  }
+
+  #add(value: Extension): Effect.Effect<void, never, Scope.Scope> {
     return Effect.asVoid(Effect.acquireRelease(
       Effect.withFiber((fiber) => {
         const added = { place: placeOf(fiber, []), value }
@@ -244,6 +294,9 @@ export class ExtensionList {
     this.methods = Map.groupBy(all.flatMap(({ methods }) => methods ?? []), ({ method }) => method.name)
   }
 }
+
+// An extension may have getters, which a copy would read once.
+const withoutCalls = (extension: Extension): Extension => Object.create(extension, { call: { value: undefined } })
 
 /** A call of a tool. The arguments are not validated yet. */
 export interface CallOperation extends Operation {
@@ -269,11 +322,16 @@ export class OperationHooks {
   readonly reads = new HookList<ReadOperation, WireResource.ReadResourceResult>()
   readonly prompts = new HookList<PromptOperation, WirePrompt.GetPromptResult>()
   /** The lists, by method. */
-  readonly lists: { readonly [method: string]: HookList<Operation, ReadonlyArray<unknown>> } = {
-    "tools/list": new HookList(),
-    "resources/list": new HookList(),
-    "resources/templates/list": new HookList(),
-    "prompts/list": new HookList()
+  readonly lists: { readonly [method: string]: HookList<Operation, ReadonlyArray<unknown>> }
+
+  /** A part of a server has operations of its own, and the lists of the server. */
+  constructor(lists?: OperationHooks["lists"]) {
+    this.lists = lists ?? {
+      "tools/list": new HookList(),
+      "resources/list": new HookList(),
+      "resources/templates/list": new HookList(),
+      "prompts/list": new HookList()
+    }
   }
 }
 

@@ -97,7 +97,7 @@ describe("the order of lists", () => {
         const client = yield* Effect.provide(kit.connect("2026-07-28"), context)
         expect(namesOf(yield* client.result("tools/list"))).toEqual(names)
       }),
-    { arbitrary: { runs: 30 } }
+    { arbitrary: { runs: 10 } }
   )
 
   it.effect("is that of the definitions for middleware, too", () =>
@@ -195,6 +195,6 @@ describe("the order of lists", () => {
         expect(seen.filter((name) => stay.includes(name))).toEqual(stay)
         expect(new Set(seen).size).toBe(seen.length)
       }),
-    { arbitrary: { runs: 50 } }
+    { arbitrary: { runs: 20 } }
   )
 })

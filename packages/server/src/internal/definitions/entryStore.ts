@@ -1,10 +1,44 @@
 /**
  * The entries of one kind by name, and their state: the part of a registry that all of its views share.
  */
+import type { McpError } from "@skein/protocol/McpError"
 import { quote } from "@skein/protocol/Text"
+import type { Caller } from "@skein/runtime/RequestContext"
 import { DefinitionError, DuplicateName, NotFound } from "../../DefinitionError.ts"
-import type { Entry, Guard, Terms, Visible } from "../../Registry.ts"
 import { comparePlaces, type Place } from "./placement.ts"
+
+/**
+ * Decides whether a caller may see an entry. For other callers the entry does not exist, neither in lists nor by name.
+ * It runs for each request and must return fast, without suspending. An exception is a defect of the request.
+ */
+export type Visible = (caller: Caller) => boolean
+
+/**
+ * Returns the error that refuses a caller's request for an entry that the caller may see, or `undefined`. It runs for each
+ * request, before its arguments are decoded, and must return fast. An exception is a defect of the request.
+ */
+export type Guard = (caller: Caller) => McpError | undefined
+
+/** The members that all entries have. */
+export interface Entry<out Definition> {
+  readonly definition: Definition
+  /** Decides which callers see the entry. Everybody by default. */
+  readonly visible?: Visible | undefined
+  /** Refuses the requests of some callers. None by default. */
+  readonly guard?: Guard | undefined
+  /** Makes the definition that a caller's list contains. All callers receive the same by default. */
+  listedAs?(definition: Definition, caller: Caller): Definition
+}
+
+/** Conditions for all entries that are added through one view of a registry. */
+export interface Terms {
+  /** Decides which callers see the entries. It applies in addition to the `visible` of each entry. */
+  readonly visible?: Visible | undefined
+  /** Refuses the requests of some callers. It applies in addition to the `guard` of each entry, which comes first. */
+  readonly guard?: Guard | undefined
+  /** `false` adds the entries in the disabled state. */
+  readonly enabled?: boolean | undefined
+}
 
 /** One entry of a name. */
 export interface Slot<A> {

@@ -4,19 +4,18 @@
  */
 import * as Result from "effect/Result"
 import type { DefinitionError } from "../../DefinitionError.ts"
-import type { Entry, Terms } from "../../Registry.ts"
-import { type Outlet, push, type Slot, type Store, withTerms } from "./entryStore.ts"
+import { type Entry, type Outlet, push, type Slot, type Store, type Terms, withTerms } from "./entryStore.ts"
 import type { Place } from "./placement.ts"
 
 /** How the entries of a part of a server appear in the registry around the part. */
 export interface Projection<A> {
   /** Returns the name in the registry around the part. */
-  readonly name: (name: string) => string
+  readonly name: (own: string) => string
   /**
-   * Returns the entry in the registry around the part, or `undefined` for an entry that is left out there. Fails if the
-   * entry is not possible there.
+   * Returns the entry in the registry around the part, under the name `outside`, or `undefined` for an entry that is left
+   * out there. Fails if the entry is not possible there.
    */
-  entry(entry: A, name: string): Result.Result<A | undefined, DefinitionError>
+  entry(entry: A, own: string, outside: string): Result.Result<A | undefined, DefinitionError>
 }
 
 /** An entry of a part, as it appears in the registry around the part. */
@@ -47,7 +46,7 @@ export class Mirror<A extends Entry<unknown>> implements Outlet<A> {
 
   problem(name: string, entry: A): DefinitionError | undefined {
     const outside = this.#projection.name(name)
-    const projected = this.#projection.entry(entry, outside)
+    const projected = this.#projection.entry(entry, name, outside)
     if (Result.isFailure(projected)) return projected.failure
     if (projected.success === undefined) return undefined
     const present = this.#target.top(outside)
@@ -75,7 +74,7 @@ export class Mirror<A extends Entry<unknown>> implements Outlet<A> {
   #put(name: string, { entry, place }: Slot<A>, isOff: boolean): void {
     const before = this.#mirrored.get(name)
     const outside = this.#projection.name(name)
-    const projected = this.#projection.entry(entry, outside)
+    const projected = this.#projection.entry(entry, name, outside)
     if (Result.isFailure(projected) || projected.success === undefined) {
       if (before !== undefined) this.#remove(name, before)
       return

@@ -22,6 +22,20 @@ export const comparePlaces = (one: Place, other: Place): number => {
   return one.length - other.length
 }
 
+/** A value with the place of the layer that added it. */
+export interface Placed<A> {
+  readonly place: Place
+  readonly value: A
+}
+
+/** Inserts a value after the others of the same or an earlier place. */
+export const insert = <A>(all: ReadonlyArray<Placed<A>>, added: Placed<A>): ReadonlyArray<Placed<A>> => {
+  const before = all.findLastIndex(({ place }) => comparePlaces(place, added.place) <= 0)
+  return all.toSpliced(before + 1, 0, added)
+}
+
+export const valuesOf = <A>(all: ReadonlyArray<Placed<A>>): ReadonlyArray<A> => all.map(({ value }) => value)
+
 /** The last number of the path of an entry that is added while the server runs. It follows all others of its part. */
 const runtime = Number.MAX_SAFE_INTEGER
 
@@ -60,7 +74,9 @@ class Placement {
 
   /** Records that the layer registers something. */
   register(): void {
-    for (let at: Placement | undefined = this; at?.registers === false; at = at.parent) at.registers = true
+    if (this.registers) return
+    this.registers = true
+    this.parent?.register()
   }
 }
 
@@ -124,6 +140,10 @@ export const placedInPart = (
     place: placement.path
   }
 }
+
+/** Returns the next place in a memo map that `placedInPart` has made. */
+export const nextPlace = (memoMap: Layer.MemoMap, fiber: Fiber.Fiber<unknown, unknown>): Place =>
+  isPlaced(memoMap) ? memoMap[placementKey].next(fiber) : []
 
 /**
  * Returns the place of a definition that a fiber adds now: that of the layer which is being built, or after all others of its

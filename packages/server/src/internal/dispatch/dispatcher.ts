@@ -57,7 +57,7 @@ export const make = (
   let version = 0
   return (request) => {
     if (version !== middleware.version) {
-      chain = middleware.all.length === 0 ? handle : withMiddleware(methods, middleware.all, handle)
+      chain = middleware.isEmpty ? handle : withMiddleware(methods, middleware, handle)
       version = middleware.version
     }
     const effect = rounds.applies(request) ? rounds.run(request, chain) : chain(request)
@@ -69,10 +69,10 @@ export const make = (
 /** The dispatcher with its middleware, the first one outermost. */
 const withMiddleware = (
   methods: MethodTable,
-  all: MiddlewareStack["all"],
+  stack: MiddlewareStack,
   handle: Dispatcher<McpRequest>
 ): Dispatcher<McpRequest> => {
-  const outermost = all.reduceRight((next, wrap) => neverThrowing(wrap(next)), neverThrowing(withService(handle)))
+  const outermost = around(stack, withService(handle))
   // A middleware may return a result of its own. A stateless revision requires a `resultType` and `serverInfo` in it.
   const complete = (answer: Answer): Answer => isIncomplete(answer) ? methods.completeResult(answer) : answer
   return (request) =>
@@ -84,6 +84,19 @@ const withMiddleware = (
 /** Provides a request whose params a middleware has changed to its handler. */
 const withService = (handle: Dispatcher<McpRequest>): Dispatcher<McpRequest> => (request) =>
   request.original === request ? handle(request) : Effect.provideService(handle(request), McpRequest, request)
+
+const around = (stack: MiddlewareStack, next: Dispatcher<McpRequest>): Dispatcher<McpRequest> =>
+  stack.all.reduceRight((next, wrap) => neverThrowing(wrap(next)), neverThrowing(withParts(stack, next)))
+
+/** A part runs its middleware around the requests for its own entries, with the names that it uses. */
+const withParts = (stack: MiddlewareStack, next: Dispatcher<McpRequest>): Dispatcher<McpRequest> =>
+  stack.parts.filter((part) => !part.stack.isEmpty).reduceRight((next, part) => {
+    const inside = around(part.stack, (request) => next(part.leave(request)))
+    return (request) => {
+      const own = part.enter(request)
+      return own === undefined ? next(request) : part.provide(inside(own))
+    }
+  }, next)
 
 /** Whether an object lacks a `resultType` or `serverInfo`. The runner reports an answer that is not an object. */
 const isIncomplete = (answer: Answer): answer is JsonRpc.JsonObject =>

@@ -9,6 +9,7 @@ import type { McpError } from "@skein/protocol/McpError"
 import { type Caller, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { insert, type Placed, placeOf, valuesOf } from "../definitions/placement.ts"
 
 type Handled<A> = Effect.Effect<A, McpError, McpRequest>
 
@@ -25,16 +26,23 @@ export type Hook<Op, A> = (operation: Op, next: (operation: Op) => Handled<A>) =
 export class HookList<Op extends Operation, A> {
   all: ReadonlyArray<Hook<Op, A>> = []
 
-  /** Adds a hook inside of the present ones until the scope closes. */
-  add(hook: Hook<Op, A>): Effect.Effect<void, never, Scope.Scope> {
-    const change = (all: HookList<Op, A>["all"]) =>
-      Effect.sync(() => {
-        this.all = all
-      })
-    return Effect.acquireRelease(
-      Effect.suspend(() => change([...this.all, hook])),
-      () => Effect.suspend(() => change(this.all.filter((other) => other !== hook)))
-    )
+  #placed: ReadonlyArray<Placed<Hook<Op, A>>> = []
+
+  /** Adds a hook until the scope closes. While the server runs it is added inside of the present ones. */
+  add(value: Hook<Op, A>): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.asVoid(Effect.acquireRelease(
+      Effect.withFiber((fiber) => {
+        const added = { place: placeOf(fiber, []), value }
+        this.#resolve(insert(this.#placed, added))
+        return Effect.succeed(added)
+      }),
+      (added) => Effect.sync(() => this.#resolve(this.#placed.filter((other) => other !== added)))
+    ))
+  }
+
+  #resolve(placed: ReadonlyArray<Placed<Hook<Op, A>>>): void {
+    this.#placed = placed
+    this.all = valuesOf(placed)
   }
 
   /** Runs an operation through the hooks. Requests in progress continue with the hooks that they started with. */
