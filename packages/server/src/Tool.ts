@@ -113,6 +113,11 @@ export interface Options<Input extends AnySchema, Output extends AnySchema> {
    * callers receive the same. It runs for each list, must be fast, and must not change the name or the schemas.
    */
   readonly listedAs?: ((tool: WireTool.Tool, caller: Caller) => WireTool.Tool) | undefined
+  /**
+   * Labels by which the author of a server selects tools, as with `Transform.tools`. Clients do not receive them: list
+   * them in `_meta` for clients that read them there.
+   */
+  readonly tags?: ReadonlyArray<string> | undefined
   readonly icons?: ReadonlyArray<Icon> | undefined
   readonly _meta?: Meta | undefined
   /** Values for the extensions of this server, as a `Context`. Clients never receive them. */
@@ -271,6 +276,7 @@ const register = <Name extends string, Input, Output, E extends HandlerError, R>
       visible,
       ...(listedAs === undefined ? undefined : { listedAs }),
       metadata: tool.options.metadata,
+      tags: tool.options.tags,
       headers,
       call: toolCall.make(tool, (input) => provide(handler(input)))
     })
@@ -292,7 +298,7 @@ const describe = Effect.fnUntraced(
   function*<Name extends string, Input, Output>({ input, name, options, output }: Tool<Name, Input, Output>) {
     yield* warnAboutName(name)
     // Every option that is not taken out here is sent in `tools/list`.
-    const { listedAs: _, metadata: __, visible: ___, ...listed } = options
+    const { listedAs: _, metadata: __, tags: ___, visible: ____, ...listed } = options
     const inputSchema = input === undefined
       ? jsonSchema.none
       : yield* jsonSchema.tryForTool(name, "input", input.jsonSchema)

@@ -120,6 +120,15 @@ const orThrow = (result: Result.Result<unknown, string>): unknown => {
   return result.success
 }
 
+/**
+ * Answers a call with invalid arguments. Before 2025-11-25 they are protocol errors; since then a model receives the
+ * message.
+ */
+export const refuseArguments = (tool: string, problem: string, revision: string): Handled<Wire.CallToolResult> => {
+  const message = `Invalid arguments for tool ${tool}: ${clip(problem, maxProblemChars)}`
+  return revision >= "2025-11-25" ? Effect.succeed(failed(message)) : Effect.fail(McpError.invalidParams(message))
+}
+
 /** Makes the function that runs a tool's calls. Compiles the schemas of the tool once. */
 export const make = <Input, Output, E extends HandlerError>(
   tool: Schemas<Input, Output>,
@@ -139,12 +148,8 @@ export const make = <Input, Output, E extends HandlerError>(
 
   const run = (input: Input): Handled<Wire.CallToolResult> => Effect.catch(finish(handler(input)), recover)
 
-  const enter = (input: Result.Result<Input, string>, revision: string): Handled<Wire.CallToolResult> => {
-    if (Result.isSuccess(input)) return run(input.success)
-    const message = `Invalid arguments for tool ${tool.name}: ${clip(input.failure, maxProblemChars)}`
-    // Before 2025-11-25 invalid arguments are protocol errors; since then a model receives the message.
-    return revision >= "2025-11-25" ? Effect.succeed(failed(message)) : Effect.fail(McpError.invalidParams(message))
-  }
+  const enter = (input: Result.Result<Input, string>, revision: string): Handled<Wire.CallToolResult> =>
+    Result.isSuccess(input) ? run(input.success) : refuseArguments(tool.name, input.failure, revision)
 
   return (args: JsonObject, { caller }) => {
     if (read === undefined) return run({} as Input)
