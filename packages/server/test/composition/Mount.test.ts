@@ -258,6 +258,40 @@ describe("a mounted part", () => {
         ])
       }))
 
+    it.effect(`${revision} · has its own middleware of operations, which may change arguments`, () =>
+      Effect.gen(function*() {
+        const seen: Array<string> = []
+        const client = yield* kit.client(
+          kit.server(McpServer.mount(
+            "weather",
+            Middleware.layer((next) => (request) =>
+              request.method === "tools/call"
+                ? next(request.withParams({ ...request.params, arguments: { city: "Delft" } }))
+                : next(request)
+            ),
+            Middleware.callTool((call, next) => {
+              seen.push(`${call.name} ${call.request.target} ${call.arguments["city"]}`)
+              return next({ city: `${call.arguments["city"]}!` })
+            }),
+            Middleware.readResource((read, next) => {
+              seen.push(`${read.uri} ${read.request.target}`)
+              return next()
+            }),
+            Middleware.getPrompt((prompt, next) => {
+              seen.push(prompt.name)
+              return next({ city: "Dakar" })
+            }),
+            ...weather
+          )) as kit.Server,
+          revision
+        )
+        expect((yield* client.call("weather_forecast", { city: "x" })).content[0].text).toBe("Sun in Delft!")
+        yield* client.result("resources/read", { uri: "city://weather/Delft/today" })
+        const { messages } = yield* client.result("prompts/get", { name: "weather_plan", arguments: { city: "x" } })
+        expect(messages[0].content.text).toBe("Dakar")
+        expect(seen).toEqual(["forecast forecast Delft", "city://Delft/today city://Delft/today", "plan"])
+      }))
+
     it.effect(`${revision} · asks the client for input from inside of its middleware`, () =>
       Effect.gen(function*() {
         const order = Tool.layer(Tool.make("order"), () =>
@@ -313,7 +347,7 @@ describe("a mounted part", () => {
       )
       expect(yield* kit.failure(kit.server(McpServer.mount("a", template)) as kit.Server)).toMatchObject({
         reason: { _tag: "InvalidUriTemplate" },
-        definition: "{+uri}"
+        definition: "a/{+uri}"
       })
     }))
 
