@@ -1,14 +1,15 @@
 /**
- * The command lines of the commands for the author of a server: `run` and `build`.
+ * The command lines of the commands for the author of a server: `run`, `dev`, `build` and `conformance`.
  */
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import { invalid, last, toggle } from "./commandLine.ts"
+import { type CountOperands, invalid, isUrl, last, splitWords, toggle, type ValueOptions } from "./commandLine.ts"
 import { sanitize } from "./format.ts"
 import { HelpText } from "./help.ts"
-import { CommandFailed, Process } from "./process.ts"
+import { Process, promised } from "./process.ts"
+import { envFlag, seconds, type Target, targetArgument } from "./serverOptions.ts"
 
 /** How a server is served over HTTP. */
 interface HttpLine {
@@ -40,6 +41,44 @@ export interface BuildLine {
   readonly json: boolean
 }
 
+/** A parsed command line of `dev`. */
+export interface DevLine extends HttpLine {
+  /** A command, or a module as a command without arguments. */
+  readonly target: { readonly command: string; readonly args: ReadonlyArray<string> }
+  readonly exportName: string | undefined
+  readonly dotenv: string | undefined
+  /** Variables for the server, in addition to those of this process. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The files and folders to watch. Empty: the folder of the project. */
+  readonly watch: ReadonlyArray<string>
+  /** In milliseconds. */
+  readonly debounce: number
+  /** In milliseconds. */
+  readonly startTimeout: number
+  readonly maxWaiting: number
+  readonly maxFolders: number
+  readonly maxSessions: number
+  readonly inspector: boolean
+  readonly inspectorVersion: string
+}
+
+/** A parsed command line of `conformance`. */
+export interface ConformanceLine {
+  readonly target: Exclude<Target, { readonly _tag: "Configured" }>
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly revision: string | undefined
+  readonly suite: string | undefined
+  readonly scenario: string | undefined
+  readonly expectedFailures: string | undefined
+  readonly suiteVersion: string
+  /** How long one scenario may take, in milliseconds. */
+  readonly timeout: number
+  /** How long the suite may take, in milliseconds. */
+  readonly totalTimeout: number
+  readonly verbose: boolean
+  readonly json: boolean
+}
+
 const text = (name: string, metavar: string, description: string) =>
   Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), last)
 
@@ -66,15 +105,6 @@ const checkHttp = ({ host, http, port }: HttpLine) =>
 
 const exitCodes = "Exit codes: those of the server; 2 invalid command line, or a module that cannot be served; 130 " +
   "interrupted, 143 terminated."
-
-/** Fails as the command that ran, or with a defect. */
-const promised = <A>(run: () => Promise<A>): Effect.Effect<A, CommandFailed> =>
-  Effect.flatten(Effect.promise(() =>
-    run().then(
-      (value): Effect.Effect<A, CommandFailed> => Effect.succeed(value),
-      (cause: unknown) => cause instanceof CommandFailed ? Effect.fail(cause) : Effect.die(cause)
-    )
-  ))
 
 /** `skein run`. */
 export const runOptions = Command.make("run", {
@@ -152,3 +182,165 @@ export const buildCommand = Command.withHandler(buildOptions, (line) =>
     for (const note of notesOf(built)) console.warn(sanitize(note))
     yield* console.print(`${built.file}  ${(built.bytes / 1024).toFixed(1)} KiB`)
   }))
+
+const count = (name: string, description: string, byDefault: number) =>
+  text(name, "<number>", `${description}: ${byDefault} by default`).pipe(
+    Flag.mapEffect((text = String(byDefault)) =>
+      /^[1-9]\d{0,6}$/.test(text)
+        ? Effect.succeed(Number(text))
+        : invalid(`--${name} must be a whole number from 1 to 9999999: ${JSON.stringify(text)}`)
+    )
+  )
+
+/** The version of the MCP Inspector that `dev` starts by default. */
+export const inspectorVersion = "2.12.0"
+
+/** `skein dev`. */
+export const devOptions = Command.make("dev", {
+  ...httpFlags,
+  ...moduleFlags,
+  env: envFlag,
+  watch: Flag.String("watch").pipe(
+    Flag.withMetavar("<path>"),
+    Flag.withDescription("Watch a file or a folder; can be repeated. By default the folder of the project is watched"),
+    Flag.atLeast(0)
+  ),
+  debounce: seconds("debounce", "How long no further file may change before a restart: 0.1 by default").pipe(
+    Flag.map((debounce = 100) => debounce)
+  ),
+  startTimeout: seconds("start-timeout", "How long a restarted server may take to answer: 30 by default").pipe(
+    Flag.map((startTimeout = 30_000) => startTimeout)
+  ),
+  maxWaiting: count("max-waiting", "How many requests may wait for a server that starts", 1_000),
+  maxFolders: count("max-folders", "How many folders are watched", 1_000),
+  maxSessions: count("max-sessions", "How many sessions may be open, with --http", 32),
+  inspector: toggle("inspector", "Open the MCP Inspector on the server, with npx"),
+  inspectorVersion: text(
+    "inspector-version",
+    "<version>",
+    `The version of the inspector: ${inspectorVersion} by default`
+  )
+    .pipe(Flag.map((version = inspectorVersion) => version)),
+  target: Argument.String("module or command").pipe(
+    Argument.mapEffect((text) => {
+      const [command, ...args] = splitWords(text)
+      return command === undefined || isUrl(command)
+        ? invalid("A module or the command of a server on stdio is required")
+        : Effect.succeed({ command, args })
+    })
+  )
+}).pipe(
+  Command.withShortDescription("Restart a server when its files change, while its hosts stay connected"),
+  Command.withDescription(
+    "Serves a module, or a command that serves stdio, and restarts it when a file of the project changes. Hosts stay " +
+      "connected: each new server gets the handshake, the log level and the subscriptions again, and the hosts get the " +
+      "changes of the lists. With --http each session has a server process of its own."
+  ),
+  Command.annotate(HelpText, {
+    usage: [
+      "[options] <module>",
+      "[options] \"<command and its arguments>\"",
+      "[options] <command> <its arguments…>"
+    ],
+    examples: [
+      "src/server.ts",
+      "--watch src --watch .env --dotenv .env src/server.ts",
+      "--http --inspector src/server.ts"
+    ],
+    footer:
+      "A host starts skein dev as it starts the server. Exit codes: 0 the host has closed stdin, 2 invalid command " +
+      "line, 3 the port cannot be used, or the inspector failed, 130 interrupted, 143 terminated."
+  }),
+  Command.validate((line) => checkHttp(line))
+)
+
+export const devCommand = Command.withHandler(
+  devOptions,
+  (line) => Effect.flatMap(Effect.promise(() => import("./develop/nodeDev.ts")), ({ dev }) => dev(line))
+)
+
+/** The version of the conformance suite by default. */
+export const conformanceVersion = "0.2.0-alpha.12"
+
+/** `skein conformance`. */
+export const conformanceOptions = Command.make("conformance", {
+  env: envFlag,
+  revision: text(
+    "revision",
+    "<date>",
+    "The revision to judge: the scenarios that it requires, or all that the suite has for it"
+  ),
+  suite: text("suite", "<name>", "The scenarios of a suite: active by default, or all, draft, pending"),
+  scenario: text("scenario", "<name>", "One scenario"),
+  expectedFailures: text(
+    "expected-failures",
+    "<file>",
+    "A YAML file of scenarios that are expected to fail. One that passes is an error"
+  ),
+  suiteVersion: text(
+    "suite-version",
+    "<version>",
+    `The version of @modelcontextprotocol/conformance: ${conformanceVersion} by default`
+  ).pipe(Flag.map((version = conformanceVersion) => version)),
+  timeout: seconds("timeout", "How long one scenario may take: 30 by default").pipe(
+    Flag.map((timeout = 30_000) => timeout)
+  ),
+  totalTimeout: seconds("total-timeout", "How long the suite may take: 900 by default").pipe(
+    Flag.map((timeout = 900_000) => timeout)
+  ),
+  verbose: toggle("verbose", "Report the output of the suite, and the stderr of the server"),
+  json: toggle("json", "Print the results as JSON"),
+  target: targetArgument.pipe(
+    Argument.mapEffect((target) =>
+      target === undefined || target._tag === "Configured"
+        ? invalid("A server is required: its URL, or the command that starts it on stdio")
+        : Effect.succeed(target)
+    )
+  )
+}).pipe(
+  Command.withShortDescription("Judge a server with the official conformance suite"),
+  Command.withDescription(
+    "Runs the official conformance suite against a server, and prints its scenarios. An installed suite of the version is " +
+      "used, or npx downloads it. The suite needs a URL: a command on stdio is served over HTTP by a bridge."
+  ),
+  Command.annotate(HelpText, {
+    usage: ["[options] <url>", "[options] \"<command and its arguments>\"", "[options] <command> <its arguments…>"],
+    examples: [
+      "http://127.0.0.1:3000/mcp",
+      "--revision 2026-07-28 http://127.0.0.1:3000/mcp",
+      "--suite all --expected-failures known.yml \"node dist/server.cjs\""
+    ],
+    footer:
+      "The scenarios expect the tools, resources and prompts of the suite's own example server. Exit codes: 0 no " +
+      "scenario failed, 1 a scenario failed or an expected failure passed, 2 invalid command line or file, 3 the suite did " +
+      "not run, 130 interrupted."
+  }),
+  Command.validate(({ scenario, suite }) =>
+    scenario !== undefined && suite !== undefined
+      ? invalid("--scenario and --suite cannot be used together")
+      : Effect.void
+  )
+)
+
+export const conformanceCommand = Command.withHandler(
+  conformanceOptions,
+  (line) =>
+    Effect.flatMap(Effect.promise(() => import("./develop/nodeConformance.ts")), ({ conformance }) => conformance(line))
+)
+
+/** How the arguments of these commands are rewritten: see `serverCommands`. */
+export const developRewritings: Readonly<
+  Record<string, { readonly values: ValueOptions; readonly count: CountOperands }>
+> = {
+  dev: {
+    values: new Set(
+      "port host export dotenv env watch debounce start-timeout max-waiting max-folders max-sessions inspector-version"
+        .split(" ")
+    ),
+    count: () => 0
+  },
+  conformance: {
+    values: new Set("env revision suite scenario expected-failures suite-version timeout total-timeout".split(" ")),
+    count: () => 0
+  }
+}

@@ -3,7 +3,7 @@
  */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 
 /** The version that the commands report to servers. */
@@ -67,3 +67,12 @@ export class CommandFailed extends Data.TaggedError("CommandFailed")<{
   readonly exitCode: number
   readonly report?: string | undefined
 }> {}
+
+/** Runs a function that rejects with {@link CommandFailed}. Any other rejection is a defect. */
+export const promised = <A>(run: () => Promise<A>): Effect.Effect<A, CommandFailed> =>
+  Effect.flatten(Effect.promise(() =>
+    run().then(
+      (value): Effect.Effect<A, CommandFailed> => Effect.succeed(value),
+      (cause: unknown) => cause instanceof CommandFailed ? Effect.fail(cause) : Effect.die(cause)
+    )
+  ))

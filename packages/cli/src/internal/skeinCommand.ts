@@ -6,7 +6,7 @@ import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import { callCommand, valueOptions } from "./callCommand.ts"
 import { invalid, isUrl, normalize, toggle } from "./commandLine.ts"
-import { buildCommand, runModuleCommand } from "./developCommands.ts"
+import { buildCommand, conformanceCommand, devCommand, developRewritings, runModuleCommand } from "./developCommands.ts"
 import { HelpText } from "./help.ts"
 import { countInstall, installCommand, installValueOptions } from "./installCommand.ts"
 import {
@@ -172,7 +172,9 @@ export const skeinCommand = Command.make("skein").pipe(
     topCommand,
     tasksCommand,
     runModuleCommand,
-    buildCommand
+    devCommand,
+    buildCommand,
+    conformanceCommand
   ])
 )
 
@@ -181,6 +183,7 @@ export const skeinArguments = ([command, ...rest]: ReadonlyArray<string>): Reado
   if (command === undefined) return []
   if (command === "call") return [command, ...normalize(rest, valueOptions)]
   if (command === "install") return [command, ...normalize(rest, installValueOptions, countInstall)]
-  const rewriting = Object.hasOwn(serverCommands, command) ? serverCommands[command] : undefined
+  const rewritings = { ...serverCommands, ...developRewritings }
+  const rewriting = Object.hasOwn(rewritings, command) ? rewritings[command] : undefined
   return [command, ...rewriting === undefined ? rest : normalize(rest, rewriting.values, rewriting.count)]
 }

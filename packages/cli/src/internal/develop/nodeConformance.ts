@@ -1,0 +1,227 @@
+/**
+ * `skein conformance`: judges a server with the official suite, `@modelcontextprotocol/conformance`.
+ *
+ * The suite is a program of its own: an installed copy, or one that npx downloads. It needs a URL, so a command that
+ * serves stdio is served over HTTP by the bridge of `skein dev`, with a server process for each session.
+ */
+import * as Stdio from "@skein/client/Stdio"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { spawn } from "node:child_process"
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { dirname, join, sep } from "node:path"
+import { resolveEnv } from "../connection.ts"
+import type { ConformanceLine } from "../developCommands.ts"
+import { sanitize, serverStderr } from "../format.ts"
+import { CommandFailed, Process, promised } from "../process.ts"
+import {
+  type Check,
+  formatReport,
+  isConformant,
+  judge,
+  parseExpected,
+  type ScenarioResult
+} from "./conformanceReport.ts"
+import { defaultMaxSessions, serveBridge } from "./nodeHttpBridge.ts"
+import { findDependency } from "./nodeLoadModule.ts"
+
+const suite = "@modelcontextprotocol/conformance"
+
+// The requirement sets that the suite has. At other revisions all of its scenarios for the revision run.
+const required: ReadonlySet<string> = new Set(["2025-11-25", "2026-07-28"])
+
+/** How the suite is started. */
+interface Program {
+  readonly command: string
+  readonly args: ReadonlyArray<string>
+  readonly label: string
+}
+
+const failed = (report: string): CommandFailed => new CommandFailed({ exitCode: 3, report })
+
+/** The installed suite of the project or of this program, if it has the version; otherwise npx with the version. */
+const programOf = async (version: string): Promise<Program> => {
+  for (const from of [join(process.cwd(), "package.json"), import.meta.filename]) {
+    const manifest = findDependency(`${suite}/package.json`, from)
+    if (manifest === undefined) continue
+    const { bin, version: installed } = JSON.parse(await readFile(manifest, "utf8")) as {
+      readonly version: string
+      readonly bin: string | Readonly<Record<string, string>>
+    }
+    const file = typeof bin === "string" ? bin : Object.values(bin)[0]
+    if (installed !== version || file === undefined) continue
+    return { command: process.execPath, args: [join(dirname(manifest), file)], label: `${suite} ${version}` }
+  }
+  const npx = process.platform === "win32" ? "npx.cmd" : "npx"
+  return { command: npx, args: ["--yes", `${suite}@${version}`], label: `${suite} ${version}, with npx` }
+}
+
+interface Output {
+  readonly code: number | null
+  readonly text: string
+}
+
+// How much of the output of the suite is kept, in characters.
+const maxOutput = 1024 * 1024
+
+/** Runs a program to its end. Its process group is killed when the command is interrupted, or after `timeout`. */
+const runProgram = (
+  { args, command }: Program,
+  more: ReadonlyArray<string>,
+  timeout: number
+): Effect.Effect<Output, CommandFailed> =>
+  Effect.callback<Output, CommandFailed>((resume) => {
+    const isWindows = process.platform === "win32"
+    let text = ""
+    const child = spawn(command, [...args, ...more], {
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: !isWindows,
+      shell: isWindows
+    })
+    const kill = (): void => {
+      try {
+        if (child.pid !== undefined) process.kill(isWindows ? child.pid : -child.pid, "SIGKILL")
+      } catch {
+        // It has ended.
+      }
+    }
+    const keep = (chunk: string): void => void (text = (text + chunk).slice(-maxOutput))
+    child.stdout!.setEncoding("utf8").on("data", keep)
+    child.stderr!.setEncoding("utf8").on("data", keep)
+    const timer = setTimeout(() => {
+      kill()
+      resume(Effect.fail(failed(`The conformance suite did not end within ${timeout / 1_000} seconds`)))
+    }, timeout)
+    child.once("error", (error) => {
+      clearTimeout(timer)
+      resume(Effect.fail(failed(`${command} cannot be started: ${error.message}`)))
+    })
+    child.once("close", (code) => {
+      clearTimeout(timer)
+      resume(Effect.succeed({ code, text }))
+    })
+    return Effect.sync(() => {
+      clearTimeout(timer)
+      kill()
+    })
+  })
+
+/** The results that the suite has written: a folder `server-<scenario>-<time>` for each scenario, whose name may have a slash. */
+const readResults = async (folder: string): Promise<ReadonlyArray<ScenarioResult>> => {
+  const results: Array<ScenarioResult> = []
+  for (const entry of await readdir(folder, { recursive: true })) {
+    const name = /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(entry.replaceAll(sep, "/"))?.[1]
+    if (name === undefined) continue
+    const text = await readFile(join(folder, entry, "checks.json"), "utf8").catch(() => undefined)
+    if (text !== undefined) results.push({ name, checks: JSON.parse(text) as ReadonlyArray<Check> })
+  }
+  return results
+}
+
+/** The scenarios that the suite could not complete, and why. */
+const incomplete = (text: string): ReadonlyArray<ScenarioResult> =>
+  Array.from(text.matchAll(/^Failed to run scenario ([^:\n]+): ?([^\n]*)/gm), ([, name = "", problem = ""]) => ({
+    name,
+    checks: [],
+    problem: problem === "" ? "The scenario did not complete" : problem
+  }))
+
+/** The scenarios to run, as options of the suite. */
+const selectionOf = ({ revision, scenario, suite: name }: ConformanceLine): ReadonlyArray<string> => {
+  const version = revision === undefined ? [] : ["--spec-version", revision]
+  if (scenario !== undefined) return ["--scenario", scenario, ...version]
+  if (name !== undefined) return ["--suite", name, ...version]
+  if (revision === undefined) return []
+  return required.has(revision) ? ["--requirements", revision] : ["--suite", "all", ...version]
+}
+
+const expectedOf = async (file: string | undefined): Promise<ReadonlySet<string>> => {
+  if (file === undefined) return new Set()
+  const text = await readFile(file, "utf8").catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CommandFailed({ exitCode: 2, report: `The file of --expected-failures cannot be read: ${reason}` })
+  })
+  const names = parseExpected(text)
+  if (names !== undefined) return names
+  const report = `The file ${file} has no list of scenarios: the key server, and a line "- <scenario>" for each`
+  throw new CommandFailed({ exitCode: 2, report })
+}
+
+/** The URL of the server: the given one, or that of a bridge to the command. */
+const urlOf = (line: ConformanceLine): Effect.Effect<string, CommandFailed, Process | Scope.Scope> =>
+  Effect.gen(function*() {
+    const { console, env: inherited } = yield* Process
+    const { target } = line
+    if (target._tag === "Url") return target.url.href
+    return yield* serveBridge({
+      host: "127.0.0.1",
+      port: 0,
+      maxSessions: defaultMaxSessions,
+      open: (host, ended) =>
+        Effect.gen(function*() {
+          const connection = yield* Effect.mapError(
+            Stdio.connect({
+              command: target.command,
+              args: target.args,
+              env: resolveEnv(line.env, inherited),
+              stderr: serverStderr(line.verbose, console),
+              closeTimeout: 500
+            }),
+            (error) => failed(error.message)
+          )
+          connection.open({
+            message: (message) => {
+              if (message._tag === "Batch") {
+                for (const member of message.members) if (member._tag !== "Invalid") host.send(member)
+              } else if (message._tag !== "Invalid") host.send(message)
+            },
+            end: (end) => ended(end._tag === "Lost" ? end.cause.message : "The server has ended")
+          })
+          return {
+            fromHost: (message) => {
+              if (message._tag !== "Invalid" && message._tag !== "Batch") connection.send(message)
+            }
+          }
+        })
+    })
+  })
+
+/** Runs the suite, prints the table, and fails with exit code 1 if a scenario failed. */
+export const conformance = (line: ConformanceLine): Effect.Effect<void, CommandFailed, Process> =>
+  Effect.gen(function*() {
+    const { console } = yield* Process
+    const expected = yield* promised(() => expectedOf(line.expectedFailures))
+    const program = yield* promised(() => programOf(line.suiteVersion))
+    const url = yield* urlOf(line)
+    const folder = yield* Effect.acquireRelease(
+      Effect.promise(() => mkdtemp(join(tmpdir(), "skein-conformance-"))),
+      (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
+    )
+    if (!line.json) console.warn(`${program.label}, against ${sanitize(url)}`)
+    const { code, text } = yield* runProgram(program, [
+      "server",
+      "--url",
+      url,
+      ...selectionOf(line),
+      "--timeout",
+      String(line.timeout),
+      "-o",
+      folder
+    ], line.totalTimeout)
+    if (line.verbose) console.warn(sanitize(text))
+    const results = yield* Effect.promise(() => readResults(folder))
+    const names = new Set(results.map(({ name }) => name))
+    const all = [...results, ...incomplete(text).filter(({ name }) => !names.has(name))]
+    if (all.length === 0) {
+      return yield* failed(`The conformance suite ended with ${code}, without results: ${text.trim().slice(-2_000)}`)
+    }
+    const judged = judge(all, expected)
+    const conforms = isConformant(judged)
+    yield* console.print(
+      line.json
+        ? JSON.stringify({ suite, version: line.suiteVersion, conforms, scenarios: judged }, undefined, 2)
+        : formatReport(judged)
+    )
+    if (!conforms) return yield* new CommandFailed({ exitCode: 1 })
+  }).pipe(Effect.scoped)

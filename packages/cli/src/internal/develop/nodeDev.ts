@@ -1,0 +1,132 @@
+/**
+ * `skein dev`: a server that is restarted when its files change, while its hosts stay connected.
+ */
+import * as NodeStreams from "@skein/runtime/NodeStreams"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Queue from "effect/Queue"
+import { spawn } from "node:child_process"
+import { existsSync } from "node:fs"
+import { resolveEnv } from "../connection.ts"
+import type { DevLine } from "../developCommands.ts"
+import { sanitize } from "../format.ts"
+import { CommandFailed, Process } from "../process.ts"
+import { serveBridge } from "./nodeHttpBridge.ts"
+import { runCommandLine } from "./nodeRun.ts"
+import { supervise } from "./nodeSupervise.ts"
+import { projectFolder, watchFiles } from "./nodeWatch.ts"
+import { type Output, Relay } from "./relay.ts"
+
+/** How long requests in progress may take after the host has closed stdin, in milliseconds. */
+const drainTimeout = 5_000
+
+/** The number of changes that wait: a restart takes all of them. */
+const maxChanges = 100
+
+/** The module or command of a command line, as a command. */
+const commandOf = (line: DevLine): { readonly command: string; readonly args: ReadonlyArray<string> } => {
+  const { args, command } = line.target
+  return isModule(line) ? runCommandLine({ ...line, module: command }) : { command, args }
+}
+
+/** Whether the operand is a module rather than a command. */
+const isModule = ({ target: { args, command } }: DevLine): boolean =>
+  args.length === 0 && /\.[cm]?[jt]sx?$/.test(command)
+
+/** Starts the official MCP Inspector, and waits until it ends. */
+const inspect = (line: DevLine, args: ReadonlyArray<string>): Effect.Effect<void, CommandFailed> =>
+  Effect.callback((resume) => {
+    const inspector = `@modelcontextprotocol/inspector@${line.inspectorVersion}`
+    const isWindows = process.platform === "win32"
+    const child = spawn(isWindows ? "npx.cmd" : "npx", ["--yes", inspector, ...args], {
+      stdio: ["ignore", "inherit", "inherit"],
+      shell: isWindows,
+      detached: !isWindows
+    })
+    const failed = (report: string): void => resume(Effect.fail(new CommandFailed({ exitCode: 3, report })))
+    child.once("error", (error) => failed(`npx cannot be started: ${error.message}`))
+    child.once("exit", (code) => code === 0 ? resume(Effect.void) : failed(`The MCP Inspector ended with ${code}`))
+    // The inspector starts servers of its own: its process group ends with it.
+    return Effect.callback<void>((done) => {
+      if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return done(Effect.void)
+      child.once("exit", () => done(Effect.void))
+      const kill = (signal: NodeJS.Signals): void => {
+        try {
+          process.kill(isWindows ? child.pid! : -child.pid!, signal)
+        } catch {
+          // It has ended.
+        }
+      }
+      kill("SIGTERM")
+      setTimeout(() => kill("SIGKILL"), 2_000).unref()
+    })
+  })
+
+/** The words that start this command again, without the inspector. */
+const ownCommand = (): ReadonlyArray<string> => [
+  process.execPath,
+  ...process.execArgv,
+  ...process.argv.slice(1).filter((word) => word !== "--inspector" && !word.startsWith("--inspector-version="))
+]
+
+/** Runs until the host closes stdin, or the command is interrupted. */
+export const dev = (line: DevLine): Effect.Effect<void, CommandFailed, Process> =>
+  Effect.gen(function*() {
+    const { console } = yield* Process
+    const log = (text: string): void => console.warn(`skein dev: ${sanitize(text)}`)
+    if (isModule(line) && !existsSync(line.target.command)) {
+      return yield* new CommandFailed({ exitCode: 2, report: `The module ${line.target.command} does not exist` })
+    }
+    // Over stdio the inspector is the host, and starts this command.
+    if (line.inspector && !line.http) return yield* inspect(line, ownCommand())
+    const paths = line.watch.length > 0
+      ? line.watch
+      : [isModule(line) ? projectFolder(line.target.command) : process.cwd()]
+    const listeners = new Set<Queue.Enqueue<string>>()
+    yield* watchFiles({
+      paths,
+      maxFolders: line.maxFolders,
+      onChange: (path) => listeners.forEach((changes) => Queue.offerUnsafe(changes, path)),
+      warn: log
+    })
+    const open = (host: Output) =>
+      Effect.gen(function*() {
+        const relay = new Relay(host, { log, maxWaiting: line.maxWaiting })
+        const changes = yield* Queue.dropping<string>(maxChanges)
+        listeners.add(changes)
+        yield* Effect.addFinalizer(() => Effect.sync(() => listeners.delete(changes)))
+        yield* Effect.forkScoped(supervise(relay, changes, {
+          ...commandOf(line),
+          env: resolveEnv(line.env, process.env),
+          debounce: line.debounce,
+          startTimeout: line.startTimeout,
+          log,
+          stderr: (text) => console.warn(sanitize(text.replace(/\r?\n$/, "")))
+        }))
+        return relay
+      })
+    if (!line.http) {
+      const host = yield* NodeStreams.make(process.stdin, process.stdout)
+      const relay = yield* open(host)
+      const ended = yield* Deferred.make<void>()
+      host.open({
+        message: (message) => relay.fromHost(message),
+        end: () => Deferred.doneUnsafe(ended, Effect.void)
+      })
+      log(`Watching ${paths.join(", ")}`)
+      yield* Deferred.await(ended)
+      const drained = Effect.gen(function*() {
+        while (relay.isBusy) yield* Effect.sleep(20)
+      })
+      return yield* Effect.asVoid(Effect.timeoutOption(drained, drainTimeout))
+    }
+    const url = yield* serveBridge({
+      host: line.host ?? "127.0.0.1",
+      port: line.port ?? 3000,
+      maxSessions: line.maxSessions,
+      open
+    })
+    log(`Listening on ${url}, watching ${paths.join(", ")}`)
+    if (!line.inspector) return yield* Effect.never
+    return yield* inspect(line, ["--transport", "http", "--server-url", url])
+  }).pipe(Effect.scoped)
