@@ -1,0 +1,10 @@
+/** The default theme with diagrams, and with links to the programs that the guides show. */
+import type { Theme } from "vitepress"
+import DefaultTheme from "vitepress/theme"
+import MermaidDiagram from "./MermaidDiagram.ts"
+import "./style.css"
+
+export default {
+  extends: DefaultTheme,
+  enhanceApp: ({ app }) => void app.component("MermaidDiagram", MermaidDiagram)
+} satisfies Theme

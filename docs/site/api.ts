@@ -1,0 +1,91 @@
+/** The API reference: a page for each public module, from the doc comments, by TypeDoc. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { basename, join } from "node:path"
+import { site, staging, typedoc } from "./places.ts"
+import { root } from "./sidebar.ts"
+import { repository } from "./stage.ts"
+
+/** A package that programs import, with its public modules. */
+export interface ApiPackage {
+  readonly name: string
+  readonly description: string
+  readonly modules: ReadonlyArray<string>
+}
+
+/** The packages in the order of the table in the repository's `README.md`. */
+export const apiPackages = (): ReadonlyArray<ApiPackage> =>
+  Array.from(
+    readFileSync(join(root, "README.md"), "utf8").matchAll(/^\| `@skein\/([\w-]+)` +\| (.+?) +\|$/gm),
+    ([, name = "", description = ""]) => ({
+      name,
+      description,
+      modules: readdirSync(join(root, "packages", name, "src"))
+        .filter((file) => /^[A-Z]\w*\.ts$/.test(file)).map((file) => basename(file, ".ts")).sort()
+    })
+  )
+
+/** The first sentence of a page of the API. */
+const summaryOf = (page: string): string => {
+  const [line = ""] = page.split("\n").filter((line) => /^[A-Z`[]/.test(line))
+  return line.replace(/(?<=[.:]) .*/, "").replaceAll("|", "\\|")
+}
+
+const rowsOf = ({ modules, name }: ApiPackage): string =>
+  modules.map((module) => {
+    const page = readFileSync(join(staging, "api", name, `${module}.md`), "utf8")
+    return `| [${module}](${name}/${module}.md) | ${summaryOf(page)} |`
+  }).join("\n")
+
+const indexOf = (packages: ReadonlyArray<ApiPackage>): string =>
+  "# API\n\nThe public modules of each package. Import a module (`@skein/server/Tool`), or all modules of a package by " +
+  "their names (`import { Tool } from \"@skein/server\"`).\n" +
+  packages.map((each) =>
+    `\n## @skein/${each.name}\n\nUse it to ${each.description}.\n\n| Module | Contents |\n| --- | --- |\n${rowsOf(each)}\n`
+  ).join("")
+
+/** Writes the pages of the API beside the others. Takes about twenty seconds. */
+export const writeApi = async (): Promise<void> => {
+  const { Application } = await import("typedoc")
+  const packages = apiPackages()
+  const app = await Application.bootstrap({
+    plugin: ["typedoc-plugin-markdown"],
+    entryPoints: packages.flatMap(({ modules, name }) =>
+      modules.map((module) => join(root, "packages", name, "src", `${module}.ts`))
+    ),
+    tsconfig: join(site, "tsconfig.api.json"),
+    basePath: join(root, "packages"),
+    // TypeDoc empties its folder first. Without `out` that would be the folder `docs` of the working directory.
+    out: typedoc,
+    outputs: [{ name: "markdown", path: typedoc }],
+    disableGit: true,
+    sourceLinkTemplate: `${repository}/blob/main/packages/{path}#L{line}`,
+    readme: "none",
+    excludeExternals: true,
+    excludeInternal: true,
+    excludePrivate: true,
+    logLevel: "Warn",
+    // Options of the plugin, which the type does not have.
+    ...{
+      outputFileStrategy: "modules",
+      hidePageHeader: true,
+      hideBreadcrumbs: true,
+      useCodeBlocks: true,
+      parametersFormat: "table",
+      expandObjects: true
+    }
+  })
+  const project = await app.convert()
+  if (project === undefined) throw new Error("TypeDoc found errors in the packages")
+  await app.generateOutputs(project)
+  if (app.logger.hasErrors()) throw new Error("TypeDoc could not write the API reference")
+  for (const { modules, name } of packages) {
+    mkdirSync(join(staging, "api", name), { recursive: true })
+    for (const module of modules) {
+      const page = readFileSync(join(typedoc, name, "src", `${module}.md`), "utf8")
+        .replaceAll(/\]\((?:\.\.\/)+([\w-]+)\/src\//g, (_, other: string) => `](../${other}/`)
+        .replace(/^# .*$/m, `# @skein/${name}/${module}`)
+      writeFileSync(join(staging, "api", name, `${module}.md`), page)
+    }
+  }
+  writeFileSync(join(staging, "api/index.md"), indexOf(packages))
+}
