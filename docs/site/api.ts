@@ -1,6 +1,7 @@
 /** The API reference: a page for each public module, from the doc comments, by TypeDoc. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { basename, join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { site, staging, typedoc } from "./places.ts"
 import { root } from "./sidebar.ts"
 import { repository } from "./stage.ts"
@@ -24,31 +25,39 @@ export const apiPackages = (): ReadonlyArray<ApiPackage> =>
     })
   )
 
-/** The first sentence of a page of the API. */
-const summaryOf = (page: string): string => {
-  const [line = ""] = page.split("\n").filter((line) => /^[A-Z`[]/.test(line))
-  return line.replace(/(?<=[.:]) .*/, "").replaceAll("|", "\\|")
+/** The comment at the head of a module, as Markdown. Its example is code without a fence. */
+const commentOf = (name: string, module: string): string => {
+  const source = readFileSync(join(root, "packages", name, "src", `${module}.ts`), "utf8")
+  const [, comment = ""] = /^\/\*\*([^]*?)\*\//.exec(source) ?? []
+  const [text = "", ...examples] = comment.replaceAll(/^ ?\* ?/gm, "").trim().split(/^@example\n/m)
+  return [text, ...examples.map((code) => `\`\`\`ts\n${code.trim()}\n\`\`\`\n`)].join("\n")
+    .replaceAll(/\{@link (\w+)\}/g, "`$1`")
+}
+
+/** The first sentence of the comment of a module, for a table. */
+const summaryOf = (name: string, module: string): string => {
+  const [paragraph = ""] = commentOf(name, module).split(/\n\n/)
+  return paragraph.replaceAll("\n", " ").replace(/(?<=\w\.) [^]*/, "").replaceAll("|", "\\|")
 }
 
 const rowsOf = ({ modules, name }: ApiPackage): string =>
-  modules.map((module) => {
-    const page = readFileSync(join(staging, "api", name, `${module}.md`), "utf8")
-    return `| [${module}](${name}/${module}.md) | ${summaryOf(page)} |`
-  }).join("\n")
+  modules.map((module) => `| [${module}](${name}/${module}.md) | ${summaryOf(name, module)} |`).join("\n")
 
 const indexOf = (packages: ReadonlyArray<ApiPackage>): string =>
   "# API\n\nThe public modules of each package. Import a module (`@skein/server/Tool`), or all modules of a package by " +
   "their names (`import { Tool } from \"@skein/server\"`).\n" +
   packages.map((each) =>
-    `\n## @skein/${each.name}\n\nUse it to ${each.description}.\n\n| Module | Contents |\n| --- | --- |\n${rowsOf(each)}\n`
+    `\n## @skein/${each.name}\n\nUse it to ${each.description}.\n\n| Module | Contents |\n| --- | --- |\n${
+      rowsOf(each)
+    }\n`
   ).join("")
 
 /** Writes the pages of the API beside the others. Takes about twenty seconds. */
 export const writeApi = async (): Promise<void> => {
   const { Application } = await import("typedoc")
   const packages = apiPackages()
-  const app = await Application.bootstrap({
-    plugin: ["typedoc-plugin-markdown"],
+  const app = await Application.bootstrapWithPlugins({
+    plugin: [fileURLToPath(import.meta.resolve("typedoc-plugin-markdown"))],
     entryPoints: packages.flatMap(({ modules, name }) =>
       modules.map((module) => join(root, "packages", name, "src", `${module}.ts`))
     ),
@@ -63,6 +72,7 @@ export const writeApi = async (): Promise<void> => {
     excludeExternals: true,
     excludeInternal: true,
     excludePrivate: true,
+    groupOrder: ["Functions", "Variables", "Classes", "Type Aliases", "Interfaces", "*"],
     logLevel: "Warn",
     // Options of the plugin, which the type does not have.
     ...{
@@ -70,6 +80,7 @@ export const writeApi = async (): Promise<void> => {
       hidePageHeader: true,
       hideBreadcrumbs: true,
       useCodeBlocks: true,
+      useHTMLAnchors: true,
       parametersFormat: "table",
       expandObjects: true
     }
@@ -83,7 +94,7 @@ export const writeApi = async (): Promise<void> => {
     for (const module of modules) {
       const page = readFileSync(join(typedoc, name, "src", `${module}.md`), "utf8")
         .replaceAll(/\]\((?:\.\.\/)+([\w-]+)\/src\//g, (_, other: string) => `](../${other}/`)
-        .replace(/^# .*$/m, `# @skein/${name}/${module}`)
+        .replace(/^# .*$/m, () => `# @skein/${name}/${module}\n\n${commentOf(name, module)}`)
       writeFileSync(join(staging, "api", name, `${module}.md`), page)
     }
   }

@@ -16,7 +16,10 @@ export const deadLinks = (folder: string, base: string): ReadonlyArray<string> =
   const pages = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".html"))
   const html = new Map(pages.map((page) => [page, readFileSync(join(folder, page), "utf8")]))
   const ids = new Map(
-    Array.from(html, ([page, text]) => [page, new Set(Array.from(text.matchAll(/ id="([^"]+)"/g), ([, id = ""]) => decode(id)))])
+    Array.from(
+      html,
+      ([page, text]) => [page, new Set(Array.from(text.matchAll(/ id="([^"]+)"/g), ([, id = ""]) => decode(id)))]
+    )
   )
   const dead = new Set<string>()
   for (const [page, text] of html) {

@@ -17,8 +17,8 @@ const linkFrom = (page: Page, target: string): string => {
   if (/^[a-z]+:|^#/.test(target)) return target
   const [path = "", anchor] = target.split("#")
   const hash = anchor === undefined ? "" : `#${anchor}`
-  const to = join(dirname(page), path)
-  const file = join(docs, to)
+  const file = join(docs, dirname(page), path)
+  const to = relative(docs, file)
   if (!existsSync(file)) throw new Error(`${page}: the link ${target} leads to a file that does not exist`)
   if (isPage.has(to)) return relative(dirname(sitePath(page)), sitePath(to)) + hash
   const kind = statSync(file).isDirectory() ? "tree" : "blob"

@@ -1,7 +1,7 @@
 /** The configuration of VitePress. `main.ts` writes the pages that it reads, and sets the variables of the environment. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { type DefaultTheme, defineConfig } from "vitepress"
+import { type DefaultTheme, defineConfig, type MarkdownEnv } from "vitepress"
 import { apiPackages } from "../api.ts"
 import { built, staging } from "../places.ts"
 import { type Group, groups, read, root, sitePath, titleOf } from "../sidebar.ts"
@@ -26,16 +26,20 @@ const apiItems: Array<DefaultTheme.SidebarItem> = apiPackages().map(({ modules, 
   items: modules.map((module) => ({ text: module, link: `/api/${name}/${module}` }))
 }))
 
-const sidebar: Array<DefaultTheme.SidebarItem> = groups.map((group) => ({
-  text: group.title,
-  items: group.title === "Reference"
-    ? [{ text: "API", link: "/api/", collapsed: true, items: apiItems }, ...itemsOf(group)]
-    : itemsOf(group)
-}))
+const sidebar: DefaultTheme.SidebarMulti = {
+  // A sidebar of its own: the names of all modules in each page would take half of the site's size.
+  "/api/": [{ text: "API", link: "/api/", items: apiItems }],
+  "/": groups.map((group) => ({
+    text: group.title,
+    items: group.title === "Reference" ? [{ text: "API", link: "/api/" }, ...itemsOf(group)] : itemsOf(group)
+  }))
+}
 
 const { version } = JSON.parse(readFileSync(join(root, "packages/server/package.json"), "utf8")) as {
   readonly version: string
 }
+
+const base = process.env["SKEIN_SITE_BASE"] ?? "/"
 
 /** The file of which a code block of a guide is a region. */
 const programOf = (info: string): string | undefined => /^ts (programs\/[\w.]+)#\w+$/.exec(info)?.[1]
@@ -44,15 +48,18 @@ export default defineConfig({
   title: "Skein",
   description: "A Model Context Protocol runtime in TypeScript, built on Effect 4.",
   lang: "en",
+  head: [["link", { rel: "icon", type: "image/svg+xml", href: `${base}icon.svg` }]],
   srcDir: staging,
   outDir: built,
-  base: process.env["SKEIN_SITE_BASE"] ?? "/",
+  base,
   // Pages load the hashes of all pages from one file, in the place of a copy in each page.
   metaChunk: true,
   markdown: {
     theme: { light: "github-light-high-contrast", dark: "github-dark" },
     // GitHub does not turn `client.md` into a link.
     linkify: false,
+    // `${name}` at the end of a cell is text.
+    attrs: { disable: true },
     anchor: { slugify },
     config: (markdown) => {
       const { fence, text } = markdown.renderer.rules
@@ -64,6 +71,14 @@ export default defineConfig({
         token.info = "ts"
         const link = `<a href="${repository}/blob/main/docs/${program}">docs/${program}</a>`
         return `<div class="program">${fence!(tokens, index, options, env, self)}<p>${link}</p></div>`
+      }
+      // A placeholder of a message, such as `<server>`, is text. TypeDoc writes HTML.
+      for (const rule of ["html_inline", "html_block"] as const) {
+        const raw = markdown.renderer.rules[rule]!
+        markdown.renderer.rules[rule] = (tokens, index, options, env: MarkdownEnv, self) =>
+          env.relativePath.startsWith("api/")
+            ? raw(tokens, index, options, env, self)
+            : markdown.utils.escapeHtml(tokens[index]!.content)
       }
       // Braces in prose are text, not expressions of Vue.
       markdown.renderer.rules.text = (tokens, index, options, env, self) =>
@@ -81,8 +96,23 @@ export default defineConfig({
     outline: { level: [2, 3] },
     search: {
       provider: "local",
-      options: { miniSearch: { searchOptions: { boost: { title: 4, titles: 2 } } } }
+      options: {
+        // Guides come before the pages of the API. Of these, the comment of the module and the names of its exports are
+        // found: with all members the index would be four times as large.
+        miniSearch: {
+          searchOptions: {
+            boost: { title: 4, titles: 2 },
+            boostDocument: (id: string) => id.includes("/api/") ? 0.2 : 1
+          }
+        },
+        _render: (source, env, markdown) => {
+          if (!env.relativePath.startsWith("api/")) return markdown.render(source, env)
+          const names = source.split("\n").filter((line) => line.startsWith("### "))
+          return markdown.render([source.split(/^## /m)[0], ...names].join("\n\n"), env)
+        }
+      }
     },
+    logo: "/icon.svg",
     socialLinks: [{ icon: "github", link: repository }]
   }
 })

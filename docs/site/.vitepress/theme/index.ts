@@ -2,6 +2,7 @@
 import type { Theme } from "vitepress"
 import DefaultTheme from "vitepress/theme"
 import MermaidDiagram from "./MermaidDiagram.ts"
+// oxlint-disable-next-line import/no-unassigned-import -- A stylesheet has no value.
 import "./style.css"
 
 export default {
