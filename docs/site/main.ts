@@ -52,8 +52,7 @@ await step("pages", () => {
   cpSync(join(site, "home.md"), join(staging, "index.md"))
   cpSync(join(site, "icon.svg"), join(staging, "public/icon.svg"))
 })
-if (process.env.NOAPI === undefined) await step("API", writeApi)
-else cpSync("/tmp/apicache", join(staging, "api"), { recursive: true })
+await step("API", writeApi)
 const { build, serve } = await import("vitepress")
 await step("site", async () => {
   process.env["SKEIN_SITE_BASE"] = base

@@ -32,7 +32,19 @@ export const groups: ReadonlyArray<Group> = [
   {
     title: "Guides",
     pages: [
-      { title: "Servers", pages: ["authoring.md", "promises.md", "asking.md", "http.md", "openapi.md", "effect-applications.md", "developing.md", "console.md"] },
+      {
+        title: "Servers",
+        pages: [
+          "authoring.md",
+          "promises.md",
+          "asking.md",
+          "http.md",
+          "openapi.md",
+          "effect-applications.md",
+          "developing.md",
+          "console.md"
+        ]
+      },
       { title: "Clients", pages: ["embedding.md", "answering.md", "staying.md", "signing-in.md"] },
       { title: "Tasks", pages: ["tasks.md", "tasks-guarantees.md", "tasks-machines.md", "tasks-operating.md"] },
       { title: "Authorization", pages: ["protecting.md", "proxy.md", "identity-providers.md", ...pagesIn("providers")] }
