@@ -25,13 +25,13 @@ export const apiPackages = (): ReadonlyArray<ApiPackage> =>
     })
   )
 
-/** The comment at the head of a module, as Markdown. Its example is code without a fence. */
+/** The comment at the head of a module, as Markdown. Its example is code, with or without a fence. */
 const commentOf = (name: string, module: string): string => {
   const source = readFileSync(join(root, "packages", name, "src", `${module}.ts`), "utf8")
   const [, comment = ""] = /^\/\*\*([^]*?)\*\//.exec(source) ?? []
   const [text = "", ...examples] = comment.replaceAll(/^ ?\* ?/gm, "").trim().split(/^@example\n/m)
-  return [text, ...examples.map((code) => `\`\`\`ts\n${code.trim()}\n\`\`\`\n`)].join("\n")
-    .replaceAll(/\{@link (\w+)\}/g, "`$1`")
+  const fenced = examples.map((code) => code.includes("```") ? code : `\`\`\`ts\n${code.trim()}\n\`\`\`\n`)
+  return [text, ...fenced].join("\n").replaceAll(/\{@link (\w+)\}/g, "`$1`")
 }
 
 /** The first sentence of the comment of a module, for a table. */

@@ -7,7 +7,7 @@
  * complete addresses.
  */
 import { execFileSync } from "node:child_process"
-import { cpSync, existsSync, rmSync, statSync } from "node:fs"
+import { cpSync, existsSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { writeApi } from "./api.ts"
@@ -27,11 +27,16 @@ const { values } = parseArgs({
 const run = (file: string, ...args: ReadonlyArray<string>): void =>
   void execFileSync(file, args, { cwd: site, stdio: "inherit" })
 
+const json = (path: string): { readonly version?: string; readonly dependencies?: Readonly<Record<string, string>> } =>
+  JSON.parse(readFileSync(join(site, path), "utf8"))
+
 /** Installs the packages of the lock file, unless they are installed. */
 const install = (): void => {
-  const installed = join(site, "node_modules/.package-lock.json")
-  if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(join(site, "package-lock.json")).mtimeMs) return
-  run("npm", "ci", "--silent")
+  const isInstalled = ([name, version]: readonly [string, string]): boolean => {
+    const path = `node_modules/${name}/package.json`
+    return existsSync(join(site, path)) && json(path).version === version
+  }
+  if (!Object.entries(json("package.json").dependencies ?? {}).every(isInstalled)) run("npm", "ci", "--silent")
 }
 
 const step = async (name: string, action: () => void | Promise<void>): Promise<void> => {

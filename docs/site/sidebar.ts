@@ -28,7 +28,10 @@ export const pagesIn = (folder: string): ReadonlyArray<Page> =>
     .map((name) => join(folder, name))
 
 export const groups: ReadonlyArray<Group> = [
-  { title: "Start", pages: ["README.md", "getting-started.md"] },
+  {
+    title: "Start",
+    pages: ["README.md", "quickstart-stdio.md", "quickstart-http.md", "getting-started.md", "effect.md"]
+  },
   {
     title: "Guides",
     pages: [
@@ -36,6 +39,7 @@ export const groups: ReadonlyArray<Group> = [
         title: "Servers",
         pages: [
           "authoring.md",
+          "middleware.md",
           "promises.md",
           "asking.md",
           "http.md",
@@ -51,9 +55,39 @@ export const groups: ReadonlyArray<Group> = [
     ]
   },
   {
+    title: "Recipes",
+    pages: [
+      "recipes/authorization.md",
+      "recipes/headers.md",
+      "recipes/configuration.md",
+      "recipes/logs.md",
+      "recipes/docker.md",
+      "recipes/nginx.md",
+      "recipes/kubernetes.md",
+      "recipes/serverless.md",
+      "recipes/existing-application.md",
+      "recipes/openapi.md",
+      "recipes/testing.md",
+      "recipes/prometheus.md"
+    ]
+  },
+  {
+    title: "Coming from",
+    pages: [
+      "coming-from/sdk-v1.md",
+      "coming-from/sdk-v2.md",
+      "coming-from/fastmcp-ts.md",
+      "coming-from/fastmcp-python.md",
+      "coming-from/effect-ai.md",
+      { title: "Five servers, three times", pages: ["comparison.md", ...pagesIn("comparison")] }
+    ]
+  },
+  {
     title: "Reference",
     pages: [
       "cli.md",
+      "troubleshooting.md",
+      "glossary.md",
       {
         title: "Limits",
         pages: ["limits.md", "limits-client.md", "limits-auth.md", "limits-tasks.md", "limits-proxy.md"]

@@ -12,8 +12,8 @@ export const read = (path: string): string => readFileSync(join(docs, path), "ut
 const pagesOf = (folder: string): ReadonlyArray<string> =>
   readdirSync(join(docs, folder)).filter((name) => name.endsWith(".md")).map((name) => join(folder, name))
 
-/** The guides, the pages of the providers, and those of the comparison. */
-export const guides = [...pagesOf("."), ...pagesOf("providers"), ...pagesOf("comparison")]
+/** The guides, with the pages of providers, of the comparison, of other libraries and of recipes. */
+export const guides = [".", "providers", "comparison", "coming-from", "recipes"].flatMap(pagesOf)
 
 /** Reads a program of the comparison. Pages show these as a whole. */
 export const readCompared = (path: string): string => readFileSync(join(docs, "..", path), "utf8").trimEnd()
@@ -45,7 +45,7 @@ export const blocksOf = (guide: string): ReadonlyArray<Block> =>
 if (import.meta.main) {
   for (const guide of guides) {
     const page = read(guide).replaceAll(
-      /^```ts (programs\/[\w.]+)#(\w+)\n[^]*?```$/gm,
+      /^```ts (programs\/[\w.]+)#(\w+)\n(?:[^]*?\n)??```$/gm,
       (_, file: string, region: string) => {
         const text = regionsOf(read(file)).get(region)
         if (text === undefined) throw new Error(`${guide}: ${file} has no region ${region}`)

@@ -1,6 +1,7 @@
 /**
- * The dashboard of `docs/grafana`, and the programs of `tasksTelemetry.ts`. Grafana is not installed here: the members
- * that it requires are checked, and each query is compared with what an engine exports.
+ * The dashboards of `docs/grafana`, `programs/metrics.ts`, and the programs of `tasksTelemetry.ts`. Grafana is not
+ * installed here: the members that it requires are checked, and each query is compared with what an engine or a server
+ * exports.
  */
 import { describe, expect, it } from "@effect/vitest"
 import { CurrentTask } from "@skein/tasks/CurrentTask"
@@ -20,6 +21,7 @@ import { createServer } from "node:http"
 import { CurrentTaskObserver } from "../../packages/tasks/src/internal/telemetry/taskObserver.ts"
 import { metricsOn, tracedTo } from "../programs/tasksTelemetry.ts"
 import { read } from "./blocks.ts"
+import { call, classic, initialize, start } from "./process.ts"
 
 interface Panel {
   readonly id: number
@@ -36,7 +38,7 @@ interface Variable {
   readonly query: string | { readonly query: string }
 }
 
-const dashboard = JSON.parse(read("grafana/tasks.json")) as {
+interface Dashboard {
   readonly uid: string
   readonly title: string
   readonly schemaVersion: number
@@ -46,9 +48,6 @@ const dashboard = JSON.parse(read("grafana/tasks.json")) as {
 }
 
 const queryOf = ({ query }: Variable) => typeof query === "string" ? query : query.query
-const charts = dashboard.panels.filter(({ type }) => type !== "row")
-const targets = charts.flatMap(({ targets = [], title }) => targets.map((target) => ({ ...target, title })))
-const variables = dashboard.templating.list
 
 const task = (tool: string): NewTask => ({
   tool,
@@ -115,20 +114,69 @@ const scraped = Effect.gen(function*() {
   )
 )
 
+/** What a server exports that has answered, failed and refused requests, and has a session with a stream. */
+const scrapedServer = Effect.gen(function*() {
+  const { url } = yield* Effect.acquireRelease(
+    Effect.promise(() => start("metrics")),
+    ({ child }) => Effect.sync(() => void child.kill("SIGKILL"))
+  )
+  const port = Number(new URL(url).port)
+  const send = (init: RequestInit) => Effect.promise(() => fetch(url, init))
+  const read = (response: Response) => Effect.promise(() => response.text())
+  yield* Effect.flatMap(send(call("brew")), read)
+  yield* Effect.flatMap(send(call("none")), read)
+  yield* Effect.flatMap(send({ method: "POST", headers: { accept: "text/plain" } }), read)
+  const opened = yield* send(initialize())
+  yield* read(opened)
+  const session = { "mcp-session-id": opened.headers.get("mcp-session-id")! }
+  yield* send(classic({ method: "notifications/initialized" }, session))
+  const leaving = new AbortController()
+  yield* send({ headers: { ...session, accept: "text/event-stream" }, signal: leaving.signal })
+  const second = yield* send(initialize())
+  yield* read(second)
+  yield* send({ method: "DELETE", headers: { "mcp-session-id": second.headers.get("mcp-session-id")! } })
+  const exported = yield* fetchMetrics(port)
+  leaving.abort()
+  return exported
+}).pipe(Effect.scoped)
+
+const dashboards = [
+  {
+    name: "tasks",
+    title: "Skein tasks",
+    variables: ["tool", "pool"],
+    prefix: "mcp_server_task_",
+    scraped
+  },
+  {
+    name: "server",
+    title: "Skein server",
+    variables: ["job", "tool"],
+    prefix: "mcp_server_",
+    scraped: scrapedServer
+  }
+] as const
+
 /** The metrics that a query selects, each with the labels of its selector. */
 const selectedBy = (query: string) =>
-  Array.from(query.matchAll(/(mcp_server_task_\w+)(?:\{([^}]*)\})?/g), ([, name = "", selector = ""]) => ({
+  Array.from(query.matchAll(/(mcp_server_\w+)(?:\{([^}]*)\})?/g), ([, name = "", selector = ""]) => ({
     name,
     labels: Array.from(selector.matchAll(/(\w+)(?:=~|!=|!~|=)"/g), ([, label]) => label!)
   }))
 
-describe("docs/grafana/tasks.json", () => {
+describe.each(dashboards.map((each) => [each.name, each] as const))("docs/grafana/%s.json", (name, each) => {
+  const { prefix, scraped, title, variables: names } = each
+  const dashboard = JSON.parse(read(`grafana/${name}.json`)) as Dashboard
+  const charts = dashboard.panels.filter(({ type }) => type !== "row")
+  const targets = charts.flatMap(({ targets = [], title }) => targets.map((target) => ({ ...target, title })))
+  const variables = dashboard.templating.list
+
   it("has the members that Grafana requires", () => {
-    expect(dashboard).toMatchObject({ uid: "skein-tasks", title: "Skein tasks", time: { from: "now-6h", to: "now" } })
+    expect(dashboard).toMatchObject({ uid: `skein-${name}`, title, time: { from: "now-6h", to: "now" } })
     expect(dashboard.schemaVersion).toBeGreaterThanOrEqual(36)
     expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length)
     expect(variables[0]).toMatchObject({ name: "datasource", type: "datasource", query: "prometheus" })
-    expect(variables.slice(1).map(({ name }) => name)).toEqual(["tool", "pool"])
+    expect(variables.slice(1).map(({ name }) => name)).toEqual(names)
     for (const panel of charts) {
       expect(["stat", "timeseries"], `${panel.title}`).toContain(panel.type)
       expect(panel.datasource).toEqual({ type: "prometheus", uid: "${datasource}" })
@@ -150,7 +198,7 @@ describe("docs/grafana/tasks.json", () => {
     }
   })
 
-  it.live("queries the metrics and labels that an engine exports, and every metric", () =>
+  it.live("queries the metrics and labels that are exported, and every metric", () =>
     Effect.gen(function*() {
       const exported = yield* scraped
       // Prometheus adds the target of a scrape.
@@ -177,13 +225,13 @@ describe("docs/grafana/tasks.json", () => {
         const [, label] = /, (\w+)\)$/.exec(queryOf(variable)) ?? []
         for (const { name } of selectedBy(queryOf(variable))) expect(labelsOf(name)).toContain(label)
       }
-      const families = [...exported.keys()].filter((name) => name.startsWith("mcp_server_task_"))
+      const families = [...exported.keys()].filter((name) => name.startsWith(prefix))
         .map((name) => name.replace(/_(bucket|sum|count|min|max)$/, ""))
       expect([...new Set(families)].filter((name) => !used.has(name))).toEqual([])
     }))
 
   it("balances the parentheses and quotes of its queries, and uses known variables", () => {
-    const known = new Set(["datasource", "tool", "pool", "__rate_interval"])
+    const known = new Set(["datasource", ...names, "__rate_interval"])
     for (const { expr, title } of targets) {
       for (const [open, close] of ["()", "{}", "[]"]) {
         expect([title, expr.split(open!).length]).toEqual([title, expr.split(close!).length])

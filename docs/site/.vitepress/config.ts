@@ -41,8 +41,11 @@ const { version } = JSON.parse(readFileSync(join(root, "packages/server/package.
 
 const base = process.env["SKEIN_SITE_BASE"] ?? "/"
 
-/** The file of which a code block of a guide is a region. */
-const programOf = (info: string): string | undefined => /^ts (programs\/[\w.]+)#\w+$/.exec(info)?.[1]
+/** The language of a code block that shows a file or a region of one, and the path of the file. */
+const programOf = (info: string): readonly [language: string, path: string] | undefined => {
+  const [, language, region, file] = /^(\w+) (?:(programs\/[\w.]+)#\w+|(examples\/[\w./-]+))$/.exec(info) ?? []
+  return language === undefined ? undefined : [language, region === undefined ? file! : `docs/${region}`]
+}
 
 export default defineConfig({
   title: "Skein",
@@ -68,8 +71,9 @@ export default defineConfig({
         if (token.info === "mermaid") return `<MermaidDiagram source="${encodeURIComponent(token.content)}" />`
         const program = programOf(token.info)
         if (program === undefined) return fence!(tokens, index, options, env, self)
-        token.info = "ts"
-        const link = `<a href="${repository}/blob/main/docs/${program}">docs/${program}</a>`
+        const [language, path] = program
+        token.info = language
+        const link = `<a href="${repository}/blob/main/${path}">${path}</a>`
         return `<div class="program">${fence!(tokens, index, options, env, self)}<p>${link}</p></div>`
       }
       // A placeholder of a message, such as `<server>`, is text. TypeDoc writes HTML.
