@@ -3,7 +3,7 @@
  *
  * `npm exec` runs `create-skein` from its tarball, and `npm install` takes the packages of Skein from their tarballs and
  * all others from the registry or from npm's cache. Each project is checked, tested and bundled, and its bundle is
- * started. Run `npm run build` before it.
+ * started. The servers of the quickstarts are started in a project without a template. Run `npm run build` before it.
  */
 import { execFileSync, spawn } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
@@ -11,6 +11,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { styles, templates } from "../packages/create-skein/src/internal/choices.ts"
 import { root } from "./build.ts"
+import { startQuickstarts } from "./quickstarts.ts"
 
 /** The packages that the projects need, with those that they import. */
 const names = ["protocol", "runtime", "server", "client", "sql", "tasks", "create-skein"]
@@ -99,6 +100,7 @@ try {
       rmSync(project, { recursive: true })
     }
   }
+  await startQuickstarts(join(temporary, "hello"), packages, runNpm)
 } catch (error) {
   // A tool that fails explains it on stdout.
   const { stdout } = error as { readonly stdout?: unknown }

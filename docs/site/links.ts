@@ -5,7 +5,7 @@ import { join } from "node:path"
 const decode = (text: string): string => decodeURIComponent(text.replaceAll("&amp;", "&"))
 
 /** The file that a static server returns for a path, or `undefined`. */
-const fileOf = (folder: string, path: string): string | undefined =>
+export const fileOf = (folder: string, path: string): string | undefined =>
   [path, `${path}.html`, join(path, "index.html")].find((file) => {
     const full = join(folder, file)
     return existsSync(full) && statSync(full).isFile()

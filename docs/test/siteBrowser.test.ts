@@ -1,0 +1,146 @@
+/** The built site in Chromium. Needs a browser (see `packages/client/test/browser`), and `npm run site` before. */
+import { assert, describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { existsSync, readFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { extname, join } from "node:path"
+import { browser, type Tab } from "../../packages/auth/test/proxy/chromium.ts"
+import { find } from "../../packages/client/test/browser/chromium.ts"
+import { deadLinks, fileOf } from "../site/links.ts"
+import { built } from "../site/places.ts"
+import { pages, sitePath } from "../site/sidebar.ts"
+
+const chromium = find()
+const isBuilt = existsSync(join(built, "llms.txt"))
+
+const types: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
+  ".json": "application/json",
+  ".woff2": "font/woff2"
+}
+
+/** Serves the built site on a free port, and returns its origin. */
+const serving = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const server = createServer(({ url = "/" }, response) => {
+      const file = fileOf(built, decodeURIComponent(new URL(url, "http://site").pathname))
+      if (file === undefined) return void response.writeHead(404).end()
+      response.setHeader("content-type", types[extname(file)] ?? "text/plain; charset=utf-8")
+      response.end(readFileSync(join(built, file)))
+    })
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    return server
+  }),
+  (server) => Effect.sync(() => void server.close().closeAllConnections())
+).pipe(Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+
+// Runs before the scripts of each page. Errors of files that do not load reach the window in the capture phase.
+const collector = `
+  window.problems = []
+  const problem = (text) => void window.problems.push(location.pathname + ": " + text)
+  for (const level of ["error", "warn"]) console[level] = (...values) => problem(values.join(" "))
+  addEventListener("error", (event) => problem(event.message ?? event.target.outerHTML), true)
+  addEventListener("unhandledrejection", ({ reason }) => problem(String(reason)))
+`
+
+/** Opens a tab of a size and a colour scheme. */
+const opening = (open: () => Promise<Tab>, width: number, scheme: "light" | "dark" = "light") =>
+  Effect.promise(async () => {
+    const tab = await open()
+    const mobile = width < 600
+    await tab.send("Page.addScriptToEvaluateOnNewDocument", { source: collector })
+    await tab.send("Emulation.setDeviceMetricsOverride", { width, height: 900, deviceScaleFactor: 1, mobile })
+    await tab.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: scheme }] })
+    return tab
+  })
+
+const problemsOf = async (tab: Tab): Promise<unknown> => tab.evaluate("window.problems")
+const found =
+  "[...document.querySelectorAll('.result')].find(({ textContent }) => textContent.includes('Long-running tasks'))"
+const heading = "document.querySelector('.vp-doc h1')"
+
+if (chromium === undefined || !isBuilt) {
+  const name = "needs a browser and a built site: install Debian's `chromium`, and run `npm run site`"
+  it.skipIf((process.env["CI"] ?? "") === "")(name, () => assert.fail("there is no Chromium, or no built site"))
+} else {
+  describe("the built site", () => {
+    it("has no dead link", () => {
+      expect(deadLinks(built, "/")).toEqual([])
+    })
+
+    it("lists each page in llms.txt, with its Markdown beside its HTML", () => {
+      const text = readFileSync(join(built, "llms.txt"), "utf8")
+      expect(text).toMatch(/^# Skein\n\n> Skein is a Model Context Protocol runtime/)
+      const listed = Array.from(text.matchAll(/^- \[.+?\]\(\/(.+?\.md)\)/gm), ([, path]) => path!)
+      expect(listed).toEqual(expect.arrayContaining(pages.map(sitePath)))
+      expect(listed.filter((path) => !existsSync(join(built, path)))).toEqual([])
+      expect(readFileSync(join(built, "llms-full.txt"), "utf8")).toContain(
+        "\n# Effect in ten minutes for MCP authors\n"
+      )
+    })
+
+    it.live("finds a guide by a word, and opens it from the results", () =>
+      Effect.scoped(Effect.gen(function*() {
+        const origin = yield* serving
+        const tab = yield* opening(yield* browser(chromium), 1400)
+        yield* Effect.promise(async () => {
+          await tab.goto(origin)
+          await tab.until("document.querySelector('.VPHero')")
+          await tab.evaluate("document.querySelector('#local-search button').click()")
+          await tab.until("document.activeElement.id === 'localsearch-input'")
+          await tab.send("Input.insertText", { text: "compensation" })
+          await tab.until(found)
+          await tab.evaluate(`${found}.click()`)
+          await tab.until(`${heading}?.textContent.startsWith('Long-running tasks')`)
+          assert.strictEqual(await tab.evaluate("location.pathname"), "/tasks.html")
+          assert.deepEqual(await problemsOf(tab), [])
+        })
+      })), 120_000)
+
+    it.live("draws the diagrams, in light and dark colours", () =>
+      Effect.scoped(Effect.gen(function*() {
+        const origin = yield* serving
+        const open = yield* browser(chromium)
+        const backgrounds: Array<unknown> = []
+        for (const scheme of ["light", "dark"] as const) {
+          const tab = yield* opening(open, 1400, scheme)
+          yield* Effect.promise(async () => {
+            await tab.goto(`${origin}/architecture.html`)
+            await tab.until("document.querySelectorAll('.diagram svg').length === 3")
+            assert.strictEqual(
+              await tab.evaluate("document.documentElement.classList.contains('dark')"),
+              scheme === "dark"
+            )
+            backgrounds.push(await tab.evaluate("getComputedStyle(document.body).backgroundColor"))
+            assert.deepEqual(await problemsOf(tab), [])
+          })
+        }
+        assert.notStrictEqual(backgrounds[0], backgrounds[1])
+      })), 120_000)
+
+    it.live(
+      "shows each page without an error, and no page is wider than a phone",
+      () =>
+        Effect.scoped(Effect.gen(function*() {
+          const origin = yield* serving
+          const tab = yield* opening(yield* browser(chromium), 390)
+          const wide: Array<string> = []
+          const problems: Array<unknown> = []
+          yield* Effect.promise(async () => {
+            for (const path of [...pages.map(sitePath), "api/index.md", "api/server/Tool.md", "api/client/Client.md"]) {
+              await tab.goto(`${origin}/${path.replace(/\.md$/, ".html")}`)
+              await tab.until(heading)
+              if (await tab.evaluate("document.documentElement.scrollWidth > innerWidth") === true) wide.push(path)
+              problems.push(...await problemsOf(tab) as ReadonlyArray<unknown>)
+            }
+          })
+          expect({ problems, wide }).toEqual({ problems: [], wide: [] })
+        })),
+      300_000
+    )
+  })
+}
