@@ -37,6 +37,6 @@ describe("troubleshooting.md", () => {
       ([, title = "", page = "", message = ""]) => ({ title, page, message })
     )
     expect(rows.length).toBeGreaterThan(15)
-    for (const { message, page } of rows) expect(read(`messages/${page}.md`)).toContain(`| ${message} |`)
+    expect(rows.filter(({ message, page }) => !read(`messages/${page}.md`).includes(`| ${message} |`))).toEqual([])
   })
 })
