@@ -26,13 +26,16 @@ export interface SuperviseOptions {
 /** The files that changed, one for each change. */
 export type Changes = Queue.Dequeue<string>
 
+// A file that changes without a pause does not delay the restart for longer than this many times `debounce`.
+const maxDebounces = 20
+
 /** Waits until no further file changes. */
 const settled = (changes: Changes, debounce: number): Effect.Effect<void> =>
   Effect.gen(function*() {
     while ((yield* Effect.timeoutOption(Queue.take(changes), debounce))._tag === "Some") yield* Queue.clear(changes)
-  })
+  }).pipe(Effect.timeoutOption(maxDebounces * debounce), Effect.asVoid)
 
-/** Runs the server of a relay for ever. */
+/** Runs the server of a relay, and the servers that follow it, until it is interrupted. */
 export const supervise = (
   relay: Relay,
   changes: Changes,
@@ -40,6 +43,8 @@ export const supervise = (
 ): Effect.Effect<never> =>
   Effect.gen(function*() {
     while (true) {
+      // The new server reads the files as they are now.
+      yield* Queue.clear(changes)
       // The server runs until it ends, or a file changes.
       let isCurrent = true
       const change = yield* Effect.scoped(Effect.gen(function*() {
