@@ -35,6 +35,7 @@ import type { Principal } from "./Principal.ts"
 import type { Progress } from "./Progress.ts"
 import type * as Roots from "./Roots.ts"
 import type * as Sampling from "./Sampling.ts"
+import type { AsyncState, State } from "./State.ts"
 
 /**
  * The context of an async handler. `R` are the services of its layer that `run` provides to effects, none by default.
@@ -76,6 +77,13 @@ export interface HandlerContext<R = never> {
    * one minute by default (`timeout`).
    */
   readonly once: <A>(key: string, run: () => A | Promise<A>, options?: Once.Options) => Promise<A>
+  /**
+   * Reads and changes a state of the user or the session: see `State`. The promises reject with `StateError`.
+   *
+   * @example
+   * const items = await context.state(cart).update((items) => [...items, item])
+   */
+  readonly state: <A>(state: State<A>) => AsyncState<A>
   /** Runs an effect with the services of the layer. Rejects with its failure, or with its defect. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, R | McpRequest>) => Promise<A>
 }

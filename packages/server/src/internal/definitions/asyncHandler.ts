@@ -18,6 +18,8 @@ import type * as Elicitation from "../../Elicitation.ts"
 import type { AsyncHandler, HandlerContext, Log } from "../../HandlerContext.ts"
 import { type HandlerError, VisibleError } from "../../HandlerError.ts"
 import type { Principal } from "../../Principal.ts"
+import type { AsyncState, State } from "../../State.ts"
+import type { StateError } from "../../StateError.ts"
 
 /** Converts an async handler to a handler that returns an effect. */
 export const toEffect = <Input, A, R>(
@@ -158,6 +160,14 @@ class RunningHandler<R> implements HandlerContext<R> {
       Effect.promise(() => import("../input/onceOfJson.ts")),
       ({ onceOfJson }) => onceOfJson(key, attempt(run), options)
     ))
+
+  // Every request has the services of an operation: itself, and the catalog of its server.
+  readonly state = <A>(state: State<A>): AsyncState<A> => ({
+    get: () => this.run(state.get as Effect.Effect<A, StateError, McpRequest>),
+    set: (value) => this.run(state.set(value) as Effect.Effect<void, StateError, McpRequest>),
+    update: (change) => this.run(state.update(change) as Effect.Effect<A, StateError, McpRequest>),
+    remove: () => this.run(state.remove as Effect.Effect<void, StateError, McpRequest>)
+  })
 
   readonly log: Log = {
     debug: (...message) => this.#log(Effect.logDebug(...message)),

@@ -68,17 +68,13 @@ export class OwnedStore<A> {
     if (entry.bytes > this.#bounds.maxBytes || this.#bounds.maxEntries < 1) return false
     const before = this.#owners.get(owner)?.entries.get(key)
     if (before !== undefined) this.#drop(owner, this.#owners.get(owner)!, key, before)
-    while (!this.#hasRoom(entry.bytes)) {
-      if (this.#sweep(now)) continue
-      const largest = this.#largest()!
-      if (isPolite && largest === owner) {
-        if (before !== undefined) this.#put(owner, key, before)
-        return false
-      }
-      const owned = this.#owners.get(largest)!
-      const [oldest, dropped] = owned.entries.entries().next().value!
-      this.#drop(largest, owned, oldest, dropped)
+    if (!this.#hasRoom(entry.bytes)) this.#sweep(now)
+    const victims = this.#victims(owner, entry.bytes, isPolite)
+    if (victims === undefined) {
+      if (before !== undefined) this.#put(owner, key, before)
+      return false
     }
+    for (const [victim, key] of victims) this.remove(victim, key)
     this.#put(owner, key, entry)
     return true
   }
@@ -108,28 +104,43 @@ export class OwnedStore<A> {
     return this.#size < this.#bounds.maxEntries && this.#bytes + bytes <= this.#bounds.maxBytes
   }
 
-  /** Removes expired entries. Returns whether it did. */
-  #sweep(now: number): boolean {
-    if (now - this.#sweptAt < sweepMs) return false
+  #sweep(now: number): void {
+    if (now - this.#sweptAt < sweepMs) return
     this.#sweptAt = now
-    const { size } = this
     for (const [owner, owned] of [...this.#owners]) {
       for (const [key, entry] of [...owned.entries]) if (entry.expires <= now) this.#drop(owner, owned, key, entry)
     }
-    return this.size < size
   }
 
-  /** The owner with the most of what is short. */
-  #largest(): string | undefined {
-    const most = this.#size >= this.#bounds.maxEntries
-      ? ({ entries }: Owned<A>) => entries.size
-      : ({ bytes }: Owned<A>) => bytes
-    let largest: string | undefined
-    let amount = -1
-    for (const [owner, owned] of this.#owners) {
-      if (most(owned) > amount) [largest, amount] = [owner, most(owned)]
+  /**
+   * The entries that make room for another one, or `undefined` if there is none to make. They are chosen before any is
+   * removed, because a polite write that is refused must not cost others their entries.
+   */
+  #victims(owner: string, bytes: number, isPolite: boolean): ReadonlyArray<readonly [string, string]> | undefined {
+    const victims: Array<readonly [string, string]> = []
+    /** What the owners would have left, and the entries that are next. */
+    const rest = new Map<string, { size: number; bytes: number; readonly next: Iterator<[string, Entry<A>]> }>()
+    const leftOf = (each: string, { bytes, entries }: Owned<A>) => rest.get(each) ?? { bytes, size: entries.size }
+    const { maxBytes, maxEntries } = this.#bounds
+    for (let size = this.#size, total = this.#bytes; size >= maxEntries || total + bytes > maxBytes; size--) {
+      let largest: string | undefined
+      let most = -1
+      for (const [each, owned] of this.#owners) {
+        const left = leftOf(each, owned)
+        const amount = size >= maxEntries ? left.size : left.bytes
+        if (amount > most && left.size > 0) [largest, most] = [each, amount]
+      }
+      if (largest === undefined || (isPolite && largest === owner)) return undefined
+      const owned = this.#owners.get(largest)!
+      const left = rest.get(largest) ?? { ...leftOf(largest, owned), next: owned.entries.entries() }
+      rest.set(largest, left)
+      const [oldest, dropped]: [string, Entry<A>] = left.next.next().value
+      left.size--
+      left.bytes -= dropped.bytes
+      total -= dropped.bytes
+      victims.push([largest, oldest])
     }
-    return largest
+    return victims
   }
 
   #put(owner: string, key: string, entry: Entry<A>): void {

@@ -1,0 +1,49 @@
+import * as McpServer from "@skein/server/McpServer"
+import * as State from "@skein/server/State"
+import * as StateStore from "@skein/server/StateStore"
+import * as Tool from "@skein/server/Tool"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as KeyValueStore from "effect/persistence/KeyValueStore"
+import * as Schema from "effect/Schema"
+
+// #region cart
+const Item = Schema.Struct({ tea: Schema.String, cups: Schema.Int })
+
+// One value for each user. It is stored as JSON.
+const cart = State.make("cart", { schema: Schema.Array(Item), initial: [], ttl: "1 hour" })
+
+const order = Tool.layer(
+  Tool.make("order", { input: Item, output: { items: Schema.Int } }),
+  (item) => Effect.map(cart.update((items) => [...items, item]), (items) => ({ items: items.length }))
+)
+
+const checkout = Tool.layer(
+  Tool.make("checkout"),
+  () => Effect.map(cart.modify((items) => [items, []]), (items) => `${items.length} items are on their way`)
+)
+// #endregion
+
+// #region async
+// One value for each session, or for each user where there are no sessions.
+const visits = State.make("visits", { schema: Schema.Int, initial: 0, scope: "session", stateless: "user" })
+
+const greet = Tool.async(Tool.make("greet"), async (_, { state }) => {
+  const count = await state(visits).update((n) => n + 1)
+  return count === 1 ? "Welcome" : `Welcome back, for the ${count}. time`
+})
+// #endregion
+
+const definitions = [order, checkout, greet] as const
+
+/** In memory, with the default bounds. */
+export const TeaShop = McpServer.layer({ name: "tea-shop", version: "1.0.0" }, ...definitions)
+
+// #region stored
+// The carts stay when the process ends. Any other layer of `KeyValueStore` works too, such as `KeyValueStore.layerSql`.
+export const stored = (directory: string) =>
+  McpServer.layer({ name: "tea-shop", version: "1.0.0" }, ...definitions).pipe(
+    Layer.provide(StateStore.layerKeyValue({ prefix: "tea-shop-" })),
+    Layer.provide(KeyValueStore.layerFileSystem(directory))
+  )
+// #endregion
