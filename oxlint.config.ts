@@ -19,7 +19,8 @@ const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   cli: ["protocol", "runtime", "client", "tasks", "auth"],
   console: ["protocol", "runtime", "server", "tasks"],
   "create-skein": [],
-  openapi: ["protocol", "runtime", "server"]
+  openapi: ["protocol", "runtime", "server"],
+  gateway: ["protocol", "runtime", "server", "client"]
 }
 
 /** The modules of a package that may import fewer packages than the rest of it. */

@@ -26,6 +26,7 @@ export const packages: ReadonlyArray<string> = [
   "tasks",
   "console",
   "openapi",
+  "gateway",
   "create-skein"
 ]
   .map(

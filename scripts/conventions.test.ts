@@ -71,7 +71,8 @@ describe("the linter", () => {
       ["cli", ["server", "testing", "sql", "console"]],
       ["console", ["client", "cli", "testing"]],
       ["create-skein", ["protocol", "runtime", "server", "client", "tasks", "cli"]],
-      ["openapi", ["client", "tasks", "auth", "console", "cli"]]
+      ["openapi", ["client", "tasks", "auth", "console", "cli"]],
+      ["gateway", ["tasks", "auth", "console", "cli", "testing", "openapi"]]
     ] as const
     for (const [name, others] of direction) {
       const text = others.map((other) => uses(`@skein/${other}/A`)).join("")

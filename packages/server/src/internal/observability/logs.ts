@@ -120,6 +120,8 @@ export class LogForwarder {
     const request = Context.getOrUndefined(fiber.context, McpRequest)
     const requested = request?.caller.logLevel
     if (request === undefined || requested === undefined) return
+    // A server in the process of its client may have the loggers of the server that the client runs in.
+    if (Context.getOrUndefined(fiber.context, CurrentForwarder) !== this) return
     const level = fiber.getRef(Logging.CurrentLevel) ?? levels.get(entry.logLevel) ?? "debug"
     if (rank[level]! < rank[requested]! || fiber.getRef(Logging.Withheld)) return
     // "The server MUST NOT deliver it on a subscriptions/listen stream" (2026-07-28, logging).

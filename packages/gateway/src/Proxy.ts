@@ -1,0 +1,297 @@
+/**
+ * Remote and child servers as definitions of a server: their tools, resources, templates and prompts stand beside the
+ * server's own.
+ *
+ * The server and the remote server may speak any revisions of the protocol. What the remote server asks during a call
+ * (forms, URLs, samples of a model, roots) is asked of the caller of that call. Progress, log messages and cancellation are
+ * passed on for each call.
+ *
+ * This module has nothing to do with `Proxy` of `@skein/auth`, which is an OAuth proxy.
+ *
+ * @example
+ * const Files = Proxy.layer(Client.make(Stdio.transport({ command: "npx", args: ["files-server"] })))
+ * const Server = McpServer.layer({ name: "desk", version: "1.0.0" }, Tool.layer(add, sum), Files)
+ */
+import type { Client } from "@skein/client/Client"
+import type { ClientError } from "@skein/client/ClientError"
+import type * as Reconnect from "@skein/client/Reconnect"
+import type { Prompt } from "@skein/protocol/Prompt"
+import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
+import type { Tool } from "@skein/protocol/Tool"
+import type { Caller } from "@skein/runtime/RequestContext"
+import * as Catalog from "@skein/server/Catalog"
+import * as Extension from "@skein/server/Extension"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import { connectionOf, ConnectionPool, type Environment, type MakeClient, open } from "./internal/proxy/connections.ts"
+import { type EntryContext, unlistedEntry } from "./internal/proxy/entries.ts"
+import { Forwarder } from "./internal/proxy/forward.ts"
+import { Listing, type Selection } from "./internal/proxy/listing.ts"
+import { ParkedCalls } from "./internal/proxy/parkedCalls.ts"
+import { Refresh } from "./internal/proxy/refresh.ts"
+import { everything, Relay } from "./internal/proxy/relay.ts"
+import { Remote } from "./internal/proxy/remote.ts"
+import { watcher } from "./internal/proxy/watch.ts"
+
+export type { RemoteFailure } from "./internal/proxy/remoteError.ts"
+export type { Selection } from "./internal/proxy/listing.ts"
+
+/**
+ * The effect that makes a client of the remote server, such as `Client.make(transport, options)`. The proxy runs it, and
+ * runs it again when the client has ended. It provides the services `Elicitation`, `Sampling`, `Roots` and
+ * `NotificationListener` of `@skein/client`, so that the callers are asked.
+ */
+export type Source<R = never> = Effect.Effect<Client, ClientError, R>
+
+/** Whose connections a proxy uses for calls: made by `perPrincipal` and `perSession`. */
+export interface Connections<R = never> {
+  readonly per: "principal" | "session"
+  readonly make: (caller: Caller) => Source<R>
+  readonly options: ConnectionOptions
+}
+
+/** The bounds of connections for single callers. */
+export interface ConnectionOptions {
+  /**
+   * How many connections may be open: 100 by default. At the bound, the one that was unused for the longest time is
+   * closed. If all are in use, a request is refused with `-32603` (`TooManyConnections`).
+   */
+  readonly maxConnections?: number | undefined
+  /** How long an unused connection stays open: 5 minutes by default. */
+  readonly idleTimeout?: Duration.Input | undefined
+}
+
+/** The lists of a remote server. */
+export interface Lists {
+  readonly tools: ReadonlyArray<Tool>
+  readonly resources: ReadonlyArray<Resource>
+  readonly resourceTemplates: ReadonlyArray<ResourceTemplate>
+  readonly prompts: ReadonlyArray<Prompt>
+}
+
+/** The options of a proxy. All of them are optional. */
+export interface Options<R = never> {
+  /** A name of the remote server for messages: that of the client (`label`), else "the remote server". */
+  readonly label?: string | undefined
+  /** Which tools are taken over: all by default. A predicate receives the definition of the remote server. */
+  readonly tools?: Selection<Tool> | undefined
+  /** Which resources are taken over: all by default. */
+  readonly resources?: Selection<Resource> | undefined
+  /**
+   * Which resource templates are taken over: all by default. A template may match resources that the option `resources`
+   * leaves out.
+   */
+  readonly resourceTemplates?: Selection<ResourceTemplate> | undefined
+  /**
+   * Which URIs can be read and subscribed to although no list has them, as those of links in results of tools. All by
+   * default if `resources` and `resourceTemplates` are not restricted, otherwise none. URIs that the server's own resources
+   * and templates have are never asked for at the remote server. If several proxies have a URI, the next one is asked
+   * after `ResourceNotFound`.
+   */
+  readonly unlistedResources?: boolean | ((uri: string) => boolean) | undefined
+  /** Which prompts are taken over: all by default. */
+  readonly prompts?: Selection<Prompt> | undefined
+  /** How many entries of each kind are taken over: 1,000 by default. Further ones are left out, which is logged. */
+  readonly maxEntries?: number | undefined
+  /**
+   * Whose connection calls use. By default all callers share the one that also lists. With `perPrincipal` or `perSession`
+   * the credentials of each user can be used at the remote server.
+   */
+  readonly connections?: Connections<R> | undefined
+  /**
+   * How long the remote server may take to answer a forwarded request, and in total: by default the `timeout` and
+   * `maxTimeout` of the client (60 seconds and 1 hour). Progress restarts `timeout`, if the caller asks for it. The time in
+   * which a caller answers input requests counts for neither.
+   */
+  readonly timeout?: Duration.Input | undefined
+  readonly maxTimeout?: Duration.Input | undefined
+  /**
+   * How many calls of stateless callers may wait for answers in this process: 1,000 by default. At the bound a further
+   * input request is refused, which the remote server may handle.
+   */
+  readonly maxParkedCalls?: number | undefined
+  /**
+   * How many of them one principal may have: 100 by default. Anonymous callers are told apart by their address.
+   */
+  readonly maxParkedCallsPerPrincipal?: number | undefined
+  /**
+   * How long such a call waits for the caller's answers: 10 minutes by default, as the `ttl` of `RequestState`. Then it is
+   * cancelled at the remote server.
+   */
+  readonly parkedTimeout?: Duration.Input | undefined
+  /**
+   * What is listed while the remote server cannot be reached: `last` lists what was listed last (the default), `nothing`
+   * removes it. Calls fail with `-32603` (`RemoteUnavailable`) in both cases.
+   */
+  readonly whileDown?: "last" | "nothing" | undefined
+  /** What is listed at the start if the remote server cannot be reached then: nothing by default. */
+  readonly initial?: Lists | undefined
+  /** Receives the lists after each change, to store them for `initial`. */
+  readonly onListing?: ((lists: Lists) => Effect.Effect<void>) | undefined
+  /**
+   * How long the start of the server waits for the lists of the remote server: 10 seconds by default. After that, or
+   * after the first failure, the server starts without them, and its lists change when they arrive.
+   */
+  readonly startTimeout?: Duration.Input | undefined
+  /** How long to wait between two times that the lists are read: 200 milliseconds by default. */
+  readonly refreshInterval?: Duration.Input | undefined
+  /**
+   * When a client that has ended, or could not connect, is made again: the defaults of `Reconnect.Policy`, but
+   * without end (`maxAttempts` is ignored). A client that opens its own connection again does so by its own option
+   * `reconnect`.
+   */
+  readonly reconnect?: Reconnect.Policy | undefined
+}
+
+/**
+ * A connection for each principal, made for the first caller of it. Requests without a principal share one. Callers with
+ * other capabilities have another connection, since a session declares them to the remote server.
+ *
+ * The lists of the proxy stay those of its first argument. A tool that they show may be refused to some principals by
+ * the remote server.
+ *
+ * @example
+ * const connections = Proxy.perPrincipal(({ principal }) =>
+ *   Client.make(Http.transport({ url, headers: { authorization: tokenOf(principal) } })))
+ */
+export const perPrincipal = <R = never>(
+  make: (caller: Caller) => Source<R>,
+  options: ConnectionOptions = {}
+): Connections<R> => ({ per: "principal", make, options })
+
+/**
+ * A connection for each session, closed with the session: for a remote server that remembers things about a session, and
+ * for child processes that must not be shared. Stateless requests have no session: they have connections as with
+ * `perPrincipal`.
+ *
+ * @example
+ * const connections = Proxy.perSession(() => Client.make(Stdio.transport({ command: "files-server" })))
+ */
+export const perSession = <R = never>(
+  make: (caller: Caller) => Source<R>,
+  options: ConnectionOptions = {}
+): Connections<R> => ({ per: "session", make, options })
+
+const none: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] }
+
+// Numbers the texts of entries that no list shows, which must differ.
+let unlisted = 0
+
+/**
+ * Makes the tools, resources, resource templates and prompts of a remote server definitions of a server.
+ *
+ * - The first argument makes the client that lists and, unless there are `connections`, serves all calls. It may be a
+ *   client that is open already. Such a client answers input requests with its own handlers, its log messages are not passed
+ *   on, and it is not made again.
+ * - The names of entries are those of the remote server. An entry whose name the server has already is left out, with a
+ *   warning in the log.
+ * - The server starts even if the remote server cannot be reached, and connects as soon as it can. Its lists change
+ *   then, and whenever those of the remote server do.
+ * - Errors of the remote server keep their code, message and data. A failure without such an error is `-32603`, with a
+ *   `RemoteFailure` as `data.reason`.
+ * - Calls of stateless callers (2026-07-28) wait in this process for answers if the remote server has sessions. In a fleet
+ *   the answers must reach the same process.
+ *
+ * @example
+ * const Weather = Proxy.layer(Client.make(Http.transport({ url: "https://weather.example/mcp" })), {
+ *   tools: ({ annotations }) => annotations?.readOnlyHint === true,
+ *   prompts: false
+ * })
+ */
+export const layer = <R = never, R2 = never>(
+  source: Client | Source<R>,
+  options: Options<R2> = {}
+): Layer.Layer<never, never, Catalog.Catalog | Exclude<R | R2, Scope.Scope>> =>
+  Extension.effect(Effect.gen(function*() {
+    const context = yield* Effect.context<Exclude<R | R2, Scope.Scope> | Scope.Scope | Catalog.Catalog>()
+    const catalog = Context.get(context, Catalog.Catalog)
+    const scope = Context.get(context, Scope.Scope)
+    const services = Context.omit(Scope.Scope, Layer.CurrentMemoMap, Catalog.Catalog)(context)
+    const provided = (make: Source<R | R2>): MakeClient =>
+      Effect.updateContext(
+        make as Source<never>,
+        (own: Context.Context<never>) => Context.merge(services, own) as Context.Context<never>
+      ) as MakeClient
+    const isMade = Effect.isEffect(source)
+    const label = options.label ?? (isMade ? undefined : source.label)
+    const environment: Environment = {
+      catalog,
+      label,
+      scope,
+      run: (effect) => Fiber.runIn(Effect.runForkWith(services as Context.Context<never>)(effect), scope)
+    }
+    const remote = new Remote(
+      label,
+      isMade
+        ? open(provided(source), everything, environment)
+        : Effect.sync(() => connectionOf(source, new Relay(catalog, environment.run))),
+      options.reconnect,
+      isMade
+    )
+    const { connections } = options
+    const pool = connections === undefined ? undefined : new ConnectionPool({
+      per: connections.per,
+      make: (caller) => provided(connections.make(caller)),
+      maxConnections: connections.options.maxConnections ?? 100,
+      idleTimeout: Duration.fromInputUnsafe(connections.options.idleTimeout ?? "5 minutes")
+    }, environment)
+    const parked = new ParkedCalls({
+      maxParkedCalls: options.maxParkedCalls ?? 1_000,
+      maxParkedCallsPerPrincipal: options.maxParkedCallsPerPrincipal ?? 100,
+      parkedTimeout: Duration.fromInputUnsafe(options.parkedTimeout ?? "10 minutes")
+    }, scope)
+    const { maxTimeout, timeout } = options
+    const forwarder = new Forwarder(
+      pool?.connect ?? (() => remote.connection),
+      parked,
+      { timeout, maxTimeout },
+      label,
+      environment.run
+    )
+    const entries: EntryContext = { forwarder, watch: watcher(remote, catalog), isPrivate: pool !== undefined }
+    const { prompts = true, resourceTemplates = true, resources = true, tools = true } = options
+    const listing = new Listing(catalog, entries, {
+      select: { tools, resources, resourceTemplates, prompts },
+      maxEntries: options.maxEntries ?? 1_000,
+      label: label ?? "the remote server"
+    })
+    const { initial = none, onListing, refreshInterval = "200 millis", startTimeout = "10 seconds", whileDown } =
+      options
+    const refresh = new Refresh(listing, label, refreshInterval, initial, onListing)
+    const lost = whileDown === "nothing" ? listing.clear : Effect.void
+
+    const includes = options.unlistedResources ?? (resources === true && resourceTemplates === true)
+    const addUnlisted = includes === false ? Effect.void : Effect.suspend(() => {
+      const text = `{+uri}#unlisted-${++unlisted}`
+      const entry = unlistedEntry(text, includes === true ? () => true : includes, entries)
+      return Effect.orDie(catalog.templates.add(text, entry))
+    })
+
+    /** Runs once the server's own definitions are registered, so that they have their names in any case. */
+    const ready = Effect.gen(function*() {
+      yield* Scope.provide(addUnlisted, scope)
+      const settled = Deferred.makeUnsafe<boolean>()
+      const listener = {
+        connected: (connection: { readonly client: Client }) =>
+          Effect.andThen(refresh.follow(connection.client), Deferred.succeed(settled, true)).pipe(Effect.asVoid),
+        reconnected: whileDown === "nothing" ? Effect.andThen(refresh.restore, refresh.markAll) : refresh.markAll,
+        lost
+      }
+      const running = remote.run(listener, Effect.asVoid(Deferred.succeed(settled, false)))
+      yield* Effect.forkIn(Effect.provideContext(running, services as Context.Context<never>), scope)
+      const isListed = yield* Effect.timeoutOption(Deferred.await(settled), startTimeout)
+      const isKnown = isListed._tag === "Some" && isListed.value
+      if (!isKnown && whileDown !== "nothing") yield* refresh.restore
+    })
+    const lists = [
+      ...(tools === false ? [] : ["tools"] as const),
+      ...(resources === false && resourceTemplates === false ? [] : ["resources"] as const),
+      ...(prompts === false ? [] : ["prompts"] as const)
+    ]
+    return { name: `proxy of ${label ?? "a remote server"}`, lists, ready } satisfies Extension.Extension
+  }))

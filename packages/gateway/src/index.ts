@@ -1,0 +1,1 @@
+export * as Proxy from "./Proxy.ts"

@@ -1,0 +1,197 @@
+/**
+ * The connections to a remote server: one for all callers, or one for each session or principal.
+ */
+import type { Client } from "@skein/client/Client"
+import type { ClientError } from "@skein/client/ClientError"
+import * as CanonicalJson from "@skein/protocol/CanonicalJson"
+import { LoggingLevel } from "@skein/protocol/Logging"
+import type * as McpError from "@skein/protocol/McpError"
+import * as Revision from "@skein/protocol/Revision"
+import type { Caller, RequestContext, SessionPeer } from "@skein/runtime/RequestContext"
+import * as Catalog from "@skein/server/Catalog"
+import * as Extension from "@skein/server/Extension"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import type { Connect, RemoteConnection } from "./forward.ts"
+import { type Declared, declaredBy, Relay } from "./relay.ts"
+import { named, remoteError, toMcpError, upper } from "./remoteError.ts"
+
+/** Makes a client that a scope closes. */
+export type MakeClient = Effect.Effect<Client, ClientError, Scope.Scope>
+
+/** The services that connections need. */
+export interface Environment {
+  readonly catalog: Catalog.Catalog["Service"]
+  readonly label: string | undefined
+  /** Closes with the proxy. */
+  readonly scope: Scope.Scope
+  /** Runs an effect in the scope. */
+  readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+}
+
+const rank = Object.fromEntries(LoggingLevel.literals.map((level, at) => [level, at])) as Record<string, number>
+
+/** Wraps a client. Its log level follows the callers: it is lowered for a caller that wants more, and never raised. */
+export const connectionOf = (client: Client, relay: Relay): RemoteConnection => {
+  let current: string | undefined
+  return {
+    client,
+    relay,
+    requestLogs: (level) => {
+      if (
+        level === undefined || client.era === "stateless" || client.capabilities.logging === undefined ||
+        (current !== undefined && rank[level]! >= rank[current]!)
+      ) return Effect.void
+      current = level
+      return Effect.ignore(client.setLoggingLevel(level as LoggingLevel))
+    }
+  }
+}
+
+/** Opens a connection whose input requests and notifications are passed on to callers. The scope closes it. */
+export const open = (
+  make: MakeClient,
+  declared: Declared,
+  { catalog, run }: Environment
+): Effect.Effect<RemoteConnection, ClientError, Scope.Scope> => {
+  const relay = new Relay(catalog, run)
+  const services = relay.services(declared)
+  return Effect.map(
+    Effect.updateContext(make, (context: Context.Context<Scope.Scope>) => Context.merge(context, services)),
+    (client) => connectionOf(client, relay)
+  )
+}
+
+/** Whose connections a proxy uses. */
+export interface PoolSettings {
+  readonly per: "principal" | "session"
+  readonly make: (caller: Caller) => MakeClient
+  readonly maxConnections: number
+  readonly idleTimeout: Duration.Duration
+}
+
+interface Pooled {
+  readonly scope: Scope.Closeable
+  readonly ready: Deferred.Deferred<RemoteConnection, ClientError>
+  /** The number of requests that use it now. */
+  users: number
+  idle: Fiber.Fiber<void> | undefined
+}
+
+/** The connections of single sessions or principals, each opened with its first request. */
+export class ConnectionPool {
+  readonly #settings: PoolSettings
+  readonly #environment: Environment
+  /** By key, the least recently used first. */
+  readonly #pooled = new Map<string, Pooled>()
+  readonly #sessions = new WeakMap<SessionPeer, string>()
+  #lastSession = 0
+
+  constructor(settings: PoolSettings, environment: Environment) {
+    this.#settings = settings
+    this.#environment = environment
+  }
+
+  /** The number of connections, those that are being opened included. */
+  get size(): number {
+    return this.#pooled.size
+  }
+
+  /** Lends a request the connection of its session or principal. */
+  readonly connect: Connect = (request) =>
+    Effect.gen({ self: this }, function*() {
+      const { label } = this.#environment
+      const pooled = yield* Effect.acquireRelease(
+        Effect.flatMap(this.#keyOf(request), (key) =>
+          Effect.suspend((): Effect.Effect<readonly [string, Pooled], McpError.McpError> => {
+            const pooled = this.#pooled.get(key) ?? this.#add(key, request.caller)
+            if (pooled === undefined) {
+              const { maxConnections } = this.#settings
+              const message = `${upper(named(label))} has ${maxConnections} connections in use (maxConnections)`
+              return Effect.fail(remoteError("TooManyConnections", `${message}. Try again later`))
+            }
+            pooled.users++
+            pooled.idle?.interruptUnsafe()
+            pooled.idle = undefined
+            this.#pooled.delete(key)
+            this.#pooled.set(key, pooled)
+            return Effect.succeed([key, pooled])
+          })),
+        ([key, pooled]) =>
+          this.#release(key, pooled)
+      )
+      return yield* Effect.mapError(Deferred.await(pooled[1].ready), (error) =>
+        toMcpError(error, label))
+    })
+
+  /**
+   * The key of a connection. Callers of one principal with other capabilities have another connection, since it declares
+   * them to the remote server.
+   */
+  #keyOf(request: RequestContext): Effect.Effect<string> {
+    const { caller, peer } = request
+    const ofPrincipal = () => CanonicalJson.stringify([caller.principal?.id ?? null, declaredBy(caller)])
+    if (this.#settings.per === "principal" || peer === undefined || Revision.era(caller.revision) === "stateless") {
+      return Effect.sync(ofPrincipal)
+    }
+    const known = this.#sessions.get(peer)
+    if (known !== undefined) return Effect.succeed(known)
+    const key = `session ${++this.#lastSession}`
+    this.#sessions.set(peer, key)
+    // The connection of a session ends with the session.
+    const session = Effect.provideService(Extension.session(caller), Catalog.Catalog, this.#environment.catalog)
+    return Effect.flatMap(session, (scope) =>
+      scope === undefined ? Effect.succeed(key) : Effect.as(
+        Scope.addFinalizer(
+          scope,
+          Effect.suspend(() => {
+            const pooled = this.#pooled.get(key)
+            return pooled === undefined ? Effect.void : this.#close(key, pooled)
+          })
+        ),
+        key
+      ))
+  }
+
+  #add(key: string, caller: Caller): Pooled | undefined {
+    const { make, maxConnections } = this.#settings
+    if (this.#pooled.size >= maxConnections) {
+      const unused = [...this.#pooled].find(([, { users }]) => users === 0)
+      if (unused === undefined) return undefined
+      this.#environment.run(this.#close(...unused))
+    }
+    const scope = Scope.forkUnsafe(this.#environment.scope)
+    const ready = Deferred.makeUnsafe<RemoteConnection, ClientError>()
+    const pooled: Pooled = { scope, ready, users: 0, idle: undefined }
+    this.#pooled.set(key, pooled)
+    const opening = open(Effect.suspend(() => make(caller)), declaredBy(caller), this.#environment).pipe(
+      Scope.provide(scope),
+      Effect.onExit((exit) => Deferred.done(ready, exit)),
+      // The client has ended for good: the next request opens another one.
+      Effect.flatMap(({ client }) => client.ended),
+      Effect.ignore,
+      Effect.andThen(Effect.suspend(() => this.#close(key, pooled)))
+    )
+    this.#environment.run(opening)
+    return pooled
+  }
+
+  #release(key: string, pooled: Pooled): Effect.Effect<void> {
+    return Effect.sync(() => {
+      if (--pooled.users > 0 || this.#pooled.get(key) !== pooled) return
+      pooled.idle = this.#environment.run(
+        Effect.andThen(Effect.sleep(this.#settings.idleTimeout), Effect.suspend(() => this.#close(key, pooled)))
+      )
+    })
+  }
+
+  #close(key: string, pooled: Pooled): Effect.Effect<void> {
+    if (this.#pooled.get(key) === pooled) this.#pooled.delete(key)
+    return Scope.close(pooled.scope, Exit.void)
+  }
+}

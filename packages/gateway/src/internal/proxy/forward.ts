@@ -1,0 +1,246 @@
+/**
+ * Forwards requests of callers to the remote server, in every combination of revisions.
+ *
+ * - A caller with a session is asked while the request at the remote server is open.
+ * - A stateless caller of a remote server of a session-based revision is asked in rounds, between which the call is
+ *   parked: see `parkedCalls.ts`.
+ * - A stateless caller of a stateless remote server is asked in rounds too, but nothing is parked: what the remote server
+ *   needs for the next round travels in the caller's `requestState`.
+ */
+import type { Client, RequestOptions } from "@skein/client/Client"
+import type { ClientError } from "@skein/client/ClientError"
+import * as Capabilities from "@skein/protocol/Capabilities"
+import * as Codec from "@skein/protocol/Codec"
+import type { InputRequiredResult, InputResponses } from "@skein/protocol/InputRequired"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type * as McpError from "@skein/protocol/McpError"
+import type { RequestMethod } from "@skein/protocol/Method"
+import * as RequestMeta from "@skein/protocol/RequestMeta"
+import * as Task from "@skein/protocol/Task"
+import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import type { Handled } from "@skein/server/Catalog"
+import * as Forwarding from "@skein/server/Forwarding"
+import { type InputError, toMcpError as ofInputError } from "@skein/server/InputError"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import { CurrentRequest, type ForwardedRequest, ownerOf } from "./forwardedRequest.ts"
+import { passedOn, withPassedOnMeta } from "./meta.ts"
+import type { ParkedCall, ParkedCalls } from "./parkedCalls.ts"
+import { declaredBy, type Relay } from "./relay.ts"
+import { named, remoteError, toMcpError, upper } from "./remoteError.ts"
+
+/** A connection to the remote server. */
+export interface RemoteConnection {
+  readonly client: Client
+  readonly relay: Relay
+  /** Sets the log level of the remote server, if the caller wants more than the callers before. */
+  readonly requestLogs: (level: string | undefined) => Effect.Effect<void>
+}
+
+/** Lends connections to the remote server to calls. */
+export type Connect = (request: RequestContext) => Effect.Effect<RemoteConnection, McpError.McpError, Scope.Scope>
+
+/** The timeouts of forwarded requests. */
+export interface Timeouts {
+  readonly timeout: Duration.Input | undefined
+  readonly maxTimeout: Duration.Input | undefined
+}
+
+/** What the next round adds to the params, in the stateless revision. */
+interface Round {
+  readonly inputResponses?: InputResponses | undefined
+  readonly requestState?: string | undefined
+}
+
+/** The outcome of one round at the remote server: a result, or input requests. */
+type Outcome<A> =
+  | { readonly _tag: "Result"; readonly result: A }
+  | { readonly _tag: "Required"; readonly required: InputRequiredResult }
+
+/** What a stateless caller's `requestState` contains of one round, as JSON. */
+type Step<A> = Outcome<A> | { readonly _tag: "Parked"; readonly id: string }
+
+const canBeAsked = ({ caller: { capabilities } }: RequestContext): boolean =>
+  ["elicitation", "sampling", "roots"].some((name) => Capabilities.declares(capabilities, name))
+
+/** Forwards the requests of one proxy. */
+export class Forwarder {
+  readonly #connect: Connect
+  readonly #parked: ParkedCalls
+  readonly #timeouts: Timeouts
+  readonly #label: string | undefined
+  readonly #run: (effect: Effect.Effect<void>) => unknown
+
+  constructor(
+    connect: Connect,
+    parked: ParkedCalls,
+    timeouts: Timeouts,
+    label: string | undefined,
+    run: (effect: Effect.Effect<void>) => unknown
+  ) {
+    this.#connect = connect
+    this.#parked = parked
+    this.#timeouts = timeouts
+    this.#label = label
+    this.#run = run
+  }
+
+  /** Forwards a request with these params, and returns the result of the remote server. */
+  forward<P extends object, R extends object>(
+    method: RequestMethod<P, R>,
+    params: P,
+    request: RequestContext
+  ): Handled<R> {
+    const round = request.rounds !== undefined && canBeAsked(request)
+      ? request.round ??= request.rounds(request)
+      : undefined
+    return round === undefined
+      ? this.#direct(method, params, request)
+      : this.#inRounds(method, params, request, round)
+  }
+
+  #direct<P extends object, R extends object>(
+    method: RequestMethod<P, R>,
+    params: P,
+    request: RequestContext
+  ): Handled<R> {
+    const forwarded: ForwardedRequest = {
+      caller: request.caller,
+      owner: ownerOf(request),
+      request,
+      ask: (question, key) => Effect.provideService(Forwarding.inputRequest(question, { key }), McpRequest, request),
+      sentIds: []
+    }
+    const next = (reply: Round, number: number): Effect.Effect<R, McpError.McpError> =>
+      Effect.flatMap(this.#send(method, params, reply, forwarded), (outcome) =>
+        outcome._tag === "Result"
+          ? Effect.succeed(outcome.result)
+          : Effect.flatMap(this.#answers(outcome.required, request, number), (reply) => next(reply, number + 1)))
+    return next({}, 1)
+  }
+
+  #inRounds<P extends object, R extends object>(
+    method: RequestMethod<P, R>,
+    params: P,
+    request: RequestContext,
+    round: NonNullable<RequestContext["round"]>
+  ): Handled<R> {
+    const next = (reply: Round, number: number): Effect.Effect<R, McpError.McpError> => {
+      const run = (call: ParkedCall<Outcome<R>>) => this.#send(method, params, reply, call)
+      const first = Effect.flatMap(
+        this.#parked.start(request, run),
+        (call): Effect.Effect<Step<R>, McpError.McpError> =>
+          Exit.isExit(call) ? call : Effect.succeed({ _tag: "Parked", id: call.id })
+      )
+      return Effect.flatMap(round.once(`proxy ${number}`, first), (result) => {
+        const step = result as Step<R>
+        const outcome: Effect.Effect<Outcome<R>, McpError.McpError> = step._tag === "Parked"
+          ? this.#parked.follow(step.id, request) as Effect.Effect<Outcome<R>, McpError.McpError>
+          : Effect.succeed(step)
+        return Effect.flatMap(outcome, (outcome) =>
+          outcome._tag === "Result"
+            ? Effect.succeed(outcome.result)
+            : Effect.flatMap(this.#answers(outcome.required, request, number), (reply) => next(reply, number + 1)))
+      })
+    }
+    return next({}, 1)
+  }
+
+  #send<P extends object, R extends object>(
+    method: RequestMethod<P, R>,
+    params: P,
+    round: Round,
+    forwarded: ForwardedRequest
+  ): Effect.Effect<Outcome<R>, McpError.McpError> {
+    const { caller } = forwarded
+    const { params: received } = forwarded.request!
+    return Effect.scoped(Effect.gen({ self: this }, function*() {
+      const { client, relay, requestLogs } = yield* this.#connect(forwarded.request!)
+      yield* requestLogs(caller.logLevel)
+      yield* relay.add(forwarded)
+      const meta = client.era === "stateless" ? statelessMeta(forwarded, received) : passedOn(received?.["_meta"])
+      const sent = { ...params, ...round, ...(meta === undefined ? undefined : { _meta: meta }) }
+      const options: RequestOptions = {
+        ...this.#timeouts,
+        // A result that depends on answers is not one for other callers, and each caller has a right to a fresh one.
+        cache: "bypass",
+        inputRequests: "fail",
+        onSend: (id) => relay.sent(id, forwarded),
+        ...(wantsProgress(received)
+          ? {
+            onProgress: (progress) => {
+              const { request } = forwarded
+              if (request !== undefined) this.#run(request.progress(progress))
+            }
+          }
+          : undefined)
+      }
+      const asked = Effect.provideService(client.request(method, sent, options), CurrentRequest, forwarded)
+      return yield* Effect.matchEffect(asked, {
+        onSuccess: (result): Effect.Effect<Outcome<R>, McpError.McpError> =>
+          Effect.succeed({ _tag: "Result", result: withPassedOnMeta(result) }),
+        onFailure: (error): Effect.Effect<Outcome<R>, McpError.McpError> =>
+          error.reason._tag === "InputRequired"
+            ? Effect.succeed({ _tag: "Required", required: error.reason.required })
+            : Effect.andThen(this.#log(error), Effect.fail(toMcpError(error, this.#label)))
+      })
+    }))
+  }
+
+  /** Asks the caller what a stateless remote server requires, all at once. */
+  #answers(
+    { inputRequests = {}, requestState }: InputRequiredResult,
+    request: RequestContext,
+    number: number
+  ): Effect.Effect<Round, McpError.McpError> {
+    const questions = Object.entries(inputRequests)
+    if (number > maxRounds || questions.length > maxQuestions) {
+      const bound = number > maxRounds ? `more than ${maxRounds} times` : `more than ${maxQuestions} answers at once`
+      return Effect.fail(remoteError("RemoteFailed", `${upper(named(this.#label))} required input ${bound}`))
+    }
+    const ask = ([key, question]: typeof questions[number]) =>
+      Effect.map(
+        Effect.provideService(Forwarding.inputRequest(question, { key }), McpRequest, request),
+        (response) => [key, response] as const
+      )
+    return Effect.forEach(questions, ask, { concurrency: "unbounded" }).pipe(
+      Effect.mapError((error: InputError) => ofInputError(error)),
+      // Entries define own members, so that a key may be `__proto__`.
+      Effect.map((responses) => ({
+        ...(responses.length === 0 ? undefined : { inputResponses: Object.fromEntries(responses) }),
+        ...(requestState === undefined ? undefined : { requestState })
+      }))
+    )
+  }
+
+  /** Logs a failure whose details the caller does not receive. */
+  #log(error: ClientError): Effect.Effect<void> {
+    return error.reason._tag === "ProtocolError"
+      ? Effect.void
+      : Effect.logDebug(`${error.method ?? "A request"} failed at the remote server`, error)
+  }
+}
+
+const wantsProgress = (params: JsonObject | undefined): boolean => {
+  const meta = params?.["_meta"]
+  return typeof meta === "object" && meta !== null && RequestMeta.progressToken in meta
+}
+
+/** The `_meta` of a request to a stateless remote server: the caller's capabilities and log level, for this request. */
+const statelessMeta = ({ caller }: ForwardedRequest, received: JsonObject | undefined): JsonObject => {
+  const declared = { ...declaredBy(caller), extensions: { [Task.extension]: {} } }
+  const written = Codec.encode(Capabilities.ClientCapabilities, "2026-07-28", declared)
+  return {
+    ...passedOn(received?.["_meta"]),
+    [RequestMeta.clientCapabilities]: Result.getOrElse(written, () => declared),
+    ...(caller.logLevel === undefined ? undefined : { [RequestMeta.logLevel]: caller.logLevel })
+  }
+}
+
+// How many input requests one result of a stateless remote server may contain, and how often it may answer a request
+// with some: the defaults of `maxInputRequests` of a client and of `maxRounds` of a server.
+const maxQuestions = 32
+const maxRounds = 16

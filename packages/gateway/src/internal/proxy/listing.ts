@@ -1,0 +1,206 @@
+/**
+ * The entries that a proxy has in the catalog of its server: brought up to date with the lists of the remote server. Only
+ * entries that differ are changed.
+ */
+import * as CanonicalJson from "@skein/protocol/CanonicalJson"
+import type { Prompt } from "@skein/protocol/Prompt"
+import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
+import { quote } from "@skein/protocol/Text"
+import type { Tool } from "@skein/protocol/Tool"
+import type { Catalog } from "@skein/server/Catalog"
+import type { Entry, Registry } from "@skein/server/Registry"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import { type EntryContext, promptEntry, resourceEntry, templateEntry, toolEntry } from "./entries.ts"
+
+/** The lists of a remote server. */
+export interface Lists {
+  readonly tools: ReadonlyArray<Tool>
+  readonly resources: ReadonlyArray<Resource>
+  readonly resourceTemplates: ReadonlyArray<ResourceTemplate>
+  readonly prompts: ReadonlyArray<Prompt>
+}
+
+export type Kind = keyof Lists
+
+/** Which entries are taken over: all, none, or those that a predicate selects. */
+export type Selection<A> = boolean | ((definition: A) => boolean)
+
+export interface ListingSettings {
+  readonly select: { readonly [K in Kind]: Selection<Lists[K][number]> }
+  /** How many entries of each kind are taken over. */
+  readonly maxEntries: number
+  readonly label: string
+}
+
+interface Held {
+  /** The canonical JSON of the definition. */
+  readonly text: string
+  readonly scope: Scope.Closeable
+}
+
+/** A definition with its entry, or the reason why it cannot be taken over. */
+interface Wanted {
+  readonly text: string
+  readonly entry: Result.Result<Entry<unknown>, string>
+}
+
+const nameOf: { readonly [K in Kind]: (definition: Lists[K][number]) => string } = {
+  tools: ({ name }) => name,
+  resources: ({ uri }) => uri,
+  resourceTemplates: ({ uriTemplate }) => uriTemplate,
+  prompts: ({ name }) => name
+}
+
+const whatOf: Readonly<Record<Kind, string>> = {
+  tools: "tool",
+  resources: "resource",
+  resourceTemplates: "resource template",
+  prompts: "prompt"
+}
+
+// How many names of entries that were left out are remembered, so that each is logged once.
+const maxWarned = 1_000
+
+export class Listing {
+  readonly #catalog: Catalog["Service"]
+  readonly #context: EntryContext
+  readonly #settings: ListingSettings
+  readonly #held: { readonly [K in Kind]: Map<string, Held> } = {
+    tools: new Map(),
+    resources: new Map(),
+    resourceTemplates: new Map(),
+    prompts: new Map()
+  }
+  readonly #warned = new Set<string>()
+
+  constructor(catalog: Catalog["Service"], context: EntryContext, settings: ListingSettings) {
+    this.#catalog = catalog
+    this.#context = context
+    this.#settings = settings
+  }
+
+  /** Whether entries of a kind are taken over. */
+  includes(kind: Kind): boolean {
+    return this.#settings.select[kind] !== false
+  }
+
+  /** The number of entries of a kind in the catalog. */
+  size(kind: Kind): number {
+    return this.#held[kind].size
+  }
+
+  /**
+   * Makes the catalog have these entries of a kind, and no others of this proxy. Entries whose definition is the same stay
+   * as they are. `completes`: whether the remote server completes arguments.
+   */
+  update<K extends Kind>(kind: K, definitions: Lists[K], completes: boolean): Effect.Effect<void> {
+    return Effect.uninterruptible(Effect.gen({ self: this }, function*() {
+      const wanted = yield* this.#wanted(kind, definitions, completes)
+      const held = this.#held[kind]
+      for (const [name, { scope }] of [...held]) {
+        if (wanted.has(name)) continue
+        held.delete(name)
+        yield* Scope.close(scope, Exit.void)
+      }
+      for (const [name, { entry, text }] of wanted) {
+        const before = held.get(name)
+        if (before?.text === text) continue
+        const scope = Scope.makeUnsafe()
+        const registry = this.#registry(kind)
+        const failure = Result.isFailure(entry) ? entry.failure : Result.getOrUndefined(Result.flip(
+          yield* Effect.result(Scope.provide(
+            before === undefined ? registry.add(name, entry.success) : registry.replace(name, entry.success),
+            scope
+          ))
+        ))?.message
+        if (before !== undefined) yield* Scope.close(before.scope, Exit.void)
+        if (failure === undefined) held.set(name, { text, scope })
+        else {
+          held.delete(name)
+          yield* this.#warnOnce(kind, name, failure)
+        }
+      }
+    }))
+  }
+
+  /** Removes all entries. */
+  get clear(): Effect.Effect<void> {
+    return Effect.forEach(
+      ["tools", "resources", "resourceTemplates", "prompts"] as const,
+      (kind) => this.update(kind, [], false),
+      { discard: true }
+    )
+  }
+
+  #wanted<K extends Kind>(
+    kind: K,
+    definitions: Lists[K],
+    completes: boolean
+  ): Effect.Effect<ReadonlyMap<string, Wanted>> {
+    return Effect.gen({ self: this }, function*() {
+      const { label, maxEntries } = this.#settings
+      const select = this.#settings.select[kind] as Selection<unknown>
+      const wanted = new Map<string, Wanted>()
+      let more = 0
+      for (const definition of definitions as ReadonlyArray<Lists[K][number]>) {
+        const name = (nameOf[kind] as (definition: unknown) => string)(definition)
+        if (select === false || (typeof select === "function" && !select(definition))) continue
+        // The first one of a name counts, as for clients of the remote server.
+        if (wanted.has(name)) continue
+        if (wanted.size >= maxEntries) {
+          more++
+          continue
+        }
+        wanted.set(name, this.#read(kind, definition, completes))
+      }
+      if (more > 0) {
+        const message = `${more} more entries of ${kind} of ${label} were left out (maxEntries: ${maxEntries})`
+        yield* this.#warnOnce(kind, "", message)
+      }
+      return wanted
+    })
+  }
+
+  #read<K extends Kind>(kind: K, definition: Lists[K][number], completes: boolean): Wanted {
+    let text: string
+    try {
+      text = CanonicalJson.stringify([completes, definition])
+    } catch {
+      return { text: "", entry: Result.fail("its definition nests too deep") }
+    }
+    return { text, entry: this.#entry(kind, definition, completes) }
+  }
+
+  #entry(kind: Kind, definition: unknown, completes: boolean): Result.Result<Entry<unknown>, string> {
+    switch (kind) {
+      case "tools":
+        return Result.succeed(toolEntry(definition as Tool, this.#context))
+      case "resources":
+        return Result.succeed(resourceEntry(definition as Resource, this.#context))
+      case "resourceTemplates":
+        return templateEntry(definition as ResourceTemplate, completes, this.#context)
+      case "prompts":
+        return Result.succeed(promptEntry(definition as Prompt, completes, this.#context))
+    }
+  }
+
+  #registry(kind: Kind): Registry<Entry<unknown>> {
+    const { prompts, resources, templates, tools } = this.#catalog
+    return { tools, resources, resourceTemplates: templates, prompts }[kind]
+  }
+
+  #warnOnce(kind: Kind, name: string, why: string): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const key = `${kind} ${name} ${why}`
+      if (this.#warned.has(key) || this.#warned.size >= maxWarned) return Effect.void
+      this.#warned.add(key)
+      const { label } = this.#settings
+      return Effect.logWarning(
+        name === "" ? why : `The ${whatOf[kind]} ${quote(name)} of ${label} was left out: ${why}`
+      )
+    })
+  }
+}

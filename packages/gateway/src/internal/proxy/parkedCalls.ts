@@ -1,0 +1,233 @@
+/**
+ * Calls that wait for the answers of stateless callers.
+ *
+ * In the stateless revision (2026-07-28) a request is answered with input requests, and the caller sends it again with
+ * the responses. A remote server of a session-based revision asks while its request is open, so the call must go on
+ * between the two rounds: it is parked here. The caller's `requestState` names the parked call. The server seals the
+ * state, and binds it to the principal and to the request.
+ */
+import type { InputRequest, InputResponse } from "@skein/protocol/InputRequired"
+import type * as McpError from "@skein/protocol/McpError"
+import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import * as Forwarding from "@skein/server/Forwarding"
+import { InputError, LimitExceeded } from "@skein/server/InputError"
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import { type ForwardedRequest, ownerOf } from "./forwardedRequest.ts"
+import { remoteError } from "./remoteError.ts"
+
+/** The bounds of parked calls. */
+export interface Bounds {
+  readonly maxParkedCalls: number
+  readonly maxParkedCallsPerPrincipal: number
+  readonly parkedTimeout: Duration.Duration
+}
+
+/** An input request of the remote server. */
+interface Question {
+  readonly key: string
+  readonly question: InputRequest
+  readonly answer: Deferred.Deferred<InputResponse, InputError>
+  /** Whether it needs no answer any more: it was answered, or the remote server has withdrawn it. */
+  isSettled: boolean
+}
+
+/** The client whose calls share the bound: a principal, or the address of anonymous callers. */
+const clientOf = ({ caller: { principal }, origin }: RequestContext): string =>
+  principal === undefined ? `address ${origin?.address ?? ""}` : `principal ${principal.id}`
+
+/** A call at the remote server that outlives the round in which it began. */
+export class ParkedCall<A> implements ForwardedRequest {
+  readonly id = globalThis.crypto.randomUUID()
+  readonly caller: ForwardedRequest["caller"]
+  readonly owner: unknown
+  readonly client: string
+  readonly sentIds: Array<number> = []
+  readonly questions: Array<Question> = []
+  request: RequestContext | undefined
+  fiber: Fiber.Fiber<A, McpError.McpError> | undefined = undefined
+  /** The number of rounds that follow it now: two if the caller has sent a round twice. */
+  followers = 0
+  /** Ends the call after `parkedTimeout`, while no round follows it. */
+  expiry: Fiber.Fiber<void> | undefined = undefined
+  readonly #calls: ParkedCalls
+  #next = Deferred.makeUnsafe<void>()
+
+  constructor(calls: ParkedCalls, request: RequestContext) {
+    this.#calls = calls
+    this.request = request
+    this.caller = request.caller
+    this.owner = ownerOf(request)
+    this.client = clientOf(request)
+  }
+
+  readonly ask: ForwardedRequest["ask"] = (question) =>
+    Effect.suspend(() => {
+      const refused = this.#calls.retain(this)
+      if (refused !== undefined) {
+        const { revision } = this.caller
+        const reason = new LimitExceeded({ message: refused })
+        return Effect.fail(new InputError({ reason, method: question.method, revision }))
+      }
+      const answer = Deferred.makeUnsafe<InputResponse, InputError>()
+      const asked = { key: `question-${this.questions.length + 1}`, question, answer, isSettled: false }
+      this.questions.push(asked)
+      this.#asked()
+      return Effect.ensuring(Deferred.await(answer), Effect.sync(() => void (asked.isSettled = true)))
+    })
+
+  #asked(): void {
+    const next = this.#next
+    this.#next = Deferred.makeUnsafe()
+    Deferred.doneUnsafe(next, Effect.void)
+  }
+
+  /** Succeeds with the next question. */
+  get nextQuestion(): Effect.Effect<void> {
+    return Deferred.await(this.#next)
+  }
+
+  /** Whether an input request waits for the caller. */
+  get isAsking(): boolean {
+    return this.questions.some(({ isSettled }) => !isSettled)
+  }
+}
+
+/** The calls in progress of stateless callers that can be asked. */
+export class ParkedCalls {
+  readonly #bounds: Bounds
+  /** The fibers of the calls end with it. */
+  readonly #scope: Scope.Scope
+  /** The calls that have asked, by id. */
+  readonly #calls = new Map<string, ParkedCall<unknown>>()
+
+  constructor(bounds: Bounds, scope: Scope.Scope) {
+    this.#bounds = bounds
+    this.#scope = scope
+  }
+
+  /** The number of calls that have asked and are not over. */
+  get size(): number {
+    return this.#calls.size
+  }
+
+  /** Adds a call that asks for the first time. Returns why it may not ask. */
+  retain(call: ParkedCall<unknown>): string | undefined {
+    if (this.#calls.has(call.id)) return undefined
+    const { maxParkedCalls, maxParkedCallsPerPrincipal } = this.#bounds
+    if (this.#calls.size >= maxParkedCalls) {
+      return `${maxParkedCalls} calls wait for answers of their callers already (maxParkedCalls)`
+    }
+    let own = 0
+    for (const { client } of this.#calls.values()) if (client === call.client) own++
+    if (own >= maxParkedCallsPerPrincipal) {
+      return `${own} calls of this caller wait for its answers already (maxParkedCallsPerPrincipal)`
+    }
+    this.#calls.set(call.id, call as ParkedCall<unknown>)
+    return undefined
+  }
+
+  /**
+   * Starts a call in a fiber of its own, and waits until it has ended or asks. Interrupting the wait interrupts the call.
+   * Returns the outcome if it has ended, or else the call.
+   */
+  start<A>(
+    request: RequestContext,
+    run: (call: ParkedCall<A>) => Effect.Effect<A, McpError.McpError>
+  ): Effect.Effect<Exit.Exit<A, McpError.McpError> | ParkedCall<A>> {
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.gen({ self: this }, function*() {
+        const call = new ParkedCall<A>(this, request)
+        const running = Effect.interruptible(Effect.suspend(() => run(call)))
+        const fiber = call.fiber = yield* Effect.forkIn(running, this.#scope, { startImmediately: true })
+        const settled = Effect.suspend(() =>
+          call.isAsking ? Effect.void : Effect.raceFirst(call.nextQuestion, Effect.asVoid(Fiber.await(fiber)))
+        )
+        yield* Effect.onInterrupt(restore(settled), () => this.#end(call))
+        const exit = fiber.pollUnsafe()
+        if (exit === undefined) return call
+        this.#calls.delete(call.id)
+        return exit
+      })
+    )
+  }
+
+  /** Follows a parked call in a round: asks what it asks, until it has ended. */
+  follow(id: string, request: RequestContext): Effect.Effect<unknown, McpError.McpError> {
+    return Effect.suspend(() => {
+      const call = this.#calls.get(id)
+      if (call === undefined || call.caller.principal?.id !== request.caller.principal?.id) {
+        return Effect.fail(remoteError("CallEnded", "The call has ended without these answers. Make it again"))
+      }
+      call.followers++
+      call.request = request
+      call.expiry?.interruptUnsafe()
+      call.expiry = undefined
+      return Effect.onExit(this.#ask(call, request), (exit) => this.#left(call, request, exit))
+    })
+  }
+
+  #ask(call: ParkedCall<unknown>, request: RequestContext): Effect.Effect<unknown, McpError.McpError> {
+    const asked = new Set<Question>()
+    const put = (question: Question) =>
+      Forwarding.inputRequest(question.question, { key: question.key }).pipe(
+        Effect.provideService(McpRequest, request),
+        // A round that ends interrupts this: then the question stays open.
+        Effect.matchEffect({
+          onFailure: (error) => Deferred.fail(question.answer, error),
+          onSuccess: (response) => Deferred.succeed(question.answer, response)
+        })
+      )
+    return Effect.gen({ self: this }, function*() {
+      while (true) {
+        const { nextQuestion } = call
+        // Questions that arrive in one turn are asked together.
+        yield* Effect.yieldNow
+        const open = call.questions.filter((question) => !question.isSettled && !asked.has(question))
+        if (open.length > 0) {
+          for (const question of open) asked.add(question)
+          yield* Effect.forEach(open, put, { concurrency: "unbounded", discard: true })
+          continue
+        }
+        const exit = call.fiber!.pollUnsafe()
+        if (exit !== undefined) return yield* exit
+        yield* Effect.raceFirst(nextQuestion, Effect.asVoid(Fiber.await(call.fiber!)))
+      }
+    })
+  }
+
+  /**
+   * A round has ended. The call goes on if the round was answered with input requests. A result that arrives before the
+   * next round waits for it.
+   */
+  #left(
+    call: ParkedCall<unknown>,
+    request: RequestContext,
+    exit: Exit.Exit<unknown, unknown>
+  ): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      call.followers--
+      if (call.request === request) call.request = undefined
+      if (call.followers > 0) return Effect.void
+      const isAnswered = request.state === "Replacing" && !request.cancelled
+      if (Exit.isSuccess(exit) || !Cause.hasInterruptsOnly(exit.cause) || !isAnswered) return this.#end(call)
+      const expire = Effect.andThen(Effect.sleep(this.#bounds.parkedTimeout), Effect.suspend(() => this.#end(call)))
+      return Effect.map(Effect.forkIn(Effect.interruptible(expire), this.#scope), (fiber) => {
+        call.expiry = fiber
+      })
+    })
+  }
+
+  /** Forgets a call, and interrupts it at the remote server if it has not ended. */
+  #end(call: Pick<ParkedCall<unknown>, "fiber" | "id">): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.#calls.delete(call.id)
+      return Fiber.interrupt(call.fiber!)
+    })
+  }
+}

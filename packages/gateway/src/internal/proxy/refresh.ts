@@ -1,0 +1,169 @@
+/**
+ * Reads the lists of a remote server again when they have changed.
+ */
+import type { Client } from "@skein/client/Client"
+import type { ClientError } from "@skein/client/ClientError"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
+import * as Stream from "effect/Stream"
+import type * as Scope from "effect/Scope"
+import type { Kind, Listing, Lists } from "./listing.ts"
+import { named } from "./remoteError.ts"
+
+// After how long a list is read again that could not be read.
+const retryDelay = "5 seconds"
+
+const kinds: ReadonlyArray<Kind> = ["tools", "resources", "resourceTemplates", "prompts"]
+
+/** Keeps a listing up to date with one client at a time. */
+export class Refresh {
+  readonly #listing: Listing
+  readonly #label: string | undefined
+  readonly #interval: Duration.Input
+  readonly #onListing: ((lists: Lists) => Effect.Effect<void>) | undefined
+  #lists: Lists
+  #stale = new Set<Kind>()
+  /** The lists that could not be read the last time. */
+  readonly #failing = new Set<Kind>()
+  readonly #wake = Latch.makeUnsafe(false)
+
+  constructor(
+    listing: Listing,
+    label: string | undefined,
+    interval: Duration.Input,
+    initial: Lists,
+    onListing: ((lists: Lists) => Effect.Effect<void>) | undefined
+  ) {
+    this.#listing = listing
+    this.#label = label
+    this.#interval = interval
+    this.#lists = initial
+    this.#onListing = onListing
+  }
+
+  /** Offers the lists that were read last. */
+  get restore(): Effect.Effect<void> {
+    return Effect.forEach(kinds, (kind) => this.#listing.update(kind, this.#lists[kind], false), { discard: true })
+  }
+
+  /** Reads some lists again soon. */
+  mark(...stale: ReadonlyArray<Kind>): void {
+    for (const kind of stale) this.#stale.add(kind)
+    this.#wake.openUnsafe()
+  }
+
+  /** Reads all lists again soon. */
+  readonly markAll: Effect.Effect<void> = Effect.sync(() => this.mark(...kinds))
+
+  /** Reads all lists, and then those that change, until the scope closes. Returns after the first time. */
+  follow(client: Client): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.gen({ self: this }, function*() {
+      yield* Effect.forkScoped(this.#watch(client), { startImmediately: true })
+      this.#stale = new Set(kinds)
+      yield* this.#read(client)
+      yield* Effect.forkScoped(this.#readAgain(client))
+    })
+  }
+
+  #watch(client: Client): Effect.Effect<void> {
+    const { prompts, resources, tools } = client.capabilities
+    const filter = {
+      tools: tools?.listChanged === true && this.#listing.includes("tools"),
+      prompts: prompts?.listChanged === true && this.#listing.includes("prompts"),
+      resources: resources?.listChanged === true &&
+        (this.#listing.includes("resources") || this.#listing.includes("resourceTemplates"))
+    }
+    if (!filter.tools && !filter.prompts && !filter.resources) return Effect.void
+    let isFirst = true
+    const changed = Stream.runForEach(client.changes(filter), ({ _tag }) =>
+      Effect.sync(() => {
+        switch (_tag) {
+          case "ToolListChanged":
+            return this.mark("tools")
+          case "PromptListChanged":
+            return this.mark("prompts")
+          case "ResourceListChanged":
+            return this.mark("resources", "resourceTemplates")
+          case "Subscribed":
+            // Changes before it may have been missed. The first time, the lists are being read anyway.
+            if (!isFirst) this.mark(...kinds)
+            isFirst = false
+            return
+          case "Gap":
+            return this.mark(...kinds)
+        }
+      }))
+    return Effect.catch(
+      changed,
+      (error) => Effect.logDebug(`The changes of the lists of ${named(this.#label)} are not known`, error)
+    )
+  }
+
+  #readAgain(client: Client): Effect.Effect<never> {
+    return Effect.gen({ self: this }, function*() {
+      while (true) {
+        // A remote server that reports changes all the time is not listed all the time.
+        yield* Effect.sleep(this.#interval)
+        const changed = this.#wake.await
+        yield* this.#failing.size === 0 ? changed : Effect.raceFirst(changed, Effect.sleep(retryDelay))
+        yield* this.#read(client)
+      }
+    })
+  }
+
+  #read(client: Client): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function*() {
+      this.#wake.closeUnsafe()
+      const stale = this.#stale
+      this.#stale = new Set()
+      const before = this.#lists
+      yield* Effect.forEach([...stale], (kind) => this.#readKind(kind, client), { discard: true })
+      if (this.#lists !== before && this.#onListing !== undefined) yield* this.#onListing(this.#lists)
+    })
+  }
+
+  #readKind<K extends Kind>(kind: K, client: Client): Effect.Effect<void> {
+    if (!this.#listing.includes(kind)) return Effect.void
+    return Effect.matchEffect(listOf(kind, client), {
+      onSuccess: (list) => {
+        this.#failing.delete(kind)
+        this.#lists = { ...this.#lists, [kind]: list }
+        // 2024-11-05 has completion without a capability for it.
+        const completes = client.capabilities.completions !== undefined || client.revision === "2024-11-05"
+        return this.#listing.update(kind, list, completes)
+      },
+      onFailure: (error) => {
+        const log = this.#failing.has(kind) ? Effect.logDebug : Effect.logWarning
+        this.#failing.add(kind)
+        this.#stale.add(kind)
+        return log(`The ${kind} of ${named(this.#label)} could not be listed`, error)
+      }
+    }).pipe(
+      // A predicate of the application has thrown.
+      Effect.catchDefect((defect) =>
+        Effect.logError(`The ${kind} of ${named(this.#label)} could not be taken over`, defect)
+      )
+    )
+  }
+}
+
+/** Reads a list, past the cache. A remote server without the capability has none. */
+const listOf = <K extends Kind>(kind: K, client: Client): Effect.Effect<Lists[K], ClientError> => {
+  const { capabilities } = client
+  const options = { cache: "refresh" } as const
+  const lists: { readonly [K in Kind]: Effect.Effect<Lists[K], ClientError> } = {
+    tools: capabilities.tools === undefined ? Effect.succeed([]) : client.listTools(options),
+    resources: capabilities.resources === undefined ? Effect.succeed([]) : client.listResources(options),
+    // Many servers have resources without templates, and do not know the method.
+    resourceTemplates: capabilities.resources === undefined
+      ? Effect.succeed([])
+      : Effect.catchIf(
+        client.listResourceTemplates(options),
+        ({ reason }) => reason._tag === "ProtocolError" && reason.error.reason === "MethodNotFound",
+        () => Effect.succeed([])
+      ),
+    prompts: capabilities.prompts === undefined ? Effect.succeed([]) : client.listPrompts(options)
+  }
+  return lists[kind]
+}

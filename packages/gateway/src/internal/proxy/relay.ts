@@ -1,0 +1,237 @@
+/**
+ * The relay of one connection to a remote server: it finds the request that the remote server asks, notifies or logs for,
+ * and passes it on to the caller of that request.
+ *
+ * A server of the stateless revision asks in the result of a request. Over HTTP, a message of a session arrives on the
+ * stream of its request. Everywhere else (stdio, in memory) a message does not name its request. It is then passed on
+ * only if all requests in progress on the connection are those of one caller, and otherwise refused or dropped: it must
+ * not reach another user.
+ */
+import { InputRefused, Unsupported } from "@skein/client/ClientError"
+import * as Elicitation from "@skein/client/Elicitation"
+import { NotificationListener } from "@skein/client/NotificationListener"
+import type { RequestingServer } from "@skein/client/RequestingServer"
+import * as Roots from "@skein/client/Roots"
+import * as Sampling from "@skein/client/Sampling"
+import * as Capabilities from "@skein/protocol/Capabilities"
+import * as Codec from "@skein/protocol/Codec"
+import type { InputRequest, InputResponse } from "@skein/protocol/InputRequired"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import type { LoggingMessageNotificationParams } from "@skein/protocol/Logging"
+import * as McpError from "@skein/protocol/McpError"
+import * as Method from "@skein/protocol/Method"
+import * as Catalog from "@skein/server/Catalog"
+import * as Extension from "@skein/server/Extension"
+import * as Forwarding from "@skein/server/Forwarding"
+import type { InputError } from "@skein/server/InputError"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { Caller } from "@skein/runtime/RequestContext"
+import type * as Scope from "effect/Scope"
+import { CurrentRequest, type ForwardedRequest } from "./forwardedRequest.ts"
+import { omitMeta } from "./meta.ts"
+
+/** The capabilities of the input requests that a connection declares to the remote server. */
+export type Declared = Pick<Capabilities.ClientCapabilities, "elicitation" | "roots" | "sampling">
+
+/** All capabilities: for a connection that serves every caller. A caller that lacks one refuses the input request. */
+export const everything: Declared = {
+  elicitation: { form: {}, url: {} },
+  sampling: { tools: {}, context: {} },
+  roots: {}
+}
+
+/** What a caller declares, in the form of the newest revision. */
+export const declaredBy = ({ capabilities, revision }: Caller): Declared => {
+  const read = Codec.decode(Capabilities.ClientCapabilities, revision, capabilities, "capabilities", [])
+  if (Result.isFailure(read)) return {}
+  const { elicitation, roots, sampling } = read.success
+  return {
+    ...(elicitation === undefined ? undefined : { elicitation }),
+    ...(sampling === undefined ? undefined : { sampling }),
+    ...(roots === undefined ? undefined : { roots: {} })
+  }
+}
+
+interface Refusal {
+  readonly reason: typeof Unsupported | typeof InputRefused
+  readonly error: McpError.McpError
+  readonly cause: unknown
+}
+
+/**
+ * The refusal that the remote server receives. A caller without the capability is refused as that caller itself would do
+ * it: "`-32601` (Method not found)" without the capability of a method, "`-32602`" for a mode or a member that was not
+ * declared.
+ */
+const toRefusal = (error: InputError, { caller }: ForwardedRequest): Refusal => {
+  const { method, reason } = error
+  switch (reason._tag) {
+    case "ProtocolError":
+      return { reason: InputRefused, error: reason.error, cause: error }
+    case "MissingCapability": {
+      const [capability = ""] = Object.keys(reason.capabilities)
+      const lacking = Capabilities.declares(caller.capabilities, capability)
+        ? McpError.invalidParams(reason.message)
+        : McpError.methodNotFound(method, { reason: `Client does not have ${capability} capability` })
+      return { reason: Unsupported, error: lacking, cause: error }
+    }
+    case "Unsupported": {
+      const { revision } = caller
+      const isKnown = Method.request(method, revision) !== undefined ||
+        Method.inputRequest(method, revision) !== undefined
+      const lacking = isKnown ? McpError.invalidParams(reason.message) : McpError.methodNotFound(method)
+      return { reason: Unsupported, error: lacking, cause: error }
+    }
+    case "InvalidRequest":
+      return { reason: InputRefused, error: McpError.invalidParams(reason.message), cause: error }
+    default: {
+      const failed = new McpError.McpError({ reason: "InternalError", message: reason.message })
+      return { reason: InputRefused, error: failed, cause: error }
+    }
+  }
+}
+
+const notAttributed: Refusal = {
+  reason: InputRefused,
+  error: new McpError.McpError({
+    reason: "InternalError",
+    message: "The input request does not name its request, and several callers have requests in progress"
+  }),
+  cause: undefined
+}
+
+// How many URLs whose visit is not complete yet are remembered for each connection. The oldest one is forgotten first.
+const maxVisits = 1_000
+
+/** Passes the messages of one connection on. */
+export class Relay {
+  readonly #catalog: Catalog.Catalog["Service"]
+  readonly #run: (effect: Effect.Effect<void>) => unknown
+  /** The requests in progress, oldest first. */
+  readonly #requests = new Set<ForwardedRequest>()
+  /** The request of each id that was sent on the present connection. */
+  readonly #sent = new Map<number, ForwardedRequest>()
+  /** The callers that were asked to visit a URL, by the id of the elicitation. */
+  readonly #visits = new Map<string, Caller>()
+
+  constructor(catalog: Catalog.Catalog["Service"], run: (effect: Effect.Effect<void>) => unknown) {
+    this.#catalog = catalog
+    this.#run = run
+  }
+
+  /** The number of requests in progress. */
+  get size(): number {
+    return this.#requests.size
+  }
+
+  /** Adds a request until the scope closes. */
+  add(request: ForwardedRequest): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.asVoid(Effect.acquireRelease(
+      Effect.sync(() => this.#requests.add(request)),
+      () =>
+        Effect.sync(() => {
+          this.#requests.delete(request)
+          for (const id of request.sentIds) if (this.#sent.get(id) === request) this.#sent.delete(id)
+        })
+    ))
+  }
+
+  /** A request was sent with this id. */
+  sent(id: number, request: ForwardedRequest): void {
+    this.#sent.set(id, request)
+    request.sentIds.push(id)
+  }
+
+  #find(requestId: number | undefined): ForwardedRequest | undefined {
+    const named = requestId === undefined ? undefined : this.#sent.get(requestId)
+    if (named !== undefined) return named
+    const [...all] = this.#requests
+    const last = all.at(-1)
+    return last !== undefined && all.every(({ owner }) => owner === last.owner) ? last : undefined
+  }
+
+  /** The services that a client is made with, so that the remote server can ask and notify callers. */
+  services(declared: Declared): Context.Context<never> {
+    const { elicitation, roots, sampling } = declared
+    let services: Context.Context<never> = Context.make(NotificationListener, {
+      onNotification: (notification, requestId) => this.#onNotification(notification, requestId)
+    }) as Context.Context<never>
+    if (elicitation !== undefined) {
+      const handle = (mode: "form" | "url") =>
+        Capabilities.elicits(declared, mode)
+          ? (params: (InputRequest & { readonly method: "elicitation/create" })["params"], server: RequestingServer) =>
+            Result.succeed(this.#ask({ method: "elicitation/create", params }, server)) as never
+          : undefined
+      services = Context.add(services, Elicitation.Elicitation, { form: handle("form"), url: handle("url") })
+    }
+    if (sampling !== undefined) {
+      services = Context.add(services, Sampling.Sampling, {
+        tools: sampling.tools !== undefined,
+        context: sampling.context !== undefined,
+        handle: (params, server) =>
+          Result.succeed(this.#ask({ method: "sampling/createMessage", params }, server)) as never
+      })
+    }
+    if (roots !== undefined) {
+      services = Context.add(services, Roots.Roots, {
+        list: (server) =>
+          Effect.map(
+            this.#ask({ method: "roots/list" }, server),
+            (response) => (response as { readonly roots: ReadonlyArray<Roots.Root> }).roots
+          ),
+        changes: undefined
+      })
+    }
+    return services
+  }
+
+  #ask(question: InputRequest, server: RequestingServer): Effect.Effect<InputResponse, Refusal> {
+    return Effect.withFiber((fiber) => {
+      const request = fiber.getRef(CurrentRequest) ?? this.#find(server.requestId)
+      if (request === undefined) {
+        return Effect.andThen(
+          Effect.logWarning(`${question.method} of the remote server was refused: its caller is not known`),
+          Effect.fail(notAttributed)
+        )
+      }
+      const asked = omitMeta(question)
+      const id = asked.method === "elicitation/create" && asked.params.mode === "url"
+        ? asked.params.elicitationId
+        : undefined
+      if (id !== undefined) this.#remember(id, request.caller)
+      return Effect.mapError(request.ask(asked), (error) => toRefusal(error, request))
+    })
+  }
+
+  #remember(id: string, caller: Caller): void {
+    this.#visits.delete(id)
+    this.#visits.set(id, caller)
+    if (this.#visits.size > maxVisits) this.#visits.delete(this.#visits.keys().next().value!)
+  }
+
+  #onNotification({ method, params = {} }: JsonRpc.Notification, requestId: number | undefined): void {
+    switch (method) {
+      case Method.LoggingMessage.name: {
+        const request = this.#find(requestId)?.request
+        const message = Codec.decodeParams(Method.LoggingMessage, "2025-11-25", params, [])
+        if (request === undefined || Result.isFailure(message)) return
+        return Forwarding.logMessage(this.#catalog, request, message.success as LoggingMessageNotificationParams)
+      }
+      case Method.ElicitationComplete.name:
+        return this.#visited(params["elicitationId"])
+    }
+  }
+
+  /** Tells the caller that was asked to visit a URL that the visit is complete. */
+  #visited(id: unknown): void {
+    const caller = typeof id === "string" ? this.#visits.get(id) : undefined
+    if (caller === undefined) return
+    this.#visits.delete(id as string)
+    if (caller.revision !== "2025-11-25") return
+    const notification = { method: Method.ElicitationComplete.name, params: { elicitationId: id as string } }
+    const told = Extension.notify(caller, `elicitation ${id as string}`, notification)
+    this.#run(Effect.asVoid(Effect.provideService(told, Catalog.Catalog, this.#catalog)))
+  }
+}
