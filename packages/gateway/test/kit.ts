@@ -56,6 +56,11 @@ export class Outage {
     this.#running = running
   }
 
+  /** The number of open connections. */
+  get size(): number {
+    return this.#scopes.size
+  }
+
   /** Makes a client, or fails while the server is down. */
   source(revision: Revision.Revision, options: Client.Options = {}): Proxy.Source<Scope.Scope> {
     return Effect.suspend(() => {
@@ -63,7 +68,10 @@ export class Outage {
         Effect.gen({ self: this }, function*() {
           const scope = yield* Scope.make()
           this.#scopes.add(scope)
-          yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
+          yield* Effect.addFinalizer(() => {
+            this.#scopes.delete(scope)
+            return Scope.close(scope, Exit.void)
+          })
           const peer = yield* Scope.provide(this.#running().server.serve(connection), scope)
           if (this.isDown) yield* Scope.close(scope, Exit.void)
           return peer

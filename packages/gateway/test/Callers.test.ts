@@ -1,0 +1,284 @@
+/** Several callers of one proxy: whose questions they get, whose connections they use, and the bounds of both. */
+import { describe, expect, it } from "@effect/vitest"
+import type * as Client from "@skein/client/Client"
+import * as ClientElicitation from "@skein/client/Elicitation"
+import * as Http from "@skein/client/Http"
+import * as SkeinClient from "@skein/client/Client"
+import * as Proxy from "@skein/gateway/Proxy"
+import * as Method from "@skein/protocol/Method"
+import * as Elicitation from "@skein/server/Elicitation"
+import * as McpServer from "@skein/server/McpServer"
+import { McpRequest } from "@skein/runtime/RequestContext"
+import * as Tool from "@skein/server/Tool"
+import * as WebHttp from "@skein/server/WebHttp"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import type * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import { answering, build, connect, type Running, source, through } from "./kit.ts"
+import { Log, remote } from "./remote.ts"
+
+const textOf = (result: { readonly content: ReadonlyArray<unknown> }) => (result.content[0] as { text: string }).text
+const until = (condition: () => boolean): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    while (!condition()) yield* Effect.sleep(5)
+  })
+
+/** A server that asks with the name that it is called with, once two calls have begun. */
+const pairing = () => {
+  let begun = 0
+  const both = Deferred.makeUnsafe<void>()
+  return McpServer.layer(
+    { name: "pairing", version: "1" },
+    Tool.layer(Tool.make("greet", { input: { who: Schema.String } }), ({ who }) =>
+      Effect.gen(function*() {
+        if (++begun === 2) yield* Deferred.succeed(both, undefined)
+        yield* Deferred.await(both)
+        const answer = yield* Elicitation.form(`Are you ${who}?`, { name: Schema.String })
+        return answer.action === "accept" ? `${who} is ${answer.content.name}` : answer.action
+      }))
+  ) as Layer.Layer<McpServer.McpServer, unknown>
+}
+
+/** A client that answers forms with its name, and records the messages of the forms. */
+const named = (near: Running, name: string, asked: Array<string>, revision: "2025-11-25" | "2026-07-28") =>
+  connect(
+    near,
+    revision,
+    { principal: name },
+    ClientElicitation.layer({
+      form: ({ message }) =>
+        Effect.sync(() => {
+          asked.push(`${name}: ${message}`)
+          return ClientElicitation.accept({ name })
+        })
+    })
+  )
+
+const greetings = (near: Running, asked: Array<string>) =>
+  Effect.gen(function*() {
+    const ada = yield* named(near, "Ada", asked, "2025-11-25")
+    const bob = yield* named(near, "Bob", asked, "2026-07-28")
+    const results = yield* Effect.all(
+      [ada, bob].map((client, at) => client.callTool("greet", { who: ["Ada", "Bob"][at] })),
+      { concurrency: "unbounded" }
+    )
+    return results.map(textOf)
+  })
+
+describe("calls of several callers at once", () => {
+  it.live("are asked their own questions over HTTP, on one connection", () =>
+    Effect.gen(function*() {
+      const far = yield* build(pairing())
+      const handler = yield* Effect.provideContext(
+        WebHttp.handler({ allowedHosts: ["far.example"] }),
+        Context.merge(far.context as Context.Context<McpServer.McpServer>, yield* Effect.context<Scope.Scope>())
+      )
+      const fetch: typeof globalThis.fetch = (input, init) => handler(new Request(input, init))
+      const make = SkeinClient.make(Http.transport({ url: "https://far.example/mcp", fetch }), {
+        revisions: ["2025-11-25"]
+      })
+      const near = yield* build(McpServer.layer({ name: "near", version: "1" }, Proxy.layer(make)))
+      const asked: Array<string> = []
+      expect(yield* greetings(near, asked)).toEqual(["Ada is Ada", "Bob is Bob"])
+      expect(asked.toSorted()).toEqual(["Ada: Are you Ada?", "Bob: Are you Bob?"])
+    }))
+
+  it.live("are refused where the remote server does not name the call, so that nobody else is asked", () =>
+    Effect.gen(function*() {
+      const { near } = yield* through(pairing(), "2025-11-25")
+      const asked: Array<string> = []
+      const results = yield* greetings(near, asked)
+      for (const text of results) expect(text).toMatch(/several callers have requests in progress/)
+      expect(asked).toEqual([])
+    }))
+
+  it.live("are asked their own questions with a connection for each principal", () =>
+    Effect.gen(function*() {
+      const far = yield* build(pairing())
+      const connections = Proxy.perPrincipal(() => source(far, "2025-11-25"))
+      const near = yield* build(
+        McpServer.layer({ name: "near", version: "1" }, Proxy.layer(source(far, "2025-11-25"), { connections }))
+      )
+      const asked: Array<string> = []
+      expect(yield* greetings(near, asked)).toEqual(["Ada is Ada", "Bob is Bob"])
+    }))
+})
+
+/** A remote server that returns the principal of its caller, and a proxy with connections of their own. */
+const passing = (
+  how: typeof Proxy.perPrincipal,
+  options: Proxy.ConnectionOptions = {}
+) =>
+  Effect.gen(function*() {
+    const made: Array<string> = []
+    const log = new Log()
+    const far = yield* build(McpServer.layer(
+      { name: "far", version: "1" },
+      Tool.layer(Tool.make("who"), () => Effect.map(McpRequest, ({ caller }) => String(caller.principal?.id))),
+      Tool.layer(Tool.make("slow"), () =>
+        Effect.onInterrupt(Effect.andThen(log.add("began"), Effect.never as Effect.Effect<string>), () =>
+          log.add("interrupted")))
+    ))
+    const connections = how(({ principal }) =>
+      Effect.suspend(() => {
+        made.push(String(principal?.id))
+        return connect(far, "2025-11-25", { principal: `far ${String(principal?.id)}` })
+      }), options)
+    const near = yield* build(
+      McpServer.layer({ name: "near", version: "1" }, Proxy.layer(source(far, "2025-11-25"), { connections }))
+    )
+    const open = Effect.map(far.server.inspect, ({ sessions }) =>
+      sessions.length - 1)
+    return { far, near, made, log, open }
+  })
+
+describe("connections for single callers", () => {
+  it.live("are made for each principal, with its own credentials, and used again", () =>
+    Effect.gen(function*() {
+      const { made, near } = yield* passing(Proxy.perPrincipal)
+      for (const revision of ["2025-11-25", "2026-07-28"] as const) {
+        for (const principal of ["ada", "bob"]) {
+          const client = yield* connect(near, revision, { principal })
+          expect(textOf(yield* client.callTool("who"))).toBe(`far ${principal}`)
+        }
+      }
+      expect(made).toEqual(["ada", "bob"])
+    }))
+
+  it.live("are made for each session, and closed with it", () =>
+    Effect.gen(function*() {
+      const { made, near, open } = yield* passing(Proxy.perSession)
+      const scope = yield* Scope.make()
+      const one = yield* Scope.provide(connect(near, "2025-11-25", { principal: "ada" }), scope)
+      const two = yield* connect(near, "2025-11-25", { principal: "ada" })
+      for (const client of [one, two, one]) yield* client.callTool("who")
+      expect(made).toEqual(["ada", "ada"])
+      expect(yield* open).toBe(2)
+      yield* Scope.close(scope, Exit.void)
+      while ((yield* open) > 1) yield* Effect.sleep(5)
+    }))
+
+  it.live("are closed when unused for idleTimeout", () =>
+    Effect.gen(function*() {
+      const { near, open } = yield* passing(Proxy.perPrincipal, { idleTimeout: 1 })
+      const client = yield* connect(near, "2026-07-28", { principal: "ada" })
+      yield* client.callTool("who")
+      while ((yield* open) > 0) yield* Effect.sleep(5)
+      expect(textOf(yield* client.callTool("who"))).toBe("far ada")
+    }))
+
+  it.live("are bounded (maxConnections): an unused one gives way, and used ones refuse the next caller", () =>
+    Effect.gen(function*() {
+      const { log, made, near } = yield* passing(Proxy.perPrincipal, { maxConnections: 1 })
+      const ada = yield* connect(near, "2026-07-28", { principal: "ada" })
+      const bob = yield* connect(near, "2026-07-28", { principal: "bob" })
+      expect(textOf(yield* ada.callTool("who"))).toBe("far ada")
+      expect(textOf(yield* bob.callTool("who"))).toBe("far bob")
+      const slow = yield* Effect.forkChild(ada.callTool("slow"), { startImmediately: true })
+      yield* until(() => log.count("began") === 1)
+      expect(yield* Effect.flip(bob.callTool("who"))).toMatchObject({
+        reason: { error: { reason: "InternalError", data: { reason: "TooManyConnections" } } }
+      })
+      yield* Fiber.interrupt(slow)
+      yield* until(() => log.count("interrupted") === 1)
+      expect(made).toEqual(["ada", "bob", "ada"])
+    }))
+})
+
+// ---- calls that wait for the answers of stateless callers
+
+const fail = { inputRequests: "fail" } as const
+
+/** Calls a tool, and returns what the server requires. */
+const required = (client: Client.Client, name: string) =>
+  Effect.map(Effect.flip(client.callTool(name, {}, fail)), ({ reason }) => {
+    if (reason._tag !== "InputRequired") throw new Error(`unexpected ${reason.message}`)
+    return reason.required
+  })
+
+const answers = (requestState: string | undefined, inputResponses: object) => ({
+  name: "ask",
+  arguments: {},
+  requestState: requestState!,
+  inputResponses: inputResponses as never
+})
+
+describe("a parked call", () => {
+  it.live("goes on between the rounds, and returns the result of the last one", () =>
+    Effect.gen(function*() {
+      const log = new Log()
+      const { near } = yield* through(remote(log), "2025-11-25")
+      const client = yield* connect(near, "2026-07-28", { principal: "ada" }, answering)
+      const first = yield* required(client, "ask")
+      const [key = ""] = Object.keys(first.inputRequests ?? {})
+      const second = yield* Effect.flip(
+        client.request(Method.CallTool, answers(first.requestState, { [key]: { action: "decline" } }), fail)
+      )
+      expect(second.reason._tag).toBe("InputRequired")
+      expect(log.lines).toEqual(["ask began", "reserved"])
+    }))
+
+  it.live("keeps the keys of a stateless remote server, and is not kept for one", () =>
+    Effect.gen(function*() {
+      const { near } = yield* through(remote(), "2026-07-28", { maxParkedCalls: 0 })
+      const client = yield* connect(near, "2026-07-28", {}, answering)
+      expect(Object.keys((yield* required(client, "ask")).inputRequests ?? {})).toEqual(["who"])
+      expect(JSON.parse(textOf(yield* client.callTool("ask")))).toHaveLength(2)
+    }))
+
+  it.live("ends after parkedTimeout, and is cancelled at the remote server", () =>
+    Effect.gen(function*() {
+      const log = new Log()
+      const { near } = yield* through(remote(log), "2025-11-25", { parkedTimeout: 1 })
+      const client = yield* connect(near, "2026-07-28", {}, answering)
+      const first = yield* required(client, "ask")
+      yield* until(() => log.count("ask interrupted") === 1)
+      const [key = ""] = Object.keys(first.inputRequests ?? {})
+      const late = client.request(Method.CallTool, answers(first.requestState, { [key]: { action: "decline" } }), fail)
+      expect(yield* Effect.flip(late)).toMatchObject({
+        reason: { error: { reason: "InternalError", data: { reason: "CallEnded" } } }
+      })
+    }))
+
+  it.live("is refused its question at the bounds (maxParkedCalls, maxParkedCallsPerPrincipal)", () =>
+    Effect.gen(function*() {
+      for (
+        const [options, bound] of [
+          [{ maxParkedCalls: 1 }, "maxParkedCalls"],
+          [{ maxParkedCallsPerPrincipal: 1 }, "maxParkedCallsPerPrincipal"]
+        ] as const
+      ) {
+        const far = yield* build(remote())
+        const connections = Proxy.perPrincipal(() => source(far, "2025-11-25"))
+        const proxy = Proxy.layer(source(far, "2025-11-25"), { ...options, connections })
+        const near = yield* build(McpServer.layer({ name: "near", version: "1" }, proxy))
+        const ada = yield* connect(near, "2026-07-28", { principal: "ada" }, answering)
+        const bob = yield* connect(near, "2026-07-28", { principal: "bob" }, answering)
+        yield* required(ada, "ask")
+        const second = yield* ada.callTool("ask", {}, fail)
+        expect(second).toMatchObject({ isError: true })
+        expect(textOf(second)).toContain(`(${bound})`)
+        if (bound === "maxParkedCallsPerPrincipal") yield* required(bob, "sample")
+      }
+    }))
+
+  it.live("ends with the proxy", () =>
+    Effect.gen(function*() {
+      const far = yield* build(remote())
+      const scope = yield* Scope.make()
+      const near = yield* Scope.provide(
+        build(McpServer.layer({ name: "near", version: "1" }, Proxy.layer(source(far, "2025-11-25")))),
+        scope
+      )
+      const client = yield* Scope.provide(connect(near, "2026-07-28", {}, answering), scope)
+      yield* required(client, "ask")
+      expect((yield* far.server.inspect).sessions).toMatchObject([{ requests: [{ method: "tools/call" }] }])
+      yield* Scope.close(scope, Exit.void)
+      expect((yield* far.server.inspect).sessions).toEqual([])
+    }))
+})

@@ -1,0 +1,173 @@
+/** What a proxy takes over into the catalog, and how it follows the lists of the remote server. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Client from "@skein/client/Client"
+import * as Proxy from "@skein/gateway/Proxy"
+import * as Catalog from "@skein/server/Catalog"
+import * as McpServer from "@skein/server/McpServer"
+import * as Resource from "@skein/server/Resource"
+import * as Tool from "@skein/server/Tool"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Logger from "effect/Logger"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { build, connect, eras, type Running, source, through } from "./kit.ts"
+import { remote } from "./remote.ts"
+
+const tool = (name: string, says = name) => Tool.layer(Tool.make(name), () => Effect.succeed(says))
+const server = (...definitions: ReadonlyArray<McpServer.Definitions>) =>
+  McpServer.layer({ name: "far", version: "1.0.0", listChangedDebounce: 0 }, ...definitions) as never as ReturnType<
+    typeof remote
+  >
+
+const names = (client: Client.Client) => Effect.map(client.listTools(), (tools) => tools.map(({ name }) => name))
+const textOf = (result: { readonly content: ReadonlyArray<unknown> }) => (result.content[0] as { text: string }).text
+
+/** Waits until an effect returns a value. */
+const until = <A, E>(effect: Effect.Effect<A, E>, expected: A): Effect.Effect<void, E> =>
+  Effect.gen(function*() {
+    while (JSON.stringify(yield* effect) !== JSON.stringify(expected)) yield* Effect.sleep(5)
+  })
+
+const catalogOf = ({ context }: Running) => Context.get(context as Context.Context<Catalog.Catalog>, Catalog.Catalog)
+
+describe.each(eras)("the lists of a server of %s", (behind) => {
+  it.live("change when the remote server's do, and only the entries that differ", () =>
+    Effect.gen(function*() {
+      const { far, near } = yield* through(server(tool("a"), tool("b")), behind, { refreshInterval: 0 })
+      const client = yield* connect(near, "2025-11-25")
+      const changes: Array<string> = []
+      yield* Effect.forkScoped(
+        Stream.runForEach(client.changes({ tools: true }), ({ _tag }) => Effect.sync(() => changes.push(_tag))),
+        { startImmediately: true }
+      )
+      expect(yield* names(client)).toEqual(["a", "b"])
+      const kept = catalogOf(near).tools.get("a")
+      const scope = yield* Scope.make()
+      const change = <A, E>(effect: Effect.Effect<A, E, Catalog.Catalog | Scope.Scope>) =>
+        Effect.provideContext(Scope.provide(effect, scope), far.context as Context.Context<Catalog.Catalog>)
+      yield* change(Tool.add(Tool.make("c"), () => Effect.succeed("c")))
+      yield* change(Tool.replace(Tool.make("b", { description: "new" }), () => Effect.succeed("new b")))
+      yield* until(names(client), ["a", "b", "c"])
+      const described = Effect.map(client.listTools(), (tools) => tools[1]!.description)
+      yield* until(described, "new")
+      expect(textOf(yield* client.callTool("b"))).toBe("new b")
+      yield* Scope.close(scope, Exit.void)
+      yield* until(names(client), ["a", "b"])
+      expect(catalogOf(near).tools.get("a")).toBe(kept)
+      yield* until(Effect.sync(() => changes.includes("ToolListChanged")), true)
+    }))
+})
+
+describe("the options of a proxy", () => {
+  it.live("select kinds, and entries by predicates", () =>
+    Effect.gen(function*() {
+      const { near } = yield* through(remote(), "2026-07-28", {
+        tools: ({ annotations }) => annotations?.readOnlyHint === true,
+        prompts: false,
+        resourceTemplates: false,
+        resources: ({ uri }) => uri !== "hidden://1"
+      })
+      const client = yield* connect(near, "2026-07-28")
+      expect(yield* names(client)).toEqual(["raw"])
+      expect((yield* client.listResources()).map(({ uri }) => uri)).toEqual(["notes://today"])
+      expect(yield* client.listResourceTemplates()).toEqual([])
+      expect(client.capabilities.prompts).toBeUndefined()
+      // A resource that a predicate leaves out cannot be read as an unlisted one either.
+      for (const uri of ["hidden://1", "notes://7"]) {
+        expect(yield* Effect.flip(client.readResource(uri))).toMatchObject({
+          reason: { error: { reason: "ResourceNotFound" } }
+        })
+      }
+    }))
+
+  it.live("bound the entries of each kind (maxEntries), which is logged", () =>
+    Effect.gen(function*() {
+      const logged: Array<string> = []
+      const logger = Logger.make<unknown, void>(({ message }) => void logged.push(String(message)))
+      const { near } = yield* Effect.provide(
+        through(server(tool("a"), tool("b"), tool("c")), "2025-11-25", { maxEntries: 2 }),
+        Logger.layer([logger])
+      )
+      expect(catalogOf(near).tools.size).toBe(2)
+      expect(logged).toContain("1 more entries of tools of the remote server were left out (maxEntries: 2)")
+    }))
+
+  it.live("restrict the resources that no list shows", () =>
+    Effect.gen(function*() {
+      const far = yield* build(server(
+        Resource.layer(Resource.make("a://1", { visible: () => true }), Effect.succeed("1")),
+        Resource.layer(Resource.make("b://1"), Effect.succeed("2"))
+      ))
+      const near = yield* build(McpServer.layer(
+        { name: "near", version: "1" },
+        Proxy.layer(source(far, "2025-11-25"), {
+          resources: false,
+          unlistedResources: (uri) => uri.startsWith("a:")
+        })
+      ))
+      const client = yield* connect(near, "2025-11-25", { enforceCapabilities: false })
+      expect((yield* client.readResource("a://1")).contents).toMatchObject([{ text: "1" }])
+      expect(yield* Effect.flip(client.readResource("b://1"))).toMatchObject({
+        reason: { error: { reason: "ResourceNotFound" } }
+      })
+    }))
+})
+
+describe("definitions beside a proxy", () => {
+  it.live("keep their names, whatever their order, and an entry of the same name is left out", () =>
+    Effect.gen(function*() {
+      const far = yield* build(server(tool("a", "far"), tool("b", "far")))
+      const proxy = Proxy.layer(source(far, "2025-11-25"))
+      const near = yield* build(McpServer.layer({ name: "near", version: "1" }, proxy, tool("a", "own")))
+      const client = yield* connect(near, "2026-07-28")
+      expect(yield* names(client)).toEqual(["a", "b"])
+      expect(textOf(yield* client.callTool("a"))).toBe("own")
+      expect(textOf(yield* client.callTool("b"))).toBe("far")
+    }))
+
+  it.live("may restrict a proxy to some callers, its unlisted resources included", () =>
+    Effect.gen(function*() {
+      const far = yield* build(remote())
+      const admins = Catalog.visibleTo(
+        ({ principal }) => principal?.id === "admin",
+        Proxy.layer(source(far, "2025-11-25"))
+      )
+      const near = yield* build(McpServer.layer({ name: "near", version: "1" }, admins, tool("own")))
+      const admin = yield* connect(near, "2025-11-25", { principal: "admin" })
+      const user = yield* connect(near, "2025-11-25", { principal: "user" })
+      expect(yield* names(user)).toEqual(["own"])
+      expect((yield* names(admin)).length).toBeGreaterThan(5)
+      expect((yield* Effect.flip(user.callTool("raw", { a: 1 }))).reason._tag).toBe("ProtocolError")
+      expect((yield* Effect.flip(user.readResource("hidden://1"))).reason._tag).toBe("ProtocolError")
+      expect((yield* admin.readResource("hidden://1")).contents).toMatchObject([{ text: "secret" }])
+    }))
+
+  it.live("stand beside several proxies, whose unlisted resources are asked for in turn", () =>
+    Effect.gen(function*() {
+      const far = (scheme: string) =>
+        Effect.map(
+          build(server(
+            tool(scheme),
+            Resource.layer(Resource.make(`${scheme}://1`), Effect.succeed(scheme))
+          )),
+          (running) => Proxy.layer(source(running, "2026-07-28"), { unlistedResources: true, resources: false })
+        )
+      const near = yield* build(McpServer.layer({ name: "near", version: "1" }, yield* far("a"), yield* far("b")))
+      const client = yield* connect(near, "2026-07-28", { enforceCapabilities: false })
+      expect(yield* names(client)).toEqual(["a", "b"])
+      for (const scheme of ["a", "b"]) {
+        expect((yield* client.readResource(`${scheme}://1`)).contents).toMatchObject([{ text: scheme }])
+      }
+    }))
+
+  it.live("may use a client that is open already", () =>
+    Effect.gen(function*() {
+      const far = yield* build(remote())
+      const open = yield* connect(far, "2025-11-25")
+      const near = yield* build(McpServer.layer({ name: "near", version: "1" }, Proxy.layer(open)))
+      const client = yield* connect(near, "2026-07-28")
+      expect(textOf(yield* client.callTool("raw", { a: 2 }))).toBe("{\"a\":2}")
+    }))
+})
