@@ -37,11 +37,17 @@ const galleryTypes = (agreed: string): ReadonlyArray<string> => [
   "resource"
 ]
 
-/** `progress`: whether the server sends progress in this configuration. */
+/**
+ * `progress`: whether the server sends progress in this configuration. `resourceNotFound`: whether it has an error of its
+ * own for a resource that does not exist.
+ */
 export const featureTests = (
   pairing: Pairing,
   connected: () => TestClient,
-  { progress = true }: { readonly progress?: boolean } = {}
+  { progress = true, resourceNotFound = pairing.server === "skein" }: {
+    readonly progress?: boolean
+    readonly resourceNotFound?: boolean
+  } = {}
 ): void => {
   const { agreed } = pairing
   // The SDKs send members that the revision does not have. Skein reads them.
@@ -150,7 +156,7 @@ export const featureTests = (
   it("returns a protocol error with its code", async () => {
     const absent = connected().read("test://absent")
     if (pairing.client === "skein") await expect(absent).rejects.toMatchObject({ reason: { _tag: "ProtocolError" } })
-    else if (pairing.server === "skein") {
+    else if (resourceNotFound) {
       // The v2 client maps the codes of all revisions to the newest one.
       if (pairing.client === "sdk-v2") await expect(absent).rejects.toBeInstanceOf(ResourceNotFoundError)
       else await expect(absent).rejects.toMatchObject({ code: -32002 })

@@ -20,7 +20,12 @@ import { call, modern } from "./process.ts"
 
 const root = join(import.meta.dirname, "../..")
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
-const pages = [...globSync("docs/limits*.md", { cwd: root }).sort(), "docs/openapi.md", "docs/effect-applications.md"]
+const pages = [
+  ...globSync("docs/limits*.md", { cwd: root }).sort(),
+  "docs/openapi.md",
+  "docs/effect-applications.md",
+  "docs/remote-servers.md"
+]
 const page = pages.map(read).join("\n")
 
 /** The factor of each unit: durations in milliseconds, counts in ones. */
@@ -152,7 +157,9 @@ describe("limits.md", () => {
       "packages/tasks/src/internal/protocol/policy.ts"
     ])
     const documented = new Set(tables.map(({ declared }) => declared))
-    const sources = globSync("packages/{server,client,sql,tasks,auth,console,openapi}/src/**/*.ts", { cwd: root })
+    const sources = globSync("packages/{server,client,sql,tasks,auth,console,openapi,gateway}/src/**/*.ts", {
+      cwd: root
+    })
     const missing = sources.filter((path) =>
       !documented.has(path) && !others.has(path) &&
       members(path).some(({ doc, name }) => isBound.test(name) && /\d.*by default|by default.*\d/.test(doc))

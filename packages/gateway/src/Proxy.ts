@@ -104,11 +104,12 @@ export interface Options<R = never> {
    */
   readonly connections?: Connections<R> | undefined
   /**
-   * How long the remote server may take to answer a forwarded request, and in total: by default the `timeout` and
-   * `maxTimeout` of the client (60 seconds and 1 hour). Progress restarts `timeout`, if the caller asks for it. The time in
-   * which a caller answers input requests counts for neither.
+   * How long the remote server may take to answer a forwarded request. Without it, the `timeout` of the client applies (60
+   * seconds). Progress restarts it, if the caller asks for progress. The time in which a caller answers input requests does
+   * not count.
    */
   readonly timeout?: Duration.Input | undefined
+  /** How long a forwarded request may take in total. Without it, the `maxTimeout` of the client applies (1 hour). */
   readonly maxTimeout?: Duration.Input | undefined
   /**
    * How many calls of stateless callers may wait for answers in this process: 1,000 by default. At the bound a further

@@ -1,9 +1,8 @@
 /** Several callers of one proxy: whose questions they get, whose connections they use, and the bounds of both. */
 import { describe, expect, it } from "@effect/vitest"
-import type * as Client from "@skein/client/Client"
+import * as Client from "@skein/client/Client"
 import * as ClientElicitation from "@skein/client/Elicitation"
 import * as Http from "@skein/client/Http"
-import * as SkeinClient from "@skein/client/Client"
 import * as Proxy from "@skein/gateway/Proxy"
 import * as Method from "@skein/protocol/Method"
 import * as Elicitation from "@skein/server/Elicitation"
@@ -79,7 +78,7 @@ describe("calls of several callers at once", () => {
         Context.merge(far.context as Context.Context<McpServer.McpServer>, yield* Effect.context<Scope.Scope>())
       )
       const fetch: typeof globalThis.fetch = (input, init) => handler(new Request(input, init))
-      const make = SkeinClient.make(Http.transport({ url: "https://far.example/mcp", fetch }), {
+      const make = Client.make(Http.transport({ url: "https://far.example/mcp", fetch }), {
         revisions: ["2025-11-25"]
       })
       const near = yield* build(McpServer.layer({ name: "near", version: "1" }, Proxy.layer(make)))

@@ -1,6 +1,6 @@
 /** What a proxy takes over into the catalog, and how it follows the lists of the remote server. */
 import { describe, expect, it } from "@effect/vitest"
-import * as Client from "@skein/client/Client"
+import type * as Client from "@skein/client/Client"
 import * as Proxy from "@skein/gateway/Proxy"
 import * as Catalog from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"

@@ -18,10 +18,12 @@ describe.each(pairs(eras))("%s before %s", (front, behind) => {
   it.live("subscribes at the remote server only while somebody is subscribed, and reports updates", () =>
     Effect.gen(function*() {
       const { far, near } = yield* through(remote(), behind)
+      // Subscriptions of a session, and open requests of the stateless revision.
       const watched = Effect.map(
         far.server.inspect,
         ({ requests, sessions }) =>
-          sessions.reduce((sum, session) => sum + (session.subscriptions ?? 0), 0) + requests.length
+          sessions.reduce((sum, { requests, subscriptions }) => sum + subscriptions.length + requests.length, 0) +
+          requests.length
       )
       const before = yield* watched
       const client = yield* connect(near, front)

@@ -22,7 +22,11 @@ const working = (log: Log) =>
     { name: "working", version: "1.0.0" },
     Task.layer(Task.make("work", { taskSupport: "required" }), () =>
       Effect.onInterrupt(
-        Effect.andThen(CurrentProgress.report({ progress: 1 }), Effect.never as Effect.Effect<string>),
+        Effect.gen(function*() {
+          yield* log.add("began")
+          yield* CurrentProgress.report({ progress: 1 })
+          return yield* Effect.never as Effect.Effect<string>
+        }),
         () => log.add("interrupted")
       )),
     Tasks.layer()
@@ -48,9 +52,11 @@ describe.each(pairs(eras))("%s before %s", (front, behind) => {
       const reports: Array<number> = []
       const onProgress = ({ progress }: Progress) => void reports.push(progress)
       const call = yield* Effect.forkChild(client.callTool("work", {}, { onProgress }), { startImmediately: true })
-      while (reports.length === 0) yield* Effect.sleep(5)
+      while (log.count("began") === 0) yield* Effect.sleep(5)
+      // The extension of 2026-07-28 has no progress of tasks.
+      while (behind === "2025-11-25" && reports.length === 0) yield* Effect.sleep(5)
       yield* Fiber.interrupt(call)
       while (log.count("interrupted") === 0) yield* Effect.sleep(5)
-      expect(reports).toEqual([1])
+      expect(reports).toEqual(behind === "2025-11-25" ? [1] : [])
     }))
 })

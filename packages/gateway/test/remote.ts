@@ -15,7 +15,7 @@ import * as Roots from "@skein/server/Roots"
 import * as Sampling from "@skein/server/Sampling"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 
 /** What has happened at the remote server. */
