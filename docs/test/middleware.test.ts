@@ -69,7 +69,7 @@ describe("programs/operations.ts", () => {
           content: [{ text: "Only a manager may call refund. Tell the user whom to ask" }]
         })
         expect((yield* client.listTools()).map(({ description }) => description))
-          .toEqual(["Refunds an order. Today for Kyoto.", "Searches the orders. Today for Kyoto."])
+          .toEqual(["Searches the orders. Today for Kyoto.", "Refunds an order. Today for Kyoto."])
         const manager = yield* connect(Shop, { revisions: [revision], principal: { id: "bob", role: "manager" } })
         expect(yield* call(manager, "refund")).toBe("Refunded")
       }))
