@@ -18,6 +18,7 @@ import { lockFile } from "@skein/sql/SqliteClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
 import { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
@@ -110,9 +111,14 @@ const warnAboutIdleTransactions = (sql: SqlClient, leaseMs: number): Effect.Effe
     )
     const millis = Number(row?.setting ?? 0)
     if (millis > 0 && millis <= leaseMs) return
-    yield* Effect.logWarning(
-      `${idleSetting} is ${millis} ms: rows that a frozen worker has locked stay locked. Set it to at most lockExpiry ` +
-        `(${leaseMs} ms) for the role of the application, or as a startup parameter of its client`
+    yield* Effect.provideService(
+      Effect.logWarning(
+        `${idleSetting} is ${millis} ms: rows that a frozen worker has locked stay locked. Set it to at most lockExpiry ` +
+          `(${leaseMs} ms) for the role of the application, or as a startup parameter of its client`
+      ),
+      // Written while the server is built, before stdout is guarded.
+      References.LogToStderr,
+      true
     )
   })
 

@@ -202,4 +202,12 @@ describe.skipIf(server === undefined)("SqlTasks on @effect/sql-pg", () => {
       yield* Effect.provide(start({}, { lockExpiry: "5 seconds" }), Logger.layer([logger]))
       expect(lines.filter((line) => line.includes("idle_in_transaction"))).toEqual([])
     }).pipe(Effect.scoped), 60_000)
+
+  it.live("fails at its start where the listeners take all connections of the client", () =>
+    Effect.gen(function*() {
+      const start = yield* database
+      const error = yield* Effect.flip(start({}, {}, { maxConnections: 1 }))
+      expect(error).toMatchObject({ _tag: "TaskError", reason: { _tag: "StoreError" } })
+      expect(error.message).toMatch(/^notifications do not arrive: .*at least 4 connections$/)
+    }).pipe(Effect.scoped), 60_000)
 })

@@ -57,24 +57,26 @@ export const listenOf = (client: SqlClient): Listen | undefined =>
     ? client.listen as Listen
     : undefined
 
-const notDelivered = new SqlError({
-  reason: new UnknownError({
-    cause: undefined,
-    operation: "listen",
-    message: "notifications do not arrive: connect to the server, or to a pool in session mode (PgBouncer: " +
-      "pool_mode = session)"
+const notDelivered = () =>
+  new SqlError({
+    reason: new UnknownError({
+      cause: undefined,
+      operation: "listen",
+      message:
+        "notifications do not arrive: connect to the server, or to a pool in session mode (PgBouncer: pool_mode = " +
+        "session), and give the client at least 4 connections"
+    })
   })
-})
 
-/** Fails where notifications do not arrive within 10 seconds, as behind a pooler in transaction mode. */
+/**
+ * Fails where notifications do not arrive within 10 seconds: behind a pooler in transaction mode, or where the listeners
+ * have taken all connections of the client.
+ */
 export const checkNotifications = (client: SqlClient, listen: Listen): Effect.Effect<void, SqlError> =>
   Effect.scoped(Effect.gen(function*() {
     const channel = `skein_check_${crypto.randomUUID().replaceAll("-", "")}`
     const received = yield* Queue.unbounded<string>()
     yield* listen(channel, (payload) => Queue.offerUnsafe(received, payload), () => {})
     yield* client.unsafe(`SELECT pg_notify('${channel}', 'check')`)
-    yield* Effect.timeoutOrElse(Queue.take(received), {
-      duration: "10 seconds",
-      orElse: () => Effect.fail(notDelivered)
-    })
-  }))
+    yield* Queue.take(received)
+  })).pipe(Effect.timeoutOrElse({ duration: "10 seconds", orElse: () => Effect.fail(notDelivered()) }))
