@@ -2,7 +2,8 @@
  * `npm run pack`: packs each package and checks the tarballs as a user's project would see them.
  *
  * publint and attw check each tarball. Then all are installed with Effect in an empty project, without the source
- * condition: Node imports every exported module, and the compiler checks every declaration.
+ * condition: no package that an application shares is installed twice, Node imports every exported module, and the
+ * compiler checks every declaration.
  */
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -10,6 +11,7 @@ import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { packages, root } from "./build.ts"
 import { leftover } from "./leftover.ts"
+import { checkCopies } from "./peers.ts"
 
 /** The path of the npm that runs this script. The command is not always "npm", for example on Windows. */
 const npm = process.env["npm_execpath"]
@@ -83,6 +85,7 @@ const smoke = (project: string, tarballs: ReadonlyArray<string>): number => {
     ...tarballs,
     `effect@${version}`
   )
+  checkCopies(project)
   const modules = packages.flatMap((folder) => subpaths(folder).map((path) => `${nameOf(folder)}${path.slice(1)}`))
   writeFileSync(
     join(project, "smoke.mjs"),

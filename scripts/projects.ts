@@ -11,6 +11,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { styles, templates } from "../packages/create-skein/src/internal/choices.ts"
 import { root } from "./build.ts"
+import { checkCopies } from "./peers.ts"
 import { startQuickstarts } from "./quickstarts.ts"
 
 /** The packages that the projects need, with those that they import. */
@@ -91,6 +92,7 @@ try {
       )
       const project = join(temporary, name)
       runNpm(project, "install", "--no-save", "--prefer-offline", "--no-audit", "--no-fund", "--silent", ...packages)
+      checkCopies(project)
       for (const script of ["check", "test", "build"]) runNpm(project, "run", "--silent", script)
       await startBundle(template, project, join(bundles, name))
       console.log(

@@ -46,11 +46,12 @@ describe("create", () => {
     const { dependencies, devDependencies, scripts, type } = readJson(join(folder, "package.json"))
     expect(type).toBe("module")
     expect(Object.keys(scripts).toSorted()).toEqual(["build", "check", "dev", "inspect", "start", "test"])
-    // Each package that is imported is a dependency, and each dependency is imported.
+    // Each package that is imported is a dependency, and each dependency is imported. Tasks have a peer.
     const sources = texts.filter((_, at) => paths[at]!.endsWith(".ts")).join("\n")
     const imported = Array.from(sources.matchAll(/ from "((?:@[\w-]+\/)?[\w-]+)[/"]/g), ([, name]) => name)
     const listed = Object.keys({ ...dependencies, ...devDependencies })
-    const tools = ["@types/node", "typescript", "vitest"]
+    const peers = template === "tasks" ? ["@effect/platform-node"] : []
+    const tools = ["@types/node", "typescript", "vitest", ...peers]
     expect(new Set([...imported, ...tools])).toEqual(new Set(listed))
   })
 

@@ -10,6 +10,7 @@ import { packageManagers } from "./choices.ts"
  */
 export const ranges = {
   effect: "~4.1.0",
+  "@effect/platform-node": "~4.1.0",
   zod: "^4.6.7",
   "@effect/vitest": "4.0.5",
   "@types/node": "^24.0.0",
@@ -25,7 +26,8 @@ type Dependency = keyof typeof ranges | "@skein/server" | "@skein/client" | "@sk
 
 const dependencies = ({ style, template }: Choice): ReadonlyArray<Dependency> => [
   ...template === "client" ? ["@skein/client", "@skein/server"] as const : ["@skein/server"] as const,
-  ...template === "tasks" ? ["@skein/tasks"] as const : [],
+  // A peer of the package of tasks. Not every package manager installs peers.
+  ...template === "tasks" ? ["@effect/platform-node", "@skein/tasks"] as const : [],
   "effect",
   ...style === "async" ? ["zod"] as const : []
 ]
