@@ -82,7 +82,7 @@ describe("a toolkit as tools", () => {
       const client = yield* kit.client(teas({ exclude: ["slow"], name: (name) => `tea_${name}` }))
       const { tools } = yield* client.result("tools/list")
       const byName = Object.fromEntries(tools.map((tool: kit.Json) => [tool.name, tool]))
-      expect(Object.keys(byName)).toEqual(
+      expect(Object.keys(byName).toSorted()).toEqual(
         ["label", "pour", "price", "raw", "returning", "undeclared", "wrong"].map((name) => `tea_${name}`)
       )
       expect(byName["tea_price"]).toMatchObject({
