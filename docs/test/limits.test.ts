@@ -24,7 +24,8 @@ const pages = [
   ...globSync("docs/limits*.md", { cwd: root }).sort(),
   "docs/openapi.md",
   "docs/effect-applications.md",
-  "docs/remote-servers.md"
+  "docs/remote-servers.md",
+  "docs/skills.md"
 ]
 const page = pages.map(read).join("\n")
 

@@ -6,6 +6,8 @@
  * sets headers, and repeats calls with the requested input.
  */
 import type * as Client from "@skein/client/Client"
+import * as RemoteSkill from "@skein/client/RemoteSkill"
+import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { callTool } from "./callTool.ts"
 import { sampleArguments } from "./sampleArguments.ts"
@@ -13,6 +15,20 @@ import { toolCalls } from "./toolCalls.ts"
 
 /** A program that uses a connected client. */
 export type Program = (client: Client.Client) => Effect.Effect<unknown, Error>
+
+/** Lists the skills, which reads no file of them. */
+const listSkills: Program = (client) => client.listSkills()
+
+/** Loads each skill and reads its files, as far as they can be verified: a skill that fails is refused as a whole. */
+const loadSkills: Program = (client) =>
+  Effect.flatMap(
+    client.listSkills(),
+    Effect.forEach((entry) =>
+      RemoteSkill.load(client, entry).pipe(
+        Effect.flatMap(({ paths, read }) => Effect.forEach(paths, read, { discard: true })),
+        Effect.catchTag("SkillError", ({ message }) => Console.error(message))
+      ), { discard: true })
+  )
 
 const ping: Program = (client) => client.ping()
 
@@ -66,11 +82,14 @@ export const scenarios: { readonly [scenario: string]: Program } = {
     Effect.flatMap(client.listTools(), (tools) => {
       const schema = tools.find(({ name }) => name === "json_schema_2020_12_tool")?.inputSchema
       return callTool(client, "json_schema_echo", { schema })
-    })
+    }),
+
+  "sep-2640-client-no-prefetch": listSkills,
+  "sep-2640-client-verify-digest": loadSkills,
+  "sep-2640-client-verify-size": loadSkills,
+  "sep-2640-client-verify-frontmatter": loadSkills
 }
 
-/** The program of a scenario. This client does not request skills, as their extension allows. */
-export const programOf = (scenario: string): Program | undefined => {
-  if (scenario.startsWith("auth/")) return callAll
-  return scenario.startsWith("sep-2640-client-") ? ping : scenarios[scenario]
-}
+/** The program of a scenario. */
+export const programOf = (scenario: string): Program | undefined =>
+  scenario.startsWith("auth/") ? callAll : scenarios[scenario]

@@ -12,6 +12,7 @@ import { notifications } from "./notifications.ts"
 import { polling } from "./polling.ts"
 import { prompts } from "./prompts.ts"
 import { resources } from "./resources.ts"
+import { skills } from "./skills.ts"
 import { tasks } from "./tasks.ts"
 
 export const Everything = McpServer.layer(
@@ -25,5 +26,6 @@ export const Everything = McpServer.layer(
   polling,
   resources,
   prompts,
+  skills,
   tasks
 )

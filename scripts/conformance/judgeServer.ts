@@ -1,13 +1,21 @@
 /**
- * Judges a server, `examples/everything` on a free port or the one at a URL: both requirement sets, and the whole suite
- * at the older revisions.
+ * Judges a server, `examples/everything` on a free port or the one at a URL: both requirement sets, the whole suite at the
+ * older revisions, and the skills extension, which belongs to no requirement set.
  */
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { startEverythingServer } from "./everythingServer.ts"
-import { type Expectations, type Outcome, type Report, report } from "./report.ts"
-import { failureReason, listScenarios, readChecks, runSuite, scenarioTimeout, type Selection } from "./suite.ts"
+import { type Expectations, type Outcome, type Report, report, type Scenario } from "./report.ts"
+import {
+  failureReason,
+  listAllScenarios,
+  listScenarios,
+  readChecks,
+  runSuite,
+  scenarioTimeout,
+  type Selection
+} from "./suite.ts"
 
 /**
  * The selections of one round run at the same time. The scenarios of 2026-07-28 run alone: they change the server's
@@ -25,7 +33,8 @@ const expected: Expectations = {
   "2025-11-25": { scenarios: 30, minChecks: 70 },
   "2025-11-25 unscored": { scenarios: 3 },
   "2025-06-18": { scenarios: 27, minChecks: 56 },
-  "2025-03-26": { scenarios: 1, minChecks: 3 }
+  "2025-03-26": { scenarios: 1, minChecks: 3 },
+  "skills extension": { scenarios: 3, minChecks: 45 }
 }
 
 /**
@@ -47,6 +56,24 @@ export const runSelection = async (url: string, selection: Selection): Promise<O
   }
 }
 
+/** Runs the scenarios of the skills extension (SEP-2640) against the server at `url`, one after another. */
+export const runSkills = async (url: string): Promise<Outcome> => {
+  const listed = (await listAllScenarios("server")).filter(({ name }) => name.startsWith("sep-2640-"))
+  const folder = await mkdtemp(join(tmpdir(), "skein-conformance-"))
+  try {
+    const scenarios: Array<Scenario> = []
+    for (const one of listed) {
+      const select = ["--scenario", one.name, "--timeout", `${scenarioTimeout}`]
+      const output = await runSuite(["server", "--url", url, ...select, "-o", folder])
+      const checks = await readChecks("server", folder)
+      scenarios.push({ ...one, checks: checks.get(one.name) ?? failureReason(one.name, output) })
+    }
+    return { selection: "skills extension", label: "all", scenarios }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
 /** Judges the server at `url`, or a new `examples/everything` if `url` is absent. `width` clips messages. */
 export const judgeServer = async (url: string | undefined, width: number | undefined): Promise<Report> => {
   const server = url === undefined ? await startEverythingServer() : { url, stop: async () => {} }
@@ -56,7 +83,10 @@ export const judgeServer = async (url: string | undefined, width: number | undef
     for (const round of rounds) {
       outcomes.push(...await Promise.all(round.map((selection) => runSelection(server.url, selection))))
     }
-    return report(outcomes.toSorted((a, b) => a.selection < b.selection ? 1 : -1), {
+    outcomes.sort((a, b) => a.selection < b.selection ? 1 : -1)
+    // Another server may have no skills.
+    if (url === undefined) outcomes.push(await runSkills(server.url))
+    return report(outcomes, {
       width,
       // Another server may respond with JSON where some checks apply to streams only.
       expected: url === undefined ? expected : undefined

@@ -65,17 +65,17 @@ describe("the report", () => {
   })
 
   it("fails when the number of scenarios is not the expected one, skipped scenarios included", () => {
-    const skills = scenario([check("SKIPPED")], "sep-2640-client-verify-size")
-    const scenarios = [scenario([success]), scenario([success], "more"), skills]
+    const skipped = scenario([check("SKIPPED")], "tasks-status-notifications", false)
+    const scenarios = [scenario([success], "one", false), scenario([success], "more", false), skipped]
     const judge = (count: number) =>
-      report([{ selection: "suite all", label: "all", scenarios }], {
-        expected: { "suite all": { scenarios: count } }
+      report([{ selection: "2026-07-28", label: "all", scenarios }], {
+        expected: { "2026-07-28 unscored": { scenarios: count } }
       })
     expect(judge(3).passed).toBe(true)
-    expect(judge(3).text).toContain("Skipped by the suite (suite all): sep-2640-client-verify-size")
+    expect(judge(3).text).toContain("Skipped by the suite (2026-07-28): tasks-status-notifications")
     for (const count of [2, 4]) {
       expect(judge(count).passed).toBe(false)
-      expect(judge(count).text).toContain(`✗ suite all: 3 scenarios, expected ${count}`)
+      expect(judge(count).text).toContain(`✗ 2026-07-28 unscored: 3 scenarios, expected ${count}`)
     }
   })
 

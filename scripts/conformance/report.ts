@@ -30,16 +30,11 @@ export interface Outcome {
 }
 
 /**
- * Whether a scenario need not pass. The suite skips all its checks, and it is one of these:
- *
- * - `tasks-status-notifications` at 2026-07-28, unscored: the suite has no check in it yet.
- * - The skills extension: a client that does not request skills has nothing to check.
- *
- * Such a scenario counts as soon as the suite checks something.
+ * Whether a scenario need not pass: `tasks-status-notifications` at 2026-07-28, unscored, in which the suite has no check
+ * yet. It counts as soon as the suite checks something.
  */
 export const isSkipped = (selection: string, { checks, name, scored }: Scenario): boolean =>
-  ((selection === "2026-07-28" && !scored && name === "tasks-status-notifications") ||
-    name.startsWith("sep-2640-client-")) &&
+  selection === "2026-07-28" && !scored && name === "tasks-status-notifications" &&
   typeof checks !== "string" && checks.length > 0 && checks.every(({ status }) => status === "SKIPPED")
 
 interface Totals {

@@ -34,6 +34,7 @@ import type {
   ResourceTemplate
 } from "@skein/protocol/Resource"
 import type * as Revision from "@skein/protocol/Revision"
+import type { ListSkillsResult, Skill } from "@skein/protocol/Skill"
 import type { ListToolsResult, Tool } from "@skein/protocol/Tool"
 import type { Transport } from "@skein/runtime/Connection"
 import type { SessionEnd } from "@skein/runtime/Session"
@@ -199,6 +200,19 @@ export interface Client {
     args?: Readonly<Record<string, string>>,
     options?: RequestOptions
   ) => Effect.Effect<GetPromptResult, ClientError>
+
+  /** Lists one page of the skills (the extension `io.modelcontextprotocol/skills`). */
+  readonly listSkillsPage: (options?: PageOptions) => Effect.Effect<ListSkillsResult, ClientError>
+  /**
+   * Lists the entries of all skills, as `listTools` does. The list may be empty or partial: a server may have skills that
+   * it does not list. No file of a skill is read: see `RemoteSkill.load`.
+   */
+  readonly listSkills: (options?: RequestOptions) => Effect.Effect<ReadonlyArray<Skill>, ClientError>
+  /**
+   * Returns the entry of a skill by the URI of its `SKILL.md`, listed or not. If the server has no such skill, the failure
+   * is a `ProtocolError` whose `error.reason` is `InvalidParams`.
+   */
+  readonly getSkill: (uri: string, options?: RequestOptions) => Effect.Effect<Skill, ClientError>
 
   /**
    * Returns suggestions for the value of an argument of a prompt or of a resource template.

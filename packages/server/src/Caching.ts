@@ -33,5 +33,7 @@ export type Methods = {
       | "resources/list"
       | "resources/templates/list"
       | "resources/read"
+      | "skills/list"
+      | "skills/get"
   ]?: Hint
 }

@@ -19,12 +19,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { Catalog, type Handled } from "./Catalog.ts"
-import { type Extension, type ExtensionMethod, internals } from "./internal/catalogState.ts"
+import { type Extension, type ExtensionMethod, internals, type ServerPages } from "./internal/catalogState.ts"
 
 export type {
   Extension,
   ExtensionMethod,
   Publish,
+  ServerPages,
   Subscription,
   ToolCall,
   ToolCallResult
@@ -34,14 +35,14 @@ export type {
  * Makes the handler of a method. The params are decoded and the result is encoded in the revision of the caller. In the
  * stateless revision `resultType` and the name of the server are added to the result if they are absent. The first
  * argument is the method's entry of the table in `@skein/protocol/Method`, or an entry that the extension defines. It
- * determines the params of the method and the revisions that have it.
+ * determines the params of the method and the revisions that have it. `run` also receives the size of the server's pages.
  *
  * @example
  * const listJobs = Extension.method(ListJobs, (_params, { caller }) => jobsOf(caller.principal))
  */
 export const method = <P, R>(
   entry: Method.RequestMethod<P, R>,
-  run: (params: P, request: RequestContext) => Handled<Codec.Writable<R>>
+  run: (params: P, request: RequestContext, server: ServerPages) => Handled<Codec.Writable<R>>
 ): ExtensionMethod => ({
   method: entry as Method.AnyRequest,
   // The entry decodes the params that `run` receives.

@@ -11,6 +11,7 @@ import * as Method from "@skein/protocol/Method"
 import type { Prompt } from "@skein/protocol/Prompt"
 import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
 import * as Revision from "@skein/protocol/Revision"
+import * as Skill from "@skein/protocol/Skill"
 import type { Tool } from "@skein/protocol/Tool"
 import type { Peer } from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
@@ -209,6 +210,20 @@ export class ClientImpl {
 
   getPrompt(name: string, args?: Readonly<Record<string, string>>, options?: RequestOptions) {
     return this.#client.call(Method.GetPrompt, args === undefined ? { name } : { name, arguments: args }, options)
+  }
+
+  // The methods of the extension only read. Others outside of the protocol are not sent again by default.
+
+  listSkillsPage(options?: PageOptions) {
+    return this.#page(Skill.ListSkills, { retry: true, ...options })
+  }
+
+  listSkills(options?: RequestOptions): All<Skill.Skill> {
+    return this.#all(Skill.ListSkills, ({ skills }) => skills, { retry: true, ...options })
+  }
+
+  getSkill(uri: string, options?: RequestOptions): Effect.Effect<Skill.Skill, ClientError> {
+    return Effect.map(this.#client.call(Skill.GetSkill, { uri }, { retry: true, ...options }), ({ skill }) => skill)
   }
 
   complete({ argument, contextArguments, ref, ...options }: CompleteOptions) {

@@ -93,10 +93,20 @@ export interface PromptEntry extends Entry<WirePrompt.Prompt> {
   readonly complete?: Completers | undefined
 }
 
+/** The options of a server that the methods of its extensions use. */
+export interface ServerPages {
+  /** How many entries a page of a list has at most. */
+  readonly pageSize: number
+}
+
 /** A method and its handler. Made by `Extension.method`. */
 export interface ExtensionMethod {
   readonly method: Method.AnyRequest
-  readonly run: (params: unknown, request: RequestContext) => Handled<Codec.Writable<unknown>>
+  readonly run: (
+    params: unknown,
+    request: RequestContext,
+    server: ServerPages
+  ) => Handled<Codec.Writable<unknown>>
 }
 
 /** A call of a tool whose arguments are not decoded yet. */

@@ -5,6 +5,7 @@ import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
+import * as Skill from "@skein/protocol/Skill"
 import * as Options from "@skein/runtime/Options"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -54,8 +55,13 @@ type Target = readonly [method: string, params?: ReadonlyArray<string>]
 
 const tools: ReadonlyArray<Target> = [[Method.ListTools.name]]
 const prompts: ReadonlyArray<Target> = [[Method.ListPrompts.name]]
-// Templates have no notification of their own.
-const resources: ReadonlyArray<Target> = [[Method.ListResources.name], [Method.ListResourceTemplates.name]]
+// Templates and skills have no notification of their own. The files of skills are resources.
+const skills: ReadonlyArray<Target> = [[Skill.ListSkills.name], [Skill.GetSkill.name]]
+const resources: ReadonlyArray<Target> = [
+  [Method.ListResources.name],
+  [Method.ListResourceTemplates.name],
+  ...skills
+]
 // Beyond these bounds all responses of `resources/read` are invalidated, since it costs less to request them again than
 // to look up each one.
 const maxUri = 8_192
@@ -84,7 +90,7 @@ const staleBy = new Map<string, (params: JsonObject | undefined) => ReadonlyArra
   [Method.ToolListChanged.name, () => tools],
   [Method.PromptListChanged.name, () => prompts],
   [Method.ResourceListChanged.name, () => resources],
-  [Method.ResourceUpdated.name, (params) => reads(params?.["uri"])],
+  [Method.ResourceUpdated.name, (params) => [...reads(params?.["uri"]), ...skills]],
   [Method.SubscriptionsAcknowledged.name, (params) => covered(params?.["notifications"])]
 ])
 

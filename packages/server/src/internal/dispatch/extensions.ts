@@ -25,7 +25,8 @@ export const handlers = (methods: MethodTable): (request: RequestContext) => Han
       Revision.within(revision, since, until)
     )
     if (entry === undefined) return undefined
-    const handler = made.get(entry) ?? methods.encoding(entry.method, entry.run)
+    const handler = made.get(entry) ??
+      methods.encoding(entry.method, (params, request) => entry.run(params, request, methods.description))
     made.set(entry, handler)
     return handler
   }

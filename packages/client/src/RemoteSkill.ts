@@ -1,0 +1,300 @@
+/**
+ * Skills of servers: instructions for a model with the files that they need (the extension
+ * `io.modelcontextprotocol/skills`, SEP-2640).
+ *
+ * `client.listSkills()` returns entries: the name and the description of each skill, and the digest and the size of each
+ * of its files. Nothing is read before it is needed. {@link load} reads the `SKILL.md` of one skill, and verifies its
+ * size, its digest and its frontmatter. A loaded skill reads its other files when they are asked for, and verifies them
+ * too. Nothing that fails a check is returned.
+ *
+ * `SkillToolkit` offers skills to a model.
+ *
+ * **Gotchas.** A digest proves that a file is the one of the entry. It does not make the file trustworthy: entry and file
+ * come from the same server. Treat instructions as untrusted text, ignore `allowed-tools` of the frontmatter, and let no
+ * script of a skill run without the approval of the user.
+ *
+ * @example
+ * const [entry] = yield* client.listSkills()
+ * const skill = yield* RemoteSkill.load(client, entry!)
+ * const forms = yield* skill.read("references/FORMS.md")
+ */
+import * as CanonicalJson from "@skein/protocol/CanonicalJson"
+import type { ReadResourceResult } from "@skein/protocol/Resource"
+import * as Skill from "@skein/protocol/Skill"
+import * as SkillMarkdown from "@skein/protocol/SkillMarkdown"
+import { quote } from "@skein/protocol/Text"
+import * as Effect from "effect/Effect"
+import * as Base64 from "effect/encoding/Base64"
+import * as Result from "effect/Result"
+import type { ClientError } from "./ClientError.ts"
+import { serverErrorOf } from "./internal/errors.ts"
+import type { RequestOptions } from "./internal/calls/options.ts"
+import { entryProblem, resolve, type SkillBounds, skillError } from "./internal/skills/entry.ts"
+import {
+  DigestMismatch,
+  FrontmatterMismatch,
+  InvalidContent,
+  InvalidMarkdown,
+  LimitExceeded,
+  SizeMismatch,
+  type SkillError,
+  SkillNotFound,
+  UnlistedFile
+} from "./SkillError.ts"
+
+/** The entry of a skill. */
+export type Entry = Skill.Skill
+
+/** The members of a client that skills use. */
+export interface SkillClient {
+  readonly listSkills: (options?: RequestOptions) => Effect.Effect<ReadonlyArray<Entry>, ClientError>
+  readonly getSkill: (uri: string, options?: RequestOptions) => Effect.Effect<Entry, ClientError>
+  readonly readResource: (uri: string, options?: RequestOptions) => Effect.Effect<ReadResourceResult, ClientError>
+}
+
+/** The bounds of a skill, and the options of its requests. */
+export interface Options {
+  /**
+   * How many files a skill has at most, `SKILL.md` included: 512 by default, which every host must accept. A skill with
+   * more files fails with `LimitExceeded` before anything is read.
+   */
+  readonly maxFiles?: number | undefined
+  /**
+   * How many bytes all files of a skill have at most: 16 MiB by default, which every host must accept. A larger skill fails
+   * with `LimitExceeded` before anything is read. Of a dynamic skill, the bytes that are read are counted. Verified files
+   * are kept in memory as long as the loaded skill is.
+   */
+  readonly maxBytes?: number | undefined
+  /**
+   * How many characters the frontmatter of `SKILL.md` has at most: 65,536 by default. A longer one fails with
+   * `InvalidMarkdown`.
+   */
+  readonly maxFrontmatterChars?: number | undefined
+  /** Whether skills without digests may be loaded, which cannot be verified: false by default. */
+  readonly allowDynamic?: boolean | undefined
+  /** The timeouts of each request: those of the client by default. */
+  readonly request?: Pick<RequestOptions, "timeout" | "maxTimeout"> | undefined
+}
+
+/** A file of a skill. */
+export interface File {
+  readonly uri: string
+  readonly mimeType: string | undefined
+  readonly bytes: Uint8Array
+  /** The bytes as text; `undefined` if they are not UTF-8. */
+  readonly text: string | undefined
+}
+
+/** A loaded skill. It holds the entry from which it was loaded: a file that the entry does not list is not read. */
+export interface RemoteSkill {
+  readonly entry: Entry
+  /** The instructions: the text of `SKILL.md` after its frontmatter. */
+  readonly instructions: string
+  /** The paths of its files, relative to its folder, as they are in the URIs. Empty for a dynamic skill. */
+  readonly paths: ReadonlyArray<string>
+  /**
+   * Reads a file by its path relative to the skill, or by its URI. A verified file is read once. Fails with `UnlistedFile`,
+   * `SizeMismatch`, `DigestMismatch`, `InvalidContent`, and `LimitExceeded` for a dynamic skill.
+   */
+  readonly read: (path: string) => Effect.Effect<File, SkillError | ClientError>
+}
+
+const boundsOf = (options: Options): SkillBounds => {
+  const { allowDynamic = false, maxBytes = 16 * 1024 * 1024, maxFiles = 512, maxFrontmatterChars = 65_536 } = options
+  return { allowDynamic, maxBytes, maxFiles, maxFrontmatterChars }
+}
+
+/**
+ * Checks an entry without reading anything: its URI, the list of its files, and the bounds. Use it to leave skills out
+ * that {@link load} would refuse. Fails with `InvalidEntry`, `LimitExceeded` or `NotVerifiable`.
+ */
+export const check = (entry: Entry, options: Options = {}): Result.Result<Entry, SkillError> => {
+  const problem = entryProblem(entry, boundsOf(options))
+  return problem === undefined ? Result.succeed(entry) : Result.fail(problem)
+}
+
+const sha256 = (bytes: Uint8Array): Effect.Effect<string> =>
+  Effect.map(
+    Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>)),
+    (hash) => Skill.digestText(new Uint8Array(hash))
+  )
+
+const encoder = /* @__PURE__ */ new TextEncoder()
+
+/**
+ * Returns a digest of a skill: of its URI, its frontmatter, and the URI and the digest of each of its files. Store it with
+ * the approval of a user, under a name of the server that the host has given. If it differs later, the skill has changed
+ * and must be approved again (SEP-2640, content-bound approval). It is `undefined` for a dynamic skill, whose approval must
+ * not be stored.
+ *
+ * @example
+ * const isApproved = approvals.get(`${server} ${entry.uri}`) === (yield* RemoteSkill.fingerprint(entry))
+ */
+export const fingerprint = ({ frontmatter, resources, uri }: Entry): Effect.Effect<string | undefined> => {
+  if (resources === "dynamic") return Effect.succeed(undefined)
+  const files = resources.map(({ digest, size, uri }) => [uri, digest, size]).sort(([a], [b]) => a! < b! ? -1 : 1)
+  return sha256(encoder.encode(CanonicalJson.stringify([uri, frontmatter, files])))
+}
+
+const utf8 = /* @__PURE__ */ new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+const textOf = (bytes: Uint8Array): string | undefined => {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+/** Reads a resource of a skill: the content with its URI. */
+const fetch = (client: SkillClient, skill: string, uri: string, options: Options) =>
+  Effect.flatMap(
+    // Only a loaded skill may decide that content is still the one of its entry. It caches what it has verified.
+    client.readResource(uri, { ...options.request, cache: "bypass" }),
+    ({ contents }): Effect.Effect<File, SkillError> => {
+      const found = contents.find((content) => content.uri === uri)
+      const decoded = found === undefined
+        ? Result.fail("no content with its URI")
+        : "text" in found
+        ? Result.succeed(encoder.encode(found.text))
+        : Result.mapError(Base64.decode(found.blob), () => "content that is not base64")
+      if (Result.isFailure(decoded)) {
+        const message = `The server sent ${decoded.failure} for the file ${quote(uri)}`
+        return Effect.fail(skillError(skill, new InvalidContent({ message, file: uri })))
+      }
+      const bytes = decoded.success
+      return Effect.succeed({ uri, mimeType: found?.mimeType, bytes, text: textOf(bytes) })
+    }
+  )
+
+const verify = (file: File, { digest, size }: Skill.SkillFile, skill: string): Effect.Effect<File, SkillError> => {
+  const { bytes, uri } = file
+  if (bytes.length !== size) {
+    const message = `The file ${
+      quote(uri)
+    } has ${bytes.length} bytes and its entry says ${size}: the skill was not used`
+    return Effect.fail(skillError(skill, new SizeMismatch({ message, file: uri })))
+  }
+  return Effect.flatMap(sha256(bytes), (actual) => {
+    if (actual === digest) return Effect.succeed(file)
+    const message = `The file ${quote(uri)} does not have the digest of its entry: the skill was not used`
+    return Effect.fail(skillError(skill, new DigestMismatch({ message, file: uri })))
+  })
+}
+
+/** The reader of the files of a skill, by URI. */
+const readerOf = (
+  client: SkillClient,
+  { resources, uri: skill }: Entry,
+  options: Options,
+  { maxBytes }: SkillBounds
+) => {
+  if (resources !== "dynamic") {
+    const listed = new Map(resources.map((file) => [file.uri, file]))
+    const verified = new Map<string, File>()
+    return (uri: string): Effect.Effect<File, SkillError | ClientError> | undefined => {
+      const entry = listed.get(uri)
+      if (entry === undefined) return undefined
+      return Effect.suspend(() => {
+        const known = verified.get(uri)
+        return known === undefined
+          ? fetch(client, skill, uri, options).pipe(
+            Effect.flatMap((file) => verify(file, entry, skill)),
+            Effect.tap((file) => Effect.sync(() => verified.set(uri, file)))
+          )
+          : Effect.succeed(known)
+      })
+    }
+  }
+  let total = 0
+  return (uri: string): Effect.Effect<File, SkillError | ClientError> =>
+    Effect.flatMap(fetch(client, skill, uri, options), (file) => {
+      total += file.bytes.length
+      if (total <= maxBytes) return Effect.succeed(file)
+      const message = `More than maxBytes (${maxBytes}) bytes were read of the skill ${quote(skill)}`
+      return Effect.fail(skillError(skill, new LimitExceeded({ message, limit: "maxBytes" })))
+    })
+}
+
+const entryOf = (client: SkillClient, uri: string, options: Options): Effect.Effect<Entry, SkillError | ClientError> =>
+  Effect.catchIf(
+    client.getSkill(uri, options.request),
+    (error) => serverErrorOf(error)?.reason === "InvalidParams",
+    () =>
+      Effect.fail(
+        skillError(uri, new SkillNotFound({ message: `The server has no skill with the URI ${quote(uri)}` }))
+      )
+  ).pipe(Effect.flatMap((entry) =>
+    entry.uri === uri
+      ? Effect.succeed(entry)
+      : Effect.fail(
+        skillError(
+          uri,
+          new SkillNotFound({ message: `The server answered with the skill ${quote(entry.uri)}, not ${quote(uri)}` })
+        )
+      )
+  ))
+
+const markdownOf = (
+  { frontmatter, uri }: Entry,
+  { text }: File,
+  { maxFrontmatterChars }: SkillBounds
+): Result.Result<SkillMarkdown.SkillMarkdown, SkillError> => {
+  const parsed = text === undefined
+    ? Result.fail("it is not text in UTF-8")
+    : SkillMarkdown.parse(text, maxFrontmatterChars)
+  if (Result.isFailure(parsed)) {
+    const message = `The ${Skill.fileName} of the skill ${quote(uri)} is invalid: ${parsed.failure}`
+    return Result.fail(skillError(uri, new InvalidMarkdown({ message })))
+  }
+  const members = SkillMarkdown.differences(parsed.success.frontmatter, frontmatter)
+  if (members.length === 0) return Result.succeed(parsed.success)
+  const shown = members.slice(0, 5).map((member) => quote(member, 64)).join(", ")
+  const message = `The frontmatter of the skill ${
+    quote(uri)
+  } is not that of its entry (${shown}): the skill was not used`
+  return Result.fail(skillError(uri, new FrontmatterMismatch({ message, members })))
+}
+
+/**
+ * Loads a skill by its entry, or by the URI of its `SKILL.md`, whose entry is then requested. It reads `SKILL.md` and no
+ * other file.
+ *
+ * Fails with `ClientError`, or with `SkillError`: `SkillNotFound`; `InvalidEntry`, `LimitExceeded` or `NotVerifiable` before
+ * anything is read; `InvalidContent`, `SizeMismatch`, `DigestMismatch`, `InvalidMarkdown` or `FrontmatterMismatch`.
+ *
+ * @example
+ * const skill = yield* RemoteSkill.load(client, "skill://refunds/SKILL.md")
+ */
+export const load = (
+  client: SkillClient,
+  skill: Entry | string,
+  options: Options = {}
+): Effect.Effect<RemoteSkill, SkillError | ClientError> =>
+  Effect.gen(function*() {
+    const bounds = boundsOf(options)
+    const entry = typeof skill === "string" ? yield* entryOf(client, skill, options) : skill
+    const problem = entryProblem(entry, bounds)
+    if (problem !== undefined) return yield* problem
+    const { resources, uri } = entry
+    const readUri = readerOf(client, entry, options, bounds)
+    const unlisted = (file: string): SkillError =>
+      skillError(
+        uri,
+        new UnlistedFile({ message: `The skill ${quote(uri)} does not list the file ${quote(file)}`, file })
+      )
+    const read: RemoteSkill["read"] = (path) => {
+      const candidates = resolve(uri, path)
+      // A dynamic skill has no list. Its URIs are encoded.
+      const chosen = resources === "dynamic" ? candidates.slice(-1) : candidates
+      return Effect.suspend(() =>
+        chosen.map(readUri).find((reading) => reading !== undefined) ?? Effect.fail(unlisted(path))
+      )
+    }
+    const { instructions } = yield* Effect.fromResult(
+      markdownOf(entry, yield* readUri(uri) ?? Effect.fail(unlisted(uri)), bounds)
+    )
+    const start = Skill.rootOf(uri)!.length + 1
+    const paths = resources === "dynamic" ? [] : resources.map((file) => file.uri.slice(start))
+    return { entry, instructions, paths, read }
+  })

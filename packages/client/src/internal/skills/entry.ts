@@ -1,0 +1,85 @@
+/**
+ * Checks the entries of skills, before anything of a skill is read (SEP-2640, skill entries and limits).
+ */
+import * as Skill from "@skein/protocol/Skill"
+import * as SkillMarkdown from "@skein/protocol/SkillMarkdown"
+import { quote } from "@skein/protocol/Text"
+import { InvalidEntry, LimitExceeded, NotVerifiable, type Reason, SkillError } from "../../SkillError.ts"
+
+/** The bounds of a skill. */
+export interface SkillBounds {
+  readonly allowDynamic: boolean
+  readonly maxFiles: number
+  readonly maxBytes: number
+  readonly maxFrontmatterChars: number
+}
+
+/** Makes the failure of a skill. */
+export const skillError = (skill: string, reason: Reason): SkillError => new SkillError({ reason, skill })
+
+const invalid = ({ uri }: Skill.Skill, problem: string): SkillError =>
+  skillError(uri, new InvalidEntry({ message: `The entry of the skill ${quote(uri)} is invalid: ${problem}` }))
+
+const filesProblem = (files: ReadonlyArray<Skill.SkillFile>, uri: string): string | undefined => {
+  const inside = `${Skill.rootOf(uri)}/`
+  const seen = new Set<string>()
+  for (const file of files) {
+    if (seen.has(file.uri)) return `it lists ${quote(file.uri)} twice`
+    seen.add(file.uri)
+    if (!file.uri.startsWith(inside)) return `${quote(file.uri)} is outside of the folder of the skill`
+    if (!Skill.isDigest(file.digest)) return `the digest of ${quote(file.uri)} is not sha256: and 64 hexadecimal digits`
+    if (file.size < 0) return `the size of ${quote(file.uri)} is negative`
+  }
+  return seen.has(uri) ? undefined : "it does not list its SKILL.md"
+}
+
+/** Returns why a skill must not be loaded, or `undefined`. */
+export const entryProblem = (
+  entry: Skill.Skill,
+  { allowDynamic, maxBytes, maxFiles }: SkillBounds
+): SkillError | undefined => {
+  const { frontmatter: { name }, resources, uri } = entry
+  const problem = SkillMarkdown.nameProblem(name)
+  if (problem !== undefined) return invalid(entry, problem)
+  if (Skill.nameOf(uri) !== name) return invalid(entry, `its URI must end with /${name}/${Skill.fileName}`)
+  if (resources === "dynamic") {
+    return allowDynamic ? undefined : skillError(
+      uri,
+      new NotVerifiable({
+        message: `The skill ${quote(uri)} has no digests, so that it cannot be verified (allowDynamic)`
+      })
+    )
+  }
+  if (resources.length > maxFiles) {
+    const message = `The skill ${quote(uri)} has ${resources.length} files, more than maxFiles (${maxFiles})`
+    return skillError(uri, new LimitExceeded({ message, limit: "maxFiles" }))
+  }
+  const fault = filesProblem(resources, uri)
+  if (fault !== undefined) return invalid(entry, fault)
+  const bytes = resources.reduce((sum, { size }) => sum + size, 0)
+  if (bytes <= maxBytes) return undefined
+  const message = `The skill ${quote(uri)} has ${bytes} bytes, more than maxBytes (${maxBytes})`
+  return skillError(uri, new LimitExceeded({ message, limit: "maxBytes" }))
+}
+
+/**
+ * Resolves a reference within a skill: a path relative to its folder, or a URI. Returns the URIs that it may stand for, the
+ * likeliest first, and none for a reference that leads out of the folder.
+ */
+export const resolve = (uri: string, reference: string): ReadonlyArray<string> => {
+  const root = `${Skill.rootOf(uri)}/`
+  if (reference.includes("://")) {
+    const isInside = reference.startsWith(root) && !/\/\.\.?(?:\/|$)/.test(reference)
+    return isInside ? [reference] : []
+  }
+  const segments: Array<string> = []
+  for (const segment of reference.split("/")) {
+    if (segment === ".." && segments.pop() === undefined) return []
+    if (segment !== "." && segment !== ".." && segment !== "") segments.push(segment)
+  }
+  if (reference.startsWith("/") || segments.length === 0) return []
+  const path = segments.join("/")
+  const encoded = Skill.encodePath(path)
+  // A reference in Markdown may be percent-encoded already.
+  return [...new Set(encoded === undefined ? [] : [root + path, root + encoded])]
+}

@@ -1,0 +1,122 @@
+/**
+ * Lists the skills of a client, of several clients by name, or of a pool, and names them.
+ */
+import * as Skill from "@skein/protocol/Skill"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Result from "effect/Result"
+import type { ClientError } from "../../ClientError.ts"
+import type { PoolError } from "../../PoolError.ts"
+import type { SkillClient } from "../../RemoteSkill.ts"
+import { listResult } from "../calls/pages.ts"
+
+/** The members of a pool that a toolkit of skills uses. */
+export interface SkillPool {
+  readonly ready: (options: {
+    readonly servers: ((server: string) => boolean) | undefined
+    readonly wait: Duration.Input
+  }) => Effect.Effect<ReadonlyArray<{ readonly server: string; readonly tools: unknown }>>
+  readonly client: (name: string) => Effect.Effect<SkillClient, ClientError | PoolError>
+}
+
+/** A single client, several clients by name, or a pool. */
+export type SkillSource = SkillClient | SkillPool | Readonly<Record<string, SkillClient>>
+
+/** The skills of one server, or the error of listing them. */
+export interface ListedSkills {
+  /** The name that the host gives the server; `undefined` for a single client. */
+  readonly server: string | undefined
+  /** The client at the time of a call. */
+  readonly client: Effect.Effect<SkillClient, ClientError | PoolError>
+  readonly skills: Result.Result<ReadonlyArray<Skill.Skill>, ClientError | PoolError>
+}
+
+/** Which servers are listed, and for how long they are waited for. */
+export interface ListSettings {
+  readonly servers: ((server: string) => boolean) | undefined
+  readonly listTimeout: Duration.Input
+  readonly readyTimeout: Duration.Input
+}
+
+// A record may have a server with the name of any member, so the type of the member decides: a client is not a function.
+const isClient = (source: SkillSource): source is SkillClient =>
+  "listSkills" in source && typeof source.listSkills === "function"
+const isPool = (source: SkillSource): source is SkillPool => "client" in source && typeof source.client === "function"
+
+const list = (
+  server: string | undefined,
+  client: Effect.Effect<SkillClient, ClientError | PoolError>,
+  timeout: Duration.Input
+): Effect.Effect<ListedSkills> => {
+  const who = server === undefined ? "The server" : `The server ${server}`
+  const message = `${who} did not list its skills in time (listTimeout)`
+  return Effect.map(
+    Effect.result(
+      Effect.flatMap(
+        client,
+        ({ listSkills }) => Effect.flatten(Effect.map(listResult(listSkills(), timeout, message), Effect.fromResult))
+      )
+    ),
+    (skills) => ({ server, client, skills })
+  )
+}
+
+/** Lists the skills of all servers in parallel. A server without the extension has none. */
+export const listAll = (
+  source: SkillSource,
+  { listTimeout, readyTimeout, servers }: ListSettings
+): Effect.Effect<ReadonlyArray<ListedSkills>> => {
+  if (isClient(source)) {
+    return Effect.map(list(undefined, Effect.succeed(source), listTimeout), (listed) => [listed])
+  }
+  if (isPool(source)) {
+    return Effect.flatMap(source.ready({ servers, wait: readyTimeout }), (all) =>
+      Effect.forEach(
+        all.filter(({ tools }) => tools !== undefined),
+        ({ server }) => list(server, source.client(server), listTimeout),
+        { concurrency: "unbounded" }
+      ))
+  }
+  const chosen = Object.entries(source).filter(([server]) => servers?.(server) ?? true)
+  return Effect.forEach(chosen, ([server, client]) => list(server, Effect.succeed(client), listTimeout), {
+    concurrency: "unbounded"
+  })
+}
+
+/** A skill and its server. */
+export interface Origin {
+  readonly server: string | undefined
+  readonly entry: Skill.Skill
+}
+
+const within = (server: string | undefined, name: string): string => server === undefined ? name : `${server}:${name}`
+
+/**
+ * Gives each skill a unique id: `<server>:<name>`, or the name alone for a single client. Where several skills of a server
+ * have one name, each of them has its path in the place of the name, and its URI where the paths are equal too. An id
+ * never names a skill of another server: "Hosts MUST resolve skill names within a per-origin namespace" (SEP-2640).
+ */
+export const idsOf = (all: ReadonlyArray<Origin>): ReadonlyArray<string> => {
+  const forms: ReadonlyArray<(entry: Skill.Skill) => string> = [
+    ({ frontmatter }) => frontmatter.name,
+    ({ uri }) => Skill.pathOf(uri) ?? uri,
+    ({ uri }) => uri
+  ]
+  const ids = all.map(() => "")
+  const taken = new Set<string>()
+  let left = all.map((origin, at) => ({ origin, at }))
+  for (const form of forms) {
+    const groups = Map.groupBy(left, ({ origin: { entry, server } }) => JSON.stringify([server ?? null, form(entry)]))
+    const isLast = form === forms.at(-1)
+    left = []
+    for (const group of groups.values()) {
+      const [{ at, origin: { entry, server } }] = group as [typeof group[number]]
+      const id = within(server, form(entry))
+      if (!taken.has(id) && (group.length === 1 || isLast)) {
+        ids[at] = id
+        taken.add(id)
+      } else left.push(...group)
+    }
+  }
+  return ids
+}

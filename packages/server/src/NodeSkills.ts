@@ -1,0 +1,106 @@
+/**
+ * The skills in a folder of the file system, on Node. `Skill` says what skills are.
+ *
+ * Each folder with a `SKILL.md` is a skill, at any depth: `skills/acme/refunds/SKILL.md` is
+ * `skill://acme/refunds/SKILL.md`. All files below it belong to it. Files outside of skills are not served, nor are files
+ * and folders whose names begin with a dot, such as `.env` and `.git`.
+ *
+ * The content is read when the layer is built, and kept in memory, so that the listed digests are always those of the
+ * served files. With `watch` the folder is read again after a change.
+ *
+ * @example
+ * const Server = McpServer.layer({ name: "shop", version: "1.0.0" }, NodeSkills.layer("skills", { watch: "1 second" }))
+ */
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { fileURLToPath } from "node:url"
+import { Catalog } from "./Catalog.ts"
+import type { DefinitionError } from "./DefinitionError.ts"
+import { type FolderState, read, walk } from "./internal/skills/nodeFolder.ts"
+import { Publication } from "./internal/skills/publication.ts"
+import { serve } from "./internal/skills/skillFiles.ts"
+import type { Bounds, Placement } from "./Skill.ts"
+import type { SkillError } from "./SkillError.ts"
+
+/** The options of a folder. */
+export interface Options extends Placement, Bounds {
+  /**
+   * How often the folder is checked for changes: never by default. Changed skills replace those before, and clients are
+   * notified of changed resources. A folder that has become invalid is logged, and the skills before stay.
+   */
+  readonly watch?: Duration.Input | undefined
+  /**
+   * Selects files and folders by their path within the folder, with slashes: all by default. A folder that is left out
+   * is not read.
+   *
+   * @example
+   * include: (path) => !path.endsWith(".test.py")
+   */
+  readonly include?: ((path: string) => boolean) | undefined
+  /**
+   * How many levels of folders are below the folder at most: 16 by default. A deeper one fails the layer with
+   * `LimitExceeded`.
+   */
+  readonly maxDepth?: number | undefined
+  /**
+   * How many files and folders are in the folder at most, those outside of skills included: 10,000 by default. More of
+   * them fail the layer with `LimitExceeded`.
+   */
+  readonly maxTotalFiles?: number | undefined
+  /**
+   * How many bytes all skills together have at most: 64 MiB by default. More bytes fail the layer with `LimitExceeded`.
+   */
+  readonly maxTotalBytes?: number | undefined
+}
+
+/**
+ * Serves the skills in a folder. Fails with
+ * - `SkillError`: `FolderUnreadable`, `OutsideFolder` for a symbolic link that leads out of the folder, `InvalidSkill`,
+ *   `InvalidPath`, `LimitExceeded`, or `SeparatelyNested` if a skill is inside of one that another layer serves;
+ * - `DefinitionError`: `DuplicateName` if a URI exists already.
+ *
+ * @example
+ * NodeSkills.layer(new URL("./skills", import.meta.url), { prefix: "acme" })
+ */
+export const layer = (
+  folder: string | URL,
+  options: Options = {}
+): Layer.Layer<never, SkillError | DefinitionError, Catalog> => {
+  const { cacheScope, include = () => true, prefix, ttlMs, watch } = options
+  const { maxBytes = 16 * 1024 * 1024, maxFiles = 512, maxFrontmatterChars = 65_536 } = options
+  const { maxDepth = 16, maxTotalBytes = 64 * 1024 * 1024, maxTotalFiles = 10_000 } = options
+  const path = folder instanceof URL ? fileURLToPath(folder) : folder
+  const settings = { prefix, include, maxDepth, maxTotalFiles, maxTotalBytes }
+  const bounds = { maxBytes, maxFiles, maxFrontmatterChars }
+  return Layer.effectDiscard(Effect.gen(function*() {
+    const publication = new Publication(yield* Catalog)
+    const publish = (state: FolderState) =>
+      Effect.gen(function*() {
+        const contents = yield* read(path, state, settings)
+        const skills = yield* Effect.forEach(contents, (content) => serve(content, bounds, { ttlMs, cacheScope }))
+        yield* publication.set(skills)
+      })
+    yield* Effect.addFinalizer(() => publication.clear)
+    const first = yield* walk(path, settings)
+    yield* publish(first)
+    if (watch === undefined) return
+    let seen = first.fingerprint
+    let warned = ""
+    const check = Effect.gen(function*() {
+      const state = yield* walk(path, settings)
+      if (state.fingerprint === seen) return
+      yield* publish(state)
+      seen = state.fingerprint
+      warned = ""
+      yield* Effect.logInfo(`the skills in ${path} were read again`)
+    })
+    const watching = Effect.catch(check, ({ message }) =>
+      Effect.suspend(() => {
+        if (message === warned) return Effect.void
+        warned = message
+        return Effect.logWarning(`the skills in ${path} were not read again: ${message}`)
+      }))
+    yield* Effect.forkScoped(Effect.forever(Effect.delay(watching, watch)))
+  }))
+}

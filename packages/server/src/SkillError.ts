@@ -1,0 +1,69 @@
+/**
+ * Why skills cannot be served.
+ */
+import * as PrintableError from "@skein/protocol/PrintableError"
+import * as Data from "effect/Data"
+
+/** A `SKILL.md` is invalid: its frontmatter is missing or malformed, or its name is not that of its folder. */
+export class InvalidSkill extends PrintableError.tagged("InvalidSkill")<{
+  readonly message: string
+  /** The path of the skill. */
+  readonly skill: string
+}> {}
+
+/** A path has no form in a URI, or leads out of its folder. */
+export class InvalidPath extends PrintableError.tagged("InvalidPath")<{
+  readonly message: string
+  readonly path: string
+}> {}
+
+/**
+ * A skill is inside the folder of another one that was added separately. The list of files of the outer skill would be
+ * incomplete ("Completeness extends to nested skills", SEP-2640). Add both with one call.
+ */
+export class SeparatelyNested extends PrintableError.tagged("SeparatelyNested")<{
+  readonly message: string
+  /** The URI of the inner skill. */
+  readonly uri: string
+}> {}
+
+/** A skill or a folder exceeds a bound. */
+export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{
+  readonly message: string
+  /** The option with the bound. */
+  readonly limit: "maxFiles" | "maxBytes" | "maxTotalFiles" | "maxTotalBytes" | "maxDepth" | "maxFrontmatterChars"
+}> {}
+
+/** A folder, or a file in it, cannot be read. */
+export class FolderUnreadable extends PrintableError.tagged("FolderUnreadable")<{
+  readonly message: string
+  readonly path: string
+  readonly cause?: unknown
+}> {}
+
+/** A symbolic link leads out of the folder. */
+export class OutsideFolder extends PrintableError.tagged("OutsideFolder")<{
+  readonly message: string
+  /** The path of the link. */
+  readonly path: string
+}> {}
+
+/** Why skills cannot be served. */
+export type Reason = InvalidSkill | InvalidPath | SeparatelyNested | LimitExceeded | FolderUnreadable | OutsideFolder
+
+/**
+ * Skills cannot be served. It fails the layer. The `reason` has the details, and the `message` is that of the reason.
+ *
+ * @example
+ * const skills = NodeSkills.layer("skills").pipe(
+ *   Layer.catchTag("SkillError", ({ message }) => Layer.effectDiscard(Effect.logError(message)))
+ * )
+ */
+export class SkillError extends Data.TaggedError("SkillError")<{
+  readonly reason: Reason
+  readonly message: string
+}> {
+  constructor({ reason }: Pick<SkillError, "reason">) {
+    super({ reason, message: reason.message })
+  }
+}

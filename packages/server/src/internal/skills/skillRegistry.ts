@@ -1,0 +1,252 @@
+/**
+ * The skills of a server, and the methods of the skills extension (SEP-2640).
+ *
+ * A server has one registry, whichever layers add skills to it. A caller sees a skill if it sees the resource of its
+ * `SKILL.md`: `Catalog.visibleTo`, `Catalog.guarded` and `Catalog.disable` apply to resources, and so to skills.
+ */
+import * as Cursor from "@skein/protocol/Cursor"
+import * as McpError from "@skein/protocol/McpError"
+import type * as WireResource from "@skein/protocol/Resource"
+import * as Skill from "@skein/protocol/Skill"
+import { quote } from "@skein/protocol/Text"
+import type { Caller } from "@skein/runtime/RequestContext"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import type { Hint } from "../../Caching.ts"
+import type { Catalog, Handled } from "../../Catalog.ts"
+import * as Extension from "../../Extension.ts"
+import { SeparatelyNested, SkillError } from "../../SkillError.ts"
+import { type CatalogInternals, internals } from "../catalogState.ts"
+import { cacheHint } from "../definitions/readResource.ts"
+
+/** A skill in the list of a server. */
+export interface SkillEntry {
+  readonly skill: Skill.Skill
+  /** The URIs of its files. */
+  readonly files: ReadonlyArray<string>
+  readonly hint: Hint
+}
+
+/** A folder: its children by name. A child is a file, or a folder. */
+interface Directory {
+  readonly uri: string
+  readonly children: Map<string, string | Directory>
+}
+
+const slash = (root: string): string => `${root}/`
+
+const rootUriOf = ({ skill }: SkillEntry): string => Skill.rootOf(skill.uri)!
+
+/** The skills of one server. */
+export class SkillRegistry {
+  readonly #catalog: Catalog["Service"]
+  /** The skills that were added together, by the owner of the group. */
+  readonly #groups = new Map<object, ReadonlyArray<SkillEntry>>()
+  #sorted: ReadonlyArray<readonly [string, SkillEntry]> = []
+  #directories: ReadonlyMap<string, Directory> | undefined = undefined
+  // "If the first page has cacheScope private, all subsequent pages MUST also be private" (2026-07-28, caching).
+  #isPrivate = false
+
+  constructor(catalog: Catalog["Service"]) {
+    this.#catalog = catalog
+  }
+
+  /**
+   * Checks that no skill is inside the folder of a skill of another group, and that none has the URI of one.
+   */
+  check(owner: object, roots: ReadonlyArray<string>): SkillError | undefined {
+    const others = [...this.#groups].flatMap(([group, entries]) => group === owner ? [] : entries.map(rootUriOf))
+    for (const root of roots) {
+      for (const other of others) {
+        const inner = root.startsWith(slash(other)) ? root : other.startsWith(slash(root)) ? other : undefined
+        if (inner === undefined) continue
+        const uri = `${inner}/${Skill.fileName}`
+        const outer = `${inner === root ? other : root}/${Skill.fileName}`
+        const message = `The skill ${quote(uri)} is inside the folder of ${quote(outer)}: add both with one call`
+        return new SkillError({ reason: new SeparatelyNested({ message, uri }) })
+      }
+    }
+    return undefined
+  }
+
+  /** Sets the skills of a group. */
+  set(owner: object, entries: ReadonlyArray<SkillEntry>): void {
+    if (entries.length === 0) this.#groups.delete(owner)
+    else this.#groups.set(owner, entries)
+    this.#sorted = [...this.#groups.values()].flat()
+      .map((entry) => [entry.skill.uri, entry] as const)
+      .sort(([a], [b]) => a < b ? -1 : 1)
+    this.#directories = undefined
+  }
+
+  #sees(uri: string, caller: Caller): boolean {
+    return this.#catalog.resources.seen(uri, caller) !== undefined
+  }
+
+  #isSelective(uri: string): boolean {
+    return this.#catalog.resources.get(uri)?.visible !== undefined
+  }
+
+  /** Answers `skills/list`. */
+  list(cursor: string | undefined, caller: Caller, pageSize: number): Handled<Skill.ListSkillsResult> {
+    const start = startOf("skills", cursor, this.#sorted)
+    if (Result.isFailure(start)) return Effect.fail(start.failure)
+    this.#isPrivate ||= this.#sorted.some(([uri]) => this.#isSelective(uri))
+    const { items, nextCursor } = pageOf(
+      "skills",
+      this.#sorted,
+      start.success,
+      pageSize,
+      ([uri]) => this.#sees(uri, caller)
+    )
+    return Effect.succeed({
+      skills: items.map(([, { skill }]) => skill),
+      ...nextCursor,
+      ...this.#isPrivate ? { cacheScope: "private" as const } : undefined
+    })
+  }
+
+  /** Answers `skills/get`. */
+  get(uri: string, caller: Caller): Handled<Skill.GetSkillResult> {
+    const found = this.#sorted.find(([key]) => key === uri)?.[1]
+    const resource = found === undefined ? undefined : this.#catalog.resources.seen(uri, caller)
+    if (found === undefined || resource === undefined) {
+      return Effect.fail(McpError.invalidParams(`No skill has the URI ${quote(uri)}`))
+    }
+    const refused = resource.guard?.(caller)
+    return refused === undefined
+      ? Effect.succeed({
+        skill: found.skill,
+        ...cacheHint(found.hint),
+        ...resource.visible === undefined && resource.guard === undefined
+          ? undefined
+          : { cacheScope: "private" as const }
+      })
+      : Effect.fail(refused)
+  }
+
+  get #tree(): ReadonlyMap<string, Directory> {
+    if (this.#directories !== undefined) return this.#directories
+    const directories = new Map<string, Directory>()
+    const directory = (uri: string): Directory => {
+      const known = directories.get(uri)
+      if (known !== undefined) return known
+      const made: Directory = { uri, children: new Map() }
+      directories.set(uri, made)
+      const at = uri.lastIndexOf("/")
+      if (!uri.slice(0, at).endsWith("/")) directory(uri.slice(0, at)).children.set(uri.slice(at + 1), made)
+      return made
+    }
+    for (const [, { files }] of this.#sorted) {
+      for (const file of files) {
+        const at = file.lastIndexOf("/")
+        directory(file.slice(0, at)).children.set(file.slice(at + 1), file)
+      }
+    }
+    return this.#directories = directories
+  }
+
+  #seesChild(child: string | Directory, caller: Caller): boolean {
+    return typeof child === "string"
+      ? this.#sees(child, caller)
+      : [...child.children.values()].some((inner) => this.#seesChild(inner, caller))
+  }
+
+  /** Answers `resources/directory/read`. */
+  readDirectory(
+    uri: string,
+    cursor: string | undefined,
+    caller: Caller,
+    pageSize: number
+  ): Handled<Skill.ReadDirectoryResult> {
+    const found = this.#tree.get(uri)
+    if (found === undefined || !this.#seesChild(found, caller)) {
+      const isFile = this.#sees(uri, caller)
+      return Effect.fail(
+        McpError.invalidParams(isFile ? `${quote(uri)} is not a directory` : `No directory has the URI ${quote(uri)}`)
+      )
+    }
+    const children = [...found.children].sort(([a], [b]) => a < b ? -1 : 1)
+    const start = startOf(uri, cursor, children)
+    if (Result.isFailure(start)) return Effect.fail(start.failure)
+    const { items, nextCursor } = pageOf(
+      uri,
+      children,
+      start.success,
+      pageSize,
+      ([, child]) => this.#seesChild(child, caller)
+    )
+    const described = ([name, child]: readonly [string, string | Directory]): WireResource.Resource =>
+      typeof child === "string"
+        ? this.#catalog.resources.seen(child, caller)!.definition
+        : { uri: child.uri, name: decoded(name), mimeType: Skill.directoryType }
+    return Effect.succeed({ resources: items.map(described), ...nextCursor })
+  }
+}
+
+// The segments of served URIs were encoded by `Skill.encodePath`.
+const decoded = (segment: string): string => decodeURIComponent(segment)
+
+type Named<A> = readonly [name: string, value: A]
+
+/** The position after the entry of a cursor. */
+const startOf = (
+  list: string,
+  cursor: string | undefined,
+  sorted: ReadonlyArray<Named<unknown>>
+): Result.Result<number, McpError.McpError> =>
+  cursor === undefined
+    ? Result.succeed(0)
+    : Result.map(Cursor.decode(list, cursor), (last) => Cursor.resume(sorted, ([name]) => name, last))
+
+/** Up to `pageSize` visible entries, and the cursor of the next page if there are more. */
+const pageOf = <A>(
+  list: string,
+  sorted: ReadonlyArray<Named<A>>,
+  start: number,
+  pageSize: number,
+  isVisible: (entry: Named<A>) => boolean
+): { readonly items: ReadonlyArray<Named<A>>; readonly nextCursor: { readonly nextCursor: string } | undefined } => {
+  const items: Array<Named<A>> = []
+  for (let at = start; at < sorted.length; at++) {
+    const entry = sorted[at]!
+    if (!isVisible(entry)) continue
+    if (items.length === pageSize) {
+      return { items, nextCursor: { nextCursor: Cursor.encode(list, items.at(-1)![0]) } }
+    }
+    items.push(entry)
+  }
+  return { items, nextCursor: undefined }
+}
+
+const registries = new WeakMap<CatalogInternals, SkillRegistry>()
+
+/** Returns the registry of a server. The first call adds the extension to the server, for as long as it lives. */
+export const registryOf = (catalog: Catalog["Service"]): Effect.Effect<SkillRegistry> =>
+  Effect.suspend(() => {
+    const key = catalog[internals]
+    const known = registries.get(key)
+    if (known !== undefined) return Effect.succeed(known)
+    const registry = new SkillRegistry(catalog)
+    registries.set(key, registry)
+    return Effect.as(Scope.provide(key.extensions.add(extensionOf(registry)), key.scope), registry)
+  })
+
+const extensionOf = (registry: SkillRegistry): Extension.Extension => ({
+  name: Skill.extension,
+  // "A server declaring this extension MUST also declare the resources capability" (SEP-2640, capability negotiation).
+  lists: ["resources"],
+  capabilities: () => ({ extensions: { [Skill.extension]: { directoryRead: true } } }),
+  methods: [
+    Extension.method(
+      Skill.ListSkills,
+      ({ cursor }, { caller }, { pageSize }) => registry.list(cursor, caller, pageSize)
+    ),
+    Extension.method(Skill.GetSkill, ({ uri }, { caller }) => registry.get(uri, caller)),
+    Extension.method(
+      Skill.ReadDirectory,
+      ({ cursor, uri }, { caller }, { pageSize }) => registry.readDirectory(uri, cursor, caller, pageSize)
+    )
+  ]
+})
