@@ -193,6 +193,16 @@ describe("connections for single callers", () => {
 
 const fail = { inputRequests: "fail" } as const
 
+/** A server that accepts the response to its question before it has asked. */
+const solicited = McpServer.layer(
+  { name: "solicited", version: "1" },
+  Tool.layer(Tool.make("early"), () =>
+    Effect.map(
+      Elicitation.form("Who?", { name: Schema.String }, { key: "who", acceptUnsolicited: true }),
+      ({ action }) => action
+    ))
+)
+
 /** Calls a tool, and returns what the server requires. */
 const required = (client: Client.Client, name: string) =>
   Effect.map(Effect.flip(client.callTool(name, {}, fail)), ({ reason }) => {
@@ -228,6 +238,15 @@ describe("a parked call", () => {
       const client = yield* connect(near, "2026-07-28", {}, answering)
       expect(Object.keys((yield* required(client, "ask")).inputRequests ?? {})).toEqual(["who"])
       expect(JSON.parse(textOf(yield* client.callTool("ask")))).toHaveLength(2)
+    }))
+
+  it.live("2026-07-28 · passes responses on that come with the first request", () =>
+    Effect.gen(function*() {
+      const { near } = yield* through(solicited, "2026-07-28")
+      const client = yield* connect(near, "2026-07-28", {}, answering)
+      const inputResponses = { who: { action: "decline" } } as const
+      const result = yield* client.request(Method.CallTool, { name: "early", arguments: {}, inputResponses }, fail)
+      expect(textOf(result)).toBe("decline")
     }))
 
   it.live("ends after parkedTimeout, and is cancelled at the remote server", () =>

@@ -12,7 +12,7 @@ import type { ClientError } from "@skein/client/ClientError"
 import * as Capabilities from "@skein/protocol/Capabilities"
 import * as Codec from "@skein/protocol/Codec"
 import type { InputRequiredResult, InputResponses } from "@skein/protocol/InputRequired"
-import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
 import type { RequestMethod } from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
@@ -119,7 +119,7 @@ export class Forwarder {
         outcome._tag === "Result"
           ? Effect.succeed(outcome.result)
           : Effect.flatMap(this.#answers(outcome.required, request, number), (reply) => next(reply, number + 1)))
-    return next({}, 1)
+    return next(unsolicited(request), 1)
   }
 
   #inRounds<P extends object, R extends object>(
@@ -146,7 +146,7 @@ export class Forwarder {
             : Effect.flatMap(this.#answers(outcome.required, request, number), (reply) => next(reply, number + 1)))
       })
     }
-    return next({}, 1)
+    return next(unsolicited(request), 1)
   }
 
   #send<P extends object, R extends object>(
@@ -222,6 +222,14 @@ export class Forwarder {
       ? Effect.void
       : Effect.logDebug(`${error.method ?? "A request"} failed at the remote server`, error)
   }
+}
+
+/** Responses that a stateless caller sends with its first request, for a stateless remote server that accepts them. */
+const unsolicited = ({ params }: RequestContext): Round => {
+  const responses = params?.["inputResponses"]
+  return isObject(responses) && params?.["requestState"] === undefined
+    ? { inputResponses: responses as InputResponses }
+    : {}
 }
 
 const wantsProgress = (params: JsonObject | undefined): boolean => {
