@@ -60,4 +60,11 @@ describe("architecture.md", () => {
     expect(rows.length).toBeGreaterThan(10)
     expect(rows.length).toBeLessThanOrEqual(20)
   })
+
+  it("has the terms of glossary.md in its glossary, with the same meanings", () => {
+    const rows = (text: string) =>
+      text.split("\n").filter((line) => line.startsWith("| ")).map((line) => line.replaceAll(/ +/g, " "))
+    const [own = ""] = read("glossary.md").split("## Terms of the specification")
+    expect(rows(own)).toEqual(rows(page.slice(page.indexOf("## Glossary"))))
+  })
 })
