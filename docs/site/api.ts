@@ -93,6 +93,8 @@ export const writeApi = async (): Promise<void> => {
     mkdirSync(join(staging, "api", name), { recursive: true })
     for (const module of modules) {
       const page = readFileSync(join(typedoc, name, "src", `${module}.md`), "utf8")
+        // A list of names, such as `A`, `E` and `R`, which the signature has already.
+        .replaceAll(/^#+ Type Parameters\n\n\| Type Parameter \|\n(?:\|.*\n)+\n/gm, "")
         .replaceAll(/\]\((?:\.\.\/)+([\w-]+)\/src\//g, (_, other: string) => `](../${other}/`)
         .replace(/^# .*$/m, () => `# @skein/${name}/${module}\n\n${commentOf(name, module)}`)
       writeFileSync(join(staging, "api", name, `${module}.md`), page)

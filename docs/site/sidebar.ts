@@ -133,6 +133,12 @@ export const read = (page: Page): string => readFileSync(join(docs, page), "utf8
 export const titleOf = (text: string): string =>
   (/^# (.+)$/m.exec(text)?.[1] ?? "").replaceAll("`", "").replaceAll(/\\(?=\W)/g, "")
 
+/** The title of a page under the heading of its group: without the words of the heading. */
+export const labelOf = (text: string): string => {
+  const title = titleOf(text).replace(/^(?:Recipe: |Coming from (?:the )?)/, "")
+  return title.charAt(0).toUpperCase() + title.slice(1)
+}
+
 /** The path of a page in the site. A `README.md` of GitHub is an index, and files above `docs` have names of their own. */
 export const sitePath = (page: Page): string =>
   ({

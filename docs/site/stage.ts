@@ -25,16 +25,18 @@ const linkFrom = (page: Page, target: string): string => {
   return `${repository}/${kind}/main/${relative(root, file)}${hash}`
 }
 
-/** Applies a function to the parts of a page that are not code. */
-const outsideCode = (text: string, edit: (prose: string) => string): string =>
-  text.split(/(^```[^]*?^```$|``(?:[^`\n]|`(?!`))+``|`[^`\n]+`)/m)
-    .map((part, index) => index % 2 === 0 ? edit(part) : part).join("")
+/** The parts of a page that are code, or comments, which may have marks of code in them. */
+const codeOrComment = /(^```[^]*?^```$| ?<!--[^]*?-->|``(?:[^`\n]|`(?!`))+``|`[^`\n]+`)/m
 
-/** The text of a page for the site. */
+/** The text of a page for the site: without comments, and with other links. */
 export const staged = (page: Page, text = read(page)): string =>
-  outsideCode(text, (prose) =>
-    prose.replaceAll(/ ?<!--[^]*?-->/g, "")
-      .replaceAll(/\]\(([^)\s]+)\)/g, (_, target: string) => `](${linkFrom(page, target)})`))
+  text.split(codeOrComment).map((part, index) =>
+    index % 2 === 0
+      ? part.replaceAll(/\]\(([^)\s]+)\)/g, (_, target: string) => `](${linkFrom(page, target)})`)
+      : /^ ?<!--/.test(part)
+      ? ""
+      : part
+  ).join("")
 
 /** Writes all pages into a folder. */
 export const stage = (folder: string): void => {

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { type DefaultTheme, defineConfig, type MarkdownEnv } from "vitepress"
 import { apiPackages } from "../api.ts"
 import { built, staging } from "../places.ts"
-import { type Group, groups, read, root, sitePath, titleOf } from "../sidebar.ts"
+import { type Group, groups, labelOf, read, root, sitePath } from "../sidebar.ts"
 import { repository } from "../stage.ts"
 
 /** The anchor of a heading, as GitHub makes it. */
@@ -16,7 +16,7 @@ const linkOf = (path: string): string => `/${path.replace(/(^|\/)index\.md$|\.md
 const itemsOf = ({ pages }: Group): Array<DefaultTheme.SidebarItem> =>
   pages.map((entry) =>
     typeof entry === "string"
-      ? { text: titleOf(read(entry)), link: linkOf(sitePath(entry)) }
+      ? { text: labelOf(read(entry)), link: linkOf(sitePath(entry)) }
       : { text: entry.title, collapsed: true, items: itemsOf(entry) }
   )
 
