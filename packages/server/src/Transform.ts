@@ -27,6 +27,7 @@ import * as Result from "effect/Result"
 import type { Catalog, ToolEntry } from "./Catalog.ts"
 import { DefinitionError, NotFound } from "./DefinitionError.ts"
 import { partLayer } from "./internal/composition/partLayer.ts"
+import { redirectingTo } from "./internal/composition/redirect.ts"
 import { changeTool, type ToolChange } from "./internal/composition/toolChange.ts"
 import type { Projection } from "./internal/definitions/mirror.ts"
 
@@ -100,7 +101,8 @@ export const tools = <const L extends ReadonlyArray<Layer.Layer<never, unknown, 
         missing.delete(own)
         if (options.only !== undefined && !selects(options.only, own, tags)) return Result.succeed(undefined)
         if (options.except !== undefined && selects(options.except, own, tags)) return Result.succeed(undefined)
-        return changeTool(entry, name, changes.get(own) ?? options.each?.(entry.definition, tags) ?? {})
+        const renamed = { ...entry, ...redirectingTo(entry, projection.name) }
+        return changeTool(renamed, name, changes.get(own) ?? options.each?.(entry.definition, tags) ?? {})
       }
     }
     return Effect.succeed({

@@ -50,6 +50,12 @@ export interface ToolEntry extends Entry<WireTool.Tool> {
   readonly headers?: ReadonlyArray<XMcpHeader.Param> | undefined
   /** Values for the extensions of this server (`Tool.Options.metadata`). */
   readonly metadata?: Context.Context<never> | undefined
+  /** Whether no list shows the tool. It can be called by its name all the same, unless it is `indirect`. */
+  readonly unlisted?: (() => boolean) | undefined
+  /** Whether the tool can be called only through another one that redirects to it. */
+  readonly indirect?: (() => boolean) | undefined
+  /** Returns the params of the call of another tool that a call stands for. It runs before all middleware. */
+  readonly redirect?: ((params: JsonObject, caller: Caller) => JsonObject | undefined) | undefined
   /** Labels for the author of the server (`Tool.Options.tags`). */
   readonly tags?: ReadonlyArray<string> | undefined
   readonly call: (args: JsonObject, request: RequestContext) => Handled<CallTool.CallToolResult>

@@ -29,6 +29,7 @@ import { isUri } from "../definitions/validateDefinition.ts"
 import * as extensions from "../dispatch/extensions.ts"
 import * as hooks from "../dispatch/hookList.ts"
 import type { Naming } from "./naming.ts"
+import { redirectingTo } from "./redirect.ts"
 
 /** Provides the services that the requests of a part start with. */
 export type ProvidePart = <A, E>(effect: Effect.Effect<A, E, McpRequest>) => Effect.Effect<A, E, McpRequest>
@@ -82,6 +83,7 @@ export class Part {
         ...entry,
         ...this.#origin(own),
         definition: { ...entry.definition, name },
+        ...redirectingTo(entry, this.tools.name),
         call: (args, request) => this.#run(this.#call(entry, own, args, request), this.#toolResult)
       })
   }

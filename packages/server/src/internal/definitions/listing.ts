@@ -19,7 +19,10 @@ import { decoding, type MethodTable } from "../methods/methodTable.ts"
 type Sorted = ReadonlyArray<readonly [string, Entry<unknown>]>
 
 const isUnlisted = ([, entry]: Sorted[number]): boolean =>
-  (entry as { readonly unlisted?: boolean | undefined }).unlisted === true
+  isTrue((entry as { readonly unlisted?: boolean | (() => boolean) | undefined }).unlisted)
+
+const isTrue = (value: boolean | (() => boolean) | undefined): boolean =>
+  typeof value === "function" ? value() : value === true
 
 /** Adds the method that lists a registry to the table. `key` is the member of the result that contains the entries. */
 export const installListing = <R>(

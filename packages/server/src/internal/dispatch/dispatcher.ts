@@ -11,6 +11,7 @@ import { type Answer, type Dispatcher, McpRequest } from "@skein/runtime/Request
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { MinimumLogLevel } from "effect/References"
+import { redirecting } from "../composition/redirect.ts"
 import type { Catalog } from "../../Catalog.ts"
 import { RequestState } from "../../RequestState.ts"
 import { internals, type MiddlewareStack } from "../catalogState.ts"
@@ -53,14 +54,20 @@ export const make = (
   const { base, middleware } = catalog[internals]
   const rounds = new RoundTrips(methods, Context.get(base, RequestState))
   const lowers = logs !== undefined && !base.mapUnsafe.has(MinimumLogLevel.key)
+  const redirect = redirecting(catalog)
   let chain = handle
   let version = 0
-  return (request) => {
+  return (received) => {
+    const request = redirect(received)
+    if (McpError.isMcpError(request)) return Effect.fail(request)
     if (version !== middleware.version) {
       chain = middleware.isEmpty ? handle : withMiddleware(methods, middleware, handle)
       version = middleware.version
     }
-    const effect = rounds.applies(request) ? rounds.run(request, chain) : chain(request)
+    const effect = !rounds.applies(request)
+      ? chain(request)
+      // The rounds belong to the request that the client sent, and repeats.
+      : rounds.run(received, request === received ? chain : () => chain(request))
     // A client that requested debug messages receives them, unless the author of the server has set a minimum level.
     return lowers && request.caller.logLevel === "debug" ? Effect.updateContext(effect, lowerMinimum) : effect
   }
