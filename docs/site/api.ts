@@ -66,6 +66,8 @@ export const writeApi = async (): Promise<void> => {
     // TypeDoc empties its folder first. Without `out` that would be the folder `docs` of the working directory.
     out: typedoc,
     outputs: [{ name: "markdown", path: typedoc }],
+    // `npm run check` checks the types, with another version of TypeScript.
+    skipErrorChecking: true,
     disableGit: true,
     sourceLinkTemplate: `${repository}/blob/main/packages/{path}#L{line}`,
     readme: "none",
