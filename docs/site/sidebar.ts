@@ -45,6 +45,7 @@ export const groups: ReadonlyArray<Group> = [
           "http.md",
           "state.md",
           "skills.md",
+          "composing.md",
           "remote-servers.md",
           "openapi.md",
           "effect-applications.md",
