@@ -23,6 +23,7 @@ import { Schemas } from "../programs/schemas.ts"
 import { Notebook } from "../programs/services.ts"
 import { Kettle } from "../programs/logging.ts"
 import { TeaHouse } from "../programs/tools.ts"
+import { Prices } from "../programs/versions.ts"
 import { Guarded } from "../programs/visible.ts"
 
 type Server<E> = Layer.Layer<McpServer.McpServer | Catalog.Catalog, E>
@@ -222,6 +223,20 @@ describe("programs/visible.ts", () => {
       const admin = yield* connect(Guarded, { principal: { id: "ada", role: "admin" } })
       expect(yield* call(admin, "whoami")).toBe("ada")
       expect(yield* call(admin, "reset")).toBe("All gone")
+    }))
+})
+
+describe("programs/versions.ts", () => {
+  it.effect("runs the newest version, or the one that a call names", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(Prices)
+      expect(yield* call(client, "price", { cups: 2, tea: "oolong" })).toBe("10 euros for oolong")
+      const older = yield* client.request(Method.CallTool, {
+        name: "price",
+        arguments: { cups: 2 },
+        _meta: { "io.github.skein-mcp/version": "1.0" }
+      })
+      expect(older).toMatchObject({ content: [{ text: "8 euros" }] })
     }))
 })
 

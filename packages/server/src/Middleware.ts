@@ -278,7 +278,7 @@ const listing = <Definition>(method: string) =>
 /**
  * Wraps `tools/list`. `next()` returns all tools that the caller may see, before they are divided into pages. In the
  * result the tools of the server are in its order again, and others follow. It is not encoded once for all callers, as a list without middleware is, and it is always
- * private (`cacheScope`), so a change that is the same for all callers belongs into the definitions.
+ * private (`cacheScope`), so a change that is the same for all callers belongs in the definitions.
  *
  * A tool that is missing from the list can still be called by its name. `Catalog.visibleTo` hides it for both.
  *

@@ -31,6 +31,7 @@ import * as Layer from "effect/Layer"
 import { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { internals } from "./internal/catalogState.ts"
+import { namesVersion } from "./internal/definitions/toolVersion.ts"
 import * as owners from "./internal/dispatch/ownerOf.ts"
 import { OwnedStore } from "./internal/limits/ownedStore.ts"
 import { SharedRuns } from "./internal/limits/sharedRuns.ts"
@@ -201,8 +202,11 @@ class Cache {
   ): Handled<A> {
     const owner = this.#ownerOf(request)
     const key = this.#keyOf(request, definition, args)
-    // A round that continues has asked the client.
-    if (owner === undefined || key === undefined || request.original.params?.["requestState"] !== undefined) {
+    // A round that continues has asked the client. A call that names a version may run another handler.
+    if (
+      namesVersion(request) || owner === undefined || key === undefined ||
+      request.original.params?.["requestState"] !== undefined
+    ) {
       return next()
     }
     return Effect.clockWith((clock) => {

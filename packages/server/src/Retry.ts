@@ -30,6 +30,7 @@ import type { Catalog, Handled, HandlerServices } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { InputError } from "./InputError.ts"
 import { failureOf } from "./internal/definitions/handlerError.ts"
+import { namesVersion } from "./internal/definitions/toolVersion.ts"
 import * as Middleware from "./Middleware.ts"
 
 /** A failed attempt. */
@@ -82,7 +83,7 @@ export const layer = <R = never>(
   return Middleware.callTool((call, next): Effect.Effect<CallToolResult, McpError.McpError, R | McpRequest> => {
     const { request } = call
     // A round that continues: the client was asked in an earlier one.
-    if (request.original.params?.["requestState"] !== undefined) return next()
+    if (request.original.params?.["requestState"] !== undefined || namesVersion(request)) return next()
     let attempt = 0
     const judge = (
       exit: Exit.Exit<CallToolResult, McpError.McpError>

@@ -44,6 +44,7 @@ import * as inputSchema from "./internal/definitions/inputSchema.ts"
 import type { AnySchema, Checked, Codec } from "./internal/definitions/inputSchema.ts"
 import * as jsonSchema from "./internal/definitions/jsonSchema.ts"
 import * as toolCall from "./internal/definitions/toolCall.ts"
+import { withVersion } from "./internal/definitions/toolVersion.ts"
 import { omitUndefined } from "./internal/json.ts"
 import * as Logging from "./Logging.ts"
 import type { Visible } from "./Registry.ts"
@@ -119,6 +120,11 @@ export interface Options<Input extends AnySchema, Output extends AnySchema> {
    */
   readonly tags?: ReadonlyArray<string> | undefined
   readonly icons?: ReadonlyArray<Icon> | undefined
+  /**
+   * The version of the tool, such as `2.1` or `2026-01-31`. Clients receive it in `_meta`, as
+   * `io.github.skein-mcp/version`. `ToolVersions` serves several versions under one name.
+   */
+  readonly version?: string | undefined
   readonly _meta?: Meta | undefined
   /** Values for the extensions of this server, as a `Context`. Clients never receive them. */
   readonly metadata?: Context.Context<never> | undefined
@@ -309,7 +315,7 @@ const describe = Effect.fnUntraced(
     return {
       definition: {
         name,
-        ...omitUndefined(listed),
+        ...omitUndefined(withVersion(listed)),
         inputSchema,
         ...(outputSchema === undefined ? undefined : { outputSchema })
       },
