@@ -24,22 +24,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Catalog, type ToolEntry } from "./Catalog.ts"
 import { DefinitionError, InvalidValue } from "./DefinitionError.ts"
-import { requestedVersion, versionKey, versionsKey } from "./internal/definitions/toolVersion.ts"
+import { compareVersions, requestedVersion, versionKey, versionsKey } from "./internal/definitions/toolVersion.ts"
 import { Registry } from "./Registry.ts"
 
 const versionOf = ({ definition: { _meta } }: ToolEntry): string => String((_meta as Meta | undefined)?.[versionKey])
-
-/** A version as its numbers and texts, and the part after a hyphen. */
-const parse = (version: string) => {
-  const hyphen = version.indexOf("-")
-  const [core, suffix] = hyphen < 0 ? [version, undefined] : [version.slice(0, hyphen), version.slice(hyphen + 1)]
-  return { parts: core.replace(/^v/, "").split("."), suffix }
-}
-
-const compareTexts = (a: string, b: string): number => {
-  const [x, y] = [Number(a), Number(b)]
-  return /^\d+$/.test(a) && /^\d+$/.test(b) ? x - y : a < b ? -1 : a > b ? 1 : 0
-}
 
 /**
  * Compares two versions: parts between dots as numbers, then the rest. A version with a suffix after a hyphen is older
@@ -48,18 +36,7 @@ const compareTexts = (a: string, b: string): number => {
  * @example
  * const newest = ["1.10", "1.9"].sort(ToolVersions.compare).at(-1) // 1.10
  */
-export const compare = (a: string, b: string): number => {
-  const [one, other] = [parse(a), parse(b)]
-  const length = Math.max(one.parts.length, other.parts.length)
-  for (let n = 0; n < length; n++) {
-    const order = compareTexts(one.parts[n] ?? "0", other.parts[n] ?? "0")
-    if (order !== 0) return order
-  }
-  if (one.suffix === undefined || other.suffix === undefined) {
-    return (one.suffix === undefined ? 1 : 0) - (other.suffix === undefined ? 1 : 0)
-  }
-  return compareTexts(one.suffix, other.suffix)
-}
+export const compare: (a: string, b: string) => number = compareVersions
 
 /**
  * Registers versions of a tool. Each is a layer of `Tool.layer` or `Tool.async` with the option `version`, and all have the
