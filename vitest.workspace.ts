@@ -18,6 +18,7 @@ const long = [
   "packages/auth/test/hostile/Documents.test.ts",
   "packages/auth/test/proxy/{Chromium,Postgres,Tasks}.test.ts",
   "packages/auth/test/signin/{chromium,webProcesses}.test.ts",
+  "packages/cli/test/generateClient.test.ts",
   "packages/cli/test/signIn.test.ts",
   "packages/cli/test/develop/*.test.ts",
   "packages/console/test/Page.test.ts",

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import { callCommand, valueOptions } from "./callCommand.ts"
 import { invalid, isUrl, normalize, toggle } from "./commandLine.ts"
 import { buildCommand, conformanceCommand, devCommand, developRewritings, runModuleCommand } from "./developCommands.ts"
+import { generateCommand, generateValueOptions } from "./generateCommand.ts"
 import { HelpText } from "./help.ts"
 import { countInstall, installCommand, installValueOptions } from "./installCommand.ts"
 import {
@@ -165,6 +166,7 @@ export const skeinCommand = Command.make("skein").pipe(
     pingCommand,
     logsCommand,
     subscribeCommand,
+    generateCommand,
     installCommand,
     loginCommand,
     logoutCommand,
@@ -182,6 +184,7 @@ export const skeinCommand = Command.make("skein").pipe(
 export const skeinArguments = ([command, ...rest]: ReadonlyArray<string>): ReadonlyArray<string> => {
   if (command === undefined) return []
   if (command === "call") return [command, ...normalize(rest, valueOptions)]
+  if (command === "generate-client") return [command, ...normalize(rest, generateValueOptions, () => 0)]
   if (command === "install") return [command, ...normalize(rest, installValueOptions, countInstall)]
   const rewritings = { ...serverCommands, ...developRewritings }
   const rewriting = Object.hasOwn(rewritings, command) ? rewritings[command] : undefined

@@ -1,0 +1,142 @@
+/**
+ * The texts of a generated module: doc comments and strings that a server cannot break out of, and line breaks.
+ *
+ * Texts of the server are written in comments and in strings alone. In both, each character that is invisible or changes
+ * the direction of writing is escaped or left out, so that the source reads as it runs.
+ */
+import { clip } from "@skein/protocol/Text"
+
+const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
+
+const escape = (character: string): string =>
+  Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`)
+    .join("")
+
+/** Escapes the unprintable characters of code. They occur in strings only. */
+export const escapeUnprintable = (code: string): string => code.replaceAll(unprintable, escape)
+
+/** A text as a string literal. */
+export const literal = (text: string): string => escapeUnprintable(JSON.stringify(text))
+
+// How many lines, and how many characters, of a text a comment has.
+const maxLines = 40
+const maxChars = 2_000
+const maxWidth = 110
+
+/** A line of a comment: without its end mark, and without the directives of TypeScript. */
+const commentLine = (line: string): string =>
+  line.replaceAll(/\t/g, " ").replaceAll(unprintable, "").replaceAll("*/", "*\\/").replaceAll(/@(?=ts-)/gi, "")
+    .trimEnd()
+
+const wrapped = (line: string): ReadonlyArray<string> => {
+  const lines: Array<string> = []
+  let current = ""
+  for (const word of line.split(" ")) {
+    if (current !== "" && current.length + 1 + word.length > maxWidth) {
+      lines.push(current)
+      current = word
+    } else current = current === "" ? word : `${current} ${word}`
+  }
+  return [...lines, current]
+}
+
+/** Writes a doc comment of paragraphs, or nothing if all of them are empty. */
+export const docComment = (paragraphs: ReadonlyArray<string | undefined>, indent = ""): string => {
+  const texts = paragraphs.flatMap((text) => {
+    const lines = clip(text?.trim() ?? "", maxChars).split(/\r\n|[\n\r\u0085\u2028\u2029]/)
+      .flatMap((line) => wrapped(commentLine(line)))
+    const shown = lines.length > maxLines ? [...lines.slice(0, maxLines), "…"] : lines
+    return shown.every((line) => line === "") ? [] : [shown]
+  })
+  if (texts.length === 0) return ""
+  const lines = texts.flatMap((text, at) => at === 0 ? text : ["", ...text])
+  return lines.length === 1
+    ? `${indent}/** ${lines[0]} */\n`
+    : `${indent}/**\n${lines.map((line) => `${indent} * ${line}`.trimEnd()).join("\n")}\n${indent} */\n`
+}
+
+/** A part of code: a word or a mark with the space before it, or a bracket with items. */
+type Node = string | {
+  readonly open: string
+  readonly items: ReadonlyArray<ReadonlyArray<Node>>
+  readonly close: string
+}
+
+const closing: { readonly [open: string]: string } = { "(": ")", "[": "]", "{": "}" }
+
+/** Splits generated code at its brackets and commas. Strings are whole. */
+const parse = (code: string): ReadonlyArray<Node> => {
+  const tokens = code.match(/\s*(?:"(?:[^"\\]|\\.)*"|[()[\]{},]|[^\s"()[\]{},]+)/g) ?? []
+  let at = 0
+  const items = (close: string | undefined): Array<Array<Node>> => {
+    const all: Array<Array<Node>> = [[]]
+    for (; at < tokens.length; at++) {
+      const token = tokens[at]!
+      const text = token.trimStart()
+      if (text === close) return all.filter((item) => item.length > 0)
+      if (text === ",") all.push([])
+      else if (Object.hasOwn(closing, text)) {
+        at++
+        all.at(-1)!.push({ open: token, items: items(closing[text]), close: closing[text]! })
+      } else all.at(-1)!.push(token)
+    }
+    return all
+  }
+  // Code outside of brackets has no commas.
+  return items(undefined).flat()
+}
+
+const isKeyOf = (node: Node | undefined, key: string): boolean =>
+  typeof node === "string" && node.trimStart() === JSON.stringify(key)
+
+/** Leaves out the texts of errors that the library adds to each check: its own are the same. */
+const withoutExpected = (nodes: ReadonlyArray<Node>): ReadonlyArray<Node> => {
+  const kept: Array<Node> = []
+  for (let at = 0; at < nodes.length; at++) {
+    const node = nodes[at]!
+    const next = nodes[at + 1]
+    if (typeof node === "string" && node.endsWith(".annotate") && typeof next === "object") {
+      const [[annotations] = []] = next.items
+      if (typeof annotations === "object" && annotations.open.trim() === "{") {
+        const rest = annotations.items.filter(([key]) => !isKeyOf(key, "expected"))
+        if (rest.length === 0) {
+          const before = node.slice(0, -".annotate".length)
+          if (before !== "") kept.push(before)
+        } else kept.push(node, { ...next, items: [[{ ...annotations, items: rest }]] })
+        at++
+        continue
+      }
+    }
+    kept.push(typeof node === "string" ? node : { ...node, items: node.items.map(withoutExpected) })
+  }
+  return kept
+}
+
+const width = 110
+
+const flat = (nodes: ReadonlyArray<Node>): string =>
+  nodes.map((node) => {
+    if (typeof node === "string") return node
+    const inner = node.items.map((item) => flat(item).trim()).join(", ")
+    return node.open.trim() === "{" && inner !== "" ? `${node.open} ${inner} }` : node.open + inner + node.close
+  }).join("")
+
+const render = (nodes: ReadonlyArray<Node>, indent: number): string => {
+  const line = flat(nodes)
+  if (line.trim().length + indent <= width) return line
+  const inner = " ".repeat(indent + 2)
+  return nodes.map((node) => {
+    if (typeof node === "string") return node
+    const short = flat([node])
+    if (short.length <= 30 || node.items.length === 0) return short
+    if (node.items.length === 1 && node.open.trim() === "(") {
+      return `${node.open}${render(node.items[0]!, indent).trim()})`
+    }
+    const items = node.items.map((item) => inner + render(item, indent + 2).trim())
+    return `${node.open}\n${items.join(",\n")}\n${" ".repeat(indent)}${node.close}`
+  }).join("")
+}
+
+/** Writes generated code with line breaks, without the annotations that repeat the library's own texts. */
+export const printCode = (code: string, indent = 0): string =>
+  escapeUnprintable(render(withoutExpected(parse(code)), indent)).replaceAll("\\u000a", "\n")
