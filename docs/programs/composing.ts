@@ -1,4 +1,5 @@
 import * as Catalog from "@skein/server/Catalog"
+import * as CatalogTools from "@skein/server/CatalogTools"
 import * as McpServer from "@skein/server/McpServer"
 import * as Middleware from "@skein/server/Middleware"
 import * as Resource from "@skein/server/Resource"
@@ -81,4 +82,8 @@ export const Office = McpServer.layer(
     Tool.layer(Tool.make("invoice", { description: "Writes an invoice" }), () => Effect.succeed("Written"))
   )
 )
+// #endregion
+
+// #region tools
+export const ForToolsOnly = McpServer.layer({ name: "notes", version: "1.0.0" }, ...weather, CatalogTools.layer())
 // #endregion

@@ -6,7 +6,7 @@ import * as McpServer from "@skein/server/McpServer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { Home, Office, ReadOnly } from "../programs/composing.ts"
+import { ForToolsOnly, Home, Office, ReadOnly } from "../programs/composing.ts"
 
 const connect = <E>(server: Layer.Layer<McpServer.McpServer, E>) =>
   Effect.gen(function*() {
@@ -60,5 +60,12 @@ describe("programs/composing.ts", () => {
       ])
       expect(yield* call(client, "search_tools", { query: "invoice" })).toContain("Writes an invoice")
       expect(yield* call(client, "call_tool", { name: "invoice" })).toBe("Written")
+    }))
+
+  it.effect("reads a resource through a tool", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(ForToolsOnly)
+      expect(yield* call(client, "list_resources")).toContain("data://cities")
+      expect(yield* call(client, "read_resource", { uri: "data://cities" })).toContain("Delft")
     }))
 })

@@ -89,6 +89,7 @@ export const make = (
     middleware: new MiddlewareStack(),
     extensions: new ExtensionList(),
     operations: new OperationHooks(),
+    inner: { dispatch: undefined },
     base,
     scope,
     declared,

@@ -368,6 +368,8 @@ export interface CatalogInternals {
   readonly extensions: ExtensionList
   /** The middleware of single operations. */
   readonly operations: OperationHooks
+  /** The dispatcher inside of the middleware of the whole server. Set once the server is built, and shared with its parts. */
+  readonly inner: { dispatch: Dispatcher<McpRequest> | undefined }
   /** The services that every request of the server starts with. The catalog is one of them. */
   readonly base: Context.Context<never>
   /** Closes when the server does. */

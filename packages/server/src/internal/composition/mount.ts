@@ -38,11 +38,12 @@ const providing =
 
 /** Makes the catalog of the definitions of a part. */
 const makeCatalog = (outside: CatalogService, naming: Naming, place: Place): readonly [CatalogService, Part] => {
-  const { base, extensions, operations, scope } = outside[internals]
+  const { base, extensions, inner, operations, scope } = outside[internals]
   const state = {
     middleware: new MiddlewareStack(),
     extensions: new ExtensionList(extensions),
     operations: new OperationHooks(operations.lists),
+    inner,
     base,
     scope,
     declared: [],

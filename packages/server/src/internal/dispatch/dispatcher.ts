@@ -55,6 +55,7 @@ export const make = (
   const rounds = new RoundTrips(methods, Context.get(base, RequestState))
   const lowers = logs !== undefined && !base.mapUnsafe.has(MinimumLogLevel.key)
   const redirect = redirecting(catalog)
+  catalog[internals].inner.dispatch = (request) => neverThrowing(withParts(middleware, withService(handle)))(request)
   let chain = handle
   let version = 0
   return (received) => {

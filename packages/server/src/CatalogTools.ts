@@ -1,0 +1,173 @@
+/**
+ * Resources and prompts as tools, for hosts that support tools only.
+ *
+ * @example
+ * const server = McpServer.layer({ name: "notes", version: "1.0.0" }, Resource.layer(today, readToday), CatalogTools.layer())
+ */
+import * as Conventions from "@skein/protocol/Conventions"
+import type { AnyResourceContents } from "@skein/protocol/Content"
+import { Encoded, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { Catalog } from "./Catalog.ts"
+import type * as Content from "./Content.ts"
+import type { DefinitionError } from "./DefinitionError.ts"
+import { internals } from "./internal/catalogState.ts"
+import * as Tool from "./Tool.ts"
+
+/** The names of the tools. `false` leaves a tool out. */
+export interface Options {
+  /** `list_resources` by default. It returns resources, and resource templates on request, in pages. */
+  readonly listResources?: string | false | undefined
+  /** `read_resource` by default. */
+  readonly readResource?: string | false | undefined
+  /** `list_prompts` by default. It returns pages, too. */
+  readonly listPrompts?: string | false | undefined
+  /** `get_prompt` by default. */
+  readonly getPrompt?: string | false | undefined
+}
+
+const cursor = Schema.optionalKey(Schema.String).annotate({ description: "The nextCursor of the page before" })
+const readOnly = { annotations: { readOnlyHint: true, openWorldHint: false } }
+
+/**
+ * Returns a view of a request with another method and other params. Its caller, progress, input requests and cancellation
+ * are those of the request.
+ */
+const asRequest = (
+  request: RequestContext,
+  method: string,
+  params: JsonObject | undefined
+): RequestContext => {
+  const target = request.withParams(params)
+  return new Proxy(target, {
+    get: (_, key) => {
+      if (key === "method") return method
+      if (key === "target") return Conventions.targetOf(method, params)
+      // A middleware of a mounted part changes the params of this request.
+      if (key === "withParams") return (changed: JsonObject | undefined) => asRequest(request, method, changed)
+      return Reflect.get(target, key, target) as unknown
+    },
+    set: (_, key, value) => Reflect.set(target, key, value, target)
+  })
+}
+
+/** Handles a request of another method for the caller of the present request, and returns its result. */
+const ask = (method: string, own: JsonObject): Effect.Effect<JsonObject, McpError.McpError, McpRequest | Catalog> =>
+  Effect.gen(function*() {
+    const { inner } = (yield* Catalog)[internals]
+    const request: RequestContext = yield* McpRequest
+    if (inner.dispatch === undefined) return yield* Effect.fail(McpError.methodNotFound(method))
+    const meta = request.params?.["_meta"]
+    const params = meta === undefined ? own : { ...own, _meta: meta }
+    const answer = yield* inner.dispatch(asRequest(request, method, params))
+    return answer instanceof Encoded ? JSON.parse(answer.text) as JsonObject : answer as JsonObject
+  })
+
+/** Only the members of a result that a model has a use for. */
+const textOf = (result: JsonObject, members: ReadonlyArray<string>): string =>
+  JSON.stringify(
+    Object.fromEntries(members.flatMap((name) => result[name] === undefined ? [] : [[name, result[name]]]))
+  )
+
+/** A model receives the error as a result that it can act on. */
+const failed = ({ message }: McpError.McpError) => Effect.succeed(Tool.result({ isError: true, content: message }))
+
+const blockOf = (contents: AnyResourceContents): Content.ContentBlock => {
+  const { mimeType = "" } = contents
+  if ("text" in contents) return { type: "text", text: contents.text }
+  if (mimeType.startsWith("image/")) return { type: "image", data: contents.blob, mimeType }
+  return { type: "resource", resource: contents }
+}
+
+/**
+ * Adds the tools `list_resources`, `read_resource`, `list_prompts` and `get_prompt`.
+ *
+ * - They return what `resources/list`, `resources/templates/list`, `resources/read`, `prompts/list` and `prompts/get` return
+ *   to the same caller: the same pages, visibility, guards, middleware of operations and middleware of mounted parts.
+ *   Middleware of the whole server (`Middleware.layer`) sees the call of the tool, and not a second request.
+ * - Lists and prompts are JSON text. Text contents are text blocks, images are image blocks, and other contents are embedded
+ *   resources.
+ * - An error, such as that of a resource that does not exist, is a result with `isError`.
+ * - In a mounted part the tools have its prefix, and offer the resources and prompts of the whole server.
+ *
+ * A page has at most `pageSize` entries of the server, and a result is bounded by `MaxResponseSize`. Fails with
+ * `DefinitionError` `DuplicateName` if a name is taken.
+ *
+ * @example
+ * const onlyResources = CatalogTools.layer({ listPrompts: false, getPrompt: false })
+ */
+export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> => {
+  const {
+    getPrompt = "get_prompt",
+    listPrompts = "list_prompts",
+    listResources = "list_resources",
+    readResource = "read_resource"
+  } = options
+  const layers: ReadonlyArray<Layer.Layer<never, DefinitionError, Catalog>> = [
+    ...(listResources === false ? [] : [Tool.layer(
+      Tool.make(listResources, {
+        ...readOnly,
+        description: "Lists the resources that can be read, or the URI templates of further ones, in pages.",
+        input: {
+          kind: Schema.optionalKey(Schema.Literals(["resources", "templates"])),
+          cursor
+        }
+      }),
+      ({ kind, ...page }) =>
+        Effect.catch(
+          Effect.map(
+            ask(kind === "templates" ? "resources/templates/list" : "resources/list", page),
+            (result) => textOf(result, ["resources", "resourceTemplates", "nextCursor"])
+          ),
+          failed
+        )
+    )]),
+    ...(readResource === false ? [] : [Tool.layer(
+      Tool.make(readResource, {
+        ...readOnly,
+        description: "Reads a resource by its URI.",
+        input: { uri: Schema.String }
+      }),
+      ({ uri }) =>
+        Effect.catch(
+          Effect.map(
+            ask("resources/read", { uri }),
+            ({ contents }) => (contents as ReadonlyArray<AnyResourceContents>).map(blockOf)
+          ),
+          failed
+        )
+    )]),
+    ...(listPrompts === false ? [] : [Tool.layer(
+      Tool.make(listPrompts, {
+        ...readOnly,
+        description: "Lists prompts and their arguments, in pages.",
+        input: { cursor }
+      }),
+      (page) =>
+        Effect.catch(
+          Effect.map(ask("prompts/list", page), (result) => textOf(result, ["prompts", "nextCursor"])),
+          failed
+        )
+    )]),
+    ...(getPrompt === false ? [] : [Tool.layer(
+      Tool.make(getPrompt, {
+        ...readOnly,
+        description: "Returns the messages of a prompt.",
+        input: { name: Schema.String, arguments: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)) }
+      }),
+      (params) =>
+        Effect.catch(
+          Effect.map(ask("prompts/get", params), (result) => textOf(result, ["description", "messages"])),
+          failed
+        )
+    )])
+  ]
+  return layers.reduce(
+    (all, each) => Layer.merge(all, each),
+    Layer.empty as Layer.Layer<never, DefinitionError, Catalog>
+  )
+}
