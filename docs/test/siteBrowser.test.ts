@@ -12,7 +12,8 @@ import { built } from "../site/places.ts"
 import { pages, sitePath } from "../site/sidebar.ts"
 
 const chromium = find()
-const isBuilt = existsSync(join(built, "llms.txt"))
+/** Whether the site is built, with all pages of this checkout. */
+const isBuilt = pages.every((page) => existsSync(join(built, sitePath(page))))
 
 const types: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -64,8 +65,11 @@ const found =
 const heading = "document.querySelector('.vp-doc h1')"
 
 if (chromium === undefined || !isBuilt) {
-  const name = "needs a browser and a built site: install Debian's `chromium`, and run `npm run site`"
-  it.skipIf((process.env["CI"] ?? "") === "")(name, () => assert.fail("there is no Chromium, or no built site"))
+  const name = "needs a browser and the built site: install Debian's `chromium`, and run `npm run site`"
+  it.skipIf((process.env["CI"] ?? "") === "")(
+    name,
+    () => assert.fail("there is no Chromium, or no built site with all pages")
+  )
 } else {
   describe("the built site", () => {
     it("has no dead link", () => {
