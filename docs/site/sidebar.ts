@@ -53,7 +53,10 @@ export const groups: ReadonlyArray<Group> = [
           "console.md"
         ]
       },
-      { title: "Clients", pages: ["embedding.md", "answering.md", "staying.md", "signing-in.md"] },
+      {
+        title: "Clients",
+        pages: ["embedding.md", "generated-clients.md", "answering.md", "staying.md", "signing-in.md"]
+      },
       { title: "Tasks", pages: ["tasks.md", "tasks-guarantees.md", "tasks-machines.md", "tasks-operating.md"] },
       { title: "Authorization", pages: ["protecting.md", "proxy.md", "identity-providers.md", ...pagesIn("providers")] }
     ]

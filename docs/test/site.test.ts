@@ -11,6 +11,7 @@ import { docs } from "./blocks.ts"
 describe("docs/site/sidebar.ts", () => {
   it("has each page of docs in one group", () => {
     const all = globSync("**/*.md", { cwd: docs, exclude: ["site/**"] })
+    expect(all.filter((page) => !pages.includes(page)), "add these pages to docs/site/sidebar.ts").toEqual([])
     expect(pages.filter((page) => !page.startsWith("../")).toSorted()).toEqual(all.toSorted())
   })
 
