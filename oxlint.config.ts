@@ -20,7 +20,8 @@ const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   console: ["protocol", "runtime", "server", "tasks"],
   "create-skein": [],
   openapi: ["protocol", "runtime", "server"],
-  gateway: ["protocol", "runtime", "server", "client"]
+  gateway: ["protocol", "runtime", "server", "client"],
+  apps: ["protocol", "runtime", "server", "client"]
 }
 
 /** The modules of a package that may import fewer packages than the rest of it. */
@@ -71,6 +72,23 @@ const mayImportLess: ReadonlyArray<{
     files: ["{Proxy,ProxyStore,UpstreamToken}.ts", "internal/proxy/**/*.ts"],
     packages: ["protocol", "runtime", "server"],
     node: true
+  },
+  // A server with apps does not load a client, a host does not load a server, and a page loads neither.
+  { name: "apps", files: ["{App,AppHtml}.ts"], packages: ["protocol", "runtime", "server"], node: false },
+  {
+    name: "apps",
+    files: ["{AppHost,AppFrame,AppError}.ts", "internal/{appSession,pageMethods}.ts"],
+    packages: ["protocol", "runtime", "client"],
+    node: false
+  },
+  {
+    name: "apps",
+    files: [
+      "{SandboxProxy,UiMessage,UiMeta,UiPolicy,View,ViewError}.ts",
+      "internal/{dom,pageScripts,viewPort,viewStyle}.ts"
+    ],
+    packages: ["protocol"],
+    node: false
   }
 ]
 
@@ -87,7 +105,8 @@ const mayUseNode: Readonly<Record<string, ReadonlyArray<string>>> = {
   auth: ["DevServer.ts", "internal/testing/**/*.ts"],
   cli: ["bin/*.ts", "internal/**/node*.ts"],
   "create-skein": ["**/*.ts"],
-  openapi: ["internal/**/node*.ts"]
+  openapi: ["internal/**/node*.ts"],
+  apps: ["AppFile.ts"]
 }
 
 /** The modules that may import types of `node:` modules, and nothing else of Node. */

