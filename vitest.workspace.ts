@@ -32,8 +32,8 @@ const long = [
   "packages/testing/test/Client.{faults,http,stdio}.test.ts",
   "packages/{create-skein/test/Projects,openapi/test/Published}.test.ts",
   "docs/test/{cli,coming,developing,quickstarts,siteBrowser,tasksMachines,tasksOperating}.test.ts",
-  "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,proxiedServers,publishedClients,publishedServers,runtimes,skeinCall}.test.ts",
-  "examples/{browser,comparison,everythingClient,npmScripts,sqlite,tour,tourAuth,tourTasks}.test.ts",
+  "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extApps,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,proxiedServers,publishedClients,publishedServers,runtimes,skeinCall}.test.ts",
+  "examples/{apps,browser,comparison,everythingClient,npmScripts,sqlite,tour,tourAuth,tourTasks}.test.ts",
   "packages/sql/test/{PgBouncer,PgClient}.test.ts",
   "scripts/{conventions,conformance/judgeClient,fuzz/fuzz,soak/soak}.test.ts"
 ]
