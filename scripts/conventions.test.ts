@@ -72,7 +72,8 @@ describe("the linter", () => {
       ["console", ["client", "cli", "testing"]],
       ["create-skein", ["protocol", "runtime", "server", "client", "tasks", "cli"]],
       ["openapi", ["client", "tasks", "auth", "console", "cli"]],
-      ["gateway", ["tasks", "auth", "console", "cli", "testing", "openapi"]]
+      ["gateway", ["tasks", "auth", "console", "cli", "testing", "openapi"]],
+      ["apps", ["tasks", "auth", "console", "cli", "testing", "gateway"]]
     ] as const
     for (const [name, others] of direction) {
       const text = others.map((other) => uses(`@skein/${other}/A`)).join("")
@@ -92,6 +93,16 @@ describe("the linter", () => {
     expect(broken("packages/auth/src/internal/node/a.ts", uses("node:fs"))).toEqual([])
     expect(broken("packages/auth/src/internal/oauth/a.ts", uses("node:fs"))).toEqual(imports)
     expect(broken("packages/auth/src/DevServer.ts", uses("@skein/server/A") + uses("@skein/client/A"))).toEqual([])
+  })
+
+  it("rejects an import of the other side in apps, and of both in a page", () => {
+    for (const [module, allowed, refused] of [["App", "server", "client"], ["AppHost", "client", "server"]] as const) {
+      expect(broken(`packages/apps/src/${module}.ts`, uses(`@skein/${allowed}/A`))).toEqual([])
+      expect(broken(`packages/apps/src/${module}.ts`, uses(`@skein/${refused}/A`))).toEqual(imports)
+    }
+    for (const side of ["client", "server", "runtime"]) {
+      expect(broken("packages/apps/src/View.ts", uses(`@skein/${side}/A`))).toEqual(imports)
+    }
   })
 
   it("rejects an import of either side in the presets of auth, except of its types", () => {

@@ -48,6 +48,7 @@ export const groups: ReadonlyArray<Group> = [
           "composing.md",
           "remote-servers.md",
           "openapi.md",
+          "apps.md",
           "effect-applications.md",
           "developing.md",
           "console.md"

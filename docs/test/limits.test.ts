@@ -23,6 +23,7 @@ const read = (path: string): string => readFileSync(join(root, path), "utf8")
 const pages = [
   ...globSync("docs/limits*.md", { cwd: root }).sort(),
   "docs/openapi.md",
+  "docs/apps.md",
   "docs/effect-applications.md",
   "docs/remote-servers.md",
   "docs/skills.md"
@@ -158,7 +159,7 @@ describe("limits.md", () => {
       "packages/tasks/src/internal/protocol/policy.ts"
     ])
     const documented = new Set(tables.map(({ declared }) => declared))
-    const sources = globSync("packages/{server,client,sql,tasks,auth,console,openapi,gateway}/src/**/*.ts", {
+    const sources = globSync("packages/{server,client,sql,tasks,auth,console,openapi,gateway,apps}/src/**/*.ts", {
       cwd: root
     })
     const missing = sources.filter((path) =>

@@ -24,7 +24,7 @@
 import { quote } from "@skein/protocol/Text"
 import type { Tool as WireTool } from "@skein/protocol/Tool"
 import { type Caller, McpRequest } from "@skein/runtime/RequestContext"
-import { Catalog, type HandlerServices } from "@skein/server/Catalog"
+import type { Catalog, HandlerServices } from "@skein/server/Catalog"
 import * as Content from "@skein/server/Content"
 import { DefinitionError, InvalidUri, InvalidValue } from "@skein/server/DefinitionError"
 import * as Extension from "@skein/server/Extension"

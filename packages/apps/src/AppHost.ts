@@ -17,7 +17,6 @@
  * yield* AppFrame.mount(iframe, session, { sandboxUrl: "https://sandbox.example.net/" })
  * const result = yield* session.call({ year: 2026 })
  */
-import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { Implementation } from "@skein/protocol/Implementation"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { quote } from "@skein/protocol/Text"
@@ -31,52 +30,24 @@ import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { AppError, InvalidPage, NoPage, PageTooLarge } from "./AppError.ts"
-import { makeSession, type Post } from "./internal/appSession.ts"
-import type { DisplayMode, HostContext, LogMessage, Message, ModelContext, Size } from "./UiMessage.ts"
-import type { Permission } from "./UiMeta.ts"
+import { type AppSession, makeSession } from "./internal/appSession.ts"
+import type { Actions } from "./internal/pageMethods.ts"
+import type { HostContext } from "./UiMessage.ts"
 import * as UiMeta from "./UiMeta.ts"
 import * as UiPolicy from "./UiPolicy.ts"
 
-/** A failure of a decision of the host. The page receives the `message`. */
-export interface Refusal {
-  readonly message: string
-}
-
-/** A call of a tool by a page, before it is sent. */
-export interface PageCall {
-  readonly tool: Tool
-  readonly arguments: JsonObject
-}
+export type { AppSession, Post } from "./internal/appSession.ts"
+export type { Actions, PageCall, Refusal } from "./internal/pageMethods.ts"
 
 /**
  * Options of a session. An action without a handler is not declared to the page, and refused. A handler that fails
  * refuses the action with its message.
  */
-export interface Options extends UiPolicy.Options {
+export interface Options extends UiPolicy.Options, Actions {
   /** Name and version of the host, for the page. Default `{ name: "skein", version: "0.1.0" }`. */
   readonly hostInfo?: Implementation | undefined
   /** What the host tells the page about itself. Nothing but the tool by default. */
   readonly context?: HostContext | undefined
-  /**
-   * Decides whether the page may call a tool that is for it. All of them by default. It may ask the user, and is
-   * interrupted when the page cancels the call.
-   */
-  readonly approveCall?: ((call: PageCall) => Effect.Effect<boolean, Refusal>) | undefined
-  /** Whether the page may read resources of its server. `true` by default. */
-  readonly serverResources?: boolean | undefined
-  /** Opens a link of `http:` or `https:`. Ask the user, since the address may carry data. */
-  readonly openLink?: ((url: URL) => Effect.Effect<void, Refusal>) | undefined
-  /** Adds a message to the conversation. It is a text of the page, not of the user. */
-  readonly message?: ((message: Message) => Effect.Effect<void, Refusal>) | undefined
-  /** Replaces what the page adds to the context of the model. */
-  readonly updateModelContext?: ((context: ModelContext) => Effect.Effect<void, Refusal>) | undefined
-  /**
-   * Changes the display mode to one that the page and `context.availableDisplayModes` list, and returns the mode that
-   * the page has then.
-   */
-  readonly requestDisplayMode?: ((mode: DisplayMode) => Effect.Effect<DisplayMode, Refusal>) | undefined
-  /** Receives the log messages of the page. */
-  readonly log?: ((message: LogMessage) => Effect.Effect<void>) | undefined
   /** The number of characters of the page: 4,194,304 by default. A larger page is not shown. */
   readonly maxHtmlChars?: number | undefined
   /** The number of characters of a message of the page as JSON: 1,048,576 by default. A larger one is refused. */
@@ -92,50 +63,11 @@ export interface Options extends UiPolicy.Options {
   readonly teardownTimeout?: Duration.Input | undefined
 }
 
-/** A page that is shown, or will be. It ends with the scope that opened it. */
-export interface AppSession {
-  readonly tool: Tool
-  /** The URI of the page. */
-  readonly uri: string
-  /** The HTML of the page. Do not load it outside of a sandbox. */
-  readonly html: string
-  readonly policy: UiPolicy.Policy
-  /** Whether the page wants a border and a background. `undefined`: the host decides. */
-  readonly prefersBorder: boolean | undefined
-  /** The origin that the page asks for, in a form that the host defines. Untrusted. */
-  readonly domain: string | undefined
-  /**
-   * Sets the function that sends a message to the page, until the scope closes. It must not throw. `resize` receives
-   * the sizes that the page reports.
-   */
-  readonly attach: (post: Post, resize?: (size: Size) => void) => Effect.Effect<void, never, Scope.Scope>
-  /** Handles a message of the page. Any value may be passed: what is not a message is ignored. */
-  readonly receive: (message: unknown) => void
-  /** Waits until the page has completed the handshake. */
-  readonly initialized: Effect.Effect<void>
-  /**
-   * Calls the tool, and gives the page the arguments, then the result or the cancellation. It does not wait for the page.
-   * Interrupting it cancels the call.
-   */
-  readonly call: (args: JsonObject) => Effect.Effect<CallToolResult, ClientError>
-  /** Gives the page incomplete arguments, while the model writes them. Ignored after `input`. */
-  readonly partialInput: (args: JsonObject) => Effect.Effect<void>
-  /** Gives the page the arguments of a call that the host makes itself. The first ones count. */
-  readonly input: (args: JsonObject) => Effect.Effect<void>
-  /** Gives the page the result. The page receives empty arguments before, if `input` was not called. */
-  readonly result: (result: CallToolResult) => Effect.Effect<void>
-  /** Tells the page that the call was cancelled. */
-  readonly cancelled: (reason?: string) => Effect.Effect<void>
-  /** Changes members of the context, such as the theme. */
-  readonly setContext: (change: HostContext) => Effect.Effect<void>
-  /** The present context. */
-  readonly context: Effect.Effect<HostContext>
-  /** Lets the page prepare for its end within `teardownTimeout`. Remove the frame afterwards. */
-  readonly teardown: (reason?: string) => Effect.Effect<void>
-}
-
 /**
  * The declaration of a host that shows pages, for the option `extensions` of its clients.
+ *
+ * @example
+ * const client = yield* Client.make(transport, { extensions: AppHost.extensions })
  */
 export const extensions: { readonly [extension: string]: JsonObject } = {
   [UiMeta.extension]: { mimeTypes: [UiMeta.mimeType] }
@@ -216,6 +148,3 @@ export const open = (
       teardownTimeout: options.teardownTimeout ?? "2 seconds"
     })
   })
-
-export type { Post } from "./internal/appSession.ts"
-export type { Permission }

@@ -37,7 +37,12 @@ export interface Options {
   readonly withView?: boolean | undefined
 }
 
-/** The script that defines `View` as the global `SkeinView`, for documents that `document` does not make. */
+/**
+ * The script that defines `View` as the global `SkeinView`, for documents that `document` does not make.
+ *
+ * @example
+ * const html = template.replace("<!-- view -->", () => `<script>${AppHtml.viewScript}</script>`)
+ */
 export const viewScript: string = source
 
 const escaped = (text: string): string =>

@@ -6,16 +6,36 @@
  */
 import { isObject } from "@skein/protocol/JsonRpc"
 
-/** The identifier of the extension, in the capabilities of clients and servers. */
+/**
+ * The identifier of the extension, in the capabilities of clients and servers.
+ *
+ * @example
+ * const declared = client.capabilities.extensions?.[UiMeta.extension]
+ */
 export const extension = "io.modelcontextprotocol/ui" as const
 
-/** The revision of the extension, as page and host negotiate it in `ui/initialize`. */
+/**
+ * The revision of the extension, as page and host negotiate it in `ui/initialize`.
+ *
+ * @example
+ * const isNewest = result.protocolVersion === UiMeta.revision
+ */
 export const revision = "2026-01-26" as const
 
-/** The MIME type of a page: "`mimeType` MUST be `text/html;profile=mcp-app`" (content requirements). */
+/**
+ * The MIME type of a page: "`mimeType` MUST be `text/html;profile=mcp-app`" (content requirements).
+ *
+ * @example
+ * const extensions = { [UiMeta.extension]: { mimeTypes: [UiMeta.mimeType] } }
+ */
 export const mimeType = "text/html;profile=mcp-app" as const
 
-/** The deprecated key of the link from a tool to its page. Hosts that were made before `_meta.ui` read it. */
+/**
+ * The deprecated key of the link from a tool to its page. Hosts that were made before `_meta.ui` read it.
+ *
+ * @example
+ * const old = tool._meta?.[UiMeta.deprecatedKey]
+ */
 export const deprecatedKey = "ui/resourceUri" as const
 
 /**
@@ -36,7 +56,12 @@ export interface Csp {
 /** A member of `Csp`. */
 export type CspMember = keyof Csp
 
-/** The members of `Csp`, in the order in which a policy has them. */
+/**
+ * The members of `Csp`, in the order in which a policy has them.
+ *
+ * @example
+ * const all = UiMeta.cspMembers.flatMap((member) => csp[member] ?? [])
+ */
 export const cspMembers: ReadonlyArray<CspMember> = [
   "connectDomains",
   "resourceDomains",
@@ -47,7 +72,12 @@ export const cspMembers: ReadonlyArray<CspMember> = [
 /** A capability of the browser that a page asks for. The host decides. */
 export type Permission = "camera" | "microphone" | "geolocation" | "clipboardWrite"
 
-/** The capabilities of the browser that the extension names. */
+/**
+ * The capabilities of the browser that the extension names.
+ *
+ * @example
+ * const asked = UiMeta.permissions.filter((one) => meta.permissions?.[one] !== undefined)
+ */
 export const permissions: ReadonlyArray<Permission> = ["camera", "microphone", "geolocation", "clipboardWrite"]
 
 /** The callers of a tool: the model, the page of the tool, or both. */

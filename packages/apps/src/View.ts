@@ -191,13 +191,12 @@ export const make = <Tool extends AnyTool = AnyTool, Callable extends AnyTool = 
   let capabilities: HostCapabilities = {}
   let stopResizing = (): void => {}
 
-  const emit = (event: keyof Events<Tool>, value: unknown): Promise<unknown> => {
+  const emit = async (event: keyof Events<Tool>, value: unknown): Promise<void> => {
     last.set(event, value)
-    return Promise.allSettled(
+    const results = await Promise.allSettled(
       Array.from(listeners.get(event) ?? [], async (listener) => listener(value as never))
-    ).then((results) => {
-      for (const result of results) if (result.status === "rejected") report(result.reason)
-    })
+    )
+    for (const result of results) if (result.status === "rejected") report(result.reason)
   }
 
   const contextChanged = (change: HostContext): void => {

@@ -1,7 +1,7 @@
 import { assert, describe, expect, expectTypeOf, it } from "@effect/vitest"
 import * as App from "@skein/apps/App"
 import type * as View from "@skein/apps/View"
-import * as Tool from "@skein/server/Tool"
+import type * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
@@ -20,7 +20,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         const client = yield* kit.connect({ revision })
         assert.deepNestedPropertyVal(client.capabilities, "extensions.io\\.modelcontextprotocol/ui", {})
         const tools = new Map((yield* client.listTools()).map((tool) => [tool.name, tool._meta]))
-        assert.deepStrictEqual([...tools.keys()], ["add_sale", "sales", "secret_of_model", "slow"])
+        assert.deepStrictEqual([...tools.keys()], ["sales", "add_sale", "secret_of_model", "slow"])
         const link = { resourceUri: "ui://shop/sales" }
         assert.deepStrictEqual<unknown>(tools.get("sales"), { ui: link, "ui/resourceUri": link.resourceUri })
         assert.deepStrictEqual<unknown>(tools.get("add_sale"), {

@@ -172,7 +172,7 @@ describe("a session", () => {
           ["ui/update-model-context", { content: "text" }],
           ["ui/update-model-context", { structuredContent: [] }]
         ] as const
-      ) expect((yield* request(method, params)).error?.code, method).toBe(-32_602)
+      ) assert.strictEqual((yield* request(method, params)).error?.code, -32_602, method)
       assert.lengthOf(seen, 5)
     }))
 

@@ -1,11 +1,13 @@
 /** One page and its host: the handshake, the messages in both directions, and their bounds. */
 import type { Client } from "@skein/client/Client"
+import type { ClientError } from "@skein/client/ClientError"
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { Implementation } from "@skein/protocol/Implementation"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import { latest } from "@skein/protocol/Revision"
+import type { Tool } from "@skein/protocol/Tool"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
@@ -15,13 +17,55 @@ import * as Exit from "effect/Exit"
 import * as FiberMap from "effect/FiberMap"
 import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
-import type { AppSession } from "../AppHost.ts"
 import type { DisplayMode, HostContext, LogMessage, Size } from "../UiMessage.ts"
 import { revision } from "../UiMeta.ts"
+import type { Policy } from "../UiPolicy.ts"
 import { capabilitiesOf, makeMethods, type Settings } from "./pageMethods.ts"
 
 /** Sends a message to a page. The message is JSON. */
 export type Post = (message: JsonObject) => void
+
+/** A page that is shown, or will be. It ends with the scope that opened it. */
+export interface AppSession {
+  readonly tool: Tool
+  /** The URI of the page. */
+  readonly uri: string
+  /** The HTML of the page. Do not load it outside of a sandbox. */
+  readonly html: string
+  readonly policy: Policy
+  /** Whether the page wants a border and a background. `undefined`: the host decides. */
+  readonly prefersBorder: boolean | undefined
+  /** The origin that the page asks for, in a form that the host defines. Untrusted. */
+  readonly domain: string | undefined
+  /**
+   * Sets the function that sends a message to the page, until the scope closes. It must not throw. `resize` receives
+   * the sizes that the page reports.
+   */
+  readonly attach: (post: Post, resize?: (size: Size) => void) => Effect.Effect<void, never, Scope.Scope>
+  /** Handles a message of the page. Any value may be passed: what is not a message is ignored. */
+  readonly receive: (message: unknown) => void
+  /** Waits until the page has completed the handshake. */
+  readonly initialized: Effect.Effect<void>
+  /**
+   * Calls the tool, and gives the page the arguments, then the result or the cancellation. It does not wait for the page.
+   * Interrupting it cancels the call.
+   */
+  readonly call: (args: JsonObject) => Effect.Effect<CallToolResult, ClientError>
+  /** Gives the page incomplete arguments, while the model writes them. Ignored after `input`. */
+  readonly partialInput: (args: JsonObject) => Effect.Effect<void>
+  /** Gives the page the arguments of a call that the host makes itself. The first ones count. */
+  readonly input: (args: JsonObject) => Effect.Effect<void>
+  /** Gives the page the result. The page receives empty arguments before, if `input` was not called. */
+  readonly result: (result: CallToolResult) => Effect.Effect<void>
+  /** Tells the page that the call was cancelled. */
+  readonly cancelled: (reason?: string) => Effect.Effect<void>
+  /** Changes members of the context, such as the theme. */
+  readonly setContext: (change: HostContext) => Effect.Effect<void>
+  /** The present context. */
+  readonly context: Effect.Effect<HostContext>
+  /** Lets the page prepare for its end within `teardownTimeout`. Remove the frame afterwards. */
+  readonly teardown: (reason?: string) => Effect.Effect<void>
+}
 
 /** The options of a session, with their defaults. */
 export interface SessionSettings extends Settings {

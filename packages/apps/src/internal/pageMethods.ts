@@ -9,18 +9,49 @@ import type { Tool } from "@skein/protocol/Tool"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { Options, Refusal } from "../AppHost.ts"
-import type { DisplayMode, HostCapabilities } from "../UiMessage.ts"
+import type { DisplayMode, HostCapabilities, LogMessage, Message, ModelContext } from "../UiMessage.ts"
 import { isForApp } from "../UiMeta.ts"
 import type { Policy } from "../UiPolicy.ts"
 
-/** The options whose handlers and switches decide what a page may do. */
-export type Settings =
-  & Pick<
-    Options,
-    "approveCall" | "log" | "message" | "openLink" | "requestDisplayMode" | "updateModelContext"
-  >
-  & { readonly serverResources: boolean }
+/** A failure of a decision of the host. The page receives the `message`. */
+export interface Refusal {
+  readonly message: string
+}
+
+/** A call of a tool by a page, before it is sent. */
+export interface PageCall {
+  readonly tool: Tool
+  readonly arguments: JsonObject
+}
+
+/**
+ * The actions of a page that a host permits. An action without a handler is not declared to the page, and refused.
+ */
+export interface Actions {
+  /**
+   * Decides whether the page may call a tool that is for it. All of them by default. It may ask the user, and is
+   * interrupted when the page cancels the call.
+   */
+  readonly approveCall?: ((call: PageCall) => Effect.Effect<boolean, Refusal>) | undefined
+  /** Whether the page may read resources of its server. `true` by default. */
+  readonly serverResources?: boolean | undefined
+  /** Opens a link of `http:` or `https:`. Ask the user, since the address may carry data. */
+  readonly openLink?: ((url: URL) => Effect.Effect<void, Refusal>) | undefined
+  /** Adds a message to the conversation. It is a text of the page, not of the user. */
+  readonly message?: ((message: Message) => Effect.Effect<void, Refusal>) | undefined
+  /** Replaces what the page adds to the context of the model. */
+  readonly updateModelContext?: ((context: ModelContext) => Effect.Effect<void, Refusal>) | undefined
+  /**
+   * Changes the display mode to one that the page and `context.availableDisplayModes` list, and returns the mode that
+   * the page has then.
+   */
+  readonly requestDisplayMode?: ((mode: DisplayMode) => Effect.Effect<DisplayMode, Refusal>) | undefined
+  /** Receives the log messages of the page. */
+  readonly log?: ((message: LogMessage) => Effect.Effect<void>) | undefined
+}
+
+/** The actions, with their defaults. */
+export type Settings = Actions & { readonly serverResources: boolean }
 
 /** A method: its result, or the error for the page. */
 export type Handled = Effect.Effect<JsonObject, McpError.McpError>
