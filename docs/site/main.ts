@@ -14,6 +14,7 @@ import { writeApi } from "./api.ts"
 import { deadLinks } from "./links.ts"
 import { writeLlms } from "./llms.ts"
 import { built, site, staging } from "./places.ts"
+import { serveSite } from "./serve.ts"
 import { stage } from "./stage.ts"
 
 const { values } = parseArgs({
@@ -58,7 +59,7 @@ await step("pages", () => {
   cpSync(join(site, "icon.svg"), join(staging, "public/icon.svg"))
 })
 await step("API", writeApi)
-const { build, serve } = await import("vitepress")
+const { build } = await import("vitepress")
 await step("site", async () => {
   process.env["SKEIN_SITE_BASE"] = base
   await build(site)
@@ -69,4 +70,7 @@ await step("links", () => {
   for (const link of dead) console.error(link)
   if (dead.length > 0) throw new Error(`${dead.length} dead links`)
 })
-if (values.serve) await serve({ root: site, base, port: Number(values.port) })
+if (values.serve) {
+  await serveSite(built, base, Number(values.port))
+  console.log(`Listening on http://127.0.0.1:${values.port}${base}`)
+}

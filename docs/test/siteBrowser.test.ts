@@ -2,40 +2,22 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { existsSync, readFileSync } from "node:fs"
-import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { extname, join } from "node:path"
+import { join } from "node:path"
 import { browser, type Tab } from "../../packages/auth/test/proxy/chromium.ts"
 import { find } from "../../packages/client/test/browser/chromium.ts"
-import { deadLinks, fileOf } from "../site/links.ts"
+import { deadLinks } from "../site/links.ts"
 import { built } from "../site/places.ts"
+import { serveSite } from "../site/serve.ts"
 import { pages, sitePath } from "../site/sidebar.ts"
 
 const chromium = find()
 /** Whether the site is built, with all pages of this checkout. */
 const isBuilt = pages.every((page) => existsSync(join(built, sitePath(page))))
 
-const types: Readonly<Record<string, string>> = {
-  ".html": "text/html; charset=utf-8",
-  ".js": "text/javascript",
-  ".css": "text/css",
-  ".svg": "image/svg+xml",
-  ".json": "application/json",
-  ".woff2": "font/woff2"
-}
-
 /** Serves the built site on a free port, and returns its origin. */
 const serving = Effect.acquireRelease(
-  Effect.promise(async () => {
-    const server = createServer(({ url = "/" }, response) => {
-      const file = fileOf(built, decodeURIComponent(new URL(url, "http://site").pathname))
-      if (file === undefined) return void response.writeHead(404).end()
-      response.setHeader("content-type", types[extname(file)] ?? "text/plain; charset=utf-8")
-      response.end(readFileSync(join(built, file)))
-    })
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-    return server
-  }),
+  Effect.promise(() => serveSite(built, "/", 0)),
   (server) => Effect.sync(() => void server.close().closeAllConnections())
 ).pipe(Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`))
 
