@@ -88,6 +88,8 @@ export const make = (options: Options): SandboxProxy => {
   const { allowPermission = () => true, maxQueryChars = 8_192 } = options
   const hostOrigins = options.hostOrigins.map(originOf)
   const answer = (url: string | URL): Answer => {
+    // Node passes on what a client sent: `//`, for example.
+    if (!URL.canParse(String(url), "http://localhost")) return text(400, "The address is not valid")
     const { search, searchParams } = new URL(url, "http://localhost")
     if (search.length > maxQueryChars) return text(414, `The query is longer than maxQueryChars (${maxQueryChars})`)
     const csp = parsed(searchParams.get("csp"))

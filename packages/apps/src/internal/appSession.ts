@@ -198,8 +198,8 @@ class Session {
       text = JSON.stringify(received)
     } catch {
       // Not JSON: a cycle or a bigint.
-      return
     }
+    if (text === undefined) return
     const { maxMessageChars } = this.#settings
     const isTooLarge = text.length > maxMessageChars
     // A message by structured clone may have values that JSON lacks: dates, maps, typed arrays.

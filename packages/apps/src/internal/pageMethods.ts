@@ -6,6 +6,7 @@ import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import { clip, quote } from "@skein/protocol/Text"
 import type { Tool } from "@skein/protocol/Tool"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -83,6 +84,9 @@ const contentOf = (value: unknown): Result.Result<ReadonlyArray<ContentBlock>, M
     : Result.fail(McpError.invalidParams("content is not a list of content blocks"))
 }
 
+/** How long a list of tools counts, when a page calls a tool that is not in it. */
+const listingPauseMs = 2_000
+
 /** What the host offers to a page. */
 export const capabilitiesOf = (settings: Settings, policy: Policy): HostCapabilities => {
   const blocks = { text: {}, image: {}, audio: {}, resource: {}, resourceLink: {} }
@@ -109,17 +113,20 @@ export const makeMethods = (
   settings: Settings,
   modes: Modes
 ): ReadonlyMap<string, (params: JsonObject) => Handled> => {
-  // The tool that was called is known. The others are listed when the page calls one that is not known.
+  // The tool that was called is known. The others are listed when the page calls one that is not known, but not for each
+  // name that a page makes up.
   let tools: ReadonlyMap<string, Tool> = new Map([[tool.name, tool]])
+  let listedAt = -Infinity
 
   const find = (name: string): Effect.Effect<Tool | undefined, McpError.McpError> =>
-    tools.has(name) ? Effect.succeed(tools.get(name)) : client.listTools().pipe(
-      Effect.mapError(ofClient),
-      Effect.map((listed) => {
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      if (tools.has(name) || now - listedAt < listingPauseMs) return Effect.succeed(tools.get(name))
+      listedAt = now
+      return Effect.map(Effect.mapError(client.listTools(), ofClient), (listed) => {
         tools = new Map(listed.map((one) => [one.name, one]))
         return tools.get(name)
       })
-    )
+    })
 
   const callTool = (params: JsonObject): Handled =>
     Effect.gen(function*() {
