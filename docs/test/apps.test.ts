@@ -38,7 +38,7 @@ const inFrame = (receive: (message: unknown) => void) => {
     })
 }
 
-it.live("the page draws the result, calls the tool that only it has, and hears the refusal of the user", () =>
+it.live("the page draws the result, calls the tool that only it has, and shows the refusal of the user", () =>
   Effect.gen(function*() {
     const { client, forModel, tools } = yield* connect(yield* kit.inMemory(Shop))
     expect(tools.map(({ name }) => name)).toEqual(["sales", "add_sale"])

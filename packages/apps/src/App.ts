@@ -183,7 +183,7 @@ export interface ToolOptions<Input extends Tool.AnySchema, Output extends Tool.A
   readonly app: App<R>
   /**
    * The callers of the tool: `["model", "app"]` by default. `["app"]` makes a tool for the page, which models do not get.
-   * Hosts enforce it. It does not authorize: whoever reaches the server can call the tool.
+   * Hosts enforce it. It does not protect the tool: any client of the server can call it.
    */
   readonly visibility?: ReadonlyArray<Visibility> | undefined
 }

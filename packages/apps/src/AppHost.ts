@@ -46,7 +46,7 @@ export type { Actions, PageCall, Refusal } from "./internal/pageMethods.ts"
 export interface Options extends UiPolicy.Options, Actions {
   /** Name and version of the host, for the page. Default `{ name: "skein", version: "0.1.0" }`. */
   readonly hostInfo?: Implementation | undefined
-  /** What the host tells the page about itself. Nothing but the tool by default. */
+  /** The context of the host, for the page. It contains the tool alone by default. */
   readonly context?: HostContext | undefined
   /** The number of characters of the page: 4,194,304 by default. A larger page is not shown. */
   readonly maxHtmlChars?: number | undefined

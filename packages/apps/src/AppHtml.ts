@@ -54,7 +54,7 @@ const inStyle = (text: string): string => text.replaceAll(/<(?=\/style)/gi, "\\3
 
 /**
  * Makes a document. An end tag inside of a script or a style is written as an escape, so it does not end its element.
- * That is right in strings, where such tags are; a regular expression or a template that is `String.raw` sees the escape.
+ * This keeps the meaning of strings. A regular expression or a template of `String.raw` contains the escape.
  *
  * @example
  * const html = AppHtml.document({ title: "Sales", body: "<canvas id=chart></canvas>", script: bundledScript })

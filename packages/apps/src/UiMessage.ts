@@ -27,7 +27,7 @@ export interface Styles {
   readonly css?: { readonly fonts?: string | undefined } | undefined
 }
 
-/** What a host tells a page about itself. Every member is optional, and a host may add members. */
+/** The context of a host, for its pages. Every member is optional, and a host may add members. */
 export interface HostContext {
   /** The tool whose call opened the page. */
   readonly toolInfo?: { readonly id?: string | number | undefined; readonly tool: Tool } | undefined
@@ -56,7 +56,7 @@ export interface HostContext {
   readonly [member: string]: unknown
 }
 
-/** What a host supports. */
+/** The capabilities of a host. */
 export interface HostCapabilities {
   /** The host opens links: `ui/open-link`. */
   readonly openLinks?: {} | undefined

@@ -98,7 +98,7 @@ export interface ResourceMeta {
 export interface ToolMeta {
   /** The URI of the page. It begins with `ui://`. */
   readonly resourceUri: string | undefined
-  /** The callers of the tool. `["model", "app"]` if the server does not say. */
+  /** The callers of the tool. `["model", "app"]` by default. */
   readonly visibility: ReadonlyArray<Visibility>
 }
 
@@ -192,8 +192,8 @@ const normalised = (type: string): string => type.replaceAll(/[\s"]/g, "").toLow
 export const isPageType = (type: string | undefined): boolean => type !== undefined && normalised(type) === mimeType
 
 /**
- * Whether the capabilities of a client say that its host shows pages: it declares the extension with the MIME type of a
- * page (client capabilities). A declaration without `mimeTypes` counts, because some hosts send an empty object.
+ * Whether a client declares that its host shows pages: its capabilities have the extension with the MIME type of a page
+ * ("Client (Host) Capabilities"). A declaration without `mimeTypes` counts, because some hosts send an empty object.
  *
  * @example
  * const withPage = UiMeta.isDeclared(request.caller.capabilities)

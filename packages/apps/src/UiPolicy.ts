@@ -3,7 +3,7 @@
  * that check their own declarations.
  *
  * A server declares origins as text, and a text such as `https://a.example; script-src *` must not change the policy. So
- * each origin is parsed, and written anew. One that is not an origin, that `allowSource` refuses, or that exceeds
+ * each text is parsed, and the policy contains the parsed form. One that is not an origin, that `allowSource` refuses, or that exceeds
  * `maxSources` is left out and listed in `rejected`: "Host MAY further restrict but MUST NOT allow undeclared domains".
  */
 import { quote } from "@skein/protocol/Text"

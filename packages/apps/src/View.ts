@@ -89,7 +89,7 @@ export interface Options {
    * and custom properties of the root element. `true` by default.
    */
   readonly applyStyles?: boolean | undefined
-  /** Whether the host is told the size of the document after each change. `true` by default. */
+  /** Whether the size of the document is reported to the host after each change. `true` by default. */
   readonly autoResize?: boolean | undefined
   /** How long `connect` waits for the host, in milliseconds: 10,000 by default. */
   readonly connectTimeoutMs?: number | undefined
@@ -120,7 +120,7 @@ export interface View<Tool extends AnyTool = AnyTool, Callable extends AnyTool =
   ) => () => void
   /** The context of the host. Empty before `connect`. */
   readonly context: HostContext
-  /** What the host supports. Empty before `connect`. */
+  /** The capabilities of the host. Empty before `connect`. */
   readonly capabilities: HostCapabilities
   /**
    * Calls a tool of the server. The host refuses tools that are not for the page, and may ask the user first. Rejects
@@ -146,7 +146,7 @@ export interface View<Tool extends AnyTool = AnyTool, Callable extends AnyTool =
   readonly requestDisplayMode: (mode: DisplayMode, options?: CallOptions) => Promise<DisplayMode>
   /** Sends a log message to the host: `notifications/message`. */
   readonly log: (level: "debug" | "info" | "notice" | "warning" | "error" | "critical", data: unknown) => void
-  /** Tells the host the size of the page in CSS pixels, for `autoResize: false`. */
+  /** Reports the size of the page in CSS pixels to the host, for `autoResize: false`. */
   readonly sendSize: (size: Size) => void
   /** Stops listening to the host. Waiting calls reject with `Closed`. */
   readonly close: () => void

@@ -126,7 +126,7 @@ describe("a page", () => {
       }
     }).pipe(Effect.scoped))
 
-  it.effect("tells a handler whether the client shows it", () =>
+  it.effect("reports to a handler whether the client shows it", () =>
     Effect.gen(function*() {
       const app = App.make("ui://a", { html: "" })
       const all = [App.layer(App.tool("a", { app }), () => Effect.map(App.isSupported, String))]

@@ -57,7 +57,7 @@ export interface AppSession {
   readonly input: (args: JsonObject) => Effect.Effect<void>
   /** Gives the page the result. The page receives empty arguments before, if `input` was not called. */
   readonly result: (result: CallToolResult) => Effect.Effect<void>
-  /** Tells the page that the call was cancelled. */
+  /** Notifies the page that the call was cancelled. */
   readonly cancelled: (reason?: string) => Effect.Effect<void>
   /** Changes members of the context, such as the theme. */
   readonly setContext: (change: HostContext) => Effect.Effect<void>
@@ -100,7 +100,7 @@ class Session {
   #isInitialized = false
   /** The members of the context that the page does not have yet. */
   #changed: HostContext = {}
-  /** The modes that the page supports. `undefined`: it does not say. */
+  /** The modes that the page supports, if it declares them. */
   #pageModes: ReadonlyArray<unknown> | undefined = undefined
   #partial: JsonObject | undefined = undefined
   #input: JsonObject | undefined = undefined
@@ -271,7 +271,7 @@ class Session {
   #initialize(id: JsonRpc.Id, { appCapabilities }: JsonObject): void {
     const modes = isObject(appCapabilities) ? appCapabilities["availableDisplayModes"] : undefined
     this.#pageModes = Array.isArray(modes) ? modes : undefined
-    // A page that is loaded again starts again.
+    // A page that was reloaded repeats the handshake, and needs everything again.
     this.#isInitialized = false
     this.#changed = {}
     const { hostInfo } = this.#settings

@@ -87,7 +87,7 @@ const contentOf = (value: unknown): Result.Result<ReadonlyArray<ContentBlock>, M
 /** How long a list of tools counts, when a page calls a tool that is not in it. */
 const listingPauseMs = 2_000
 
-/** What the host offers to a page. */
+/** The capabilities of the host, as a page receives them. */
 export const capabilitiesOf = (settings: Settings, policy: Policy): HostCapabilities => {
   const blocks = { text: {}, image: {}, audio: {}, resource: {}, resourceLink: {} }
   return {

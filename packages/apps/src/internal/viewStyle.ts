@@ -1,4 +1,4 @@
-/** Applies what the host says about its look and its container to the document of a page, and measures the page. */
+/** Applies the look and the container of the host to the document of a page, and measures the page. */
 import type { HostContext } from "../UiMessage.ts"
 import type { Element, Window } from "./dom.ts"
 
