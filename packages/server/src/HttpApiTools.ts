@@ -50,8 +50,8 @@ import { DefinitionError, InvalidSchema } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import { CurrentPrincipal } from "./HttpRoutes.ts"
 import { type Arguments, argumentsOf, Unsupported } from "./internal/httpApi/endpointArguments.ts"
-import { outputSchemaOf, tooLarge, toResult } from "./internal/httpApi/endpointResult.ts"
-import { AnswerTooLarge, CallHeaders, makeInProcessClient } from "./internal/httpApi/inProcess.ts"
+import { outputSchemaOf, tooLarge, toResult, withoutRoute } from "./internal/httpApi/endpointResult.ts"
+import { type AnswerTooLarge, CallHeaders, makeInProcessClient, NoRoute } from "./internal/httpApi/inProcess.ts"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Writer } from "./internal/definitions/inputSchema.ts"
 import * as Logging from "./Logging.ts"
@@ -91,6 +91,11 @@ export interface Options<Groups extends HttpApiGroup.Constraint, E = never, R = 
   readonly exclude?: Selection<Groups> | undefined
   /** Names the tool of an endpoint. Where it returns `undefined`, the name is the default one. */
   readonly name?: ((endpoint: Endpoint) => string | undefined) | undefined
+  /**
+   * Describes the tool of an endpoint to models. Where it returns `undefined`, the description is that of the annotations
+   * `OpenApi.Description` or `OpenApi.Summary`, or else the method and the path, which say little to a model.
+   */
+  readonly description?: ((endpoint: Endpoint) => string | undefined) | undefined
   /**
    * The headers of the client's request that the endpoint receives, such as `authorization` or `accept-language`. None by
    * default. A `protection` of the MCP endpoint withholds credentials, because its tokens are for the MCP endpoint alone:
@@ -162,12 +167,14 @@ interface Found {
   readonly shown: Endpoint
   readonly endpoint: HttpApiEndpoint.Top
   readonly isTopLevel: boolean
+  /** The names of the headers that carry credentials, in lower case. */
+  readonly credentialHeaders: ReadonlyArray<string>
   /** The successes with a body that is read as a whole, by status. */
   readonly successes: ReadonlyMap<number, ReadonlyArray<Schema.Top>>
-  readonly call: (request: object) => Effect.Effect<HttpClientResponse, AnswerTooLarge, McpRequest>
+  readonly call: (request: object) => Effect.Effect<HttpClientResponse, AnswerTooLarge | NoRoute, McpRequest>
 }
 
-type Executor = HttpClient.HttpClient.With<AnswerTooLarge, McpRequest>
+type Executor = HttpClient.HttpClient.With<AnswerTooLarge | NoRoute, McpRequest>
 
 const endpointsOf = Effect.fnUntraced(function*(api: HttpApi.Top, httpClient: Executor) {
   const client = (yield* HttpApiClient.makeWith(api, { httpClient })) as unknown as Readonly<
@@ -178,8 +185,8 @@ const endpointsOf = Effect.fnUntraced(function*(api: HttpApi.Top, httpClient: Ex
     onGroup: () => {},
     onEndpoint: ({ endpoint, group, mergedAnnotations, middleware, successes }) => {
       const { identifier, method, path } = endpoint
-      const security = [...middleware].flatMap((key) =>
-        HttpApiMiddleware.isSecurity(key) ? Object.keys(key.security) : []
+      const schemes = [...middleware].flatMap((key) =>
+        HttpApiMiddleware.isSecurity(key) ? Object.entries(key.security) : []
       )
       found.push({
         shown: {
@@ -188,10 +195,17 @@ const endpointsOf = Effect.fnUntraced(function*(api: HttpApi.Top, httpClient: Ex
           method,
           path,
           annotations: mergedAnnotations,
-          security
+          security: schemes.map(([name]) => name)
         },
         endpoint,
         isTopLevel: group.topLevel,
+        credentialHeaders: [
+          "authorization",
+          "cookie",
+          ...schemes.flatMap(([, scheme]) =>
+            scheme._tag === "ApiKey" && scheme.in === "header" ? [scheme.key.toLowerCase()] : []
+          )
+        ],
         successes,
         call: group.topLevel ? client[identifier]! : client[group.identifier]![identifier]!
       })
@@ -208,11 +222,11 @@ const nameOf = ({ endpoint, isTopLevel, shown }: Found): string =>
   )
 
 /** The texts of an endpoint: its own annotations, since those of its group describe the group. */
-const textsOf = ({ endpoint: { annotations }, shown }: Found) => {
+const textsOf = ({ endpoint: { annotations }, shown }: Found, given: string | undefined) => {
   const summary = Context.getOrUndefined(annotations, OpenApi.Summary)
   const description = Context.getOrUndefined(annotations, OpenApi.Description)
   const isDeprecated = Context.getOrUndefined(annotations, OpenApi.Deprecated) === true
-  const parts = [isDeprecated ? "Deprecated." : undefined, description ?? summary]
+  const parts = [isDeprecated ? "Deprecated." : undefined, given ?? description ?? summary]
   const text = parts.filter((part) => part !== undefined).join(" ")
   return {
     title: Context.getOrUndefined(annotations, OpenApi.Title) ?? (description === undefined ? undefined : summary),
@@ -230,12 +244,13 @@ const encoded = (jsonSchema: () => JsonObject): Writer<unknown> => ({
 const toolOf = (
   found: Found,
   name: string,
+  description: string | undefined,
   args: Arguments,
   outputSchema: (() => JsonObject) | undefined
 ): Tool.Tool<string, JsonObject, unknown> => ({
   name,
   options: {
-    ...textsOf(found),
+    ...textsOf(found, description),
     annotations: { ...hintsOfMethods[found.shown.method], ...Context.get(found.shown.annotations, Hints) }
   },
   // The handler reads the arguments, because their schemas may need services.
@@ -248,7 +263,8 @@ const maxProblemChars = 4096
 
 /**
  * Registers the endpoints of an API as tools. The API must be served by the same router: add `HttpApiBuilder.layer(api)` to
- * the same application. A call of an endpoint that the router does not have fails with status 404, and a warning in the log.
+ * the same application. A call of an endpoint that the router does not have is a result with `isError`, and a warning in the
+ * log. The advice for status 401 depends on whether the call had credentials and whether the options pass them on.
  *
  * For a server without HTTP, such as one for stdio, provide the routes of the API and `HttpRouter.layer`.
  *
@@ -313,7 +329,9 @@ export const layer = <
       }
       const { args, outputSchema } = planned.success
       const place = `${shown.method} ${shown.path}`
-      yield* Tool.add(toolOf(each, name, args, outputSchema), (given) =>
+      const mayPassOn = credentials !== undefined ||
+        each.credentialHeaders.some((header) => forwarded.includes(header))
+      yield* Tool.add(toolOf(each, name, options.description?.(shown), args, outputSchema), (given) =>
         Effect.gen(function*() {
           const request = yield* McpRequest
           const made = credentials === undefined ? {} : yield* credentials(shown)
@@ -322,7 +340,9 @@ export const layer = <
           if (Result.isFailure(parts)) {
             const message = `Invalid arguments for tool ${name}: ${clip(parts.failure, maxProblemChars)}`
             // As for other tools: before 2025-11-25 invalid arguments are protocol errors.
-            if (request.caller.revision < "2025-11-25") return yield* McpError.invalidParams(message)
+            if (request.caller.revision < "2025-11-25") {
+              return yield* McpError.invalidParams(message)
+            }
             return Tool.result({ isError: true, content: message })
           }
           const answer = yield* Effect.result(
@@ -332,16 +352,21 @@ export const layer = <
               headers
             )
           )
-          if (Result.isSuccess(answer)) {
-            const bytes = new Uint8Array(yield* Effect.orDie(answer.success.arrayBuffer))
-            const { headers, status } = answer.success
-            return toResult(place, { bytes, headers, status }, {
-              hasOutputSchema: outputSchema !== undefined,
-              maxErrorChars
-            })
+          if (Result.isFailure(answer)) {
+            return answer.failure instanceof NoRoute
+              ? withoutRoute(shown.method, shown.path)
+              : tooLarge(place, answer.failure, maxErrorChars)
           }
-          if (answer.failure instanceof AnswerTooLarge) return tooLarge(place, answer.failure, maxErrorChars)
-          return yield* Effect.die(answer.failure)
+          const bytes = new Uint8Array(yield* Effect.orDie(answer.success.arrayBuffer))
+          const isSent = request.caller.principal !== undefined ||
+            each.credentialHeaders.some((header) =>
+              (headers[header] ?? "").trim() !== ""
+            )
+          return toResult(place, { bytes, headers: answer.success.headers, status: answer.success.status }, {
+            hasOutputSchema: outputSchema !== undefined,
+            maxErrorChars,
+            credentials: isSent ? "sent" : mayPassOn ? "absent" : "unforwarded"
+          })
         }) as Effect.Effect<Tool.Result<unknown>, E, R>)
     }
   })) as never

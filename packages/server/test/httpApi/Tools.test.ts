@@ -2,8 +2,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as HttpApiTools from "@skein/server/HttpApiTools"
 import { McpRequest } from "@skein/server/McpRequest"
+import * as Telemetry from "@skein/server/Telemetry"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Tracer from "effect/Tracer"
 import * as kit from "../kit.ts"
 import { Api, call, connect, routed, within } from "./kit.ts"
 import type { Probe } from "./kit.ts"
@@ -24,6 +28,7 @@ describe("the tools of an API", () => {
       expect(Object.keys(byName).toSorted()).toEqual([
         "pets_broken",
         "pets_find",
+        "pets_keyed",
         "pets_large",
         "pets_list",
         "pets_note",
@@ -155,7 +160,7 @@ describe("the tools of an API", () => {
       expect(text(broken)).toContain(`"x-color" must be Latin-1 text without line breaks`)
       const own = yield* call(client, "pets_note", { name: "a", authorization: "Bearer eve" })
       expect(text(own)).toContain(`Unexpected argument "authorization"`)
-      expect((yield* call(client, "pets_note", { name: "x".repeat(101) })).isError).toBe(true)
+      expect(text(yield* call(client, "pets_note", { name: "x".repeat(101) }))).toContain("shorten it")
     }))
 
   it.effect("reject invalid arguments with -32602 before 2025-11-25", () =>
@@ -226,7 +231,32 @@ describe("the security of an API", () => {
       const client = yield* connect(server(), { headers: { authorization: "Bearer ada" } })
       const refused = yield* call(client, "who_am_i")
       expect(refused.isError).toBe(true)
-      expect(text(refused)).toMatch(/^GET \/me failed with status 401\./)
+      expect(text(refused)).toBe(
+        "GET /me failed with status 401. The call had no credentials. Do not repeat it: ask the user to sign in. If the user " +
+          "has signed in, tell the user that the MCP server does not pass the credentials on to this endpoint. The endpoint " +
+          "answered:\n{\"_tag\":\"Refused\"}"
+      )
+    }))
+
+  it.effect("advises by whether the call had credentials", () =>
+    Effect.gen(function*() {
+      const forwarding = server({ forwardHeaders: ["authorization"] })
+      const absent = yield* call(yield* connect(forwarding), "who_am_i")
+      expect(text(absent)).toContain(
+        "The call had no credentials. Do not repeat it: ask the user to sign in or to set a token"
+      )
+      const basic = { headers: { authorization: "Basic YTpi" } }
+      const refused = yield* call(yield* connect(forwarding, basic), "who_am_i")
+      expect(text(refused)).toContain("The endpoint refused the credentials of the caller. Do not repeat the call")
+      const empty = server({ credentials: () => Effect.succeed({ Authorization: "" }) })
+      expect(text(yield* call(yield* connect(empty), "who_am_i"))).toContain(
+        "The call had no credentials. Do not repeat it"
+      )
+      const keyed = yield* call(yield* connect(server({ forwardHeaders: ["X-Key"] })), "pets_keyed")
+      expect(text(keyed)).toContain("ask the user to sign in or to set a token")
+      const headers = { "x-key": "wrong" }
+      const wrong = yield* call(yield* connect(server({ forwardHeaders: ["X-Key"] }), { headers }), "pets_keyed")
+      expect(text(wrong)).toContain("The endpoint refused the credentials of the caller")
     }))
 
   it.effect("receives the headers of forwardHeaders", () =>
@@ -255,6 +285,58 @@ describe("the security of an API", () => {
     }))
 })
 
+describe("the spans of a call", () => {
+  const tracing = Effect.sync(() => {
+    const spans: Array<Tracer.Span> = []
+    const tracer = Tracer.make({
+      span: (options) => {
+        const span = new Tracer.NativeSpan(options)
+        spans.push(span)
+        return span
+      }
+    })
+    const named = (name: string): Tracer.Span => {
+      const [found, ...others] = spans.filter((span) => span.name === name)
+      expect(found, `${name} among ${spans.map((span) => span.name).join(", ")}`).toBeDefined()
+      expect(others).toEqual([])
+      return found!
+    }
+    return { layer: Layer.succeed(Tracer.Tracer, tracer), named }
+  })
+  const parentOf = (span: Tracer.Span) => Option.getOrUndefined(span.parent)
+
+  it.effect("are children of the span of the MCP request, in its trace", () =>
+    Effect.gen(function*() {
+      const { layer, named } = yield* tracing
+      const traced = within(Layer.merge(Telemetry.layer(), HttpApiTools.layer(Api)))
+      const client = yield* connect(traced).pipe(Effect.provide(layer))
+      yield* call(client, "pets_find", { id: 7 })
+      const request = named("tools/call pets_find")
+      const endpoint = named("GET")
+      expect(parentOf(endpoint)).toBe(request)
+      expect(parentOf(named("Pets.find"))).toBe(endpoint)
+      expect(named("Pets.find").traceId).toBe(request.traceId)
+    }))
+
+  it.effect("are in the trace of the _meta of the client, whatever its HTTP request has", () =>
+    Effect.gen(function*() {
+      const { layer, named } = yield* tracing
+      const traced = within(
+        Layer.merge(Telemetry.layer(), HttpApiTools.layer(Api))
+      )
+      const other = "00-11111111111111111111111111111111-2222222222222222-01"
+      const client = yield* connect(traced, { headers: { traceparent: other } }).pipe(Effect.provide(layer))
+      const traceId = "0af7651916cd43dd8448eb211c80319c"
+      yield* client.result("tools/call", {
+        name: "pets_find",
+        arguments: { id: 7 },
+        _meta: { traceparent: `00-${traceId}-b7ad6b7169203331-01` }
+      })
+      expect(named("tools/call pets_find").traceId).toBe(traceId)
+      expect(parentOf(named("GET"))).toBe(named("tools/call pets_find"))
+    }))
+})
+
 describe("the options", () => {
   const names = (client: kit.Client) =>
     Effect.map(client.result("tools/list"), ({ tools }) => tools.map(({ name }: kit.Json) => name))
@@ -271,6 +353,19 @@ describe("the options", () => {
         name: ({ endpoint }) => endpoint === "find" ? "get_pet" : undefined
       }))
       expect(yield* names(named)).toEqual(["get_pet", "pets_list", "pets_note"])
+    }))
+
+  it.effect("describe endpoints", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(server({
+        include: { endpoints: ["pets.find", "pets.list"] },
+        description: ({ endpoint, path }) => endpoint === "list" ? `Returns all pets of ${path}` : undefined
+      }))
+      const { tools } = yield* client.result("tools/list")
+      expect(tools.map(({ description }: kit.Json) => description)).toEqual([
+        "Returns one pet",
+        "Returns all pets of /pets"
+      ])
     }))
 
   it.effect("leave out endpoints that cannot be tools, with a warning, or fail", () =>
@@ -305,8 +400,15 @@ describe("the options", () => {
         const client = yield* connect(server({ baseUrl: "http://localhost/api" }))
         for (const id of [1, 2]) {
           const missing = yield* call(client, "pets_find", { id })
-          expect(text(missing)).toMatch(/^GET \/pets\/:id failed with status 404/)
+          expect(missing.isError).toBe(true)
+          expect(text(missing)).toBe(
+            "The server has no route for GET /pets/:id. If an argument in the path is long, shorten it. Otherwise do not " +
+              "repeat the call: tell the user that the MCP server must be corrected"
+          )
         }
+        expect(text(yield* call(client, "pets_list"))).toBe(
+          "The server has no route for GET /pets. Do not repeat the call: tell the user that the MCP server must be corrected"
+        )
         expect(lines.filter((line) => line.includes("the router has no route"))).toEqual([
           expect.stringContaining("for GET http://localhost/api/pets/1: add HttpApiBuilder.layer")
         ])

@@ -42,6 +42,11 @@ class SignedIn extends HttpApiMiddleware.Service<SignedIn, { provides: User }>()
   security: { bearer: HttpApiSecurity.bearer }
 }) {}
 
+class Keyed extends HttpApiMiddleware.Service<Keyed>()("test/Keyed", {
+  error: Refused,
+  security: { key: HttpApiSecurity.apiKey({ key: "X-Key", in: "header" }) }
+}) {}
+
 const pets = HttpApiGroup.make("pets").add(
   HttpApiEndpoint.get("find", "/pets/:id", {
     params: { id: Schema.Int.annotate({ description: "The number of the pet" }) },
@@ -93,6 +98,7 @@ const pets = HttpApiGroup.make("pets").add(
   HttpApiEndpoint.post("upload", "/upload", {
     payload: Schema.Struct({ note: Schema.String }).pipe(HttpApiSchema.asMultipart())
   }),
+  HttpApiEndpoint.get("keyed", "/keyed").middleware(Keyed),
   HttpApiEndpoint.get("hidden", "/hidden").annotate(OpenApi.Exclude, true)
 )
 
@@ -113,7 +119,12 @@ const rex = (id: number) => new Pet({ id, name: "Rex", born: new Date("2020-01-0
 const PetsLive = (probe: Probe) =>
   HttpApiBuilder.group(Api, "pets", (handlers) =>
     handlers
-      .handle("find", ({ params: { id } }) => id > 99 ? Effect.fail(new NoSuchPet({ id })) : Effect.succeed(rex(id)))
+      .handle(
+        "find",
+        Effect.fn("Pets.find")(function*({ params: { id } }) {
+          return id > 99 ? yield* new NoSuchPet({ id }) : rex(id)
+        })
+      )
       .handle(
         "list",
         ({ headers, query }) =>
@@ -142,6 +153,7 @@ const PetsLive = (probe: Probe) =>
       .handleRaw("other", () => Effect.succeed(HttpServerResponse.text("not a pet")))
       .handle("watch", () => Effect.succeed(Stream.empty))
       .handle("upload", () => Effect.void)
+      .handle("keyed", () => Effect.void)
       .handle("hidden", () => Effect.void))
 
 const MeLive = HttpApiBuilder.group(
@@ -160,6 +172,8 @@ const SignedInLive = Layer.succeed(SignedIn, {
     })
 })
 
+const KeyedLive = Layer.succeed(Keyed, { key: () => Effect.fail(new Refused()) })
+
 /** The paths that the middleware of the router has seen. */
 export const routed: Array<string> = []
 
@@ -172,7 +186,7 @@ const Seen = HttpRouter.middleware(
 export const application = (probe: Probe = {}) =>
   Layer.merge(HttpApiBuilder.layer(Api), Seen).pipe(
     Layer.provide([PetsLive(probe), MeLive]),
-    Layer.provide(SignedInLive),
+    Layer.provide([SignedInLive, KeyedLive]),
     Layer.provideMerge(HttpRouter.layer),
     Layer.provide(HttpServer.layerServices)
   )

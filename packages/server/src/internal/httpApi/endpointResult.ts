@@ -60,8 +60,7 @@ const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
 
 const advices: Readonly<Record<number, string>> = {
   400: "Check the arguments",
-  401: "The caller is not signed in, or the server does not pass on the credentials. Do not call again as you did",
-  403: "The caller may not do this",
+  403: "The account of the caller lacks the permission. Do not repeat the call: tell the user",
   404: "Check the ids among the arguments",
   409: "The call conflicts with the present state. Read the state before you call again",
   413: "Send less",
@@ -71,9 +70,37 @@ const advices: Readonly<Record<number, string>> = {
   503: "Call again later"
 }
 
+/**
+ * The credentials that a call had: some, none from a client whose credentials the server passes on, or none because the
+ * server passes none on.
+ */
+export type Credentials = "sent" | "absent" | "unforwarded"
+
+// Only the user can sign in or set a token, so each advice sends the model to the user.
+const adviceWithout: Readonly<Record<Credentials, string>> = {
+  sent:
+    "The endpoint refused the credentials of the caller. Do not repeat the call: ask the user to sign in again or to " +
+    "renew the token of the MCP client",
+  absent: "The call had no credentials. Do not repeat it: ask the user to sign in or to set a token in the MCP client",
+  unforwarded:
+    "The call had no credentials. Do not repeat it: ask the user to sign in. If the user has signed in, tell " +
+    "the user that the MCP server does not pass the credentials on to this endpoint"
+}
+
+/** The choices and the circumstances of a result. */
+export interface ResultOptions {
+  readonly hasOutputSchema: boolean
+  readonly maxErrorChars: number
+  readonly credentials: Credentials
+}
+
 /** Writes the message for a model about an answer that is not a success. */
-const failure = (name: string, { bytes, headers, status }: EndpointAnswer, maxErrorChars: number): string => {
-  const advice = advices[status]
+const failure = (
+  name: string,
+  { bytes, headers, status }: EndpointAnswer,
+  { credentials, maxErrorChars }: ResultOptions
+): string => {
+  const advice = status === 401 ? adviceWithout[credentials] : advices[status]
   const retryAfter = headers["retry-after"]
   const mediaType = mediaTypeOf(headers)
   const body = bytes.length > 0 && (isText(mediaType) || mediaType === "") ? textOf(bytes).trim() : ""
@@ -86,6 +113,17 @@ const failure = (name: string, { bytes, headers, status }: EndpointAnswer, maxEr
 }
 
 const failed = (content: string): ToolResult<never> => new ToolResult({ isError: true, content })
+
+/**
+ * Makes the result for an endpoint whose request matches no route of the router. A router refuses a long value in a path
+ * (100 characters by default) in the same way, which the model can correct.
+ */
+export const withoutRoute = (method: string, path: string): ToolResult<never> =>
+  failed(
+    `The server has no route for ${method} ${path}. ` +
+      (/[:*]/.test(path) ? "If an argument in the path is long, shorten it. Otherwise do not " : "Do not ") +
+      "repeat the call: tell the user that the MCP server must be corrected"
+  )
 
 /** Makes the result for an answer above `maxAnswerBytes`. */
 export const tooLarge = (
@@ -106,16 +144,16 @@ export const tooLarge = (
 export const toResult = (
   name: string,
   answer: EndpointAnswer,
-  { hasOutputSchema, maxErrorChars }: { readonly hasOutputSchema: boolean; readonly maxErrorChars: number }
+  options: ResultOptions
 ): ToolResult<unknown> => {
   const { bytes, headers, status } = answer
-  if (status < 200 || status > 299) return failed(failure(name, answer, maxErrorChars))
+  if (status < 200 || status > 299) return failed(failure(name, answer, options))
   const mediaType = mediaTypeOf(headers)
   if (isJson(mediaType)) {
     const structured = Result.try({ try: (): unknown => JSON.parse(textOf(bytes)), catch: String })
     if (Result.isSuccess(structured)) return new ToolResult({ structured: structured.success })
   }
-  if (hasOutputSchema) {
+  if (options.hasOutputSchema) {
     return failed(`${name} answered with status ${status} and without the JSON that its schema describes`)
   }
   if (bytes.length === 0) return new ToolResult({ content: `${name} succeeded with status ${status}` })

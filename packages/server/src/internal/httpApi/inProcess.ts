@@ -30,6 +30,9 @@ export class AnswerTooLarge extends Data.TaggedError("AnswerTooLarge")<{
   readonly bytes: Uint8Array
 }> {}
 
+/** The router has no route for the request. */
+export class NoRoute extends Data.TaggedError("NoRoute") {}
+
 /** The choices of the author. */
 export interface InProcessOptions {
   readonly router: HttpRouter
@@ -95,7 +98,7 @@ const defectOf = (cause: Cause.Cause<unknown>, status: number): unknown => {
 /** Makes the client whose requests run in the router. The body of an answer is complete. */
 export const makeInProcessClient = (
   { baseUrl, currentPrincipal, maxAnswerBytes, router }: InProcessOptions
-): HttpClient.HttpClient.With<AnswerTooLarge, McpRequest> => {
+): HttpClient.HttpClient.With<AnswerTooLarge | NoRoute, McpRequest> => {
   // An argument may make a path without a route, so that a client could fill the log.
   let hasWarned = false
   const run = Effect.fnUntraced(function*(given: HttpClientRequest.HttpClientRequest) {
@@ -128,14 +131,17 @@ export const makeInProcessClient = (
       )
     )
     if (Exit.isFailure(exit)) {
-      if (isRouteNotFound(exit.cause) && !hasWarned) {
-        hasWarned = true
-        yield* Logging.withheld(Effect.logWarning(
-          `the router has no route for ${request.method} ${
-            printable(request.url, 200)
-          }: add HttpApiBuilder.layer to the ` +
-            "application, and set baseUrl if the router serves the API under a prefix"
-        ))
+      if (isRouteNotFound(exit.cause)) {
+        if (!hasWarned) {
+          hasWarned = true
+          yield* Logging.withheld(Effect.logWarning(
+            `the router has no route for ${request.method} ${
+              printable(request.url, 200)
+            }: add HttpApiBuilder.layer to the ` +
+              "application, and set baseUrl if the router serves the API under a prefix"
+          ))
+        }
+        return yield* new NoRoute()
       }
       const defect = defectOf(exit.cause, answer?.status ?? 500)
       if (defect !== undefined) return yield* Effect.die(defect)
@@ -144,8 +150,8 @@ export const makeInProcessClient = (
     if (answer === undefined) return yield* Effect.die(new Error("the router returned without an answer"))
     return answer instanceof AnswerTooLarge ? yield* answer : answer
   })
-  return HttpClient.makeWith<never, never, AnswerTooLarge, McpRequest>(
+  return HttpClient.makeWith<never, never, AnswerTooLarge | NoRoute, McpRequest>(
     (request) => Effect.flatMap(request, run),
     Effect.succeed
-  ) as HttpClient.HttpClient.With<AnswerTooLarge, McpRequest>
+  ) as HttpClient.HttpClient.With<AnswerTooLarge | NoRoute, McpRequest>
 }
