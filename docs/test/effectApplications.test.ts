@@ -28,6 +28,7 @@ import type * as Response from "effect/ai/Response"
 import * as Stream from "effect/Stream"
 import { AccountLive, Forwarded, Made, Selected, WithoutHttp } from "../programs/effectOptions.ts"
 import { ApiLive, OrdersInMemory } from "../programs/effectOrders.ts"
+import { Routes, Tea } from "../programs/effectOwnTool.ts"
 import { App, Database, Stock } from "../programs/effectTasks.ts"
 import { recipe, recipeOfServer, TeaServer, Weigh } from "../programs/effectToolkit.ts"
 import { read, regionsOf } from "./blocks.ts"
@@ -133,6 +134,52 @@ describe("programs/effectOptions.ts", () => {
       const client = yield* connect(WithoutHttp)
       const { structuredContent } = yield* client.callTool("orders_place", place)
       expect(structuredContent).toEqual({ id: 1, ...place })
+    }))
+})
+
+describe("programs/effectOwnTool.ts", () => {
+  it.effect("serves a tool of its own beside the endpoints, with their service", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(
+        Tea.pipe(
+          Layer.provide(ApiLive.pipe(HttpRouter.provideRequest(OrdersInMemory))),
+          Layer.provide([OrdersInMemory, HttpRouter.layer, HttpServer.layerServices])
+        )
+      )
+      expect((yield* client.listTools()).map(({ name }) => name)).toEqual(["orders_find", "orders_place", "reorder"])
+      yield* client.callTool("orders_place", place)
+      expect((yield* client.callTool("reorder", { id: 1 })).structuredContent).toEqual({ id: 2, ...place })
+      expect(yield* client.callTool("reorder", { id: 9 })).toMatchObject({
+        isError: true,
+        content: [{ text: "There is no order 9. Place one with orders_place" }]
+      })
+    }))
+
+  it.live("finds the caller by the token of the HTTP request", () =>
+    Effect.gen(function*() {
+      const server = HttpRoutes.serve(Routes, { disableListenLog: true }).pipe(
+        Layer.provide(OrdersInMemory),
+        Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" }))
+      )
+      const { address } = Context.get(yield* Layer.build(server), HttpServer.HttpServer)
+      const url = `http://127.0.0.1:${(address as { readonly port: number }).port}/mcp`
+      const anonymous = yield* SkeinClient.make(Http.transport({ url }))
+      expect(yield* anonymous.callTool("whoami")).toMatchObject({
+        isError: true,
+        content: [{ text: "Ask the user to set a bearer token in the MCP client" }]
+      })
+      const ada = yield* SkeinClient.make(
+        Http.transport({ url, headers: { authorization: "Bearer the token of ada" } })
+      )
+      expect((yield* ada.listTools()).map(({ name }) => name)).toEqual([
+        "orders_find",
+        "orders_place",
+        "account_name",
+        "reorder",
+        "whoami"
+      ])
+      expect((yield* ada.callTool("whoami")).content).toEqual([{ type: "text", text: "ada" }])
+      expect((yield* ada.callTool("account_name")).structuredContent).toBe("ada")
     }))
 })
 

@@ -232,9 +232,9 @@ describe("the security of an API", () => {
       const refused = yield* call(client, "who_am_i")
       expect(refused.isError).toBe(true)
       expect(text(refused)).toBe(
-        "GET /me failed with status 401. The call had no credentials. Do not repeat it: ask the user to sign in. If the user " +
-          "has signed in, tell the user that the MCP server does not pass the credentials on to this endpoint. The endpoint " +
-          "answered:\n{\"_tag\":\"Refused\"}"
+        "GET /me failed with status 401. The call reached the endpoint without credentials. Do not repeat it: ask the user to " +
+          "sign in or to check the token of the MCP client. If that does not help, tell the user that the MCP server passes " +
+          "no credentials on to this endpoint. The endpoint answered:\n{\"_tag\":\"Refused\"}"
       )
     }))
 

@@ -83,8 +83,8 @@ const adviceWithout: Readonly<Record<Credentials, string>> = {
     "renew the token of the MCP client",
   absent: "The call had no credentials. Do not repeat it: ask the user to sign in or to set a token in the MCP client",
   unforwarded:
-    "The call had no credentials. Do not repeat it: ask the user to sign in. If the user has signed in, tell " +
-    "the user that the MCP server does not pass the credentials on to this endpoint"
+    "The call reached the endpoint without credentials. Do not repeat it: ask the user to sign in or to check the " +
+    "token of the MCP client. If that does not help, tell the user that the MCP server passes no credentials on to this endpoint"
 }
 
 /** The choices and the circumstances of a result. */
