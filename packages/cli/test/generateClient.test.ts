@@ -76,6 +76,13 @@ const nothing: Offered = { server: undefined, tools: [], prompts: [], resources:
 const tool = (name: string, inputSchema: object = { type: "object" }, more: object = {}) =>
   ({ name, inputSchema, ...more }) as Offered["tools"][number]
 
+/** A generated client, whose functions this file does not know when it is compiled. */
+type Made = {
+  readonly [part in "tools" | "prompts" | "templates"]: {
+    readonly [name: string]: (...input: ReadonlyArray<unknown>) => Effect.Effect<any>
+  }
+}
+
 describe("skein generate-client", () => {
   it.live(
     "writes a module that type-checks and calls the tools, the same each time, and checks it",
@@ -112,7 +119,7 @@ describe("skein generate-client", () => {
           }),
           ({ a, b = 0 }) => Effect.succeed({ sum: a + b })
         ),
-        Tool.layer(Tool.make("refuse"), () => Effect.fail(new Error("Not today"))),
+        Tool.layer(Tool.make("refuse"), () => Effect.fail({ message: "Not today" })),
         Tool.layer(Tool.make("greet", { input: { name: Schema.String } }), ({ name }) =>
           Effect.succeed(`Hello, ${name}`)),
         Prompt.layer(Prompt.make("review", { arguments: { code: Schema.String } }), ({ code }) =>
@@ -153,16 +160,18 @@ export const calls = [
 `
       )
       expect(yield* typeErrors(path)).toBe("")
-      const { make } = yield* Effect.promise(() => import(pathToFileURL(join(path, "shop.ts")).href))
+      const { make } = yield* Effect.promise(() =>
+        import(pathToFileURL(join(path, "shop.ts")).href) as Promise<{ readonly make: (caller: unknown) => Made }>
+      )
       const shop = make(client)
-      expect(yield* shop.tools.addNumbers({ a: 1, b: 2 })).toEqual({ sum: 3 })
-      expect((yield* shop.tools.greet({ name: "Ada" })).content).toEqual([{ type: "text", text: "Hello, Ada" }])
+      expect(yield* shop.tools["addNumbers"]!({ a: 1, b: 2 })).toEqual({ sum: 3 })
+      expect((yield* shop.tools["greet"]!({ name: "Ada" })).content).toEqual([{ type: "text", text: "Hello, Ada" }])
       const refused = yield* Effect.flip(
-        shop.tools.refuse() as Effect.Effect<never, { readonly reason: { readonly _tag: string } }>
+        shop.tools["refuse"]!() as Effect.Effect<never, { readonly reason: { readonly _tag: string } }>
       )
       expect(refused.reason._tag).toBe("ToolFailed")
-      expect((yield* shop.prompts.review({ code: "x" })).messages[0].content.text).toBe("x")
-      expect((yield* shop.templates.note({ id: "a b" })).contents[0].text).toBe("Note a b")
+      expect((yield* shop.prompts["review"]!({ code: "x" })).messages[0].content.text).toBe("x")
+      expect((yield* shop.templates["note"]!({ id: "a b" })).contents[0].text).toBe("Note a b")
     }).pipe(Effect.scoped), 300_000)
 
   it.live("type-checks for any names, descriptions and schemas", () =>

@@ -355,7 +355,7 @@ for (const revision of support.eras) {
             { attributes, state }
           ) => [attributes["http.response.status_code"], state.count])
         ).toEqual([["403", 2], ["413", 1]])
-        expect((yield* read("mcp.server.streams"))[0].state.count).toBe(1)
+        expect((yield* read("mcp.server.streams"))[0].state.value).toBe(1)
       }))
   })
 }
@@ -377,10 +377,10 @@ it.effect("2025-11-25 · counts open sessions and measures their duration", () =
     yield* Effect.provideService(support.connect(server, "2025-11-25"), Scope.Scope, scope)
     const other = yield* support.connect(server, "2025-11-25")
     yield* support.connect(server, "2026-07-28")
-    expect((yield* snapshot("mcp.server.sessions")).state.count).toBe(2)
+    expect((yield* snapshot("mcp.server.sessions")).state.value).toBe(2)
     yield* TestClock.adjust("90 seconds")
     yield* Scope.close(scope, Exit.void)
-    expect((yield* snapshot("mcp.server.sessions")).state.count).toBe(1)
+    expect((yield* snapshot("mcp.server.sessions")).state.value).toBe(1)
     const duration = yield* snapshot("mcp.server.session.duration")
     expect(duration.state).toMatchObject({ count: 1, sum: 90 })
     expect(duration.attributes).toEqual({
@@ -391,7 +391,7 @@ it.effect("2025-11-25 · counts open sessions and measures their duration", () =
     // A second `initialize` ends the earlier session.
     yield* TestClock.adjust("10 seconds")
     yield* other.result("initialize", kit.hello("2025-11-25"))
-    expect((yield* snapshot("mcp.server.sessions")).state.count).toBe(1)
+    expect((yield* snapshot("mcp.server.sessions")).state.value).toBe(1)
     expect((yield* snapshot("mcp.server.session.duration")).state).toMatchObject({ count: 2, sum: 190 })
   }))
 

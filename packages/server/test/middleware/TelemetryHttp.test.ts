@@ -78,7 +78,7 @@ it.live("2025-11-25 · the trace of the header is the parent in a session too; s
       ["initialize", "b7ad6b7169203331"],
       ["tools/call greet", "00f067aa0ba902b7"]
     ])
-    expect((yield* counted("mcp.server.sessions")).state.count).toBe(1)
+    expect((yield* counted("mcp.server.sessions")).state.value).toBe(1)
     const evil = yield* http.send(at, { headers: { ...headers, origin: "http://evil.example.com" }, body })
     expect(evil.status).toBe(403)
     expect(yield* counted("mcp.server.refusals")).toMatchObject({
@@ -87,7 +87,7 @@ it.live("2025-11-25 · the trace of the header is the parent in a session too; s
     })
     yield* http.send(at, { method: "DELETE", headers: session })
     yield* kit.settle
-    expect((yield* counted("mcp.server.sessions")).state.count).toBe(0)
+    expect((yield* counted("mcp.server.sessions")).state.value).toBe(0)
     expect((yield* counted("mcp.server.session.duration")).state.count).toBe(1)
   })))
 
@@ -102,11 +102,11 @@ it.live("2024-11-05 · counts a session that continues on a new stream without i
       expect((yield* stream.message).result.content).toEqual([{ type: "text", text: "hello" }])
       expect(yield* counted("mcp.server.sessions")).toMatchObject({
         attributes: { "mcp.protocol.version": "2024-11-05", "network.transport": "tcp" },
-        state: { count: 1 }
+        state: { value: 1 }
       })
     }))
     yield* Effect.promise(() => vi.waitFor(() => expect(at.endpoint.streams).toBe(0)))
     yield* kit.settle
-    expect((yield* counted("mcp.server.sessions")).state.count).toBe(0)
+    expect((yield* counted("mcp.server.sessions")).state.value).toBe(0)
     expect((yield* counted("mcp.server.session.duration")).state.count).toBe(1)
   })))

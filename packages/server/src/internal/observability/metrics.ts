@@ -43,11 +43,12 @@ const requests = Metric.counter("mcp.server.requests", {
   incremental: true,
   attributes: { unit: "{request}" }
 })
-const openSessions = Metric.counter("mcp.server.sessions", {
+// Gauges: exporters for Prometheus declare every counter as one that never falls.
+const openSessions = Metric.gauge("mcp.server.sessions", {
   description: "Open sessions",
   attributes: { unit: "{session}" }
 })
-const openStreams = Metric.counter("mcp.server.streams", {
+const openStreams = Metric.gauge("mcp.server.streams", {
   description: "Open streams of server-sent events",
   attributes: { unit: "{stream}" }
 })
