@@ -80,8 +80,8 @@ describe("programs/protected.ts", () => {
       }
       return result.tools.map(({ name }) => name)
     }
-    expect(await names("tea:read")).toEqual(["brew", "menu"])
-    expect(await names("tea:admin")).toEqual(["brew", "menu", "reset"])
+    expect(await names("tea:read")).toEqual(["menu", "brew"])
+    expect(await names("tea:admin")).toEqual(["menu", "brew", "reset"])
   })
 })
 

@@ -21,7 +21,6 @@ import type * as Caching from "./Caching.ts"
 import * as Catalog from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { EventBus, type ListKind } from "./EventBus.ts"
-import * as composition from "./internal/composition/mount.ts"
 import * as naming from "./internal/composition/naming.ts"
 import { placed } from "./internal/definitions/placement.ts"
 import { definitionProblem } from "./internal/definitions/validateDefinition.ts"
@@ -233,8 +232,12 @@ export const mount = <const L extends ReadonlyArray<Definitions>>(
   at: string | undefined | naming.MountOptions,
   ...definitions: L
 ): Layer.Layer<never, Layer.Error<L[number]> | DefinitionError, Layer.Services<L[number]> | Catalog.Catalog> =>
-  // Building the definitions in a loop loses the types of their errors and services: hence the cast.
-  composition.mount(naming.make(at), definitions) as never
+  // Building the definitions in a loop loses the types of their errors and services: hence the cast. A server without
+  // mounts does not load their code.
+  Layer.unwrap(Effect.map(
+    Effect.promise(() => import("./internal/composition/mount.ts")),
+    ({ mount }) => mount(naming.make(at), definitions)
+  )) as never
 
 const settings = (
   { listChangedDebounce = 50, subscriptions = {} }: Options,

@@ -128,7 +128,7 @@ describe("a toolkit", () => {
       const toolkit = yield* Client.toolkit(yield* connect)
       const { shown, service } = model("greet", { name: "Ada" })
       const response = yield* (yield* service).generateText({ prompt: "Greet Ada", toolkit })
-      assert.deepStrictEqual(shown.map(({ name }) => name), ["add", "brew", "greet"])
+      assert.deepStrictEqual(shown.map(({ name }) => name), ["greet", "add", "brew"])
       const part = resultOf(response)
       assert.isFalse(part.isFailure)
       assert.deepStrictEqual(part.result.content, [Content.text("Hello, Ada!")])

@@ -60,7 +60,7 @@ for (const [{ connect, name }, revision] of transports.each) {
       const resources = resourceUris.map((uri) => Resource.layer(Resource.make(uri), Effect.succeed("ok")))
       const client = yield* connect(kit.server(...resources), revision)
       const listed = (yield* client.result("resources/list")).resources
-      expect(listed).toEqual(resourceUris.toSorted().map((uri) => ({ uri, name: uri })))
+      expect(listed).toEqual(resourceUris.map((uri) => ({ uri, name: uri })))
       for (const uri of resourceUris) {
         expect((yield* client.result("resources/read", { uri })).contents).toEqual([{ uri, text: "ok" }])
       }
