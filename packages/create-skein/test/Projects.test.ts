@@ -9,9 +9,18 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js"
 import * as esbuild from "esbuild"
-import { cp, mkdir, readdir } from "node:fs/promises"
+import { cp, mkdir, readdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { makeWorkspace, readImage, removeWorkspace, run, runScript, start, type Workspace } from "./projects.ts"
+import {
+  makeWorkspace,
+  readImage,
+  removeWorkspace,
+  run,
+  runScript,
+  start,
+  startScript,
+  type Workspace
+} from "./projects.ts"
 
 let workspace: Workspace
 let isMade = false
@@ -106,6 +115,25 @@ describe.each(["effect", "async"])("a project with the style %s", (style) => {
     expect(await run(probing, shipped, node, probe)).toEqual({ code: 0, output: "" })
     expect(await server.stop()).toBe(143)
     expect(await run(probing, shipped, node, probe)).toEqual({ code: 1, output: "" })
+  }, 180_000)
+
+  it("http: the script dev serves from source without a .env, and with one that exists", async () => {
+    const project = join(workspace.folder, `dev-${style}`)
+    const args = [workspace.program, project, "--template", "http", "--style", style, "--no-install", "--no-git"]
+    expect(await run(workspace, workspace.folder, process.execPath, args)).toEqual(succeeded)
+    // Six digits are the default, and two are those of the .env.
+    for (const value of [1609.34, 1600]) {
+      const server = await startScript(workspace, project, "dev")
+      try {
+        await withClient(new StreamableHTTPClientTransport(new URL(server.url)), {}, async (client) => {
+          const result = await client.callTool({ name: "convert", arguments: { value: 1, from: "mi", to: "m" } })
+          expect(result.structuredContent).toEqual({ value, unit: "m" })
+        })
+      } finally {
+        await server.stop()
+      }
+      await writeFile(join(project, ".env"), "DIGITS=2\n")
+    }
   }, 180_000)
 
   it("tasks: runs a task from the bundle, with a question, without the PostgreSQL client", async () => {

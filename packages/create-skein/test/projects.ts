@@ -100,13 +100,20 @@ export const run = (
     child.stdin.end(input)
   })
 
-/** Runs a script of a project as npm does. */
-export const runScript = async (workspace: Workspace, project: string, name: string): Promise<Finished> => {
+const scriptOf = async (project: string, name: string): Promise<string> => {
   const { scripts } = JSON.parse(await readFile(join(project, "package.json"), "utf8")) as {
     readonly scripts: Readonly<Record<string, string>>
   }
-  return run(workspace, project, "sh", ["-c", scripts[name] ?? "exit 127"])
+  return scripts[name] ?? "exit 127"
 }
+
+/** Runs a script of a project as npm does. */
+export const runScript = async (workspace: Workspace, project: string, name: string): Promise<Finished> =>
+  run(workspace, project, "sh", ["-c", await scriptOf(project, name)])
+
+/** Starts a server over HTTP with a script of its project, as npm does. */
+export const startScript = async (workspace: Workspace, project: string, name: string): Promise<Running> =>
+  start(workspace, project, ["-c", await scriptOf(project, name)], "sh")
 
 /** A server over HTTP that runs. */
 export interface Running {
@@ -127,9 +134,15 @@ export const readImage = async (project: string): Promise<{
 }
 
 /** Starts a server over HTTP, and waits until it listens. */
-export const start = ({ env }: Workspace, cwd: string, args: ReadonlyArray<string>): Promise<Running> =>
+export const start = (
+  { env }: Workspace,
+  cwd: string,
+  args: ReadonlyArray<string>,
+  command = process.execPath
+): Promise<Running> =>
   new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { cwd, env, stdio: ["ignore", "ignore", "pipe"] })
+    // A group of processes: a script has a shell, and a program that it watches.
+    const child = spawn(command, args, { cwd, env, detached: true, stdio: ["ignore", "ignore", "pipe"] })
     const ended = new Promise<number | null>((done) => child.once("exit", done))
     let log = ""
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
@@ -139,7 +152,7 @@ export const start = ({ env }: Workspace, cwd: string, args: ReadonlyArray<strin
         resolve({
           url,
           stop: () => {
-            child.kill("SIGTERM")
+            process.kill(-child.pid!, "SIGTERM")
             return ended
           }
         })

@@ -42,12 +42,15 @@ const devDependencies = ({ style, template }: Choice): ReadonlyArray<Dependency>
 ]
 
 const withEnv = "node --env-file-if-exists=.env"
+// On Linux, Node 22, and Node 24 up to 24.14 at least, cannot watch a program if the file of `--env-file-if-exists` is
+// missing (nodejs/node#57040). So the file is created first.
+const withExample = "node -e \"fs.cpSync('.env.example','.env',{force:false})\""
 const inspector = "npx @modelcontextprotocol/inspector"
 
 const scripts = (template: Template) => ({
   // A watched process writes to stdout, which belongs to the protocol, and a restart ends the connection of the host.
   dev: template === "http" || template === "tasks"
-    ? "node --watch --env-file-if-exists=.env src/main.ts"
+    ? `${withExample} && node --watch --env-file=.env src/main.ts`
     : `${withEnv} src/main.ts`,
   start: `${withEnv} dist/main.cjs`,
   build: "node scripts/build.ts",
