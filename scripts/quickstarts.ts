@@ -46,7 +46,10 @@ export const startQuickstarts = async (
   if (settings === undefined) throw new Error("getting-started.md shows no tsconfig.json")
   writeFileSync(join(folder, "tsconfig.json"), settings.text)
   for (const page of ["quickstart-stdio.md", "quickstart-http.md"]) {
-    const servers = blocksOf(page).filter(({ info }) => info.startsWith("ts "))
+    // The page about HTTP has a tool of its own after them, whose programs have names of the project.
+    const servers = blocksOf(page).filter(({ info, text }) =>
+      info.startsWith("ts ") && text.includes("name: \"hello\"")
+    )
     if (servers.length !== 2) throw new Error(`${page} shows ${servers.length} servers instead of two`)
     for (const { info, text } of servers) {
       writeFileSync(join(folder, "server.ts"), text.replace("port: 3000", "port: 0"))

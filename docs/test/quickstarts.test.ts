@@ -42,6 +42,30 @@ describe("programs/quickHttpAsync.ts", () => {
     }).pipe(Effect.scoped))
 })
 
+describe("programs/words.ts, served by programs/wordsServer.ts", () => {
+  it.live("counts the words of a text and of a page, and explains why a page cannot be read", () =>
+    Effect.gen(function*() {
+      const { url } = yield* Effect.acquireRelease(
+        Effect.promise(() => start("wordsServer")),
+        ({ child }) => Effect.sync(() => void child.kill("SIGKILL"))
+      )
+      const client = yield* Client.make(NodeHttp.transport({ url }))
+      const count = (args: Readonly<Record<string, unknown>>) => client.callTool("word_count", args)
+      expect(yield* count({ text: " to be\nor not " })).toMatchObject({ structuredContent: { words: 4 } })
+      const page = new URL("/livez", url).href
+      expect(yield* count({ url: page })).toMatchObject({ structuredContent: { words: 1 } })
+      const missing = new URL("/missing", url).href
+      expect(yield* count({ url: missing })).toMatchObject({
+        isError: true,
+        content: [{ text: `${missing} cannot be read: 404` }]
+      })
+      expect(yield* count({ url: "http://127.0.0.1:1/" })).toMatchObject({
+        isError: true,
+        content: [{ text: "http://127.0.0.1:1/ cannot be read: no response" }]
+      })
+    }).pipe(Effect.scoped))
+})
+
 describe("programs/effectIntro.ts", () => {
   it.effect("returns the values that effect.md states", () =>
     Effect.gen(function*() {
