@@ -402,8 +402,8 @@ describe("the options", () => {
           const missing = yield* call(client, "pets_find", { id })
           expect(missing.isError).toBe(true)
           expect(text(missing)).toBe(
-            "The server has no route for GET /pets/:id. If an argument in the path is long, shorten it. Otherwise do not " +
-              "repeat the call: tell the user that the MCP server must be corrected"
+            "The server has no route for GET /pets/:id. If an argument in the path is long, shorten it. Otherwise tell the user " +
+              "that the MCP server must be corrected"
           )
         }
         expect(text(yield* call(client, "pets_list"))).toBe(

@@ -121,8 +121,9 @@ const failed = (content: string): ToolResult<never> => new ToolResult({ isError:
 export const withoutRoute = (method: string, path: string): ToolResult<never> =>
   failed(
     `The server has no route for ${method} ${path}. ` +
-      (/[:*]/.test(path) ? "If an argument in the path is long, shorten it. Otherwise do not " : "Do not ") +
-      "repeat the call: tell the user that the MCP server must be corrected"
+      (/[:*]/.test(path)
+        ? "If an argument in the path is long, shorten it. Otherwise tell the user that the MCP server must be corrected"
+        : "Do not repeat the call: tell the user that the MCP server must be corrected")
   )
 
 /** Makes the result for an answer above `maxAnswerBytes`. */
