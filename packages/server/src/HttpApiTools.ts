@@ -358,14 +358,15 @@ export const layer = <
               : tooLarge(place, answer.failure, maxErrorChars)
           }
           const bytes = new Uint8Array(yield* Effect.orDie(answer.success.arrayBuffer))
-          const isSent = request.caller.principal !== undefined ||
-            each.credentialHeaders.some((header) =>
-              (headers[header] ?? "").trim() !== ""
-            )
+          const isSent = each.credentialHeaders.some((header) =>
+            (headers[header] ?? "").trim() !== ""
+          )
+          // A principal without credentials has signed in at the MCP endpoint, whose `protection` withholds its token.
+          const isAnonymous = request.caller.principal === undefined
           return toResult(place, { bytes, headers: answer.success.headers, status: answer.success.status }, {
             hasOutputSchema: outputSchema !== undefined,
             maxErrorChars,
-            credentials: isSent ? "sent" : mayPassOn ? "absent" : "unforwarded"
+            credentials: isSent ? "sent" : mayPassOn && isAnonymous ? "absent" : "unforwarded"
           })
         }) as Effect.Effect<Tool.Result<unknown>, E, R>)
     }

@@ -248,6 +248,8 @@ describe("the security of an API", () => {
       const basic = { headers: { authorization: "Basic YTpi" } }
       const refused = yield* call(yield* connect(forwarding, basic), "who_am_i")
       expect(text(refused)).toContain("The endpoint refused the credentials of the caller. Do not repeat the call")
+      const withheld = yield* call(yield* connect(forwarding, { principal: { id: "" } }), "who_am_i")
+      expect(text(withheld)).toContain("The call reached the endpoint without credentials. Do not repeat it")
       const empty = server({ credentials: () => Effect.succeed({ Authorization: "" }) })
       expect(text(yield* call(yield* connect(empty), "who_am_i"))).toContain(
         "The call had no credentials. Do not repeat it"

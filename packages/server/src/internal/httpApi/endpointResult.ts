@@ -71,8 +71,8 @@ const advices: Readonly<Record<number, string>> = {
 }
 
 /**
- * The credentials that a call had: some, none from a client whose credentials the server passes on, or none because the
- * server passes none on.
+ * The credentials in the headers of a call: some; none, because the caller has none; or none, because the server may not
+ * pass on those of the caller.
  */
 export type Credentials = "sent" | "absent" | "unforwarded"
 
