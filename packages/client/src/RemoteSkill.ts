@@ -29,7 +29,7 @@ import * as Result from "effect/Result"
 import type { ClientError } from "./ClientError.ts"
 import { serverErrorOf } from "./internal/errors.ts"
 import type { RequestOptions } from "./internal/calls/options.ts"
-import { entryProblem, resolve, type SkillBounds, skillError } from "./internal/skills/entry.ts"
+import { entryProblem, listedUri, resolve, type SkillBounds, skillError } from "./internal/skills/entry.ts"
 import {
   DigestMismatch,
   FrontmatterMismatch,
@@ -93,7 +93,7 @@ export interface RemoteSkill {
   /** The paths of its files, relative to its folder, as they are in the URIs. Empty for a dynamic skill. */
   readonly paths: ReadonlyArray<string>
   /**
-   * Reads a file by its path relative to the skill, or by its URI. A verified file is read once. Fails with `UnlistedFile`,
+   * Reads a file by its path relative to the skill, or by its URI, percent-encoded or not. A verified file is read once. Fails with `UnlistedFile`,
    * `SizeMismatch`, `DigestMismatch`, `InvalidContent`, and `LimitExceeded` for a dynamic skill.
    */
   readonly read: (path: string) => Effect.Effect<File, SkillError | ClientError>
@@ -286,10 +286,8 @@ export const load = (
     const read: RemoteSkill["read"] = (path) => {
       const candidates = resolve(uri, path)
       // A dynamic skill has no list. Its URIs are encoded.
-      const chosen = resources === "dynamic" ? candidates.slice(-1) : candidates
-      return Effect.suspend(() =>
-        chosen.map(readUri).find((reading) => reading !== undefined) ?? Effect.fail(unlisted(path))
-      )
+      const found = resources === "dynamic" ? candidates.at(-1) : listedUri(resources, candidates)
+      return (found === undefined ? undefined : readUri(found)) ?? Effect.fail(unlisted(path))
     }
     const { instructions } = yield* Effect.fromResult(
       markdownOf(entry, yield* readUri(uri) ?? Effect.fail(unlisted(uri)), bounds)

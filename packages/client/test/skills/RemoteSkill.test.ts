@@ -4,7 +4,7 @@ import * as Skill from "@skein/protocol/Skill"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { resolve } from "../../src/internal/skills/entry.ts"
+import { listedUri, resolve } from "../../src/internal/skills/entry.ts"
 import * as RemoteSkill from "../../src/RemoteSkill.ts"
 import type { SkillError } from "../../src/SkillError.ts"
 import { entry, fileOf, files, forms, logo, markdown, root, serverOf, type Setting, sha256, uri } from "./kit.ts"
@@ -46,6 +46,28 @@ describe("a skill", () => {
         assert.deepStrictEqual(reads, [uri, `${root}/references/FORMS.md`, `${root}/My%20logo.png`])
       }))
   }
+
+  for (const listed of ["Q&A.md", "Q%26A.md", "100%25 %c3%bc.md", "a%2Fb.md"]) {
+    it(`finds the listed file ${listed} by each way to encode its URI`, () => {
+      const name = decodeURIComponent(listed)
+      const files = [{ uri: `${root}/${listed}`, digest: "", size: 0 }]
+      for (
+        const reference of [listed, encodeURIComponent(name), encodeURI(name), `${root}/${encodeURIComponent(name)}`]
+      ) {
+        const isFound = reference !== "a/b.md"
+        assert.strictEqual(listedUri(files, resolve(uri, reference)), isFound ? files[0]!.uri : undefined, reference)
+      }
+      assert.isUndefined(listedUri(files, resolve(uri, `${encodeURIComponent(name)}x`)))
+      assert.isUndefined(listedUri(files, resolve(uri, "../Q&A.md")))
+    })
+  }
+
+  it("prefers the file with the same URI to one with another encoding", () => {
+    const files = ["x&y", "x%26y", "x%2526y"].map((name) => ({ uri: `${root}/${name}`, digest: "", size: 0 }))
+    const found = ["x&y", "x%26y", "x%2526y"].map((name) => listedUri(files, resolve(uri, name)))
+    assert.deepStrictEqual(found, files.map((file) => file.uri))
+    assert.strictEqual(listedUri(files.slice(0, 1), resolve(uri, "x%26y")), files[0]!.uri)
+  })
 
   it.effect("is loaded by its URI alone, listed or not", () =>
     Effect.gen(function*() {

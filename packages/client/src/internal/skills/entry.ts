@@ -83,3 +83,30 @@ export const resolve = (uri: string, reference: string): ReadonlyArray<string> =
   // A reference in Markdown may be percent-encoded already.
   return [...new Set(encoded === undefined ? [] : [root + path, root + encoded])]
 }
+
+const decoded = (segment: string): string => {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}
+
+/** Returns the form of a URI in which each segment is encoded as `Skill.encodePath` does. */
+const normalized = (uri: string): string =>
+  uri.split("/").map((segment) => encodeURIComponent(decoded(segment.toWellFormed()))).join("/")
+
+/**
+ * Returns the listed URI that one of the candidates of {@link resolve} stands for, or `undefined`. Servers encode different
+ * characters: SDK v2 lists a file `Q&A.md` by that name, and Skein as `Q%26A.md`. A URI that is the same is preferred.
+ */
+export const listedUri = (
+  files: ReadonlyArray<Skill.SkillFile>,
+  candidates: ReadonlyArray<string>
+): string | undefined => {
+  const listed = new Set(files.map(({ uri }) => uri))
+  const same = candidates.find((uri) => listed.has(uri))
+  if (same !== undefined || candidates.length === 0) return same
+  const wanted = new Set(candidates.map(normalized))
+  return files.find(({ uri }) => wanted.has(normalized(uri)))?.uri
+}
