@@ -105,13 +105,16 @@ export const nameProblem = (name: unknown): string | undefined =>
       typeof name === "string" ? `${quote(name)} ` : ""
     }must have 1 to 64 characters: a-z, 0-9 and single hyphens between them`
 
+/** The number of characters, where a pair of surrogates is one. */
+const lengthOf = (text: string): number => [...text].length
+
 const frontmatterProblem = ({ compatibility, description, name }: JsonObject): string | undefined => {
   const problem = nameProblem(name)
   if (problem !== undefined) return problem
-  if (typeof description !== "string" || description.trim() === "" || description.length > 1024) {
+  if (typeof description !== "string" || description.trim() === "" || lengthOf(description) > 1024) {
     return "its description must have 1 to 1024 characters"
   }
-  if (compatibility !== undefined && (typeof compatibility !== "string" || compatibility.length > 500)) {
+  if (compatibility !== undefined && (typeof compatibility !== "string" || lengthOf(compatibility) > 500)) {
     return "its compatibility must have at most 500 characters"
   }
   return undefined

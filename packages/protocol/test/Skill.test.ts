@@ -35,6 +35,12 @@ describe("SKILL.md", () => {
     ))
   })
 
+  it("counts the characters of a description, not their UTF-16 code units", () => {
+    const of = (count: number) => `---\nname: a\ndescription: ${"🧶".repeat(count)}\n---\n`
+    expect(Result.isSuccess(parse(of(1024)))).toBe(true)
+    expect(problem(of(1025))).toContain("its description must have 1 to 1024 characters")
+  })
+
   for (
     const [what, text, message] of [
       ["no frontmatter", "# Title", "does not begin with frontmatter"],

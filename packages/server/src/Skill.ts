@@ -29,7 +29,7 @@ import { Catalog, type HandlerServices } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import { Publication } from "./internal/skills/publication.ts"
-import { fileUri, invalidSkill, mediaTypeOf, rootUri, serve } from "./internal/skills/skillFiles.ts"
+import { fileUri, formatProblem, invalidSkill, mediaTypeOf, rootUri, serve } from "./internal/skills/skillFiles.ts"
 import { registryOf } from "./internal/skills/skillRegistry.ts"
 import * as Resource from "./Resource.ts"
 import type { SkillError } from "./SkillError.ts"
@@ -51,9 +51,9 @@ export interface Description extends Placement {
   readonly description: string
   /** The name of a license, or of a file with its text. */
   readonly license?: string | undefined
-  /** What the skill needs: programs, network access. At most 500 characters. */
+  /** What the skill needs: programs, network access. 1 to 500 characters. */
   readonly compatibility?: string | undefined
-  /** Further members of the frontmatter: values of JSON. */
+  /** Further members of the frontmatter: values of JSON. `metadata` maps texts to texts. */
   readonly frontmatter?: JsonObject | undefined
 }
 
@@ -204,6 +204,8 @@ export const dynamic = <E extends HandlerError = never, R = never>(
       SkillMarkdown.parse(SkillMarkdown.write(frontmatter, "")),
       (problem) => invalidSkill(path, problem)
     )
+    const problem = formatProblem(read.frontmatter)
+    if (problem !== undefined) return yield* Result.fail(invalidSkill(path, problem))
     const uri = `${root}/${Wire.fileName}`
     const others: Array<readonly [Resource.Resource, Effect.Effect<string | Uint8Array, E, R>]> = []
     for (const [file, content] of Object.entries(files)) {

@@ -256,6 +256,26 @@ describe("an invalid skill fails the layer", () => {
       }
     }))
 
+  it.effect("rejects metadata that does not map texts to texts, and an empty compatibility, of dynamic skills too", () =>
+    Effect.gen(function*() {
+      for (
+        const [members, message] of [
+          [
+            { frontmatter: { metadata: { author: "Ada", version: 1 } } },
+            /texts: put the value of "version" in quotes$/
+          ],
+          [{ frontmatter: { metadata: ["x"] } }, /its metadata must be a mapping of texts$/],
+          [{ frontmatter: { metadata: null } }, /its metadata must be a mapping of texts$/],
+          [{ compatibility: "" }, /its compatibility must have 1 to 500 characters$/]
+        ] as const
+      ) {
+        const dynamic = Skill.dynamic({ name: "a", description: "b", instructions: Effect.succeed(""), ...members })
+        for (const layer of [skill(members), dynamic]) {
+          expect(yield* reasonOf(layer)).toEqual(["InvalidSkill", expect.stringMatching(message)])
+        }
+      }
+    }))
+
   it.effect("rejects a skill inside of one of another layer, and accepts both in one", () =>
     Effect.gen(function*() {
       const inner = Skill.make({ name: "inner", description: "d", instructions: "", prefix: "outer" })
