@@ -27,17 +27,31 @@ interface Posting {
   readonly count: number
 }
 
+/** A word with the tools that have it. Words are numbered in the order in which they were indexed. */
+interface Indexed {
+  readonly word: string
+  readonly order: number
+  readonly postings: ReadonlyArray<Posting>
+}
+
+const byOrder = (one: Indexed, other: Indexed): number => one.order - other.order
+
 export class ToolIndex {
   readonly #names: ReadonlyArray<string>
   readonly #lengths: ReadonlyArray<number>
   readonly #meanLength: number
   readonly #postings = new Map<string, Array<Posting>>()
+  /** By the code units of the words, so that words with the same beginning are next to each other. */
+  readonly #sorted: ReadonlyArray<Indexed>
 
   /** Indexes tools by at most `maxChars` characters of each. */
   constructor(tools: ReadonlyArray<readonly [string, ToolEntry]>, maxChars: number) {
     this.#names = tools.map(([name]) => name)
     this.#lengths = tools.map(([, entry], tool) => this.#add(tool, entry, maxChars))
     this.#meanLength = this.#lengths.reduce((sum, length) => sum + length, 0) / Math.max(1, tools.length) || 1
+    this.#sorted = [...this.#postings]
+      .map(([word, postings], order) => ({ word, order, postings }))
+      .sort((one, other) => one.word < other.word ? -1 : 1)
   }
 
   #add(tool: number, { definition, tags = [] }: ToolEntry, maxChars: number): number {
@@ -76,12 +90,28 @@ export class ToolIndex {
     for (const word of new Set(query)) {
       this.#score(this.#postings.get(word), 1, scores)
       if (word.length < minPrefixChars) continue
-      for (const [other, postings] of this.#postings) {
-        if (other !== word && other.startsWith(word)) this.#score(postings, prefixFactor, scores)
-      }
+      for (const { postings } of this.#longer(word)) this.#score(postings, prefixFactor, scores)
     }
     // Tools with the same score are in the order of the list.
     return [...scores].sort(([a, one], [b, other]) => other - one || a - b).map(([tool]) => this.#names[tool]!)
+  }
+
+  /**
+   * Returns the words that begin with a word and are longer, in the order in which they were indexed: sums of scores in
+   * another order would be rounded in another way, and could change the order of tools with the same score.
+   */
+  #longer(word: string): ReadonlyArray<Indexed> {
+    const words = this.#sorted
+    let start = 0
+    for (let end = words.length; start < end;) {
+      const middle = (start + end) >>> 1
+      if (words[middle]!.word < word) start = middle + 1
+      else end = middle
+    }
+    if (words[start]?.word === word) start++
+    let end = start
+    while (words[end]?.word.startsWith(word)) end++
+    return words.slice(start, end).sort(byOrder)
   }
 
   #score(postings: ReadonlyArray<Posting> | undefined, factor: number, scores: Map<number, number>): void {
