@@ -8,11 +8,11 @@ const conditions = ["@skein/source", "node", "module", "default"]
 // databases, browsers and other programs, or repeat an action thousands of times. `npm test` excludes them and so takes
 // less than five minutes on two cores.
 const long = [
-  "packages/client/test/{attacks/{Chunks,Flood,Processes,Storms},browser/Chromium,connection/ManyReconnects,tasks/{ManyTasks,RestartProcess}}.test.ts",
+  "packages/client/test/{attacks/{Chunks,Flood,Processes,Storms},browser/Chromium,connection/ManyReconnects,tasks/{ManyTasks,RestartProcess,SkeinServer}}.test.ts",
   "packages/server/test/{input/RandomHandlers,http/process,http/attacks/totals,http/attacks/unread}.test.ts",
-  "packages/server/test/{TypeErrors,http/processOptions,stdio/LogFormat}.test.ts",
+  "packages/server/test/{Conformance,TypeErrors,http/processOptions,stdio/LogFormat}.test.ts",
   "packages/{client,server}/test/stdio/Process.test.ts",
-  "packages/protocol/test/hostile/*.test.ts",
+  "packages/protocol/test/{hostile/*,oracle/{Read,Write}}.test.ts",
   "packages/auth/test/oauth/Browser.test.ts",
   "packages/auth/test/protect/PostgresReplayStore.test.ts",
   "packages/auth/test/hostile/Documents.test.ts",
@@ -26,13 +26,13 @@ const long = [
   "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore,Rotation,SharedSignIn}.test.ts",
   "packages/tasks/test/crash/**/*.test.ts",
   "packages/tasks/test/engine/{Admin,CodeChanges,CutOffSteps,Outages,PacesPostgres,Postgres,SqlTasksPostgres,Stalls,Replays,Takeover}.test.ts",
-  "packages/tasks/test/{PgBouncer,hostile/Names,random/RandomHandlers,telemetry/Processes}.test.ts",
+  "packages/tasks/test/{PgBouncer,hostile/Names,random/RandomHandlers,schedules/Schedules,telemetry/Processes}.test.ts",
   "packages/tasks/test/protocol/{Shutdown,ShutdownQuestions}.test.ts",
   "packages/tasks/test/store/{Conversion,MigrateApart}.test.ts",
   "packages/testing/test/Client.{faults,http,stdio}.test.ts",
   "packages/{create-skein/test/Projects,openapi/test/Published}.test.ts",
-  "docs/test/{cli,coming,developing,quickstarts,siteBrowser,tasksMachines,tasksOperating}.test.ts",
-  "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extApps,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,proxiedServers,publishedClients,publishedServers,runtimes,skeinCall}.test.ts",
+  "docs/test/{cli,coming,developing,effectApplications,quickstarts,siteBrowser,tasksMachines,tasksOperating}.test.ts",
+  "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extApps,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,proxiedServers,publishedClients,publishedServers,runtimes,sdkClientsHttp,skeinCall}.test.ts",
   "examples/{apps,browser,comparison,everythingClient,npmScripts,sqlite,tour,tourAuth,tourTasks}.test.ts",
   "packages/sql/test/{PgBouncer,PgClient}.test.ts",
   "scripts/{conventions,conformance/judgeClient,fuzz/fuzz,soak/soak}.test.ts"

@@ -70,7 +70,7 @@ const options = (folder: string, entries: ReadonlyArray<string>): InputOptions =
   input: Object.fromEntries(entries.map((entry) => [entry, join(folder, compiled, `${entry}.js`)])),
   platform: "neutral",
   // Every bare specifier: other packages, and Node's modules.
-  external: (id) => /^(@|[a-z]+[:/]|[a-z]+$)/.test(id),
+  external: (id) => /^(@|[a-z][a-z\d-]*([:/]|$))/.test(id),
   tsconfig: false,
   // package.json declares that modules have no side effects. Code that may have some is still kept here, in its order.
   treeshake: { moduleSideEffects: true },
