@@ -6,6 +6,7 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import { type CountOperands, invalid, isUrl, last, splitWords, toggle, type ValueOptions } from "./commandLine.ts"
+import type { BridgeBounds } from "./develop/nodeHttpBridge.ts"
 import { sanitize } from "./format.ts"
 import { HelpText } from "./help.ts"
 import { Process, promised } from "./process.ts"
@@ -42,7 +43,7 @@ export interface BuildLine {
 }
 
 /** A parsed command line of `dev`. */
-export interface DevLine extends HttpLine {
+export interface DevLine extends HttpLine, BridgeBounds {
   /** A command, or a module as a command without arguments. */
   readonly target: { readonly command: string; readonly args: ReadonlyArray<string> }
   readonly exportName: string | undefined
@@ -57,13 +58,14 @@ export interface DevLine extends HttpLine {
   readonly startTimeout: number
   readonly maxWaiting: number
   readonly maxFolders: number
-  readonly maxSessions: number
+  /** In milliseconds. */
+  readonly drainTimeout: number
   readonly inspector: boolean
   readonly inspectorVersion: string
 }
 
 /** A parsed command line of `conformance`. */
-export interface ConformanceLine {
+export interface ConformanceLine extends BridgeBounds {
   readonly target: Exclude<Target, { readonly _tag: "Configured" }>
   readonly env: Readonly<Record<string, string | undefined>>
   readonly revision: string | undefined
@@ -183,14 +185,33 @@ export const buildCommand = Command.withHandler(buildOptions, (line) =>
     yield* console.print(`${built.file}  ${(built.bytes / 1024).toFixed(1)} KiB`)
   }))
 
-const count = (name: string, description: string, byDefault: number) =>
+const count = (name: string, description: string, byDefault: number, most = 9_999_999) =>
   text(name, "<number>", `${description}: ${byDefault} by default`).pipe(
     Flag.mapEffect((text = String(byDefault)) =>
-      /^[1-9]\d{0,6}$/.test(text)
+      /^[1-9]\d{0,9}$/.test(text) && Number(text) <= most
         ? Effect.succeed(Number(text))
-        : invalid(`--${name} must be a whole number from 1 to 9999999: ${JSON.stringify(text)}`)
+        : invalid(`--${name} must be a whole number from 1 to ${most}: ${JSON.stringify(text)}`)
     )
   )
+
+// A body is decoded into one string: 256 MiB of it are within the bound of V8.
+const mostBodyBytes = 256 * 1024 * 1024
+
+/** The bounds of the bridge between HTTP and stdio. `when` says when there is one. */
+const bridgeFlags = (when: string) => ({
+  maxSessions: count("max-sessions", `How many sessions may be open, ${when}`, 32),
+  maxBodyBytes: count(
+    "max-body-bytes",
+    `How many bytes the body of a request may have, ${when}`,
+    4 * 1024 * 1024,
+    mostBodyBytes
+  ),
+  maxBufferedMessages: count(
+    "max-buffered-messages",
+    `How many messages of a server may wait for a stream, ${when}`,
+    1_000
+  )
+})
 
 /** The version of the MCP Inspector that `dev` starts by default. */
 export const inspectorVersion = "2.12.0"
@@ -213,7 +234,11 @@ export const devOptions = Command.make("dev", {
   ),
   maxWaiting: count("max-waiting", "How many requests may wait for a server that starts", 1_000),
   maxFolders: count("max-folders", "How many folders are watched", 1_000),
-  maxSessions: count("max-sessions", "How many sessions may be open, with --http", 32),
+  drainTimeout: seconds(
+    "drain-timeout",
+    "How long requests in progress may take after the host has closed stdin: 5 by default"
+  ).pipe(Flag.map((drainTimeout = 5_000) => drainTimeout)),
+  ...bridgeFlags("with --http"),
   inspector: toggle("inspector", "Open the MCP Inspector on the server, with npx"),
   inspectorVersion: text(
     "inspector-version",
@@ -288,6 +313,7 @@ export const conformanceOptions = Command.make("conformance", {
   totalTimeout: seconds("total-timeout", "How long the suite may take: 900 by default").pipe(
     Flag.map((timeout = 900_000) => timeout)
   ),
+  ...bridgeFlags("with a command"),
   verbose: toggle("verbose", "Report the output of the suite, and the stderr of the server"),
   json: toggle("json", "Print the results as JSON"),
   target: targetArgument.pipe(
@@ -334,13 +360,20 @@ export const developRewritings: Readonly<
 > = {
   dev: {
     values: new Set(
-      "port host export dotenv env watch debounce start-timeout max-waiting max-folders max-sessions inspector-version"
-        .split(" ")
+      (
+        "port host export dotenv env watch debounce start-timeout drain-timeout max-waiting max-folders max-sessions " +
+        "max-body-bytes max-buffered-messages inspector-version"
+      ).split(" ")
     ),
     count: () => 0
   },
   conformance: {
-    values: new Set("env revision suite scenario expected-failures suite-version timeout total-timeout".split(" ")),
+    values: new Set(
+      (
+        "env revision suite scenario expected-failures suite-version timeout total-timeout max-sessions max-body-bytes " +
+        "max-buffered-messages"
+      ).split(" ")
+    ),
     count: () => 0
   }
 }

@@ -210,10 +210,14 @@ describe("skein dev · HTTP", () => {
     await until(() => !isAlive(Number(two)))
   }, 90_000)
 
-  it("exits with 3 if the port is taken", async () => {
-    const running = skein(project, ["dev", "--http", "--port", "0", "server.ts"])
+  it("responds 413 to a body beyond --max-body-bytes, and exits with 3 if the port is taken", async () => {
+    const running = skein(project, ["dev", "--http", "--port", "0", "--max-body-bytes", "10", "server.ts"])
     await running.until("Listening on")
-    const { port } = new URL(/http:\/\/\S+\/mcp/.exec(running.err())![0])
+    const url = new URL(/http:\/\/\S+\/mcp/.exec(running.err())![0])
+    const headers = { "content-type": "application/json" }
+    const refused = await fetch(url, { method: "POST", headers, body: JSON.stringify("more than 10 bytes") })
+    assert.strictEqual(refused.status, 413)
+    const { port } = url
     const second = skein(project, ["dev", "--http", "--port", port, "server.ts"])
     assert.strictEqual(await second.ended, 3)
     assert.match(second.err(), /The bridge cannot listen: .*EADDRINUSE/)

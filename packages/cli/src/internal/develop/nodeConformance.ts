@@ -23,7 +23,7 @@ import {
   parseExpected,
   type ScenarioResult
 } from "./conformanceReport.ts"
-import { defaultMaxSessions, serveBridge } from "./nodeHttpBridge.ts"
+import { serveBridge } from "./nodeHttpBridge.ts"
 import { findDependency } from "./nodeLoadModule.ts"
 
 const suite = "@modelcontextprotocol/conformance"
@@ -152,12 +152,15 @@ const expectedOf = async (file: string | undefined): Promise<ReadonlySet<string>
 const urlOf = (line: ConformanceLine): Effect.Effect<string, CommandFailed, Process | Scope.Scope> =>
   Effect.gen(function*() {
     const { console, env: inherited } = yield* Process
-    const { target } = line
+    const { maxBodyBytes, maxBufferedMessages, maxSessions, target } = line
     if (target._tag === "Url") return target.url.href
     return yield* serveBridge({
       host: "127.0.0.1",
       port: 0,
-      maxSessions: defaultMaxSessions,
+      maxSessions,
+      maxBodyBytes,
+      maxBufferedMessages,
+      warn: (text) => console.warn(`skein conformance: ${text}`),
       open: (host, ended) =>
         Effect.gen(function*() {
           const connection = yield* Effect.mapError(

@@ -17,9 +17,6 @@ import { supervise } from "./nodeSupervise.ts"
 import { projectFolder, watchFiles } from "./nodeWatch.ts"
 import { type Output, Relay } from "./relay.ts"
 
-/** How long requests in progress may take after the host has closed stdin, in milliseconds. */
-const drainTimeout = 5_000
-
 /** The number of changes that wait: a restart takes all of them. */
 const maxChanges = 100
 
@@ -69,6 +66,12 @@ const ownCommand = (): ReadonlyArray<string> => [
   ...process.argv.slice(1).filter((word) => word !== "--inspector" && !word.startsWith("--inspector-version="))
 ]
 
+/** Waits until no request is in progress, for `timeout` milliseconds at most. */
+export const drain = (relay: Pick<Relay, "isBusy">, timeout: number): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    while (relay.isBusy) yield* Effect.sleep(20)
+  }).pipe(Effect.timeoutOption(timeout), Effect.asVoid)
+
 /** Runs until the host closes stdin, or the command is interrupted. */
 export const dev = (line: DevLine): Effect.Effect<void, CommandFailed, Process> =>
   Effect.gen(function*() {
@@ -115,16 +118,17 @@ export const dev = (line: DevLine): Effect.Effect<void, CommandFailed, Process> 
       })
       log(`Watching ${paths.join(", ")}`)
       yield* Deferred.await(ended)
-      const drained = Effect.gen(function*() {
-        while (relay.isBusy) yield* Effect.sleep(20)
-      })
-      return yield* Effect.asVoid(Effect.timeoutOption(drained, drainTimeout))
+      return yield* drain(relay, line.drainTimeout)
     }
+    const { maxBodyBytes, maxBufferedMessages, maxSessions } = line
     const url = yield* serveBridge({
       host: line.host ?? "127.0.0.1",
       port: line.port ?? 3000,
-      maxSessions: line.maxSessions,
-      open
+      maxSessions,
+      maxBodyBytes,
+      maxBufferedMessages,
+      open,
+      warn: log
     })
     log(`Listening on ${url}, watching ${paths.join(", ")}`)
     if (!line.inspector) return yield* Effect.never

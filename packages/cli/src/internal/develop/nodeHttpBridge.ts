@@ -30,22 +30,26 @@ export type OpenServer = (
   ended: (reason: string) => void
 ) => Effect.Effect<BridgedServer, CommandFailed, Scope.Scope>
 
-/** Options of {@link serveBridge}. */
-export interface BridgeOptions {
-  readonly host: string
-  readonly port: number
-  /** The number of sessions: 32 by default. Beyond, the session that was used least recently ends. */
+/** The bounds of a bridge, which the command line has options for. */
+export interface BridgeBounds {
+  /** The number of sessions. Beyond it, the session that was used least recently ends. */
   readonly maxSessions: number
-  readonly open: OpenServer
+  /** The number of bytes in the body of a request. A larger one is answered with 413. */
+  readonly maxBodyBytes: number
+  /** The number of messages of one server that are stored until a stream takes them. Beyond it, the oldest is dropped. */
+  readonly maxBufferedMessages: number
 }
 
-/** The number of sessions by default. */
-export const defaultMaxSessions = 32
+/** Options of {@link serveBridge}. */
+export interface BridgeOptions extends BridgeBounds {
+  readonly host: string
+  readonly port: number
+  readonly open: OpenServer
+  /** Receives a line for the first message of a server that is dropped. */
+  readonly warn: (line: string) => void
+}
 
 const path = "/mcp"
-const maxBodyBytes = 4 * 1024 * 1024
-// The messages that wait for a stream, for each server.
-const maxWaiting = 1_000
 // A response without messages before it is JSON, unless it takes longer than this, in milliseconds.
 const streamAfter = 1_000
 
@@ -129,10 +133,15 @@ class Clients implements Output {
   #listening: HttpStream | undefined
   #counter = 0
   readonly #buffered: Array<JsonRpc.Outbound> = []
+  readonly #maxBuffered: number
+  readonly #warn: (line: string) => void
+  #hasDropped = false
   server: BridgedServer | undefined
 
-  constructor(isStateless: boolean) {
+  constructor(isStateless: boolean, { maxBufferedMessages, warn }: BridgeOptions) {
     this.#isStateless = isStateless
+    this.#maxBuffered = maxBufferedMessages
+    this.#warn = warn
   }
 
   /** A request of a client. Clients of stateless requests use the same ids and tokens, so each gets one of the bridge. */
@@ -187,7 +196,13 @@ class Clients implements Output {
     }
     const newest = [...this.#waiting.values()].at(-1)?.stream ?? this.#listening
     if (newest !== undefined) return newest.send(message)
-    if (this.#buffered.push(message) > maxWaiting) this.#buffered.shift()
+    if (this.#buffered.push(message) <= this.#maxBuffered) return
+    this.#buffered.shift()
+    if (this.#hasDropped) return
+    this.#hasDropped = true
+    this.#warn(
+      `More than ${this.#maxBuffered} messages of the server have no stream: the oldest are dropped (--max-buffered-messages)`
+    )
   }
 
   /** Ends all streams. */
@@ -200,7 +215,8 @@ class Clients implements Output {
   }
 }
 
-const readBody = async (request: IncomingMessage): Promise<string | undefined> => {
+/** Reads a body of at most `maxBodyBytes`. Returns `undefined` for a larger one. */
+const readBody = async (request: IncomingMessage, maxBodyBytes: number): Promise<string | undefined> => {
   const chunks: Array<Buffer> = []
   let size = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
@@ -238,10 +254,9 @@ const statelessVersion = (message: JsonRpc.Inbound): string | undefined => {
 }
 
 /** Serves until the scope closes. Returns the URL. */
-export const serveBridge = (
-  { host, maxSessions, open, port }: BridgeOptions
-): Effect.Effect<string, CommandFailed, Scope.Scope> =>
+export const serveBridge = (options: BridgeOptions): Effect.Effect<string, CommandFailed, Scope.Scope> =>
   Effect.gen(function*() {
+    const { host, maxBodyBytes, maxSessions, open, port } = options
     const scope = yield* Effect.scope
     const sessions = new Map<string, { readonly clients: Clients; readonly close: () => void }>()
     const start = async (clients: Clients, ended: () => void): Promise<() => void> => {
@@ -259,7 +274,7 @@ export const serveBridge = (
     let shared: Promise<Clients> | undefined
     const stateless = (): Promise<Clients> =>
       shared ??= (async () => {
-        const clients = new Clients(true)
+        const clients = new Clients(true, options)
         const forget = (): void => void (shared = undefined)
         await start(clients, forget).catch((error: unknown) => {
           forget()
@@ -270,7 +285,7 @@ export const serveBridge = (
     const newSession = async (): Promise<readonly [id: string, clients: Clients]> => {
       const [oldest] = sessions.keys()
       if (sessions.size >= maxSessions && oldest !== undefined) endSession(oldest)
-      const clients = new Clients(false)
+      const clients = new Clients(false, options)
       const id = randomUUID()
       const close = await start(clients, () => void endSession(id))
       sessions.set(id, { clients, close })
@@ -286,8 +301,10 @@ export const serveBridge = (
       if (!/^application\/json\b/.test(request.headers["content-type"] ?? "")) {
         return refuse(response, 415, "The body must be application/json")
       }
-      const body = await readBody(request)
-      if (body === undefined) return refuse(response, 413, `The body exceeds ${maxBodyBytes} bytes`)
+      const body = await readBody(request, maxBodyBytes)
+      if (body === undefined) {
+        return refuse(response, 413, `The body exceeds ${maxBodyBytes} bytes (--max-body-bytes)`)
+      }
       const message = JsonRpc.parseText(body)
       if (message._tag === "Invalid") {
         return refuse(response, 400, message.error.message, message.error.code, message.id)

@@ -1,0 +1,69 @@
+/** The bounds in the command lines of `skein dev` and `skein conformance`. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Command from "effect/cli/Command"
+import * as Effect from "effect/Effect"
+import { conformanceOptions, devOptions } from "../src/internal/developCommands.ts"
+import { Process } from "../src/internal/process.ts"
+import { runCommand } from "../src/internal/runCommand.ts"
+import { skeinArguments } from "../src/internal/skeinCommand.ts"
+
+/** Runs the command line with handlers that record it. */
+const run = (...argv: ReadonlyArray<string>) => {
+  let line: Readonly<Record<string, unknown>> = {}
+  let err = ""
+  const record = (parsed: object) => Effect.sync(() => void (line = { ...parsed }))
+  const recording = Command.make("skein").pipe(
+    Command.withSubcommands([
+      Command.withHandler(devOptions, record),
+      Command.withHandler(conformanceOptions, record)
+    ])
+  )
+  const process = {
+    env: {},
+    console: { print: () => Effect.void, warn: (text: string) => void (err += `${text}\n`) },
+    terminal: undefined
+  }
+  const code = Effect.runSync(Effect.provideService(runCommand(recording, skeinArguments(argv)), Process, process))
+  return { code, err, line }
+}
+
+const bridge = { maxSessions: 32, maxBodyBytes: 4_194_304, maxBufferedMessages: 1_000 }
+const defaults = {
+  dev: { ...bridge, debounce: 100, startTimeout: 30_000, drainTimeout: 5_000, maxWaiting: 1_000, maxFolders: 1_000 },
+  conformance: { ...bridge, timeout: 30_000, totalTimeout: 900_000 }
+}
+
+const optionOf = (member: string): string => `--${member.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+
+for (const command of ["dev", "conformance"] as const) {
+  describe(`skein ${command}`, () => {
+    it("has the default of each bound", () => {
+      const { code, err, line } = run(command, "server.ts")
+      assert.deepStrictEqual([code, err], [0, ""])
+      assert.deepInclude(line, defaults[command])
+    })
+
+    for (const member of Object.keys(defaults[command])) {
+      const option = optionOf(member)
+      it(`takes ${option} before its operands, and rejects other values than numbers of its range`, () => {
+        const { code, line } = run(command, option, "7", "node", "server.js", option, "8")
+        assert.deepStrictEqual([code, line[member]], [0, member.startsWith("max") ? 7 : 7_000])
+        assert.deepInclude(line["target"], { command: "node", args: ["server.js", option, "8"] })
+        for (const value of ["0", "-1", "x", "", "9999999999"]) {
+          const wrong = run(command, `${option}=${value}`, "server.ts")
+          assert.deepStrictEqual([wrong.code, wrong.err.includes(`skein: ${option} must be a`)], [2, true], value)
+        }
+      })
+    }
+
+    it("takes up to 256 MiB as --max-body-bytes", () => {
+      const most = 256 * 1024 * 1024
+      assert.strictEqual(run(command, "--max-body-bytes", `${most}`, "server.ts").line["maxBodyBytes"], most)
+      const { code, err } = run(command, "--max-body-bytes", `${most + 1}`, "server.ts")
+      assert.deepStrictEqual(
+        [code, err.split("\n")[0]],
+        [2, `skein: --max-body-bytes must be a whole number from 1 to ${most}: "${most + 1}"`]
+      )
+    })
+  })
+}
