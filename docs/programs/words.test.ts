@@ -1,25 +1,26 @@
 // #region test
-import * as Client from "@skein/client/Client"
-import * as InMemoryTransport from "@skein/server/InMemoryTransport"
-import * as McpServer from "@skein/server/McpServer"
-import * as Effect from "effect/Effect"
-import { expect, test } from "vitest"
+import { AsyncClient } from "@skein/client/AsyncClient"
+import { AsyncServer } from "@skein/server/AsyncServer"
+import { afterEach, beforeEach, expect, test } from "vitest"
 import { wordCount } from "./words.ts"
 
-const Server = McpServer.layer({ name: "test", version: "1.0.0" }, wordCount)
-
-const call = (args: Record<string, unknown>) =>
-  Effect.gen(function*() {
-    const { serve } = yield* McpServer.McpServer
-    const client = yield* Client.make(InMemoryTransport.transport(serve))
-    return yield* client.callTool("word_count", args)
-  }).pipe(Effect.scoped, Effect.provide(Server), Effect.runPromise)
+let client: AsyncClient
+beforeEach(async () => {
+  const server = new AsyncServer({ name: "test", version: "1.0.0" }).use(wordCount)
+  client = await AsyncClient.connect(server.transport())
+})
+afterEach(() => client.close())
 
 test("counts the words of a text", async () => {
-  expect(await call({ text: "to be or not" })).toMatchObject({ structuredContent: { words: 4 } })
+  expect(await client.callTool("word_count", { text: "to be or not" })).toMatchObject({
+    structuredContent: { words: 4 }
+  })
 })
 
 test("explains to the model what is missing", async () => {
-  expect(await call({})).toMatchObject({ isError: true, content: [{ text: "Pass a text or a url" }] })
+  expect(await client.callTool("word_count", {})).toMatchObject({
+    isError: true,
+    content: [{ text: "Pass a text or a url" }]
+  })
 })
 // #endregion

@@ -13,9 +13,12 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import { TestClock } from "effect/testing"
 import { done } from "../programs/orders.ts"
+import { join } from "node:path"
 import { Shop } from "../programs/promises.ts"
+import * as Host from "../programs/promisesHost.ts"
 import { Desk, notes } from "../programs/promisesEnds.ts"
 import { Buying } from "../programs/promisesTasks.ts"
+import { docs } from "./blocks.ts"
 import { start } from "./process.ts"
 
 /** A client whose user fills in forms. */
@@ -73,6 +76,34 @@ describe("programs/promisesClass.ts", () => {
       expect(textOf(yield* client.callTool("price", { tea: "oolong" }))).toBe("12 €")
       expect((yield* client.listPrompts()).map(({ name }) => name)).toEqual(["advise"])
     }).pipe(Effect.scoped))
+})
+
+describe("programs/promisesHost.ts", () => {
+  const open = (answer: string | undefined) =>
+    Host.connect(
+      ["--conditions=@skein/source", join(docs, "programs/promisesHostServer.ts")],
+      (question) => Promise.resolve(question === "Who are you? name: " ? answer : undefined)
+    )
+
+  it("adds, answers the question of the server, and cancels", async () => {
+    await using client = await open("Ada")
+    expect(await Host.add(client, 1, 2, AbortSignal.timeout(60_000))).toBe(3)
+    expect(textOf(await client.callTool("greet"))).toBe("Hello, Ada!")
+    await expect(Host.add(client, 1, 2, AbortSignal.abort())).rejects.toMatchObject({ name: "AbortError" })
+  })
+
+  it("declines, and shows the tools until the client is closed", async () => {
+    const client = await open(undefined)
+    expect(textOf(await client.callTool("greet"))).toBe("Hello!")
+    const shown = new Promise<ReadonlyArray<string>>((resolve) => {
+      void Host.watch(client, (tools) => {
+        resolve(tools)
+        void client.close()
+      })
+    })
+    expect(await shown).toEqual(["add", "greet"])
+    await client.close()
+  })
 })
 
 describe("programs/promisesEnds.ts", () => {

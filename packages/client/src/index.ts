@@ -1,3 +1,4 @@
+export * as AsyncClient from "./AsyncClient.ts"
 export * as Changes from "./Changes.ts"
 export * as Client from "./Client.ts"
 export * as ClientError from "./ClientError.ts"

@@ -12,6 +12,7 @@
  *   .resource("shop://menu", { mimeType: "text/markdown" }, () => readFile("menu.md", "utf8"))
  *   .runStdio()
  */
+import type { Transport } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
@@ -19,6 +20,7 @@ import type * as Schema from "effect/Schema"
 import type { Catalog } from "./Catalog.ts"
 import type * as Completion from "./Completion.ts"
 import type { AsyncHandler, HandlerContext } from "./HandlerContext.ts"
+import * as InMemoryTransport from "./InMemoryTransport.ts"
 import type { AnySchema } from "./internal/definitions/inputSchema.ts"
 import * as McpServer from "./McpServer.ts"
 import type * as NodeHttp from "./NodeHttp.ts"
@@ -127,6 +129,17 @@ export class AsyncServer {
   toLayer(): Layer.Layer<McpServer.McpServer | Catalog, unknown> {
     this.#hasStarted = true
     return McpServer.layer(this.#options, ...this.#definitions) as Layer.Layer<McpServer.McpServer | Catalog, unknown>
+  }
+
+  /**
+   * A transport for clients in this process, such as those of tests. The server starts with the first connection of the
+   * transport, and closes after its last one: see `InMemoryTransport.fromLayer`.
+   *
+   * @example
+   * const client = await AsyncClient.connect(server.transport())
+   */
+  transport(options?: InMemoryTransport.Options): Transport {
+    return InMemoryTransport.fromLayer(this.toLayer(), options)
   }
 
   /** Runs the process as a server on stdio: see `Stdio.runMain`. */

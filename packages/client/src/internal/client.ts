@@ -50,7 +50,7 @@ const anyDiscovery = { ...Method.Discover, result: EmptyResult }
  * Makes each method of a class bind itself to the object that it is first read from, so that it works without the object
  * (`const { callTool } = client`). A closure for each method would be most of the memory of an idle client.
  */
-const bindOnRead = (prototype: object): void => {
+export const bindOnRead = (prototype: object): void => {
   for (const [name, { value: method }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
     if (typeof method !== "function" || name === "constructor") continue
     Object.defineProperty(prototype, name, {

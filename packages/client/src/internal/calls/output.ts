@@ -32,6 +32,15 @@ export const decode = <A, RD>(
   name: string,
   result: CallToolResult,
   output: Schema.Decoder<A, RD>
+): Effect.Effect<A, ClientError, RD> =>
+  // In the JSON form that a Skein server writes: it also covers values that are not JSON, for instance dates.
+  decodeBy(name, result, (value) => Schema.decodeUnknownEffect(Schema.toCodecJson(output))(value))
+
+/** Decodes the result of a tool with a function that reads its value. The failures are those of `decode`. */
+export const decodeBy = <A, RD>(
+  name: string,
+  result: CallToolResult,
+  read: (value: unknown) => Effect.Effect<A, Error, RD>
 ): Effect.Effect<A, ClientError, RD> => {
   if (result.isError === true) {
     const text = result.content.find((block) => block.type === "text")?.text ?? "its result has no text"
@@ -46,8 +55,7 @@ export const decode = <A, RD>(
   if (found === undefined) return Effect.fail(invalid("has no structured content and no text that is JSON"))
   const unexpected = (cause: Error) =>
     invalid(`does not match the schema of the call: ${printableLines(cause.message, 4_096)}`, cause)
-  // In the JSON form that a Skein server writes: it also covers values that are not JSON, for instance dates.
-  const decoded = Effect.mapError(Schema.decodeUnknownEffect(Schema.toCodecJson(output))(found.value), unexpected)
+  const decoded = Effect.mapError(Effect.suspend(() => read(found.value)), unexpected)
   // A recursive schema exceeds the stack on a value that is nested deeply enough.
   return Effect.catchDefect(
     decoded,

@@ -1,17 +1,11 @@
 /** Tests of the host, with a server in the same process. */
 import * as ClientPool from "@skein/client/ClientPool"
 import * as InMemoryTransport from "@skein/server/InMemoryTransport"
-import * as McpServer from "@skein/server/McpServer"
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import { afterEach, expect, test } from "vitest"
 import { ExampleServer } from "../src/exampleServer.ts"
 import { type Host, openHost } from "../src/host.ts"
 
-const servers = Layer.unwrap(Effect.gen(function*() {
-  const { serve } = yield* McpServer.McpServer
-  return ClientPool.layer({ example: { transport: InMemoryTransport.transport(serve) } })
-})).pipe(Layer.provide(ExampleServer))
+const servers = ClientPool.layer({ example: { transport: InMemoryTransport.fromLayer(ExampleServer) } })
 
 let host: Host
 /** Opens a host whose user answers each question with the same text. */

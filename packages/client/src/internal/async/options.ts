@@ -1,0 +1,96 @@
+/**
+ * The options and the handlers of an `AsyncClient`, and its tasks. `AsyncClient.ts` exports them; the modules below it read
+ * their own part.
+ */
+import type { CallToolResult } from "@skein/protocol/CallTool"
+import type { FormAnswer, FormRequest, Handlers, UrlRequest } from "../../Elicitation.ts"
+import type * as RemoteTask from "../../RemoteTask.ts"
+import type { RequestingServer } from "../../RequestingServer.ts"
+import type { Root } from "../../Roots.ts"
+import type * as Sampling from "../../Sampling.ts"
+import type { CallToolOptions, RequestOptions } from "../calls/options.ts"
+
+/** What a handler receives beside the request. */
+export interface HandlerContext {
+  /** Aborts when the question is no longer open: the call was aborted, the server has withdrawn it, or the client closes. */
+  readonly signal: AbortSignal
+}
+
+/** The user's response to a URL. */
+export type AsyncUrlAnswer =
+  | {
+    readonly action: "accept"
+    /** Settles when the user says that the visit is complete: see `Elicitation.consent`. */
+    readonly done?: PromiseLike<unknown> | undefined
+  }
+  | { readonly action: "decline" | "cancel" }
+
+/**
+ * The handlers of input requests. The client declares only the capabilities of those that are given. What a handler
+ * throws is logged, and the server receives an error without details.
+ */
+export interface AsyncHandlers {
+  /** Shows a form to the user: see `Elicitation`. */
+  readonly elicit?:
+    | ((request: FormRequest, context: HandlerContext) => FormAnswer | PromiseLike<FormAnswer>)
+    | undefined
+  /** Asks the user for consent to visit a URL, and opens it if the user agrees: see `Elicitation`. */
+  readonly elicitUrl?:
+    | ((request: UrlRequest, context: HandlerContext) => AsyncUrlAnswer | PromiseLike<AsyncUrlAnswer>)
+    | undefined
+  /** The fields that a form may have: see `Elicitation.Handlers`. */
+  readonly maxFields?: Handlers["maxFields"]
+  /** Requests a message from the language model. Throw a `Sampling.SamplingRefused` if the user refuses it. */
+  readonly sample?:
+    | ((request: Sampling.Request, context: HandlerContext) => Sampling.Answer | PromiseLike<Sampling.Answer>)
+    | undefined
+  /** The features that `sample` supports: see `Sampling.Options`. */
+  readonly sampling?: Sampling.Options | undefined
+  /** The roots, or a function that returns those for a server. `connect` rejects with `InvalidRoot` for a fixed root that is invalid. */
+  readonly roots?:
+    | ReadonlyArray<Root>
+    | ((server: RequestingServer, context: HandlerContext) => ReadonlyArray<Root> | PromiseLike<ReadonlyArray<Root>>)
+    | undefined
+}
+
+/** Options with a signal that cancels the call. */
+export type Abortable<A> = A & {
+  /** Cancels the request when it aborts. The promise rejects with the reason of the signal. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** The options of a request. */
+export type AsyncRequestOptions = Abortable<RequestOptions>
+
+/** The options of a tool call. */
+export type AsyncCallOptions = Abortable<
+  Omit<CallToolOptions, "task"> & {
+    /** How a task is handled that the server answers with: see `RemoteTask`. */
+    readonly task?:
+      | (Omit<RemoteTask.TaskOptions, "onTask"> & {
+        /** Called with the task as soon as it is created. An exception is logged. */
+        readonly onTask?: ((task: AsyncTask) => void) | undefined
+      })
+      | undefined
+  }
+>
+
+/** A task of a server: see `RemoteTask`. The client follows the task while a call of `result` or a loop over `states` runs. */
+export interface AsyncTask {
+  readonly _tag: "RemoteTask"
+  readonly id: string
+  /** A JSON value to store, for `resumeTask`. */
+  readonly handle: RemoteTask.Handle
+  /** The present state first, then each change, and the final state at the end. */
+  readonly states: (options?: Abortable<{}>) => AsyncIterable<RemoteTask.State>
+  /** Waits for the result. */
+  readonly result: (options?: Abortable<{}>) => Promise<CallToolResult>
+  /** Asks the server to cancel the task, and does not wait for its end. */
+  readonly cancel: (options?: Abortable<{}>) => Promise<void>
+}
+
+/** The result of `startTask`. Both variants have a `result`. */
+export type AsyncStarted = AsyncTask | {
+  readonly _tag: "Finished"
+  readonly result: () => Promise<CallToolResult>
+}
