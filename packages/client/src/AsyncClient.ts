@@ -164,7 +164,10 @@ export class AsyncClient implements AsyncDisposable {
       (client) => onLog === undefined ? Effect.void : receiveLogs(client, onLog, logLevel)
     )
     try {
-      return new AsyncClient(await runner.run(Scope.provide(opened, runner.scope), signal), runner, signal)
+      const client = await runner.run(Scope.provide(opened, runner.scope), signal)
+      // The signal may have aborted since the effect has ended.
+      signal?.throwIfAborted()
+      return new AsyncClient(client, runner, signal)
     } catch (error) {
       await runner.close()
       throw error

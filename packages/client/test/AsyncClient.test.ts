@@ -301,6 +301,30 @@ describe("AsyncClient", () => {
     expect(JSON.stringify(failed)).not.toContain("secret")
   })
 
+  it("repeats a call that requires a visit once the promise of the consent has settled", async () => {
+    const visit = { mode: "url", elicitationId: "v", url: "https://pay.example.com/", message: "Pay" }
+    const error = { code: -32042, message: "Pay first", data: { elicitations: [visit] } }
+    let calls = 0
+    const server = ScriptedServer.make(
+      ScriptedServer.handshake(
+        "2025-11-25",
+        ({ method }) => method === "tools/call" && ++calls % 2 === 1 ? { error } : ScriptedServer.success(text("paid"))
+      )
+    )
+    for (const settle of [() => Promise.resolve(), () => Promise.reject(new Error("closed"))]) {
+      const required: Array<boolean> = []
+      await using client = await AsyncClient.connect(server.transport, {
+        elicitUrl: (request) => {
+          required.push(request.required)
+          return { action: "accept", done: settle() }
+        }
+      })
+      expect(await client.callTool("buy", {}, { retry: true })).toMatchObject(text("paid"))
+      expect(required).toEqual([true])
+    }
+    expect(calls).toBe(4)
+  })
+
   it("continues after an exception in onLog", async () => {
     await using client = await AsyncClient.connect(shop().transport(), {
       onLog: () => {

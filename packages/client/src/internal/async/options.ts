@@ -12,7 +12,10 @@ import type { CallToolOptions, RequestOptions } from "../calls/options.ts"
 
 /** What a handler receives beside the request. */
 export interface HandlerContext {
-  /** Aborts when the question is no longer open: the call was aborted, the server has withdrawn it, or the client closes. */
+  /**
+   * Aborts when the question is no longer open: the call was aborted, the server has withdrawn the question, or the client
+   * closes.
+   */
   readonly signal: AbortSignal
 }
 
@@ -46,7 +49,10 @@ export interface AsyncHandlers {
     | undefined
   /** The features that `sample` supports: see `Sampling.Options`. */
   readonly sampling?: Sampling.Options | undefined
-  /** The roots, or a function that returns those for a server. `connect` rejects with `InvalidRoot` for a fixed root that is invalid. */
+  /**
+   * The roots, or a function that returns the roots for a server. `connect` rejects with `InvalidRoot` if a fixed root is
+   * invalid. An invalid root that the function returns is left out and logged.
+   */
   readonly roots?:
     | ReadonlyArray<Root>
     | ((server: RequestingServer, context: HandlerContext) => ReadonlyArray<Root> | PromiseLike<ReadonlyArray<Root>>)
@@ -75,7 +81,10 @@ export type AsyncCallOptions = Abortable<
   }
 >
 
-/** A task of a server: see `RemoteTask`. The client follows the task while a call of `result` or a loop over `states` runs. */
+/**
+ * A task of a server: see `RemoteTask`. The client follows the task while a call of `result` or a loop over `states` runs.
+ * Aborting their signals does not cancel the task, unless the option `leaveRunning` is off.
+ */
 export interface AsyncTask {
   readonly _tag: "RemoteTask"
   readonly id: string
@@ -89,7 +98,7 @@ export interface AsyncTask {
   readonly cancel: (options?: Abortable<{}>) => Promise<void>
 }
 
-/** The result of `startTask`. Both variants have a `result`. */
+/** The result of `startTask`: the task, or the result of a call that the server has answered at once. */
 export type AsyncStarted = AsyncTask | {
   readonly _tag: "Finished"
   readonly result: () => Promise<CallToolResult>

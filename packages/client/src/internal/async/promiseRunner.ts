@@ -16,14 +16,9 @@ export class PromiseRunner {
   readonly #fibers = new Set<Fiber.Fiber<unknown, unknown>>()
   /** The fibers of aborted calls, which still cancel their requests. */
   readonly #aborted = new Set<Fiber.Fiber<unknown, unknown>>()
+  /** Set before anything ends, and before `#closing`: a part of `close` runs synchronously. */
+  isClosing = false
   #closing: Promise<void> | undefined = undefined
-
-  /** Set before anything ends: a part of `close` runs synchronously. */
-  #isClosing = false
-
-  get isClosing(): boolean {
-    return this.#isClosing
-  }
 
   /** Runs an effect. An aborted signal interrupts it, and the promise rejects at once with the reason of the signal. */
   run<A, E>(effect: Effect.Effect<A, E>, signal?: AbortSignal): Promise<A> {
@@ -57,7 +52,7 @@ export class PromiseRunner {
 
   /** Resolves when everything has ended: aborted calls have cancelled their requests, and the scope is closed. */
   close(): Promise<void> {
-    this.#isClosing = true
+    this.isClosing = true
     return this.#closing ??= Effect.runPromise(Effect.gen({ self: this }, function*() {
       yield* Fiber.awaitAll([...this.#aborted])
       yield* Scope.close(this.scope, Exit.void)
@@ -83,7 +78,7 @@ class StreamIterator<A, E> implements AsyncIterator<A, undefined> {
   #chunk: Iterator<A> | undefined = undefined
   #last: Promise<unknown> = Promise.resolve()
   #ending: Promise<void> | undefined = undefined
-  /** Whether the reason of the signal has still to be reported. */
+  /** Whether an aborted signal rejects the next call: at most one rejects, and none after `return`. */
   #rejects = true
 
   constructor(runner: PromiseRunner, stream: Stream.Stream<A, E>, signal: AbortSignal | undefined) {
