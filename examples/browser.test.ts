@@ -73,7 +73,7 @@ describe("npm run page", () => {
         const seen = yield* Chromium.browse(chromium!, "", userScript(search), files)
         expect(seen).toEqual({
           status: "Connected to \"The tea house\" with revision 2026-07-28.",
-          tools: ["Calculate the bill", "book", "brew", "Cater for a party", "greet", "order"],
+          tools: ["greet", "Calculate the bill", "brew", "order", "book", "Cater for a party"],
           brewing: [3, 3],
           brewed: "A pot of sencha, steeped for 90 seconds.",
           asked: ["The tea house", "For how many people?"],
