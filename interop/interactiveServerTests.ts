@@ -229,9 +229,12 @@ export const interactiveServerTests = ({ agreed, connected, missing, state }: Se
     if (!missing.has("cancellation")) {
       await eventually(async () => expect((await state()).interrupted).toBe(interrupted + 1))
     }
-    await expect(run(client.callTool("stuck", {}, { timeout: "50 millis" }))).rejects.toMatchObject({
-      reason: { _tag: "Timeout" }
-    })
+    // On a loaded machine a call may time out before it is sent, and the server has nothing to cancel.
+    do {
+      await expect(run(client.callTool("stuck", {}, { timeout: "50 millis" }))).rejects.toMatchObject({
+        reason: { _tag: "Timeout" }
+      })
+    } while ((await state()).stuck === stuck + 1)
     if (!missing.has("cancellation")) {
       await eventually(async () => expect((await state()).interrupted).toBe(interrupted + 2))
     }
