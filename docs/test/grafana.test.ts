@@ -21,7 +21,7 @@ import { createServer } from "node:http"
 import { CurrentTaskObserver } from "../../packages/tasks/src/internal/telemetry/taskObserver.ts"
 import { metricsOn, tracedTo } from "../programs/tasksTelemetry.ts"
 import { read } from "./blocks.ts"
-import { call, classic, initialize, start } from "./process.ts"
+import { call, classic, initialize, started } from "./process.ts"
 
 interface Panel {
   readonly id: number
@@ -116,10 +116,7 @@ const scraped = Effect.gen(function*() {
 
 /** What a server exports that has answered, failed and refused requests, and has a session with a stream. */
 const scrapedServer = Effect.gen(function*() {
-  const { url } = yield* Effect.acquireRelease(
-    Effect.promise(() => start("metrics")),
-    ({ child }) => Effect.sync(() => void child.kill("SIGKILL"))
-  )
+  const { url } = yield* started("metrics")
   const port = Number(new URL(url).port)
   const send = (init: RequestInit) => Effect.promise(() => fetch(url, init))
   const read = (response: Response) => Effect.promise(() => response.text())

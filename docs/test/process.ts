@@ -1,5 +1,7 @@
 /** Runs programs as processes, each on a free port. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import { type ChildProcess, fork } from "node:child_process"
 import { join } from "node:path"
 
@@ -33,6 +35,13 @@ export const start = (name: string, place?: Place): Promise<Running> => {
     child.once("exit", (code) => reject(new Error(`${name} exited with ${String(code)}: ${output}`)))
   })
 }
+
+/** Starts a program, and kills it with the scope. */
+export const started = (name: string, place?: Place): Effect.Effect<Running, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.promise(() => start(name, place)),
+    ({ child }) => Effect.sync(() => void child.kill("SIGKILL"))
+  )
 
 // ---- a minimal client
 

@@ -19,7 +19,7 @@ import * as Host from "../programs/promisesHost.ts"
 import { Desk, notes } from "../programs/promisesEnds.ts"
 import { Buying } from "../programs/promisesTasks.ts"
 import { docs } from "./blocks.ts"
-import { start } from "./process.ts"
+import { started } from "./process.ts"
 
 /** A client whose user fills in forms. */
 const connect = <E>(
@@ -68,10 +68,7 @@ describe("programs/promises.ts", () => {
 describe("programs/promisesClass.ts", () => {
   it.live("serves HTTP as a process", () =>
     Effect.gen(function*() {
-      const { url } = yield* Effect.acquireRelease(
-        Effect.promise(() => start("promisesClass")),
-        ({ child }) => Effect.sync(() => void child.kill("SIGKILL"))
-      )
+      const { url } = yield* started("promisesClass")
       const client = yield* Client.make(NodeHttp.transport({ url }))
       expect(textOf(yield* client.callTool("price", { tea: "oolong" }))).toBe("12 €")
       expect((yield* client.listPrompts()).map(({ name }) => name)).toEqual(["advise"])

@@ -11,7 +11,7 @@ import { join } from "node:path"
 import * as Intro from "../programs/effectIntro.ts"
 import { docs } from "./blocks.ts"
 import { connect } from "./kit.ts"
-import { start } from "./process.ts"
+import { started } from "./process.ts"
 
 const greeting = { content: [{ type: "text", text: "Hello, Ada!" }] }
 
@@ -33,10 +33,7 @@ describe.each(["programs/quickStdio.ts", "programs/quickStdioAsync.ts"])("%s", (
 describe("programs/quickHttpAsync.ts", () => {
   it.live("greets over HTTP", () =>
     Effect.gen(function*() {
-      const { url } = yield* Effect.acquireRelease(
-        Effect.promise(() => start("quickHttpAsync")),
-        ({ child }) => Effect.sync(() => void child.kill("SIGKILL"))
-      )
+      const { url } = yield* started("quickHttpAsync")
       const client = yield* Client.make(NodeHttp.transport({ url }))
       expect(yield* client.callTool("greet", { name: "Ada" })).toMatchObject(greeting)
     }).pipe(Effect.scoped))
@@ -45,10 +42,7 @@ describe("programs/quickHttpAsync.ts", () => {
 describe("programs/words.ts, served by programs/wordsServer.ts", () => {
   it.live("counts the words of a text and of a page, and explains why a page cannot be read", () =>
     Effect.gen(function*() {
-      const { url } = yield* Effect.acquireRelease(
-        Effect.promise(() => start("wordsServer")),
-        ({ child }) => Effect.sync(() => void child.kill("SIGKILL"))
-      )
+      const { url } = yield* started("wordsServer")
       const client = yield* Client.make(NodeHttp.transport({ url }))
       const count = (args: Readonly<Record<string, unknown>>) => client.callTool("word_count", args)
       expect(yield* count({ text: " to be\nor not " })).toMatchObject({ structuredContent: { words: 4 } })

@@ -17,18 +17,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describePostgres } from "../../packages/sql/test/describePostgres.ts"
 import { BigOvens, Sealed } from "../programs/tasksMachines.ts"
-import { launch, type Place, start } from "./process.ts"
+import { launch, started } from "./process.ts"
 
 const folder = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-guide-"))),
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
 )
-
-const running = (name: string, place: Place) =>
-  Effect.acquireRelease(
-    Effect.promise(() => start(name, place)),
-    ({ child }) => Effect.sync(() => void child.kill("SIGKILL"))
-  )
 
 const connect = (url: string) => Client.make(NodeHttp.transport({ url }), { tasks: { minPollInterval: "50 millis" } })
 
@@ -48,14 +42,14 @@ describe("programs/tasksServed.ts", () => {
   it.live("continues a task after its process died, and locks the file against a second process", () =>
     Effect.gen(function*() {
       const cwd = yield* folder
-      const first = yield* running("tasksServed", { cwd })
+      const first = yield* started("tasksServed", { cwd })
       const task = yield* begin(yield* connect(first.url), "bake", { cakes: 2 })
       const resting = Stream.filter(task.states, ({ statusMessage }) => statusMessage === "The dough rests")
       expect(Option.isSome(yield* Stream.runHead(resting))).toBe(true)
       const refused = launch("tasksServed", { cwd })
       expect(yield* Effect.promise(() => once(refused, "exit"))).toEqual([1, null])
       first.child.kill("SIGKILL")
-      const second = yield* running("tasksServed", { cwd })
+      const second = yield* started("tasksServed", { cwd })
       const again = yield* (yield* connect(second.url)).resumeTask(task.handle)
       expect(Option.getOrThrow(yield* Stream.runHead(again.states)))
         .toMatchObject({ status: "working", statusMessage: "The dough rests" })
@@ -68,7 +62,7 @@ describePostgres("programs/tasksFront.ts, programs/tasksWorker.ts", (postgres) =
   it.live("runs tasks of a front end on a worker, and those of a pool on its worker", () =>
     Effect.gen(function*() {
       const env = { DATABASE_URL: yield* Effect.promise(() => postgres().createDatabase()) }
-      const front = yield* running("tasksFront", { env })
+      const front = yield* started("tasksFront", { env })
       const client = yield* connect(front.url)
       const baked = yield* begin(client, "bake")
       const roasted = yield* begin(client, "roast")
