@@ -1,27 +1,13 @@
 /** Bundles the scripts of the example for the browser. */
 import * as AppHtml from "@skein/apps/AppHtml"
-import { build } from "esbuild"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
+import { browserScript } from "../browserScript.ts"
 
 const pathOf = (file: string): string => join(import.meta.dirname, file)
 
 /** Bundles a script. */
-export const bundle = async (file: string): Promise<string> => {
-  const { outputFiles } = await build({
-    entryPoints: [pathOf(file)],
-    bundle: true,
-    write: false,
-    platform: "browser",
-    format: "esm",
-    target: "es2023",
-    conditions: ["@skein/source"],
-    // Only applications that connect a client to a language model load this module.
-    external: ["*/Toolkit.ts"],
-    minify: true
-  })
-  return outputFiles[0]!.text
-}
+export const bundle = (file: string): Promise<string> => browserScript({ entryPoints: [pathOf(file)] })
 
 /** The page of the app: one document with its style and its script. */
 export const page = async (): Promise<string> =>

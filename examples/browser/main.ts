@@ -2,11 +2,11 @@
  * `npm run page`: serves a web page with a client of the tea house on `--port` (3002 by default). The page connects to
  * the server of `npm start` at http://127.0.0.1:3000/mcp, or to the one at `--server`.
  */
-import { build } from "esbuild"
 import { readFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import { join } from "node:path"
 import { commandLine, portOf, usageError } from "../commandLine.ts"
+import { browserScript } from "../browserScript.ts"
 
 const usage = "npm run page -- [--port <port>] [--server <url>]"
 const { values } = commandLine(usage, {
@@ -21,22 +21,11 @@ if (!URL.canParse(values.server)) usageError(usage, `--server is not a URL: ${va
 const pathOf = (file: string): string => join(import.meta.dirname, file)
 
 /** The script of the page, bundled. */
-const { outputFiles: [script] } = await build({
-  entryPoints: [pathOf("page/main.ts")],
-  bundle: true,
-  write: false,
-  platform: "browser",
-  format: "esm",
-  target: "es2023",
-  conditions: ["@skein/source"],
-  // Only applications that connect a client to a language model load this module.
-  external: ["*/Toolkit.ts"],
-  minify: true
-})
+const script = await browserScript({ entryPoints: [pathOf("page/main.ts")] })
 
 const files = new Map([
   ["/", { type: "text/html; charset=utf-8", body: await readFile(pathOf("page/index.html")) }],
-  ["/page.js", { type: "text/javascript; charset=utf-8", body: script!.contents }]
+  ["/page.js", { type: "text/javascript; charset=utf-8", body: script }]
 ])
 
 const server = createServer((request, response) => {

@@ -7,26 +7,16 @@ import * as RawServer from "@skein/testing/RawServer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { build } from "esbuild"
 import { join } from "node:path"
+import { browserScript } from "../../../examples/browserScript.ts"
 
 /** Bundles a script for a browser, from a file or from its text. */
-export const bundle = async (source: { readonly file: string } | { readonly text: string }): Promise<string> => {
-  const { outputFiles } = await build({
-    ...("file" in source
+export const bundle = (source: { readonly file: string } | { readonly text: string }): Promise<string> =>
+  browserScript(
+    "file" in source
       ? { entryPoints: [source.file] }
-      : { stdin: { contents: source.text, resolveDir: import.meta.dirname, loader: "ts" as const } }),
-    bundle: true,
-    write: false,
-    platform: "browser",
-    format: "esm",
-    target: "es2023",
-    conditions: ["@skein/source"],
-    external: ["*/Toolkit.ts"],
-    minify: true
-  })
-  return outputFiles[0]!.text
-}
+      : { stdin: { contents: source.text, resolveDir: import.meta.dirname, loader: "ts" } }
+  )
 
 /** A server of one document and one script. It records the paths of its requests. */
 const pages = (script: () => string) =>
