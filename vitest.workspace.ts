@@ -12,6 +12,7 @@ const long = [
   "packages/server/test/{input/RandomHandlers,http/process,http/attacks/totals,http/attacks/unread}.test.ts",
   "packages/server/test/{Conformance,TypeErrors,http/processOptions,stdio/LogFormat}.test.ts",
   "packages/{client,server}/test/stdio/Process.test.ts",
+  "packages/server/test/state/PostgresStateStore.test.ts",
   "packages/protocol/test/{hostile/*,oracle/{Read,Write}}.test.ts",
   "packages/auth/test/oauth/Browser.test.ts",
   "packages/auth/test/protect/PostgresReplayStore.test.ts",

@@ -1,7 +1,9 @@
 import * as McpServer from "@skein/server/McpServer"
+import * as SqlStateStore from "@skein/server/SqlStateStore"
 import * as State from "@skein/server/State"
 import * as StateStore from "@skein/server/StateStore"
 import * as Tool from "@skein/server/Tool"
+import * as SqliteClient from "@skein/sql/SqliteClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as KeyValueStore from "effect/persistence/KeyValueStore"
@@ -39,8 +41,17 @@ const definitions = [order, checkout, greet] as const
 /** In memory, with the default bounds. */
 export const TeaShop = McpServer.layer({ name: "tea-shop", version: "1.0.0" }, ...definitions)
 
+// #region sql
+// The carts are in the database of the application, for all processes of the server. PgClient works as well.
+export const shared = (filename: string) =>
+  McpServer.layer({ name: "tea-shop", version: "1.0.0" }, ...definitions).pipe(
+    Layer.provide(SqlStateStore.layer({ namespace: "tea-shop" })),
+    Layer.provide(SqliteClient.layer({ filename }))
+  )
+// #endregion
+
 // #region stored
-// The carts stay when the process ends. Any other layer of `KeyValueStore` works too, such as `KeyValueStore.layerSql`.
+// The carts stay when the process ends. Any other layer of `KeyValueStore` works too.
 export const stored = (directory: string) =>
   McpServer.layer({ name: "tea-shop", version: "1.0.0" }, ...definitions).pipe(
     Layer.provide(StateStore.layerKeyValue({ prefix: "tea-shop-" })),

@@ -12,7 +12,7 @@ import * as Layer from "effect/Layer"
 import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { stored, TeaShop } from "../programs/carts.ts"
+import { shared, stored, TeaShop } from "../programs/carts.ts"
 
 /** Connects clients to a server in memory. */
 const connecting = <E>(server: Layer.Layer<McpServer.McpServer, E>) =>
@@ -28,6 +28,11 @@ const textOf = ({ content }: { readonly content: ReadonlyArray<object> }): strin
   content.map((block) => "text" in block ? block.text : "").join("")
 
 const ada = { id: "ada" }
+
+const temporary = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "carts-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+)
 
 describe("programs/carts.ts", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
@@ -54,12 +59,20 @@ describe("programs/carts.ts", () => {
       }))
   }
 
+  it.effect("shares the carts of a database between two servers", () =>
+    Effect.gen(function*() {
+      const folder = yield* temporary
+      for (const items of [1, 2]) {
+        const connect = yield* connecting(Layer.fresh(shared(join(folder, "shop.db"))))
+        const client = yield* connect("2026-07-28", ada)
+        const result = yield* client.callTool("order", { tea: "sencha", cups: 2 })
+        expect(result.structuredContent).toEqual({ items })
+      }
+    }))
+
   it.effect("finds the carts in the files of a folder when the server starts again", () =>
     Effect.gen(function*() {
-      const folder = yield* Effect.acquireRelease(
-        Effect.sync(() => mkdtempSync(join(tmpdir(), "carts-"))),
-        (path) => Effect.sync(() => rmSync(path, { recursive: true }))
-      )
+      const folder = yield* temporary
       const server = stored(folder).pipe(Layer.provide([NodeFileSystem.layer, NodePath.layer]))
       for (const items of [1, 2]) {
         yield* Effect.scoped(Effect.gen(function*() {

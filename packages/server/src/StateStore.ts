@@ -5,10 +5,11 @@
  * the server. The state of sessions is always in memory: it ends with the session, which ends with the process.
  *
  * - `layerMemory` sets the bounds of the memory.
- * - `layerKeyValue` stores the state of users in Effect's `KeyValueStore`: files, SQL (`KeyValueStore.layerSql`), Redis, or
- *   the storage of a platform. A write is durable if that of the `KeyValueStore` is. Updates are atomic between the
- *   requests of one process. For several processes that share the values, implement `Store` with a conditional write.
- * - `layer` takes a `Store` of yours, such as a table with a column for the version.
+ * - `layerKeyValue` stores the state of users in Effect's `KeyValueStore`: files, Redis, or the storage of a platform. A
+ *   write is durable if that of the `KeyValueStore` is. Updates are atomic between the requests of one process.
+ * - `SqlStateStore.layer`, in a module of its own, stores the state of users in PostgreSQL or SQLite. Updates are atomic
+ *   between the processes that share the database.
+ * - `layer` takes a `Store` of yours, with a conditional write.
  *
  * @example
  * const server = McpServer.layer({ name: "shop", version: "1.0.0" }, carts).pipe(

@@ -5,10 +5,12 @@ import type { Origin } from "@skein/runtime/Connection"
 import * as Elicitation from "@skein/server/Elicitation"
 import type * as McpServer from "@skein/server/McpServer"
 import { once } from "@skein/server/Once"
+import * as SqlStateStore from "@skein/server/SqlStateStore"
 import * as State from "@skein/server/State"
 import { StateError } from "@skein/server/StateError"
 import * as StateStore from "@skein/server/StateStore"
 import * as Tool from "@skein/server/Tool"
+import * as SqliteClient from "@skein/sql/SqliteClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as KeyValueStore from "effect/persistence/KeyValueStore"
@@ -63,7 +65,11 @@ const hostile = [
 
 const stores: ReadonlyArray<readonly [string, Layer.Layer<never>]> = [
   ["in memory", StateStore.layerMemory()],
-  ["in a KeyValueStore", StateStore.layerKeyValue().pipe(Layer.provide(KeyValueStore.layerMemory))]
+  ["in a KeyValueStore", StateStore.layerKeyValue().pipe(Layer.provide(KeyValueStore.layerMemory))],
+  [
+    "in SQLite",
+    SqlStateStore.layer().pipe(Layer.provide(SqliteClient.layer({ filename: ":memory:" })), Layer.orDie)
+  ]
 ]
 
 for (const revision of support.eras) {
