@@ -1,37 +1,43 @@
 /**
  * Runs the official conformance suite: `npm run conformance -- server [--url <url>] [--verbose]`,
- * `npm run conformance -- client [--verbose]` and `npm run conformance -- auth [--verbose]`.
+ * `npm run conformance -- client [--verbose]`, `npm run conformance -- auth [--verbose]` and
+ * `npm run conformance -- proxy [--verbose]`.
  *
  * The server is `examples/everything`, or the one at `--url`; the client is `examples/everything-client`; `auth` judges
- * the authorization server `DevServer` of `@skein/auth`. Prints a table, and exits with 1 when a scenario fails that
- * must pass.
+ * the authorization server `DevServer` of `@skein/auth`, and `proxy` judges `Proxy` of `@skein/gateway` in front of
+ * `examples/everything`. Prints a table, and exits with 1 when a scenario fails that must pass.
  */
 import { parseArgs } from "node:util"
 import { judgeAuthorization } from "./judgeAuthorization.ts"
 import { judgeClient } from "./judgeClient.ts"
+import { judgeProxy } from "./judgeProxy.ts"
 import { judgeServer } from "./judgeServer.ts"
+import type { Report } from "./report.ts"
 import { suiteVersion } from "./suite.ts"
 
+const usage =
+  "usage: npm run conformance -- server [--url <url>] [--verbose] | client [--verbose] | auth [--verbose] | " +
+  "proxy [--verbose]"
+
 const main = async (): Promise<void> => {
-  const { positionals: [side, ...more], values } = parseArgs({
+  const { positionals: [side = "", ...more], values } = parseArgs({
     allowPositionals: true,
     options: { url: { type: "string" }, verbose: { type: "boolean", default: false } }
   })
-  const isValid = side === "server" || ((side === "client" || side === "auth") && values.url === undefined)
-  if (!isValid || more.length > 0) {
-    console.error(
-      "usage: npm run conformance -- server [--url <url>] [--verbose] | client [--verbose] | auth [--verbose]"
-    )
+  const judges = new Map<string, (width: number | undefined) => Promise<Report>>([
+    ["server", (width) => judgeServer(values.url, width)],
+    ["client", judgeClient],
+    ["auth", judgeAuthorization],
+    ["proxy", judgeProxy]
+  ])
+  const judge = judges.get(side)
+  if (judge === undefined || (side !== "server" && values.url !== undefined) || more.length > 0) {
+    console.error(usage)
     process.exitCode = 2
     return
   }
-  const width = values.verbose ? Infinity : undefined
   console.log(`@modelcontextprotocol/conformance ${await suiteVersion()}`)
-  const { passed, text } = await (side === "server"
-    ? judgeServer(values.url, width)
-    : side === "client"
-    ? judgeClient(width)
-    : judgeAuthorization(width))
+  const { passed, text } = await judge(values.verbose ? Infinity : undefined)
   console.log(text)
   if (!passed) process.exitCode = 1
 }

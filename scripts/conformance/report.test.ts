@@ -79,6 +79,45 @@ describe("the report", () => {
     }
   })
 
+  describe("with expected differences", () => {
+    const judge = (checks: Scenario["checks"], name = "ping") =>
+      report([{
+        selection: "2025-11-25",
+        label: "scored",
+        scenarios: [scenario(checks, name), scenario([success], "pass")]
+      }], {
+        differences: { "2025-11-25": { ping: { Checked: "why it differs" } } }
+      })
+
+    it("passes if the listed checks fail and no others do, and prints the reasons", () => {
+      for (const status of ["FAILURE", "WARNING"] as const) {
+        const { passed, text } = judge([{ ...success, name: "Other" }, check(status, "not so")])
+        expect(passed).toBe(true)
+        expect(text).toMatch(/2025-11-25 +scored +1\/2 +2\/3\n/)
+        expect(text).toContain("Expected differences (2025-11-25 ping):\n    Checked: why it differs")
+        expect(text).not.toContain("✗")
+      }
+    })
+
+    it("fails if another check fails, or a scenario does not complete", () => {
+      const { passed, text } = judge([check("FAILURE", "not so"), { ...check("FAILURE", "too"), name: "Other" }])
+      expect(passed).toBe(false)
+      expect(text).toMatch(/✗ 2025-11-25 ping\n {4}Other: too$/)
+      expect(judge("the scenario did not complete").passed).toBe(false)
+    })
+
+    it("fails if a listed check passes, is missing, or its scenario did not run", () => {
+      for (const checks of [[success], [{ ...success, name: "Other" }]]) {
+        const { passed, text } = judge(checks)
+        expect(passed).toBe(false)
+        expect(text).toContain("✗ 2025-11-25 ping\n    Checked: listed as an expected difference, but it does not fail")
+      }
+      const { passed, text } = judge([success], "more")
+      expect(passed).toBe(false)
+      expect(text).toContain("✗ 2025-11-25 ping: listed with expected differences, but it did not run")
+    })
+  })
+
   it("clips long messages", () => {
     const scenarios = [scenario([check("FAILURE", "x".repeat(1000))])]
     const { text } = report([{ selection: "2025-11-25", label: "scored", scenarios }], { width: 20 })
@@ -112,6 +151,8 @@ describe("the conformance suite", () => {
     }
     expect(await sizes({ revision: "2025-11-25" })).toEqual([30, 3])
     expect(await sizes({ revision: "2026-07-28" })).toEqual([37, 13])
+    // Without the ten scenarios of the tasks extension.
+    expect(await sizes({ revision: "2026-07-28", coreOnly: true })).toEqual([37, 3])
     expect(await sizes({ revision: "2025-06-18", whole: true })).toEqual([27, 0])
     expect(await sizes({ revision: "2025-03-26", whole: true })).toEqual([1, 0])
   })

@@ -61,16 +61,25 @@ export const isPassed = (scenario: Scenario): boolean => {
   return checks.length > 0 && checks.every(isSuccess)
 }
 
-/** Why a scenario failed, one line per check. */
-const failureLines = (scenario: Scenario): ReadonlyArray<string> => {
+/**
+ * Why a scenario fails, one line per check. Empty if it passes, except for the expected differences. A difference that
+ * was not found is a failure too.
+ */
+const failureLines = (scenario: Scenario, differences: Differences = {}): ReadonlyArray<string> => {
   if (typeof scenario.checks === "string") return [scenario.checks]
-  const failed = decidedChecks(scenario).filter((check) => !isSuccess(check))
-  return failed.length === 0
-    ? ["the scenario has no checks"]
-    : failed.map(({ name, status, errorMessage, description }) =>
-      `${name}${status === "WARNING" ? " (a SHOULD)" : ""}: ${errorMessage ?? description}`
-    )
+  const checks = decidedChecks(scenario)
+  if (checks.length === 0) return ["the scenario has no checks"]
+  const failed = checks.filter((check) => !isSuccess(check))
+  return [
+    ...failed.filter(({ name }) => !Object.hasOwn(differences, name)).map((check) =>
+      `${check.name}${check.status === "WARNING" ? " (a SHOULD)" : ""}: ${check.errorMessage ?? check.description}`
+    ),
+    ...Object.keys(differences).filter((difference) => !failed.some(({ name }) => name === difference))
+      .map((difference) => `${difference}: ${unfound}`)
+  ]
 }
+
+const unfound = "listed as an expected difference, but it does not fail. Remove it from the list"
 
 const clip = (text: string, length: number): string => text.length > length ? `${text.slice(0, length)}…` : text
 
@@ -96,6 +105,11 @@ export interface Expectation {
   readonly minChecks?: number
 }
 
+/** Checks of a scenario that are expected to fail, by name: why, in words. */
+export interface Differences {
+  readonly [check: string]: string
+}
+
 /** Expectations by selection: `<selection>` for scored scenarios, `<selection> unscored` for the others. */
 export interface Expectations {
   readonly [selection: string]: Expectation
@@ -105,6 +119,13 @@ export interface Options {
   /** Longer messages are clipped to this many characters: 500 by default. */
   readonly width?: number | undefined
   readonly expected?: Expectations | undefined
+  /**
+   * The checks that are expected to fail, by selection and scenario. They are listed with their reasons. The report fails
+   * if another check fails, and if one of them does not.
+   */
+  readonly differences?:
+    | { readonly [selection: string]: { readonly [scenario: string]: Differences } }
+    | undefined
 }
 
 const expectationFailures = (
@@ -118,8 +139,11 @@ const expectationFailures = (
   ...(found.checks < minChecks ? ["", `✗ ${key}: ${found.checks} checks, expected at least ${minChecks}`] : [])
 ]
 
-/** Formats a table, followed by the skipped scenarios and the failures. */
-export const report = (outcomes: ReadonlyArray<Outcome>, { expected = {}, width = 500 }: Options = {}): Report => {
+/** Formats a table, followed by the skipped scenarios, the expected differences and the failures. */
+export const report = (
+  outcomes: ReadonlyArray<Outcome>,
+  { differences = {}, expected = {}, width = 500 }: Options = {}
+): Report => {
   const lines = [row("selection", "", "scenarios", "checks")]
   const notes: Array<string> = []
   const failures: Array<string> = []
@@ -141,9 +165,19 @@ export const report = (outcomes: ReadonlyArray<Outcome>, { expected = {}, width 
     if (skipped.length > 0) {
       notes.push("", `Skipped by the suite (${selection}): ${skipped.map(({ name }) => name).join(", ")}`)
     }
-    for (const scenario of judged.filter((scenario) => !isPassed(scenario))) {
+    const known = differences[selection] ?? {}
+    for (const [name, checks] of Object.entries(known)) {
+      notes.push("", `Expected differences (${selection} ${name}):`)
+      for (const [check, reason] of Object.entries(checks)) notes.push(`    ${check}: ${reason}`)
+      if (!judged.some((scenario) => scenario.name === name)) {
+        failures.push("", `✗ ${selection} ${name}: listed with expected differences, but it did not run`)
+      }
+    }
+    for (const scenario of judged) {
+      const lines = failureLines(scenario, known[scenario.name])
+      if (lines.length === 0) continue
       failures.push("", `✗ ${selection} ${scenario.name}${scenario.scored ? "" : " (unscored)"}`)
-      for (const line of failureLines(scenario)) {
+      for (const line of lines) {
         failures.push(`    ${clip(line.replaceAll(/\s+/g, " "), width)}`)
       }
     }

@@ -27,6 +27,8 @@ const namesOf: { readonly [side in Side]: { readonly heading: string; readonly p
 export interface Selection {
   readonly revision: string
   readonly whole?: boolean
+  /** Whether the scenarios of extensions, which a requirement set reports without scoring them, are left out. */
+  readonly coreOnly?: boolean
 }
 
 /** The output of the suite and its exit code, which is 1 when a scenario failed. */
@@ -116,8 +118,18 @@ const list = async (side: Side, what: string, args: ReadonlyArray<string>): Prom
 }
 
 /** The scenarios of a selection. */
-export const listScenarios = (side: Side, { revision, whole }: Selection): Promise<ReadonlyArray<ListedScenario>> =>
-  list(side, revision, whole ? [`--${side}`, "--spec-version", revision] : ["--requirements", revision])
+export const listScenarios = async (
+  side: Side,
+  { coreOnly = false, revision, whole = false }: Selection
+): Promise<ReadonlyArray<ListedScenario>> => {
+  const listWhole = () => list(side, revision, [`--${side}`, "--spec-version", revision])
+  if (whole) return listWhole()
+  const required = await list(side, revision, ["--requirements", revision])
+  if (!coreOnly) return required
+  // Only the scenarios of the core protocol have a revision.
+  const core = new Set((await listWhole()).map(({ name }) => name))
+  return required.filter(({ name }) => core.has(name))
+}
 
 /** All scenarios, including those of extensions that belong to no revision. */
 export const listAllScenarios = (side: Side): Promise<ReadonlyArray<ListedScenario>> =>

@@ -139,7 +139,10 @@ export interface Options<R = never> {
    * after the first failure, the server starts without them, and its lists change when they arrive.
    */
   readonly startTimeout?: Duration.Input | undefined
-  /** How long to wait between two times that the lists are read: 200 milliseconds by default. */
+  /**
+   * How long to wait between two times that changed lists are read: 200 milliseconds by default. The tools, the resources
+   * with their templates, and the prompts wait separately.
+   */
   readonly refreshInterval?: Duration.Input | undefined
   /**
    * When a client that has ended, or could not connect, is made again: the defaults of `Reconnect.Policy`, but

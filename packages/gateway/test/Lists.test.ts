@@ -4,6 +4,7 @@ import type * as Client from "@skein/client/Client"
 import * as Proxy from "@skein/gateway/Proxy"
 import * as Catalog from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
+import * as Prompt from "@skein/server/Prompt"
 import * as Resource from "@skein/server/Resource"
 import * as Tool from "@skein/server/Tool"
 import * as Context from "effect/Context"
@@ -12,6 +13,7 @@ import * as Exit from "effect/Exit"
 import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
 import { build, connect, eras, type Running, source, through } from "./kit.ts"
 import { remote } from "./remote.ts"
 
@@ -28,6 +30,12 @@ const textOf = (result: { readonly content: ReadonlyArray<unknown> }) => (result
 const until = <A, E>(effect: Effect.Effect<A, E>, expected: A): Effect.Effect<void, E> =>
   Effect.gen(function*() {
     while (JSON.stringify(yield* effect) !== JSON.stringify(expected)) yield* Effect.sleep(5)
+  })
+
+/** Waits for what needs no time of the clock. */
+const turns = (condition: () => boolean): Effect.Effect<void> =>
+  Effect.promise(async () => {
+    while (!condition()) await new Promise((resolve) => setImmediate(resolve))
   })
 
 const catalogOf = ({ context }: Running) => Context.get(context as Context.Context<Catalog.Catalog>, Catalog.Catalog)
@@ -57,6 +65,32 @@ describe.each(eras)("the lists of a server of %s", (behind) => {
       yield* until(names(client), ["a", "b"])
       expect(catalogOf(near).tools.get("a")).toBe(kept)
       yield* until(Effect.sync(() => changes.includes("ToolListChanged")), true)
+    }))
+})
+
+describe("refreshInterval", () => {
+  it.effect("is the time between two times that one list is read, and delays no list of another kind", () =>
+    Effect.gen(function*() {
+      const { far, near } = yield* through(
+        server(tool("a"), Prompt.layer(Prompt.make("p"), () => Effect.succeed("p"))),
+        "2025-11-25",
+        { refreshInterval: "1 minute" }
+      )
+      const { prompts, tools } = catalogOf(near)
+      const add = <E>(effect: Effect.Effect<void, E, Catalog.Catalog | Scope.Scope>) =>
+        Effect.provideContext(effect, far.context as Context.Context<Catalog.Catalog | Scope.Scope>)
+      const scope = yield* Effect.scope
+      const addTool = (name: string) => add(Scope.provide(Tool.add(Tool.make(name), () => Effect.succeed(name)), scope))
+      yield* TestClock.adjust("1 minute")
+      yield* add(Scope.provide(Prompt.add(Prompt.make("q"), () => Effect.succeed("q")), scope))
+      yield* turns(() => prompts.size === 2)
+      yield* addTool("b")
+      yield* turns(() => tools.size === 2)
+      yield* addTool("c")
+      yield* TestClock.adjust("59 seconds")
+      expect(tools.size).toBe(2)
+      yield* TestClock.adjust("1 second")
+      yield* turns(() => tools.size === 3)
     }))
 })
 

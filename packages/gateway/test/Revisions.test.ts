@@ -142,16 +142,21 @@ for (const [front, behind] of pairs(["2025-06-18", "2025-11-25", "2026-07-28"] a
       Effect.gen(function*() {
         const { near } = yield* through(remote(), behind)
         const client = yield* connect(near, front)
-        for (const name of ["ask", "sample", "roots"]) {
+        const required = [["ask", "elicitation"], ["sample", "sampling"], ["roots", "roots"]] as const
+        for (const [name, capability] of required) {
           const result = yield* Effect.result(client.callTool(name))
-          if (behind !== "2026-07-28") {
-            expect(result).toMatchObject({ success: { isError: true } })
-            continue
-          }
-          // -32021, which is -32600 in a session.
-          const code = front === "2026-07-28" ? -32021 : -32600
-          expect(result).toMatchObject({ failure: { reason: { error: { code } } } })
+          if (front === "2026-07-28") {
+            const data = { requiredCapabilities: { [capability]: {} } }
+            expect(result).toMatchObject({ failure: { reason: { error: { code: -32021, data } } } })
+          } else if (behind === "2026-07-28") {
+            expect(result).toMatchObject({ failure: { reason: { error: { code: -32600 } } } })
+          } else expect(result).toMatchObject({ success: { isError: true } })
         }
+        const prompt = yield* Effect.flip(client.getPrompt("asking"))
+        const code = front === "2026-07-28" ? -32021 : behind === "2026-07-28" ? -32600 : -32603
+        expect(rejection(prompt)).toMatchObject({ code })
+        // A handler that goes on without the answer.
+        expect(text(yield* client.callTool("suggest"))).toBe("nobody was asked")
       }))
   })
 }

@@ -86,6 +86,11 @@ export const remote = (log: Log = new Log()): Layer.Layer<McpServer.McpServer, u
         const second = yield* Elicitation.form("And who else?", form, { key: "else" })
         return JSON.stringify([first, second])
       }).pipe(Effect.onInterrupt(() => log.add("ask interrupted")))),
+    Tool.layer(Tool.make("suggest"), () =>
+      Effect.match(Elicitation.form("Who?", form), {
+        onFailure: () => "nobody was asked",
+        onSuccess: ({ action }) => action
+      })),
     Tool.layer(Tool.make("visit"), () =>
       Effect.map(Elicitation.url("Log in", "https://shop.example/login"), ({ action }) => action)),
     Tool.layer(Tool.make("sample"), () =>

@@ -13,9 +13,10 @@ import * as Capabilities from "@skein/protocol/Capabilities"
 import * as Codec from "@skein/protocol/Codec"
 import type { InputRequiredResult, InputResponses } from "@skein/protocol/InputRequired"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
-import type * as McpError from "@skein/protocol/McpError"
+import * as McpError from "@skein/protocol/McpError"
 import type { RequestMethod } from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
+import * as Revision from "@skein/protocol/Revision"
 import * as Task from "@skein/protocol/Task"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import type { Handled } from "@skein/server/Catalog"
@@ -112,7 +113,8 @@ export class Forwarder {
       owner: ownerOf(request),
       request,
       ask: (question, key) => Effect.provideService(Forwarding.inputRequest(question, { key }), McpRequest, request),
-      sentIds: []
+      sentIds: [],
+      lacking: undefined
     }
     const next = (reply: Round, number: number): Effect.Effect<R, McpError.McpError> =>
       Effect.flatMap(this.#send(method, params, reply, forwarded), (outcome) =>
@@ -180,12 +182,22 @@ export class Forwarder {
       }
       const asked = Effect.provideService(client.request(method, sent, options), CurrentRequest, forwarded)
       return yield* Effect.matchEffect(asked, {
-        onSuccess: (result): Effect.Effect<Outcome<R>, McpError.McpError> =>
-          Effect.succeed({ _tag: "Result", result: withPassedOnMeta(result) }),
+        onSuccess: (result): Effect.Effect<Outcome<R>, McpError.McpError> => {
+          const lacking = isError(result) ? missingCapability(forwarded) : undefined
+          return lacking === undefined
+            ? Effect.succeed({ _tag: "Result", result: withPassedOnMeta(result) })
+            : Effect.fail(lacking)
+        },
         onFailure: (error): Effect.Effect<Outcome<R>, McpError.McpError> =>
           error.reason._tag === "InputRequired"
             ? Effect.succeed({ _tag: "Required", required: error.reason.required })
-            : Effect.andThen(this.#log(error), Effect.fail(toMcpError(error, this.#label)))
+            : Effect.andThen(
+              this.#log(error),
+              Effect.fail(
+                (error.reason._tag === "ProtocolError" ? missingCapability(forwarded) : undefined) ??
+                  toMcpError(error, this.#label)
+              )
+            )
       })
     }))
   }
@@ -231,6 +243,19 @@ const unsolicited = ({ params }: RequestContext): Round => {
     ? { inputResponses: responses as InputResponses }
     : {}
 }
+
+const isError = (result: object): boolean => (result as { readonly isError?: unknown }).isError === true
+
+/**
+ * The error of a call that failed after the remote server had asked a stateless caller for something that this caller
+ * does not support. A remote server with sessions cannot know that in advance: its client declares what all callers may
+ * have. 2026-07-28, basic: "If processing a request requires a capability the client did not include […], the server MUST
+ * return a `MissingRequiredClientCapabilityError`".
+ */
+const missingCapability = ({ caller, lacking }: ForwardedRequest): McpError.McpError | undefined =>
+  lacking === undefined || Revision.era(caller.revision) === "session"
+    ? undefined
+    : McpError.missingRequiredClientCapability(lacking)
 
 const wantsProgress = (params: JsonObject | undefined): boolean => {
   const meta = params?.["_meta"]

@@ -2,6 +2,7 @@
  * A request of a caller that is in progress at a remote server.
  */
 import type { InputRequest, InputResponse } from "@skein/protocol/InputRequired"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import type { InputError } from "@skein/server/InputError"
 import * as Context from "effect/Context"
@@ -24,6 +25,8 @@ export interface ForwardedRequest {
   readonly ask: Ask
   /** The ids with which it was sent to the remote server. A repeated request has a new one. */
   readonly sentIds: Array<number>
+  /** The capabilities that the caller lacks for what the remote server asked of it: none at first. */
+  lacking: JsonObject | undefined
 }
 
 /**

@@ -49,6 +49,7 @@ export class ParkedCall<A> implements ForwardedRequest {
   readonly client: string
   readonly sentIds: Array<number> = []
   readonly questions: Array<Question> = []
+  lacking: ForwardedRequest["lacking"] = undefined
   request: RequestContext | undefined
   fiber: Fiber.Fiber<A, McpError.McpError> | undefined = undefined
   /** The number of rounds that follow it now: two if the caller has sent a round twice. */

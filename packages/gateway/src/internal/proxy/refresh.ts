@@ -6,6 +6,7 @@ import type { ClientError } from "@skein/client/ClientError"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
+import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import type * as Scope from "effect/Scope"
 import type { Kind, Listing, Lists } from "./listing.ts"
@@ -16,6 +17,15 @@ const retryDelay = "5 seconds"
 
 const kinds: ReadonlyArray<Kind> = ["tools", "resources", "resourceTemplates", "prompts"]
 
+/** The lists that one notification names, which are read together. */
+interface Group {
+  /** Those to read. */
+  readonly stale: Set<Kind>
+  readonly wake: Latch.Latch
+}
+
+const makeGroup = (): Group => ({ stale: new Set(), wake: Latch.makeUnsafe(false) })
+
 /** Keeps a listing up to date with one client at a time. */
 export class Refresh {
   readonly #listing: Listing
@@ -23,10 +33,11 @@ export class Refresh {
   readonly #interval: Duration.Input
   readonly #onListing: ((lists: Lists) => Effect.Effect<void>) | undefined
   #lists: Lists
-  #stale = new Set<Kind>()
+  readonly #groups: readonly [tools: Group, resources: Group, prompts: Group] = [makeGroup(), makeGroup(), makeGroup()]
   /** The lists that could not be read the last time. */
   readonly #failing = new Set<Kind>()
-  readonly #wake = Latch.makeUnsafe(false)
+  /** One group at a time is read, so that `onListing` is not run twice at once. */
+  readonly #turn = Semaphore.makeUnsafe(1)
 
   constructor(
     listing: Listing,
@@ -49,8 +60,16 @@ export class Refresh {
 
   /** Reads some lists again soon. */
   mark(...stale: ReadonlyArray<Kind>): void {
-    for (const kind of stale) this.#stale.add(kind)
-    this.#wake.openUnsafe()
+    for (const kind of stale) {
+      const group = this.#groupOf(kind)
+      group.stale.add(kind)
+      group.wake.openUnsafe()
+    }
+  }
+
+  #groupOf(kind: Kind): Group {
+    const [tools, resources, prompts] = this.#groups
+    return { tools, resources, resourceTemplates: resources, prompts }[kind]
   }
 
   /** Reads all lists again soon. */
@@ -60,9 +79,9 @@ export class Refresh {
   follow(client: Client): Effect.Effect<void, never, Scope.Scope> {
     return Effect.gen({ self: this }, function*() {
       yield* Effect.forkScoped(this.#watch(client), { startImmediately: true })
-      this.#stale = new Set(kinds)
-      yield* this.#read(client)
-      yield* Effect.forkScoped(this.#readAgain(client))
+      yield* this.markAll
+      yield* this.#read(this.#groups, client)
+      for (const group of this.#groups) yield* Effect.forkScoped(this.#readAgain(group, client))
     })
   }
 
@@ -100,27 +119,32 @@ export class Refresh {
     )
   }
 
-  #readAgain(client: Client): Effect.Effect<never> {
+  #readAgain(group: Group, client: Client): Effect.Effect<never> {
     return Effect.gen({ self: this }, function*() {
       while (true) {
         // A remote server that reports changes all the time is not listed all the time.
         yield* Effect.sleep(this.#interval)
-        const changed = this.#wake.await
-        yield* this.#failing.size === 0 ? changed : Effect.raceFirst(changed, Effect.sleep(retryDelay))
-        yield* this.#read(client)
+        const changed = group.wake.await
+        yield* group.stale.size === 0 ? changed : Effect.raceFirst(changed, Effect.sleep(retryDelay))
+        yield* this.#read([group], client)
       }
     })
   }
 
-  #read(client: Client): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function*() {
-      this.#wake.closeUnsafe()
-      const stale = this.#stale
-      this.#stale = new Set()
-      const before = this.#lists
-      yield* Effect.forEach([...stale], (kind) => this.#readKind(kind, client), { discard: true })
-      if (this.#lists !== before && this.#onListing !== undefined) yield* this.#onListing(this.#lists)
-    })
+  #read(groups: ReadonlyArray<Group>, client: Client): Effect.Effect<void> {
+    return Semaphore.withPermit(
+      this.#turn,
+      Effect.gen({ self: this }, function*() {
+        const before = this.#lists
+        for (const { stale, wake } of groups) {
+          wake.closeUnsafe()
+          const kinds = [...stale]
+          stale.clear()
+          yield* Effect.forEach(kinds, (kind) => this.#readKind(kind, client), { discard: true })
+        }
+        if (this.#lists !== before && this.#onListing !== undefined) yield* this.#onListing(this.#lists)
+      })
+    )
   }
 
   #readKind<K extends Kind>(kind: K, client: Client): Effect.Effect<void> {
@@ -136,7 +160,7 @@ export class Refresh {
       onFailure: (error) => {
         const log = this.#failing.has(kind) ? Effect.logDebug : Effect.logWarning
         this.#failing.add(kind)
-        this.#stale.add(kind)
+        this.#groupOf(kind).stale.add(kind)
         return log(`The ${kind} of ${named(this.#label)} could not be listed`, error)
       }
     }).pipe(

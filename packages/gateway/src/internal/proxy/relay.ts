@@ -201,7 +201,12 @@ export class Relay {
         ? asked.params.elicitationId
         : undefined
       if (id !== undefined) this.#remember(id, request.caller)
-      return Effect.mapError(request.ask(asked), (error) => toRefusal(error, request))
+      return Effect.mapError(request.ask(asked), (error) => {
+        if (error.reason._tag === "MissingCapability") {
+          request.lacking = { ...request.lacking, ...error.reason.capabilities }
+        }
+        return toRefusal(error, request)
+      })
     })
   }
 

@@ -1,5 +1,5 @@
 /**
- * Starts `examples/everything`, the server under test, as a child process on a free port.
+ * Starts servers as child processes on free ports: `examples/everything`, and a proxy in front of it.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -7,7 +7,7 @@ import { dirname, join } from "node:path"
 
 const root = dirname(dirname(import.meta.dirname))
 
-export interface EverythingServer {
+export interface RunningServer {
   readonly url: string
   /**
    * Sends SIGTERM. Fails if the server has exited already, exits with an error, or does not exit in time. In the last
@@ -21,13 +21,12 @@ const processTimeout = 20_000
 
 const hasExited = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null
 
-/** Starts the server and waits until it has printed its URL. */
-export const startEverythingServer = async (): Promise<EverythingServer> => {
-  const child = spawn(
-    process.execPath,
-    ["--conditions=@skein/source", join(root, "examples", "everything", "main.ts"), "--port", "0"],
-    { cwd: root, stdio: ["ignore", "pipe", "pipe"] }
-  )
+/** Starts a program, whose path is relative to the repository, and waits until it has printed the URL of its server. */
+const startServer = async (program: string, ...args: ReadonlyArray<string>): Promise<RunningServer> => {
+  const child = spawn(process.execPath, ["--conditions=@skein/source", join(root, program), ...args], {
+    cwd: root,
+    stdio: ["ignore", "pipe", "pipe"]
+  })
   // The server does not outlive this process.
   const kill = () => void child.kill("SIGKILL")
   process.once("exit", kill)
@@ -76,3 +75,11 @@ export const startEverythingServer = async (): Promise<EverythingServer> => {
     throw new Error(`${error instanceof Error ? error.message : error}\n${output}`, { cause: error })
   }
 }
+
+/** Starts `examples/everything`. */
+export const startEverythingServer = (): Promise<RunningServer> =>
+  startServer("examples/everything/main.ts", "--port", "0")
+
+/** Starts `proxyServer.ts` in front of the server at `url`, to which it speaks the revision. */
+export const startProxyServer = (url: string, revision: string): Promise<RunningServer> =>
+  startServer("scripts/conformance/proxyServer.ts", url, revision)
