@@ -1,8 +1,15 @@
 import { describe, expect, it } from "@effect/vitest"
+import * as Client from "@skein/client/Client"
 import * as OpenApi from "@skein/openapi/OpenApi"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
+import type { Catalog } from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
+import * as ToolSearch from "@skein/server/ToolSearch"
+import * as Transform from "@skein/server/Transform"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type { HttpClient } from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import { connect, documentOf, json, MockApi, operation, textOf } from "./kit.ts"
 
@@ -153,6 +160,28 @@ describe("the selection", () => {
         _tag: "DefinitionError",
         reason: { _tag: "DuplicateName" }
       })
+    }))
+})
+
+describe("the tags of operations", () => {
+  const served = <E>(definitions: Layer.Layer<never, E, Catalog | HttpClient>) =>
+    Effect.gen(function*() {
+      const server = McpServer.layer({ name: "api", version: "1" }, definitions)
+      const context = yield* Layer.build(Layer.provide(server, new MockApi().layer))
+      return yield* Client.make(InMemoryTransport.transport(Context.get(context, McpServer.McpServer).serve))
+    })
+
+  it.effect("select tools for a transform", () =>
+    Effect.gen(function*() {
+      const client = yield* served(Transform.tools({ except: { tags: ["admin"] } }, OpenApi.layer(pets)))
+      expect((yield* client.listTools()).map(({ name }) => name)).toEqual(["listPets", "addPet", "getPet", "putPet"])
+    }))
+
+  it.effect("are found by a search for tools", () =>
+    Effect.gen(function*() {
+      const client = yield* served(ToolSearch.layer({ above: 0 }, OpenApi.layer(pets)))
+      const found = yield* client.callTool("search_tools", { query: "admin" })
+      expect(found.structuredContent).toMatchObject({ tools: [{ name: "deletePet" }] })
     }))
 })
 

@@ -77,6 +77,7 @@ const registerTool = <E extends HandlerError, R>(
     title: plan.title,
     description: plan.description,
     annotations: plan.annotations,
+    tags: plan.operation.tags,
     input: JsonSchema.make<JsonObject>(plan.inputSchema)
   })
   const { outputSchema } = plan
