@@ -12,7 +12,8 @@ import type * as Scope from "effect/Scope"
 import { readFileSync } from "node:fs"
 import { createServer, type IncomingMessage } from "node:http"
 import { join } from "node:path"
-import { logNames, names, variables } from "../../packages/server/src/internal/environment.ts"
+import { logVariables } from "../../packages/server/src/internal/environment.ts"
+import { rows as variables } from "../../packages/server/src/internal/http/variables.ts"
 import { Hello } from "../programs/hello.ts"
 import { Listening as Configured } from "../programs/httpConfig.ts"
 import hono from "../programs/hono.ts"
@@ -145,13 +146,13 @@ describe("http.md", () => {
   it("lists every variable of the environment with its option", () => {
     const page = readFileSync(join(import.meta.dirname, "../http.md"), "utf8")
     const rows = Array.from(
-      page.matchAll(/^\| `SKEIN_(\w+)` +\| `(\w+)` +\|(.*)\|$/gm),
+      page.matchAll(/^\| `SKEIN_(\w+)` +\| `([\w.]+)` +\|(.*)\|$/gm),
       ([, name, option, value]) => ({ name, option, isForStdio: value!.includes("Stdio") })
     )
-    expect(rows).toEqual(names.map((option) => ({
-      name: variables[option].name,
+    expect(rows).toEqual(variables.map(({ name, option }) => ({
+      name,
       option,
-      isForStdio: logNames.includes(option)
+      isForStdio: Object.hasOwn(logVariables, option)
     })))
   })
 

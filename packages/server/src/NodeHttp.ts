@@ -15,7 +15,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
-import * as environment from "./internal/environment.ts"
+import { fillIn } from "./internal/environment.ts"
 import { adapterContext, handle } from "./internal/http/adapters/principal.ts"
 import { endConnection, isAfterEnd } from "./internal/http/adapters/head.ts"
 import * as health from "./internal/http/health.ts"
@@ -23,6 +23,7 @@ import { loopback, resolve } from "./internal/http/options.ts"
 import * as adapter from "./internal/http/adapters/node.ts"
 import type { RequestInput } from "./internal/http/adapters/node.ts"
 import * as server from "./internal/http/adapters/nodeServer.ts"
+import { variables } from "./internal/http/variables.ts"
 import type { LogOptions } from "./internal/stdio/logFormat.ts"
 import * as main from "./internal/stdio/nodeMain.ts"
 import type { McpServer } from "./McpServer.ts"
@@ -324,8 +325,9 @@ const causeOf = <E>(cause: Cause.Cause<E>, { host = "127.0.0.1", port = 3000 }: 
 /**
  * Runs the process as an HTTP server. It logs the URL to stderr.
  *
- * - Environment variables such as `SKEIN_PORT` set the options that the code leaves out. A value that is not valid is
- *   written to stderr with the name of its variable, and the exit code is 1. See `environment`.
+ * - Environment variables such as `SKEIN_PORT` and `SKEIN_STATELESS` set the options that the code leaves out. `PORT` sets
+ *   the port if `SKEIN_PORT` is missing. A value that is not valid is written to stderr with the name of its variable, and
+ *   the exit code is 1. See `environment`.
  * - SIGTERM or SIGINT: after `drainDelay` (0 seconds) the server refuses new requests, and requests in progress may
  *   finish within `shutdownTimeout` (5 seconds). The exit code is 143 or 130. A second signal exits immediately.
  * - The server cannot be built, or cannot listen: the cause is written to stderr, and the exit code is 1. If the server
@@ -338,7 +340,7 @@ export const runMain = <E, R = never>(
   mcp: Layer.Layer<McpServer | R, E>,
   given: MainOptions<McpServer | R> = {}
 ): void => {
-  const options = environment.fillIn(given, process.env, given.environment)
+  const options = fillIn(given, variables, process.env, given.environment)
   if (typeof options === "string") return main.runMain(main.invalidEnvironment(options), { logFormat: given.logFormat })
   const { onListening = announce, ...rest } = options
   const program = Effect.scoped(Effect.flatMap(serve(rest), (at) => Effect.andThen(onListening(at), Effect.never)))

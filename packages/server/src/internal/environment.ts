@@ -1,5 +1,6 @@
 /**
- * The options of a server process that its environment sets: for each of them a variable, and how its value is read.
+ * Reads options of a server process from variables of its environment: how values are read, and the variables of the
+ * logs. `http/variables.ts` has those of a server over HTTP.
  *
  * `runMain` reads `process.env` with these functions, without `effect/Config`, which would double the time that a small
  * server takes to load. `HttpConfig` makes a `Config` of the same variables.
@@ -8,51 +9,37 @@ import { printable } from "@skein/protocol/Text"
 import * as Duration from "effect/Duration"
 import type { LogLevel } from "effect/LogLevel"
 
-/** The options that the environment may set. They are documented at `NodeHttp.MainOptions`. */
-export interface Settings {
-  readonly port: number
-  readonly host: string
-  readonly path: string
-  readonly allowedHosts: ReadonlyArray<string> | "any"
-  readonly allowedOrigins: ReadonlyArray<string> | "any"
-  readonly trustedProxies: number
-  readonly maxBodyBytes: number
-  readonly maxConnections: number
-  readonly maxConcurrentRequests: number
-  readonly keepAliveTimeout: Duration.Duration
-  readonly health: boolean
-  readonly drainDelay: Duration.Duration
-  readonly shutdownTimeout: Duration.Duration
-  readonly logFormat: "pretty" | "json" | "logfmt"
-  readonly logLevel: LogLevel
-}
-
-/** The settings that are there. */
-export type Given = { readonly [K in keyof Settings]?: Settings[K] | undefined }
-
 /** How the value of a variable is read. */
-interface Variable<A> {
-  /** Its name without the prefix. */
-  readonly name: string
+export interface Variable<A> {
   /** Completes the sentence "expected …". */
   readonly expected: string
-  /** Returns `undefined` if the value is not valid. */
+  /** Returns `undefined` if the value is not valid, and `null` if it leaves the option out. */
   readonly parse: (text: string) => A | undefined
+  /** The option that has the option as a member. */
+  readonly group?: "sessions"
+  /** The name of a variable, without a prefix, that is read if the variable of the option is missing. */
+  readonly fallback?: string
 }
 
-const integer = (text: string, max: number): number | undefined => {
+/** Variables by the names of their options. */
+export type Variables = { readonly [option: string]: Variable<unknown> }
+
+/** The name of the variable of an option, without the prefix: `MAX_BODY_BYTES` for `maxBodyBytes`. */
+export const nameOf = (option: string): string => option.replaceAll(/[A-Z]/g, "_$&").toUpperCase()
+
+/** Reads a whole number from 0 to `max`. */
+export const integer = (text: string, max: number): number | undefined => {
   const value = Number(text)
   return /^\d+$/.test(text) && value <= max ? value : undefined
 }
 
-const count = (name: string): Variable<number> => ({
-  name,
+export const count: Variable<number> = {
   expected: "a whole number",
   parse: (text) => integer(text, Number.MAX_SAFE_INTEGER)
-})
+}
 
-const list = (name: string, expected: string): Variable<ReadonlyArray<string> | "any"> => ({
-  name,
+/** A list with commas. `expected` names its entries. */
+export const list = (expected: string): Variable<ReadonlyArray<string> | "any"> => ({
   expected: `${expected}, separated by commas, or any`,
   parse: (text) => {
     if (text === "any") return text
@@ -63,8 +50,7 @@ const list = (name: string, expected: string): Variable<ReadonlyArray<string> | 
 
 const units: { readonly [unit: string]: number } = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
-const duration = (name: string): Variable<Duration.Duration> => ({
-  name,
+export const duration: Variable<Duration.Duration> = {
   expected: "a duration, such as 10s or \"10 seconds\"",
   parse: (text) => {
     const [, amount, unit = ""] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? []
@@ -77,48 +63,37 @@ const duration = (name: string): Variable<Duration.Duration> => ({
       return undefined
     }
   }
-})
+}
 
-const oneOf = <const A extends string>(name: string, values: ReadonlyArray<A>): Variable<A> => ({
-  name,
+/** One of these words, in any case. */
+export const oneOf = <const A extends string>(values: ReadonlyArray<A>): Variable<A> => ({
   expected: `one of ${values.join(", ")}`,
   parse: (text) => values.find((value) => value.toLowerCase() === text.toLowerCase())
 })
 
-const text = (name: string, expected: string, pattern: RegExp): Variable<string> => ({
-  name,
+/** A text that matches a pattern. */
+export const text = (expected: string, pattern: RegExp): Variable<string> => ({
   expected,
   parse: (value) => pattern.test(value) ? value : undefined
 })
 
-/** The variables, by their options. */
-export const variables: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
-  port: { name: "PORT", expected: "a port, from 0 to 65535", parse: (value) => integer(value, 65_535) },
-  host: text("HOST", "an address or a name", /^\S+$/),
-  path: text("PATH", "a path that begins with a slash", /^\/[^\s?#]*$/),
-  allowedHosts: list("ALLOWED_HOSTS", "names"),
-  allowedOrigins: list("ALLOWED_ORIGINS", "origins such as https://app.example.com"),
-  trustedProxies: count("TRUSTED_PROXIES"),
-  maxBodyBytes: count("MAX_BODY_BYTES"),
-  maxConnections: count("MAX_CONNECTIONS"),
-  maxConcurrentRequests: count("MAX_CONCURRENT_REQUESTS"),
-  keepAliveTimeout: duration("KEEP_ALIVE_TIMEOUT"),
-  health: {
-    name: "HEALTH",
-    expected: "true or false",
-    parse: (value) => value === "true" ? true : value === "false" ? false : undefined
-  },
-  drainDelay: duration("DRAIN_DELAY"),
-  shutdownTimeout: duration("SHUTDOWN_TIMEOUT"),
-  logFormat: oneOf("LOG_FORMAT", ["pretty", "json", "logfmt"]),
-  logLevel: oneOf("LOG_LEVEL", ["All", "Fatal", "Error", "Warn", "Info", "Debug", "Trace", "None"])
+/** A switch. */
+export const toggle: Variable<boolean> = {
+  expected: "true or false",
+  parse: (value) => value === "true" ? true : value === "false" ? false : undefined
 }
 
-/** The options in the order of their variables. */
-export const names = Object.keys(variables) as ReadonlyArray<keyof Settings>
+/** A switch for an option that is a value: it is missing if the switch is off. */
+export const presence = <A>(value: A): Variable<A | null> => ({
+  ...toggle,
+  parse: (text) => text === "true" ? value : text === "false" ? null : undefined
+})
 
-/** The options of the logs, which a server on stdio has too. */
-export const logNames: ReadonlyArray<keyof Settings> = ["logFormat", "logLevel"]
+/** The variables of the logs, which every server process has. */
+export const logVariables = {
+  logFormat: oneOf(["pretty", "json", "logfmt"]),
+  logLevel: oneOf<LogLevel>(["All", "Fatal", "Error", "Warn", "Info", "Debug", "Trace", "None"])
+} as const
 
 /** The beginning of the names of variables, unless the application sets another one. */
 export const defaultPrefix = "SKEIN_"
@@ -130,37 +105,53 @@ const prefixFault = (prefix: string): string | undefined =>
     : `The option environment is "${printable(prefix, 128)}": expected a prefix such as ${defaultPrefix}`
 
 /** Reads the value of a variable. Returns the value, or a line for the user who started the process. */
-export const parse = <K extends keyof Settings>(
-  option: K,
-  prefix: string,
+export const parse = <A>(
+  { expected, parse }: Variable<A>,
+  name: string,
   value: string
-): { readonly value: Settings[K] } | { readonly fault: string } => {
-  const { expected, name, parse } = variables[option]
+): { readonly value: A } | { readonly fault: string } => {
   const parsed = parse(value.trim())
   if (parsed !== undefined) return { value: parsed }
-  return { fault: `${prefix}${name} is "${printable(value, 128)}": expected ${expected}` }
+  return { fault: `${name} is "${printable(value, 128)}": expected ${expected}` }
+}
+
+/** The names of the variables of an option, in the order in which they are looked for. */
+export const namesOf = (option: string, { fallback }: Variable<unknown>, prefix: string): ReadonlyArray<string> =>
+  fallback === undefined ? [prefix + nameOf(option)] : [prefix + nameOf(option), fallback]
+
+/** Sets an option, or the member of its group. `null` leaves it out. */
+export const set = (
+  options: Record<string, unknown>,
+  option: string,
+  { group }: Variable<unknown>,
+  value: unknown
+): void => {
+  if (value === null) return
+  if (group === undefined) options[option] = value
+  else options[group] = { ...options[group] as object | undefined, [option]: value }
 }
 
 /**
  * Fills in options from variables, where they are not set. An empty variable counts as missing. Returns the options, or
  * a line for the user who started the process, about the first variable that is not valid.
  */
-export const fillIn = <O extends Given | Pick<Given, "logFormat" | "logLevel">>(
+export const fillIn = <O extends object>(
   options: O,
+  variables: Variables,
   env: { readonly [name: string]: string | undefined },
-  prefix: string | false = defaultPrefix,
-  read: ReadonlyArray<keyof Settings> = names
+  prefix: string | false = defaultPrefix
 ): O | string => {
   if (prefix === false) return options
   const fault = prefixFault(prefix)
   if (fault !== undefined) return fault
-  const filled: Record<string, unknown> = { ...options }
-  for (const option of read) {
-    const value = env[prefix + variables[option].name]
-    if (filled[option] !== undefined || value === undefined || value.trim() === "") continue
-    const parsed = parse(option, prefix, value)
+  const filled = { ...options } as Record<string, unknown>
+  for (const [option, variable] of Object.entries(variables)) {
+    const given = (variable.group === undefined ? filled : filled[variable.group] ?? {}) as Record<string, unknown>
+    const name = namesOf(option, variable, prefix).find((name) => (env[name] ?? "").trim() !== "")
+    if (given[option] !== undefined || name === undefined) continue
+    const parsed = parse(variable, name, env[name]!)
     if ("fault" in parsed) return parsed.fault
-    filled[option] = parsed.value
+    set(filled, option, variable, parsed.value)
   }
   return filled as O
 }

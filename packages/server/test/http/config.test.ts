@@ -8,7 +8,8 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { fillIn, logNames, variables } from "../../src/internal/environment.ts"
+import * as environment from "../../src/internal/environment.ts"
+import { rows, variables } from "../../src/internal/http/variables.ts"
 import * as fixtures from "./fixtures.ts"
 import * as kit from "./kit.ts"
 
@@ -18,11 +19,32 @@ const all = {
   SKEIN_PATH: "/api/mcp",
   SKEIN_ALLOWED_HOSTS: "mcp.example.com, mcp.internal:8080",
   SKEIN_ALLOWED_ORIGINS: "any",
+  SKEIN_CORS: "true",
   SKEIN_TRUSTED_PROXIES: "2",
+  SKEIN_STATELESS: "true",
+  SKEIN_MAX_SESSIONS: "200",
+  SKEIN_MAX_SESSIONS_PER_PRINCIPAL: "20",
+  SKEIN_IDLE_TIMEOUT: "10m",
+  SKEIN_INITIALIZE_TIMEOUT: "5s",
+  SKEIN_MAX_INITIALIZE_CHARS: "4096",
+  SKEIN_MAX_PENDING_MESSAGES: "10",
+  SKEIN_LEGACY_SSE: "true",
+  SKEIN_ALWAYS_STREAM: "session",
+  SKEIN_REQUIRE_MCP_HEADERS: "true",
+  SKEIN_EXPIRED_STREAMS: "keep",
+  SKEIN_RETRY: "3s",
+  SKEIN_KEEP_ALIVE_INTERVAL: "0s",
   SKEIN_MAX_BODY_BYTES: "1048576",
-  SKEIN_MAX_CONNECTIONS: "500",
   SKEIN_MAX_CONCURRENT_REQUESTS: "100",
+  SKEIN_MAX_RETAINED_BYTES: "33554432",
+  SKEIN_MAX_STREAMS: "50",
+  SKEIN_MAX_UNSENT_CHARS: "65536",
+  SKEIN_MIN_READ_BYTES_PER_SECOND: "0",
+  SKEIN_SEND_TIMEOUT: "20s",
+  SKEIN_HEADERS_TIMEOUT: "4s",
+  SKEIN_REQUEST_TIMEOUT: "30s",
   SKEIN_KEEP_ALIVE_TIMEOUT: "90s",
+  SKEIN_MAX_CONNECTIONS: "500",
   SKEIN_HEALTH: "true",
   SKEIN_DRAIN_DELAY: "10 seconds",
   SKEIN_SHUTDOWN_TIMEOUT: "1500ms",
@@ -36,17 +58,47 @@ const read = {
   path: "/api/mcp",
   allowedHosts: ["mcp.example.com", "mcp.internal:8080"],
   allowedOrigins: "any",
+  cors: variables.cors.parse("true"),
   trustedProxies: 2,
+  sessions: {
+    stateless: true,
+    maxSessions: 200,
+    maxSessionsPerPrincipal: 20,
+    idleTimeout: Duration.minutes(10),
+    initializeTimeout: Duration.seconds(5),
+    maxInitializeChars: 4_096,
+    maxPendingMessages: 10
+  },
+  legacySse: { path: "/sse", messages: "/messages", assumeInitialized: true },
+  alwaysStream: "session",
+  requireMcpHeaders: true,
+  expiredStreams: "keep",
+  retry: Duration.seconds(3),
+  keepAliveInterval: Duration.zero,
   maxBodyBytes: 1_048_576,
-  maxConnections: 500,
   maxConcurrentRequests: 100,
+  maxRetainedBytes: 33_554_432,
+  maxStreams: 50,
+  maxUnsentChars: 65_536,
+  minReadBytesPerSecond: 0,
+  sendTimeout: Duration.seconds(20),
+  headersTimeout: Duration.seconds(4),
+  requestTimeout: Duration.seconds(30),
   keepAliveTimeout: Duration.seconds(90),
+  maxConnections: 500,
   health: true,
   drainDelay: Duration.seconds(10),
   shutdownTimeout: Duration.millis(1_500),
   logFormat: "json",
   logLevel: "Debug"
 } as const
+
+const fillIn = (
+  options: object,
+  env: Record<string, string>,
+  prefix?: string | false,
+  of: environment.Variables = variables
+) => environment.fillIn(options, of, env, prefix)
 
 const parse = (env: Record<string, string>, prefix?: string) =>
   HttpConfig.config(prefix).parse(ConfigProvider.fromEnv({ env }))
@@ -59,6 +111,16 @@ const wrong: ReadonlyArray<readonly [name: string, value: string, message: strin
   ["PATH", "mcp", "SKEIN_PATH is \"mcp\": expected a path that begins with a slash"],
   ["ALLOWED_HOSTS", "a,,b", "SKEIN_ALLOWED_HOSTS is \"a,,b\": expected names, separated by commas, or any"],
   ["TRUSTED_PROXIES", "1.5", "SKEIN_TRUSTED_PROXIES is \"1.5\": expected a whole number"],
+  ["STATELESS", "1", "SKEIN_STATELESS is \"1\": expected true or false"],
+  ["CORS", "https://app.example.com", "SKEIN_CORS is \"https://app.example.com\": expected true or false"],
+  ["ALWAYS_STREAM", "never", "SKEIN_ALWAYS_STREAM is \"never\": expected true, false or session"],
+  ["EXPIRED_STREAMS", "drop", "SKEIN_EXPIRED_STREAMS is \"drop\": expected one of end, keep"],
+  ["MAX_SESSIONS", "many", "SKEIN_MAX_SESSIONS is \"many\": expected a whole number"],
+  [
+    "IDLE_TIMEOUT",
+    "600",
+    "SKEIN_IDLE_TIMEOUT is \"600\": expected a duration, such as 10s or \"10 seconds\""
+  ],
   ["HEALTH", "yes", "SKEIN_HEALTH is \"yes\": expected true or false"],
   ["DRAIN_DELAY", "10", "SKEIN_DRAIN_DELAY is \"10\": expected a duration, such as 10s or \"10 seconds\""],
   ["DRAIN_DELAY", "2 moons", "SKEIN_DRAIN_DELAY is \"2 moons\": expected a duration, such as 10s or \"10 seconds\""],
@@ -73,7 +135,7 @@ const wrong: ReadonlyArray<readonly [name: string, value: string, message: strin
 describe("HttpConfig.config", () => {
   it.effect("reads every variable", () =>
     Effect.gen(function*() {
-      expect(Object.keys(read)).toEqual(Object.keys(variables))
+      expect(Object.keys(all)).toEqual(rows.map(({ name }) => `SKEIN_${name}`))
       expect(yield* parse(all)).toEqual(read)
     }))
 
@@ -81,6 +143,16 @@ describe("HttpConfig.config", () => {
     Effect.gen(function*() {
       expect(yield* parse({})).toEqual({})
       expect(yield* parse({ SKEIN_HOST: "" })).toEqual({})
+      expect(yield* parse({ SKEIN_CORS: "false", SKEIN_LEGACY_SSE: "false" })).toEqual({})
+    }))
+
+  it.effect("reads PORT if SKEIN_PORT is missing", () =>
+    Effect.gen(function*() {
+      expect(yield* parse({ PORT: "8080" })).toEqual({ port: 8080 })
+      expect(yield* parse({ PORT: "8080", SKEIN_PORT: "" })).toEqual({ port: 8080 })
+      expect(yield* parse({ PORT: "8080", TEA_PORT: "1" }, "TEA_")).toEqual({ port: 1 })
+      expect((yield* Effect.flip(parse({ PORT: "tcp" }))).cause.message)
+        .toBe("PORT is \"tcp\": expected a port, from 0 to 65535")
     }))
 
   it.effect("reads variables with another prefix", () =>
@@ -117,6 +189,26 @@ describe("fillIn", () => {
     expect(fillIn(given, all)).toEqual({ ...read, port: 0, health: false })
   })
 
+  it("keeps the members of sessions that are in the code", () => {
+    expect(fillIn({ sessions: { idleTimeout: "1 hour", maxSessions: undefined } }, all))
+      .toEqual({ ...read, sessions: { ...read.sessions, idleTimeout: "1 hour" } })
+    const given = { sessions: { stateless: false } }
+    expect(fillIn(given, { SKEIN_STATELESS: "true" })).toEqual(given)
+    expect(fillIn({ cors: "mine" }, { SKEIN_CORS: "false" })).toEqual({ cors: "mine" })
+  })
+
+  it("reads the port of the code, of SKEIN_PORT and of PORT, in this order", () => {
+    const env = { PORT: "3", SKEIN_PORT: "2" }
+    expect(fillIn({ port: 1 }, env)).toEqual({ port: 1 })
+    expect(fillIn({}, env)).toEqual({ port: 2 })
+    expect(fillIn({}, { PORT: "3" })).toEqual({ port: 3 })
+    expect(fillIn({}, { PORT: "3", SKEIN_PORT: " " })).toEqual({ port: 3 })
+    expect(fillIn({}, { PORT: "3" }, "TEA_")).toEqual({ port: 3 })
+    expect(fillIn({}, { PORT: "3" }, false)).toEqual({})
+    expect(fillIn({}, { PORT: "tcp" })).toBe("PORT is \"tcp\": expected a port, from 0 to 65535")
+    expect(fillIn({}, { ...env, PORT: "tcp" })).toEqual({ port: 2 })
+  })
+
   it("does not parse a variable whose option is in the code", () => {
     expect(fillIn({ port: 1 }, { SKEIN_PORT: "80x" })).toEqual({ port: 1 })
   })
@@ -133,7 +225,7 @@ describe("fillIn", () => {
   })
 
   it("reads only the variables of logs for a server on stdio", () => {
-    expect(fillIn({}, { ...all, SKEIN_PORT: "80x" }, undefined, logNames)).toEqual({
+    expect(fillIn({}, { ...all, SKEIN_PORT: "80x" }, undefined, environment.logVariables)).toEqual({
       logFormat: "json",
       logLevel: "Debug"
     })

@@ -9,7 +9,7 @@ import type { Logger } from "effect/Logger"
 import * as Predicate from "effect/Predicate"
 import * as References from "effect/References"
 import { DefinitionError } from "../../DefinitionError.ts"
-import * as environment from "../environment.ts"
+import { fillIn, logVariables } from "../environment.ts"
 import type { LogOptions } from "./logFormat.ts"
 import * as stdout from "./stdout.ts"
 
@@ -123,7 +123,7 @@ export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptio
  */
 export const runStdioMain = <E>(effect: Effect.Effect<unknown, E>, given: MainOptions = {}): void => {
   stdout.guard()
-  const options = environment.fillIn(given, process.env, given.environment, environment.logNames)
+  const options = fillIn(given, logVariables, process.env, given.environment)
   if (typeof options === "string") runMain(invalidEnvironment(options), given)
   else runMain(effect, options)
 }
