@@ -1,6 +1,6 @@
 /** `skein build` as a process: what the file contains, and that Node runs it in a folder without `node_modules`. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { cp, mkdir, readFile, rm } from "node:fs/promises"
+import { cp, mkdir, readFile, rm, symlink } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { buildServer } from "../../src/internal/develop/nodeBuild.ts"
 import type { BuildLine } from "../../src/internal/developCommands.ts"
@@ -104,8 +104,18 @@ describe("skein build", () => {
     assert.match(out, /^dist\/server\.cjs {2}\d+\.\d KiB\n$/)
     assert.strictEqual(code, 0)
     const file = await build("server.ts")
-    assert.match(await readFile(file, "utf8"), /^"use strict";\{[^\n]*enableCompileCache[^\n]*\/\*\n/)
+    assert.match(
+      await readFile(file, "utf8"),
+      /^#!\/usr\/bin\/env node\n"use strict";\{[^\n]*enableCompileCache[^\n]*\/\*\n/
+    )
     assert.deepStrictEqual(await greet(file), { code: 0, out: "hello\n", err: "" })
+  })
+
+  it("writes a program that a shell starts, as npx does", async () => {
+    const { folder } = shipped
+    await symlink(await build("server.ts"), join(folder, "greeter"))
+    const { code, out } = await run(shipped, ["call", join(folder, "greeter"), "greet", "{}"])
+    assert.deepStrictEqual([code, out], [0, "hello\n"])
   })
 
   it("bundles an AsyncServer, and a program that starts its server", async () => {

@@ -4,9 +4,11 @@
  * The file contains the bundle in a comment, after a line that enables Node's compile cache and compiles the bundle: the
  * cache has effect on the code that is compiled after it was enabled. A bundle in a file of its own starts as fast,
  * within the precision of the measurement. The lines of the bundle are those of the file, also in stack traces.
+ *
+ * The file is a program of a shell too, so that it can be the `bin` of a package: npm links to it, and npx starts it.
  */
 import { existsSync, readFileSync } from "node:fs"
-import { mkdir, writeFile } from "node:fs/promises"
+import { chmod, mkdir, writeFile } from "node:fs/promises"
 import { isBuiltin } from "node:module"
 import { basename, dirname, extname, join, relative, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -190,10 +192,10 @@ const escapeOf = (code: string): string => {
  */
 const fileOf = (code: string, mapName: string | undefined): string => {
   const escape = escapeOf(code)
-  const head = "\"use strict\";{const M=require(\"node:module\");M.enableCompileCache?.();" +
+  const head = "#!/usr/bin/env node\n\"use strict\";{const M=require(\"node:module\");M.enableCompileCache?.();" +
     "const s=require(\"node:fs\").readFileSync(__filename,\"utf8\"),m=new M(__filename,module.parent);" +
     "m.filename=__filename;m.paths=module.paths;" +
-    `m._compile(s.slice(s.indexOf("/*\\n")+2,-3).replaceAll(${JSON.stringify(escape)},"*"+"/"),__filename);` +
+    `m._compile("\\n"+s.slice(s.indexOf("/*\\n")+2,-3).replaceAll(${JSON.stringify(escape)},"*"+"/"),__filename);` +
     "M.flushCompileCache&&setTimeout(M.flushCompileCache,3e3).unref()}"
   const comment = mapName === undefined ? "" : `\n//# sourceMappingURL=${mapName}`
   return `${head}/*\n${(code.trimEnd() + comment).replaceAll("*/", escape)}\n*/`
@@ -214,6 +216,7 @@ const writeFiles = async (file: string, text: string, map: string | undefined): 
   try {
     await mkdir(dirname(resolve(file)), { recursive: true })
     await writeFile(file, text)
+    await chmod(file, 0o755)
     if (map !== undefined) await writeFile(`${file}.map`, map)
   } catch (error) {
     throw new CommandFailed({ exitCode: 3, report: `The file ${file} cannot be written: ${reasonOf(error)}` })
@@ -259,8 +262,8 @@ export const buildServer = async (line: BuildLine): Promise<Built> => {
     }).catch((error: unknown) => fail(line, error))
     if (problems.length > 0) fail(line, problems.join("\n"))
     const text = fileOf(entry.code, line.sourcemap ? `${name}.map` : undefined)
-    // The first line of the file is not of the bundle.
-    const map = entry.map == null ? undefined : JSON.stringify({ ...entry.map, mappings: `;${entry.map.mappings}` })
+    // The first two lines of the file are not of the bundle.
+    const map = entry.map == null ? undefined : JSON.stringify({ ...entry.map, mappings: `;;${entry.map.mappings}` })
     await writeFiles(file, text, map)
     return {
       file: relative(process.cwd(), resolve(file)),
