@@ -1,5 +1,6 @@
 /** A call that becomes a task. */
 import { assert, describe, it } from "@effect/vitest"
+import type { ClientError } from "@skein/client/ClientError"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
@@ -7,7 +8,12 @@ import { pass, result, settle, shapes, TaskServer } from "../../client/test/task
 import { call } from "../src/internal/call.ts"
 import type { Invocation } from "../src/internal/callCommand.ts"
 import { resolveEnv } from "../src/internal/connection.ts"
+import type { CommandFailed } from "../src/internal/process.ts"
 import { invocationOf } from "./invocation.ts"
+
+/** The reason of a failure of the client. */
+const reasonOf = (error: ClientError | CommandFailed): string =>
+  error._tag === "ClientError" ? error.reason._tag : assert.fail(error.report)
 
 for (const shape of shapes) {
   describe(`skein-call · ${shape}`, () => {
@@ -83,7 +89,7 @@ for (const shape of shapes) {
           const server = new TaskServer(shape)
           const { fiber, out } = yield* run(server, { leave, timeout: 5_000 })
           yield* pass("5 seconds")
-          assert.strictEqual((yield* Effect.flip(Fiber.join(fiber))).reason._tag, "Timeout")
+          assert.strictEqual(reasonOf(yield* Effect.flip(Fiber.join(fiber))), "Timeout")
           assert.strictEqual(server.task.status, leave ? "working" : "cancelled")
           assert.deepStrictEqual(out.map((line) => JSON.parse(line)), leave ? [handle] : [])
         }
@@ -96,7 +102,7 @@ for (const shape of shapes) {
         server.update({ status: "cancelled" })
         server.notify()
         yield* pass("1 second")
-        assert.strictEqual((yield* Effect.flip(Fiber.join(fiber))).reason._tag, "TaskCancelled")
+        assert.strictEqual(reasonOf(yield* Effect.flip(Fiber.join(fiber))), "TaskCancelled")
         assert.deepStrictEqual([out, err], [[], []])
       }))
   })

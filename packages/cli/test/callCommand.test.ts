@@ -35,6 +35,8 @@ const target = (...argv: ReadonlyArray<string>) => {
     ? target.url.href
     : target._tag === "Command"
     ? [target.command, ...target.args]
+    : target._tag === "Module"
+    ? target.file
     : [target.file, target.server]
   return [server, tool, args]
 }
@@ -73,6 +75,36 @@ describe("the command line of skein-call", () => {
     assert.deepStrictEqual(target("node", "server.js", "add", "{\"a\":1}"), [["node", "server.js"], "add", { a: 1 }])
     assert.deepStrictEqual(target("/opt/my server", "--", "add"), [["/opt/my server"], "add", undefined])
     assert.deepStrictEqual(target("server", "--", "add"), [["server"], "add", undefined])
+  })
+
+  it("takes the arguments as words", () => {
+    const [tea, cups] = [{ name: "tea", given: { text: "a=b" } }, { name: "cups", given: { value: [2] } }]
+    assert.deepStrictEqual(target(url, "brew", "tea=a=b", "cups:=[2]"), [url, "brew", [tea, cups]])
+    assert.deepStrictEqual(target("node server.js", "brew", "tea=a=b", "--json"), [["node", "server.js"], "brew", [
+      tea
+    ]])
+    assert.deepStrictEqual(target("node", "server.js", "--", "brew", "tea=a=b"), [["node", "server.js"], "brew", [tea]])
+    assert.deepStrictEqual(target("--config", "mcp.json", "--server", "tea", "brew", "tea=a=b"), [
+      ["mcp.json", "tea"],
+      "brew",
+      [tea]
+    ])
+    assert.include(wrong(url, "brew", "tea"), "words of the form name=value, or one JSON object")
+    assert.include(wrong(url, "brew", "=tea"), "words of the form name=value, or one JSON object")
+    assert.include(wrong(url, "brew", "tea=assam", "{}"), "words of the form name=value, or one JSON object")
+    const secret = wrong(url, "brew", "tea:=planted")
+    assert.include(secret, "The tool's argument tea is not valid JSON after :=")
+    assert.notInclude(secret, "planted")
+  })
+
+  it("takes a module, with options after its path", () => {
+    const file = import.meta.filename
+    const { json, target: module, tool } = parsed(file, "--export", "Tea", "brew", "--json")
+    assert.deepStrictEqual([module, tool, json], [{ _tag: "Module", file }, "brew", true])
+    assert.deepStrictEqual(parsed(`${file}.none`).target, { _tag: "Command", command: `${file}.none`, args: [] })
+    assert.include(wrong("--export", "Tea", url), "--export needs a module")
+    assert.include(wrong(file, "--header", "a: b"), "--header needs a server with a URL")
+    assert.include(wrong(file, "--login"), "--login needs a server with a URL")
   })
 
   it("passes the words of a command on as they are, quotes and all", () => {
@@ -185,7 +217,7 @@ describe("the command line of skein-call", () => {
     for (const builtIn of ["--version", "--wizard", "--completions", "--log-level", "--no-json"]) {
       assert.include(wrong(builtIn, url), `Unknown option ${builtIn}`)
     }
-    assert.include(wrong(url, "add", "{}", "more"), "more")
+    assert.include(wrong(url, "add", "{}", "more"), "Unexpected arguments: more")
     assert.include(wrong(url, "add", "{a:1}"), "not valid JSON")
     assert.include(wrong(url, "add", "[1]"), "JSON object")
     assert.include(wrong("--header", "no colon", url), "--header")

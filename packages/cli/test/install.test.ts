@@ -90,6 +90,24 @@ const existing = (member: string): string =>
 const jsonHosts = hostNames.filter((host) => hosts[host].format === "json")
 
 describe("skein install", () => {
+  it.effect("writes the command that serves a module, and with npx in the file of a project", () =>
+    Effect.gen(function*() {
+      const at = yield* place
+      const module: InstallLine["target"] = { _tag: "Module", file: "src/server.ts" }
+      put(join(at.folder, "src/server.ts"), "")
+      const line = { target: module, name: undefined, print: true, json: true, exportName: "Tea", env: { A: "b" } }
+      const inProject = JSON.parse((yield* run(lineOf("claude-code", line), at)).out[0]!)
+      assert.deepStrictEqual([inProject.name, inProject.entry], ["server", {
+        type: "stdio",
+        command: "npx",
+        args: ["skein", "run", "--export=Tea", "src/server.ts"],
+        env: { A: "b" }
+      }])
+      const { entry } = JSON.parse((yield* run(lineOf("claude-desktop", line), at)).out[0]!)
+      assert.strictEqual(entry.command, process.execPath)
+      assert.match(entry.args.join(" "), /bin\/skein\.ts run --export=Tea \/.*\/project\/src\/server\.ts$/)
+    }))
+
   for (const host of jsonHosts) {
     it.effect(`adds an entry to a file with comments, and keeps everything else · ${host}`, () =>
       Effect.gen(function*() {

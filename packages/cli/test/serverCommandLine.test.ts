@@ -89,6 +89,11 @@ describe("the command lines about a server", () => {
       "review",
       { a: "1" }
     ])
+    assert.deepStrictEqual(parsed(["prompt", "node", "a.mjs", "review", "a=1", "b=c=d"], "name", "args"), [
+      "node a.mjs",
+      "review",
+      { a: "1", b: "c=d" }
+    ])
     assert.deepStrictEqual(parsed(["complete", "./server", "review", "a", ""], "of", "argument", "typed"), [
       "./server",
       "review",

@@ -214,6 +214,6 @@ describe("the command line of skein", () => {
       assert.include(help(command, "--help"), `\n\n  skein ${command} [options] <url>\n\n`)
     }
     for (const option of signInValueOptions) assert.match(help("login", "--help"), new RegExp(`^  --${option} <`, "m"))
-    assert.include(help("call", "--help"), "\n  skein call [options] <url> [<tool> [<json>]]\n")
+    assert.include(help("call", "--help"), "\n  skein call [options] <url or module> [<tool> [<arguments>]]\n")
   })
 })

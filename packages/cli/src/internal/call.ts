@@ -10,12 +10,16 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
+import { isWords } from "./argumentWords.ts"
 import type { Invocation } from "./callCommand.ts"
 import type { Server } from "./config.ts"
 import { connect, format, onServer, reportServer, requestTime, within } from "./connection.ts"
-import { resultText, sanitize, toolLine } from "./format.ts"
-import { type CommandFailed, type Console, Process } from "./process.ts"
+import { quoteName, resultText, sanitize, toolLine } from "./format.ts"
+import { CommandFailed, type Console, Process } from "./process.ts"
+import { suggesting, suggestion } from "./suggestion.ts"
+import { toolArguments } from "./toolArguments.ts"
 
 const listTools = (client: Client.Client, invocation: Invocation, { print, warn }: Console) =>
   Effect.gen(function*() {
@@ -42,6 +46,30 @@ const reportTask = (created: Deferred.Deferred<RemoteTask>, { warn }: Console) =
     return Effect.ignore(Stream.runForEach(Stream.changes(lines), (line) => Effect.sync(() => warn(line))))
   })
 
+const toolNames = (client: Client.Client, invocation: Invocation) =>
+  Effect.map(client.listTools(requestTime(invocation)), (tools) => tools.map(({ name }) => name))
+
+/** The arguments of the call. The tools are listed if the schema of this one has to convert words. */
+const argumentsOf = (client: Client.Client, name: string, invocation: Invocation) =>
+  Effect.gen(function*() {
+    const { args } = invocation
+    if (args === undefined || !isWords(args)) return args
+    const tools = yield* within(
+      client.listTools(requestTime(invocation)),
+      invocation,
+      "The server did not list its tools"
+    )
+    const tool = tools.find((each) => each.name === name)
+    if (tool === undefined) {
+      const report = `Unknown tool: ${quoteName(name)}${suggestion(name, tools.map((each) => each.name))}`
+      return yield* new CommandFailed({ exitCode: 4, report })
+    }
+    const converted = toolArguments(tool, args)
+    return Result.isSuccess(converted)
+      ? converted.success
+      : yield* new CommandFailed({ exitCode: 2, report: sanitize(converted.failure) })
+  })
+
 /**
  * The call of the tool, or the wait for a task: its name, and the effect that returns its result. `onTask` receives the
  * task as soon as it exists.
@@ -52,7 +80,7 @@ const startCall = (
   { warn }: Console,
   onTask: (task: RemoteTask) => void
 ) => {
-  const { args, leave: leaveRunning, resume, tool, verbose } = invocation
+  const { leave: leaveRunning, resume, tool, verbose } = invocation
   // Without a timeout, progress keeps a call alive, and a task may take as long as the server allows.
   const time = requestTime(invocation)
   if (resume !== undefined) {
@@ -64,19 +92,25 @@ const startCall = (
   }
   if (tool === undefined) return undefined
   const onProgress = verbose ? (progress: Progress) => warn(progressLine(progress)) : undefined
-  return { name: tool, result: client.callTool(tool, args, { ...time, onProgress, task: { leaveRunning, onTask } }) }
+  const result = Effect.flatMap(
+    argumentsOf(client, tool, invocation),
+    (args) => client.callTool(tool, args, { ...time, onProgress, task: { leaveRunning, onTask } })
+  )
+  return { name: tool, result: suggesting(result, tool, toolNames(client, invocation)) }
 }
 
 /** Prints the handle of a task that is still running, for `--resume`. */
 const printHandle = (
   task: RemoteTask | undefined,
-  exit: Exit.Exit<unknown, ClientError>,
+  exit: Exit.Exit<unknown, ClientError | CommandFailed>,
   { print, warn }: Console
 ) => {
   if (task === undefined || Exit.isSuccess(exit)) return Effect.void
   const failure = Exit.findErrorOption(exit)
   // A failure without a handle means that the task has ended, or does not exist.
-  if (failure._tag === "Some" && failure.value.task === undefined) return Effect.void
+  const isOver = ({ value }: { readonly value: ClientError | CommandFailed }): boolean =>
+    value._tag === "CommandFailed" || value.task === undefined
+  if (failure._tag === "Some" && isOver(failure)) return Effect.void
   warn("The task is still running. To wait for its result, pass this handle to --resume:")
   return print(JSON.stringify(task.handle))
 }
@@ -89,7 +123,7 @@ export const call = (
   server: Server,
   invocation: Invocation,
   console: Console
-): Effect.Effect<number, ClientError> =>
+): Effect.Effect<number, ClientError | CommandFailed> =>
   Effect.scoped(Effect.gen(function*() {
     const { json, leave, verbose } = invocation
     const client = yield* connect(server, invocation, "skein-call")

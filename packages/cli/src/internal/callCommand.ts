@@ -9,6 +9,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
+import { argumentWords, type GivenArguments } from "./argumentWords.ts"
 import { invalid, last, toggle, type ValueOptions } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
 import {
@@ -29,7 +30,8 @@ import {
 export interface Invocation extends ServerInvocation {
   /** The tool to call. Without a tool and without `resume`, the tools are listed. */
   readonly tool: string | undefined
-  readonly args: Readonly<Record<string, unknown>> | undefined
+  /** The arguments of the tool: JSON, or words that its input schema converts. */
+  readonly args: GivenArguments | undefined
   /** Whether the task of a call continues at the server when this program stops waiting for it. */
   readonly leave: boolean
   /** The task to wait for, instead of a call of a tool. */
@@ -39,23 +41,6 @@ export interface Invocation extends ServerInvocation {
 const isHandle = (value: unknown): value is Handle => isObject(value) && typeof value["taskId"] === "string"
 
 const parseJson = (text: string) => Result.try((): unknown => JSON.parse(text))
-
-/** An operand that is a JSON object. `owner` has the arguments, in messages: `tool`. */
-export const jsonArgument = (owner: string) =>
-  Argument.String("json").pipe(
-    Argument.mapEffect((text) => {
-      const args = parseJson(text)
-      if (Result.isFailure(args)) {
-        const { failure: cause } = args
-        return invalid(`The ${owner}'s arguments are not valid JSON: ${cause instanceof Error ? cause.message : cause}`)
-      }
-      return isObject(args.success)
-        ? Effect.succeed(args.success)
-        : invalid(`The ${owner}'s arguments must be a JSON object`)
-    }),
-    Argument.optional,
-    Argument.map(Option.getOrUndefined)
-  )
 
 // The value can be a secret: no message quotes it.
 const resumeFlag = Flag.String("resume").pipe(
@@ -78,19 +63,22 @@ export const valueOptions: ValueOptions = /* @__PURE__ */ valueOptionsOf("resume
 
 const help = {
   usage: [
-    "[options] <url> [<tool> [<json>]]",
-    "[options] \"<command and its arguments>\" [<tool> [<json>]]",
+    "[options] <url or module> [<tool> [<arguments>]]",
+    "[options] \"<command and its arguments>\" [<tool> [<arguments>]]",
     "[options] <command> <its arguments…> <tool> <json object>",
-    "[options] <command> <its arguments…> -- [<tool> [<json>]]",
-    "[options] --resume <handle> <url or command>",
-    "[options] --config <file> [--server <name> [<tool> [<json>]]]"
+    "[options] <command> <its arguments…> -- [<tool> [<arguments>]]",
+    "[options] --resume <handle> <server>",
+    "[options] --config <file> [--server <name> [<tool> [<arguments>]]]"
   ],
   examples: [
     "https://example.com/mcp",
+    "src/server.ts brew tea=sencha cups=2 sugar=no",
     "\"node server.mjs\" greet '{\"name\":\"Ada\"}'",
     "--answer size=large --answer milk=yes \"node server.mjs\" order"
   ],
-  footer: "The result goes to stdout. Without --server, the servers of the file of --config are listed. Exit codes: " +
+  footer:
+    "Arguments are words of the form name=value, converted by the schema of the tool (repeat the name for an array), " +
+    "words of the form name:=json, or one JSON object. The result goes to stdout. Without --server, the servers of the file of --config are listed. Exit codes: " +
     "0 success, 1 the tool reported an error, 2 invalid command line, 3 no connection or no result in time, 4 the " +
     "server refused the request or its answer was invalid, 5 the answers did not fit a form, which was declined, " +
     "130 interrupted."
@@ -113,7 +101,7 @@ export const callOptions = <const Name extends string>(name: Name) =>
     json: toggle("json", "Print the whole result as JSON"),
     target: targetArgument,
     tool: Argument.String("tool").pipe(Argument.optional, Argument.map(Option.getOrUndefined)),
-    args: jsonArgument("tool")
+    args: argumentWords("tool")
   }).pipe(
     Command.withDescription("Calls a tool of an MCP server, or lists its tools."),
     Command.annotate(HelpText, help),

@@ -4,12 +4,13 @@
  * `effect/cli` parses options anywhere in the line, up to the first `--`. Here the words of a server's command come
  * first, and the options among them belong to the server: in `skein-call --json node server.js --json -- add` the
  * second `--json` is for `server.js`. So {@link normalize} finds the end of the server's words, and rewrites the line
- * to `<options> -- <server> <tool> <json>`, with the server as one word. After `--config` there are no words of a
- * server.
+ * to `<options> -- <server> <tool> <json>`, with the server as one word. A URL and a module are one word. After
+ * `--config` there are no words of a server.
  */
 import * as CliError from "effect/cli/CliError"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
+import { isModule } from "./nodeFiles.ts"
 
 const urlScheme = /^https?:\/\//i
 
@@ -67,7 +68,7 @@ const countCall: CountOperands = (words) => words.length >= 3 && /^\s*\{/.test(w
 const divide = (words: ReadonlyArray<string>, valueOptions: ValueOptions, countOperands: CountOperands): Parts => {
   const [first, ...rest] = words
   if (first === undefined) return { options: [], words: [] }
-  if (isUrl(first)) {
+  if (isUrl(first) || isModule(first)) {
     const after = separate(rest, valueOptions, false)
     return { options: after.options, words: [first, ...after.words.filter((word) => word !== "--")] }
   }

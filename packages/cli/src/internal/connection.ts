@@ -10,7 +10,7 @@ import type * as Scope from "effect/Scope"
 import type { Server } from "./config.ts"
 import { sanitize, serverStderr } from "./format.ts"
 import { CommandFailed, type Console, Process, version } from "./process.ts"
-import type { ServerInvocation } from "./serverOptions.ts"
+import type { ServerInvocation, Target } from "./serverOptions.ts"
 import { declineAll, onTerminal } from "./terminalElicitation.ts"
 
 /**
@@ -86,6 +86,16 @@ export const resolveEnv = (
 ): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? inherited[name]]))
 
+/** The command that starts a server on stdio: `skein run` for a module. */
+export const commandOf = (
+  target: Exclude<Target, { readonly _tag: "Configured" | "Url" }>,
+  exportName: string | undefined
+): Effect.Effect<{ readonly command: string; readonly args: ReadonlyArray<string> }> =>
+  target._tag === "Command" ? Effect.succeed(target) : Effect.map(
+    Effect.promise(() => import("./develop/nodeRun.ts")),
+    ({ runCommandLine }) => runCommandLine({ module: target.file, exportName, dotenv: undefined })
+  )
+
 /** The server of a command, and its URL if a sign-in there could help. */
 interface Found {
   readonly server: Server
@@ -100,8 +110,8 @@ const serverOf = (
   Effect.gen(function*() {
     const { env, headers, inputs, target, verbose } = invocation
     const { console, env: inherited, terminal } = process
-    if (target._tag === "Command") {
-      const { args, command } = target
+    if (target._tag === "Command" || target._tag === "Module") {
+      const { args, command } = yield* commandOf(target, invocation.exportName)
       const { transport } = yield* Effect.promise(() => import("@skein/client/Stdio"))
       const stderr = serverStderr(verbose, console)
       const started = transport({ command, args, env: resolveEnv(env, inherited), stderr })
@@ -129,6 +139,8 @@ const serverName = ({ target }: ServerInvocation): string => {
       return target.url.host
     case "Configured":
       return target.server ?? ""
+    case "Module":
+      return target.file
     case "Command":
       return [target.command, ...target.args].join(" ")
   }

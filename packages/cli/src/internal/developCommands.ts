@@ -10,7 +10,15 @@ import type { BridgeBounds } from "./develop/nodeHttpBridge.ts"
 import { sanitize } from "./format.ts"
 import { HelpText } from "./help.ts"
 import { Process, promised } from "./process.ts"
-import { envFlag, seconds, type Target, targetArgument } from "./serverOptions.ts"
+import {
+  envFlag,
+  exportFlag,
+  needsModule,
+  seconds,
+  serverRequired,
+  type Target,
+  targetArgument
+} from "./serverOptions.ts"
 
 /** How a server is served over HTTP. */
 interface HttpLine {
@@ -67,6 +75,7 @@ export interface DevLine extends HttpLine, BridgeBounds {
 /** A parsed command line of `conformance`. */
 export interface ConformanceLine extends BridgeBounds {
   readonly target: Exclude<Target, { readonly _tag: "Configured" }>
+  readonly exportName: string | undefined
   readonly env: Readonly<Record<string, string | undefined>>
   readonly revision: string | undefined
   readonly suite: string | undefined
@@ -290,6 +299,7 @@ export const conformanceVersion = "0.2.0-alpha.12"
 /** `skein conformance`. */
 export const conformanceOptions = Command.make("conformance", {
   env: envFlag,
+  exportName: exportFlag,
   revision: text(
     "revision",
     "<date>",
@@ -319,7 +329,7 @@ export const conformanceOptions = Command.make("conformance", {
   target: targetArgument.pipe(
     Argument.mapEffect((target) =>
       target === undefined || target._tag === "Configured"
-        ? invalid("A server is required: its URL, or the command that starts it on stdio")
+        ? invalid(serverRequired)
         : Effect.succeed(target)
     )
   )
@@ -330,9 +340,13 @@ export const conformanceOptions = Command.make("conformance", {
       "used, or npx downloads it. The suite needs a URL: a command on stdio is served over HTTP by a bridge."
   ),
   Command.annotate(HelpText, {
-    usage: ["[options] <url>", "[options] \"<command and its arguments>\"", "[options] <command> <its arguments…>"],
+    usage: [
+      "[options] <url or module>",
+      "[options] \"<command and its arguments>\"",
+      "[options] <command> <its arguments…>"
+    ],
     examples: [
-      "http://127.0.0.1:3000/mcp",
+      "src/server.ts",
       "--revision 2026-07-28 http://127.0.0.1:3000/mcp",
       "--suite all --expected-failures known.yml \"node dist/server.cjs\""
     ],
@@ -341,9 +355,11 @@ export const conformanceOptions = Command.make("conformance", {
       "scenario failed, 1 a scenario failed or an expected failure passed, 2 invalid command line or file, 3 the suite did " +
       "not run, 130 interrupted."
   }),
-  Command.validate(({ scenario, suite }) =>
+  Command.validate(({ exportName, scenario, suite, target }) =>
     scenario !== undefined && suite !== undefined
       ? invalid("--scenario and --suite cannot be used together")
+      : exportName !== undefined && target._tag !== "Module"
+      ? invalid(needsModule)
       : Effect.void
   )
 )
@@ -370,7 +386,7 @@ export const developRewritings: Readonly<
   conformance: {
     values: new Set(
       (
-        "env revision suite scenario expected-failures suite-version timeout total-timeout max-sessions max-body-bytes " +
+        "env export revision suite scenario expected-failures suite-version timeout total-timeout max-sessions max-body-bytes " +
         "max-buffered-messages"
       ).split(" ")
     ),

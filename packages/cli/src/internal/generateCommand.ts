@@ -58,7 +58,7 @@ export const generateOptions = Command.make("generate-client", {
   ),
   Command.annotate(HelpText, {
     usage: [
-      "[options] --out <file> <url>",
+      "[options] --out <file> <url or module>",
       "[options] --out <file> \"<command and its arguments>\"",
       "[options] --out <file> --config <file> --server <name>"
     ],

@@ -66,16 +66,34 @@ const configured = (file: string, name: string): Effect.Effect<InstalledServer, 
     return { _tag: "Command", command, args, env: Object.fromEntries(values) }
   })
 
+/**
+ * The command that serves a module. The file of a project can be used on other computers, so it starts the program of the
+ * project. Another file has the paths of this program and this Node, since a host often has another `PATH`.
+ */
+const servingModule = ({ exportName }: InstallLine, file: string, { folder }: Place, isProject: boolean) =>
+  Effect.map(Effect.promise(() => import("./develop/nodeRun.ts")), ({ runCommandLine }) => {
+    const module = isProject ? file.replaceAll("\\", "/") : existing(folder, file) ?? file
+    const line = runCommandLine({ module, exportName, dotenv: undefined })
+    return isProject ? { command: "npx", args: ["skein", ...line.args.slice(line.args.indexOf("run"))] } : line
+  })
+
 const serverOf = (
-  { env, headers, target }: InstallLine,
+  line: InstallLine,
   place: Place,
   isProject: boolean
 ): Effect.Effect<InstalledServer, CommandFailed> => {
+  const { env, headers, target } = line
   switch (target._tag) {
     case "Configured":
       return configured(target.file, target.server ?? "")
     case "Url":
       return Effect.succeed({ _tag: "Url", url: target.url.href, headers })
+    case "Module":
+      return Effect.zipWith(
+        variables(env, place.env),
+        servingModule(line, target.file, place, isProject),
+        (env, { args, command }) => ({ _tag: "Command", command, args, env })
+      )
     case "Command":
       return Effect.map(variables(env, place.env), (env) => {
         const word = isProject ? (word: string) => word : absolute(place.folder)
@@ -113,6 +131,14 @@ const confirm: Effect.Effect<boolean, CommandFailed, Process> = Effect.gen(funct
   }
 })
 
+/** The name of the entry by the target: "" if the server decides. */
+const nameOf = (target: InstallLine["target"]): string =>
+  target._tag === "Configured"
+    ? nameFrom(target.server ?? "")
+    : target._tag === "Module"
+    ? defaultName({ _tag: "Command", command: target.file, args: [], env: {} })
+    : ""
+
 /** `skein install`. `place` is that of this process by default. */
 export const install = (line: InstallLine, given?: Place): Effect.Effect<void, CommandFailed, Process> =>
   Effect.gen(function*() {
@@ -123,7 +149,7 @@ export const install = (line: InstallLine, given?: Place): Effect.Effect<void, C
     const isProject = line.project || host.userFile === undefined
     const file = (isProject ? host.projectFile! : host.userFile!)(place)
     const server = yield* serverOf(line, place, isProject)
-    const named = line.target._tag === "Configured" ? nameFrom(line.target.server ?? "") : ""
+    const named = nameOf(line.target)
     const name = line.name ?? (named || defaultName(server))
     const entry = host.entry(server)
     if (entry === undefined) return yield* failed(2, noUrls)

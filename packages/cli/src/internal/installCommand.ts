@@ -8,11 +8,22 @@ import * as Option from "effect/Option"
 import { type CountOperands, invalid, last, toggle, type ValueOptions } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
 import { type HostName, hostNames, hosts } from "./hosts.ts"
-import { configFlags, envFlag, headerFlag, type Target, targetArgument } from "./serverOptions.ts"
+import {
+  configFlags,
+  envFlag,
+  exportFlag,
+  headerFlag,
+  needsModule,
+  serverRequired,
+  type Target,
+  targetArgument
+} from "./serverOptions.ts"
 
 /** A parsed command line of `install`. */
 export interface InstallLine {
   readonly target: Target
+  /** The export of a module that is the server. Undefined: default, or the only one. */
+  readonly exportName?: string | undefined
   readonly host: HostName
   /** The name of the entry. Undefined: derived from the server. */
   readonly name: string | undefined
@@ -34,6 +45,7 @@ export const installValueOptions: ValueOptions = /* @__PURE__ */ new Set([
   "name",
   "header",
   "env",
+  "export",
   "config",
   "server"
 ])
@@ -74,6 +86,7 @@ export const installOptions = Command.make("install", {
   env: envFlag.pipe(Flag.withDescription(
     "A variable for the server's process; without a value, that of this process is written; can be repeated"
   )),
+  exportName: exportFlag,
   config: configFlags.config,
   server: configFlags.server,
   project: toggle("project", "Write to the file of the project in this folder, where the host has two files"),
@@ -89,21 +102,23 @@ export const installOptions = Command.make("install", {
   ),
   Command.annotate(HelpText, {
     usage: [
-      "[options] --host <host> <url>",
+      "[options] --host <host> <url or module>",
       "[options] --host <host> \"<command and its arguments>\"",
       "[options] --host <host> <command> <its arguments…>",
       "[options] --config <file> --server <name> --host <host>"
     ],
     examples: [
-      "--host claude-desktop \"node server.mjs\"",
+      "--host claude-desktop src/server.ts",
       "--host vscode --name tea https://example.com/mcp",
       "--host cursor --env TOKEN npx -y @example/server"
     ],
-    footer: "Paths of existing files in the command become absolute, except in the file of a project. In the file of " +
+    footer:
+      "A module is started by skein run: with this program and this Node, or with npx skein in the file of a project. " +
+      "Paths of existing files in the command become absolute, except in the file of a project. In the file of " +
       "Codex, which is TOML, an entry of the same name is not replaced. Exit codes: 0 written, printed, or there " +
       "already; 1 not confirmed, 2 invalid command line, 3 the file of the host cannot be used, 130 interrupted."
   }),
-  Command.validate(({ config, env, headers, host, print, project, server, target, yes }) => {
+  Command.validate(({ config, env, exportName, headers, host, print, project, server, target, yes }) => {
     if (config !== undefined && server === undefined) {
       return invalid("--server is required: the name of the server in the file of --config")
     }
@@ -112,10 +127,11 @@ export const installOptions = Command.make("install", {
       return invalid("--env and --header cannot be used with --config: the file has them")
     }
     if (config === undefined && target === undefined) {
-      return invalid("A server is required: its URL, or the command that starts it")
+      return invalid(serverRequired)
     }
     if (host === undefined) return invalid(`--host is required: one of ${hostNames.join(", ")}`)
-    if (target?._tag === "Command" && Object.keys(headers).length > 0) {
+    if (exportName !== undefined && target?._tag !== "Module") return invalid(needsModule)
+    if (target !== undefined && target._tag !== "Url" && Object.keys(headers).length > 0) {
       return invalid("--header needs a server with a URL: a command has no headers")
     }
     if (target?._tag === "Url" && Object.keys(env).length > 0) {

@@ -3,7 +3,7 @@
  */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import { existsSync } from "node:fs"
+import { closeSync, constants, existsSync, openSync, readSync, statSync } from "node:fs"
 import { mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises"
 import { homedir } from "node:os"
 import { dirname, resolve } from "node:path"
@@ -56,6 +56,33 @@ export const replaceText = (file: string, text: string): Effect.Effect<void, Fil
 export const existing = (folder: string, path: string): string | undefined => {
   const absolute = resolve(folder, path)
   return existsSync(absolute) ? absolute : undefined
+}
+
+/** Whether the system can run a file of JavaScript or TypeScript by itself. */
+const isProgram = (file: string, mode: number): boolean => {
+  if (process.platform === "win32" || (mode & constants.S_IXUSR) === 0) return false
+  const start = Buffer.alloc(2)
+  const descriptor = openSync(file, "r")
+  try {
+    readSync(descriptor, start)
+  } finally {
+    closeSync(descriptor)
+  }
+  return start.toString("latin1") === "#!"
+}
+
+/**
+ * Whether a word is the path of an existing module of JavaScript or TypeScript, which `skein run` can serve. An
+ * executable file that begins with `#!` is a program: it is started as any other one.
+ */
+export const isModule = (word: string): boolean => {
+  if (!/\.[cm]?[jt]sx?$/.test(word)) return false
+  try {
+    const stats = statSync(word)
+    return stats.isFile() && !isProgram(word, stats.mode)
+  } catch {
+    return false
+  }
 }
 
 /** Where this process runs. */

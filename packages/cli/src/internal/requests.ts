@@ -12,6 +12,7 @@ import { exitCode, format, onClient, requestTime } from "./connection.ts"
 import { blockText, quoteLine, quoteName, sanitize } from "./format.ts"
 import { writeBytes } from "./nodeFiles.ts"
 import { CommandFailed, type Console, type Process } from "./process.ts"
+import { suggesting } from "./suggestion.ts"
 import type { CompleteLine, PingLine, PromptLine, ReadLine } from "./serverCommands.ts"
 
 const asJson = (value: unknown): string => JSON.stringify(value, undefined, 2)
@@ -79,7 +80,12 @@ const messageText = ({ content, role }: PromptMessage): string =>
 export const prompt = (line: PromptLine): Effect.Effect<void, CommandFailed, Process> =>
   onClient(line, (client, { print, warn }) =>
     Effect.gen(function*() {
-      const result = yield* client.getPrompt(line.name, line.args, requestTime(line))
+      const names = Effect.map(client.listPrompts(requestTime(line)), (prompts) => prompts.map(({ name }) => name))
+      const result = yield* suggesting(
+        client.getPrompt(line.name, line.args, requestTime(line)),
+        line.name,
+        names
+      )
       if (line.json) return yield* print(yield* format(line.name, () => asJson(result)))
       return result.messages.length === 0
         ? warn("The prompt has no messages")

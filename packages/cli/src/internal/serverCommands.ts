@@ -8,7 +8,8 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { jsonArgument } from "./callCommand.ts"
+import * as Result from "effect/Result"
+import { argumentWords, isAssignment, stringArguments } from "./argumentWords.ts"
 import { type CountOperands, invalid, last, toggle } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
 import {
@@ -81,7 +82,7 @@ const help = (operands: string, examples: ReadonlyArray<string>, footer: string)
   const after = operands === "" ? "" : ` ${operands}`
   return Command.annotate(HelpText, {
     usage: [
-      `[options] <url>${after}`,
+      `[options] <url or module>${after}`,
       `[options] "<command and its arguments>"${after}`,
       `[options] <command> <its arguments…>${after === "" ? "" : ` --${after}`}`,
       `[options] --config <file> --server <name>${after}`
@@ -110,7 +111,7 @@ export const inspectOptions = Command.make("inspect", {
     "Shows what an MCP server offers: its name and revision, its capabilities, extensions and instructions, and its " +
       "tools, resources, resource templates and prompts. Without a selection, everything is shown."
   ),
-  help("", ["https://example.com/mcp", "--tools \"node server.mjs\"", "--json https://example.com/mcp"], exitCodes),
+  help("", ["https://example.com/mcp", "--tools src/server.ts", "--json https://example.com/mcp"], exitCodes),
   Command.validate((line) => Effect.andThen(checkServer(line), checkNamed(line)))
 )
 
@@ -166,20 +167,23 @@ export const promptOptions = Command.make("prompt", {
   json: toggle("json", "Print the whole result as JSON"),
   target: targetArgument,
   name: Argument.String("name"),
-  args: jsonArgument("prompt").pipe(
-    Argument.mapEffect((args) =>
-      args === undefined || Object.values(args).every((value) => typeof value === "string")
-        ? Effect.succeed(args as Readonly<Record<string, string>> | undefined)
-        : invalid("The values of the prompt's arguments must be strings")
-    )
+  args: argumentWords("prompt").pipe(
+    Argument.mapEffect((given) => {
+      const args = stringArguments(given)
+      return Result.isSuccess(args) ? Effect.succeed(args.success) : invalid(args.failure)
+    })
   )
 }).pipe(
   Command.withShortDescription("Print the messages of a prompt"),
   Command.withDescription("Prints the messages of a prompt of an MCP server, with its arguments filled in."),
   help(
-    "<name> [<json>]",
-    ["https://example.com/mcp review '{\"code\":\"let a = 1\"}'", "--json \"node server.mjs\" review"],
-    exitCodesOfAsking
+    "<name> [<arguments>]",
+    [
+      "https://example.com/mcp review tea=sencha",
+      "src/server.ts review '{\"code\":\"let a = 1\"}'",
+      "--json \"node server.mjs\" review"
+    ],
+    `Arguments are words of the form name=value, or one JSON object. ${exitCodesOfAsking}`
   ),
   Command.validate((line) => Effect.andThen(checkServer(line), checkNamed(line)))
 )
@@ -340,7 +344,8 @@ export const serverCommands: Readonly<Record<string, Rewriting>> = {
   read: { values: valueOptionsOf("output", ...answerValueOptions), count: () => 1 },
   prompt: {
     values: valueOptionsOf(...answerValueOptions),
-    count: (words) => /^\s*\{/.test(words.at(-1) ?? "") ? 2 : 1
+    count: (words) =>
+      /^\s*\{/.test(words.at(-1) ?? "") ? 2 : words.length - words.findLastIndex((word) => !isAssignment(word))
   },
   // The number of its operands is not fixed: without quotes or an end mark the command of the server is one word.
   complete: { values: valueOptionsOf("with"), count: (words) => words.length - 1 },

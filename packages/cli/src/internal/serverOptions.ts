@@ -8,6 +8,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { invalid, isUrl, last, splitWords, toggle, type ValueOptions } from "./commandLine.ts"
+import { isModule } from "./nodeFiles.ts"
 import {
   checkSignIn,
   hasAuthorization,
@@ -17,10 +18,11 @@ import {
   signInValueOptions
 } from "./signInOptions.ts"
 
-/** The server: a URL, a program to start, or an entry of a configuration. */
+/** The server: a URL, a module to serve, a program to start, or an entry of a configuration. */
 export type Target =
   | { readonly _tag: "Configured"; readonly file: string; readonly server: string | undefined }
   | { readonly _tag: "Url"; readonly url: URL }
+  | { readonly _tag: "Module"; readonly file: string }
   | { readonly _tag: "Command"; readonly command: string; readonly args: ReadonlyArray<string> }
 
 /** The answers of the command line to forms of the server. */
@@ -34,6 +36,8 @@ export interface GivenAnswers {
 /** How to reach a server: the part of a parsed command line that all commands have. */
 export interface ServerInvocation {
   readonly target: Target
+  /** The export of a module that is the server. Undefined: default, or the only one. */
+  readonly exportName?: string | undefined
   readonly headers: Readonly<Record<string, string>>
   /** Variables for the server's process. One without a value is passed on from this process. */
   readonly env: Readonly<Record<string, string | undefined>>
@@ -107,6 +111,13 @@ export const envFlag = Flag.String("env").pipe(
   Flag.map((variables): Readonly<Record<string, string | undefined>> => Object.fromEntries(variables))
 )
 
+/** `--export`, for a server that is a module. */
+export const exportFlag = Flag.String("export").pipe(
+  Flag.withMetavar("<name>"),
+  Flag.withDescription("The export of a module that is the server: default, or the only server, by default"),
+  last
+)
+
 /** A positive number of seconds, in milliseconds. */
 export const seconds = (name: string, description: string) =>
   Flag.String(name).pipe(
@@ -162,6 +173,7 @@ const answerFlags = {
 export const serverValueOptions: ReadonlyArray<string> = [
   "header",
   "env",
+  "export",
   ...Object.keys(configFlags),
   "timeout",
   "revision",
@@ -188,6 +200,7 @@ export interface AnsweringLine {
 export const serverFlags = {
   headers: headerFlag,
   env: envFlag,
+  exportName: exportFlag,
   config: configFlags.config,
   server: configFlags.server,
   inputs: configFlags.input,
@@ -224,6 +237,7 @@ export const targetArgument = Argument.String("server").pipe(
         ? Effect.succeed<Target | undefined>({ _tag: "Url", url: new URL(text) })
         : invalid(`The URL of the server is not valid: ${text}`)
     }
+    if (isModule(text)) return Effect.succeed<Target | undefined>({ _tag: "Module", file: text })
     const [command, ...args] = splitWords(text)
     return Effect.succeed<Target | undefined>(command === undefined ? undefined : { _tag: "Command", command, args })
   })
@@ -237,13 +251,20 @@ export interface ServerLine extends Omit<ServerInvocation, "target" | "signIn" |
   readonly target: Target | undefined
 }
 
+/** The report about a command line without a server. */
+export const serverRequired = "A server is required: its URL, its module, or the command that starts it"
+
+/** The report about `--export` without a module. */
+export const needsModule = "--export needs a module as the server: the path of a file that exists"
+
 /** Fails if the options contradict each other, or name no server. */
 export const checkServer = (line: ServerLine): ReturnType<typeof invalid> | Effect.Effect<void> => {
-  const { config, env, headers, login, server, target } = line
+  const { config, env, exportName, headers, login, server, target } = line
   if (!login && isGiven(line)) return invalid("The options of a sign-in need --login, or the command skein login")
-  if (login && target?._tag === "Command" && config === undefined) {
+  if (login && target !== undefined && target._tag !== "Url" && config === undefined) {
     return invalid("--login needs a server with a URL: a command has no sign-in")
   }
+  if (exportName !== undefined && target?._tag !== "Module") return invalid(needsModule)
   if (login && hasAuthorization(headers)) {
     return invalid("--login cannot be used with --header 'Authorization: …'")
   }
@@ -254,8 +275,8 @@ export const checkServer = (line: ServerLine): ReturnType<typeof invalid> | Effe
     return checkSignIn(line)
   }
   if (server !== undefined) return invalid("--server needs --config, before the operands")
-  if (target === undefined) return invalid("A server is required: its URL, or the command that starts it")
-  return target._tag === "Command" && hasHeaders
+  if (target === undefined) return invalid(serverRequired)
+  return target._tag !== "Url" && hasHeaders
     ? invalid("--header needs a server with a URL: a command has no headers")
     : checkSignIn(line)
 }

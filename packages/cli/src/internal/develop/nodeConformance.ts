@@ -11,7 +11,7 @@ import { spawn } from "node:child_process"
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join, sep } from "node:path"
-import { resolveEnv } from "../connection.ts"
+import { commandOf, resolveEnv } from "../connection.ts"
 import type { ConformanceLine } from "../developCommands.ts"
 import { sanitize, serverStderr } from "../format.ts"
 import { CommandFailed, Process, promised } from "../process.ts"
@@ -154,6 +154,7 @@ const urlOf = (line: ConformanceLine): Effect.Effect<string, CommandFailed, Proc
     const { console, env: inherited } = yield* Process
     const { maxBodyBytes, maxBufferedMessages, maxSessions, target } = line
     if (target._tag === "Url") return target.url.href
+    const { args, command } = yield* commandOf(target, line.exportName)
     return yield* serveBridge({
       host: "127.0.0.1",
       port: 0,
@@ -165,8 +166,8 @@ const urlOf = (line: ConformanceLine): Effect.Effect<string, CommandFailed, Proc
         Effect.gen(function*() {
           const connection = yield* Effect.mapError(
             Stdio.connect({
-              command: target.command,
-              args: target.args,
+              command,
+              args,
               env: resolveEnv(line.env, inherited),
               stderr: serverStderr(line.verbose, console),
               closeTimeout: 500

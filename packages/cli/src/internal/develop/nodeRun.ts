@@ -115,15 +115,23 @@ const checked = (server: ServerLayer, path: string, Effect: Effects, Layer: Laye
   })) as ServerLayer
 }
 
-/** Runs a function while stdout is redirected to stderr: on stdio, stdout carries protocol messages only. */
+/**
+ * Runs a function while stdout is redirected to stderr: on stdio, stdout carries protocol messages only. A program that
+ * the function starts may keep the redirected `write`, or put one of its own in its place.
+ */
 const withoutStdout = async <A>(run: () => Promise<A>): Promise<A> => {
   const { stdout } = process
   const { write } = stdout
-  stdout.write = ((...args: Parameters<typeof write>) => process.stderr.write(...args)) as typeof write
+  let isRedirected = true
+  const redirected =
+    ((...args: Parameters<typeof write>) =>
+      isRedirected ? process.stderr.write(...args) : write.apply(stdout, args)) as typeof write
+  stdout.write = redirected
   try {
     return await run()
   } finally {
-    stdout.write = write
+    isRedirected = false
+    if (stdout.write === redirected) stdout.write = write
   }
 }
 
@@ -149,6 +157,8 @@ export const prepareServer = (line: RunLine): Promise<() => void> =>
     const path = findModule(line.module)
     if (line.dotenv !== undefined) loadVariables(line.dotenv)
     const exports = await loadModule(path)
+    // A module without exports is a program, which has started its server: as for `skein build`.
+    if (!line.http && line.exportName === undefined && Object.keys(exports).length === 0) return () => {}
     const specifier = line.http ? "@skein/server/NodeHttp" : "@skein/server/Stdio"
     const transport = await loadFrom<Transport>(specifier, path)
     // The copy of effect that the server uses.

@@ -1,0 +1,77 @@
+/** Modules as servers of the commands that connect to one, as processes. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { chmod } from "node:fs/promises"
+import { join } from "node:path"
+import { greeting, makeProject, type Project, run } from "./project.ts"
+
+let project: Project
+
+beforeAll(async () => {
+  project = await makeProject({
+    "server.ts": greeting("hello"),
+    "several.ts": greeting("one", "export const Other = Server"),
+    "program.ts": `
+      import * as Stdio from "@skein/server/Stdio"
+      import { Server } from "./server.ts"
+      Stdio.runMain(Server)`,
+    "main.ts": "export const helper = 1",
+    // A program of its own, which the system runs.
+    "program.js": `#!${process.execPath}\nconsole.error("a program")\nprocess.exit(3)\n`,
+    "calculator.mjs": `
+      import { AsyncServer } from "@skein/server/AsyncServer"
+      import * as Schema from "effect/Schema"
+      export default new AsyncServer({ name: "calculator", version: "1.0.0" }).tool(
+        "add",
+        { input: Schema.Struct({ a: Schema.Number, b: Schema.Number }) },
+        ({ a, b }) => String(a + b)
+      )`
+  })
+  await chmod(join(project.folder, "program.js"), 0o755)
+})
+
+afterAll(() => project.remove())
+
+describe("skein · a module as the server", () => {
+  it("is started by skein run, and its tool takes words", async () => {
+    assert.deepStrictEqual(await run(project, ["call", "calculator.mjs", "add", "a=1", "b=2"]), {
+      code: 0,
+      out: "3\n",
+      err: ""
+    })
+  }, 120_000)
+
+  it("is inspected, with options after its path", async () => {
+    const { code, out } = await run(project, ["inspect", "./server.ts", "--tools"])
+    assert.deepStrictEqual([code, out], [0, "TOOL   DESCRIPTION\ngreet  Greets.\n"])
+  }, 120_000)
+
+  it("is the export of --export, and the report of skein run asks for it", async () => {
+    const several = await run(project, ["call", "several.ts", "greet"])
+    assert.match(several.err, /exports several layers, select one with --export: Other, Server/)
+    assert.strictEqual(several.code, 3)
+    assert.strictEqual((await run(project, ["call", "several.ts", "--export", "Other", "greet"])).out, "one\n")
+  }, 120_000)
+
+  it("is a program if it has no exports", async () => {
+    assert.deepStrictEqual(await run(project, ["call", "program.ts", "greet"]), { code: 0, out: "hello\n", err: "" })
+  }, 120_000)
+
+  it("is reported if it has no server", async () => {
+    const { code, err } = await run(project, ["ping", "main.ts"])
+    assert.match(err, /The module main\.ts exports no server/)
+    assert.strictEqual(code, 3)
+  }, 120_000)
+
+  it.skipIf(process.platform === "win32")("is started as it is if it is an executable program", async () => {
+    const { code, err } = await run(project, ["ping", "./program.js"])
+    assert.include(err, "a program")
+    assert.strictEqual(code, 3)
+  }, 120_000)
+
+  it("suggests the name of a tool, with words and with JSON", async () => {
+    const words = await run(project, ["call", "calculator.mjs", "ad", "a=1"])
+    assert.deepStrictEqual(words, { code: 4, out: "", err: "skein: Unknown tool: ad; did you mean add?\n" })
+    const json = await run(project, ["call", "calculator.mjs", "ad", "{\"a\":1}"])
+    assert.deepStrictEqual(json, { code: 4, out: "", err: "skein: tools/call: Unknown tool: ad; did you mean add?\n" })
+  }, 120_000)
+})

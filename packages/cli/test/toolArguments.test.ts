@@ -1,0 +1,137 @@
+/** The words of a command line as arguments of a tool, by its input schema. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Tool } from "@skein/protocol/Tool"
+import * as Result from "effect/Result"
+import type { Assignment } from "../src/internal/argumentWords.ts"
+import { suggestion } from "../src/internal/suggestion.ts"
+import { toolArguments } from "../src/internal/toolArguments.ts"
+
+/** The words as they are parsed. */
+const words = (...all: ReadonlyArray<string>): ReadonlyArray<Assignment> =>
+  all.map((word) => {
+    const [, name = "", colon, text = ""] = /^([^=]+?)(:?)=([^]*)$/.exec(word)!
+    return { name, given: colon === ":" ? { value: JSON.parse(text) as unknown } : { text } }
+  })
+
+const tool = (inputSchema: object): Tool => ({
+  name: "brew",
+  inputSchema: { type: "object", ...inputSchema } as Tool["inputSchema"]
+})
+
+const brew = tool({
+  properties: {
+    tea: { enum: ["assam", "sencha"] },
+    cups: { type: "integer" },
+    sugar: { type: "number" },
+    milk: { type: "boolean" },
+    guests: { type: "array", items: { type: "string" } },
+    sizes: { type: "array", items: { $ref: "#/$defs/Size" } },
+    note: { type: "string" },
+    id: { anyOf: [{ type: "string" }, { type: "number" }] },
+    until: { type: ["integer", "null"] },
+    address: { type: "object" },
+    any: {},
+    self: { $ref: "#/properties/self" }
+  },
+  required: ["tea"],
+  $defs: { Size: { type: "integer" } }
+})
+
+const converted = (given: Tool, ...all: ReadonlyArray<string>): unknown =>
+  Result.getOrThrow(toolArguments(given, words(...all)))
+
+const refused = (given: Tool, ...all: ReadonlyArray<string>): string => {
+  const result = toolArguments(given, words(...all))
+  return Result.isFailure(result) ? result.failure : assert.fail(JSON.stringify(result.success))
+}
+
+describe("the arguments of a tool as words", () => {
+  it("are converted by the types of the input schema", () => {
+    const all = ["tea=sencha", "cups=2", "sugar=0.5", "milk=no", "note=12", "any=12", "until=null"]
+    assert.deepStrictEqual(converted(brew, ...all), {
+      tea: "sencha",
+      cups: 2,
+      sugar: 0.5,
+      milk: false,
+      note: "12",
+      any: "12",
+      until: null
+    })
+    assert.deepStrictEqual(converted(brew, "tea=sencha", "note="), { tea: "sencha", note: "" })
+    assert.deepStrictEqual(converted(brew, "tea=sencha", "note=a=b\nc"), { tea: "sencha", note: "a=b\nc" })
+  })
+
+  it("are the items of an array, once or repeated", () => {
+    assert.deepStrictEqual(converted(brew, "tea=assam", "guests=Ada", "sizes=1", "guests=1", "sizes=2"), {
+      tea: "assam",
+      guests: ["Ada", "1"],
+      sizes: [1, 2]
+    })
+    assert.deepStrictEqual(converted(brew, "tea=assam", "guests=Ada, Bo"), { tea: "assam", guests: ["Ada, Bo"] })
+  })
+
+  it("take JSON after :=", () => {
+    assert.deepStrictEqual(converted(brew, "tea=assam", "address:={\"city\":\"Kyoto\"}", "sizes:=[]", "any:=12"), {
+      tea: "assam",
+      address: { city: "Kyoto" },
+      sizes: [],
+      any: 12
+    })
+  })
+
+  it("keep a text that a number would change, where the schema takes both", () => {
+    assert.deepStrictEqual(converted(brew, "tea=assam", "id=007"), { tea: "assam", id: "007" })
+    assert.deepStrictEqual(converted(brew, "tea=assam", "id=7"), { tea: "assam", id: 7 })
+  })
+
+  it("may be others than those of the schema only where it says so", () => {
+    assert.deepStrictEqual(converted(tool({ additionalProperties: { type: "number" } }), "a=1"), { a: 1 })
+    assert.deepStrictEqual(converted(tool({ additionalProperties: true }), "a=1"), { a: "1" })
+    assert.strictEqual(refused(tool({}), "a=1"), "The tool brew has no argument a. It takes no arguments")
+    const unsafe = converted(tool({ additionalProperties: true }), "__proto__=1") as object
+    assert.isTrue(Object.hasOwn(unsafe, "__proto__"))
+  })
+
+  it("are refused with the names and the types of the schema, and without their values", () => {
+    const messages = [
+      [["cup=2", "tea=assam"], /^The tool brew has no argument cup; did you mean cups\? Its arguments are tea: /],
+      [["cups=2"], /^The tool brew needs the argument tea\. Its arguments are tea: "assam"\|"sencha", cups\?: integer/],
+      [["tea=planted"], /^The argument tea takes one of assam, sencha$/],
+      [["tea=assam", "cups=1.5"], /^The argument cups takes an integer$/],
+      [["tea=assam", "cups="], /^The argument cups takes an integer$/],
+      [["tea=assam", "sugar=planted"], /^The argument sugar takes a number$/],
+      [["tea=assam", "milk=planted"], /^The argument milk takes true or false$/],
+      [["tea=assam", "until=planted"], /^The argument until takes an integer, or null$/],
+      [
+        ["tea=assam", "sizes=1", "sizes=planted"],
+        /^The argument sizes takes an array, and each of its words must be an i/
+      ],
+      [
+        ["tea=assam", "address=planted"],
+        /^The argument address takes an object: write it as JSON, with address:=\{…\}$/
+      ],
+      [["tea=assam", "tea=sencha"], /^The argument tea is given more than once, and takes one of assam, sencha$/]
+    ] as const
+    for (const [given, message] of messages) {
+      const refusal = refused(brew, ...given)
+      assert.match(refusal, message)
+      assert.notInclude(refusal, "planted")
+    }
+  })
+
+  it("are converted for a schema that refers to itself, and for one that is not valid", () => {
+    assert.deepStrictEqual(converted(brew, "tea=assam", "self=1"), { tea: "assam", self: "1" })
+    assert.deepStrictEqual(converted(tool({ properties: { a: 1 }, required: "a" }), "a=1"), { a: "1" })
+  })
+})
+
+describe("suggestions", () => {
+  it("are names with at most two changes, the nearest first", () => {
+    assert.strictEqual(suggestion("brwe", ["boil", "brew", "bread"]), "; did you mean brew?")
+    assert.strictEqual(suggestion("Brew", ["boil", "brew"]), "; did you mean brew?")
+    assert.strictEqual(suggestion("coffee", ["boil", "brew"]), "")
+    assert.strictEqual(suggestion("ab", ["cd"]), "")
+    assert.strictEqual(suggestion("brwe", ["brew\u001b"]), "; did you mean brew\\u{1b}?")
+    assert.strictEqual(suggestion("x".repeat(65), ["x".repeat(65)]), "")
+  })
+})
