@@ -12,10 +12,13 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import { TestClock } from "effect/testing"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { done } from "../programs/orders.ts"
 import { join } from "node:path"
 import { Shop } from "../programs/promises.ts"
 import * as Host from "../programs/promisesHost.ts"
+import * as Pool from "../programs/promisesPool.ts"
 import { Desk, notes } from "../programs/promisesEnds.ts"
 import { Buying } from "../programs/promisesTasks.ts"
 import { docs } from "./blocks.ts"
@@ -101,6 +104,47 @@ describe("programs/promisesHost.ts", () => {
     expect(await shown).toEqual(["add", "greet"])
     await client.close()
   })
+})
+
+describe("programs/promisesPool.ts", () => {
+  const withFile = async (use: (file: string) => Promise<void>) => {
+    const folder = mkdtempSync(join(tmpdir(), "skein-promises-"))
+    const args = ["--conditions=@skein/source", join(docs, "programs/promisesHostServer.ts")]
+    const file = join(folder, "mcp.json")
+    writeFileSync(
+      file,
+      JSON.stringify({ mcpServers: { shop: { command: process.execPath, args }, broken: { command: file } } })
+    )
+    try {
+      await use(file)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  }
+
+  it("lists the tools of a configuration, and answers a model and the servers", () =>
+    withFile(async (file) => {
+      const asked: Array<string> = []
+      await using pool = await Pool.open(file, async (question) => {
+        asked.push(question)
+        return false
+      })
+      expect(await Pool.inventory(pool)).toEqual(["shop add", "shop greet", expect.stringMatching(/^broken: /)])
+      const model: Pool.Model = async ({ tools }) => {
+        expect(tools.map(({ name }) => name)).toEqual(["shop_add", "shop_greet"])
+        return [
+          { id: "1", name: "shop_add", input: { a: 1, b: 2 } },
+          { id: "2", name: "shop_greet", input: {} },
+          { id: "3", name: "add", input: {} }
+        ]
+      }
+      expect(await Pool.turn(pool, model, AbortSignal.timeout(60_000))).toMatchObject([
+        { id: "1", isError: false, content: [{ text: "{\"sum\":3}" }] },
+        { id: "2", isError: false, content: [{ text: "Hello!" }] },
+        { id: "3", isError: true, content: [{ text: "The toolkit has no tool named \"add\"" }] }
+      ])
+      expect(asked).toEqual([expect.stringMatching(/^shop: Who are you/)])
+    }))
 })
 
 describe("programs/promisesEnds.ts", () => {

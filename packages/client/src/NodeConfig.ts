@@ -45,9 +45,12 @@ export interface Options {
   readonly servers?: ((server: string) => boolean) | undefined
   /**
    * Asks for the value of an input of VS Code. Each input is asked for once per source, also when the configuration is
-   * read again. Without it, or when it returns `undefined`, the `default` of the input is used.
+   * read again. Without it, or when the value is `undefined`, the `default` of the input is used. It returns an effect or
+   * a promise.
    */
-  readonly input?: ((input: ServerConfig.Input) => Effect.Effect<string | undefined>) | undefined
+  readonly input?:
+    | ((input: ServerConfig.Input) => Effect.Effect<string | undefined> | PromiseLike<string | undefined>)
+    | undefined
   /** Further options of the process of an entry: `closeTimeout`, for example. */
   readonly stdio?: ((entry: ServerConfig.StdioEntry) => Partial<Stdio.Options>) | undefined
   /** Further options of the HTTP transport of an entry: `credentials`, for example. */
@@ -158,7 +161,13 @@ const sourceOf = (
   const asked = input === undefined ? undefined : (asking: ServerConfig.Input) =>
     answers.has(asking.id)
       ? Effect.succeed(answers.get(asking.id))
-      : Effect.tap(input(asking), (value) => Effect.sync(() => answers.set(asking.id, value)))
+      : Effect.tap(
+        Effect.suspend(() => {
+          const value = input(asking)
+          return Effect.isEffect(value) ? value : Effect.promise(() => value)
+        }),
+        (value) => Effect.sync(() => answers.set(asking.id, value))
+      )
   return {
     name: source,
     read: Effect.gen(function*() {

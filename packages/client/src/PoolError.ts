@@ -1,5 +1,5 @@
 /**
- * The errors of a `ClientPool`: a server was not found, could not be added, or is configured wrongly.
+ * The errors of a `ClientPool`: a server or a tool was not found, or a server could not be added or is configured wrongly.
  *
  * The messages about a configuration contain the names of its members and variables, and never their values.
  */
@@ -9,6 +9,12 @@ import * as Data from "effect/Data"
 export class ServerNotFound extends Data.TaggedError("ServerNotFound")<{
   readonly message: string
   readonly server: string
+}> {}
+
+/** The toolkit of the pool has no tool of that name: a language model made it up, or the tool was left out. */
+export class ToolNotFound extends Data.TaggedError("ToolNotFound")<{
+  readonly message: string
+  readonly tool: string
 }> {}
 
 /** The pool already has a server of that name. */
@@ -57,6 +63,7 @@ export class MissingVariable extends Data.TaggedError("MissingVariable")<{
 /** The reasons of a `PoolError`. */
 export type Reason =
   | ServerNotFound
+  | ToolNotFound
   | DuplicateName
   | LimitExceeded
   | ConfigUnreadable

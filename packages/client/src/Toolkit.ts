@@ -36,70 +36,35 @@ import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { quote } from "@skein/protocol/Text"
 import * as AiTool from "effect/ai/Tool"
 import * as AiToolkit from "effect/ai/Toolkit"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
-import * as Result from "effect/Result"
 import type { ClientError } from "./ClientError.ts"
 import { partsOf } from "./internal/toolkit/content.ts"
 import type { RequestOptions } from "./internal/calls/options.ts"
 import { ToolFailure } from "./internal/toolkit/failure.ts"
-import { handler, type Remote } from "./internal/toolkit/handler.ts"
-import { plain, type ToolName, uniqueNames } from "./internal/toolkit/names.ts"
-import { estimateTokens, instructionsText, isForModel, select, type ShownTool } from "./internal/toolkit/selection.ts"
-import { listAll, type ToolClient, type ToolPool, type ToolSource } from "./internal/toolkit/source.ts"
+import { handler } from "./internal/toolkit/handler.ts"
+import {
+  type ChooseOptions,
+  chooseTools,
+  type Omitted,
+  type Origin,
+  type Override,
+  type Warned
+} from "./internal/toolkit/choose.ts"
+import { estimateTokens, type ShownTool } from "./internal/toolkit/selection.ts"
+import type { ToolClient, ToolPool, ToolSource } from "./internal/toolkit/source.ts"
 
-export type { ShownTool, ToolClient, ToolPool, ToolSource }
+export type { ChooseOptions, Omitted, Origin, Override, ShownTool, ToolClient, ToolPool, ToolSource }
 export { estimateTokens, ToolFailure }
 
-/** The options of a toolkit. */
-export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> {
-  /**
-   * Selects the servers of a pool or of a record by name: all by default. The others are neither waited for nor asked
-   * for their tools.
-   */
-  readonly servers?: ((server: string) => boolean) | undefined
-  /**
-   * Selects the tools: all by default. The server is `undefined` for the tools of a single client. Tools that are for the
-   * page of an MCP App only (`_meta.ui.visibility` without `"model"`) are never selected.
-   */
-  readonly include?: ((server: string | undefined, tool: RemoteTool) => boolean) | undefined
-  /**
-   * Changes the name and the description that the model receives. A name is made valid and unique like all names. Calls
-   * are not affected. By default nothing is changed.
-   *
-   * @example
-   * override: (server, { name }) => name === "q" ? { name: "search_notes", description: "Searches my notes" } : {}
-   */
-  readonly override?: ((server: string | undefined, tool: RemoteTool) => Override | undefined) | undefined
-  /**
-   * How many tools the toolkit has at most: 512 by default. Some providers accept at most 128 tools. The servers take
-   * turns to add a tool, each in the order of its list, until the bound is reached, so that no server displaces the
-   * others. The remaining tools are left out, listed in `omitted`, and logged when their number changes.
-   */
-  readonly maxTools?: number | undefined
-  /**
-   * How many tokens the names, descriptions and schemas of all tools may have together: 100,000 by default. A tool with
-   * more tokens than are left, in the order of `maxTools`, is left out, logged, and listed in `omitted`. Smaller tools
-   * after it may still be added.
-   */
-  readonly maxToolTokens?: number | undefined
-  /**
-   * Counts the tokens of a tool for `maxToolTokens`: {@link estimateTokens} by default, which counts one token for
-   * every four bytes of JSON. Use the tokenizer of your model for exact numbers.
-   */
-  readonly countTokens?: ((tool: ShownTool) => number) | undefined
+/** The options of a toolkit: those that choose its tools, and these. */
+export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> extends ChooseOptions {
   /**
    * Whether the model receives the structured content of a result beside other content. `fallback` (the default): only
    * if there is no other content. `beside`: also after other content, unless a text contains the same JSON. This applies
    * to results with `isError` as well.
    */
   readonly structuredContent?: "beside" | "fallback" | undefined
-  /**
-   * How long the instructions of one server may be in `instructions`, in characters: 8,192 by default. Longer ones are
-   * cut with a "…".
-   */
-  readonly maxInstructionsChars?: number | undefined
   /**
    * `return` (the default): the model receives each failure. `error`: a failure of the server or of the connection
    * fails the generation with a {@link ToolFailure}, and a result with `isError` reaches the model as a result.
@@ -129,14 +94,6 @@ export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> {
       args: JsonObject
     ) => boolean | Effect.Effect<boolean, unknown>)
     | undefined
-  /** How long each client of a record may take to list its tools: 30 seconds by default. */
-  readonly listTimeout?: Duration.Input | undefined
-  /**
-   * How long a server of a pool may take to be opened for the first time, and then to list its tools, before toolkits
-   * do not wait for it: 2 seconds by default. The time is counted from the beginning of the opening, so that a hanging
-   * server delays only the first toolkits. A program that makes one toolkit at its start needs a longer time.
-   */
-  readonly readyTimeout?: Duration.Input | undefined
 }
 
 /** A remote tool as a tool of `effect/ai`. */
@@ -146,26 +103,6 @@ export type Dynamic<Mode extends AiTool.FailureMode = "return"> = AiTool.Dynamic
   readonly failure: typeof ToolFailure
   readonly failureMode: Mode
 }>
-
-/** The name and the description of a tool in place of the server's own. */
-export interface Override {
-  readonly name?: string | undefined
-  readonly description?: string | undefined
-}
-
-/** The server and the tool of a name in a toolkit. */
-export interface Origin {
-  readonly server: string | undefined
-  readonly tool: RemoteTool
-}
-
-/** A tool that was left out. */
-export interface Omitted extends Origin {
-  /** The bound that it exceeds. */
-  readonly bound: "maxTools" | "maxToolTokens"
-  /** How many tokens it has. */
-  readonly tokens: number
-}
 
 /** Remote tools with their handlers, for the option `toolkit` of `LanguageModel.generateText` and its variants. */
 export interface Toolkit<Mode extends AiTool.FailureMode = "return">
@@ -230,70 +167,21 @@ const approvalOf = (
     )
   )
 
-/** The warning that the previous run of a toolkit's effect has logged. */
-interface Warned {
-  about: string
-}
-
 const makeAny = <Mode extends AiTool.FailureMode>(
   source: ToolSource,
   options: Options<Mode>,
   warned: Warned
 ): Effect.Effect<Toolkit<Mode>, ClientError> =>
   Effect.gen(function*() {
-    const { maxBufferedReports = 16, maxTools = 512, maxToolTokens = 100_000, needsApproval, progress = true } = options
-    const { countTokens = estimateTokens, maxInstructionsChars = 8_192, request } = options
+    const { maxBufferedReports = 16, needsApproval, progress = true, request } = options
     const { failureMode = "return" } = options as Options
     const isBeside = options.structuredContent === "beside"
-    const listed = yield* listAll(source, {
-      servers: options.servers,
-      listTimeout: options.listTimeout ?? "30 seconds",
-      readyTimeout: options.readyTimeout ?? "2 seconds"
-    })
-    const missing: Array<{ readonly server: string; readonly error: ClientError }> = []
-    const pending: Array<string> = []
-    const all: Array<Remote> = []
-    for (const { client, server, tools } of listed) {
-      if (tools === undefined) pending.push(server!)
-      else if (Result.isFailure(tools)) {
-        if (server === undefined) return yield* tools.failure
-        missing.push({ server, error: tools.failure })
-      } else {
-        for (const tool of tools.success) {
-          if (isForModel(tool) && (options.include?.(server, tool) ?? true)) all.push({ server, tool, client })
-        }
-      }
-    }
-    const overrides = new Map(all.map((remote) => [remote, options.override?.(remote.server, remote.tool)]))
-    const named = (remote: Remote): ToolName => ({
-      server: remote.server,
-      tool: remote.tool.name,
-      name: overrides.get(remote)?.name
-    })
-    const described = (remote: Remote) => overrides.get(remote)?.description ?? remote.tool.description
-    const { omitted, selected, tokens } = select(all, {
-      maxTools,
-      maxToolTokens,
-      tokensOf: (remote) =>
-        countTokens({
-          name: plain(named(remote)),
-          description: described(remote),
-          inputSchema: remote.tool.inputSchema
-        })
-    })
-    const bounds = Array.from(new Set(omitted.map(({ bound }) => bound))).join(", ")
-    const before = warned.about
-    warned.about = omitted.length === 0
-      ? ""
-      : `${omitted.length} of ${all.length} tools were left out of a toolkit (${bounds})`
-    // Each generation runs the effect: the same warning is not repeated.
-    if (warned.about !== "" && warned.about !== before) yield* Effect.logWarning(warned.about)
-    const names = uniqueNames(selected.map(named))
+    const { chosen, ...rest } = yield* chooseTools(source, options, warned)
     const toModelOutput = (result: CallToolResult) => partsOf(result, isBeside)
-    const tools = selected.map((remote, at): Dynamic =>
+    const tools = chosen.map(({ description, name, remote }): Dynamic =>
       annotated(
-        AiTool.dynamic(names[at]!, {
-          description: described(remote),
+        AiTool.dynamic(name, {
+          description,
           parameters: remote.tool.inputSchema as JsonSchema.JsonSchema,
           success: CallToolResult,
           failure: ToolFailure,
@@ -310,19 +198,14 @@ const makeAny = <Mode extends AiTool.FailureMode>(
     const settings = { failureMode, isBeside, maxBufferedReports, progress, request }
     // `fromEntries` defines own members, so that a tool named `__proto__` stays a member.
     const handlers = yield* kit.toHandlers(Object.fromEntries(
-      selected.map((remote, at) => [names[at]!, handler(remote, settings)])
+      chosen.map(({ name, remote }) => [name, handler(remote, settings)])
     ))
     const { handle, tools: byName } = yield* Effect.provideContext(kit, handlers)
-    const used = new Set(selected.map(({ server }) => server))
     const toolkit: Toolkit = {
+      ...rest,
       tools: byName,
       handle,
-      origins: new Map(selected.map(({ server, tool }, at) => [names[at]!, { server, tool }])),
-      omitted: omitted.map(({ bound, remote: { server, tool }, tokens }) => ({ server, tool, bound, tokens })),
-      missing,
-      pending,
-      tokens,
-      instructions: instructionsText(listed.filter(({ server }) => used.has(server)), maxInstructionsChars)
+      origins: new Map(chosen.map(({ name, remote: { server, tool } }) => [name, { server, tool }]))
     }
     // The mode is only a type here: the handlers above were made for it.
     return toolkit as Toolkit<Mode>

@@ -1,4 +1,5 @@
 export * as AsyncClient from "./AsyncClient.ts"
+export * as AsyncClientPool from "./AsyncClientPool.ts"
 export * as Changes from "./Changes.ts"
 export * as Client from "./Client.ts"
 export * as ClientError from "./ClientError.ts"

@@ -50,7 +50,8 @@ describe("create", () => {
     const sources = texts.filter((_, at) => paths[at]!.endsWith(".ts")).join("\n")
     const imported = Array.from(sources.matchAll(/ from "((?:@[\w-]+\/)?[\w-]+)[/"]/g), ([, name]) => name)
     const listed = Object.keys({ ...dependencies, ...devDependencies })
-    // Peers of Skein's packages, which a program of async functions need not import.
+    // Peers of Skein's packages. A program of async functions imports them only for tasks.
+    if (style === "async" && template !== "tasks") expect(imported).not.toContain("effect")
     const peers = ["effect", ...template === "tasks" ? ["@effect/platform-node"] : []]
     const tools = ["@types/node", "typescript", "vitest", ...peers]
     expect(new Set([...imported, ...tools])).toEqual(new Set(listed))

@@ -1,5 +1,6 @@
 /**
- * Runs the effects and streams of one `AsyncClient` as promises and async iterables, and ends all of them with it.
+ * Runs the effects and streams of one `AsyncClient` or `AsyncClientPool` as promises and async iterables, and ends all of
+ * them with it.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -9,9 +10,12 @@ import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { ClientError, Closed } from "../../ClientError.ts"
+import type { AsyncHandlers } from "./options.ts"
 
-/** Runs effects until it is closed. Its scope is that of the client. */
+/** Runs effects until it is closed. Its scope is that of the client or the pool. */
 export class PromiseRunner {
+  readonly #owner: "client" | "pool"
+  #signal: AbortSignal | undefined = undefined
   readonly scope: Scope.Closeable = Scope.makeUnsafe()
   readonly #fibers = new Set<Fiber.Fiber<unknown, unknown>>()
   /** The fibers of aborted calls, which still cancel their requests. */
@@ -20,10 +24,22 @@ export class PromiseRunner {
   isClosing = false
   #closing: Promise<void> | undefined = undefined
 
+  constructor(owner: "client" | "pool") {
+    this.#owner = owner
+  }
+
+  /** Closes the runner when the signal aborts. */
+  closeOn(signal: AbortSignal): void {
+    this.#signal = signal
+    signal.addEventListener("abort", this.#abort, { once: true })
+  }
+
+  readonly #abort = (): void => void this.close()
+
   /** Runs an effect. An aborted signal interrupts it, and the promise rejects at once with the reason of the signal. */
   run<A, E>(effect: Effect.Effect<A, E>, signal?: AbortSignal): Promise<A> {
     if (signal?.aborted === true) return Promise.reject(signal.reason)
-    if (this.isClosing) return Promise.reject(closed())
+    if (this.isClosing) return Promise.reject(this.#closed())
     return new Promise((resolve, reject) => {
       const fiber = Effect.runFork(effect)
       const abort = () => {
@@ -38,7 +54,7 @@ export class PromiseRunner {
         this.#aborted.delete(fiber)
         signal?.removeEventListener("abort", abort)
         if (Exit.isSuccess(exit)) resolve(exit.value)
-        else reject(this.isClosing && Cause.hasInterruptsOnly(exit.cause) ? closed() : Cause.squash(exit.cause))
+        else reject(this.isClosing && Cause.hasInterruptsOnly(exit.cause) ? this.#closed() : Cause.squash(exit.cause))
       })
       // The effect has run as far as it could, and may have aborted the signal.
       if (signal?.aborted === true && this.#fibers.has(fiber)) abort()
@@ -53,6 +69,7 @@ export class PromiseRunner {
   /** Resolves when everything has ended: aborted calls have cancelled their requests, and the scope is closed. */
   close(): Promise<void> {
     this.isClosing = true
+    this.#signal?.removeEventListener("abort", this.#abort)
     return this.#closing ??= Effect.runPromise(Effect.gen({ self: this }, function*() {
       yield* Fiber.awaitAll([...this.#aborted])
       yield* Scope.close(this.scope, Exit.void)
@@ -60,9 +77,41 @@ export class PromiseRunner {
       yield* Fiber.interruptAll(this.#fibers)
     }))
   }
+
+  #closed(): ClientError {
+    return new ClientError({ reason: new Closed({ message: `The ${this.#owner} was closed` }) })
+  }
 }
 
-const closed = () => new ClientError({ reason: new Closed({ message: "The client was closed" }) })
+/**
+ * Opens a client or a pool in the scope of a new runner, with the services that `handlers` answer with. If that fails or the
+ * signal aborts, nothing is left open. Later the signal closes the runner.
+ */
+export const openWith = async <A, E>(
+  owner: "client" | "pool",
+  { elicit, elicitUrl, maxFields, roots, sample, sampling }: AsyncHandlers,
+  signal: AbortSignal | undefined,
+  opening: Effect.Effect<A, E, Scope.Scope>
+): Promise<{ readonly opened: A; readonly runner: PromiseRunner }> => {
+  signal?.throwIfAborted()
+  const runner = new PromiseRunner(owner)
+  const hasHandlers = [elicit, elicitUrl, roots, sample].some((handler) => handler !== undefined)
+  const answered = Effect.gen(function*() {
+    if (!hasHandlers) return yield* opening
+    const { build } = yield* Effect.promise(() => import("./handlers.ts"))
+    return yield* Effect.provide(opening, yield* build({ elicit, elicitUrl, maxFields, roots, sample, sampling }))
+  })
+  try {
+    const opened = await runner.run(Scope.provide(answered, runner.scope), signal)
+    // The signal may have aborted since the effect has ended.
+    signal?.throwIfAborted()
+    if (signal !== undefined) runner.closeOn(signal)
+    return { opened, runner }
+  } catch (error) {
+    await runner.close()
+    throw error
+  }
+}
 
 /** The next elements of a stream, or `undefined` at its end. */
 type Pulling<A, E> = Effect.Effect<Iterator<A> | undefined, E>

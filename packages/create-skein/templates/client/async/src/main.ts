@@ -1,10 +1,10 @@
 /**
  * Lists the tools of the configured servers, or calls one: `npm run dev -- example reserve '{"day":"Monday"}'`.
  */
-import * as ClientPool from "@skein/client/ClientPool"
+import { AsyncClientPool } from "@skein/client/AsyncClientPool"
 import * as NodeConfig from "@skein/client/NodeConfig"
 import { createInterface } from "node:readline/promises"
-import { type Ask, openHost } from "./host.ts"
+import { answering, type Ask, callTool, listTools } from "./host.ts"
 
 const ask: Ask = async (question, signal) => {
   const terminal = createInterface({ input: process.stdin, output: process.stdout })
@@ -17,14 +17,14 @@ const ask: Ask = async (question, signal) => {
 
 const main = async (server?: string, tool?: string, args = "{}"): Promise<void> => {
   const config = NodeConfig.file(process.env["MCP_CONFIG"] ?? "mcp.json")
-  const host = openHost(ClientPool.layerFromConfig(config), ask)
+  const pool = await AsyncClientPool.fromConfig(config, answering(ask))
   try {
     const text = server === undefined || tool === undefined
-      ? (await host.listTools()).join("\n")
-      : await host.callTool(server, tool, JSON.parse(args))
+      ? (await listTools(pool)).join("\n")
+      : await callTool(pool, server, tool, JSON.parse(args))
     console.log(text)
   } finally {
-    await host.close()
+    await pool.close()
   }
 }
 

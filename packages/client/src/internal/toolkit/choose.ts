@@ -1,0 +1,170 @@
+/**
+ * Chooses the tools of a toolkit: lists the servers, selects tools within the bounds, and names them.
+ */
+import type { Tool } from "@skein/protocol/Tool"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { ClientError } from "../../ClientError.ts"
+import type { Remote } from "./handler.ts"
+import { plain, type ToolName, uniqueNames } from "./names.ts"
+import { estimateTokens, instructionsText, isForModel, select, type ShownTool } from "./selection.ts"
+import { listAll, type ToolSource } from "./source.ts"
+
+/** The options that choose the tools of a toolkit. */
+export interface ChooseOptions {
+  /**
+   * Selects the servers of a pool or of a record by name: all by default. The others are neither waited for nor asked
+   * for their tools.
+   */
+  readonly servers?: ((server: string) => boolean) | undefined
+  /**
+   * Selects the tools: all by default. The server is `undefined` for the tools of a single client. Tools that are for the
+   * page of an MCP App only (`_meta.ui.visibility` without `"model"`) are never selected.
+   */
+  readonly include?: ((server: string | undefined, tool: Tool) => boolean) | undefined
+  /**
+   * Changes the name and the description that the model receives. A name is made valid and unique like all names. Calls
+   * are not affected. By default nothing is changed.
+   *
+   * @example
+   * override: (server, { name }) => name === "q" ? { name: "search_notes", description: "Searches my notes" } : {}
+   */
+  readonly override?: ((server: string | undefined, tool: Tool) => Override | undefined) | undefined
+  /**
+   * How many tools the toolkit has at most: 512 by default. Some providers accept at most 128 tools. The servers take
+   * turns to add a tool, each in the order of its list, until the bound is reached, so that no server displaces the
+   * others. The remaining tools are left out, listed in `omitted`, and logged when their number changes.
+   */
+  readonly maxTools?: number | undefined
+  /**
+   * How many tokens the names, descriptions and schemas of all tools may have together: 100,000 by default. A tool with
+   * more tokens than are left, in the order of `maxTools`, is left out, logged, and listed in `omitted`. Smaller tools
+   * after it may still be added.
+   */
+  readonly maxToolTokens?: number | undefined
+  /**
+   * Counts the tokens of a tool for `maxToolTokens`: {@link estimateTokens} by default, which counts one token for
+   * every four bytes of JSON. Use the tokenizer of your model for exact numbers.
+   */
+  readonly countTokens?: ((tool: ShownTool) => number) | undefined
+  /**
+   * How long the instructions of one server may be in `instructions`, in characters: 8,192 by default. Longer ones are
+   * cut with a "…".
+   */
+  readonly maxInstructionsChars?: number | undefined
+  /** How long each client of a record may take to list its tools: 30 seconds by default. */
+  readonly listTimeout?: Duration.Input | undefined
+  /**
+   * How long a server of a pool may take to be opened for the first time, and then to list its tools, before toolkits
+   * do not wait for it: 2 seconds by default. The time is counted from the beginning of the opening, so that a hanging
+   * server delays only the first toolkits. A program that makes one toolkit at its start needs a longer time.
+   */
+  readonly readyTimeout?: Duration.Input | undefined
+}
+
+/** The name and the description of a tool in place of the server's own. */
+export interface Override {
+  readonly name?: string | undefined
+  readonly description?: string | undefined
+}
+
+/** The server and the tool of a name in a toolkit. */
+export interface Origin {
+  readonly server: string | undefined
+  readonly tool: Tool
+}
+
+/** A tool that was left out. */
+export interface Omitted extends Origin {
+  /** The bound that it exceeds. */
+  readonly bound: "maxTools" | "maxToolTokens"
+  /** How many tokens it has. */
+  readonly tokens: number
+}
+
+/** A tool with the name and the description that the model receives. */
+export interface Chosen {
+  readonly name: string
+  readonly description: string | undefined
+  readonly remote: Remote
+}
+
+/** The tools of a toolkit, and everything that is not in it. */
+export interface Choice {
+  readonly chosen: ReadonlyArray<Chosen>
+  readonly omitted: ReadonlyArray<Omitted>
+  readonly missing: ReadonlyArray<{ readonly server: string; readonly error: ClientError }>
+  readonly pending: ReadonlyArray<string>
+  readonly tokens: number
+  readonly instructions: string
+}
+
+/** The warning that the previous choice for a toolkit has logged. */
+export interface Warned {
+  about: string
+}
+
+/** Fails only when the tools of a single client cannot be listed. */
+export const chooseTools = (
+  source: ToolSource,
+  options: ChooseOptions,
+  warned: Warned
+): Effect.Effect<Choice, ClientError> =>
+  Effect.gen(function*() {
+    const { countTokens = estimateTokens, maxInstructionsChars = 8_192, maxTools = 512, maxToolTokens = 100_000 } =
+      options
+    const listed = yield* listAll(source, {
+      servers: options.servers,
+      listTimeout: options.listTimeout ?? "30 seconds",
+      readyTimeout: options.readyTimeout ?? "2 seconds"
+    })
+    const missing: Array<{ readonly server: string; readonly error: ClientError }> = []
+    const pending: Array<string> = []
+    const all: Array<Remote> = []
+    for (const { client, server, tools } of listed) {
+      if (tools === undefined) pending.push(server!)
+      else if (Result.isFailure(tools)) {
+        if (server === undefined) return yield* tools.failure
+        missing.push({ server, error: tools.failure })
+      } else {
+        for (const tool of tools.success) {
+          if (isForModel(tool) && (options.include?.(server, tool) ?? true)) all.push({ server, tool, client })
+        }
+      }
+    }
+    const overrides = new Map(all.map((remote) => [remote, options.override?.(remote.server, remote.tool)]))
+    const named = (remote: Remote): ToolName => ({
+      server: remote.server,
+      tool: remote.tool.name,
+      name: overrides.get(remote)?.name
+    })
+    const described = (remote: Remote) => overrides.get(remote)?.description ?? remote.tool.description
+    const { omitted, selected, tokens } = select(all, {
+      maxTools,
+      maxToolTokens,
+      tokensOf: (remote) =>
+        countTokens({
+          name: plain(named(remote)),
+          description: described(remote),
+          inputSchema: remote.tool.inputSchema
+        })
+    })
+    const bounds = Array.from(new Set(omitted.map(({ bound }) => bound))).join(", ")
+    const before = warned.about
+    warned.about = omitted.length === 0
+      ? ""
+      : `${omitted.length} of ${all.length} tools were left out of a toolkit (${bounds})`
+    // Each generation runs the effect: the same warning is not repeated.
+    if (warned.about !== "" && warned.about !== before) yield* Effect.logWarning(warned.about)
+    const names = uniqueNames(selected.map(named))
+    const used = new Set(selected.map(({ server }) => server))
+    return {
+      chosen: selected.map((remote, at) => ({ name: names[at]!, description: described(remote), remote })),
+      omitted: omitted.map(({ bound, remote: { server, tool }, tokens }) => ({ server, tool, bound, tokens })),
+      missing,
+      pending,
+      tokens,
+      instructions: instructionsText(listed.filter(({ server }) => used.has(server)), maxInstructionsChars)
+    }
+  })
