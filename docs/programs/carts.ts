@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as KeyValueStore from "effect/persistence/KeyValueStore"
 import * as Schema from "effect/Schema"
+import { z } from "zod"
 
 // #region cart
 const Item = Schema.Struct({ tea: Schema.String, cups: Schema.Int })
@@ -28,7 +29,7 @@ const checkout = Tool.layer(
 
 // #region async
 // One value for each session, or for each user where there are no sessions.
-const visits = State.make("visits", { schema: Schema.Int, initial: 0, scope: "session", stateless: "user" })
+const visits = State.make("visits", { schema: z.int(), initial: 0, scope: "session", stateless: "user" })
 
 const greet = Tool.async(Tool.make("greet"), async (_, { state }) => {
   const count = await state(visits).update((n) => n + 1)

@@ -1,7 +1,6 @@
 // #region ours
 import { AsyncServer } from "@skein/server/AsyncServer"
 import { VisibleError } from "@skein/server/HandlerError"
-import * as Schema from "effect/Schema"
 import { z } from "zod"
 import { prices } from "./comingPrices.ts"
 
@@ -20,6 +19,6 @@ new AsyncServer({ name: "shop", version: "1.0.0" })
     return answer.action === "accept" ? `${answer.content.grams} g of ${tea}` : "Nothing is ordered"
   })
   .resource("shop://prices", { mimeType: "application/json" }, () => JSON.stringify(prices))
-  .prompt("advise", { arguments: { guest: Schema.String } }, ({ guest }) => `Recommend a tea to ${guest}.`)
+  .prompt("advise", { arguments: z.object({ guest: z.string() }) }, ({ guest }) => `Recommend a tea to ${guest}.`)
   .runStdio()
 // #endregion

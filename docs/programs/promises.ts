@@ -6,7 +6,6 @@ import * as Prompt from "@skein/server/Prompt"
 import * as Resource from "@skein/server/Resource"
 import * as Tool from "@skein/server/Tool"
 import * as Layer from "effect/Layer"
-import * as Schema from "effect/Schema"
 import { z } from "zod"
 import { priceOf, prices } from "./teaShop.ts"
 
@@ -29,7 +28,7 @@ const list = Resource.async(
 )
 
 const advise = Prompt.async(
-  Prompt.make("advise", { arguments: { guest: Schema.String } }),
+  Prompt.make("advise", { arguments: z.object({ guest: z.string() }) }),
   ({ guest }) => `Recommend a tea to ${guest}. Ask for the price of each tea that you name.`
 )
 // #endregion

@@ -1,7 +1,7 @@
 /** A handler that cleans up when it ends early. */
 import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
-import * as Schema from "effect/Schema"
+import { z } from "zod"
 
 /** What the desk has done. */
 export const notes: Array<string> = []
@@ -15,7 +15,7 @@ const openDesk = async () => ({
 const reserve = Tool.async(Tool.make("reserve"), async (_, { elicit, signal }) => {
   const desk = await openDesk()
   try {
-    const answer = await elicit("For how many?", { people: Schema.Int })
+    const answer = await elicit("For how many?", z.object({ people: z.int() }))
     return answer.action === "accept" ? `A table for ${answer.content.people}` : "No table"
   } catch (error) {
     // Not for an early end: the guest has not refused to answer.

@@ -16,7 +16,6 @@ import type { Transport } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
-import type * as Schema from "effect/Schema"
 import type { Catalog } from "./Catalog.ts"
 import type * as Completion from "./Completion.ts"
 import type { AsyncHandler, HandlerContext } from "./HandlerContext.ts"
@@ -39,6 +38,11 @@ export interface Listening {
   /** Refuses new requests, lets those in progress finish within `shutdownTimeout`, and stops. */
   readonly close: () => Promise<void>
 }
+
+/** The variables that the reader of a template receives. */
+type TemplateVariables<T extends string, V extends ResourceTemplate.Variables> = [V] extends [never]
+  ? ResourceTemplate.Matched<T>
+  : ResourceTemplate.VariablesOf<V>
 
 /** A server whose definitions are added one after the other. Its methods return the server. */
 export class AsyncServer {
@@ -79,36 +83,42 @@ export class AsyncServer {
   }
 
   /**
-   * Adds a resource template: see `ResourceTemplate.make` and `ResourceTemplate.async`. Its variables are texts.
+   * Adds a resource template: see `ResourceTemplate.make` and `ResourceTemplate.async`.
    *
    * @example
    * server.template("notes://{id}", { name: "note" }, async ({ id }) => notes.read(id))
    */
-  template<const T extends string>(
+  template<
+    const T extends string,
+    V extends ResourceTemplate.Variables = never,
+    C extends Completion.Sources<keyof TemplateVariables<T, V> & string> = {}
+  >(
     uriTemplate: T,
-    options: Omit<ResourceTemplate.Options<never>, "variables">,
+    options: ResourceTemplate.Options<V> & ResourceTemplate.CheckedVariables<T, V>,
     read: (
-      variables: ResourceTemplate.Matched<T>,
+      variables: TemplateVariables<T, V>,
       uri: string,
       context: HandlerContext
-    ) => ResourceTemplate.Answer | Promise<ResourceTemplate.Answer>
+    ) => ResourceTemplate.Answer | Promise<ResourceTemplate.Answer>,
+    completion?: Completion.Options<keyof TemplateVariables<T, V> & string, C>
   ): this {
-    return this.use(ResourceTemplate.async(ResourceTemplate.make(uriTemplate, options), read))
+    const template = ResourceTemplate.async(ResourceTemplate.make<T, V>(uriTemplate, options), read, completion)
+    return this.use(template as Layer.Layer<never, unknown, Catalog>)
   }
 
   /**
    * Adds a prompt: see `Prompt.make` and `Prompt.async`.
    *
    * @example
-   * server.prompt("greet", { arguments: { name: Schema.String } }, ({ name }) => `Greet ${name}`)
+   * server.prompt("greet", { arguments: z.object({ name: z.string() }) }, ({ name }) => `Greet ${name}`)
    */
-  prompt<A extends Prompt.Arguments = {}, C extends Completion.Sources<keyof Schema.Struct.Type<A> & string> = {}>(
+  prompt<A extends Prompt.Arguments = {}, C extends Completion.Sources<keyof Prompt.ArgumentsOf<A> & string> = {}>(
     name: string,
-    options: Prompt.Options<A>,
-    handler: AsyncHandler<Schema.Struct.Type<A>, Prompt.Answer, never>,
-    completion?: Completion.Options<keyof Schema.Struct.Type<A> & string, C>
+    options: Prompt.Options<A> & Prompt.CheckedArguments<A>,
+    handler: AsyncHandler<Prompt.ArgumentsOf<A>, Prompt.Answer, never>,
+    completion?: Completion.Options<keyof Prompt.ArgumentsOf<A> & string, C>
   ): this {
-    const prompt = Prompt.async(Prompt.make(name, options), handler, completion)
+    const prompt = Prompt.async(Prompt.make<A>(name, options), handler, completion)
     return this.use(prompt as Layer.Layer<never, unknown, Catalog>)
   }
 

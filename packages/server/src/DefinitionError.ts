@@ -19,7 +19,7 @@ export class NotFound extends Data.TaggedError("NotFound")<{ readonly message: s
 export class InvalidSchema extends Data.TaggedError("InvalidSchema")<{
   readonly message: string
   /** The schema of the definition that is invalid. */
-  readonly schema: "input" | "output"
+  readonly schema: "input" | "output" | "arguments" | "variables"
   readonly cause?: unknown
 }> {}
 

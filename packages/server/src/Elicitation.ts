@@ -49,6 +49,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import { Cancelled, Declined, type InputError, InvalidRequest, InvalidResponse } from "./InputError.ts"
+import { schemaOf } from "./internal/definitions/inputSchema.ts"
 import { toRequestedJsonSchema, toRequestedSchema } from "./internal/definitions/requestedSchema.ts"
 import * as standardSchema from "./internal/definitions/standardSchema.ts"
 import { missingElicitation } from "./internal/input/missingCapabilities.ts"
@@ -119,8 +120,17 @@ export interface Form<out A> {
 /** A form: its fields, a struct of them, a schema of another library (`z.object({ … })`), or a compiled form. */
 export type AnyForm = FormSchema | StandardSchemaV1 | Form<unknown>
 
+/** Every form that the types accept. `CheckedForm` names the mistake of a wrong one. */
+export type GivenForm = AnyForm | {
+  readonly [name: string]: Schema.ConstraintCodec<unknown, unknown> | StandardSchemaV1
+}
+
+/** Makes fields that a form cannot have a type error that names the mistake. */
+export type CheckedForm<S> = S extends AnyForm ? unknown
+  : "The fields of a form are not all Effect Schemas of texts, numbers, booleans or choices. For another library, pass the schema of the whole object, such as z.object({ … })"
+
 /** The content of an accepted form. */
-export type ContentOf<S extends AnyForm> = S extends Form<infer A> ? A
+export type ContentOf<S extends GivenForm> = S extends Form<infer A> ? A
   : S extends Schema.ConstraintCodec<infer A, unknown> ? A
   : S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S>
   : S extends Schema.Struct.Fields ? Schema.Struct.Type<S>
@@ -142,6 +152,14 @@ const ofCodec = <A>(schema: Schema.ConstraintCodec<A, unknown>): Form<A> => {
     () => Result.fail({ message: `the value ${Nesting.problem}` })
   )
   return { requestedSchema: toRequestedSchema(schema), decode: (content) => Effect.fromResult(decode(content)) }
+}
+
+/** The form of the fields of a struct. Untyped programs may pass the fields of another library. */
+const ofFields = (fields: unknown): Form<unknown> => {
+  const schema = Result.try({ try: () => schemaOf(fields), catch: (error) => error as Error })
+  if (Result.isSuccess(schema)) return ofCodec(schema.success)
+  const message = `invalid form: ${schema.failure.message}`
+  return { requestedSchema: Result.fail(message), decode: () => Effect.fail({ message }) }
 }
 
 const ofStandard = (schema: StandardSchemaV1): Form<unknown> => ({
@@ -171,13 +189,15 @@ const ofStandard = (schema: StandardSchemaV1): Form<unknown> => ({
  * const book = Tool.layer(Tool.make("book"), () =>
  *   Effect.as(Elicitation.accepted(Elicitation.form("Which table?", table)), "Booked"))
  */
-export const make = <const S extends FormSchema | StandardSchemaV1>(schema: S): Form<ContentOf<S>> =>
+export const make = <const S extends Exclude<GivenForm, Form<unknown>>>(
+  schema: S & CheckedForm<S>
+): Form<ContentOf<S>> =>
   new FormImpl<unknown>(
     Schema.isSchema(schema)
-      ? ofCodec(schema as Schema.ConstraintCodec<unknown, unknown>)
+      ? ofCodec(schema as unknown as Schema.ConstraintCodec<unknown, unknown>)
       : standardSchema.isStandardSchema(schema)
       ? ofStandard(schema)
-      : ofCodec(Schema.Struct(schema as unknown as Schema.Struct.Fields) as never)
+      : ofFields(schema)
   ) as never
 
 /**
@@ -192,12 +212,14 @@ export const make = <const S extends FormSchema | StandardSchemaV1>(schema: S): 
  * const answer = yield* Elicitation.form("Delete 3 files?", { sure: Schema.Boolean })
  * if (answer.action === "accept" && answer.content.sure) yield* remove
  */
-export const form = <const S extends AnyForm>(
+export const form = <const S extends GivenForm>(
   message: string,
-  schema: S,
+  schema: S & CheckedForm<S>,
   options?: Options
 ): Effect.Effect<Answer<ContentOf<S>>, InputError, McpRequest> => {
-  const { decode, requestedSchema } = schema instanceof FormImpl ? schema as Form<unknown> : make(schema as FormSchema)
+  const { decode, requestedSchema } = schema instanceof FormImpl
+    ? schema as Form<unknown>
+    : make(schema as unknown as FormSchema)
   return Effect.flatMap(McpRequest, ({ caller: { revision } }) => {
     const name = Method.Elicit.name
     if (Result.isFailure(requestedSchema)) {

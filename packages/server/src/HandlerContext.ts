@@ -53,9 +53,9 @@ export interface HandlerContext<R = never> {
   /** A header of the HTTP request, by its name in any case; `undefined` over stdio. Credentials are withheld. */
   readonly header: (name: string) => string | undefined
   /** Asks the user to fill in a form: see `Elicitation.form`. */
-  readonly elicit: <const S extends Elicitation.AnyForm>(
+  readonly elicit: <const S extends Elicitation.GivenForm>(
     message: string,
-    form: S,
+    form: S & Elicitation.CheckedForm<S>,
     options?: Elicitation.Options
   ) => Promise<Elicitation.Answer<Elicitation.ContentOf<S>>>
   /** Asks the user to visit a URL: see `Elicitation.url`. */

@@ -29,9 +29,7 @@ import { clip } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as SchemaAST from "effect/SchemaAST"
 import type { Catalog, HandlerServices } from "./Catalog.ts"
 import type * as Completion from "./Completion.ts"
 import * as Content from "./Content.ts"
@@ -39,28 +37,48 @@ import type { DefinitionError } from "./DefinitionError.ts"
 import type { AsyncHandler } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import { toEffect } from "./internal/definitions/asyncHandler.ts"
-import { textAnnotation } from "./internal/definitions/annotations.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/definitions/captureServices.ts"
 import { checkBlocks } from "./internal/definitions/validateDefinition.ts"
 import { failWithMcpError } from "./internal/definitions/handlerError.ts"
 import { makeCompleters } from "./internal/methods/completion.ts"
 import type { Visible } from "./Registry.ts"
-import { decoder } from "./internal/definitions/inputSchema.ts"
 import { omitUndefined } from "./internal/json.ts"
-import { maxProblemChars } from "./internal/definitions/jsonSchema.ts"
+import { maxProblemChars, trySchema } from "./internal/definitions/jsonSchema.ts"
+import { settle } from "./internal/definitions/standardSchema.ts"
+import {
+  type AnyFields,
+  type Checked,
+  type TextField,
+  type TextReader,
+  textReader,
+  type TypeOf
+} from "./internal/definitions/textFields.ts"
 
 /**
- * The schemas of the arguments. Each argument is a string on the wire. Annotate a schema with `title` and `description`
- * for clients.
+ * The schema of the arguments. Each argument is a string on the wire.
+ *
+ * - The fields of a struct: Effect Schemas that decode text. Or a struct, or a class.
+ * - A schema of another library, of the whole object, such as `z.object({ … })`. It must have a JSON Schema: see
+ *   `StandardSchema`.
+ *
+ * Annotate a schema with `title` and `description` for clients.
  */
-export type Arguments = { readonly [name: string]: Schema.ConstraintCodec<unknown, string | undefined> }
+export type Arguments = AnyFields
+
+/** The arguments that a handler receives for a schema. */
+export type ArgumentsOf<A extends Arguments> = TypeOf<A>
+
+/** Makes a mistake in the schema of the arguments a type error that names it. */
+export interface CheckedArguments<A extends Arguments> {
+  readonly arguments?: Checked<A, "arguments", PropertyKey, string | undefined> | undefined
+}
 
 /** The description of a prompt. */
 export interface Options<A extends Arguments> {
   /** A name for people. */
   readonly title?: string | undefined
   readonly description?: string | undefined
-  /** The arguments. Those with `Schema.optional`, `Schema.optionalKey` or a default may be absent. None by default. */
+  /** The arguments. Optional ones, and those with a default, may be absent. None by default. */
   readonly arguments?: A | undefined
   /**
    * Which callers may see and get the prompt. Everybody by default. For other callers it does not exist. It must be
@@ -75,8 +93,7 @@ export interface Options<A extends Arguments> {
 export interface Prompt<A> {
   readonly name: string
   readonly options: Omit<Options<never>, "arguments">
-  readonly arguments: Arguments
-  readonly schema: Schema.ConstraintCodec<A, unknown>
+  readonly arguments: TextReader<A>
 }
 
 /** One message of a prompt. */
@@ -106,21 +123,14 @@ const message = (role: Role, content: string | Content.ContentBlock): Message =>
  *
  * @example
  * const greet = Prompt.make("greet", { arguments: { name: Schema.String } })
+ * const praise = Prompt.make("praise", { arguments: z.object({ name: z.string() }) })
  */
 export const make = <A extends Arguments = {}>(
   name: string,
-  options: Options<A> = {}
-): Prompt<Schema.Struct.Type<A>> => {
+  options: Options<A> & CheckedArguments<A> = {} as never
+): Prompt<ArgumentsOf<A>> => {
   const { arguments: args = {} as A, ...rest } = options
-  return {
-    name,
-    options: rest,
-    arguments: args,
-    schema: Schema.Struct(args as Schema.Struct.Fields) as unknown as Schema.ConstraintCodec<
-      Schema.Struct.Type<A>,
-      unknown
-    >
-  }
+  return { name, options: rest, arguments: textReader<A>(args) }
 }
 
 /**
@@ -128,7 +138,8 @@ export const make = <A extends Arguments = {}>(
  * literals is completed automatically.
  *
  * Missing or malformed arguments are answered with `-32602`. A failure of the handler becomes `-32603` with its
- * message; an `McpError` keeps its code. Fails with `DefinitionError`: `DuplicateName`, `InvalidValue`.
+ * message; an `McpError` keeps its code. Fails with `DefinitionError`: `DuplicateName`; `InvalidSchema` if the arguments
+ * have no JSON Schema; `InvalidValue`.
  *
  * @example
  * const live = Prompt.layer(greet, ({ name }) => Effect.succeed(`Greet ${name}`))
@@ -186,25 +197,32 @@ const register = <A, E extends HandlerError, R, C extends object>(
   handler: (args: A) => Effect.Effect<Answer, E, R>,
   complete: C | undefined
 ): Register<R | Completion.Services<C>> =>
-(catalog, provide) => {
-  const decode = decoder(prompt.schema)
-  return catalog.prompts[how](prompt.name, {
-    definition: describe(prompt),
-    visible: prompt.options.visible,
-    complete: makeCompleters(prompt.arguments, { ...complete }, provide),
-    get: (args) => {
-      const decoded = decode(args)
+(catalog, provide) =>
+  Effect.flatMap(compile(prompt), ({ decode, fields }) => {
+    const { description, visible } = prompt.options
+    const run = (decoded: Result.Result<A, string>) => {
       if (Result.isFailure(decoded)) {
         const problem = `Invalid arguments for prompt ${prompt.name}: ${clip(decoded.failure, maxProblemChars)}`
         return Effect.fail(McpError.invalidParams(problem))
       }
       return Effect.map(
         Effect.catch(provide(handler(decoded.success)), failWithMcpError),
-        (answer) => toResult(answer, prompt.options.description)
+        (answer) => toResult(answer, description)
       )
     }
+    return catalog.prompts[how](prompt.name, {
+      definition: describe(prompt, fields),
+      visible,
+      complete: makeCompleters(fields, { ...complete }, provide),
+      get: (args) => {
+        const decoded = decode(args)
+        return Result.isResult(decoded) ? run(decoded) : Effect.flatMap(settle(decoded), run)
+      }
+    })
   })
-}
+
+const compile = <A>({ arguments: args, name }: Prompt<A>) =>
+  trySchema("prompt", name, "arguments", () => ({ fields: args.describe(), decode: args.compile() }))
 
 const toResult = (answer: Answer, description: string | undefined): Wire.GetPromptResult => {
   const whole = typeof answer !== "string" && "messages" in answer
@@ -215,16 +233,10 @@ const toResult = (answer: Answer, description: string | undefined): Wire.GetProm
 }
 
 /** Makes the prompt as `prompts/list` returns it. */
-const describe = <A>(prompt: Prompt<A>): Wire.Prompt => {
-  const args = Object.entries(prompt.arguments).map(([name, { ast }]): Wire.PromptArgument =>
-    omitUndefined({
-      name,
-      title: textAnnotation(ast, "title"),
-      description: textAnnotation(ast, "description"),
-      // The client sends the encoded side, in which an argument with a default is optional.
-      required: !SchemaAST.isOptional(SchemaAST.toEncoded(ast))
-    })
+const describe = <A>({ name, options }: Prompt<A>, fields: ReadonlyArray<TextField>): Wire.Prompt => {
+  const args = fields.map(({ description, name, required, title }): Wire.PromptArgument =>
+    omitUndefined({ name, title, description, required })
   )
-  const { visible: _, ...rest } = prompt.options
-  return { name: prompt.name, ...omitUndefined(rest), ...(args.length === 0 ? undefined : { arguments: args }) }
+  const { visible: _, ...rest } = options
+  return { name, ...omitUndefined(rest), ...(args.length === 0 ? undefined : { arguments: args }) }
 }

@@ -19,11 +19,12 @@
 import type { Icon } from "@skein/protocol/BaseMetadata"
 import type { Annotations } from "@skein/protocol/Content"
 import type { Meta } from "@skein/protocol/Message"
+import * as McpError from "@skein/protocol/McpError"
 import * as UriTemplate from "@skein/protocol/UriTemplate"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { Hint } from "./Caching.ts"
 import type { Catalog, HandlerServices } from "./Catalog.ts"
@@ -34,14 +35,41 @@ import type { HandlerError } from "./HandlerError.ts"
 import { toEffect } from "./internal/definitions/asyncHandler.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/definitions/captureServices.ts"
 import { readResource, type ResourceBody } from "./internal/definitions/readResource.ts"
+import { trySchema } from "./internal/definitions/jsonSchema.ts"
+import { settle } from "./internal/definitions/standardSchema.ts"
+import {
+  type AnyFields,
+  type Checked,
+  type TextField,
+  type TextReader,
+  textReader,
+  type TypeOf
+} from "./internal/definitions/textFields.ts"
 import { makeCompleters } from "./internal/methods/completion.ts"
 import type { Visible } from "./Registry.ts"
 import { isUri } from "./internal/definitions/validateDefinition.ts"
 import { omitUndefined } from "./internal/json.ts"
 
-/** The schemas of variables. A plain variable is decoded from text, an exploded one (`{x*}`) from a list of texts. */
-export type Variables = {
-  readonly [name: string]: Schema.ConstraintCodec<unknown, string | ReadonlyArray<string> | undefined>
+/**
+ * The schema of the variables. A plain variable is decoded from text, an exploded one (`{x*}`) from a list of texts.
+ *
+ * - The fields of a struct, or a struct: Effect Schemas that decode text.
+ * - A schema of another library, of the whole object, such as `z.object({ … })`. It must have a JSON Schema: see
+ *   `StandardSchema`.
+ */
+export type Variables = AnyFields
+
+/** The variables that a reader receives for a schema. */
+export type VariablesOf<V extends Variables> = TypeOf<V>
+
+/**
+ * Makes a mistake in the schema of the variables a type error that names it. A schema for a variable that the template
+ * does not have is a mistake: the template would never match.
+ */
+export interface CheckedVariables<T extends string, V extends Variables> {
+  readonly variables?:
+    | Checked<V, "variables", keyof Matched<T>, string | ReadonlyArray<string> | undefined>
+    | undefined
 }
 
 /**
@@ -56,8 +84,10 @@ export interface Options<V extends Variables> extends Hint {
   readonly description?: string | undefined
   readonly mimeType?: string | undefined
   /**
-   * Schemas for the variables, for example `{ id: Schema.NumberFromString }`. A URI whose variables do not match the
-   * schemas does not match the template. Without schemas each variable is text, or a list of texts if it is exploded.
+   * The schema of the variables, for example `{ id: Schema.NumberFromString }` or `z.object({ id: z.coerce.number() })`.
+   * A URI whose variables do not match the schema does not match the template. If the schema validates asynchronously,
+   * such a URI matches, and reading it fails as `Resource.notFound`. Without a schema each variable is text, or a list
+   * of texts if it is exploded.
    */
   readonly variables?: V | undefined
   readonly annotations?: Annotations | undefined
@@ -98,7 +128,7 @@ export type Answer = ResourceBody
 export interface ResourceTemplate<V> {
   readonly uriTemplate: string
   readonly options: Omit<Options<never>, "variables">
-  readonly variables: { readonly fields: Variables; readonly schema: Schema.ConstraintCodec<V, unknown> } | undefined
+  readonly variables: TextReader<V> | undefined
 }
 
 /**
@@ -109,22 +139,13 @@ export interface ResourceTemplate<V> {
  */
 export const make = <const T extends string, V extends Variables = never>(
   uriTemplate: T,
-  // A schema for a variable that the template does not have is a type error: the template would never match.
-  options: Options<V> & {
-    readonly variables?:
-      | {
-        readonly [Name in Exclude<keyof V, keyof Matched<T>>]: `The template has no variable ${Name & string}`
-      }
-      | undefined
-  }
-): ResourceTemplate<[V] extends [never] ? Matched<T> : Schema.Struct.Type<V>> => {
+  options: Options<V> & CheckedVariables<T, V>
+): ResourceTemplate<[V] extends [never] ? Matched<T> : VariablesOf<V>> => {
   const { variables, ...rest } = options
   return {
     uriTemplate,
     options: rest,
-    variables: variables === undefined
-      ? undefined
-      : { fields: variables, schema: Schema.Struct(variables as Schema.Struct.Fields) as never }
+    variables: variables === undefined ? undefined : textReader<V>(variables) as TextReader<never>
   }
 }
 
@@ -137,7 +158,7 @@ export const make = <const T extends string, V extends Variables = never>(
  * comes before all templates, and the templates are tried in the order of their definitions.
  *
  * A failure of the reader becomes `-32603` with its message; an `McpError` (`Resource.notFound`) keeps its code. Fails
- * with `DefinitionError`: `DuplicateName`, `InvalidUriTemplate`, `InvalidValue`.
+ * with `DefinitionError`: `DuplicateName`, `InvalidUriTemplate`, `InvalidSchema`, `InvalidValue`.
  *
  * @example
  * const live = ResourceTemplate.layer(page, ({ title }) => Effect.flatMap(Wiki, (wiki) => wiki.read(title)))
@@ -210,22 +231,39 @@ const register = <V, E extends HandlerError, R, C extends object>(
     })
     return Effect.fail(new DefinitionError({ reason, kind: "resource template", definition: uriTemplate }))
   }
-  const decode = variables === undefined
-    ? (matched: UriTemplate.Values) => Result.succeed(matched as V)
-    : Schema.decodeUnknownResult(variables.schema)
+  const reader: Effect.Effect<Compiled<V>, DefinitionError> = variables === undefined
+    ? Effect.succeed({ fields: [], decode: (matched) => Result.succeed(matched as V) })
+    : trySchema("resource template", uriTemplate, "variables", () => ({
+      fields: variables.describe(),
+      decode: variables.compile()
+    }))
   const { cacheScope: _s, ttlMs: _t, visible, ...listed } = options
-  return catalog.templates[how](uriTemplate, {
-    definition: { uriTemplate, ...omitUndefined(listed) },
-    visible,
-    names: compiled.success.names,
-    complete: makeCompleters(variables?.fields ?? {}, { ...complete }, provide),
-    match: (uri) => {
-      // "Servers MUST validate all resource URIs" (resources, security). An invalid one matches nothing and is never
-      // echoed.
-      const matched = isUri(uri) ? UriTemplate.match(compiled.success, uri) : undefined
-      const decoded = matched === undefined ? undefined : decode(matched)
-      if (decoded === undefined || Result.isFailure(decoded)) return undefined
-      return () => readResource(provide(read(decoded.success, uri)), uri, options)
-    }
+  return Effect.flatMap(reader, ({ decode, fields }) => {
+    const run = (decoded: Result.Result<V, string>, uri: string) =>
+      Result.isSuccess(decoded)
+        ? readResource(provide(read(decoded.success, uri)), uri, options)
+        : Effect.fail(McpError.resourceNotFound(uri))
+    return catalog.templates[how](uriTemplate, {
+      definition: { uriTemplate, ...omitUndefined(listed) },
+      visible,
+      names: compiled.success.names,
+      complete: makeCompleters(fields, { ...complete }, provide),
+      match: (uri) => {
+        // "Servers MUST validate all resource URIs" (resources, security). An invalid one matches nothing and is never
+        // echoed.
+        const matched = isUri(uri) ? UriTemplate.match(compiled.success, uri) : undefined
+        const decoded = matched === undefined ? undefined : decode(matched)
+        if (decoded === undefined) return undefined
+        if (Result.isResult(decoded)) return Result.isSuccess(decoded) ? () => run(decoded, uri) : undefined
+        // A request may only look whether the template matches. Nobody then handles a rejection.
+        if (Predicate.isPromiseLike(decoded)) decoded.then(undefined, () => {})
+        return () => Effect.flatMap(settle(decoded), (decoded) => run(decoded, uri))
+      }
+    })
   })
+}
+
+interface Compiled<out V> {
+  readonly fields: ReadonlyArray<TextField>
+  readonly decode: ReturnType<TextReader<V>["compile"]>
 }

@@ -22,13 +22,17 @@
  * const show = Tool.async(Tool.make("show"), async (_, { state }) => (await state(cart).get()).join("\n"))
  */
 import { isJson } from "@skein/protocol/JsonRpc"
+import { clip, quote } from "@skein/protocol/Text"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import type { StandardSchemaV1 } from "effect/StandardSchema"
 import { Catalog } from "./Catalog.ts"
 import { internals } from "./internal/catalogState.ts"
+import { maxProblemChars } from "./internal/definitions/jsonSchema.ts"
+import { isStandardSchema, type Later, settle, validateStandard } from "./internal/definitions/standardSchema.ts"
 import * as owners from "./internal/dispatch/ownerOf.ts"
 import { Anonymous, Conflict, InvalidValue, NoSession, StateError, TooLarge } from "./StateError.ts"
 import { makeMemory, StateStores, type Store, type Stored, type Stores } from "./StateStore.ts"
@@ -38,8 +42,12 @@ export interface Options<A> {
   /**
    * The type of the value. It is stored as JSON. Without a schema the value must be JSON, and is not validated when it is
    * read.
+   *
+   * A schema of another library, such as `z.object({ … })`, validates values when they are written and when they are
+   * read. It may fill in defaults, but it cannot encode: the values must be JSON, and the schema must accept the values
+   * that it returns. Use an Effect Schema for dates and other types without a JSON form.
    */
-  readonly schema?: Schema.ConstraintCodec<A, unknown> | undefined
+  readonly schema?: Schema.ConstraintCodec<A, unknown> | StandardSchemaV1<unknown, A> | NoSchema | undefined
   /** The value before the first write. It is not stored. */
   readonly initial: A
   /** To whom a value belongs: `user` by default. */
@@ -52,6 +60,16 @@ export interface Options<A> {
   readonly anonymous?: "fail" | "session" | undefined
   /** The value in the stateless revision, with the scope `session`: none by default, or one of the principal. */
   readonly stateless?: "fail" | "user" | undefined
+}
+
+/** A type that no schema has: it makes fields in the place of a schema a type error that names the mistake. */
+export interface NoSchema {
+  readonly [name: string]: "pass the schema of the whole value, such as Schema.Struct({ … }) or z.object({ … })"
+}
+
+/** Makes a schema that no state can have a type error that names the mistake. */
+export type CheckedSchema<A, In> = [A] extends [In] ? unknown : {
+  readonly schema: "The schema must accept the values that it returns: a state validates them again when it reads them"
 }
 
 /** The services that operations need. Every handler has them. */
@@ -139,28 +157,53 @@ const placeOf = (
     : failWith(new NoSession({ message: `The state ${name} belongs to a session, and the request has none` }))
 }
 
+/** Encodes and decodes the values of a state as JSON. */
+interface Codec<in out A> {
+  readonly encode: (value: A) => Later<Result.Result<unknown, unknown>>
+  readonly decode: (json: unknown) => Later<Result.Result<A, unknown>>
+}
+
+const compile = <A>(name: string, schema: Options<A>["schema"]): Codec<A> => {
+  if (schema === undefined) return { encode: asJson, decode: (json) => Result.succeed(json as A) }
+  if (Schema.isSchema(schema)) {
+    const codec = Schema.toCodecJson(schema as Schema.ConstraintCodec<A, unknown>)
+    return { encode: Schema.encodeUnknownResult(codec), decode: Schema.decodeUnknownResult(codec) }
+  }
+  if (!isStandardSchema(schema)) {
+    throw new TypeError(
+      `The state ${quote(name)} has an invalid schema: expected an Effect Schema, or a schema of another library`
+    )
+  }
+  const decode = (value: unknown) => settle(validateStandard<A>(schema as StandardSchemaV1<unknown, A>, value))
+  return { encode: (value) => Effect.map(decode(value), Result.flatMap(asJson)), decode }
+}
+
+const asJson = (value: unknown): Result.Result<unknown, string> =>
+  isJson(value) ? Result.succeed(value) : Result.fail("it has no JSON form")
+
 /** Encodes and decodes values as JSON text. */
 const codecOf = <A>(name: string, { maxBytes = 65_536, schema }: Options<A>) => {
-  const codec = schema === undefined ? undefined : Schema.toCodecJson(schema)
-  const encode = codec === undefined ? undefined : Schema.encodeUnknownResult(codec)
-  const decode = codec === undefined ? undefined : Schema.decodeUnknownResult(codec)
-  const invalid = (problem: string) =>
-    failWith(new InvalidValue({ message: `The value of the state ${name} is invalid: ${problem}` }))
+  const { decode, encode } = compile(name, schema)
+  const invalid = (problem: unknown) =>
+    failWith(
+      new InvalidValue({
+        message: `The value of the state ${name} is invalid: ${clip(String(problem), maxProblemChars)}`
+      })
+    )
   return {
-    write: (value: A): Effect.Effect<string, StateError> => {
-      const encoded: Result.Result<unknown, unknown> = encode?.(value) ??
-        (isJson(value) ? Result.succeed(value) : Result.fail("it has no JSON form"))
-      if (Result.isFailure(encoded)) return invalid(String(encoded.failure))
-      const json = JSON.stringify(encoded.success)
-      return encoder.encode(json).byteLength > maxBytes
-        ? failWith(new TooLarge({ message: `The state ${name} exceeds maxBytes (${maxBytes} bytes)` }))
-        : Effect.succeed(json)
-    },
-    read: ({ json }: Stored): Effect.Effect<A, StateError> => {
-      const value: unknown = JSON.parse(json)
-      const decoded = decode?.(value) ?? Result.succeed(value as A)
-      return Result.isFailure(decoded) ? invalid(String(decoded.failure)) : Effect.succeed(decoded.success)
-    }
+    write: (value: A): Effect.Effect<string, StateError> =>
+      Effect.flatMap(settle(encode(value)), (encoded) => {
+        if (Result.isFailure(encoded)) return invalid(encoded.failure)
+        const text = JSON.stringify(encoded.success)
+        return encoder.encode(text).byteLength > maxBytes
+          ? failWith(new TooLarge({ message: `The state ${name} exceeds maxBytes (${maxBytes} bytes)` }))
+          : Effect.succeed(text)
+      }),
+    read: ({ json }: Stored): Effect.Effect<A, StateError> =>
+      Effect.flatMap(
+        settle(decode(JSON.parse(json))),
+        (decoded) => Result.isFailure(decoded) ? invalid(decoded.failure) : Effect.succeed(decoded.success)
+      )
   }
 }
 
@@ -170,8 +213,15 @@ const codecOf = <A>(name: string, { maxBytes = 65_536, schema }: Options<A>) => 
  *
  * @example
  * const seen = State.make("seen", { schema: Schema.Int, initial: 0, scope: "session" })
+ * const cart = State.make("cart", { schema: z.array(z.string()), initial: [] })
  */
-export const make = <A>(name: string, options: Options<A>): State<A> => {
+export const make = <A, In = A>(
+  name: string,
+  options:
+    & Options<A>
+    & { readonly schema?: Schema.ConstraintCodec<A, unknown> | StandardSchemaV1<In, A> | NoSchema | undefined }
+    & CheckedSchema<A, In>
+): State<A> => {
   const ttlMs = Duration.toMillis(Duration.fromInputUnsafe(options.ttl ?? "24 hours"))
   const codec = codecOf(name, options)
   const scope = options.scope ?? "user"

@@ -50,7 +50,7 @@ export type AnySchema = Codec | StandardSchemaV1 | {
 }
 
 /** Values that are not objects. */
-type NoObject = string | number | boolean | bigint | symbol | null | undefined | ReadonlyArray<unknown>
+export type NoObject = string | number | boolean | bigint | symbol | null | undefined | ReadonlyArray<unknown>
 
 /** A type that every schema has, or else a text that the compiler shows: what is wrong with the schema. */
 export type Checked<S, Place extends "input" | "output"> = S extends Codec ? CheckedObject<S["Encoded"], Place>
@@ -69,7 +69,7 @@ type CheckedObject<A, Place extends "input" | "output"> = Place extends "output"
  * Returns the Effect Schema for a schema or the fields of a struct. Throws for other values, which untyped programs may
  * pass.
  */
-const schemaOf = (schema: unknown): Codec => {
+export const schemaOf = (schema: unknown): Codec => {
   if (Schema.isSchema(schema)) return schema as unknown as Codec
   if (!isObject(schema)) throw new TypeError("expected a schema or the fields of a struct")
   for (const [name, field] of Object.entries(schema)) {
@@ -85,7 +85,7 @@ const schemaOf = (schema: unknown): Codec => {
 }
 
 /** An Effect Schema that was also made a Standard Schema counts as an Effect Schema. */
-const isForeign = (schema: unknown): schema is StandardSchemaV1 =>
+export const isForeign = (schema: unknown): schema is StandardSchemaV1 =>
   !Schema.isSchema(schema) && standardSchema.isStandardSchema(schema)
 
 // Other libraries look for every fault before they return.

@@ -140,17 +140,21 @@ export const tryForTool = <A>(
   tool: string,
   schema: "input" | "output",
   make: () => A
+): Effect.Effect<A, DefinitionError> => trySchema("tool", tool, schema, make)
+
+/** The same for the schema of any definition. */
+export const trySchema = <A>(
+  kind: DefinitionError["kind"],
+  definition: string,
+  schema: InvalidSchema["schema"],
+  make: () => A
 ): Effect.Effect<A, DefinitionError> =>
   Effect.try({
     // A union that is a member of itself overflows the stack, here and wherever values are decoded by it.
     try: make,
     catch: (cause) => {
       const problem = clip(cause instanceof Error ? cause.message : String(cause), maxProblemChars)
-      const message = `The tool ${quote(tool)} has an invalid ${schema} schema: ${problem}`
-      return new DefinitionError({
-        reason: new InvalidSchema({ message, schema, cause }),
-        kind: "tool",
-        definition: tool
-      })
+      const message = `The ${kind} ${quote(definition)} has an invalid ${schema} schema: ${problem}`
+      return new DefinitionError({ reason: new InvalidSchema({ message, schema, cause }), kind, definition })
     }
   })

@@ -7,11 +7,11 @@ import * as Method from "@skein/protocol/Method"
 import { clip } from "@skein/protocol/Text"
 import type { Caller, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
-import * as AST from "effect/SchemaAST"
 import type { Catalog, Completer, Completers, Handled } from "../../Catalog.ts"
 import * as Completion from "../../Completion.ts"
 import type { HandlerError } from "../../HandlerError.ts"
 import { failWithMcpError } from "../definitions/handlerError.ts"
+import type { TextField } from "../definitions/textFields.ts"
 import type { Guard } from "../../Registry.ts"
 import type { MethodTable } from "./methodTable.ts"
 
@@ -83,14 +83,6 @@ export const install = (methods: MethodTable): void => {
 
 type AnySource = Completion.Source<string, HandlerError, never>
 
-/** Returns the texts of a schema that consists of literals. */
-const literals = (ast: AST.AST): ReadonlyArray<string> | undefined => {
-  if (AST.isLiteral(ast)) return typeof ast.literal === "string" ? [ast.literal] : undefined
-  if (!AST.isUnion(ast)) return undefined
-  const members = ast.types.filter((type) => !AST.isUndefined(type)).map(literals)
-  return members.length > 0 && members.every((member) => member !== undefined) ? members.flat() : undefined
-}
-
 const makeCompleter = <R>(
   source: Completion.Source<string, HandlerError, R>,
   provide: <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, McpRequest>
@@ -110,15 +102,14 @@ const makeCompleter = <R>(
 
 /** Makes the completers of all names that have a source or a schema of literals. Returns `undefined` without any. */
 export const makeCompleters = <R>(
-  schemas: { readonly [name: string]: { readonly ast: AST.AST } },
+  fields: ReadonlyArray<TextField>,
   sources: { readonly [name: string]: unknown },
   provide: <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, McpRequest>
 ): Completers | undefined => {
   const all = new Map<string, Completer>()
-  for (const name of new Set([...Object.keys(schemas), ...Object.keys(sources)])) {
-    const given = Object.hasOwn(sources, name) ? sources[name] as AnySource | undefined : undefined
-    const source = given ?? (Object.hasOwn(schemas, name) ? literals(AST.toEncoded(schemas[name]!.ast)) : undefined)
-    if (source !== undefined) all.set(name, makeCompleter<R>(source, provide))
+  for (const { choices, name } of fields) if (choices !== undefined) all.set(name, makeCompleter<R>(choices, provide))
+  for (const [name, source] of Object.entries(sources)) {
+    if (source !== undefined) all.set(name, makeCompleter<R>(source as AnySource, provide))
   }
   return all.size === 0 ? undefined : all
 }
