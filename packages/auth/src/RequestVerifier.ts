@@ -11,6 +11,7 @@
  * )
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
+import * as Awaitable from "@skein/runtime/Awaitable"
 import * as Http from "@skein/server/Http"
 import type { Principal } from "@skein/server/Principal"
 import * as Effect from "effect/Effect"
@@ -59,11 +60,17 @@ export interface RequestVerifier {
 export const make = (options: {
   /** The headers with credentials. Handlers cannot read them. */
   readonly headers: ReadonlyArray<string>
-  /** Verifies a request: undefined if it has no credentials of this kind. A defect is answered with 500. */
-  readonly verify: (request: Http.HttpRequest) => Verification
+  /**
+   * Verifies a request: undefined if it has no credentials of this kind. A promise may reject with the errors of an effect.
+   * Any other error is answered with 500.
+   */
+  readonly verify: (request: Http.HttpRequest) => Verification | PromiseLike<Principal | undefined>
 }): RequestVerifier => ({
   headers: options.headers.map((name) => name.toLowerCase()),
-  start: Effect.succeed(options.verify)
+  start: Effect.succeed((request) => {
+    const verification = Awaitable.settle(options.verify(request))
+    return Effect.isEffect(verification) ? verification as Verification : verification
+  })
 })
 
 /** Options of `certificate`. */

@@ -23,6 +23,7 @@
  */
 import type { Frontmatter } from "@skein/protocol/Skill"
 import { quote } from "@skein/protocol/Text"
+import * as Awaitable from "@skein/runtime/Awaitable"
 import * as Prompt from "effect/ai/Prompt"
 import * as AiTool from "effect/ai/Tool"
 import * as AiToolkit from "effect/ai/Toolkit"
@@ -48,7 +49,7 @@ export interface Options extends RemoteSkill.Options {
   /**
    * Selects the skills that need the approval of the user each time that the model loads them: none by default. See
    * `needsApproval` of `effect/ai`. The entry is `undefined` for a skill that is not listed. A function that throws, or whose
-   * effect fails, counts as one that needs approval, and is logged.
+   * promise rejects or effect fails, counts as one that needs approval, and is logged.
    *
    * @example
    * needsApproval: (server) => server !== "internal"
@@ -58,7 +59,7 @@ export interface Options extends RemoteSkill.Options {
       server: string | undefined,
       entry: RemoteSkill.Entry | undefined,
       id: string
-    ) => boolean | Effect.Effect<boolean, unknown>)
+    ) => Awaitable.Awaitable<boolean, unknown>)
     | undefined
   /**
    * How many skills are in `instructions` at most: 256 by default. The servers take turns to add a skill. The others are in
@@ -305,13 +306,12 @@ export const make = (source: SkillSource, options: Options = {}): Effect.Effect<
     const approval = needsApproval === undefined ?
       false :
       ({ skill: id }: { readonly skill: string }) =>
-        Effect.suspend(() => {
+        Awaitable.call(() => {
           // The parameters of the model are unchecked here.
           const target = typeof id === "string" ? find(id) : undefined
-          if (target === undefined) return Effect.succeed(false)
+          if (target === undefined) return false
           const { server, skill } = target
-          const decided = needsApproval(server, typeof skill === "string" ? undefined : skill, id)
-          return Effect.isEffect(decided) ? decided : Effect.succeed(decided)
+          return needsApproval(server, typeof skill === "string" ? undefined : skill, id)
         }).pipe(
           Effect.catchCause((cause) =>
             Effect.as(

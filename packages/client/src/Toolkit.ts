@@ -34,6 +34,7 @@ import type { Tool as RemoteTool } from "@skein/protocol/Tool"
 import { CallToolResult } from "@skein/protocol/CallTool"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { quote } from "@skein/protocol/Text"
+import * as Awaitable from "@skein/runtime/Awaitable"
 import * as AiTool from "effect/ai/Tool"
 import * as AiToolkit from "effect/ai/Toolkit"
 import * as Effect from "effect/Effect"
@@ -81,8 +82,8 @@ export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> e
   readonly maxBufferedReports?: number | undefined
   /**
    * Selects the calls that need approval, by their arguments as well: none by default. See `needsApproval` of
-   * `effect/ai`. The arguments are those of the model, unchecked. A function that throws, or whose effect fails, counts
-   * as one that needs approval, and is logged.
+   * `effect/ai`. The arguments are those of the model, unchecked. A function that throws, or whose promise rejects or
+   * effect fails, counts as one that needs approval, and is logged.
    *
    * @example
    * needsApproval: (server, { name }, args) => name === "write" && !String(args["path"]).startsWith("/tmp/")
@@ -92,7 +93,7 @@ export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> e
       server: string | undefined,
       tool: RemoteTool,
       args: JsonObject
-    ) => boolean | Effect.Effect<boolean, unknown>)
+    ) => Awaitable.Awaitable<boolean, unknown>)
     | undefined
 }
 
@@ -158,10 +159,7 @@ const approvalOf = (
 ) =>
 (args: unknown): Effect.Effect<boolean> =>
   // The handler rejects arguments that are not an object.
-  !isObject(args) ? Effect.succeed(false) : Effect.suspend(() => {
-    const decided = needsApproval(server, tool, args)
-    return Effect.isEffect(decided) ? decided : Effect.succeed(decided)
-  }).pipe(
+  !isObject(args) ? Effect.succeed(false) : Awaitable.call(() => needsApproval(server, tool, args)).pipe(
     Effect.catchCause((cause) =>
       Effect.as(Effect.logWarning(`needsApproval failed, so that ${quote(tool.name)} needs approval`, cause), true)
     )

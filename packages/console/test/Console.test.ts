@@ -464,6 +464,10 @@ describe("guards", () => {
           const user = request.header("x-user")
           if (user === "nobody") throw new Http.Refusal({ status: 403, message: "not you" })
           if (user === "defect") return Effect.die("broken")
+          if (user === "rejects") return Promise.reject(new Http.Refusal({ status: 403, message: "not you" }))
+          if (user === "grace") return Promise.resolve({ id: user })
+          if (user === "stranger") return Promise.resolve(undefined)
+          if (user === "no id") return Promise.resolve({ name: user }) as Promise<never>
           return user === undefined ? undefined : { id: user }
         }
         const { console: { url: at } } = yield* kit.open({ protect: { identify: protect } })
@@ -472,6 +476,10 @@ describe("guards", () => {
           assert.strictEqual(await status(at, "/", { "x-user": "nobody" }), 403)
           assert.strictEqual(await status(at, "/", { "x-user": "defect" }), 500)
           assert.strictEqual(await status(at, "/", { "x-user": "ada" }), 200)
+          assert.strictEqual(await status(at, "/", { "x-user": "rejects" }), 403)
+          assert.strictEqual(await status(at, "/", { "x-user": "grace" }), 200)
+          assert.strictEqual(await status(at, "/", { "x-user": "stranger" }), 401)
+          assert.strictEqual(await status(at, "/", { "x-user": "no id" }), 500)
         })
       }))
   )

@@ -1,3 +1,4 @@
+export * as Awaitable from "./Awaitable.ts"
 export * as ByteBuffer from "./ByteBuffer.ts"
 export * as Connection from "./Connection.ts"
 export * as InMemoryTransport from "./InMemoryTransport.ts"

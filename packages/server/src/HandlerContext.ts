@@ -50,7 +50,11 @@ export interface HandlerContext<R = never> {
   readonly principal: Principal | undefined
   /** The name and version that the client claims. Not to be trusted. */
   readonly client: Partial<Implementation> | undefined
-  /** A header of the HTTP request, by its name in any case; `undefined` over stdio. Credentials are withheld. */
+  /**
+   * A header of the HTTP request, by its name in any case; `undefined` over stdio and in a task, which may continue long
+   * after the request. In a request with a principal, headers with credentials are `undefined`: see `readableCredentials` of
+   * `Http.Options`.
+   */
   readonly header: (name: string) => string | undefined
   /** Asks the user to fill in a form: see `Elicitation.form`. */
   readonly elicit: <const S extends Elicitation.GivenForm>(

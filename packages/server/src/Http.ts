@@ -25,6 +25,7 @@ export type { Options, SessionOptions } from "./internal/http/options.ts"
 export { networkOf } from "./internal/limits/client.ts"
 export {
   type FindPrincipal,
+  InvalidPrincipal,
   type PageRequest,
   type Pages,
   type Protection,

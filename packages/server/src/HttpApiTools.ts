@@ -98,7 +98,8 @@ export interface Options<Groups extends HttpApiGroup.Constraint, E = never, R = 
   readonly description?: ((endpoint: Endpoint) => string | undefined) | undefined
   /**
    * The headers of the client's request that the endpoint receives, such as `authorization` or `accept-language`. None by
-   * default. A `protection` of the MCP endpoint withholds credentials, because its tokens are for the MCP endpoint alone:
+   * default. The MCP endpoint withholds the credentials of a request with a principal (`readableCredentials`), and a
+   * `protection` those of all requests, because its tokens are for the MCP endpoint alone:
    * the security of the API then reads the principal from `HttpRoutes.CurrentPrincipal`, or `credentials` makes what it
    * needs. Over stdio there are no headers.
    */

@@ -17,7 +17,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Http from "./Http.ts"
 import * as adapter from "./internal/http/adapters/router.ts"
-import { credentialHeaders } from "./internal/http/protection.ts"
+import { credentialHeaders, withholds } from "./internal/http/protection.ts"
 import type { McpServer } from "./McpServer.ts"
 
 /**
@@ -91,16 +91,18 @@ const notFound = /* @__PURE__ */ Effect.fail(
 
 const route = (
   endpoint: Http.Endpoint,
-  { protection, trustedProxies = 0 }: Options & { readonly protection?: Http.Protection | undefined },
+  options: Options & { readonly protection?: Http.Protection | undefined },
   find?: Http.FindPrincipal
 ): Effect.Effect<HttpServerResponse, never, HttpServerRequest | Scope.Scope> => {
-  const withheld = protection && credentialHeaders(protection)
+  const { trustedProxies = 0 } = options
+  const headers = credentialHeaders(options)
   return Effect.withFiber((fiber) => {
     const context = fiber.context as Context.Context<HttpServerRequest | Scope.Scope>
     return Effect.callback((settle) => {
       const request = Context.get(context, HttpServerRequest)
       const answer = new adapter.RouterAnswer(request, Context.get(context, Scope.Scope), settle)
       const principal = Context.get(context, CurrentPrincipal)
+      const withheld = withholds(options, principal) ? headers : undefined
       const wrapped = new adapter.RouterRequest(request, answer, context, principal, trustedProxies, withheld)
       endpoint.handle(wrapped, answer, find)
       return Effect.sync(() => answer.left())

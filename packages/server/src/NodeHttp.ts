@@ -4,7 +4,6 @@
  * @example
  * NodeHttp.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, tools), { port: 3000 })
  */
-import type { Principal } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -37,7 +36,7 @@ export type { RequestInput } from "./internal/http/adapters/node.ts"
  */
 export type FindPrincipal = {
   // A method, because the parameters of methods are bivariant.
-  find(request: IncomingMessage): Principal | undefined | Effect.Effect<Principal | undefined, unknown>
+  find(request: IncomingMessage): ReturnType<Http.FindPrincipal>
 }["find"]
 
 /** Options of a handler. */
@@ -45,9 +44,10 @@ export interface HandlerOptions extends Http.Options {
   /**
    * Resolves the principal of a request that the handler receives without one. It reads a property that the framework's
    * middleware has set (`(request: express.Request) => request.user`), or authenticates the request. It runs after the
-   * checks of Host, Origin and path. It refuses a request by failing with `Http.Refusal`. Any other failure or exception
-   * is logged, and the request is answered with 500. It is interrupted when the client disconnects. The option
-   * `protection` is asked for the principal that it does not find.
+   * checks of Host, Origin and path. It returns the principal, or `undefined` for an anonymous caller: a value, a promise or
+   * an effect. It refuses a request with `Http.Refusal`: by throwing it, rejecting or failing with it. Any other error, and
+   * a value that is not a principal, is logged, and the request is answered with 500. An effect is interrupted when the
+   * client disconnects. The option `protection` is asked for the principal that it does not find.
    */
   readonly principal?: FindPrincipal | undefined
 }

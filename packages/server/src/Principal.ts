@@ -19,6 +19,18 @@ import * as Option from "effect/Option"
 export type { Principal }
 
 /**
+ * Whether a value is a principal: an object with a non-empty string `id`. The HTTP adapters refuse others with 500.
+ *
+ * @example
+ * if (!Principal.isPrincipal(user)) throw new Http.Refusal({ status: 401, message: "Unauthorized" })
+ */
+export const isPrincipal = (value: unknown): value is Principal => {
+  if (typeof value !== "object" || value === null) return false
+  const { id } = value as { readonly id?: unknown }
+  return typeof id === "string" && id !== ""
+}
+
+/**
  * The principal of the current request. `None` for an anonymous caller.
  *
  * @example

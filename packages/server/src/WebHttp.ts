@@ -40,9 +40,10 @@ export type { RequestInput } from "./internal/http/adapters/web.ts"
 export interface Options extends Http.Options {
   /**
    * Resolves the principal of a request that the handler receives without one. It runs after the checks of Host, Origin
-   * and path. It refuses a request by failing with `Http.Refusal`. Any other failure or exception is logged, and the
-   * request is answered with 500. It is interrupted when the client disconnects. The option `protection` is asked for the
-   * principal that it does not find.
+   * and path. It returns the principal, or `undefined` for an anonymous caller: a value, a promise or an effect. It refuses
+   * a request with `Http.Refusal`: by throwing it, rejecting or failing with it. Any other error, and a value that is not a
+   * principal, is logged, and the request is answered with 500. An effect is interrupted when the client disconnects. The
+   * option `protection` is asked for the principal that it does not find.
    */
   readonly principal?: Http.FindPrincipal<Request> | undefined
 }

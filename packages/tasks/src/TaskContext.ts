@@ -9,6 +9,8 @@
  *   around a step, a sleep or a question must not act if `signal.aborted`.
  * - Results of steps are JSON, and need no schema. A step that throws is recorded with the message of the error. In each
  *   run it rejects with that message: with a `VisibleError` if a client may see it, and otherwise with a `StepError`.
+ * - `header` returns `undefined`: a task continues after its request, in other processes too. Pass what it needs of the
+ *   request as an argument, or read it from `principal`.
  * - Start parallel steps with `Promise.all`. Await each promise.
  *
  * @example

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Protect from "@skein/auth/Protect"
 import * as ReplayStore from "@skein/auth/ReplayStore"
 import * as TokenVerifier from "@skein/auth/TokenVerifier"
+import * as Awaitable from "@skein/runtime/Awaitable"
 import { McpRequest } from "@skein/server/McpRequest"
 import type * as Http from "@skein/server/Http"
 import * as Tool from "@skein/server/Tool"
@@ -386,7 +387,7 @@ describe("a token that is bound to a certificate", () => {
       const { credentialHeaders, identify } = yield* protect(tokens, options)
       const all: Http.Headers = { authorization: "Bearer bound", ...headers }
       const sent = { method: "POST", ...request, header: (name: string) => all[name] } as Http.HttpRequest
-      const found = identify(sent, { addHeaders: () => {} })
+      const found = Awaitable.settle(identify(sent, { addHeaders: () => {} }))
       const result = yield* Effect.result(Effect.isEffect(found) ? found : Effect.succeed(found))
       const outcome = Result.match(result, {
         onSuccess: (principal) => principal?.id,

@@ -301,6 +301,19 @@ describe("TokenVerifier.anyOf", () => {
 })
 
 describe("TokenVerifier.make", () => {
+  it.effect("awaits the promise of a verification", () =>
+    Effect.gen(function*() {
+      const own = TokenVerifier.make({
+        issuer: "https://own.example",
+        verify: async (token) => {
+          if (token === "revoked") throw new TokenVerifier.InvalidToken({ problem: "Inactive", message: "revoked" })
+          return { audiences: [resource], expiresAt: undefined, subject: token }
+        }
+      })
+      expect((yield* verify(own, "ada")).subject).toBe("ada")
+      expect(yield* problemOf(own, "revoked")).toBe("Inactive")
+    }))
+
   it.effect("2025-06-18 · S6 · accepts a token only if it says that it is for this server", () =>
     Effect.gen(function*() {
       const own = (audiences: ReadonlyArray<string>, expiresAt: number | undefined = undefined) =>

@@ -1,6 +1,7 @@
 /** Verifiers of requests: certificates, signed headers and plain headers. */
 import * as RequestVerifier from "@skein/auth/RequestVerifier"
 import { describe, expect, it } from "@effect/vitest"
+import * as Awaitable from "@skein/runtime/Awaitable"
 import * as Http from "@skein/server/Http"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
@@ -48,7 +49,9 @@ const request = ({ headers = {}, peerAddress, address = peerAddress ?? "192.0.2.
 const principalOf = (verifier: RequestVerifier.RequestVerifier, sent: Sent) =>
   Effect.gen(function*() {
     const protection = yield* RequestVerifier.protection(verifier)
-    const found = (protection.identify as (request: Http.HttpRequest) => ReturnType<Http.FindPrincipal>)(request(sent))
+    const found = Awaitable.settle(
+      (protection.identify as (request: Http.HttpRequest) => ReturnType<Http.FindPrincipal>)(request(sent))
+    )
     return Effect.isEffect(found) ? yield* Effect.orDie(found) : found
   })
 
@@ -56,7 +59,9 @@ const principalOf = (verifier: RequestVerifier.RequestVerifier, sent: Sent) =>
 const identify = (protection: Http.Protection, sent: Sent): Effect.Effect<string | number | undefined> =>
   Effect.suspend(() => {
     // A protection of requests does not look at the answer.
-    const found = (protection.identify as (request: Http.HttpRequest) => ReturnType<Http.FindPrincipal>)(request(sent))
+    const found = Awaitable.settle(
+      (protection.identify as (request: Http.HttpRequest) => ReturnType<Http.FindPrincipal>)(request(sent))
+    )
     if (!Effect.isEffect(found)) return Effect.succeed(found?.id)
     return Effect.match(found, {
       onSuccess: (principal: Principal | undefined) => principal?.id,
@@ -601,6 +606,22 @@ describe("RequestVerifier.protection", () => {
       })
       expect(all.toSorted()).toEqual([403, ...Array.from({ length: 8 }, () => 429)])
       expect(verifications).toBe(1)
+    }))
+
+  it.effect("awaits the promise of a verifier of your own", () =>
+    Effect.gen(function*() {
+      const own = RequestVerifier.make({
+        headers: ["x-key"],
+        verify: async (request) => {
+          const key = request.header("x-key")
+          if (key === "wrong") throw new RequestVerifier.InvalidCredentials({ message: "wrong" })
+          return key === undefined ? undefined : { id: key }
+        }
+      })
+      expect(yield* byRequest(own, { headers: { "x-key": "ada" } })).toBe("ada")
+      expect(yield* byRequest(own, { headers: { "x-key": "wrong" } })).toBe(403)
+      // A request without credentials is not taken for that of an anonymous caller.
+      expect(yield* byRequest(own, {})).toBe(403)
     }))
 
   it.effect("asks a verifier of your own", () =>

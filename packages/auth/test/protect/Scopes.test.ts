@@ -1,6 +1,7 @@
 /** Scopes of tools, resources, resource templates and prompts, and inside of handlers. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Scopes from "@skein/auth/Scopes"
+import * as Awaitable from "@skein/runtime/Awaitable"
 import * as Catalog from "@skein/server/Catalog"
 import type * as Http from "@skein/server/Http"
 import type * as NodeHttp from "@skein/server/NodeHttp"
@@ -193,7 +194,7 @@ it.live("names its metadata in a challenge to a principal that the application h
     const extended = Effect.map(protect(tokens), (protection): Http.Protection => ({
       ...protection,
       identify: (request, answer) => {
-        const found = protection.identify(request, answer)
+        const found = Awaitable.settle(protection.identify(request, answer))
         const identified = Effect.isEffect(found) ? found : Effect.succeed(found)
         return Effect.map(identified, (principal) => principal && { ...principal, tenant: "north" })
       }

@@ -201,6 +201,8 @@ describe("approval", () => {
         const decide of [
           () => true,
           () => Effect.fail("no"),
+          () => Promise.reject(new Error("no")),
+          async () => true,
           () => {
             throw new Error("no")
           }
@@ -217,7 +219,7 @@ describe("approval", () => {
       }
       assert.deepStrictEqual(asked[0], [undefined, uri, "pdf"])
       assert.deepStrictEqual(reads, [])
-      yield* generate(yield* SkillToolkit.make(connected, { needsApproval: () => false }), "pdf")
+      yield* generate(yield* SkillToolkit.make(connected, { needsApproval: async () => false }), "pdf")
       assert.deepStrictEqual(reads, [uri])
     }))
 })

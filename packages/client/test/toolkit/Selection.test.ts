@@ -164,10 +164,16 @@ describe("approval", () => {
       return asked
     })
 
-  it.effect("is decided by the arguments, with a value or an effect", () =>
+  it.effect("is decided by the arguments, with a value, a promise or an effect", () =>
     Effect.gen(function*() {
       const outside = (path: unknown) => !String(path).startsWith("/tmp/")
-      for (const decide of [outside, (path: unknown) => Effect.succeed(outside(path))]) {
+      for (
+        const decide of [
+          outside,
+          async (path: unknown) => outside(path),
+          (path: unknown) => Effect.succeed(outside(path))
+        ]
+      ) {
         const needsApproval: Toolkit.Options["needsApproval"] = (_, __, { path }) => decide(path)
         assert.isFalse(yield* asksFor(needsApproval, { path: "/tmp/a" }))
         assert.isTrue(yield* asksFor(needsApproval, { path: "/etc/passwd" }))
@@ -178,6 +184,7 @@ describe("approval", () => {
     Effect.gen(function*() {
       assert.isTrue(yield* asksFor(() => Effect.fail("no"), {}))
       assert.isTrue(yield* asksFor(() => Effect.die("a bug"), {}))
+      assert.isTrue(yield* asksFor(() => Promise.reject(new Error("a bug")), {}))
       assert.isTrue(
         yield* asksFor(() => {
           throw new Error("a bug")

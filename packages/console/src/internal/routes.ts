@@ -3,9 +3,10 @@
  */
 import * as McpJson from "@skein/protocol/JsonRpc"
 import { logValue } from "@skein/protocol/Text"
+import * as Awaitable from "@skein/runtime/Awaitable"
 import type { FindPrincipal, HttpAnswer, PageRequest } from "@skein/server/Http"
 import { Refusal } from "@skein/server/Http"
-import type { Principal } from "@skein/server/Principal"
+import { isPrincipal, type Principal } from "@skein/server/Principal"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -231,11 +232,14 @@ export const makeRoutes = (base: string, options: RouteOptions) => {
       feed.fork(Effect.logError("console: failed to find the principal of a viewer", error))
       refuse(answer, 500, "The request failed; the log of the server has the cause")
     }
-    const found = (principal: Principal | undefined): void =>
-      principal === undefined ? refuse(answer, 401, "Unauthorized: the console needs credentials") : then(principal)
-    let effect: ReturnType<FindPrincipal>
+    const found = (principal: Principal | undefined): void => {
+      if (principal === undefined) return refuse(answer, 401, "Unauthorized: the console needs credentials")
+      if (isPrincipal(principal)) then(principal)
+      else refused("the function did not return a principal: an object with a non-empty string id")
+    }
+    let effect: Principal | undefined | Effect.Effect<Principal | undefined, unknown>
     try {
-      effect = protect(request as Parameters<FindPrincipal>[0], answer)
+      effect = Awaitable.settle(protect(request as Parameters<FindPrincipal>[0], answer))
     } catch (error) {
       return refused(error)
     }

@@ -3,12 +3,16 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import * as McpServer from "@skein/server/McpServer"
+import * as Http from "@skein/server/Http"
 import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Principal from "@skein/server/Principal"
 import * as Tool from "@skein/server/Tool"
 import * as WebHttp from "@skein/server/WebHttp"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Option from "effect/Option"
 import { createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"
 import { modern } from "./kit.ts"
@@ -112,4 +116,89 @@ describe("the principal of a request", () => {
       host.close()
     })
   }
+})
+
+describe("a principal by a value, a promise or an effect", () => {
+  const user = { id: "ada" }
+  const refused = () => new Http.Refusal({ status: 401, message: "Unauthorized" })
+  const thrown = (error: unknown) => () => {
+    throw error
+  }
+  const later = <A>(settled: () => A) => async (): Promise<A> => {
+    await new Promise((resolve) => setImmediate(resolve))
+    return settled()
+  }
+  class Query<A> extends Promise<A> {}
+  const invalid = (found: string) => `InvalidPrincipal: ${mustBe}; found ${found}`
+  const mustBe = "A principal must be undefined or an object with a non-empty string id"
+
+  /** What a function returns, the answer of the tool or the status, and what is logged. */
+  const cases: ReadonlyArray<readonly [name: string, find: () => unknown, answer: string | number, logged?: string]> = [
+    ["a value", () => user, "ada"],
+    ["no value", () => undefined, "anonymous"],
+    ["a promise", later(() => user), "ada"],
+    ["a promise of no value", later(() => undefined), "anonymous"],
+    ["a query that is a promise of another class", () => new Query((resolve) => resolve(user)), "ada"],
+    ["an effect", () => Effect.andThen(Effect.yieldNow, Effect.succeed(user)), "ada"],
+    ["a thrown refusal", thrown(refused()), 401],
+    ["a rejected refusal", later(thrown(refused())), 401],
+    ["a failed refusal", () => Effect.fail(refused()), 401],
+    ["a thrown error", thrown(new Error("no database")), 500, "Error: no database"],
+    ["a rejection", later(thrown(new Error("no database"))), 500, "Error: no database"],
+    ["a rejection without an error", later(thrown(undefined)), 500, "undefined"],
+    ["a failure", () => Effect.fail("no database"), 500, "no database"],
+    ["null", () => null, 500, invalid("null")],
+    ["a text", () => "ada", 500, invalid("a string")],
+    ["an object without an id", () => ({ name: "ada" }), 500, invalid("an object without one")],
+    ["an empty id", later(() => ({ id: "" })), 500, invalid("an object without one")],
+    ["an id that is a number", () => Effect.succeed({ id: 7 }), 500, invalid("an object without one")],
+    [
+      "an effect of a promise that rejects",
+      () => Effect.succeed<unknown>(later(thrown(new Error("late")))()),
+      500,
+      invalid("a promise")
+    ],
+    ["a promise of an effect", later(() => Effect.succeed(user)), 500, invalid("an effect")]
+  ]
+
+  const whoami = Tool.layer(
+    Tool.make("t"),
+    () => Effect.map(Principal.current, Option.match({ onNone: () => "anonymous", onSome: ({ id }) => id }))
+  )
+
+  for (const [name, find, expected, reason] of cases) {
+    it(`${typeof expected === "number" ? `responds ${expected} to` : "accepts"} ${name}`, async () => {
+      const logged: Array<string> = []
+      const logger = Logger.make(({ cause, message }) => void logged.push(`${String(message)} ${Cause.pretty(cause)}`))
+      const server = McpServer.layer({ name: "mounted", version: "1" }, whoami).pipe(
+        Layer.provide(Logger.layer([logger]))
+      )
+      const principal = find as Http.FindPrincipal<Request>
+      const { close, handler } = WebHttp.mount(server, { principal })
+      const response = await handler(new Request("http://localhost/mcp", init))
+      const answer = response.status === 200
+        ? (await response.json() as { result: { content: [{ text: string }] } }).result.content[0].text
+        : response.status
+      await close()
+      expect(answer).toBe(expected)
+      expect(logged).toHaveLength(reason === undefined ? 0 : 1)
+      expect(logged[0] ?? "").toContain(reason ?? "")
+    })
+  }
+
+  it("checks the principal that the application passes with a request, and awaits its promise", async () => {
+    const { close, handler } = WebHttp.mount(McpServer.layer({ name: "mounted", version: "1" }, whoami))
+    const call = (principal: unknown) => handler(new Request("http://localhost/mcp", init), { principal } as object)
+    expect((await call({ name: "ada" })).status).toBe(500)
+    expect((await call(Promise.reject(new Error("late")))).status).toBe(500)
+    expect(await (await call(Promise.resolve(user))).text()).toContain("\"ada\"")
+    await close()
+  })
+
+  it("responds 500 to a protection that returns a value without an id, in JavaScript", async () => {
+    const protection = { identify: async () => ({ name: "ada" }) } as unknown as Http.Protection
+    const { close, handler } = WebHttp.mount(McpServer.layer({ name: "mounted", version: "1" }, whoami), { protection })
+    expect((await handler(new Request("http://localhost/mcp", init))).status).toBe(500)
+    await close()
+  })
 })

@@ -204,6 +204,28 @@ describe.each(adapters)("a protected endpoint behind $name", ({ serve }) => {
       })
     })))
 
+  it.live("withholds the credentials of a request with a principal, unless they are readable", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const seenWith = (options: Http.Options, user: kit.Request["headers"]) =>
+        Effect.gen(function*() {
+          const server = yield* serve(fixtures.server(credentials), options)
+          const headers = { authorization: "Bearer ada", dpop: "proof", "x-other": "other", ...user }
+          const call = kit.modern("tools/call", { name: "credentials", arguments: {} }, { headers })
+          const { read, reached, routed } = JSON.parse((yield* kit.send(server, call)).json.result.content[0].text)
+          return { read, reached, routed: routed[0] }
+        })
+      const ada = { "x-user": "ada" }
+      expect(yield* seenWith({}, ada)).toEqual({ read: [null, null, null, "other"], reached: [], routed: null })
+      const readable: Http.Options = { readableCredentials: ["Authorization"] }
+      const allowed = yield* seenWith(readable, ada)
+      expect(allowed.read).toEqual(["Bearer ada", null, null, "other"])
+      expect([null, "Bearer ada"]).toContain(allowed.routed)
+      // The server has accepted no credentials of an anonymous caller.
+      expect((yield* seenWith({}, {})).read).toEqual(["Bearer ada", "proof", null, "other"])
+      // The token of a protection is for this server only.
+      expect((yield* seenWith({ ...readable, protection: protectedBy() }, {})).read[0]).toBeNull()
+    })))
+
   it.live("authenticates each request of a session, and keeps the session from other principals", () =>
     Effect.scoped(Effect.gen(function*() {
       const identify: Http.FindPrincipal = (request) => {

@@ -1,6 +1,7 @@
 /**
  * Verifiers of an application's own, and the choice among several verifiers.
  */
+import * as Awaitable from "@skein/runtime/Awaitable"
 import * as Effect from "effect/Effect"
 import { isFor, otherAudience } from "./audience.ts"
 import { isIssuedBy } from "./issuers.ts"
@@ -45,11 +46,14 @@ export interface OwnOptions {
   readonly acceptsOpaque?: boolean | undefined
   /** The longest token that is looked at, in characters: 16,384 by default. */
   readonly maxTokenChars?: number | undefined
-  /** Verifies a token. It bounds its own time. */
+  /**
+   * Verifies a token, by an effect or a promise, which rejects with the same errors. Any other error is answered with 500.
+   * It bounds its own time.
+   */
   readonly verify: (
     token: string,
     context: VerifyContext
-  ) => Effect.Effect<OwnToken, InvalidToken | VerifierUnavailable>
+  ) => PromiseLike<OwnToken> | Effect.Effect<OwnToken, InvalidToken | VerifierUnavailable>
 }
 
 export const make = (options: OwnOptions): TokenVerifier => {
@@ -73,7 +77,7 @@ export const make = (options: OwnOptions): TokenVerifier => {
     verify: (token, context) =>
       token.length > maxTokenChars
         ? long
-        : Effect.flatMap(Effect.suspend(() => options.verify(token, context)), (own) => judge(own, context))
+        : Effect.flatMap(Awaitable.call(() => options.verify(token, context)), (own) => judge(own, context))
   }
 }
 

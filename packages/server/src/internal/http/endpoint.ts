@@ -28,7 +28,7 @@ import { KeepAlive } from "./keepAlive.ts"
 import { Load } from "./load.ts"
 import type { Resolved } from "./options.ts"
 import * as paramHeaders from "./paramHeaders.ts"
-import { credentialHeaders, type FindPrincipal, ForPage, WithheldRequest } from "./protection.ts"
+import { credentialHeaders, type FindPrincipal, ForPage, WithheldRequest, withholds } from "./protection.ts"
 import {
   closing,
   fromError,
@@ -69,8 +69,8 @@ export class Endpoint {
   readonly #slowReaders: SlowReaders
   readonly #maxBatchMessages: number
   readonly #methods: ReadonlyArray<string>
-  /** The names of the headers that handlers cannot read. */
-  readonly #withheld: ReadonlySet<string> | undefined
+  /** The names of the headers of an authenticated request that handlers cannot read. */
+  readonly #withheld: ReadonlySet<string>
   /** The refusals of which a warning was logged. */
   readonly #warned = new Set<string>()
   #isClosing = false
@@ -107,7 +107,7 @@ export class Endpoint {
     const { legacySse } = options
     this.#legacySse = legacySse && new LegacySseRoutes(legacySse, this.#sessions, this.#guards)
     this.#maxBatchMessages = limits.maxBatchMessages
-    this.#withheld = options.protection && credentialHeaders(options.protection)
+    this.#withheld = credentialHeaders(options)
     const hasSessions = !options.sessions.stateless && core.revisions.some((one) => Revision.era(one) === "session")
     this.#methods = hasSessions ? ["GET", "POST", "DELETE"] : ["POST"]
   }
@@ -160,8 +160,11 @@ export class Endpoint {
       if (method === "OPTIONS") return this.#options(request, answer, legacyMethod)
       const isServed = isLegacy ? method === legacyMethod : method === "POST" || method === "GET" || method === "DELETE"
       if (!isServed) return this.#shared.refuse(answer, this.#notAllowed(legacyMethod))
-      if (findPrincipal === undefined) return this.#protect(request, answer, isLegacy)
-      identify(findPrincipal, this.#shared, request, answer, () => this.#protect(request, answer, isLegacy))
+      // A principal of the application is checked as one that a function finds.
+      const given = request.principal
+      const find = findPrincipal ?? (given === undefined ? undefined : () => given)
+      if (find === undefined) return this.#protect(request, answer, isLegacy)
+      identify(find, this.#shared, request, answer, () => this.#protect(request, answer, isLegacy))
     } catch (defect) {
       this.#fault(answer, defect)
     }
@@ -248,7 +251,8 @@ export class Endpoint {
     try {
       if ("fault" in body) return this.#refuseBody(body.fault, answer)
       const size = received.size = body.text.length
-      const request = this.#withheld === undefined ? received : new WithheldRequest(received, this.#withheld)
+      const isWithheld = withholds(this.options, received.principal)
+      const request = isWithheld ? new WithheldRequest(received, this.#withheld) : received
       const { load } = this.#shared
       if (!load.hasRoom(size) && !load.makeRoom(clientOf(request), size)) {
         return this.#shared.refuse(answer, tooManyBytes)

@@ -1,13 +1,14 @@
 /**
  * Runs the function that finds the principal of a request.
  */
+import * as Awaitable from "@skein/runtime/Awaitable"
 import type { Principal } from "@skein/runtime/Connection"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
 import type { EndpointContext } from "./context.ts"
-import { type FindPrincipal, Refusal } from "./protection.ts"
+import { type FindPrincipal, principalProblem, Refusal } from "./protection.ts"
 import { type HttpRefusal, invalid } from "./refusals.ts"
 
 // The client learns nothing about a fault of the application.
@@ -33,6 +34,8 @@ export const identify = (
   then: () => void
 ): void => {
   const found = (principal: Principal | undefined): void => {
+    const problem = principalProblem(principal)
+    if (problem !== undefined) return failed(problem, undefined)
     request.principal = principal
     then()
   }
@@ -48,9 +51,9 @@ export const identify = (
     Effect.runForkWith(context)(Effect.logError("failed to find the principal of a request", error))
     refuse(answer, internalError)
   }
-  let effect: ReturnType<FindPrincipal>
+  let effect: Principal | undefined | Effect.Effect<Principal | undefined, unknown>
   try {
-    effect = find(request, answer)
+    effect = Awaitable.settle(find(request, answer))
   } catch (error) {
     return failed(error, isRefusal(error) ? error : undefined)
   }

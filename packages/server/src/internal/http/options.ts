@@ -101,11 +101,15 @@ export interface Options {
   /**
    * Authenticates the requests of all revisions and of HTTP+SSE, and answers the pages beside the endpoint, such as the
    * metadata of RFC 9728: `Protect.make` of `@skein/auth` makes a protection. An effect is run when the endpoint is made.
-   * Handlers then cannot read the credentials
-   * of a request. Requests that the application passes with a principal of its own are not authenticated again. Off by
-   * default.
+   * Requests that the application passes with a principal of its own are not authenticated again. Off by default.
    */
   readonly protection?: Protection | Effect.Effect<Protection> | undefined
+  /**
+   * The headers with credentials that handlers and middleware may read: none by default. In a request with a principal, and
+   * in all requests with a `protection`, they cannot read `authorization`, `cookie`, `dpop` and `proxy-authorization`, so
+   * that no handler passes them on to another server. The headers that a `protection` reads are never readable.
+   */
+  readonly readableCredentials?: ReadonlyArray<string> | undefined
   /**
    * Pages beside the endpoint, such as `Console.pages` of `@skein/console`. Requests for them pass the checks of Host and
    * Origin, and not the `protection`: pages authenticate their requests. An effect is run when the endpoint is made. None
@@ -236,6 +240,7 @@ export const resolve = (options: ReadyOptions = {}): Resolved => {
       requireMcpHeaders: false,
       maxUnsentChars: 1024 * 1024,
       minReadBytesPerSecond: 1_024,
+      readableCredentials: [],
       trustedProxies: 0
     }, { keepAliveInterval: 15_000, retry: 1_000, sendTimeout: 60_000, shutdownTimeout: 5_000 }),
     allowedOrigins,

@@ -1,9 +1,12 @@
 /**
  * The protection of an endpoint: who sends a request, and the pages beside the endpoint.
  */
+import * as PrintableError from "@skein/protocol/PrintableError"
 import type { Principal } from "@skein/runtime/Connection"
 import * as Data from "effect/Data"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import { isPrincipal } from "../../Principal.ts"
 import { type Body, DelegatedRequest, type Headers, type HttpAnswer, type HttpRequest } from "./adapter.ts"
 import type { IncomingBodies } from "./incomingBodies.ts"
 
@@ -22,14 +25,42 @@ export class Refusal extends Data.TaggedError("Refusal")<{
 }> {}
 
 /**
- * Finds the principal of a request, synchronously or by an effect: `undefined` for an anonymous caller. It fails with
- * `Refusal` to refuse the request. The effect is interrupted when the client disconnects. It may add headers to the
- * answer, such as a nonce for the next request.
+ * Finds the principal of a request, synchronously, by a promise or by an effect: `undefined` for an anonymous caller. It
+ * fails with `Refusal`, throws it or rejects with it to refuse the request. Any other error, and a value that is not a
+ * principal (`InvalidPrincipal`), is logged, and the response is 500. The effect is interrupted when the client
+ * disconnects. The function may add headers to the answer, such as a nonce for the next request.
  */
 export type FindPrincipal<Request = HttpRequest> = (
   request: Request,
   answer: Pick<HttpAnswer, "addHeaders">
-) => Principal | undefined | Effect.Effect<Principal | undefined, unknown>
+) => Principal | undefined | PromiseLike<Principal | undefined> | Effect.Effect<Principal | undefined, unknown>
+
+/**
+ * The application supplied a value as the principal of a request that is not one: `undefined`, for an anonymous caller, or
+ * an object with a non-empty string `id`. The request is answered with 500, and the error is logged.
+ */
+export class InvalidPrincipal extends PrintableError.tagged("InvalidPrincipal")<{ readonly message: string }> {}
+
+/** Returns the error for a value that the application supplies as a principal; `undefined` if the value is valid. */
+export const principalProblem = (value: unknown): InvalidPrincipal | undefined => {
+  if (value === undefined || isPrincipal(value)) return undefined
+  if (Predicate.isPromiseLike(value)) {
+    // The rejection of a promise that nobody awaits would end the process.
+    value.then(undefined, () => {})
+  }
+  const found = Predicate.isPromiseLike(value)
+    ? "a promise"
+    : Effect.isEffect(value)
+    ? "an effect"
+    : typeof value === "object" && value !== null
+    ? "an object without one"
+    : value === null
+    ? "null"
+    : `a ${typeof value}`
+  return new InvalidPrincipal({
+    message: `A principal must be undefined or an object with a non-empty string id; found ${found}`
+  })
+}
 
 /** A request for a page. Its body is counted among the retained bytes of the endpoint while it is read. */
 export interface PageRequest extends Omit<HttpRequest, "read"> {
@@ -69,8 +100,8 @@ export interface Protection {
    */
   readonly paths?: ReadonlyArray<string> | undefined
   /**
-   * The headers with credentials, in lower case, in addition to `authorization` and `dpop`. Handlers and middleware
-   * cannot read them.
+   * The headers with credentials, in lower case, in addition to `authorization`, `cookie`, `dpop` and
+   * `proxy-authorization`. Handlers and middleware cannot read them.
    */
   readonly credentialHeaders?: ReadonlyArray<string> | undefined
 }
@@ -108,6 +139,27 @@ export class WithheldRequest extends DelegatedRequest {
   }
 }
 
-/** The names of the headers that are withheld from handlers. */
-export const credentialHeaders = ({ credentialHeaders = [] }: Protection): ReadonlySet<string> =>
-  new Set(["authorization", "dpop", ...credentialHeaders.map((name) => name.toLowerCase())])
+/** Where handlers may read credentials. */
+interface Readers {
+  readonly protection?: Protection | undefined
+  readonly readableCredentials?: ReadonlyArray<string> | undefined
+}
+
+/**
+ * The names of the headers that are withheld from the handlers of an authenticated request. Those that a protection reads
+ * cannot be made readable: its tokens are for this server only.
+ */
+export const credentialHeaders = ({ protection, readableCredentials = [] }: Readers): ReadonlySet<string> => {
+  const withheld = new Set(["authorization", "cookie", "dpop", "proxy-authorization"])
+  for (const name of readableCredentials) withheld.delete(name.toLowerCase())
+  if (protection !== undefined) {
+    for (const name of ["authorization", "dpop", ...protection.credentialHeaders ?? []]) {
+      withheld.add(name.toLowerCase())
+    }
+  }
+  return withheld
+}
+
+/** Whether handlers cannot read the credentials of a request: the server has authenticated it, or would have to. */
+export const withholds = ({ protection }: Readers, principal: Principal | undefined): boolean =>
+  protection !== undefined || principal !== undefined

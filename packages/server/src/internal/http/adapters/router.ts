@@ -80,7 +80,7 @@ export class RouterRequest implements HttpRequest {
   readonly #answer: RouterAnswer
   readonly #trustedProxies: number
   readonly #all: Context.Context<never>
-  /** The headers that handlers cannot read, if there is a protection. */
+  /** The headers that handlers cannot read, if the request is authenticated. */
   readonly #withheld: ReadonlySet<string> | undefined
   #services: Context.Context<never> | undefined
 
