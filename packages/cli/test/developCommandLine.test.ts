@@ -29,8 +29,16 @@ const run = (...argv: ReadonlyArray<string>) => {
 
 const bridge = { maxSessions: 32, maxBodyBytes: 4_194_304, maxBufferedMessages: 1_000 }
 const defaults = {
-  dev: { ...bridge, debounce: 100, startTimeout: 30_000, drainTimeout: 5_000, maxWaiting: 1_000, maxFolders: 1_000 },
-  conformance: { ...bridge, timeout: 30_000, totalTimeout: 900_000 }
+  dev: {
+    ...bridge,
+    debounce: 100,
+    startTimeout: 30_000,
+    drainTimeout: 5_000,
+    closeTimeout: 500,
+    maxWaiting: 1_000,
+    maxFolders: 1_000
+  },
+  conformance: { ...bridge, timeout: 30_000, totalTimeout: 900_000, closeTimeout: 500 }
 }
 
 const optionOf = (member: string): string => `--${member.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`

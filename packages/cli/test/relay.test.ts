@@ -70,8 +70,9 @@ describe("the relay of skein dev", () => {
     takeHost()
     relay.starting("a.ts changed")
     connect()
-    assert.isTrue(relay.isGreeting)
+    assert.isDefined(relay.openHandshake)
     greet(made)
+    assert.isUndefined(relay.openHandshake)
     assert.isTrue(relay.isRunning)
     const repeated = takeServer()
     assert.deepStrictEqual(repeated.map(({ method, params }) => [method, params]), [
@@ -81,6 +82,27 @@ describe("the relay of skein dev", () => {
     ])
     for (const { id } of repeated) if (id !== undefined) server({ id, result: {} })
     assert.deepStrictEqual(takeHost().map(({ method }) => method), ["notifications/tools/list_changed"])
+  })
+
+  it("reports a handshake of the host as open until the server answers it, and then answers in its place", () => {
+    const { connect, host, relay, server, takeHost } = makeRelay()
+    connect()
+    host({ id: 1, method: "ping" })
+    assert.isUndefined(relay.openHandshake)
+    host({ id: 2, method: "server/discover" })
+    const first = relay.openHandshake
+    assert.isDefined(first)
+    server({ id: 2, error: { code: -32601, message: "no" } })
+    assert.isUndefined(relay.openHandshake)
+    host(initialize)
+    const second = relay.openHandshake
+    assert.isTrue(second !== undefined && second !== first)
+    takeHost()
+    relay.failed("it serves no stdio")
+    assert.isUndefined(relay.openHandshake)
+    assert.deepInclude(takeHost().find(({ id }) => id === 1 && id !== undefined)?.["result"], {
+      instructions: "The server does not run: it serves no stdio"
+    })
   })
 
   it("fails calls in progress at a restart, and sends reads to the new server", () => {

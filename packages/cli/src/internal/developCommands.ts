@@ -68,6 +68,8 @@ export interface DevLine extends HttpLine, BridgeBounds {
   readonly maxFolders: number
   /** In milliseconds. */
   readonly drainTimeout: number
+  /** In milliseconds. */
+  readonly closeTimeout: number
   readonly inspector: boolean
   readonly inspectorVersion: string
 }
@@ -86,6 +88,8 @@ export interface ConformanceLine extends BridgeBounds {
   readonly timeout: number
   /** How long the suite may take, in milliseconds. */
   readonly totalTimeout: number
+  /** In milliseconds. */
+  readonly closeTimeout: number
   readonly verbose: boolean
   readonly json: boolean
 }
@@ -93,17 +97,19 @@ export interface ConformanceLine extends BridgeBounds {
 const text = (name: string, metavar: string, description: string) =>
   Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), last)
 
-const httpFlags = {
+/** `from` names the variable that has the default, if there is one. */
+const httpFlags = (from: (variable: string) => string) => ({
   http: toggle("http", "Serve over HTTP; over stdio by default"),
-  port: text("port", "<number>", "The port, with --http: SKEIN_PORT or 3000 by default, 0 for any free port").pipe(
-    Flag.mapEffect((text) =>
-      text === undefined || (/^\d+$/.test(text) && Number(text) <= 65_535)
-        ? Effect.succeed(text === undefined ? undefined : Number(text))
-        : invalid(`--port must be a number from 0 to 65535: ${JSON.stringify(text)}`)
-    )
-  ),
-  host: text("host", "<address>", "The address to listen on, with --http: SKEIN_HOST or 127.0.0.1 by default")
-}
+  port: text("port", "<number>", `The port, with --http: ${from("SKEIN_PORT")}3000 by default, 0 for any free port`)
+    .pipe(
+      Flag.mapEffect((text) =>
+        text === undefined || (/^\d+$/.test(text) && Number(text) <= 65_535)
+          ? Effect.succeed(text === undefined ? undefined : Number(text))
+          : invalid(`--port must be a number from 0 to 65535: ${JSON.stringify(text)}`)
+      )
+    ),
+  host: text("host", "<address>", `The address to listen on, with --http: ${from("SKEIN_HOST")}127.0.0.1 by default`)
+})
 
 const moduleFlags = {
   // Not `--env-file`: Node reads that option, wherever it is among the arguments of a program.
@@ -119,7 +125,7 @@ const exitCodes = "Exit codes: those of the server; 2 invalid command line, or a
 
 /** `skein run`. */
 export const runOptions = Command.make("run", {
-  ...httpFlags,
+  ...httpFlags((variable) => `${variable} or `),
   ...moduleFlags,
   module: Argument.String("module")
 }).pipe(
@@ -222,12 +228,21 @@ const bridgeFlags = (when: string) => ({
   )
 })
 
+const closeTimeout = seconds(
+  "close-timeout",
+  "How long a server may take to end after its stdin was closed, before it gets SIGTERM: 0.5 by default"
+).pipe(
+  // A server that serves a request would take seconds to end, as long as its shutdown timeout.
+  Flag.map((timeout = 500) => timeout)
+)
+
 /** The version of the MCP Inspector that `dev` starts by default. */
 export const inspectorVersion = "2.12.0"
 
 /** `skein dev`. */
 export const devOptions = Command.make("dev", {
-  ...httpFlags,
+  // The bridge listens, and not the server, which the variables are for.
+  ...httpFlags(() => ""),
   ...moduleFlags,
   env: envFlag,
   watch: Flag.String("watch").pipe(
@@ -238,7 +253,7 @@ export const devOptions = Command.make("dev", {
   debounce: seconds("debounce", "How long no further file may change before a restart: 0.1 by default").pipe(
     Flag.map((debounce = 100) => debounce)
   ),
-  startTimeout: seconds("start-timeout", "How long a restarted server may take to answer: 30 by default").pipe(
+  startTimeout: seconds("start-timeout", "How long a server may take to answer initialize: 30 by default").pipe(
     Flag.map((startTimeout = 30_000) => startTimeout)
   ),
   maxWaiting: count("max-waiting", "How many requests may wait for a server that starts", 1_000),
@@ -247,6 +262,7 @@ export const devOptions = Command.make("dev", {
     "drain-timeout",
     "How long requests in progress may take after the host has closed stdin: 5 by default"
   ).pipe(Flag.map((drainTimeout = 5_000) => drainTimeout)),
+  closeTimeout,
   ...bridgeFlags("with --http"),
   inspector: toggle("inspector", "Open the MCP Inspector on the server, with npx"),
   inspectorVersion: text(
@@ -323,6 +339,7 @@ export const conformanceOptions = Command.make("conformance", {
   totalTimeout: seconds("total-timeout", "How long the suite may take: 900 by default").pipe(
     Flag.map((timeout = 900_000) => timeout)
   ),
+  closeTimeout,
   ...bridgeFlags("with a command"),
   verbose: toggle("verbose", "Report the output of the suite, and the stderr of the server"),
   json: toggle("json", "Print the results as JSON"),
@@ -377,8 +394,8 @@ export const developRewritings: Readonly<
   dev: {
     values: new Set(
       (
-        "port host export dotenv env watch debounce start-timeout drain-timeout max-waiting max-folders max-sessions " +
-        "max-body-bytes max-buffered-messages inspector-version"
+        "port host export dotenv env watch debounce start-timeout drain-timeout close-timeout max-waiting max-folders " +
+        "max-sessions max-body-bytes max-buffered-messages inspector-version"
       ).split(" ")
     ),
     count: () => 0
@@ -386,8 +403,8 @@ export const developRewritings: Readonly<
   conformance: {
     values: new Set(
       (
-        "env export revision suite scenario expected-failures suite-version timeout total-timeout max-sessions max-body-bytes " +
-        "max-buffered-messages"
+        "env export revision suite scenario expected-failures suite-version timeout total-timeout close-timeout max-sessions " +
+        "max-body-bytes max-buffered-messages"
       ).split(" ")
     ),
     count: () => 0

@@ -266,6 +266,96 @@ describe("skein dev · 2026-07-28", () => {
   }, 60_000)
 })
 
+/** A server on stdio that takes five seconds to end after its stdin was closed, and records it. */
+const slow = `
+import { appendFileSync } from "node:fs"
+import { createInterface } from "node:readline"
+const result = {
+  protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name: "slow", version: "1.0.0" }
+}
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method } = JSON.parse(line)
+  if (method === "initialize") console.log(JSON.stringify({ jsonrpc: "2.0", id, result }))
+}).on("close", () => {
+  appendFileSync("ends.txt", "begun ")
+  setTimeout(() => {
+    appendFileSync("ends.txt", "ended ")
+    process.exit()
+  }, 5_000)
+})
+`
+
+describe("skein dev --close-timeout", () => {
+  it("is the time that a server has to end, before it gets SIGTERM", async () => {
+    await project.write("slow.mjs", slow)
+    for (const [options, ends] of [[[], "begun "], [["--close-timeout", "60"], "begun ended "]] as const) {
+      await project.write("ends.txt", "")
+      const { err, transport } = stdio(...options, "--watch", "slow.mjs", process.execPath, "slow.mjs")
+      const { client } = await connect(transport)
+      await project.write("slow.mjs", `${slow}\n`)
+      await until(() => err().includes("Restarting: slow.mjs changed"))
+      assert.strictEqual(await readFile(join(project.folder, "ends.txt"), "utf8"), ends)
+      await client.close()
+    }
+  }, 60_000)
+})
+
+describe("skein dev --http · options of NodeHttp in the module", () => {
+  /** A module with options of its own, which does this with them. */
+  const withOptions = (more: string) => `
+import * as McpServer from "@skein/server/McpServer"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Tool from "@skein/server/Tool"
+import * as Layer from "effect/Layer"
+const seen = Tool.async(Tool.make("seen"), async (_, { header, principal }) => \`\${header("x-tea")} \${principal?.id}\`)
+const Server = McpServer.layer({ name: "optional", version: "1.0.0" }, seen)
+const options = { port: 0, path: "/tea", stateless: true, principal: () => ({ id: "ada" }) }
+${more}`
+
+  const serve = async (more: string) => {
+    await project.write("server.ts", withOptions(more))
+    const running = skein(project, ["dev", "--http", "--port", "0", "--start-timeout", "15", "server.ts"])
+    await running.until("Listening on")
+    const url = /http:\/\/\S+\/mcp/.exec(running.err())![0]
+    const connected = await connect(
+      new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: { "x-tea": "sencha" } } })
+    )
+    return {
+      ...connected,
+      err: running.err,
+      close: async () => {
+        await connected.client.close()
+        running.child.kill("SIGTERM")
+        await running.ended
+      }
+    }
+  }
+
+  it("are not used for a server that the module exports", async () => {
+    const { call, close } = await serve(
+      "export default Server\nif (import.meta.main) NodeHttp.runMain(Server, options)"
+    )
+    assert.strictEqual(await call("seen"), "undefined undefined")
+    await close()
+  }, 60_000)
+
+  it("are rejected if the module exports the layer that listens", async () => {
+    const { client, close } = await serve("export default NodeHttp.layer(options).pipe(Layer.provide(Server))")
+    assert.match(client.getInstructions() ?? "", /is a layer without a server: export the layer of McpServer\.layer/)
+    await close()
+  }, 60_000)
+
+  it("are used beside the bridge by a program that listens, which does not answer the handshake", async () => {
+    const { client, close, err } = await serve("NodeHttp.runMain(Server, options)")
+    assert.match(
+      client.getInstructions() ?? "",
+      /did not answer the handshake within 15s \(--start-timeout\): it must serve stdio/
+    )
+    assert.match(err(), /Listening on http:\/\/127\.0\.0\.1:\d+\/tea/)
+    await close()
+  }, 60_000)
+})
+
 describe("skein dev --inspector", () => {
   it("starts the inspector with this command, or with the URL over HTTP", async () => {
     const bin = join(project.folder, "bin")

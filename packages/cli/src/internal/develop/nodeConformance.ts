@@ -65,6 +65,9 @@ interface Output {
 // How much of the output of the suite is kept, in characters.
 const maxOutput = 1024 * 1024
 
+// How much of the output is reported if there are no results, in characters.
+const maxQuoted = 2_000
+
 /** Runs a program to its end. Its process group is killed when the command is interrupted, or after `timeout`. */
 const runProgram = (
   { args, command }: Program,
@@ -170,7 +173,7 @@ const urlOf = (line: ConformanceLine): Effect.Effect<string, CommandFailed, Proc
               args,
               env: resolveEnv(line.env, inherited),
               stderr: serverStderr(line.verbose, console),
-              closeTimeout: 500
+              closeTimeout: line.closeTimeout
             }),
             (error) => failed(error.message)
           )
@@ -218,7 +221,9 @@ export const conformance = (line: ConformanceLine): Effect.Effect<void, CommandF
     const names = new Set(results.map(({ name }) => name))
     const all = [...results, ...incomplete(text).filter(({ name }) => !names.has(name))]
     if (all.length === 0) {
-      return yield* failed(`The conformance suite ended with ${code}, without results: ${text.trim().slice(-2_000)}`)
+      return yield* failed(
+        `The conformance suite ended with ${code}, without results: ${text.trim().slice(-maxQuoted)}`
+      )
     }
     const judged = judge(all, expected)
     const conforms = isConformant(judged)

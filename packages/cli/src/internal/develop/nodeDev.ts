@@ -17,8 +17,11 @@ import { supervise } from "./nodeSupervise.ts"
 import { projectFolder, watchFiles } from "./nodeWatch.ts"
 import { type Output, Relay } from "./relay.ts"
 
-/** The number of changes that wait: a restart takes all of them. */
+/** The number of changed files that wait: a restart is for all of them. */
 const maxChanges = 100
+
+/** How long the inspector may take to end after SIGTERM, in milliseconds, before it gets SIGKILL. */
+const inspectorEndTimeout = 2_000
 
 /** The module or command of a command line, as a command. */
 const commandOf = (line: DevLine): { readonly command: string; readonly args: ReadonlyArray<string> } => {
@@ -55,7 +58,7 @@ const inspect = (line: DevLine, args: ReadonlyArray<string>): Effect.Effect<void
         }
       }
       kill("SIGTERM")
-      setTimeout(() => kill("SIGKILL"), 2_000).unref()
+      setTimeout(() => kill("SIGKILL"), inspectorEndTimeout).unref()
     })
   })
 
@@ -103,6 +106,7 @@ export const dev = (line: DevLine): Effect.Effect<void, CommandFailed, Process> 
           env: resolveEnv(line.env, process.env),
           debounce: line.debounce,
           startTimeout: line.startTimeout,
+          closeTimeout: line.closeTimeout,
           log,
           stderr: (text) => console.warn(sanitize(text.replace(/\r?\n$/, "")))
         }))

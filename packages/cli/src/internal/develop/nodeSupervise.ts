@@ -17,8 +17,10 @@ export interface SuperviseOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   /** How long no further file may change before the restart, in milliseconds. */
   readonly debounce: number
-  /** How long the server may take to answer the repeated handshake, in milliseconds. */
+  /** How long the server may take to answer the handshake, in milliseconds. */
   readonly startTimeout: number
+  /** How long the server may take to end after its stdin was closed, in milliseconds, before it gets SIGTERM. */
+  readonly closeTimeout: number
   readonly log: (line: string) => void
   readonly stderr: (text: string) => void
 }
@@ -39,7 +41,7 @@ const settled = (changes: Changes, debounce: number): Effect.Effect<void> =>
 export const supervise = (
   relay: Relay,
   changes: Changes,
-  { args, command, debounce, env, log, startTimeout, stderr }: SuperviseOptions
+  { args, closeTimeout, command, debounce, env, log, startTimeout, stderr }: SuperviseOptions
 ): Effect.Effect<never> =>
   Effect.gen(function*() {
     while (true) {
@@ -54,8 +56,7 @@ export const supervise = (
           env,
           inheritEnv: true,
           stderr,
-          // A server that serves a request would take seconds to end when its stdin closes.
-          closeTimeout: 500
+          closeTimeout
         }))
         const ended = yield* Deferred.make<string>()
         if (connected._tag === "Failure") yield* Deferred.succeed(ended, connected.failure.message)
@@ -73,16 +74,15 @@ export const supervise = (
           })
           relay.connected(connection)
         }
-        const late = Effect.andThen(
-          Effect.sleep(startTimeout),
-          Effect.suspend(() =>
-            relay.isGreeting
-              ? Effect.succeed(
-                `The server did not answer initialize within ${Duration.format(Duration.millis(startTimeout))}`
-              )
-              : Effect.never
-          )
-        )
+        const late = Effect.gen(function*() {
+          while (true) {
+            const handshake = relay.openHandshake
+            yield* Effect.sleep(startTimeout)
+            if (handshake !== undefined && handshake === relay.openHandshake) break
+          }
+          const limit = Duration.format(Duration.millis(startTimeout))
+          return `The server did not answer the handshake within ${limit} (--start-timeout): it must serve stdio`
+        })
         const failure = Effect.race(Deferred.await(ended), late)
         const outcome = yield* Effect.race(
           Effect.map(Queue.take(changes), (file) => ({ _tag: "Changed", file }) as const),

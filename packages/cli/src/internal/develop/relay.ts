@@ -101,6 +101,8 @@ const repeatable: ReadonlySet<string> = new Set([
   "resources/unsubscribe"
 ])
 
+const isHandshake = ({ method }: JsonRpc.Request): boolean => method === "initialize" || method === "server/discover"
+
 /** The capabilities in the place of those of a server that does not run. */
 const provisional: JsonRpc.JsonObject = {
   logging: {},
@@ -140,9 +142,10 @@ export class Relay {
     return this.#state._tag === "Running"
   }
 
-  /** Whether the server has not answered the repeated handshake yet. */
-  get isGreeting(): boolean {
-    return this.#state._tag === "Greeting"
+  /** The handshake that the server has not answered: that of this relay, or that of the host. Each is another object. */
+  get openHandshake(): object | undefined {
+    if (this.#state._tag === "Greeting") return this.#state
+    return this.#state._tag === "Running" ? [...this.#pending.values()].find(isHandshake) : undefined
   }
 
   /** Whether the host waits for a response of the server. */
@@ -400,8 +403,7 @@ export class Relay {
     const request = id === undefined ? undefined : this.#pending.get(id)
     if (request === undefined) return
     this.#pending.delete(id!)
-    const isHandshake = request.method === "initialize" || request.method === "server/discover"
-    if (!isHandshake || message._tag === "Failure" || message.result instanceof JsonRpc.Encoded) {
+    if (!isHandshake(request) || message._tag === "Failure" || message.result instanceof JsonRpc.Encoded) {
       return void this.#host.send(message)
     }
     const { result } = message
