@@ -69,6 +69,7 @@ export const groups: ReadonlyArray<Group> = [
       "recipes/headers.md",
       "recipes/configuration.md",
       "recipes/logs.md",
+      "recipes/publish.md",
       "recipes/docker.md",
       "recipes/nginx.md",
       "recipes/kubernetes.md",

@@ -33,19 +33,18 @@ describe("create", () => {
       ...container,
       "README.md",
       "package.json",
-      "scripts/build.ts",
       "src/main.ts",
       test,
       "tsconfig.json"
     ]))
     expect(paths.some((path) => path.includes("ockerfile"))).toBe(container.length > 0)
     const texts = paths.map((path) => readFileSync(join(folder, path), "utf8"))
-    expect(texts.filter((text) => text.includes("skein-template"))).toEqual([])
+    expect(texts.filter((text) => /skein-template|@skein\/template/.test(text))).toEqual([])
     const zod = texts.filter((text) => text.includes("\"zod\""))
     expect(zod.length > 0).toBe(style === "async")
     const { dependencies, devDependencies, scripts, type } = readJson(join(folder, "package.json"))
     expect(type).toBe("module")
-    expect(Object.keys(scripts).toSorted()).toEqual(["build", "check", "dev", "inspect", "start", "test"])
+    expect(Object.keys(scripts)).toEqual(expect.arrayContaining(["build", "check", "dev", "inspect", "start", "test"]))
     // Each package that is imported is a dependency, and each dependency is imported. Tasks have a peer.
     const sources = texts.filter((_, at) => paths[at]!.endsWith(".ts")).join("\n")
     const imported = Array.from(sources.matchAll(/ from "((?:@[\w-]+\/)?[\w-]+)[/"]/g), ([, name]) => name)
@@ -53,8 +52,21 @@ describe("create", () => {
     // Peers of Skein's packages. A program of async functions imports them only for tasks.
     if (style === "async" && template !== "tasks") expect(imported).not.toContain("effect")
     const peers = ["effect", ...template === "tasks" ? ["@effect/platform-node"] : []]
-    const tools = ["@types/node", "typescript", "vitest", ...peers]
+    const tools = ["@skein/cli", "@types/node", "rolldown", "typescript", "vitest", ...peers]
     expect(new Set([...imported, ...tools])).toEqual(new Set(listed))
+  })
+
+  it("writes a package that can be published for stdio, and private ones otherwise", async () => {
+    for (const { style, template } of choices) {
+      const folder = join(temporary, `${template}-${style}`)
+      await CreateSkein.create({ folder, template, style, packageManager: "pnpm" })
+      const { bin, dependencies, files, private: isPrivate, scripts } = readJson(join(folder, "package.json"))
+      const isPublished = template === "stdio"
+      expect([bin, files]).toEqual(isPublished ? ["dist/main.cjs", ["dist/main.cjs"]] : [undefined, undefined])
+      expect([isPrivate, dependencies === undefined]).toEqual(isPublished ? [undefined, true] : [true, false])
+      expect([scripts.prepack, scripts.prepublishOnly])
+        .toEqual(isPublished ? ["pnpm run build", "pnpm run check && pnpm test"] : [undefined, undefined])
+    }
   })
 
   it("names the server after the package, without its scope", async () => {
@@ -63,7 +75,10 @@ describe("create", () => {
     expect(readFileSync(join(temporary, "src/server.ts"), "utf8")).toContain(
       "{ name: \"tea-shop\", version: \"1.0.0\" }"
     )
-    expect(readFileSync(join(temporary, "README.md"), "utf8")).toMatch(/^# tea-shop\n/)
+    const readme = readFileSync(join(temporary, "README.md"), "utf8")
+    expect(readme).toMatch(/^# tea-shop\n/)
+    // Another package may have the name without the scope.
+    expect(readme).toContain("\"tea-shop\": { \"command\": \"npx\", \"args\": [\"-y\", \"@acme/tea-shop\"]")
   })
 
   it("has the entries of the hosts as JSON", async () => {
@@ -150,7 +165,7 @@ describe("the versions", () => {
     const { dependencies, devDependencies } = readJson(join(temporary, "package.json"))
     const { version } = readJson(join(root, "packages/create-skein/package.json"))
     const ours = Object.entries({ ...dependencies, ...devDependencies }).filter(([name]) => name.startsWith("@skein/"))
-    expect(ours).toEqual(["server", "tasks", "client"].map((name) => [`@skein/${name}`, `^${version}`]))
+    expect(ours).toEqual(["server", "tasks", "cli", "client"].map((name) => [`@skein/${name}`, `^${version}`]))
     for (const [name] of ours) {
       expect(readJson(join(root, "packages", name.slice("@skein/".length), "package.json")).version).toBe(version)
     }

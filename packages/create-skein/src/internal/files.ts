@@ -9,8 +9,11 @@ import { packageJson, type Project, withPackageManager } from "./packageJson.ts"
 /** This package: `src/internal` and `dist/internal` are equally deep in it. */
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
-/** The name in the templates. */
+/** The name of a server in the templates. */
 const placeholder = "skein-template"
+
+/** The name of its package in the templates. */
+const packagePlaceholder = "@skein/template"
 
 /** The server of `http` is that of `stdio`. */
 const layers = ({ style, template }: Project): ReadonlyArray<string> => [
@@ -38,7 +41,9 @@ export const filesOf = async (project: Project): Promise<ReadonlyMap<string, str
       if (!entry.isFile()) continue
       const from = join(entry.parentPath, entry.name)
       const path = published(from.slice(folder.length + 1).replaceAll("\\", "/"))
-      const text = (await readFile(from, "utf8")).replaceAll(placeholder, shortName(project.name))
+      const text = (await readFile(from, "utf8"))
+        .replaceAll(placeholder, shortName(project.name))
+        .replaceAll(packagePlaceholder, project.name)
       const isForPeople = path === "README.md" || path === "Dockerfile" || path.endsWith(".ts")
       files.set(path, isForPeople ? withPackageManager(text, project.packageManager) : text)
     }

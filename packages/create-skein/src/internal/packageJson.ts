@@ -22,7 +22,7 @@ export const ranges = {
 /** The versions of Node that run TypeScript without a flag. */
 export const nodeRange = ">=22.19"
 
-type Dependency = keyof typeof ranges | "@skein/server" | "@skein/client" | "@skein/tasks"
+type Dependency = keyof typeof ranges | "@skein/cli" | "@skein/server" | "@skein/client" | "@skein/tasks"
 
 const dependencies = ({ style, template }: Choice): ReadonlyArray<Dependency> => [
   ...template === "client" ? ["@skein/client", "@skein/server"] as const : ["@skein/server"] as const,
@@ -34,6 +34,7 @@ const dependencies = ({ style, template }: Choice): ReadonlyArray<Dependency> =>
 
 const devDependencies = ({ style, template }: Choice): ReadonlyArray<Dependency> => [
   ...style === "effect" ? ["@effect/vitest"] as const : [],
+  "@skein/cli",
   ...template === "client" ? [] : ["@skein/client"] as const,
   "@types/node",
   "rolldown",
@@ -47,13 +48,19 @@ const withEnv = "node --env-file-if-exists=.env"
 const withExample = "node -e \"fs.cpSync('.env.example','.env',{force:false})\""
 const inspector = "npx @modelcontextprotocol/inspector"
 
+// On stdio, `node --watch` would write to stdout, which belongs to the protocol, and a restart would end the connection of
+// the host. `skein dev` keeps it. Over HTTP it would hide the options of the server.
+const watched = `${withExample} && node --watch --env-file=.env src/main.ts`
+
 const scripts = (template: Template) => ({
-  // A watched process writes to stdout, which belongs to the protocol, and a restart ends the connection of the host.
-  dev: template === "http" || template === "tasks"
-    ? `${withExample} && node --watch --env-file=.env src/main.ts`
-    : `${withEnv} src/main.ts`,
+  dev: {
+    stdio: `skein dev "${withEnv} src/main.ts"`,
+    http: watched,
+    tasks: watched,
+    client: `${withEnv} src/main.ts`
+  }[template],
   start: `${withEnv} dist/main.cjs`,
-  build: "node scripts/build.ts",
+  build: "skein build --sourcemap src/main.ts",
   check: "tsc",
   test: "vitest run",
   inspect: {
@@ -75,6 +82,21 @@ export interface Project extends Choice {
   readonly packageManager: PackageManager
 }
 
+/**
+ * The members of a package that `npx` starts. The bundle contains all dependencies, so they are needed for development
+ * only, and npx downloads one file. A project on stdio is such a package; the others are deployed, and private.
+ */
+const publishing = ({ packageManager }: Project) => {
+  const { run } = packageManagers[packageManager]
+  return {
+    bin: "dist/main.cjs",
+    files: ["dist/main.cjs"],
+    // A package with a scope is private by default.
+    publishConfig: { access: "public" },
+    scripts: { prepack: `${run} build`, prepublishOnly: `${run} check && ${packageManager} test` }
+  }
+}
+
 /** Returns the text of the file. `version` is that of this package. */
 export const packageJson = (project: Project, version: string): string => {
   const versions = (names: ReadonlyArray<Dependency>): Record<string, string> =>
@@ -83,22 +105,21 @@ export const packageJson = (project: Project, version: string): string => {
         name
       ) => [name, Object.hasOwn(ranges, name) ? ranges[name as keyof typeof ranges] : `^${version}`])
     )
-  return `${
-    JSON.stringify(
-      {
-        name: project.name,
-        version: "0.1.0",
-        private: true,
-        type: "module",
-        scripts: scripts(project.template),
-        dependencies: versions(dependencies(project)),
-        devDependencies: versions(devDependencies(project)),
-        engines: { node: nodeRange }
-      },
-      undefined,
-      2
-    )
-  }\n`
+  const published = project.template === "stdio" ? publishing(project) : undefined
+  const [needed, development] = [versions(dependencies(project)), versions(devDependencies(project))]
+  const members = {
+    name: project.name,
+    version: "0.1.0",
+    ...published === undefined ? { private: true } : undefined,
+    type: "module",
+    ...published,
+    scripts: { ...scripts(project.template), ...published?.scripts },
+    ...published === undefined
+      ? { dependencies: needed, devDependencies: development }
+      : { devDependencies: versions([...dependencies(project), ...devDependencies(project)]) },
+    engines: { node: nodeRange }
+  }
+  return `${JSON.stringify(members, undefined, 2)}\n`
 }
 
 /** Replaces the commands of npm in a text for people, and in a Dockerfile, by those of another package manager. */
