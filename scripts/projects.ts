@@ -2,27 +2,22 @@
  * `npm run projects`: creates a project of each template and style as a user does, from the packed packages.
  *
  * `npm exec` runs `create-skein` from its tarball, and `npm install` takes the packages of Skein from their tarballs and
- * all others from the registry or from npm's cache. Each project is checked, tested and bundled, and its bundle is
- * started. The servers of the quickstarts are started in a project without a template. Run `npm run build` before it.
+ * all others from the registry or from npm's cache. Each project is checked, tested and bundled. The client of the
+ * official SDK calls a tool of its bundle, and one of the package that a project on stdio is. The servers of the
+ * quickstarts are started in a project without a template. Run `npm run build` before it.
  */
-import { execFileSync, spawn } from "node:child_process"
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { execFileSync } from "node:child_process"
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { styles, templates } from "../packages/create-skein/src/internal/choices.ts"
+import { styles, type Template, templates } from "../packages/create-skein/src/internal/choices.ts"
 import { root } from "./build.ts"
 import { checkCopies } from "./peers.ts"
+import { driveHttp, driveStdio } from "./projectClients.ts"
 import { startQuickstarts } from "./quickstarts.ts"
 
 /** The packages that the projects need, with those that they import. */
-const names = ["protocol", "runtime", "server", "client", "sql", "tasks", "create-skein"]
-
-const initialize = JSON.stringify({
-  jsonrpc: "2.0",
-  id: 1,
-  method: "initialize",
-  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "projects", version: "1.0.0" } }
-})
+const names = ["protocol", "runtime", "server", "client", "auth", "sql", "tasks", "cli", "create-skein"]
 
 /** The path of the npm that runs this script. */
 const npm = process.env["npm_execpath"]
@@ -40,31 +35,30 @@ const pack = (into: string): ReadonlyArray<string> => {
   return readdirSync(into).filter((file) => file.endsWith(".tgz")).map((file) => join(into, file))
 }
 
-/** Starts a server over HTTP, and returns after it has answered a probe. */
-const probe = (folder: string): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const env = { ...process.env, SKEIN_PORT: "0" }
-    const child = spawn(process.execPath, ["main.cjs"], { cwd: folder, env, stdio: ["ignore", "ignore", "pipe"] })
-    let log = ""
-    let answer: Promise<Response> | undefined
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      log += text
-      const url = /Listening on (http:\S+)/.exec(log)?.[1]
-      if (url === undefined || answer !== undefined) return
-      answer = fetch(new URL("/livez", url)).finally(() => child.kill("SIGTERM"))
-      answer.then(({ status }) => status === 200 ? resolve() : reject(new Error(`/livez: ${status}`)), reject)
-    })
-    child.once("exit", (code) => reject(new Error(`the server ended with ${code}: ${log}`)))
-  })
+/** Packs a server on stdio, installs the package in an empty folder as npx does, and starts it by its name. */
+const startPackage = async (name: string, project: string, folder: string): Promise<void> => {
+  mkdirSync(folder)
+  writeFileSync(join(folder, "package.json"), "{}")
+  runNpm(project, "pack", "--silent", "--pack-destination", folder)
+  const tarball = readdirSync(folder).find((file) => file.endsWith(".tgz"))
+  runNpm(folder, "install", "--offline", "--no-audit", "--no-fund", "--silent", join(folder, tarball!))
+  const installed = readdirSync(join(folder, "node_modules")).filter((entry) => !entry.startsWith("."))
+  if (installed.length !== 1) throw new Error(`${name} needs other packages: ${installed.join(", ")}`)
+  const isWindows = process.platform === "win32"
+  await driveStdio(folder, join(folder, "node_modules/.bin", isWindows ? `${name}.cmd` : name), [])
+}
 
-/** Starts the bundle in a folder that has nothing else. */
-const startBundle = async (template: string, project: string, folder: string): Promise<void> => {
+/** Starts the bundle in a folder that has nothing else, and uses it. */
+const startBundle = async (template: Template, project: string, folder: string): Promise<void> => {
   cpSync(join(project, "dist"), folder, { recursive: true })
-  if (template === "http" || template === "tasks") return probe(folder)
-  const args = [join(folder, "main.cjs")]
-  const output = execFileSync(process.execPath, args, { cwd: project, encoding: "utf8", input: `${initialize}\n` })
-  const expected = template === "stdio" ? "\"serverInfo\"" : "example reserve"
-  if (!output.includes(expected)) throw new Error(`${project}: ${JSON.stringify(output)} does not have ${expected}`)
+  if (template === "http" || template === "tasks") return driveHttp(template, folder)
+  const main = join(folder, "main.cjs")
+  if (template === "stdio") return driveStdio(folder, process.execPath, [main])
+  const call = [main, "example", "reserve", "{\"day\":\"Monday\"}"]
+  for (const [args, expected] of [[[main], "example reserve"], [call, "A table for 4 on Monday"]] as const) {
+    const output = execFileSync(process.execPath, args, { cwd: project, encoding: "utf8", input: "4\n" })
+    if (!output.includes(expected)) throw new Error(`${project}: ${JSON.stringify(output)} does not have ${expected}`)
+  }
 }
 
 const temporary = mkdtempSync(join(tmpdir(), "skein-created-"))
@@ -74,7 +68,7 @@ try {
   const all = pack(tarballs)
   const creator = all.find((path) => path.includes("create-skein-"))
   const packages = all.filter((path) => path !== creator)
-  for (const template of Object.keys(templates)) {
+  for (const template of Object.keys(templates) as ReadonlyArray<Template>) {
     for (const style of Object.keys(styles)) {
       const start = performance.now()
       const name = `${template}-${style}`
@@ -95,6 +89,7 @@ try {
       checkCopies(project)
       for (const script of ["check", "test", "build"]) runNpm(project, "run", "--silent", script)
       await startBundle(template, project, join(bundles, name))
+      if (template === "stdio") await startPackage(name, project, join(bundles, `packed-${style}`))
       console.log(
         `${name}: created, checked, tested, bundled and started in ${Math.round(performance.now() - start)} ms`
       )
