@@ -9,7 +9,7 @@
 import { chmod, copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { basename, dirname, join, relative } from "node:path"
 import { annotate, type SourceMap } from "./annotate.ts"
-import { cores, type File, group, type Package, read, withSchema } from "./group.ts"
+import { type File, group, type Groups, groups, type Package, read, reexports } from "./group.ts"
 
 export const root: string = join(import.meta.dirname, "..")
 
@@ -38,9 +38,9 @@ export const packages: ReadonlyArray<string> = [
  * The modules that every client or server program imports. The modules that they load are the core of each package,
  * also in the packages below. A package without a core has a file for each module.
  */
-export const entryModules: Readonly<Record<string, ReadonlyArray<string>>> = {
+const entryModules: Readonly<Record<string, ReadonlyArray<string>>> = {
   client: ["Client"],
-  server: ["McpServer"]
+  server: ["McpServer", "Tool"]
 }
 
 /** Reads the compiler's output for one module. */
@@ -75,19 +75,19 @@ const published = (declarations: string): string =>
   declarations.replace(/(\b(?:from|import)\s*\(?\s*"\.[^"]*(?<!\.d))\.ts"/g, "$1.js\"")
 
 /** Writes one package's `dist` from its `.tsbuild`. */
-export const build = async (
+const build = async (
   pkg: Package,
-  core: ReadonlySet<string>,
-  schemas: ReadonlySet<string>
-): Promise<{ readonly modules: number; readonly files: number }> => {
+  groups: Groups,
+  below: ReadonlyMap<string, string>
+): Promise<{ readonly modules: number; readonly files: ReadonlyArray<File> }> => {
   const { folder } = pkg
   const from = join(folder, ".tsbuild")
   const to = join(folder, "dist")
   await rm(to, { recursive: true, force: true })
   const sources = (await readdir(join(folder, "src"), { recursive: true })).filter((path) => path.endsWith(".ts"))
   const modules = sources.map((path) => path.replaceAll("\\", "/").slice(0, -".ts".length)).toSorted()
-  const files = core.size > 0
-    ? [...await group(pkg, core, schemas), await alone(folder, "index")]
+  const files = groups.core.size > 0
+    ? [...await group(pkg, groups, below), await alone(folder, "index")]
     : await Promise.all(modules.map((module) => alone(folder, module)))
   for (const file of files) await write(join(to, file.path), file)
   for (const module of modules) {
@@ -96,16 +96,18 @@ export const build = async (
     await copyFile(join(from, `${module}.d.ts.map`), join(to, `${module}.d.ts.map`))
   }
   await copyFile(join(root, "LICENSE"), join(folder, "LICENSE"))
-  return { modules: modules.length, files: files.length }
+  return { modules: modules.length, files }
 }
 
-if (import.meta.main) {
-  const all = await Promise.all(packages.map(read))
-  const found = cores(all, entryModules)
-  const schemas = withSchema(all)
-  for (const pkg of all) {
-    const name = basename(pkg.folder)
-    const { files, modules } = await build(pkg, found.get(name) ?? new Set(), schemas.get(name) ?? new Set())
-    console.log(`${relative(root, pkg.folder)}/dist  ${modules} modules in ${files} files`)
+/** Writes the `dist` of each package. `packages` must be in the order of their imports, the lowest first. */
+export const buildAll = async (packages: ReadonlyArray<Package>): Promise<void> => {
+  const found = groups(packages, entryModules)
+  const below = new Map<string, string>()
+  for (const pkg of packages) {
+    const { files, modules } = await build(pkg, found.get(basename(pkg.folder))!, below)
+    for (const [specifier, code] of reexports(pkg.folder, files)) below.set(specifier, code)
+    console.log(`${relative(root, pkg.folder)}/dist  ${modules} modules in ${files.length} files`)
   }
 }
+
+if (import.meta.main) await buildAll(await Promise.all(packages.map(read)))

@@ -5,27 +5,32 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { annotate } from "./annotate.ts"
-import { cores, type File, group, type Package, read, withSchema } from "./group.ts"
+import { type File, group, groups, type Package, read, reexports } from "./group.ts"
 import { leftover } from "./leftover.ts"
 
 const low = {
   Word: "export class Word { text = \"word\" }\n",
+  Sign: "import { Word } from \"./Word.js\"\nexport class Sign extends Word {}\n",
   Model: "import * as Schema from \"effect/Schema\"\nexport const model = Schema.String\n",
+  Form: "import { model } from \"./Model.js\"\nexport const name = \"form\"\nexport const form = () => model\n",
   Spare: "import { Word } from \"./Word.js\"\nexport const spare = new Word()\n"
 }
 
 const high = {
-  Start:
-    "import { form } from \"./internal/form.js\"\nimport { make } from \"./internal/make.js\"\n/** Creates the values. */\n" +
-    "export const start = () => [form, make(\"start\")]\nexport const late = () => import(\"./Late.js\")\n",
+  Start: "import { form } from \"./internal/form.js\"\nimport { make } from \"./internal/make.js\"\n" +
+    "/** Creates the values. */\nexport const start = () => [form, make(\"start\")]\n",
+  Lazy: "import { Failure } from \"./Failure.js\"\nexport const failure = () => new Failure()\n" +
+    "export const late = () => import(\"./Late.js\")\n",
+  Above: "import { failure } from \"./Lazy.js\"\nexport const above = () => failure()\n",
   Failure: "export class Failure extends Error { static { this.title = \"failure\" } }\n",
   Other: "import { make } from \"./internal/shared.js\"\nexport const other = () => make()\n",
   OnNode: "import \"node:os\"\nimport { make } from \"./internal/shared.js\"\nexport const onNode = () => make()\n",
   Late: "import { Failure } from \"./Failure.js\"\nexport const late = () => new Failure()\n",
   Types: "export {}\n",
-  "internal/form": "import { model } from \"@skein/low/Model\"\nexport const form = model\n",
-  "internal/make": "import { Word } from \"@skein/low/Word\"\nimport { Failure } from \"../Failure.js\"\n" +
-    "export const make = (name) => name === \"\" ? new Failure() : new Word()\n",
+  "internal/form": "import * as Form from \"@skein/low/Form\"\nimport { model } from \"@skein/low/Model\"\n" +
+    "export const form = Form.form() === model ? Form.name : \"\"\n",
+  "internal/make": "import { Sign } from \"@skein/low/Sign\"\nimport { Failure } from \"../Failure.js\"\n" +
+    "export const make = (name) => name === \"\" ? new Failure() : new Sign()\n",
   "internal/shared": "export const make = () => \"shared\"\n",
   "bin/run": "#!/usr/bin/env node\nimport { start } from \"../Start.js\"\nconsole.log(start().length)\n"
 }
@@ -58,11 +63,11 @@ const write = (name: string, modules: Readonly<Record<string, string>>): void =>
 }
 
 const groupAll = async (packages: ReadonlyArray<Package>): Promise<Readonly<Record<string, ReadonlyArray<File>>>> => {
-  const [core, schemas] = [cores(packages, { high: ["Start"] }), withSchema(packages)]
-  const [below, above] = await Promise.all(
-    ["low", "high"].map((name, at) => group(packages[at]!, core.get(name)!, schemas.get(name)!))
-  )
-  return { low: below!, high: above! }
+  const found = groups(packages, { high: ["Start", "Above"] })
+  const [below, above] = packages
+  const lowFiles = await group(below!, found.get("low")!, new Map())
+  const highFiles = await group(above!, found.get("high")!, reexports(below!.folder, lowFiles))
+  return { low: lowFiles, high: highFiles }
 }
 
 const readAll = (): Promise<ReadonlyArray<Package>> => Promise.all([read(folderOf("low")), read(folderOf("high"))])
@@ -90,13 +95,33 @@ const run = (program: string): unknown => {
   return JSON.parse(execFileSync(process.execPath, args, { cwd: project, encoding: "utf8" }))
 }
 
+/** The files that a program loads, without extension: `low/internal/core`, and `effect` for each file of Effect. */
+const loadedBy = (program: string): unknown =>
+  run(`
+    import { registerHooks } from "node:module"
+    const loaded = []
+    registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) })
+    ${program}
+    const names = loaded.map((url) => /@skein.(.*)[.]js$/.exec(url)?.[1].replace("/dist/", "/") ?? "effect")
+    console.log(JSON.stringify(names.toSorted()))
+  `)
+
 describe("grouping", () => {
-  it("puts the modules that every program loads into core, and those without a schema into base", () => {
-    expect([...of("high", "internal/core.js").modules].toSorted()).toEqual(["Start", "internal/form"])
-    expect([...of("high", "internal/base.js").modules].toSorted()).toEqual(["Failure", "internal/make"])
-    // A group of one public module keeps the name of the module.
-    expect(of("low", "Model.js").modules).toEqual(["Model"])
-    expect(of("low", "Word.js").modules).toEqual(["Word"])
+  it("puts the modules that every program loads into core, and those of a lower package without a schema into base", () => {
+    expect([...of("high", "internal/core.js").modules].toSorted())
+      .toEqual(["Failure", "Start", "internal/form", "internal/make"])
+    expect([...of("low", "internal/core.js").modules].toSorted()).toEqual(["Form", "Model"])
+    expect([...of("low", "internal/base.js").modules].toSorted()).toEqual(["Sign", "Word"])
+  })
+
+  it("keeps a module with a dynamic import, and the modules that import it, out of core", () => {
+    expect(of("high", "Lazy.js").modules).toEqual(["Lazy"])
+    expect(of("high", "Above.js").modules).toEqual(["Above"])
+  })
+
+  it("imports the groups of a lower package, not its public modules", () => {
+    expect(loadedBy(`await import("@skein/high/Start")`))
+      .toEqual(["effect", "high/Start", "high/internal/core", "low/internal/base", "low/internal/core"])
   })
 
   it("puts each module into one file at most, and writes a file for each public module", () => {
@@ -116,12 +141,12 @@ describe("grouping", () => {
   })
 
   it("keeps a dynamic import, by the public name of its module", () => {
-    expect(of("high", "internal/core.js").code).toContain("import(\"../Late.js\")")
+    expect(of("high", "Lazy.js").code).toContain("import(\"./Late.js\")")
     expect(of("high", "Late.js").modules).toEqual(["Late"])
   })
 
   it("does not include modules of another package, and keeps a file for a module outside core", () => {
-    expect(of("high", "internal/core.js").code).toContain("from \"@skein/low/Model\"")
+    expect(of("high", "internal/core.js").code).toContain("from \"@skein/low/internal/core\"")
     expect(of("low", "Spare.js").modules).toEqual(["Spare"])
   })
 
@@ -135,13 +160,18 @@ describe("grouping", () => {
   })
 
   it("writes source maps with paths relative to the file", () => {
-    expect(of("high", "internal/core.js").map.sources).toEqual(["../../src/internal/form.ts", "../../src/Start.ts"])
+    expect(of("high", "internal/core.js").map.sources).toEqual([
+      "../../src/Failure.ts",
+      "../../src/internal/form.ts",
+      "../../src/internal/make.ts",
+      "../../src/Start.ts"
+    ])
     expect(of("high", "Late.js").map.sources).toEqual(["../src/Late.ts"])
   })
 
   it("leaves no code in a bundle that does not use it, even for a class with a static block", async () => {
-    for (const file of ["base", "core"]) {
-      expect(await leftover(join(folderOf("high"), "dist/internal", `${file}.js`))).toBe("")
+    for (const file of ["high/dist/internal/core.js", "low/dist/internal/base.js", "low/dist/internal/core.js"]) {
+      expect(await leftover(folderOf(file))).toBe("")
     }
   })
 
@@ -153,7 +183,8 @@ describe("grouping", () => {
 describe("a grouped package", () => {
   it("exports one class from every module that exports it, with its name", () => {
     expect(run(`
-      import { late, start } from "@skein/high/Start"
+      import { start } from "@skein/high/Start"
+      import { late } from "@skein/high/Lazy"
       import { Failure } from "@skein/high/Failure"
       import { Word } from "@skein/low/Word"
       import { spare } from "@skein/low/Spare"
@@ -161,26 +192,19 @@ describe("a grouped package", () => {
       console.log(JSON.stringify([
         start()[0], start()[1] instanceof Word, spare instanceof Word, failure instanceof Failure, Failure.name, Failure.title
       ]))
-    `)).toEqual(["schema", true, true, true, "Failure", "failure"])
+    `)).toEqual(["form", true, true, true, "Failure", "failure"])
     const program = join(folderOf("high"), "dist/bin/run.js")
     expect(execFileSync(process.execPath, [program], { encoding: "utf8" })).toBe("2\n")
   })
 
   it("does not load a schema with a module that needs none", () => {
-    const count = `
-      import { registerHooks } from "node:module"
-      const loaded = []
-      registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) })
-      await import("@skein/high/Failure")
-      console.log(JSON.stringify(loaded.filter((url) => url.includes("effect/") || url.includes("core.js"))))
-    `
-    expect(run(count)).toEqual([])
+    expect(loadedBy(`await import("@skein/low/Sign")`)).toEqual(["low/Sign", "low/internal/base"])
   })
 })
 
 describe("a core", () => {
   it("rejects an import of a Node module", async () => {
     const packages = await readAll()
-    expect(() => cores(packages, { high: ["OnNode"] })).toThrow("high: OnNode is in the core and imports node:os")
+    expect(() => groups(packages, { high: ["OnNode"] })).toThrow("high: OnNode is in the core and imports node:os")
   })
 })

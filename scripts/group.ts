@@ -1,12 +1,11 @@
 /**
  * Groups the modules of a package into fewer files, so that a program starts faster: Node finds, reads and links each
- * file separately. The modules that every program loads become two files, `core` and `base`. `base` contains those that
- * need no schema.
+ * file separately. The modules that every program loads become one file, `core`. In the packages that other packages
+ * build on, those that need no schema are in a file `base` instead.
  *
- * Each public module has a file of its name, which re-exports its part of these two files and contains the rest.
- * Internal modules that several others import have files of their own, so that a module loads only its imports, the
- * core and the base. A dynamic import stays dynamic. No module is in two files, and no file contains a module of
- * another package.
+ * Each public module has a file of its name, which re-exports its part of these files and contains the rest. Internal
+ * modules that several others import have files of their own, so that a module loads only its imports and the groups. A
+ * dynamic import stays dynamic. No module is in two files, and no file contains a module of another package.
  */
 import { existsSync, readdirSync } from "node:fs"
 import { readFile } from "node:fs/promises"
@@ -23,6 +22,8 @@ export interface Package {
    * The static imports of each module: modules of its own package, and other packages by the specifier of the import.
    */
   readonly imports: ReadonlyMap<string, ReadonlyArray<string>>
+  /** The modules with a dynamic import. */
+  readonly lazy: ReadonlySet<string>
 }
 
 /** One file of a `dist`. */
@@ -65,12 +66,14 @@ const mapped: Plugin = {
   }
 }
 
+/** Every bare specifier: other packages, and Node's modules. */
+const isExternal = (id: string): boolean => /^(@|[a-z][a-z\d-]*([:/]|$))/.test(id)
+
 const options = (folder: string, entries: ReadonlyArray<string>): InputOptions => ({
   cwd: folder,
   input: Object.fromEntries(entries.map((entry) => [entry, join(folder, compiled, `${entry}.js`)])),
   platform: "neutral",
-  // Every bare specifier: other packages, and Node's modules.
-  external: (id) => /^(@|[a-z][a-z\d-]*([:/]|$))/.test(id),
+  external: isExternal,
   tsconfig: false,
   // package.json declares that modules have no side effects. Code that may have some is still kept here, in its order.
   treeshake: { moduleSideEffects: true },
@@ -82,6 +85,7 @@ const options = (folder: string, entries: ReadonlyArray<string>): InputOptions =
 export const read = async (folder: string): Promise<Package> => {
   const entries = entriesOf(folder)
   const imports = new Map<string, ReadonlyArray<string>>()
+  const lazy = new Set<string>()
   const reader: Plugin = {
     name: "reader",
     buildEnd() {
@@ -92,50 +96,21 @@ export const read = async (folder: string): Promise<Package> => {
           moduleOf(folder, id),
           info.importedIds.map((other) => other.endsWith(".js") ? moduleOf(folder, other) : other)
         )
+        if (info.dynamicallyImportedIds.length > 0) lazy.add(moduleOf(folder, id))
       }
     }
   }
   const bundle = await rolldown({ ...options(folder, entries), plugins: [mapped, reader] })
   await bundle.generate()
   await bundle.close()
-  return { folder, entries, imports }
-}
-
-/**
- * Returns the core of each package, by name: every module that is loaded with its entry modules or with the cores of
- * the packages above. `packages` must be in the order of their imports, the lowest first.
- */
-export const cores = (
-  packages: ReadonlyArray<Package>,
-  entryModules: Readonly<Record<string, ReadonlyArray<string>>>
-): ReadonlyMap<string, ReadonlySet<string>> => {
-  const found = new Map<string, Set<string>>()
-  const wanted = new Map(Object.entries(entryModules).map(([name, modules]) => [name, [...modules]]))
-  for (const { folder, imports } of packages.toReversed()) {
-    const name = basename(folder)
-    const core = new Set<string>()
-    const left = wanted.get(name) ?? []
-    for (let module = left.pop(); module !== undefined; module = left.pop()) {
-      if (core.has(module)) continue
-      core.add(module)
-      for (const other of imports.get(module) ?? []) {
-        const [, above, within] = /^@skein\/(\w+)\/(\w+)$/.exec(other) ?? []
-        if (imports.has(other)) left.push(other)
-        else if (other.startsWith("node:")) {
-          throw new Error(`${name}: ${module} is in the core and imports ${other}, but the core must run without Node`)
-        } else if (above !== undefined && within !== undefined) wanted.set(above, [...wanted.get(above) ?? [], within])
-      }
-    }
-    found.set(name, core)
-  }
-  return found
+  return { folder, entries, imports, lazy }
 }
 
 /**
  * Returns the modules that need a schema, by package. Most modules of a core are among them, and they load much of
  * Effect. A module that needs no schema must not load them.
  */
-export const withSchema = (packages: ReadonlyArray<Package>): ReadonlyMap<string, ReadonlySet<string>> => {
+const withSchema = (packages: ReadonlyArray<Package>): ReadonlyMap<string, ReadonlySet<string>> => {
   const found = new Map<string, Set<string>>()
   for (const { folder, imports } of packages) {
     const modules = new Set<string>()
@@ -154,20 +129,128 @@ export const withSchema = (packages: ReadonlyArray<Package>): ReadonlyMap<string
   return found
 }
 
+/** Returns the modules of each package, by name, that a program loads with these modules. */
+const loaded = (
+  packages: ReadonlyArray<Package>,
+  modules: Readonly<Record<string, ReadonlyArray<string>>>
+): ReadonlyMap<string, Set<string>> => {
+  const found = new Map<string, Set<string>>()
+  const wanted = new Map(Object.entries(modules).map(([name, modules]) => [name, [...modules]]))
+  for (const { folder, imports } of packages.toReversed()) {
+    const name = basename(folder)
+    const all = new Set<string>()
+    const left = wanted.get(name) ?? []
+    for (let module = left.pop(); module !== undefined; module = left.pop()) {
+      if (all.has(module)) continue
+      all.add(module)
+      for (const other of imports.get(module) ?? []) {
+        const [, below, within] = /^@skein\/(\w+)\/(\w+)$/.exec(other) ?? []
+        if (imports.has(other)) left.push(other)
+        else if (below !== undefined && within !== undefined) wanted.set(below, [...wanted.get(below) ?? [], within])
+      }
+    }
+    found.set(name, all)
+  }
+  return found
+}
+
+/** The groups of a package: no module is in two of them. */
+export interface Groups {
+  /** The modules that every program loads. */
+  readonly core: ReadonlySet<string>
+  /** In a package without entry modules: those modules of the core that need no schema. */
+  readonly base: ReadonlySet<string>
+}
+
+/**
+ * Returns the groups of each package, by name: the modules that are loaded with the entry modules of the packages.
+ * `packages` must be in the order of their imports, the lowest first.
+ *
+ * A module with a dynamic import is in no group, and neither are the modules of its package that import it: rolldown
+ * includes the targets of the dynamic imports of a file of which a program uses a part, although the program does not
+ * use the part with these imports, and then cannot write the program as one file.
+ */
+export const groups = (
+  packages: ReadonlyArray<Package>,
+  entryModules: Readonly<Record<string, ReadonlyArray<string>>>
+): ReadonlyMap<string, Groups> => {
+  const all = loaded(packages, entryModules)
+  const withSchemas = withSchema(packages)
+  return new Map(packages.map(({ folder, imports, lazy }) => {
+    const name = basename(folder)
+    const core = all.get(name)!
+    for (const module of core) {
+      const other = imports.get(module)?.find((other) => other.startsWith("node:"))
+      if (other !== undefined) {
+        throw new Error(`${name}: ${module} is in the core and imports ${other}, but the core must run without Node`)
+      }
+    }
+    const isOut = (module: string): boolean =>
+      lazy.has(module) || imports.get(module)?.some((other) => imports.has(other) && !core.has(other)) === true
+    for (let before = -1; before !== core.size;) {
+      before = core.size
+      for (const module of core) if (isOut(module)) core.delete(module)
+    }
+    const schemas = withSchemas.get(name)!
+    const base = new Set(name in entryModules ? [] : [...core].filter((module) => !schemas.has(module)))
+    for (const module of base) core.delete(module)
+    return [name, { base, core }]
+  }))
+}
+
 /**
  * Names the source in the comment above each part of a file. The number of lines does not change, for the source map.
  */
 const withSources = (code: string): string =>
   code.replaceAll(/^\/\/ \.tsbuild\/(.*)\.js$/gm, "// src/$1.ts").replaceAll(/^\/\/ \\0.*$/gm, "//")
 
-/** Creates the files of a package's `dist` from the compiler's output, without annotations. */
+/**
+ * Returns the files of a package that only re-export names of its groups: the code of each, by the specifier of its
+ * import.
+ */
+export const reexports = (folder: string, files: ReadonlyArray<File>): ReadonlyMap<string, string> => {
+  const name = `@skein/${basename(folder)}`
+  return new Map(
+    files
+      .filter(({ code, modules, path }) => modules.length === 0 && !path.includes("/") && code.includes("/internal/"))
+      .map(({ code, path }) => [
+        `${name}/${basename(path, ".js")}`,
+        code.replaceAll(/"\.\/(internal\/\w+)\.js"/g, `"${name}/$1"`)
+      ])
+  )
+}
+
+/**
+ * Creates the files of a package's `dist` from the compiler's output, without annotations. `below` are the re-exports of
+ * the packages that it imports: its files import the groups of these packages instead, because Node finds, reads and
+ * links each file separately.
+ */
 export const group = async (
   pkg: Package,
-  core: ReadonlySet<string>,
-  withSchema: ReadonlySet<string>
+  { base, core }: Groups,
+  below: ReadonlyMap<string, string>
 ): Promise<ReadonlyArray<File>> => {
-  const isBase = (module: string): boolean => core.has(module) && !withSchema.has(module)
-  const bundle = await rolldown({ ...options(pkg.folder, pkg.entries), plugins: [mapped] })
+  const inlinedId = (id: string): string | undefined =>
+    id.startsWith("\0") && below.has(id.slice(1)) ? id.slice(1) : undefined
+  const inlined: Plugin = {
+    name: "inlined",
+    resolveId: (id) => below.has(id) ? { id: `\0${id}`, moduleSideEffects: false } : null,
+    load: (id) => {
+      const specifier = inlinedId(id)
+      return specifier === undefined ? null : below.get(specifier)!
+    }
+  }
+  const within = (group: ReadonlySet<string>, id: string): boolean => group.has(moduleOf(pkg.folder, id))
+  // Names of a base need no schema.
+  const isBase = (id: string): boolean => {
+    const specifier = inlinedId(id)
+    return specifier === undefined ? within(base, id) : base.size > 0 && !below.get(specifier)!.includes("/core\"")
+  }
+  const bundle = await rolldown({
+    ...options(pkg.folder, pkg.entries),
+    external: (id) => isExternal(id) && !below.has(id),
+    plugins: [inlined, mapped]
+  })
   const { output } = await bundle.generate({
     dir: join(pkg.folder, "dist"),
     format: "esm",
@@ -178,8 +261,8 @@ export const group = async (
     codeSplitting: {
       groups: [
         // First, because a group includes the imports of its modules.
-        { name: "base", test: (id) => isBase(moduleOf(pkg.folder, id)), priority: 1 },
-        { name: "core", test: (id) => core.has(moduleOf(pkg.folder, id)) }
+        { name: "base", test: isBase, priority: 1 },
+        { name: "core", test: (id) => within(core, id) || inlinedId(id) !== undefined }
       ]
     }
   })
@@ -190,6 +273,6 @@ export const group = async (
     path: fileName,
     code: code.trim() === "" ? "export {}\n" : withSources(code),
     map: map === null ? empty : JSON.parse(map.toString()) as SourceMap,
-    modules: moduleIds.map((id) => moduleOf(pkg.folder, id))
+    modules: moduleIds.filter((id) => inlinedId(id) === undefined).map((id) => moduleOf(pkg.folder, id))
   }))
 }

@@ -10,8 +10,8 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/prom
 import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
 import { promisify } from "node:util"
-import { build, entryModules, root } from "../../../scripts/build.ts"
-import { cores, read, withSchema } from "../../../scripts/group.ts"
+import { buildAll, root } from "../../../scripts/build.ts"
+import { read } from "../../../scripts/group.ts"
 
 /** The packages of a project, each after the packages that it imports. */
 const packages = ["protocol", "runtime", "server", "client", "auth", "sql", "tasks", "cli", "create-skein"]
@@ -54,17 +54,13 @@ export const makeWorkspace = async (): Promise<Workspace> => {
       await cp(join(from, part), join(to, part), { recursive: true })
     }
   }
-  const all = await Promise.all(packages.map((name) => read(join(folder, "packages", name))))
-  const [found, schemas] = [cores(all, entryModules), withSchema(all)]
+  await buildAll(await Promise.all(packages.map((name) => read(join(folder, "packages", name)))))
   const modules = join(folder, "node_modules")
   await link(join(root, "node_modules"), modules)
   await link(join(root, "node_modules/@effect"), join(modules, "@effect"))
   await link(join(root, "node_modules/.bin"), join(modules, ".bin"))
   await mkdir(join(modules, "@skein"))
-  for (const [at, name] of packages.entries()) {
-    await build(all[at]!, found.get(name) ?? new Set(), schemas.get(name) ?? new Set())
-    await symlink(join(folder, "packages", name), join(modules, published(name)))
-  }
+  for (const name of packages) await symlink(join(folder, "packages", name), join(modules, published(name)))
   await symlink(join(folder, "packages/cli/dist/bin/skein.js"), join(modules, ".bin/skein"))
   // The conditions and the debugger of the test runner are not for its children.
   const { NODE_OPTIONS: _, ...env } = process.env
