@@ -16,7 +16,7 @@ import { resolve, sep } from "node:path"
 // #region path
 const folder = resolve(import.meta.dirname)
 
-// `{+path}` also matches slashes, and its value is percent-decoded: `..%2f` arrives as `../`.
+// `{+path}` also matches slashes. `..%2f` does not match, but the folder may have links.
 const file = ResourceTemplate.layer(
   ResourceTemplate.make("vault://{+path}", { name: "file", mimeType: "text/plain" }),
   ({ path }, uri) => {

@@ -45,6 +45,7 @@ import {
   textReader,
   type TypeOf
 } from "./internal/definitions/textFields.ts"
+import * as traversal from "./internal/definitions/traversal.ts"
 import { makeCompleters } from "./internal/methods/completion.ts"
 import type { Visible } from "./Registry.ts"
 import { isUri } from "./internal/definitions/validateDefinition.ts"
@@ -90,6 +91,16 @@ export interface Options<V extends Variables> extends Hint {
    * of texts if it is exploded.
    */
   readonly variables?: V | undefined
+  /**
+   * Whether variables may leave a folder when a reader uses them as a path. False by default: a URI does not match the
+   * template if a variable has a `..` segment, starts with `/`, `\` or a drive, or contains NUL, with either separator
+   * and also if it is percent-encoded again. The variables of `{?a}`, `{&a}` and `{#a}` are not checked,
+   * nor is one at the start of the template, which is a whole URI.
+   *
+   * Set it for readers that do not use variables as paths, or for `file://{+path}`, whose values start with `/`. The
+   * reader must then check them.
+   */
+  readonly allowTraversal?: boolean | undefined
   readonly annotations?: Annotations | undefined
   /**
    * Which callers may see the template and read its resources. Everybody by default. For others it does not exist. It
@@ -153,8 +164,8 @@ export const make = <const T extends string, V extends Variables = never>(
  * Registers a template with the reader of its resources and with the completion of its variables. A variable whose
  * schema consists of literals is completed automatically.
  *
- * The reader receives the percent-decoded variables and the whole URI. **Check them before they name a file or a row**:
- * `..%2F` is decoded too. A text that is not a URI by RFC 3986 matches no template. A `Resource` with the requested URI
+ * The reader receives the percent-decoded variables and the whole URI. A variable that would leave a folder does not
+ * match (`allowTraversal`). Symbolic links, and variables of a query, are for the reader to check. A text that is not a URI by RFC 3986 matches no template. A `Resource` with the requested URI
  * comes before all templates, and the templates are tried in the order of their definitions.
  *
  * A failure of the reader becomes `-32603` with its message; an `McpError` (`Resource.notFound`) keeps its code. Fails
@@ -237,7 +248,8 @@ const register = <V, E extends HandlerError, R, C extends object>(
       fields: variables.describe(),
       decode: variables.compile()
     }))
-  const { cacheScope: _s, ttlMs: _t, visible, ...listed } = options
+  const { allowTraversal = false, cacheScope: _s, ttlMs: _t, visible, ...listed } = options
+  const leaves = allowTraversal ? () => false : traversal.finder(compiled.success)
   return Effect.flatMap(reader, ({ decode, fields }) => {
     const run = (decoded: Result.Result<V, string>, uri: string) =>
       Result.isSuccess(decoded)
@@ -252,7 +264,7 @@ const register = <V, E extends HandlerError, R, C extends object>(
         // "Servers MUST validate all resource URIs" (resources, security). An invalid one matches nothing and is never
         // echoed.
         const matched = isUri(uri) ? UriTemplate.match(compiled.success, uri) : undefined
-        const decoded = matched === undefined ? undefined : decode(matched)
+        const decoded = matched === undefined || leaves(matched) ? undefined : decode(matched)
         if (decoded === undefined) return undefined
         if (Result.isResult(decoded)) return Result.isSuccess(decoded) ? () => run(decoded, uri) : undefined
         // A request may only look whether the template matches. Nobody then handles a rejection.
