@@ -4,6 +4,7 @@
 import type * as Client from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
 import * as Logging from "@skein/client/Logging"
+import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { RemoteTask, State } from "@skein/client/RemoteTask"
 import type { Progress } from "@skein/runtime/RequestContext"
 import * as Deferred from "effect/Deferred"
@@ -99,6 +100,34 @@ const startCall = (
   return { name: tool, result: suggesting(result, tool, toolNames(client, invocation)) }
 }
 
+/** Starts a call as a task, and prints its id. Returns the exit code. */
+const startTask = (client: Client.Client, tool: string, invocation: Invocation, console: Console) =>
+  Effect.gen(function*() {
+    const { json, timeout } = invocation
+    const args = yield* argumentsOf(client, tool, invocation)
+    // The time for the whole task is that of the command that waits for it.
+    const started = yield* suggesting(
+      client.startTask(tool, args, { timeout }),
+      tool,
+      toolNames(client, invocation)
+    )
+    if (started._tag === "RemoteTask") {
+      yield* console.print(json ? JSON.stringify(started.handle) : started.id)
+      return 0
+    }
+    console.warn("The server answered without a task")
+    return yield* printResult(tool, yield* started.result, json, console)
+  })
+
+/** Prints a result. Returns the exit code: 1 when the tool reported an error, else 0. */
+export const printResult = (name: string, result: CallToolResult, json: boolean, { print, warn }: Console) =>
+  Effect.gen(function*() {
+    const text = yield* format(name, () => json ? JSON.stringify(result, undefined, 2) : resultText(result))
+    if (result.isError === true && !json) warn(sanitize(text))
+    else yield* print(text)
+    return result.isError === true ? 1 : 0
+  })
+
 /** Prints the handle of a task that is still running, for `--resume`. */
 const printHandle = (
   task: RemoteTask | undefined,
@@ -125,9 +154,10 @@ export const call = (
   console: Console
 ): Effect.Effect<number, ClientError | CommandFailed> =>
   Effect.scoped(Effect.gen(function*() {
-    const { json, leave, verbose } = invocation
+    const { json, leave, tool, verbose } = invocation
     const client = yield* connect(server, invocation, "skein-call")
     reportServer(client, invocation, console)
+    if (invocation.task === true && tool !== undefined) return yield* startTask(client, tool, invocation, console)
     const logs = verbose ? yield* tailLogs(client, invocation) : undefined
     const created = yield* Deferred.make<RemoteTask>()
     let task: RemoteTask | undefined
@@ -143,10 +173,7 @@ export const call = (
     )
     // Logs that arrived with the result are written first.
     if (logs !== undefined) yield* Effect.andThen(Effect.yieldNow, Fiber.interrupt(logs))
-    const text = yield* format(started.name, () => json ? JSON.stringify(result, undefined, 2) : resultText(result))
-    if (result.isError === true && !json) console.warn(sanitize(text))
-    else yield* console.print(text)
-    return result.isError === true ? 1 : 0
+    return yield* printResult(started.name, result, json, console)
   }))
 
 const progressLine = ({ message, progress, total }: Progress): string => {

@@ -34,6 +34,8 @@ export interface Invocation extends ServerInvocation {
   readonly args: GivenArguments | undefined
   /** Whether the task of a call continues at the server when this program stops waiting for it. */
   readonly leave: boolean
+  /** Whether to print the id of the task of the call instead of waiting for it. */
+  readonly task?: boolean | undefined
   /** The task to wait for, instead of a call of a tool. */
   readonly resume: Handle | undefined
 }
@@ -97,6 +99,11 @@ export const callOptions = <const Name extends string>(name: Name) =>
       "When interrupted or out of time, leave the task of the call running and print its handle to stdout; " +
         "without this option the task is cancelled"
     ),
+    task: toggle(
+      "task",
+      "Start the call as a task and print its id, for skein tasks wait; with --json its handle. A call that the server " +
+        "answers without a task is printed"
+    ),
     resume: resumeFlag,
     json: toggle("json", "Print the whole result as JSON"),
     target: targetArgument,
@@ -106,7 +113,9 @@ export const callOptions = <const Name extends string>(name: Name) =>
     Command.withDescription("Calls a tool of an MCP server, or lists its tools."),
     Command.annotate(HelpText, help),
     Command.validate((line) => {
-      const { resume, tool } = line
+      const { leave, resume, task, tool } = line
+      if (task && tool === undefined) return invalid("--task needs the tool to call")
+      if (task && leave) return invalid("--task and --leave exclude each other: the task is left in any case")
       if (resume !== undefined && tool !== undefined) {
         return invalid(`--resume waits for a task and cannot call a tool: ${tool}`)
       }
@@ -119,7 +128,7 @@ export const callOptions = <const Name extends string>(name: Name) =>
 
 /** The invocation of a valid command line. */
 export const invocationOf = (
-  line: ServerLine & AnsweringLine & Pick<Invocation, "tool" | "args" | "leave" | "resume" | "json">
+  line: ServerLine & AnsweringLine & Pick<Invocation, "tool" | "args" | "leave" | "task" | "resume" | "json">
 ): Invocation => serverInvocationOf(line)
 
 /** The command, which loads the client only when it runs. */

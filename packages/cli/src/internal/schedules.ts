@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import { quoteName } from "./format.ts"
 import type { CommandFailed, Process } from "./process.ts"
 import { nothing, print, withStore } from "./tasks.ts"
-import type { StoreLine } from "./tasksCommand.ts"
+import type { StoreLine } from "./taskOperands.ts"
 import { cell, table } from "./textTable.ts"
 import { formatAge } from "./topRows.ts"
 

@@ -227,20 +227,22 @@ export const serverFlags = {
   ...signInFlags
 }
 
+/** A word as a server: undefined for an empty one. */
+export const parseTarget = (text: string) => {
+  if (isUrl(text)) {
+    return URL.canParse(text)
+      ? Effect.succeed<Target | undefined>({ _tag: "Url", url: new URL(text) })
+      : invalid(`The URL of the server is not valid: ${text}`)
+  }
+  if (isModule(text)) return Effect.succeed<Target | undefined>({ _tag: "Module", file: text })
+  const [command, ...args] = splitWords(text)
+  return Effect.succeed<Target | undefined>(command === undefined ? undefined : { _tag: "Command", command, args })
+}
+
 /** The operand of the server. */
 export const targetArgument = Argument.String("server").pipe(
   Argument.optional,
-  Argument.mapEffect((server) => {
-    const text = Option.getOrElse(server, () => "")
-    if (isUrl(text)) {
-      return URL.canParse(text)
-        ? Effect.succeed<Target | undefined>({ _tag: "Url", url: new URL(text) })
-        : invalid(`The URL of the server is not valid: ${text}`)
-    }
-    if (isModule(text)) return Effect.succeed<Target | undefined>({ _tag: "Module", file: text })
-    const [command, ...args] = splitWords(text)
-    return Effect.succeed<Target | undefined>(command === undefined ? undefined : { _tag: "Command", command, args })
-  })
+  Argument.mapEffect((server) => parseTarget(Option.getOrElse(server, () => "")))
 )
 
 /** The parsed options of {@link serverFlags} and {@link targetArgument}. */

@@ -11,7 +11,8 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { quoteLine, quoteName } from "./format.ts"
 import { CommandFailed, Process } from "./process.ts"
-import type { ListLine, StoreLine, TaskLine, ToolLine } from "./tasksCommand.ts"
+import type { StoreLine } from "./taskOperands.ts"
+import type { ListLine, TaskLine, ToolLine } from "./tasksCommand.ts"
 import { describeTask, describeTasks, describeTools, describeWorkers, queueTable, taskTable } from "./tasksFormat.ts"
 
 type Env = Process["Service"]["env"]

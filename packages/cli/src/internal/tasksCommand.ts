@@ -9,13 +9,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import { invalid, last, toggle } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
-
-/** The store of the tasks, as it is given; `undefined`: by the environment. */
-export interface StoreLine {
-  readonly sqlite: string | undefined
-  readonly postgres: string | undefined
-  readonly json: boolean
-}
+import { checkOperands, idOf, serverTarget, serverTaskFlags, type StoreLine } from "./taskOperands.ts"
 
 /** Which tasks to list. */
 export interface ListLine extends StoreLine {
@@ -29,7 +23,7 @@ export interface ListLine extends StoreLine {
   readonly limit: number
 }
 
-/** A command about one task. */
+/** A command about one task of a store. */
 export interface TaskLine extends StoreLine {
   readonly id: string
 }
@@ -58,7 +52,21 @@ const footer = "The store is --sqlite, --postgres, or SKEIN_TASKS: a file, or a 
 
 const help = (usage: string) => Command.annotate(HelpText, { usage: [usage], footer })
 
+/** The help of a command that takes a server too. */
+const helpOnServer = (usage: ReadonlyArray<string>, more = "") =>
+  Command.annotate(HelpText, {
+    usage,
+    footer:
+      `${more}The server is a URL, a module, or a command as one word; with --config no server is named. Exit codes: ` +
+      "0 done, 1 there is no such task, it has no result, or its result is an error, 2 invalid command line, 3 the store " +
+      "or the server cannot be used, 4 the server refused the request, 130 interrupted."
+  })
+
+const storeFooter = "Without a server the store is meant: --sqlite, --postgres, or SKEIN_TASKS. "
+
 const load = Effect.promise(() => import("./tasks.ts"))
+
+const loadServer = Effect.promise(() => import("./serverTasks.ts"))
 
 const checkStore = ({ postgres, sqlite }: StoreLine) =>
   postgres === undefined || sqlite === undefined ? Effect.void : invalid("--sqlite and --postgres exclude each other")
@@ -68,6 +76,7 @@ const maxListed = 1000
 
 const list = Command.make("list", {
   ...storeFlags,
+  ...serverTaskFlags,
   tool: text("tool", "<name>", "Only tasks of this tool"),
   pool: text("pool", "<name>", "Only tasks of this pool"),
   owner: text("owner", "<owner>", "Only tasks of this owner"),
@@ -96,11 +105,22 @@ const list = Command.make("list", {
 }).pipe(
   Command.withShortDescription("List tasks, newest first"),
   Command.withDescription(
-    "Lists tasks, newest first, and where they are: in the queue, waiting, or running on a worker."
+    "Lists tasks of a store, newest first, and where they are: in the queue, waiting, or running on a worker. With a " +
+      "server, lists the tasks of this caller there: only 2025-11-25 has such a listing."
   ),
-  help("[options]"),
-  Command.validate((line) => checkStore(line)),
-  Command.withHandler((line) => Effect.flatMap(load, ({ list }) => list(line)))
+  helpOnServer(["[options]", "[options] <server>"], storeFooter),
+  Command.validate((line) => {
+    const storeOptions = (["tool", "pool", "owner", "worker"] as const).map((name) =>
+      line[name] !== undefined && `--${name}`
+    )
+    return Effect.andThen(checkStore(line), checkOperands(line, "list", { storeOptions }))
+  }),
+  Command.withHandler((line) => {
+    const server = serverTarget(line, "list")
+    return server === undefined
+      ? Effect.flatMap(load, ({ list }) => list(line))
+      : Effect.flatMap(loadServer, ({ list }) => list({ ...server, limit: line.limit, status: line.status }))
+  })
 )
 
 const failed = Command.make("failed", { ...storeFlags }).pipe(
@@ -125,33 +145,87 @@ const failed = Command.make("failed", { ...storeFlags }).pipe(
   )
 )
 
+/** The form of the command lines of a command about one task. */
+const forms = ["[options] <id>", "[options] <server> <id>"]
+
 const id = Argument.String("id").pipe(Argument.withDescription("The id of the task"))
 const tool = Argument.String("tool").pipe(Argument.withDescription("The name of the tool"))
 
 const show = Command.make("show", {
   ...storeFlags,
-  id,
+  ...serverTaskFlags,
   values: toggle("values", "Show the results of steps and questions too, which may hold what callers have sent")
 }).pipe(
   Command.withShortDescription("Show a task: its steps with attempts and times, its sleeps and its questions"),
   Command.withDescription(
-    "Shows a task with its log: the attempts of its steps, its sleeps, answers and compensations."
+    "Shows a task with its log: the attempts of its steps, its sleeps, answers and compensations. A server shows its " +
+      "status only."
   ),
-  help("[options] <id>"),
-  Command.validate((line) => checkStore(line)),
-  Command.withHandler((line) => Effect.flatMap(load, ({ show }) => show(line)))
+  helpOnServer(forms, storeFooter),
+  Command.validate((line) =>
+    Effect.andThen(
+      checkStore(line),
+      checkOperands(line, "task", { storeOptions: [line.values && "--values"] })
+    )
+  ),
+  Command.withHandler((line) => {
+    const server = serverTarget(line, "task")
+    return server === undefined
+      ? Effect.flatMap(load, ({ show }) => show({ ...line, id: idOf(line) }))
+      : Effect.flatMap(loadServer, ({ show }) => show(server, idOf(line)))
+  })
+)
+
+/** A command about the result of a task of a server. */
+const onResult = <const Name extends string>(name: Name, short: string, description: string, waits: boolean) =>
+  Command.make(name, { ...serverTaskFlags, json: storeFlags.json }).pipe(
+    Command.withShortDescription(short),
+    Command.withDescription(description),
+    helpOnServer(["[options] <server> <id>"]),
+    Command.validate((line) =>
+      checkOperands({ ...line, sqlite: undefined, postgres: undefined }, "task", { isServerOnly: true })
+    ),
+    Command.withHandler((given) => {
+      const line = { ...given, sqlite: undefined, postgres: undefined }
+      return Effect.flatMap(loadServer, ({ result }) => result(serverTarget(line, "task")!, idOf(line), waits))
+    })
+  )
+
+const wait = onResult(
+  "wait",
+  "Wait for the result of a task of a server, and answer its questions",
+  "Waits for the result of a task of a server, as skein call does, and prints it. Its questions appear on the terminal. " +
+    "The task continues when the command is interrupted.",
+  true
+)
+
+const result = onResult(
+  "result",
+  "Print the result of a task of a server that has ended",
+  "Prints the result of a task of a server that has ended, as skein call does.",
+  false
 )
 
 const cancel = Command.make("cancel", {
   ...storeFlags,
-  id,
+  ...serverTaskFlags,
   message: text("message", "<text>", "The status message that the client of the task reads")
 }).pipe(
   Command.withShortDescription("Cancel a task; its compensations run"),
   Command.withDescription("Cancels a task. Its run is interrupted, and its compensations run."),
-  help("[options] <id>"),
-  Command.validate((line) => checkStore(line)),
-  Command.withHandler((line) => Effect.flatMap(load, ({ cancel }) => cancel(line)))
+  helpOnServer(forms, storeFooter),
+  Command.validate((line) =>
+    Effect.andThen(
+      checkStore(line),
+      checkOperands(line, "task", { storeOptions: [line.message !== undefined && "--message"] })
+    )
+  ),
+  Command.withHandler((line) => {
+    const server = serverTarget(line, "task")
+    return server === undefined
+      ? Effect.flatMap(load, ({ cancel }) => cancel({ ...line, id: idOf(line) }))
+      : Effect.flatMap(loadServer, ({ cancel }) => cancel(server, idOf(line)))
+  })
 )
 
 const wake = Command.make("wake", { ...storeFlags, id }).pipe(
@@ -305,15 +379,16 @@ const scheduleCommands = [
 ] as const
 
 const commands = [
-  ...[list, show, failed, cancel, wake, rerun, pause, resume, stats, workers],
+  ...[list, show, wait, result, failed, cancel, wake, rerun, pause, resume, stats, workers],
   ...[schedules, ...scheduleCommands, migrate, backup]
 ] as const
 
 /** `skein tasks`. */
 export const tasksCommand = Command.make("tasks").pipe(
-  Command.withShortDescription("See and change the durable tasks of a server: list, show, cancel, pause, …"),
+  Command.withShortDescription("See and change tasks, of a server or in its store: list, show, wait, cancel, pause, …"),
   Command.withDescription(
-    "Shows and changes the durable tasks of a server, in its SQLite file or PostgreSQL database."
+    "Shows and changes tasks: over the protocol, or the durable tasks in the SQLite file or the PostgreSQL database of a " +
+      "server."
   ),
   Command.annotate(HelpText, {
     usage: ["<command> [options]"],
