@@ -4,11 +4,12 @@ import * as Effect from "effect/Effect"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { splitWords } from "../src/internal/commandLine.ts"
-import { folder, skein, starting, teaHouse, teaHouseUrl } from "./serverKit.ts"
+import { answering, folder, listen, skein, starting, teaHouse, teaHouseUrl } from "./serverKit.ts"
 import { logo } from "./teaHouse.ts"
 
 const inspected = `tea-house 1.2.3
   Protocol      2026-07-28, stateless
+  Revisions     2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28
   Capabilities  completions, logging, prompts (listChanged), resources (listChanged, subscribe), tools (listChanged)
   Instructions  Be polite.
   | Never rush.
@@ -83,6 +84,42 @@ describe("skein · HTTP", () => {
       assert.property(capabilities, "tools")
       const some = yield* skein("inspect", "--json", "--prompts", "--templates", at)
       assert.deepStrictEqual(Object.keys(JSON.parse(some.out[0]!)), ["resourceTemplates", "prompts"])
+    }))
+
+  it.live("inspect finds the revisions of a server with sessions by connecting with each", () =>
+    Effect.gen(function*() {
+      const at = yield* teaHouseUrl
+      const all = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
+      const session = yield* skein("inspect", "--info", "--json", "--revision", "2025-06-18", at)
+      const { protocolVersion, supportedVersions } = JSON.parse(session.out[0]!)
+      assert.deepStrictEqual([protocolVersion, supportedVersions], ["2025-06-18", all])
+      const one = yield* answering({
+        initialize: { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "old", version: "1" } }
+      }, () => ({ code: -32601, message: "no such method" }))
+      const old = yield* skein("inspect", "--info", one)
+      assert.include(old.out[0], "\n  Protocol      2025-06-18, with a session\n  Revisions     2025-06-18\n")
+    }))
+
+  it.live("inspect does not wait for a server that leaves a further connection without an answer", () =>
+    Effect.gen(function*() {
+      let connections = 0
+      const at = yield* listen(async (request, response) => {
+        let body = ""
+        for await (const chunk of request) body += String(chunk)
+        if (request.method !== "POST") return void response.writeHead(405).end()
+        const { id, method } = JSON.parse(body)
+        if (id === undefined) return void response.writeHead(202).end()
+        if (method === "initialize" && ++connections > 1) return
+        const result = { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "slow", version: "1" } }
+        const answer = method === "initialize" ? { result } : { error: { code: -32601, message: "no such method" } }
+        response.writeHead(200, { "content-type": "application/json" })
+        response.end(JSON.stringify({ jsonrpc: "2.0", id, ...answer }))
+      })
+      const { code, err, out } = yield* skein("inspect", "--info", "--timeout", "1", at)
+      assert.deepStrictEqual([code, err], [0, [
+        "The server did not answer in time whether it supports 2024-11-05, 2025-03-26, 2025-11-25"
+      ]])
+      assert.include(out[0], "\n  Revisions     2025-06-18\n")
     }))
 
   it.live("read prints text, and writes binary contents to a pipe or a file", () =>

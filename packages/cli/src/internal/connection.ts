@@ -207,7 +207,7 @@ interface ClientNeeds {
 /** Runs a command on a client of its server. */
 export const onClient = (
   invocation: ServerInvocation,
-  use: (client: Client.Client, console: Console) => Effect.Effect<
+  use: (client: Client.Client, console: Console, server: Server) => Effect.Effect<
     number | void,
     ClientError | CommandFailed,
     Process | Scope.Scope
@@ -227,5 +227,5 @@ export const onClient = (
             : error
       )
       reportServer(client, invocation, console)
-      return (yield* use(client, console)) ?? 0
+      return (yield* use(client, console, server)) ?? 0
     })))

@@ -13,6 +13,7 @@ import { exitCode, format, onClient, requestTime, within } from "./connection.ts
 import { argumentsOf, quoteName, sanitize } from "./format.ts"
 import type { CommandFailed, Process } from "./process.ts"
 import { type InspectLine, parts } from "./serverCommands.ts"
+import { supportedRevisions } from "./supportedRevisions.ts"
 import { cell, denseTable } from "./textTable.ts"
 
 /** A capability with the settings that it has turned on: `resources (listChanged, subscribe)`. */
@@ -34,13 +35,15 @@ export const infoText = (
   { capabilities, era, instructions, revision, server }: Pick<
     Client.Client,
     "capabilities" | "era" | "instructions" | "revision" | "server"
-  >
+  >,
+  supported: ReadonlyArray<string> = []
 ): string => {
   const { experimental, extensions, ...standard } = capabilities
   const rows = [
     ["Title", server?.title === undefined ? "" : cell(server.title)],
     ["Website", server?.websiteUrl === undefined ? "" : cell(server.websiteUrl)],
     ["Protocol", `${revision}${era === "stateless" ? ", stateless" : ", with a session"}`],
+    ["Revisions", supported.join(", ")],
     ["Capabilities", named(standard) || "none"],
     ["Experimental", named(experimental)],
     ["Extensions", Object.keys(extensions ?? {}).toSorted().map(quoteName).join(", ")],
@@ -155,7 +158,7 @@ const isMethodNotFound = ({ reason }: ClientError): boolean =>
 
 /** `skein inspect`. */
 export const inspect = (line: InspectLine): Effect.Effect<void, CommandFailed, Process> =>
-  onClient(line, (client, { print, warn }) =>
+  onClient(line, (client, { print, warn }, server) =>
     Effect.gen(function*() {
       const isSelected = parts.some((part) => line[part])
       const selected = parts.filter((part) => !isSelected || line[part])
@@ -164,9 +167,17 @@ export const inspect = (line: InspectLine): Effect.Effect<void, CommandFailed, P
       const json: Record<string, unknown> = {}
       let code = 0
       if (selected.includes("info")) {
-        const { capabilities, instructions, revision, server } = client
-        texts.push(infoText(client))
-        Object.assign(json, { server, protocolVersion: revision, capabilities, instructions })
+        const { capabilities, instructions, revision, server: info } = client
+        const { supported, unknown } = yield* supportedRevisions(client, server, line)
+        if (unknown.length > 0) warn(`The server did not answer in time whether it supports ${unknown.join(", ")}`)
+        texts.push(infoText(client, supported))
+        Object.assign(json, {
+          server: info,
+          protocolVersion: revision,
+          supportedVersions: supported,
+          capabilities,
+          instructions
+        })
       }
       for (const part of selected) {
         const list = lists[part]
