@@ -1,5 +1,6 @@
 /** The programs of `promises.md`, with the services in `programs/teaShop.ts` and `programs/orders.ts`. */
 import { describe, expect, it } from "@effect/vitest"
+import { AsyncClient } from "@skein/client/AsyncClient"
 import * as Client from "@skein/client/Client"
 import * as Elicitation from "@skein/client/Elicitation"
 import * as NodeHttp from "@skein/client/NodeHttp"
@@ -20,6 +21,7 @@ import { Shop } from "../programs/promises.ts"
 import * as Host from "../programs/promisesHost.ts"
 import * as Pool from "../programs/promisesPool.ts"
 import { Desk, notes } from "../programs/promisesEnds.ts"
+import { listen } from "../programs/promisesServed.ts"
 import { Buying } from "../programs/promisesTasks.ts"
 import { docs } from "./blocks.ts"
 import { started } from "./process.ts"
@@ -76,6 +78,34 @@ describe("programs/promisesClass.ts", () => {
       expect(textOf(yield* client.callTool("price", { tea: "oolong" }))).toBe("12 €")
       expect((yield* client.listPrompts()).map(({ name }) => name)).toEqual(["advise"])
     }).pipe(Effect.scoped))
+})
+
+describe("programs/promisesServed.ts", () => {
+  it("finds the caller, and refuses, completes, notifies and answers beside the endpoint", async () => {
+    const { close, url } = await listen(0)
+    const as = (user: string) =>
+      AsyncClient.connect(NodeHttp.transport({ url, headers: { authorization: `Bearer ${user}` } }))
+    try {
+      await using ada = await as("ada")
+      expect(textOf(await ada.callTool("order"))).toBe("A pot of tea for ada")
+      await using bob = await as("bob")
+      await expect(bob.callTool("order")).rejects.toThrow("Read only")
+      await expect(as("eve")).rejects.toThrow("401")
+      const ref = { type: "ref/resource" as const, uri: "shop://teas/{tea}" }
+      expect((await ada.complete({ ref, argument: { name: "tea", value: "oo" } })).completion.values).toEqual([
+        "oolong"
+      ])
+      for await (const change of ada.changes({ uris: ["shop://menu"] })) {
+        if (change._tag === "ResourceUpdated") break
+        const put = await fetch(new URL("/menu", url), { method: "PUT", body: "# Coffee" })
+        expect(put.status).toBe(204)
+      }
+      expect((await ada.readResource("shop://menu")).contents).toMatchObject([{ text: "# Coffee" }])
+      expect((await fetch(new URL("/readyz", url))).status).toBe(200)
+    } finally {
+      await close()
+    }
+  })
 })
 
 describe("programs/promisesHost.ts", () => {

@@ -25,6 +25,9 @@
  * })
  * const server = McpServer.layer({ name: "pets", version: "1.0.0" }, pets)
  */
+import type { Awaitable } from "@skein/runtime/Awaitable"
+import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import * as AsyncHandler from "@skein/server/AsyncHandler"
 import type { Catalog, HandlerServices } from "@skein/server/Catalog"
 import type { DefinitionError } from "@skein/server/DefinitionError"
 import type { HandlerError } from "@skein/server/HandlerError"
@@ -77,10 +80,16 @@ export interface Options<E = never, R = never> {
   /** Headers of every request. They replace arguments of the same name. */
   readonly headers?: Readonly<Record<string, Value>> | undefined
   /**
-   * Makes the credentials of a call. It runs for each call, and has the request with its principal as the service
-   * `McpRequest`. The model receives the `message` of its failure.
+   * Makes the credentials of a call: a value, a promise or an effect. It runs for each call, and receives the request with
+   * its principal, which an effect also has as the service `McpRequest`. The model receives the `message` of its failure,
+   * and of a rejection with an error that clients may see (`HandlerContext`).
+   *
+   * @example
+   * credentials: async (_, { caller }) => ({ headers: { authorization: await tokenOf(caller.principal) } })
    */
-  readonly credentials?: ((operation: Operation) => Effect.Effect<Credentials, E, R>) | undefined
+  readonly credentials?:
+    | ((operation: Operation, request: RequestContext) => Awaitable<Credentials, E, R>)
+    | undefined
   /** The names of parameters that are not arguments, in any case: those that `headers` and `credentials` fill in. */
   readonly hiddenParameters?: ReadonlyArray<string> | undefined
   /** The time for a request and its answer; 30 seconds by default. A model receives a message about a timeout. */
@@ -226,11 +235,14 @@ export const layer = <E extends HandlerError = never, R = never>(
 ): Layer.Layer<never, OpenApiError | DefinitionError, Catalog | HandlerServices<R>> =>
   Layer.effectDiscard(Effect.gen(function*() {
     const { client, definitions, leftOut } = yield* read(document, options)
+    const { credentials } = options
     yield* warn(leftOut)
     const sending = {
       client,
       headers: options.headers ?? {},
-      credentials: options.credentials,
+      credentials: credentials &&
+        ((operation: Operation): Effect.Effect<Credentials, HandlerError, R | McpRequest> =>
+          Effect.flatMap(McpRequest, (request) => AsyncHandler.settle(() => credentials(operation, request)))),
       timeout: options.timeout ?? "30 seconds",
       maxAnswerBytes: options.maxAnswerBytes ?? 262_144
     }

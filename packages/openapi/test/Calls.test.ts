@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import type * as OpenApi from "@skein/openapi/OpenApi"
+import { VisibleError } from "@skein/server/HandlerError"
 import { McpRequest } from "@skein/server/McpRequest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -143,6 +144,24 @@ describe("a request", () => {
         yield* client.callTool("it", { id: "1" })
         expect(api.last.headers["authorization"]).toBe(`Bearer ${id}`)
       }
+    }))
+
+  it.effect("awaits credentials, and shows the model only what clients may see of a rejection", () =>
+    Effect.gen(function*() {
+      const api = new MockApi()
+      const credentials: OpenApi.Options["credentials"] = async (_, { caller: { principal } }) => {
+        if (principal?.id === "bob") throw new VisibleError("Sign in to the shop first")
+        if (principal?.id === "eve") throw new Error("the password of the vault")
+        return { headers: { authorization: `Bearer ${principal?.id}` } }
+      }
+      const as = (id: string) => connect(get(), { credentials }, api, { id })
+      yield* (yield* as("ada")).callTool("it", { id: "1" })
+      expect(api.last.headers["authorization"]).toBe("Bearer ada")
+      const refused = yield* (yield* as("bob")).callTool("it", { id: "1" })
+      expect([refused.isError, textOf(refused)]).toEqual([true, "Sign in to the shop first"])
+      const failed = yield* Effect.flip((yield* as("eve")).callTool("it", { id: "1" }))
+      expect(failed.message).not.toContain("vault")
+      expect(api.seen).toHaveLength(1)
     }))
 
   it.effect("is not sent if there are no credentials", () =>

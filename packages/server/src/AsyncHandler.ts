@@ -6,6 +6,7 @@
  * const handler = AsyncHandler.toEffect(async ({ city }: { city: string }, { signal }) => fetchText(city, signal))
  * const added = Tool.add(forecast, handler)
  */
+import type { Awaitable } from "@skein/runtime/Awaitable"
 import type { McpRequest } from "@skein/runtime/RequestContext"
 import type * as Effect from "effect/Effect"
 import type { AsyncHandler } from "./HandlerContext.ts"
@@ -25,6 +26,17 @@ export type { AsyncHandler } from "./HandlerContext.ts"
 export const toEffect: <Input, A, R = never>(
   handler: AsyncHandler<Input, A, R>
 ) => (input: Input) => Effect.Effect<A, HandlerError, R | McpRequest> = asyncHandler.toEffect
+
+/**
+ * Calls a function that returns a value, a promise or an effect, for options that take any of them. What it throws, and the
+ * rejection of its promise, becomes a failure if a client may see its message, and a defect otherwise.
+ *
+ * @example
+ * const headers = AsyncHandler.settle(() => options.credentials(operation))
+ */
+export const settle: <A, E = never, R = never>(
+  run: (signal: AbortSignal) => Awaitable<A, E, R>
+) => Effect.Effect<A, E | HandlerError, R> = asyncHandler.settle
 
 /**
  * Calls a function that returns a value or a promise. What it throws becomes a failure if a client may see its message,

@@ -13,10 +13,13 @@
  *   .runStdio()
  */
 import type { Transport } from "@skein/runtime/Connection"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
-import type { Catalog } from "./Catalog.ts"
+import * as Scope from "effect/Scope"
+import { Catalog, updated } from "./Catalog.ts"
 import type * as Completion from "./Completion.ts"
 import type { AsyncHandler, HandlerContext } from "./HandlerContext.ts"
 import * as InMemoryTransport from "./InMemoryTransport.ts"
@@ -48,6 +51,8 @@ type TemplateVariables<T extends string, V extends ResourceTemplate.Variables> =
 export class AsyncServer {
   readonly #options: McpServer.Options
   readonly #definitions: Array<McpServer.Definitions> = []
+  /** The catalogs of the servers that run now: of one, unless its layer is built several times. */
+  readonly #catalogs = new Set<Catalog["Service"]>()
   #hasStarted = false
 
   /** The name and version of the server, its instructions, and further options: see `McpServer.layer`. */
@@ -83,10 +88,13 @@ export class AsyncServer {
   }
 
   /**
-   * Adds a resource template: see `ResourceTemplate.make` and `ResourceTemplate.async`.
+   * Adds a resource template: see `ResourceTemplate.make` and `ResourceTemplate.async`. `completion` has the
+   * suggestions for variables: lists, or functions that return lists or promises.
    *
    * @example
-   * server.template("notes://{id}", { name: "note" }, async ({ id }) => notes.read(id))
+   * server.template("notes://{id}", { name: "note" }, async ({ id }) => notes.read(id), {
+   *   complete: { id: async (typed) => notes.search(typed) }
+   * })
    */
   template<
     const T extends string,
@@ -107,7 +115,8 @@ export class AsyncServer {
   }
 
   /**
-   * Adds a prompt: see `Prompt.make` and `Prompt.async`.
+   * Adds a prompt: see `Prompt.make` and `Prompt.async`. `completion` has the suggestions for arguments: lists, or
+   * functions that return lists or promises.
    *
    * @example
    * server.prompt("greet", { arguments: z.object({ name: z.string() }) }, ({ name }) => `Greet ${name}`)
@@ -124,7 +133,7 @@ export class AsyncServer {
 
   /**
    * Adds layers: definitions with effects, middleware, extensions. A layer that requires services must be provided with
-   * them. Throws after the start of the server.
+   * them. Throws after the start of the server: `add` adds definitions then.
    *
    * @example
    * server.use(RateLimit.layer({ limit: 10, window: "1 minute" }))
@@ -135,10 +144,57 @@ export class AsyncServer {
     return this
   }
 
+  /**
+   * Adds definitions while the server runs: `Tool.async`, `Resource.async` and so on. Clients are notified of the changed
+   * lists, of a kind that the server had at its start or that `declareListChanged` names. The promise has a function that
+   * removes the definitions. It rejects with `DefinitionError`, for a name that exists for example, and before the start.
+   *
+   * @example
+   * const remove = await server.add(Tool.async(Tool.make("refund"), async () => refund()))
+   */
+  async add(...definitions: ReadonlyArray<Layer.Layer<never, unknown, Catalog>>): Promise<() => Promise<void>> {
+    if (this.#catalogs.size === 0) throw new Error(`the server ${this.#options.name} does not run: use \`use\``)
+    const scope = Scope.makeUnsafe()
+    const remove = () => Effect.runPromise(Scope.close(scope, Exit.void))
+    try {
+      for (const catalog of this.#catalogs) {
+        for (const definition of definitions) {
+          const layer = Layer.provide(definition, Layer.succeedContext(Context.make(Catalog, catalog)))
+          await Effect.runPromise(Layer.buildWithMemoMap(layer, Layer.makeMemoMapUnsafe(), scope))
+        }
+      }
+      return remove
+    } catch (error) {
+      await remove()
+      throw error
+    }
+  }
+
+  /**
+   * Notifies the clients that subscribed to a resource of a change, from anywhere in the program: see `Catalog.updated`. It
+   * does not wait for them. Nothing happens while the server does not run.
+   *
+   * @example
+   * watch("menu.md", () => void server.updated("shop://menu"))
+   */
+  async updated(uri: string, options?: { readonly parent?: string | undefined }): Promise<void> {
+    for (const catalog of this.#catalogs) {
+      await Effect.runPromise(Effect.provideService(updated(uri, options), Catalog, catalog))
+    }
+  }
+
   /** The server as a layer, for everything that takes one: tests with `InMemoryTransport`, other adapters. */
   toLayer(): Layer.Layer<McpServer.McpServer | Catalog, unknown> {
     this.#hasStarted = true
-    return McpServer.layer(this.#options, ...this.#definitions) as Layer.Layer<McpServer.McpServer | Catalog, unknown>
+    const running = Layer.effectDiscard(Effect.flatMap(Catalog, (catalog) =>
+      Effect.acquireRelease(
+        Effect.sync(() => void this.#catalogs.add(catalog)),
+        () => Effect.sync(() => void this.#catalogs.delete(catalog))
+      )))
+    return McpServer.layer(this.#options, ...this.#definitions, running) as Layer.Layer<
+      McpServer.McpServer | Catalog,
+      unknown
+    >
   }
 
   /**

@@ -14,6 +14,7 @@
  *   }
  * })
  */
+import type { Awaitable } from "@skein/runtime/Awaitable"
 import type * as Effect from "effect/Effect"
 import type { HandlerError } from "./HandlerError.ts"
 
@@ -25,9 +26,10 @@ export type Others<Names extends string> = { readonly [N in Names]?: string }
  *
  * - a list, or an effect that returns one: the entries that match the typed text are suggested, ranked as by
  *   `matching`;
- * - a function of the typed text and the other arguments: its list is used unchanged, the best suggestion first.
+ * - a function of the typed text and the other arguments, which returns a list, a promise or an effect: its list is used
+ *   unchanged, the best suggestion first.
  *
- * A failure is answered with `-32603` and its message. Everybody who may see the prompt or template receives the
+ * A failure, or the rejection with an error that clients may see (`HandlerContext`), is answered with `-32603` and its message. Everybody who may see the prompt or template receives the
  * suggestions.
  */
 export type Source<Names extends string, E = HandlerError, R = unknown> =
@@ -36,7 +38,7 @@ export type Source<Names extends string, E = HandlerError, R = unknown> =
   | ((
     value: string,
     others: Others<Names>
-  ) => ReadonlyArray<string> | Effect.Effect<ReadonlyArray<string>, E, R>)
+  ) => Awaitable<ReadonlyArray<string>, E, R>)
 
 /** The sources by argument. */
 export type Sources<Names extends string> = { readonly [N in Names]?: Source<Names> }

@@ -30,6 +30,7 @@
 import * as McpError from "@skein/protocol/McpError"
 import { clip } from "@skein/protocol/Text"
 import type { ToolAnnotations } from "@skein/protocol/Tool"
+import type { Awaitable } from "@skein/runtime/Awaitable"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -45,6 +46,7 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
+import * as AsyncHandler from "./AsyncHandler.ts"
 import type { Catalog, HandlerServices } from "./Catalog.ts"
 import { DefinitionError, InvalidSchema } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
@@ -105,13 +107,14 @@ export interface Options<Groups extends HttpApiGroup.Constraint, E = never, R = 
    */
   readonly forwardHeaders?: ReadonlyArray<string> | undefined
   /**
-   * Makes the headers of a call, with credentials for example. It runs for each call, and has the request with its
-   * principal as the service `McpRequest`. They replace headers of the same name. The model receives the `message` of its
-   * failure. A header with the name `authorization`, `cookie` or `host`, and those of the connection and the body, are never
+   * Makes the headers of a call, with credentials for example: a value, a promise or an effect. It runs for each call, and
+   * receives the request with its principal, which an effect also has as the service `McpRequest`. They replace headers of
+   * the same name. The model receives the `message` of its failure, and of a rejection with an error that clients may see
+   * (`HandlerContext`). A header with the name `authorization`, `cookie` or `host`, and those of the connection and the body, are never
    * arguments, also where the schema of an endpoint has them: their values come from here or from `forwardHeaders`.
    */
   readonly credentials?:
-    | ((endpoint: Endpoint) => Effect.Effect<Readonly<Record<string, string>>, E, R>)
+    | ((endpoint: Endpoint, request: RequestContext) => Awaitable<Readonly<Record<string, string>>, E, R>)
     | undefined
   /**
    * The URL in front of the paths of the API, as handlers see it: `http://localhost` by default. Its path is the prefix of
@@ -335,7 +338,9 @@ export const layer = <
       yield* Tool.add(toolOf(each, name, options.description?.(shown), args, outputSchema), (given) =>
         Effect.gen(function*() {
           const request = yield* McpRequest
-          const made = credentials === undefined ? {} : yield* credentials(shown)
+          const made = credentials === undefined ? {} : yield* AsyncHandler.settle(() =>
+            credentials(shown, request)
+          )
           const headers = { ...forward(request, forwarded), ...lowerCased(made) }
           const parts = yield* Effect.result(args.read(given, headers))
           if (Result.isFailure(parts)) {
@@ -359,9 +364,7 @@ export const layer = <
               : tooLarge(place, answer.failure, maxErrorChars)
           }
           const bytes = new Uint8Array(yield* Effect.orDie(answer.success.arrayBuffer))
-          const isSent = each.credentialHeaders.some((header) =>
-            (headers[header] ?? "").trim() !== ""
-          )
+          const isSent = each.credentialHeaders.some((header) => (headers[header] ?? "").trim() !== "")
           // A principal without credentials has signed in at the MCP endpoint, whose `protection` withholds its token.
           const isAnonymous = request.caller.principal === undefined
           return toResult(place, { bytes, headers: answer.success.headers, status: answer.success.status }, {
@@ -369,7 +372,7 @@ export const layer = <
             maxErrorChars,
             credentials: isSent ? "sent" : mayPassOn && isAnonymous ? "absent" : "unforwarded"
           })
-        }) as Effect.Effect<Tool.Result<unknown>, E, R>)
+        }) as Effect.Effect<Tool.Result<unknown>, E | HandlerError, R>)
     }
   })) as never
 

@@ -49,8 +49,10 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type { Catalog, Handled, HandlerServices } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
+import type { HandlerContext } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import { type CallOperation, internals } from "./internal/catalogState.ts"
+import { toEffect } from "./internal/definitions/asyncHandler.ts"
 import { failWithMcpError } from "./internal/definitions/handlerError.ts"
 import { recover } from "./internal/definitions/toolCall.ts"
 import * as hooks from "./internal/dispatch/hookList.ts"
@@ -82,6 +84,36 @@ export const layer = <R = never>(
       return (request) => provide(handler(request) as Effect.Effect<Answer, McpError.McpError, R>)
     })
   )
+
+/**
+ * Adds a middleware whose handler is an async function. `next` handles the request, or another one, and returns a promise
+ * of the result: it rejects with the `McpError` that the client would receive. The last argument is the context of an async
+ * handler. Errors reach the client by the rules of `HandlerContext`: the message of a visible error becomes that of a
+ * JSON-RPC error.
+ *
+ * @example
+ * const timed = Middleware.async(async (request, next, { log }) => {
+ *   const start = performance.now()
+ *   const result = await next()
+ *   log.info(request.method, performance.now() - start)
+ *   return result
+ * })
+ */
+export { asyncLayer as async }
+
+const asyncLayer = <R = never>(
+  handle: (
+    request: RequestContext,
+    next: (request?: RequestContext) => Promise<Answer>,
+    context: HandlerContext<R>
+  ) => Answer | Promise<Answer>
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
+  layer<R>((next) => {
+    const run = toEffect((request: RequestContext, context: HandlerContext<R>) =>
+      handle(request, (changed = request) => context.run(next(changed)), context)
+    )
+    return (request) => Effect.catch(run(request), failWithMcpError)
+  })
 
 /** A tool, for the choice of the tools that a middleware applies to. */
 export interface ToolInfo {

@@ -79,14 +79,15 @@ export interface Health<R = never> {
    */
   readonly ready?: string | undefined
   /**
-   * Whether the server is ready, for example whether its database responds. The server is not ready if the effect fails,
-   * returns `false`, or takes longer than `checkTimeout`. It is run for each probe, but never twice at the same time:
+   * Whether the server is ready, for example whether its database responds: an effect, or a function that returns a value or
+   * a promise. The server is not ready if it fails, throws, rejects, returns `false`, or takes longer than `checkTimeout`. It
+   * is run for each probe, but never twice at the same time:
    * probes that arrive meanwhile get the same result. Each change of the result is logged.
    */
-  readonly check?: Effect.Effect<unknown, unknown, R> | undefined
+  readonly check?: Effect.Effect<unknown, unknown, R> | ((signal: AbortSignal) => unknown) | undefined
   /**
    * How long `check` may take: 1 second by default, as long as Kubernetes waits for a probe. Then the response is 503,
-   * and the effect is interrupted. It is not run again before it has ended.
+   * and the effect is interrupted, or the `signal` of the function aborts. It is not run again before it has ended.
    */
   readonly checkTimeout?: Duration.Input | undefined
 }
@@ -204,14 +205,19 @@ export const handler = (options: HandlerOptions = {}): Effect.Effect<Handler, ne
     return handler
   })
 
+const checkOf = <R>(check: Health<R>["check"]): Effect.Effect<unknown, unknown> | undefined =>
+  typeof check === "function"
+    ? Effect.promise(async (signal) => check(signal))
+    // The services of `R` are among those of the caller.
+    : check as Effect.Effect<unknown, unknown> | undefined
+
 const probingOf = <R>(given: Options<R>["health"]): health.Resolved | undefined => {
   if (given === undefined || given === false) return undefined
   const options = given === true ? {} : given
   return {
     live: options.live ?? "/livez",
     ready: options.ready ?? "/readyz",
-    // The services of `R` are among those of the caller.
-    check: options.check as Effect.Effect<unknown, unknown> | undefined,
+    check: checkOf(options.check),
     checkTimeout: Duration.toMillis(Duration.fromInputUnsafe(options.checkTimeout ?? 1_000))
   }
 }

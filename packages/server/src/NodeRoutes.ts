@@ -17,6 +17,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { FileSystem } from "effect/FileSystem"
 import type * as Etag from "effect/http/Etag"
+import * as HttpEffect from "effect/http/HttpEffect"
 import { MaxBodySize } from "effect/http/HttpIncomingMessage"
 import type { HttpPlatform } from "effect/http/HttpPlatform"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -127,6 +128,28 @@ export const make = <A, E, R>(layer: Layer.Layer<A, E, R>): Routes<ServicesOf<R>
   // The caller has the services.
   start: (options, services) => start(layer as Layer.Layer<A, E, HttpRouter.HttpRouter>, options, services)
 })
+
+/** Answers the requests for a path: a function of web standards. */
+export type WebHandler = (request: Request) => Response | Promise<Response>
+
+/**
+ * Makes routes of functions, by their paths. The methods are up to the function. A path may have parameters (`/users/:id`)
+ * and end with `*`, as those of `HttpRouter`. A function that throws is logged, and the response is 500. The signal of the
+ * request aborts when its client disconnects. See `make` for the checks and bounds.
+ *
+ * @example
+ * NodeHttp.runMain(Server, {
+ *   routes: NodeRoutes.handlers({ "/version": () => Response.json({ version: "1.0.0" }) })
+ * })
+ */
+export const handlers = (byPath: { readonly [path: `/${string}`]: WebHandler }): Routes =>
+  make(Layer.mergeAll(
+    Layer.empty,
+    ...Object.entries(byPath).map(([path, handle]) =>
+      // An async function, because `fromWebHandler` does not catch what a function throws.
+      HttpRouter.add("*", path as HttpRouter.PathInput, HttpEffect.fromWebHandler(async (request) => handle(request)))
+    )
+  ))
 
 const start = <A, E>(
   routes: Layer.Layer<A, E, HttpRouter.HttpRouter>,

@@ -1,6 +1,7 @@
 /** A server as a class. */
 import { describe, expect, expectTypeOf, it } from "@effect/vitest"
 import { AsyncServer } from "@skein/server/AsyncServer"
+import { VisibleError } from "@skein/server/HandlerError"
 import * as McpError from "@skein/server/McpError"
 import * as Tool from "@skein/server/Tool"
 import * as Context from "effect/Context"
@@ -52,6 +53,31 @@ describe("AsyncServer", () => {
         expect(completed.result.completion.values).toEqual(["Grace"])
       }))
   }
+
+  it.effect("completes variables and arguments by functions that return promises", () =>
+    Effect.gen(function*() {
+      const server = new AsyncServer({ name: "shop", version: "1.0.0" })
+        .template("shop://{id}", { name: "one" }, ({ id }) => id, {
+          complete: { id: async (typed) => [`${typed}1`, `${typed}2`] }
+        })
+        .prompt("greet", { arguments: { name: Schema.String, of: Schema.String } }, () => "", {
+          complete: {
+            name: async (typed, { of }) => [`${typed} of ${of}`],
+            of: async () => {
+              throw new VisibleError("no towns today")
+            }
+          }
+        })
+      const client = yield* kit.client(server.toLayer() as Server, { revision: "2026-07-28" })
+      const complete = (ref: object, name: string, rest: object = {}) =>
+        client.request("completion/complete", { ref, argument: { name, value: "t" }, ...rest })
+      const template = yield* complete({ type: "ref/resource", uri: "shop://{id}" }, "id")
+      expect(template.result.completion.values).toEqual(["t1", "t2"])
+      const prompt = { type: "ref/prompt", name: "greet" }
+      const named = yield* complete(prompt, "name", { context: { arguments: { of: "Oslo" } } })
+      expect(named.result.completion.values).toEqual(["t of Oslo"])
+      expect((yield* complete(prompt, "of")).error.message).toContain("no towns today")
+    }))
 
   it("throws for a definition after the start", () => {
     const server = shop()

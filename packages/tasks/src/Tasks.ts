@@ -15,7 +15,7 @@ import { Catalog } from "@skein/server/Catalog"
 import * as Extension from "@skein/server/Extension"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
+import * as Layer from "effect/Layer"
 import { awaitStore } from "./internal/engine/engineContext.ts"
 import * as extension from "./internal/protocol/extension.ts"
 import { runTasks } from "./internal/protocol/handlers.ts"
@@ -60,3 +60,18 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog 
       ready: Effect.andThen(awaitStore(tasks.paceAll), runTasks(tasks))
     }
   }))
+
+/**
+ * Tasks with their engine, as one definition of a server, for `AsyncServer.use` for example. `options` are those of `layer`.
+ *
+ * @example
+ * new AsyncServer({ name: "bakery", version: "1.0.0" })
+ *   .use(Tasks.withEngine(SqliteTasks.layer({ filename: "tasks.db" }), [Task.async(bake, baking)]))
+ *   .runHttp()
+ */
+export const withEngine = <A, E, R, E2, R2>(
+  engine: Layer.Layer<A | TaskEngine, E, R>,
+  tasks: ReadonlyArray<Layer.Layer<never, E2, R2>>,
+  options?: Options
+): Layer.Layer<never, E | E2, R | Exclude<R2 | Catalog | TaskEngine, A | TaskEngine>> =>
+  Layer.provide(Layer.mergeAll(layer(options), ...tasks), engine)

@@ -280,6 +280,17 @@ describe("the security of an API", () => {
       expect((yield* call(client, "who_am_i")).structuredContent).toBe("undefined by bearer")
     }))
 
+  it.effect("receives the headers of credentials that are promised", () =>
+    Effect.gen(function*() {
+      const tools = server({
+        credentials: async ({ security }, { caller }) => ({
+          authorization: `Bearer ${caller.principal?.id} by ${security}`
+        })
+      })
+      const client = yield* connect(tools)
+      expect((yield* call(client, "who_am_i")).structuredContent).toBe("undefined by bearer")
+    }))
+
   it.effect("reads the principal of the caller", () =>
     Effect.gen(function*() {
       const client = yield* connect(server(), { principal: { id: "grace" } })

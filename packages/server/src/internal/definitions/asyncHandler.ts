@@ -7,6 +7,7 @@
  */
 import type { Implementation } from "@skein/protocol/Implementation"
 import * as McpError from "@skein/protocol/McpError"
+import type { Awaitable } from "@skein/runtime/Awaitable"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -196,6 +197,20 @@ export const attempt = <A>(run: (signal: AbortSignal) => A | Promise<A>): Effect
       fail(error)
     }
   })
+
+/**
+ * Calls a function that returns a value, a promise or an effect. What it throws, and the rejection of its promise, becomes
+ * a failure or a defect, as that of an async handler.
+ */
+export const settle = <A, E, R>(
+  run: (signal: AbortSignal) => Awaitable<A, E, R>
+): Effect.Effect<A, E | HandlerError, R> =>
+  Effect.flatten(attempt((signal): Effect.Effect<A, E, R> | Promise<Effect.Effect<A, E, R>> => {
+    const result = run(signal)
+    if (Effect.isEffect(result)) return result as Effect.Effect<A, E, R>
+    if (!Predicate.isPromiseLike(result)) return Effect.succeed(result as A)
+    return result.then((value) => Effect.succeed(value as A)) as Promise<Effect.Effect<A, E, R>>
+  }))
 
 const endedError = (): DOMException => new DOMException("The handler has ended", "AbortError")
 

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import type { Catalog, Completer, Completers, Handled } from "../../Catalog.ts"
 import * as Completion from "../../Completion.ts"
 import type { HandlerError } from "../../HandlerError.ts"
+import { settle } from "../definitions/asyncHandler.ts"
 import { failWithMcpError } from "../definitions/handlerError.ts"
 import type { TextField } from "../definitions/textFields.ts"
 import type { Guard } from "../../Registry.ts"
@@ -90,10 +91,7 @@ const makeCompleter = <R>(
   const run = (effect: Effect.Effect<ReadonlyArray<string>, HandlerError, R>): Handled<ReadonlyArray<string>> =>
     Effect.catch(provide(effect), failWithMcpError)
   if (typeof source === "function") {
-    return (value, others) => {
-      const answer = source(value, others)
-      return Effect.isEffect(answer) ? run(answer) : Effect.succeed(answer)
-    }
+    return (value, others) => run(settle(() => source(value, others)))
   }
   return Effect.isEffect(source)
     ? (value) => Effect.map(run(source), Completion.matching(value))
