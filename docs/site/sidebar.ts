@@ -113,7 +113,11 @@ export const groups: ReadonlyArray<Group> = [
       "tokens-and-threats.md",
       "conformance.md",
       "benchmarks.md",
-      { title: "Repository", pages: ["../CHANGELOG.md", "../CONTRIBUTING.md", "../SECURITY.md"], isOptional: true }
+      {
+        title: "Repository",
+        pages: ["../CHANGELOG.md", "renamed.md", "../CONTRIBUTING.md", "../SECURITY.md"],
+        isOptional: true
+      }
     ]
   }
 ]
