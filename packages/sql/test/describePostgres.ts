@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe } from "vitest"
-import { type Postgres, required, startPostgres, unavailable } from "./postgres.ts"
+import { beforeAll, describe } from "vitest"
+import { type Postgres, required, sharedPostgres, unavailable } from "./postgres.ts"
 
 /**
- * Describes tests with a PostgreSQL server of their own. Without a server they are skipped with the reason; under CI
+ * Describes tests with the PostgreSQL server of this process. Without a server they are skipped with the reason; under CI
  * they fail.
  */
 export const describePostgres = (name: string, tests: (postgres: () => Postgres) => void): void => {
@@ -11,9 +11,8 @@ export const describePostgres = (name: string, tests: (postgres: () => Postgres)
     let postgres: Postgres | undefined
     beforeAll(async () => {
       if (unavailable !== undefined) throw new Error(unavailable)
-      postgres = await startPostgres()
+      postgres = await sharedPostgres()
     }, 60_000)
-    afterAll(() => postgres?.stop())
     tests(() => {
       if (postgres === undefined) throw new Error("the server has not been started")
       return postgres

@@ -17,12 +17,11 @@ import { SqlClient } from "effect/sql/SqlClient"
 import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, expect } from "vitest"
-import { required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
+import { expect } from "vitest"
+import { required, sharedPostgres, unavailable } from "../../../sql/test/postgres.ts"
 import { durable, ended, submit, textOf, until, work } from "./kit.ts"
 
-const server = unavailable === undefined || required ? await startPostgres() : undefined
-afterAll(() => server?.stop())
+const server = unavailable === undefined || required ? await sharedPostgres() : undefined
 
 const temporary = Effect.map(
   Effect.acquireRelease(

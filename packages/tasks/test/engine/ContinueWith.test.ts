@@ -23,12 +23,11 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, expect } from "vitest"
-import { required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
+import { expect } from "vitest"
+import { required, sharedPostgres, unavailable } from "../../../sql/test/postgres.ts"
 import { ask, durable, ended, get, pass, submit, textOf, until, work } from "./kit.ts"
 
-const server = unavailable === undefined || required ? await startPostgres() : undefined
-afterAll(() => server?.stop())
+const server = unavailable === undefined || required ? await sharedPostgres() : undefined
 
 const memory = MemoryTasks.layer({ pollInterval: 50 })
 const stores = [

@@ -5,7 +5,8 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Exit from "effect/Exit"
 import { ChangeListeners } from "../../src/internal/store/changeNotifier.ts"
-import { all, completed, each, file, fresh, insert, memory, pg, question, server, stateOf, task } from "./kit.ts"
+import { sharedPostgres } from "../../../sql/test/postgres.ts"
+import { all, completed, each, file, fresh, insert, memory, pg, question, stateOf, task } from "./kit.ts"
 
 const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
@@ -196,7 +197,7 @@ each([pg], (backend) => {
       const tasks = yield* Effect.forEach([1, 2, 3], () => insert(here))
       const listening = tasks.map(() => counting())
       yield* Effect.forEach(tasks, ({ id }, index) => here.store.listen(id, listening[index]!.listener))
-      const { restartImmediate } = yield* Effect.promise(server)
+      const { restartImmediate } = yield* Effect.promise(sharedPostgres)
       yield* Effect.promise(restartImmediate)
       yield* Effect.forEach(listening, ({ after }) => after(0))
       expect(listening.map(({ calls }) => calls)).toEqual([1, 1, 1])

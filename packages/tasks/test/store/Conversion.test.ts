@@ -26,7 +26,8 @@ import { Database } from "../../src/internal/store/database.ts"
 import { migrate } from "../../src/internal/store/migrations.ts"
 import { unescape } from "../../src/internal/store/storedText.ts"
 import { ended, get, handlers, textOf } from "../engine/kit.ts"
-import { each, file, pg, server } from "./kit.ts"
+import { sharedPostgres } from "../../../sql/test/postgres.ts"
+import { each, file, pg } from "./kit.ts"
 import { type Copy, postgresCopy, replaceTasks, sqliteCopy } from "./version01/copies.ts"
 import { key, makeTools, names } from "./version01/tools.ts"
 
@@ -178,7 +179,7 @@ const valuesOfSteps = Effect.map(
 
 each([file, pg], (backend) => {
   const copy: Effect.Effect<Copy, never, Scope.Scope> = backend === pg
-    ? Effect.promise(async () => postgresCopy(await (await server()).createDatabase()))
+    ? Effect.promise(async () => postgresCopy(await (await sharedPostgres()).createDatabase()))
     : sqliteCopy
   /** Runs an effect on a copy. */
   const onCopy = <A, E>(effect: Effect.Effect<A, E, SqlClient | Scope.Scope>) =>
@@ -356,7 +357,7 @@ each([file, pg], (backend) => {
 
 /** The tests with several processes. */
 each([pg], () => {
-  const database = Effect.promise(async () => postgresCopy(await (await server()).createDatabase()))
+  const database = Effect.promise(async () => postgresCopy(await (await sharedPostgres()).createDatabase()))
 
   it.live("migrates once, although several processes start at the same time", () =>
     Effect.gen(function*() {

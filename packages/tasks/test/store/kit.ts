@@ -12,8 +12,8 @@ import * as SqlClient from "effect/sql/SqlClient"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, beforeAll } from "vitest"
-import { type Postgres, required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
+import { beforeAll } from "vitest"
+import { required, sharedPostgres, unavailable } from "../../../sql/test/postgres.ts"
 import * as SqlStore from "../../src/internal/store/sqlStore.ts"
 import { type LogEntry, TaskStore } from "../../src/internal/store/store.ts"
 import type { NewTask, State } from "../../src/TaskState.ts"
@@ -29,9 +29,6 @@ export interface Backend {
   /** A new database; each use of the result is another client, if the database allows several. */
   readonly database: Effect.Effect<Effect.Effect<Opened, unknown, Scope.Scope>, unknown, Scope.Scope>
 }
-
-let postgres: Promise<Postgres> | undefined
-export const server = (): Promise<Postgres> => postgres ??= startPostgres()
 
 const open = <E>(layer: Layer.Layer<TaskStore | SqlClient.SqlClient, E>): Effect.Effect<Opened, E, Scope.Scope> =>
   Effect.map(
@@ -67,7 +64,7 @@ export const file: Backend = {
 export const pg: Backend = {
   name: "PostgreSQL",
   database: Effect.map(
-    Effect.promise(async () => (await server()).createDatabase()),
+    Effect.promise(async () => (await sharedPostgres()).createDatabase()),
     postgresAt
   )
 }
@@ -91,7 +88,7 @@ let used: Promise<string> | undefined
 export const fresh = (backend: Backend): Effect.Effect<Opened, unknown, Scope.Scope> =>
   backend !== pg
     ? Effect.flatten(backend.database)
-    : Effect.promise(() => used ??= server().then((server) => server.createDatabase())).pipe(
+    : Effect.promise(() => used ??= sharedPostgres().then((server) => server.createDatabase())).pipe(
       Effect.flatMap(postgresAt),
       Effect.tap(({ sql }) => sql.unsafe(`TRUNCATE ${tables.join()}`))
     )
@@ -101,14 +98,10 @@ export const each = (backends: ReadonlyArray<Backend>, tests: (backend: Backend)
   for (const backend of backends) {
     const absent = backend === pg && unavailable !== undefined && !required
     describe.skipIf(absent)(absent ? `${backend.name} (${unavailable})` : backend.name, () => {
-      if (backend === pg) beforeAll(server, 60_000)
+      if (backend === pg) beforeAll(sharedPostgres, 60_000)
       tests(backend)
     })
   }
-  afterAll(async () => {
-    await (await postgres)?.stop()
-    postgres = used = undefined
-  })
 }
 
 export const all: ReadonlyArray<Backend> = [memory, file, pg]
