@@ -197,6 +197,7 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, {}, (server) => {
           server.task.ttlMs = 60_000
+          server.task.pollIntervalMs = 20_000
         })
         const call = yield* run(client.callTool("t"))
         yield* pass("30 seconds")
@@ -360,10 +361,12 @@ describe("2025-11-25 · tasks/result", () => {
 
   it.effect("when the requestor encounters input_required it SHOULD preemptively call tasks/result, and keeps polling", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* open(shape)
+      const { client, server } = yield* open(shape, {}, (server) => {
+        server.task.pollIntervalMs = 30_000
+      })
       const call = yield* run(client.callTool("t"))
       server.update({ status: "input_required" })
-      yield* pass("1 second")
+      yield* pass("30 seconds")
       assert.strictEqual(server.count("tasks/result"), 1)
       yield* pass("2 hours")
       assert.strictEqual(server.count("tasks/result"), 1)

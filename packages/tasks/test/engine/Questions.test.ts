@@ -146,11 +146,11 @@ it.effect("a question's timeout is durable, and fails with Timeout", () =>
     yield* work({
       wait: durable(() =>
         Effect.gen(function*() {
-          const first = yield* Effect.match(ask("sure?", { timeout: "2 days" }), {
+          const first = yield* Effect.match(ask("sure?", { timeout: "2 hours" }), {
             onFailure: (error) => (error as unknown as { reason: { _tag: string } }).reason._tag,
             onSuccess: () => "answered"
           })
-          const { reply } = yield* ask("then?", { timeout: "2 days" })
+          const { reply } = yield* ask("then?", { timeout: "2 hours" })
           return `${first} ${reply}`
         })
       )
@@ -158,10 +158,10 @@ it.effect("a question's timeout is durable, and fails with Timeout", () =>
     const { id } = yield* submit("wait")
     const { questions: [first] } = yield* asking(id)
     yield* settled
-    yield* TestClock.adjust("1 day")
+    yield* TestClock.adjust("1 hour")
     yield* settled
     expect((yield* get(id))?.status).toBe("input_required")
-    yield* TestClock.adjust("1 day")
+    yield* TestClock.adjust("1 hour")
     const { questions: [then] } = yield* until(
       id,
       ({ questions: [one] }) => one !== undefined && one.key !== first!.key

@@ -158,7 +158,7 @@ it.effect("commits a transactional step's own SQL with the step, and rolls it ba
     expect(yield* sql`SELECT amount FROM money ORDER BY amount`).toEqual([{ amount: 1 }, { amount: 3 }])
   }).pipe(memory))
 
-it.effect("sleeps for days", () =>
+it.effect("sleeps for hours", () =>
   Effect.gen(function*() {
     let runs = 0
     yield* work({
@@ -166,7 +166,7 @@ it.effect("sleeps for days", () =>
         Effect.gen(function*() {
           runs++
           yield* Step.sleep("short", "3 seconds")
-          yield* Step.sleep("long", "3 days")
+          yield* Step.sleep("long", "3 hours")
           return "awake"
         })
       )
@@ -175,13 +175,13 @@ it.effect("sleeps for days", () =>
     yield* settled
     yield* TestClock.adjust("3 seconds")
     yield* settled
-    yield* TestClock.adjust("2 days")
+    yield* TestClock.adjust("2 hours")
     yield* settled
     expect((yield* get(id))?.status).toBe("working")
-    yield* TestClock.adjust("25 hours")
+    yield* TestClock.adjust("62 minutes")
     expect(textOf(yield* ended(id))).toBe("awake")
     expect(runs).toBe(2)
-  }).pipe(Effect.provide(MemoryTasks.layer({ pollInterval: "1 hour" }))))
+  }).pipe(memory))
 
 it.effect("does not write status messages from outside of steps again in a later run", () =>
   Effect.gen(function*() {

@@ -88,4 +88,4 @@ it.effect("a sleep may have the name of a question's timer or of a retry", () =>
     yield* settled
     yield* pass(3700, 60)
     expect(textOf(yield* ended(id))).toBe("Slept")
-  }).pipe(Effect.provide(MemoryTasks.layer())))
+  }).pipe(Effect.provide(MemoryTasks.layer({ pollInterval: "1 minute" }))))

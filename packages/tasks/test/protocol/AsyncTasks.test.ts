@@ -99,10 +99,11 @@ describe("Task.async", () => {
       ])
     }).pipe(Effect.scoped))
 
-  it.live("runs parallel steps with Promise.all, and replays them", () =>
+  it.live("runs parallel steps with Promise.all, and replays them in another process", () =>
     Effect.gen(function*() {
+      const filename = join(yield* folder, "tasks.db")
       const runs: Array<number> = []
-      const text = yield* run(async (_, { sleep, step }) => {
+      const handler = only(async ({ elicit, step }) => {
         const all = await Promise.all([1, 2, 3].map((n) =>
           step(`part ${n}`, async () => {
             runs.push(n)
@@ -110,12 +111,20 @@ describe("Task.async", () => {
             return n * n
           })
         ))
-        // Suspends the task, so that its handler runs again.
-        await sleep("long", 5100)
+        await elicit("Go on?", { why: Schema.String })
         return all.join()
       })
-      expect([text, runs.toSorted()]).toEqual(["1,4,9", [1, 2, 3]])
-    }), 20_000)
+      const first = yield* start(filename, handler)
+      const { taskId } = yield* first.client.call("t", {})
+      const open = yield* until(first.client, taskId, ({ status }) => status === "input_required")
+      yield* first.close
+
+      const second = yield* start(filename, handler)
+      const [key] = Object.keys(open.inputRequests)
+      yield* second.client.request("tasks/update", { taskId, inputResponses: { [key!]: { action: "decline" } } })
+      expect((yield* ended(second.client, taskId)).result.content[0].text).toBe("1,4,9")
+      expect(runs.toSorted()).toEqual([1, 2, 3])
+    }).pipe(Effect.scoped))
 
   it.live("retries a step, and rejects with the message of the last error", () =>
     Effect.gen(function*() {
