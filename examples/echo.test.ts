@@ -13,7 +13,7 @@ describe("echo", () => {
   for (const revision of Revision.all) {
     it.live(`${revision} · returns the message as a tool, a resource and a prompt over stdio`, () =>
       Effect.gen(function*() {
-        const transport = Stdio.transport(kit.program("echo/main.ts", "--stdio"))
+        const transport = Stdio.transport({ ...kit.program("echo/main.ts", "--stdio"), inheritEnv: true })
         const client = yield* Client.make(transport, { revisions: [revision] })
         expect(client.revision).toBe(revision)
         expect((yield* client.callTool("echo", { message })).content).toEqual([Content.text(message)])

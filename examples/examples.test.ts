@@ -141,8 +141,11 @@ describe("README", () => {
 })
 
 describe("npm run tour", () => {
+  let finished: ReturnType<typeof node> | undefined
+  const tour = () => finished ??= node("examples/tour/tour.ts")
+
   it("prints the same conversation for both revisions, and exits", async () => {
-    const { stdout, stderr } = await node("examples/tour/tour.ts")
+    const { stdout, stderr } = await tour()
     const [, session, stateless] = stdout.split(/^2025-11-25: |^2026-07-28: /m)
     expect(stderr).toBe("")
     expect(session).toContain("→ initialize")
@@ -161,7 +164,7 @@ describe("npm run tour", () => {
   })
 
   it("prints at most 110 columns and no colours if stdout is not a terminal", async () => {
-    const { stdout } = await node("examples/tour/tour.ts")
+    const { stdout } = await tour()
     expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(110)
     expect(stdout).not.toContain("\u001b")
     expect(stdout).not.toMatch(/ $/m)

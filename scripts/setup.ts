@@ -1,11 +1,23 @@
 /**
- * Runs once before all tests, and checks the version of Node. Without the check, Effect 4 fails on an old Node with an
- * unrelated error.
+ * Runs once before all tests.
  */
+import { join } from "node:path"
+
 const needed = [22, 19] as const
 
-/** Fails if the Node of this process is older than `engines` in package.json requires. */
+/** Prepares the environment that the processes of the tests inherit. */
 export default function setup(): void {
+  checkNode()
+  // Hundreds of processes load the same modules. With the compiled code of an earlier one, a server starts in half of the
+  // processor time.
+  process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "../node_modules/.cache/node")
+}
+
+/**
+ * Fails if the Node of this process is older than `engines` in package.json requires. Without the check, Effect 4 fails
+ * on an old Node with an unrelated error.
+ */
+function checkNode(): void {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
   if (major > needed[0] || (major === needed[0] && minor >= needed[1])) return
   const required = needed.join(".")
