@@ -7,7 +7,7 @@
  * command line. SQL, code that is generated as text, and the names of fields are left out. An expression inside of a
  * template is shown as its source: `${name}`.
  */
-import { parseSync, traverse } from "@babel/core"
+import { parseSync, types } from "@babel/core"
 import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -35,12 +35,13 @@ export const messagesOf = (source: string): ReadonlyArray<string> => {
     const line = text.replaceAll(/\s*\n\s*/g, " ").trim()
     if (isProse(line) && !isSql(line)) found.push(line)
   }
-  traverse(file, {
-    TSType: (path) => path.skip(),
-    ImportDeclaration: (path) => path.skip(),
-    TaggedTemplateExpression: (path) => path.skip(),
-    StringLiteral: ({ node }) => add(node.value),
-    TemplateLiteral: ({ node }) => {
+  // `traverse` would also find the scope of each name, which takes twenty times as long.
+  types.traverseFast(file, (node) => {
+    if (types.isTSType(node) || types.isImportDeclaration(node) || types.isTaggedTemplateExpression(node)) {
+      return types.traverseFast.skip
+    }
+    if (types.isStringLiteral(node)) add(node.value)
+    else if (types.isTemplateLiteral(node)) {
       const parts = node.quasis.map(({ value }, at) => {
         const inner = node.expressions[at]
         const shown = inner === undefined ? "" : `\${${source.slice(inner.start!, inner.end!).replaceAll(/\s+/g, " ")}}`
@@ -48,6 +49,7 @@ export const messagesOf = (source: string): ReadonlyArray<string> => {
       })
       add(parts.join(""))
     }
+    return undefined
   })
   return [...new Set(found)]
 }
