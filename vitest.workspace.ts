@@ -8,12 +8,12 @@ const conditions = ["@skein/source", "node", "module", "default"]
 // databases, browsers and other programs, or repeat an action thousands of times. `npm test` excludes them and so takes
 // less than five minutes on two cores.
 const long = [
-  "packages/client/test/{attacks/{Chunks,Flood,Processes,Storms},browser/Chromium,connection/ManyReconnects,tasks/{ManyTasks,RestartProcess,SkeinServer}}.test.ts",
-  "packages/server/test/{input/RandomHandlers,http/process,http/attacks/totals,http/attacks/unread}.test.ts",
+  "packages/client/test/{attacks/{Chunks,Flood,Processes,Schemas,Storms,Wire},browser/Chromium,connection/ManyReconnects,tasks/{ManyTasks,RestartProcess,SkeinServer}}.test.ts",
+  "packages/server/test/{input/RandomHandlers,http/process,http/attacks/totals,http/attacks/unread,http/session/Memory}.test.ts",
   "packages/server/test/{Conformance,TypeErrors,http/processOptions,stdio/LogFormat}.test.ts",
   "packages/{client,server}/test/stdio/Process.test.ts",
   "packages/server/test/state/PostgresStateStore.test.ts",
-  "packages/protocol/test/{hostile/*,oracle/{Read,Write}}.test.ts",
+  "packages/protocol/test/{hostile/*,oracle/{Generators,Read,Sensitivity,Write}}.test.ts",
   "packages/auth/test/oauth/Browser.test.ts",
   "packages/auth/test/protect/PostgresReplayStore.test.ts",
   "packages/auth/test/hostile/Documents.test.ts",
@@ -33,27 +33,29 @@ const long = [
   "packages/testing/test/Client.{faults,http,stdio}.test.ts",
   "packages/{create-skein/test/Projects,openapi/test/Published}.test.ts",
   "docs/test/{cli,coming,developing,effectApplications,quickstarts,siteBrowser,tasksMachines,tasksOperating}.test.ts",
-  "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extApps,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,proxiedServers,publishedClients,publishedServers,runtimes,sdkClientsHttp,skeinCall}.test.ts",
+  "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extApps,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersPool,officialServersStdio,proxiedServers,publishedClients,publishedServers,runtimes,sdkClientsHttp,sdkClientsReopen,skeinCall}.test.ts",
   "examples/{apps,browser,comparison,everythingClient,npmScripts,sqlite,tour,tourAuth,tourTasks}.test.ts",
   "packages/sql/test/{PgBouncer,PgClient}.test.ts",
-  "scripts/{conventions,conformance/judgeClient,fuzz/fuzz,soak/soak}.test.ts"
+  "scripts/{conventions,conformance/judgeClient,conformance/suite,fuzz/fuzz,soak/soak}.test.ts"
 ]
 
-// Test files with a process of their own: they measure their process, or import programs with global state.
+// Test files with a process of their own: they measure their process, change its environment or its folder, or import
+// programs whose state others change. The garbage collections of a census take ten times as long in a shared process.
 const alone = [
-  "docs/**/*.test.ts",
+  "docs/test/{authoring,providers,proxy}.test.ts",
+  "packages/client/test/AsyncClient.test.ts",
   "packages/client/test/connection/Handshake.test.ts",
-  "packages/client/test/attacks/{Cached,Flood,Names,Storms,Wire}.test.ts",
+  "packages/client/test/attacks/{Cached,Names}.test.ts",
   "packages/client/test/http/{NodeHttp,NodeClient}.test.ts",
   "packages/client/test/legacyTasks/Lifetime.test.ts",
-  "packages/protocol/test/hostile/Cases.test.ts",
   "packages/runtime/test/{Leaks,Ndjson,NodeStreams,Peer,Timeout}.test.ts",
-  "packages/server/test/http/{attacks/bodies,attacks/replays,node,session/Memory}.test.ts",
+  "packages/server/test/http/{attacks/bodies,attacks/replays,node}.test.ts",
   "packages/tasks/test/hostile/Memory.test.ts"
 ]
 
 const all = [
   "packages/*/test/**/*.test.ts",
+  "docs/**/*.test.ts",
   "interop/**/*.test.ts",
   "examples/**/*.test.ts",
   "scripts/**/*.test.ts"

@@ -1,5 +1,5 @@
 /**
- * After ten thousand sessions no resources remain. These tests use the real clock, because they count real fibers,
+ * After thousands of sessions no resources remain. These tests use the real clock, because they count real fibers,
  * timers, listeners, table entries and heap bytes.
  */
 import * as McpError from "@skein/protocol/McpError"
@@ -159,7 +159,7 @@ const many = (count: number, at: number, after: (peers: readonly [Peer.Peer, Pee
     discard: true
   })
 
-describe("after 10,000 sessions with random calls, cancellations and disconnects", () => {
+describe("after 2,500 sessions with random calls, cancellations and disconnects", () => {
   it.live("no fiber, timer, listener or table entry is left, and the heap is back where it was", () =>
     silent(
       Effect.gen(function*() {
@@ -187,14 +187,14 @@ describe("after 10,000 sessions with random calls, cancellations and disconnects
         expect([counts.alive, alive.size]).toEqual([0, 0])
         const before = { listeners: listeners(), heap: heap() }
 
-        yield* run(10_000, 0)
+        yield* run(2_500, 0)
         yield* settle
 
-        expect(counts.started).toBeGreaterThan(100_000)
+        expect(counts.started).toBeGreaterThan(25_000)
         expect(counts.alive).toBe(0)
         expect(alive.size).toBe(0)
         expect(listeners()).toBe(before.listeners)
-        expect(peers).toHaveLength(20_000)
+        expect(peers).toHaveLength(5_000)
         for (const tag of ["ClosedByUs", "ClosedByPeer", "Expired", "Refused"]) expect(ends[tag]).toBeGreaterThan(100)
         // No peer is referenced any more. The last ones may still be in a queue of the JavaScript engine, which needs
         // some turns.
@@ -206,7 +206,7 @@ describe("after 10,000 sessions with random calls, cancellations and disconnects
         }
         expect(held()).toBe(0)
         // Each weak reference takes about 50 bytes itself.
-        expect(heapNow - before.heap).toBeLessThan(3_000_000)
+        expect(heapNow - before.heap).toBeLessThan(750_000)
       })
     ), 60_000)
 })

@@ -14,12 +14,14 @@ const FiberClass = (() => {
 /** The fibers on the heap, once their number no longer falls, and the handles that keep the process alive. */
 export const census = Effect.gen(function*() {
   let fibers = Infinity
-  // Each round collects the garbage of the whole heap, and is slow.
+  // Each round collects the garbage of the whole heap several times, and takes about a second. The fiber that counts
+  // remains, so that a count of one is the last.
   for (let round = 0; round < 8; round++) {
     for (let turns = 0; turns < 5; turns++) yield* turn
     const found = queryObjects(FiberClass, { format: "count" })
     if (found >= fibers) break
     fibers = found
+    if (found === 1) break
   }
   const resources = process.getActiveResourcesInfo().filter((name) => /Process|Pipe|Socket|TCP|Timeout/.test(name))
   const listeners = process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0)

@@ -36,24 +36,20 @@ describe("close", () => {
       expect([server.endpoint.sessions, server.endpoint.streams]).toEqual([0, 0])
     }))
 
-  it.live(
-    "ends 1,000 idle streams cleanly, without a reset and without waiting for shutdownTimeout",
-    () =>
-      Effect.gen(function*() {
-        const server = yield* serve({ shutdownTimeout: "60 seconds" })
-        const streams = yield* Effect.forEach(
-          Array.from({ length: 1_000 }),
-          () => Effect.flatMap(enter(server, "2025-11-25"), (client) => client.get()),
-          { concurrency: 20 }
-        )
-        expect([server.endpoint.sessions, server.endpoint.streams]).toEqual([1_000, 1_000])
-        const [took] = yield* Effect.timed(server.endpoint.close)
-        expect(Duration.toSeconds(took)).toBeLessThan(30)
-        const ends = yield* Effect.forEach(streams, ({ ended }) => ended)
-        expect(new Set(ends)).toEqual(new Set(["end"]))
-      }),
-    60_000
-  )
+  it.live("ends 200 idle streams cleanly, without a reset and without waiting for shutdownTimeout", () =>
+    Effect.gen(function*() {
+      const server = yield* serve({ shutdownTimeout: "60 seconds" })
+      const streams = yield* Effect.forEach(
+        Array.from({ length: 200 }),
+        () => Effect.flatMap(enter(server, "2025-11-25"), (client) => client.get()),
+        { concurrency: 20 }
+      )
+      expect([server.endpoint.sessions, server.endpoint.streams]).toEqual([200, 200])
+      const [took] = yield* Effect.timed(server.endpoint.close)
+      expect(Duration.toSeconds(took)).toBeLessThan(30)
+      const ends = yield* Effect.forEach(streams, ({ ended }) => ended)
+      expect(new Set(ends)).toEqual(new Set(["end"]))
+    }))
 
   it.effect("interrupts the remaining requests after shutdownTimeout, and answers them with 503", () =>
     Effect.gen(function*() {
