@@ -8,7 +8,7 @@ import { describe } from "../lib/machine.ts"
 import { ratios, type Spread, spread } from "../lib/statistics.ts"
 import { count, markdown, ratio } from "../lib/table.ts"
 import { type Burst, Connection } from "./connection.ts"
-import { all, buildProblem, fileOf, type Form, type Peer, prepare } from "./peers.ts"
+import { all, buildProblem, fileOf, type Form, isBuilt, type Peer, prepare } from "./peers.ts"
 import { type Era, revisionOf } from "./messages.ts"
 
 const inFlight = 32
@@ -81,7 +81,7 @@ const startOnce = async (peer: Peer, form: Form): Promise<number> => {
 const milliseconds = ({ median, min }: Spread): string => `${median.toFixed(0)} (${min.toFixed(0)})`
 
 const startTimes = async (peers: ReadonlyArray<Peer>, plan: Plan): Promise<string> => {
-  const forms: ReadonlyArray<Form> = ["node_modules", "bundled"]
+  const forms = (["node_modules", "bundled", "skein build"] satisfies ReadonlyArray<Form>).filter(isBuilt)
   const variants = peers.flatMap((peer) => forms.map((form) => ({ peer, form, times: [] as Array<number> })))
   // The first round fills the file cache and does not count.
   for (let round = -1; round < plan.starts; round++) {
@@ -100,7 +100,7 @@ const startTimes = async (peers: ReadonlyArray<Peer>, plan: Plan): Promise<strin
   return [
     "### From spawn to the result of initialize",
     "",
-    markdown(["server", "node_modules / bare", "ms (best)", "one file / bare", "ms (best)"], rows)
+    markdown(["server", ...forms.flatMap((form) => [`${form} / bare`, "ms (best)"])], rows)
   ].join("\n")
 }
 

@@ -1,7 +1,9 @@
 /**
- * The server programs under test, built in two forms: as plain JavaScript that imports its packages from
- * `node_modules`, and as one bundled file. Types are stripped beforehand, so that no start includes it.
+ * The server programs under test, built in three forms: as plain JavaScript that imports its packages from
+ * `node_modules`, as one bundled file, and as the file of `skein build`, which enables Node's compile cache. Types are
+ * stripped beforehand, so that no start includes it.
  */
+import { execFileSync } from "node:child_process"
 import { build } from "esbuild"
 import { existsSync, readdirSync, statSync } from "node:fs"
 import { fileURLToPath } from "node:url"
@@ -37,11 +39,14 @@ export const all: ReadonlyArray<Peer> = [
   { name: "effect-ai-raw", label: "effect/ai 4.1, unchecked", eras: ["session", "request"] }
 ]
 
-/** The source of a peer's packages. */
-export type Form = "node_modules" | "bundled"
+/** The form of a program. */
+export type Form = "node_modules" | "bundled" | "skein build"
 
 const here = fileURLToPath(new URL(".", import.meta.url))
 const out = join(here, "..", "dist", "stdio")
+
+/** The built command line. */
+const skein = join(here, "..", "..", "packages", "cli", "dist", "bin", "skein.js")
 
 /** The name of the file of a program: `sdk-v1` is in `sdkV1.ts`. */
 export const programName = (name: string): string =>
@@ -50,11 +55,12 @@ export const programName = (name: string): string =>
 const programOf = (peer: Peer): string => programName(peer.program ?? peer.name)
 
 /** The built file of a peer. */
-export const fileOf = (peer: Peer, form: Form): string => join(out, form, `${programOf(peer)}.mjs`)
+export const fileOf = (peer: Peer, form: Form): string =>
+  join(out, form, `${programOf(peer)}.${form === "skein build" ? "cjs" : "mjs"}`)
 
 /**
- * Builds all peers in both forms. With `node_modules`, Skein is used from the built `dist` of its packages, as an
- * installed package would be. The bundled file is the output of `npm run bundle`, for each peer.
+ * Builds all peers in each form. With `node_modules` and with `skein build`, Skein is used from the built `dist` of its
+ * packages, as an installed package would be. The bundled file is the output of `npm run bundle`, for each peer.
  */
 export const prepare = async (peers: ReadonlyArray<Peer>): Promise<void> => {
   const entryOf = (peer: Peer) => join(here, "peers", `${programOf(peer)}.ts`)
@@ -69,7 +75,15 @@ export const prepare = async (peers: ReadonlyArray<Peer>): Promise<void> => {
     outExtension: { ".js": ".mjs" }
   })
   for (const peer of programs) await bundle({ entry: entryOf(peer), outfile: fileOf(peer, "bundled") })
+  if (!existsSync(skein)) return
+  for (const peer of programs) {
+    const words = [skein, "build", fileOf(peer, "node_modules"), "--out", fileOf(peer, "skein build")]
+    execFileSync(process.execPath, words, { stdio: ["ignore", "ignore", "inherit"] })
+  }
 }
+
+/** Whether the programs are built in this form: `skein build` needs the built packages. */
+export const isBuilt = (form: Form): boolean => form !== "skein build" || existsSync(skein)
 
 const newest = (folder: string, ending: string): number =>
   existsSync(folder)

@@ -9,4 +9,4 @@ server.registerTool(
   { description: "Greets a person by name", inputSchema: { name: z.string() } },
   ({ name }) => ({ content: [{ type: "text", text: `Hello, ${name}!` }] })
 )
-await server.connect(new StdioServerTransport())
+void server.connect(new StdioServerTransport())
