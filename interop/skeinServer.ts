@@ -26,7 +26,7 @@ export interface RunningServer {
 /** Serves on a free port, over Streamable HTTP and HTTP+SSE. Clients are asked to reconnect after 10 ms. */
 export const startServer = async <E>(
   server: Layer.Layer<McpServer, E>,
-  options: Http.Options = {}
+  options: NodeHttp.Options = {}
 ): Promise<RunningServer> => {
   const scope = Scope.makeUnsafe()
   const layer = NodeHttp.layer({ port: 0, retry: "10 millis", legacySse: LegacySse.make(), ...options })

@@ -124,7 +124,16 @@ export const layer = <const L extends ReadonlyArray<Layer.Layer<never, unknown, 
     const isAlways = typeof always === "function"
       ? always
       : ({ name }: ToolEntry["definition"]) => always.includes(name)
-    const isActive = (): boolean => inside.size > above
+    // Handlers disable tools in the catalog around the search. The number is the same for all entries of a list.
+    let counted = { inside: -1, outside: -1, isActive: false }
+    const isActive = (): boolean => {
+      const { version } = outside.tools
+      if (counted.inside !== inside.version || counted.outside !== version) {
+        const enabled = inside.sorted.filter(([name]) => outside.tools.get(name) !== undefined)
+        counted = { inside: inside.version, outside: version, isActive: enabled.length > above }
+      }
+      return counted.isActive
+    }
     const inside: Catalog["Service"]["tools"] = outside.tools.part({
       name: (own) => own,
       entry: (entry) => {

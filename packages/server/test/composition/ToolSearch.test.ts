@@ -126,8 +126,15 @@ describe("a tool search", () => {
       expect(namesOf(yield* client.result("tools/list"))).toEqual(["a", "grow", "shrink", "extra"])
       yield* client.call("shrink")
       expect(namesOf(yield* client.result("tools/list"))).toEqual(["grow", "shrink", "extra"])
-      const more = yield* kit.client(kit.server(ToolSearch.layer({ above: 1 }, a, grow)) as kit.Server)
-      expect(namesOf(yield* more.result("tools/list"))).toEqual(["search_tools", "describe_tool", "call_tool"])
+      const more = yield* kit.client(kit.server(ToolSearch.layer({ above: 1 }, a, grow), shrink) as kit.Server)
+      expect(namesOf(yield* more.result("tools/list"))).toEqual([
+        "search_tools",
+        "describe_tool",
+        "call_tool",
+        "shrink"
+      ])
+      yield* more.call("shrink")
+      expect(namesOf(yield* more.result("tools/list"))).toEqual(["grow", "shrink"])
     }))
 
   it.effect("finds no tool that the caller may not see, or that is disabled, and refuses direct calls on request", () =>
