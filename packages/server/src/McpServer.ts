@@ -184,7 +184,7 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
     const provided = Context.make(Catalog.Catalog, catalog)
     const loggers = Context.make(References.CurrentLoggers, Context.get(base, References.CurrentLoggers))
     // Each server has its own memo map, so that a second server with the same definitions registers them too.
-    const memo = placed(Layer.CurrentMemoMap.forkOrCreate(context))
+    const memo = placed(context)
     const building = Layer.succeedContext(Context.merge(provided, loggers))
     for (const definition of definitions) {
       yield* Layer.buildWithMemoMap(Layer.provide(definition, building), memo, scope)

@@ -40,7 +40,7 @@ import { toEffect } from "./internal/engine/taskContext.ts"
 import { TaskRequestContext } from "./internal/engine/taskRequest.ts"
 import { type PreparedCell, preparedOf, Preparing, withPrepared } from "./internal/protocol/beforeTask.ts"
 import { Durable, Prepares, TaskPolicyAnnotation, type ToolPolicyOptions } from "./internal/protocol/policy.ts"
-import { findTaskService } from "./internal/protocol/taskService.ts"
+import { hasTasks } from "./internal/protocol/taskService.ts"
 import type { TaskContext } from "./TaskContext.ts"
 
 export type { ToolPolicyOptions } from "./internal/protocol/policy.ts"
@@ -268,7 +268,7 @@ const missingTasksLayer = new Error("task definitions require `Tasks.layer`: add
 const requireTasksLayer: Layer.Layer<never, never, Catalog> = Extension.effect(
   Effect.map(Catalog, (catalog) => ({
     name: "require Tasks.layer",
-    ready: Effect.suspend(() => findTaskService(catalog) === undefined ? Effect.die(missingTasksLayer) : Effect.void)
+    ready: Effect.suspend(() => hasTasks(catalog) ? Effect.void : Effect.die(missingTasksLayer))
   }))
 )
 

@@ -21,7 +21,7 @@ import * as extension from "./internal/protocol/extension.ts"
 import { runTasks } from "./internal/protocol/handlers.ts"
 import { LegacyTasks } from "./internal/protocol/legacy/legacyTasks.ts"
 import { resolveSettings, type TasksOptions } from "./internal/protocol/policy.ts"
-import { findTaskService, makeTaskService, TaskService } from "./internal/protocol/taskService.ts"
+import { makeTaskService, TaskService } from "./internal/protocol/taskService.ts"
 import { capabilities, handleCall } from "./internal/protocol/taskDecision.ts"
 import { TaskEngine } from "./TaskEngine.ts"
 
@@ -32,8 +32,8 @@ export interface Options extends TasksOptions {}
 
 /**
  * Offers tasks, in 2025-11-25 and since 2026-07-28, and runs them in this process unless its engine runs none. Options
- * for single tools are in `Task.make` and `Task.policy`. A second `Tasks.layer` in one server is a defect when the
- * server is built.
+ * for single tools are in `Task.make` and `Task.policy`. A second `Tasks.layer` in one server, or in a server that is
+ * mounted in it, is a defect when the server is built.
  *
  * @example
  * Tasks.layer({ ttl: "2 days", limits: { perOwner: { live: 20 } } })
@@ -41,15 +41,11 @@ export interface Options extends TasksOptions {}
 export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog | TaskEngine> =>
   Extension.effect(Effect.gen(function*() {
     const catalog = yield* Catalog
-    if (findTaskService(catalog) !== undefined) {
-      return yield* Effect.die(
-        new Error("`Tasks.layer` is twice among the definitions of one server: remove one of them")
-      )
-    }
     const tasks = makeTaskService(yield* TaskEngine, catalog, resolveSettings(options))
     const legacy = new LegacyTasks(tasks)
     return {
-      name: "tasks",
+      name: "Tasks.layer",
+      isSingle: true,
       services: Context.make(TaskService, tasks) as Context.Context<never>,
       capabilities: (caller) =>
         Revision.era(caller.revision) === "stateless" ? capabilities : legacy.capabilities(caller),

@@ -146,6 +146,11 @@ export interface Extension {
   /** Its identifier, or a name for messages. */
   readonly name: string
   /**
+   * Whether a server has at most one extension of this name, including those of its parts and of the servers that are
+   * mounted in it: `false` by default. A second one is a defect when the server is built.
+   */
+  readonly isSingle?: boolean | undefined
+  /**
    * The capabilities that the server declares to this caller. The `extensions` members of several extensions are
    * merged.
    */
@@ -287,13 +292,19 @@ export class ExtensionList {
    * tools reach it only if the tools are in the part.
    */
   add(value: Extension): Effect.Effect<void, never, Scope.Scope> {
-    const outside = this.#around?.add(withoutCalls(value))
+    const outside = this.#around?.add(withoutMembers(value, "call"))
     return outside === undefined ? this.#add(value) : Effect.andThen(outside, this.#add(value))
   }
 
   #add(value: Extension): Effect.Effect<void, never, Scope.Scope> {
     return Effect.asVoid(Effect.acquireRelease(
       Effect.withFiber((fiber) => {
+        if (value.isSingle === true && this.all.some((other) => isAnother(other, value))) {
+          const where = "among its definitions, or in a server that is mounted in it"
+          return Effect.die(
+            new Error(`The extension ${value.name} is twice in one server: ${where}. Remove one of them`)
+          )
+        }
         const added = { place: placeOf(fiber, []), value }
         this.#resolve(insert(this.#placed, added))
         return Effect.succeed(added)
@@ -311,8 +322,21 @@ export class ExtensionList {
   }
 }
 
-// An extension may have getters, which a copy would read once.
-const withoutCalls = (extension: Extension): Extension => Object.create(extension, { call: { value: undefined } })
+const sourceKey: unique symbol = Symbol.for("@skein/server/extension")
+
+/** The extension that another one was made of by `withoutMembers`. */
+const sourceOf = (extension: Extension): Extension =>
+  (extension as { readonly [sourceKey]?: Extension })[sourceKey] ?? extension
+
+const isAnother = (one: Extension, other: Extension): boolean =>
+  one.name === other.name && sourceOf(one) !== sourceOf(other)
+
+/** Returns an extension without some of its members. It may have getters, which a copy would read once. */
+export const withoutMembers = (extension: Extension, ...members: ReadonlyArray<keyof Extension>): Extension => {
+  const source = sourceOf(extension)
+  const removed = Object.fromEntries(members.map((member) => [member, { value: undefined }]))
+  return Object.create(extension, { ...removed, [sourceKey]: { value: source } })
+}
 
 /** A call of a tool. The arguments are not validated yet. */
 export interface CallOperation extends Operation {

@@ -11,6 +11,7 @@ import * as Prompt from "@skein/server/Prompt"
 import * as Resource from "@skein/server/Resource"
 import * as ResourceTemplate from "@skein/server/ResourceTemplate"
 import * as Tool from "@skein/server/Tool"
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -436,12 +437,62 @@ describe("a mounted server", () => {
       }))
   }
 
+  it.effect("is a defect if it has another extension with a name of which a server has one only", () =>
+    Effect.gen(function*() {
+      const single = (isSingle: boolean) => Extension.layer({ name: "one", isSingle })
+      const withOne = (isSingle: boolean) => McpServer.layer({ name: "inner", version: "1.0.0" }, single(isSingle))
+      const message = (...definitions: ReadonlyArray<McpServer.Definitions>) =>
+        Effect.map(
+          Effect.flip(Effect.sandbox(Layer.build(kit.server(...definitions) as kit.Server))),
+          (cause) => String(Cause.squash(cause))
+        )
+      const twice = "The extension one is twice in one server"
+      expect(yield* message(single(true), single(true))).toContain(twice)
+      expect(yield* message(single(true), McpServer.mount("a", withOne(true)))).toContain(twice)
+      expect(yield* message(McpServer.mount("a", withOne(true)), single(true))).toContain(twice)
+      expect(yield* message(McpServer.mount("a", single(true)), McpServer.mount("b", withOne(true)))).toContain(twice)
+      yield* Layer.build(kit.server(single(false), McpServer.mount("a", withOne(false))) as kit.Server)
+      const one = withOne(true)
+      yield* Layer.build(kit.server(McpServer.mount("a", one), McpServer.mount("b", one)) as kit.Server)
+    }))
+
   it.effect("fails the server if a name is taken, and fails its own additions later", () =>
     Effect.gen(function*() {
       const error = yield* kit.failure(kit.server(tool("w_who"), McpServer.mount("w", inner())) as kit.Server)
       expect(error).toMatchObject({ reason: { _tag: "DuplicateName" }, definition: "w_who" })
       const client = yield* kit.client(kit.server(tool("w_radar"), McpServer.mount("w", inner())) as kit.Server)
       expect((yield* client.call("w_grow")).content[0].text).toBe("A tool with the name \"w_radar\" exists already")
+    }))
+
+  it.effect("has the definitions that the server around it, or another part, has too", () =>
+    Effect.gen(function*() {
+      let builds = 0
+      const Shared = Layer.effect(Name, Effect.sync(() => `${++builds}`))
+      const who = Tool.layer(Tool.make("who"), () => Effect.map(Name, String)).pipe(Layer.provide(Shared))
+      const x = tool("x")
+      const part = (...definitions: ReadonlyArray<McpServer.Definitions>) =>
+        McpServer.layer({ name: "part", version: "1.0.0" }, ...definitions)
+      const one = part(x, who)
+      // A mounted server finds the services that were built before it in the server around it. Its own are its own.
+      const cases: ReadonlyArray<readonly [ReadonlyArray<McpServer.Definitions>, ReadonlyArray<string>, number]> = [
+        [[x, who, McpServer.mount("p", one)], ["x", "who", "p_x", "p_who"], 1],
+        [[McpServer.mount("p", one), x, who], ["p_x", "p_who", "x", "who"], 2],
+        [[McpServer.mount("q", x, who), McpServer.mount("p", one)], ["q_x", "q_who", "p_x", "p_who"], 1],
+        [[McpServer.mount("p", one), McpServer.mount("q", x, who)], ["p_x", "p_who", "q_x", "q_who"], 2],
+        [[McpServer.mount("p", one), McpServer.mount("q", part(who, x))], ["p_x", "p_who", "q_who", "q_x"], 2],
+        [
+          [x, who, McpServer.mount("q", part(x, who, McpServer.mount("p", one)))],
+          ["x", "who", "q_x", "q_who", "q_p_x", "q_p_who"],
+          1
+        ]
+      ]
+      for (const [definitions, expected, expectedBuilds] of cases) {
+        builds = 0
+        const client = yield* kit.client(kit.server(...definitions) as kit.Server)
+        expect(names((yield* client.result("tools/list")).tools)).toEqual(expected)
+        for (const name of expected) expect((yield* client.call(name)).isError).toBeUndefined()
+        expect(builds).toBe(expectedBuilds)
+      }
     }))
 
   it.effect("may be mounted in two places, and be served itself", () =>

@@ -126,7 +126,7 @@ describe("a task is defined like a tool", () => {
   it.effect("a second `Tasks.layer` in one server is a defect when the server is built", () =>
     Effect.gen(function*() {
       const cause = yield* Effect.flip(Effect.sandbox(Effect.scoped(kit.server([tools.quick, Tasks.layer()]))))
-      expect(String(Cause.squash(cause))).toContain("`Tasks.layer` is twice among the definitions of one server")
+      expect(String(Cause.squash(cause))).toContain("The extension Tasks.layer is twice in one server")
       // Two servers of one process may share an engine.
       const engine = Layer.succeedContext(yield* Layer.build(fake.layer))
       const one = yield* kit.server([tools.quick], {}, engine)

@@ -64,7 +64,7 @@ export const server = (
     }
   })
 
-const connect = (
+export const connect = (
   server: McpServer.McpServer["Service"],
   { can, principal, revision = Revision.latest }: Who
 ): Effect.Effect<Client, never, Scope.Scope> =>

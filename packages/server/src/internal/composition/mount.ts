@@ -8,7 +8,14 @@ import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { Catalog } from "../../Catalog.ts"
 import type { DefinitionError } from "../../DefinitionError.ts"
-import { type ChangeListener, ExtensionList, internals, MiddlewareStack, OperationHooks } from "../catalogState.ts"
+import {
+  type ChangeListener,
+  ExtensionList,
+  internals,
+  MiddlewareStack,
+  OperationHooks,
+  withoutMembers
+} from "../catalogState.ts"
 import type { Place } from "../definitions/placement.ts"
 import { withServerServices } from "../observability/logs.ts"
 import type { Naming } from "./naming.ts"
@@ -88,8 +95,7 @@ const mountServer = (
     yield* outside.prompts.mirror(inside.prompts, part.prompts, place)
     // The server has run its `ready` already.
     for (const extension of extensions.all) {
-      const without = { call: { value: undefined }, ready: { value: undefined } }
-      yield* outside[internals].extensions.add(Object.create(extension, without))
+      yield* outside[internals].extensions.add(withoutMembers(extension, "call", "ready"))
     }
     yield* outside[internals].middleware.addPart({ ...part.middleware, stack: middleware })
     yield* Effect.acquireRelease(

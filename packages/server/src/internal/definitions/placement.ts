@@ -5,6 +5,7 @@
  * them takes. `placed` wraps the memo map that the layers are built with. It sees every layer when it starts, and all
  * layers of a merge start in the order in which they were written, before any of them continues.
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -84,8 +85,29 @@ type PlacedMemoMap = Layer.MemoMap & { readonly [placementKey]: Placement; reado
 
 const knownKey: unique symbol = Symbol.for("@skein/server/placement/layers")
 
-/** The layers of a server, and the part of the server that each was built for first. */
-type Known = WeakMap<Layer.Any, { readonly part: object; readonly placement: Placement }>
+/** The part of a server that a layer was built for first. */
+interface FirstBuild {
+  readonly part: object
+  readonly placement: Placement
+}
+
+/** The layers that a server has built. Those of the server that it is mounted in are known to it, too. */
+class Known {
+  readonly #around: Known | undefined
+  readonly #own = new WeakMap<Layer.Any, FirstBuild>()
+
+  constructor(around?: Known) {
+    this.#around = around
+  }
+
+  get(layer: Layer.Any): FirstBuild | undefined {
+    return this.#own.get(layer) ?? this.#around?.get(layer)
+  }
+
+  set(layer: Layer.Any, first: FirstBuild): void {
+    this.#own.set(layer, first)
+  }
+}
 
 const isPlaced = (memoMap: Layer.MemoMap | undefined): memoMap is PlacedMemoMap =>
   memoMap !== undefined && placementKey in memoMap
@@ -115,9 +137,21 @@ const make = (
   return Object.assign(Object.create(inner), { getOrElseMemoize, [placementKey]: placement, [knownKey]: known })
 }
 
-/** Wraps the memo map of a server. The layers that are built with it register entries in the order of the definitions. */
-export const placed = (memoMap: Layer.MemoMap): Layer.MemoMap =>
-  make(memoMap, Layer.makeMemoMapUnsafe(), {}, new Placement([], undefined), new WeakMap())
+/**
+ * Makes the memo map of a server. The layers that are built with it register entries in the order of the definitions. A
+ * server that is mounted in another one shares the layers of services with it, and registers its own definitions, even if
+ * the other one has them too.
+ */
+export const placed = (context: Context.Context<never>): Layer.MemoMap => {
+  const current = Context.getOrUndefined(context, Layer.CurrentMemoMap)
+  return make(
+    Layer.CurrentMemoMap.forkOrCreate(context),
+    Layer.makeMemoMapUnsafe(),
+    {},
+    new Placement([], undefined),
+    new Known(isPlaced(current) ? current[knownKey] : undefined)
+  )
+}
 
 /**
  * Makes the memo map for the definitions of a part of a server, such as a mounted one. Layers of services are shared with
@@ -130,7 +164,7 @@ export const placedInPart = (
 ): { readonly memoMap: Layer.MemoMap; readonly place: Place } => {
   if (!isPlaced(current)) {
     const placement = new Placement([runtime], undefined)
-    const memoMap = make(current, Layer.makeMemoMapUnsafe(), part, placement, new WeakMap())
+    const memoMap = make(current, Layer.makeMemoMapUnsafe(), part, placement, new Known())
     return { memoMap, place: placement.path }
   }
   const placement = new Placement(current[placementKey].next(fiber), current[placementKey])

@@ -81,6 +81,13 @@ export const findTaskService = (catalog: Catalog["Service"]): TaskService["Servi
   return undefined
 }
 
+/** Whether the calls of tools in this catalog can become tasks. Those of a mounted part have a service of their own. */
+export const hasTasks = (catalog: Catalog["Service"]): boolean =>
+  Extension.list(catalog).some(({ call, services }) =>
+    call !== undefined && services !== undefined &&
+    Context.getOrUndefined(services as Context.Context<TaskService>, TaskService) !== undefined
+  )
+
 /** One error for ids that never existed, for expired tasks and for tasks of others. */
 const taskNotFound = Effect.fail(McpError.invalidParams("Task not found: the id is unknown, or the task has expired"))
 
