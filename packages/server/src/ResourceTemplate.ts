@@ -94,8 +94,8 @@ export interface Options<V extends Variables> extends Hint {
   /**
    * Whether variables may leave a folder when a reader uses them as a path. False by default: a URI does not match the
    * template if a variable has a `..` segment, starts with `/`, `\` or a drive, or contains NUL, with either separator
-   * and also if it is percent-encoded again. The variables of `{?a}`, `{&a}` and `{#a}` are not checked,
-   * nor is one at the start of the template, which is a whole URI.
+   * and also if it is percent-encoded again. The variables of `{?a}`, `{&a}` and `{#a}` are not checked, nor is one at
+   * the start of the template, which is a whole URI.
    *
    * Set it for readers that do not use variables as paths, or for `file://{+path}`, whose values start with `/`. The
    * reader must then check them.
@@ -165,8 +165,9 @@ export const make = <const T extends string, V extends Variables = never>(
  * schema consists of literals is completed automatically.
  *
  * The reader receives the percent-decoded variables and the whole URI. A variable that would leave a folder does not
- * match (`allowTraversal`). Symbolic links, and variables of a query, are for the reader to check. A text that is not a URI by RFC 3986 matches no template. A `Resource` with the requested URI
- * comes before all templates, and the templates are tried in the order of their definitions.
+ * match (`allowTraversal`). The reader must check symbolic links and the variables of a query itself. A text that is not
+ * a URI by RFC 3986 matches no template. A `Resource` with the requested URI comes before all templates, and the
+ * templates are tried in the order of their definitions.
  *
  * A failure of the reader becomes `-32603` with its message; an `McpError` (`Resource.notFound`) keeps its code. Fails
  * with `DefinitionError`: `DuplicateName`, `InvalidUriTemplate`, `InvalidSchema`, `InvalidValue`.
