@@ -6,20 +6,20 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
 // #region read
-const tenant = Tool.layer(Tool.make("tenant"), () =>
-  Effect.gen(function*() {
-    const { origin } = yield* McpRequest
-    // `undefined` over stdio, and where the client sends no such header.
-    return `You are ${origin?.header?.("x-tenant") ?? "nobody"}`
-  }))
-
+// `undefined` over stdio, and where the client sends no such header.
 const locale = Tool.async(Tool.make("locale"), async (_, { header }) => header("accept-language") ?? "en")
+
+// With Effect.
+const tenant = Tool.layer(
+  Tool.make("tenant"),
+  () => Effect.map(McpRequest, ({ origin }) => `You are ${origin?.header?.("x-tenant") ?? "unknown"}`)
+)
 // #endregion
 
 // #region parameter
-const report = Tool.layer(
+const report = Tool.async(
   Tool.make("report", { input: { region: Schema.String.annotate({ "x-mcp-header": "Region" }) } }),
-  ({ region }) => Effect.succeed(`All is well in ${region}`)
+  ({ region }) => `All is well in ${region}`
 )
 // #endregion
 

@@ -71,6 +71,7 @@ export const groups: ReadonlyArray<Group> = [
       "recipes/logs.md",
       "recipes/publish.md",
       "recipes/docker.md",
+      "recipes/hosting.md",
       "recipes/nginx.md",
       "recipes/kubernetes.md",
       "recipes/serverless.md",

@@ -21,13 +21,14 @@ import * as next from "../programs/next.ts"
 import { Reports } from "../programs/polling.ts"
 import { type Channel, Listening, shopOver } from "../programs/eventServices.ts"
 import { tracedTo } from "../programs/telemetry.ts"
+import vercel from "../programs/vercel.ts"
 import workers from "../programs/workers.ts"
 import { call, classic, type Headers, initialize, modern, type Running, start, textOf } from "./process.ts"
 
 const hello = call("greet", { name: "Ada" })
 
 const running = new Map<string, Promise<Running>>()
-const programs = ["smallest", "express", "fastify", "router", "deployed"] as const
+const programs = ["smallest", "express", "mounted", "fastify", "router", "deployed"] as const
 
 beforeAll(async () => {
   for (const name of programs) running.set(name, start(name))
@@ -39,7 +40,7 @@ afterAll(async () => {
 
 const at = async (name: typeof programs[number]): Promise<string> => (await running.get(name)!).url
 
-describe.each(["smallest", "express", "fastify", "router"] as const)("programs/%s.ts", (name) => {
+describe.each(["smallest", "express", "mounted", "fastify", "router"] as const)("programs/%s.ts", (name) => {
   it("serves sessions and stateless requests on one path, and rejects other origins", async () => {
     const url = await at(name)
     expect(await textOf(await fetch(url, hello))).toBe("Hello, Ada!")
@@ -139,6 +140,26 @@ describe("web-standard programs", () => {
       expect(await textOf(await serve(new Request(url, classical)))).toBe("Hello, Ada!")
     }
     expect((await next.GET(new Request(url))).status).toBe(405)
+  })
+})
+
+describe("programs/vercel.ts, with the server of programs/functions.ts", () => {
+  it("serves all revisions without sessions at /api/mcp, and no other path", async () => {
+    const at = (path: string, init: RequestInit) =>
+      vercel.fetch(new Request(`https://my-server.vercel.app${path}`, init))
+    expect(await textOf(await at("/api/mcp", hello))).toBe("Hello, Ada!")
+    const opened = await at("/api/mcp", initialize())
+    expect([opened.status, opened.headers.get("mcp-session-id")]).toEqual([200, null])
+    expect((await at("/mcp", hello)).status).toBe(404)
+  })
+})
+
+describe("recipes/hosting.md", () => {
+  it("names variables that exist", () => {
+    const page = readFileSync(join(import.meta.dirname, "../recipes/hosting.md"), "utf8")
+    const named = new Set(Array.from(page.matchAll(/SKEIN_(\w+)/g), ([, name]) => name!))
+    expect(named.size).toBeGreaterThan(3)
+    expect([...named].filter((name) => !variables.some((row) => row.name === name))).toEqual([])
   })
 })
 
@@ -339,22 +360,25 @@ describe("programs/telemetry.ts", () => {
 })
 
 // Last, because these tests end the processes.
-describe.each(["smallest", "express", "fastify", "router"] as const)("programs/%s.ts, on SIGTERM", (name) => {
-  it("ends open streams with their result, and exits", async () => {
-    const { child, url } = await running.get(name)!
-    const listening = await fetch(
-      url,
-      modern("subscriptions/listen", { notifications: { toolsListChanged: true } })
-    )
-    expect(listening.headers.get("content-type")).toBe("text/event-stream")
-    expect(listening.headers.get("x-accel-buffering")).toBe("no")
-    const rest = listening.text()
-    const exited = new Promise((resolve) => child.once("exit", (code, signal) => resolve(code ?? signal)))
-    child.kill("SIGTERM")
-    const events = await rest
-    expect(events).toContain("notifications/subscriptions/acknowledged")
-    expect(events).toMatch(/"id":1,"result"/)
-    // Skein's own `runMain` and Effect's exit with a code for the signal. A program that only closes its server exits with 0.
-    expect(await exited).toBe(name === "smallest" ? 143 : name === "router" ? 130 : 0)
-  })
-})
+describe.each(["smallest", "express", "mounted", "fastify", "router"] as const)(
+  "programs/%s.ts, on SIGTERM",
+  (name) => {
+    it("ends open streams with their result, and exits", async () => {
+      const { child, url } = await running.get(name)!
+      const listening = await fetch(
+        url,
+        modern("subscriptions/listen", { notifications: { toolsListChanged: true } })
+      )
+      expect(listening.headers.get("content-type")).toBe("text/event-stream")
+      expect(listening.headers.get("x-accel-buffering")).toBe("no")
+      const rest = listening.text()
+      const exited = new Promise((resolve) => child.once("exit", (code, signal) => resolve(code ?? signal)))
+      child.kill("SIGTERM")
+      const events = await rest
+      expect(events).toContain("notifications/subscriptions/acknowledged")
+      expect(events).toMatch(/"id":1,"result"/)
+      // Skein's own `runMain` and Effect's exit with a code for the signal. A program that only closes its server exits with 0.
+      expect(await exited).toBe(name === "smallest" ? 143 : name === "router" ? 130 : 0)
+    })
+  }
+)
