@@ -124,14 +124,14 @@ describe("hello", () => {
 describe("README", () => {
   it("quotes only programs that are tested: examples and guides", async () => {
     const plain = (text: string): string => text.replaceAll(/^ +/gm, "").trim()
-    const guides = ["../docs/programs/tasks.ts", "../docs/programs/tasksServed.ts"]
+    const guides = ["quickStdioAsync", "tasks", "tasksServed"].map((name) => `../docs/programs/${name}.ts`)
     const files = ["hello/server.ts", "hello/client.ts", "hello/protectedServer.ts", ...guides]
     const programs = plain((await Promise.all(files.map(source))).join("\n"))
     const blocks = Array.from(
       (await source("../README.md")).matchAll(/```ts\n([^]*?)```/g),
       ([, block]) => plain(block!)
     )
-    expect(blocks.length).toBe(5)
+    expect(blocks.length).toBe(6)
     expect(blocks.filter((block) => !programs.includes(block))).toEqual([])
   })
 

@@ -15,7 +15,11 @@ for (const name of readdirSync(join(root, "packages"))) {
     const module = file.slice(0, -".ts".length)
     const names = declared.get(module) ?? new Set()
     declared.set(module, names)
-    for (const [, one = ""] of source.matchAll(/(?:const|class|interface|type|function|get|readonly|static) (\w+)/g)) {
+    for (
+      const [, one = ""] of source.matchAll(
+        /(?:const|class|interface|type|function|get|readonly|static async|static) (\w+)/g
+      )
+    ) {
       names.add(one)
     }
     for (const [, list = ""] of source.matchAll(/export (?:type )?\{([^}]*)\}/g)) {
