@@ -55,7 +55,7 @@ const count = (week: number) =>
   Step.run(`week ${week}`, {
     success: Schema.Int,
     error: NoAnswer,
-    // An outage is no reason to stop: only the person can repair a sign-in.
+    // An outage is not a reason to stop: only the person can repair a sign-in.
     retry: Schedule.spaced("1 hour").pipe(
       Schedule.setInputType<NoAnswer>(),
       Schedule.while(({ input }) => input.reason !== "SignInRequired")

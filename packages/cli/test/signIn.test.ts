@@ -62,7 +62,7 @@ describe("skein login", () => {
       assert.strictEqual(login.err, `Opening ${new URL(issuer).host} in the browser to sign in. Ctrl-C cancels.\n`)
       const scopes = "mcp:read mcp:write"
       const shown = new RegExp(
-        `^Signed in at ${url}\n  Issuer   ${issuer}\n  Person   not known \\(the issuer may tell it for the scope openid\\)\n  Scopes   ${scopes}\n` +
+        `^Signed in at ${url}\n  Issuer   ${issuer}\n  Person   not known \\(the issuer may return it for the scope openid\\)\n  Scopes   ${scopes}\n` +
           "  Expires  \\d{4}-\\d\\d-\\d\\dT[\\d:]{8}Z, in \\d+ minutes, renewed automatically\n" +
           "  Client   [\\w-]+ \\(registered automatically\\)\n$"
       )

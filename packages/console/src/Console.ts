@@ -2,7 +2,7 @@
  * The operator's view of a running server: its sessions, requests, tasks, streams and subscriptions as a live tree, with
  * what each waits for, its age, progress, principal and trace id. It can interrupt requests and close sessions.
  *
- * A console costs nothing while nobody looks. It shows no arguments and no results, unless `showPayloads` is set. `skein
+ * A console costs nothing without viewers. It shows no arguments and no results, unless `showPayloads` is set. `skein
  * top <url>` shows the same in a terminal.
  *
  * @example

@@ -68,7 +68,7 @@ const expiry = ({ expiresAt, isRenewable }: SignInState, now: number): string =>
 }
 
 const whoIs = (person: SignInState["person"]): string => {
-  if (person === undefined) return "not known (the issuer may tell it for the scope openid)"
+  if (person === undefined) return "not known (the issuer may return it for the scope openid)"
   const { name, subject } = person
   return name === undefined || name === subject ? subject : `${name} (${subject})`
 }

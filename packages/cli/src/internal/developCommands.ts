@@ -319,7 +319,7 @@ export const conformanceOptions = Command.make("conformance", {
   revision: text(
     "revision",
     "<date>",
-    "The revision to judge: the scenarios that it requires, or all that the suite has for it"
+    "The revision to test: the scenarios that it requires, or all that the suite has for it"
   ),
   suite: text("suite", "<name>", "The scenarios of a suite: active by default, or all, draft, pending"),
   scenario: text("scenario", "<name>", "One scenario"),

@@ -68,7 +68,7 @@ const flags = {
   ),
   port: Flag.String("port").pipe(
     Flag.withMetavar("<port>"),
-    Flag.withDescription("The port of this computer that the browser comes back to; any free one by default"),
+    Flag.withDescription("The port of this computer to which the browser returns; any free one by default"),
     Flag.mapEffect((text) => {
       const port = Number(text)
       return /^\d+$/.test(text) && port > 0 && port <= maxPort

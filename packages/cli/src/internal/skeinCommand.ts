@@ -73,7 +73,7 @@ export const loginOptions = Command.make("login", { url, ...signInFlags, json })
     usage: ["[options] <url>"],
     footer:
       `${store} In a shell without a browser (SSH, a container) the URL is printed, and you paste the address that ` +
-      "your browser goes to after the sign-in. Exit codes: 0 signed in, 2 invalid command line, 3 nobody signed in or a " +
+      "your browser goes to after the sign-in. Exit codes: 0 signed in, 2 invalid command line, 3 no sign-in or a " +
       "server was not reached, 4 a server refused, 130 interrupted."
   }),
   Command.validate((line) => checkSignIn(line))
@@ -92,7 +92,7 @@ export const logoutOptions = Command.make("logout", { url, json }).pipe(
   ),
   Command.annotate(HelpText, {
     usage: ["[options] <url>"],
-    footer: "Exit codes: 0 signed out, or nobody was signed in; 2 invalid command line, 3 the store could not be used."
+    footer: "Exit codes: 0 signed out, or not signed in before; 2 invalid command line, 3 the store could not be used."
   })
 )
 
@@ -110,7 +110,7 @@ export const whoamiOptions = Command.make("whoami", { url, json }).pipe(
   Command.annotate(HelpText, {
     usage: ["[options] <url>"],
     footer:
-      "Nothing is sent to a server. The person is shown if the issuer has told it, as most do for the scope openid. " +
+      "Nothing is sent to a server. The person is shown if the issuer has returned it, as most do for the scope openid. " +
       "Exit codes: 0 signed in, 1 not signed in or expired, 2 invalid command line, " +
       "3 the store could not be used."
   })

@@ -41,7 +41,7 @@ const storeFlags = {
   postgres: text(
     "postgres",
     "<url>",
-    "The PostgreSQL database of the tasks; a URL with a password belongs into SKEIN_TASKS"
+    "The PostgreSQL database of the tasks; pass a URL with a password in SKEIN_TASKS"
   ),
   json: toggle("json", "Print the result as JSON")
 }

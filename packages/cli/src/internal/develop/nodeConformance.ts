@@ -1,5 +1,5 @@
 /**
- * `skein conformance`: judges a server with the official suite, `@modelcontextprotocol/conformance`.
+ * `skein conformance`: tests a server with the official suite, `@modelcontextprotocol/conformance`.
  *
  * The suite is a program of its own: an installed copy, or one that npx downloads. It needs a URL, so a command that
  * serves stdio is served over HTTP by the bridge of `skein dev`, with a server process for each session.
