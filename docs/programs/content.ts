@@ -16,6 +16,15 @@ const plot = Tool.layer(Tool.make("plot"), () =>
   ]))
 // #endregion
 
+// #region data
+const best = Tool.layer(Tool.make("best"), () => Effect.succeed({ month: "feb", sold: 5 }))
+
+const sold = Tool.async(
+  Tool.make("sold", { input: { months: Schema.Array(Schema.Finite) } }),
+  ({ months }) => months.reduce((sum, month) => sum + month, 0)
+)
+// #endregion
+
 // #region structured
 const Totals = Schema.Struct({ total: Schema.Finite })
 
@@ -27,4 +36,4 @@ const totals = Tool.layer(Tool.make("totals", { output: Totals }), () =>
   })))
 // #endregion
 
-export const Sales = McpServer.layer({ name: "sales", version: "1.0.0" }, plot, totals)
+export const Sales = McpServer.layer({ name: "sales", version: "1.0.0" }, plot, best, sold, totals)

@@ -90,6 +90,8 @@ describe("programs/content.ts", () => {
       const client = yield* connect(Sales)
       const { content } = yield* client.callTool("plot")
       expect(content.map(({ type }) => type)).toEqual(["text", "image", "resource", "resource_link"])
+      expect(yield* call(client, "best")).toBe("{\"month\":\"feb\",\"sold\":5}")
+      expect(yield* call(client, "sold", { months: [3, 5] })).toBe("8")
       expect(yield* client.callTool("totals")).toMatchObject({
         structuredContent: { total: 8 },
         content: [{ text: "8 sold, a good year" }, { type: "image" }],

@@ -95,7 +95,7 @@ describe("a page", () => {
     Effect.gen(function*() {
       const app = App.make("ui://meta", { html: "", _meta: { "com.example/a": 1 }, domain: "a.example" })
       const tool = App.tool("meta", { app, _meta: { "com.example/b": 2 }, title: "Meta" })
-      const all = [App.async(tool, () => "text")]
+      const all = [App.async(tool, () => 3)]
       const rich = yield* kit.connect({}, all)
       assert.deepStrictEqual<unknown>((yield* rich.listResources())[0]?._meta, {
         "com.example/a": 1,
@@ -105,7 +105,7 @@ describe("a page", () => {
       expect(yield* plain.listTools()).toEqual([
         { name: "meta", title: "Meta", inputSchema: expect.anything(), _meta: { "com.example/b": 2 } }
       ])
-      expect((yield* plain.callTool("meta")).content).toEqual([{ type: "text", text: "text" }])
+      expect((yield* plain.callTool("meta")).content).toEqual([{ type: "text", text: "3" }])
     }))
 
   it.effect("fails the server if its URI is not of ui://, or an origin is not one", () =>

@@ -64,7 +64,7 @@ export class AsyncServer {
    * Adds a tool: see `Tool.make` and `Tool.async`.
    *
    * @example
-   * server.tool("add", { input: z.object({ a: z.number(), b: z.number() }) }, ({ a, b }) => `${a + b}`)
+   * server.tool("add", { input: z.object({ a: z.number(), b: z.number() }) }, ({ a, b }) => a + b)
    */
   tool<Input extends AnySchema = {}, Output extends AnySchema = never>(
     name: string,

@@ -18,7 +18,7 @@
  * const search = Tool.make("search", { input: z.object({ query: z.string(), limit: z.int().default(10) }) })
  * const legacy = Tool.make("legacy", { input: JsonSchema.make<{ readonly id: string }>(schemaFromAFile) })
  *
- * // A handler returns text, content blocks, or a whole result:
+ * // A handler returns text, numbers, objects (sent as their JSON), content blocks, or a whole result:
  * const plot = Tool.layer(Tool.make("plot"), () =>
  *   Effect.succeed([Content.text("Sales"), Content.image(png, "image/png")]))
  */
@@ -43,6 +43,7 @@ import { type Register, registerLayer, registerScoped } from "./internal/definit
 import * as inputSchema from "./internal/definitions/inputSchema.ts"
 import type { AnySchema, Checked, Codec } from "./internal/definitions/inputSchema.ts"
 import * as jsonSchema from "./internal/definitions/jsonSchema.ts"
+import type { Data, Mistake } from "./internal/definitions/toolAnswer.ts"
 import * as toolCall from "./internal/definitions/toolCall.ts"
 import { withVersion } from "./internal/definitions/toolVersion.ts"
 import { omitUndefined } from "./internal/json.ts"
@@ -148,18 +149,22 @@ export interface Tool<Name extends string, Input, Output> {
 }
 
 /**
- * The value that a handler returns. With an output schema it is the structured content or a `result`. Without one it is
- * text, content blocks, a `result`, or nothing.
+ * The value that a handler returns. With an output schema it is the structured content or a `result`. Without one it is:
+ *
+ * - text, one content block, or several;
+ * - a number, a boolean or a bigint, which is sent as its text;
+ * - other data (an object, an array or `null`), which is sent as its JSON, in one text block. An empty array is data: the
+ *   model reads `[]`;
+ * - a `result`;
+ * - nothing (`undefined`), which is sent without content.
+ *
+ * A value that has no JSON, such as a function, a `Map` or an effect that did not run, is not sent. Neither is an object
+ * with the `type` of a content block but without its members, or a whole `{ content: [ … ] }`. The model receives a
+ * result with `isError` that names the tool and the value, and the log says the same.
  */
 export type Answer<Output> = [Output] extends [never]
-  ? Content.Input | toolCall.ToolResult<undefined> | WholeResult | void
+  ? Content.Input | number | boolean | bigint | null | Data | toolCall.ToolResult<undefined> | Mistake | void
   : Output | toolCall.ToolResult<Output>
-
-/** A type that no value has: it makes the result of another SDK a type error that names the mistake. */
-export interface WholeResult {
-  readonly content: unknown
-  readonly "return the content blocks themselves, or Tool.result({ content, … })": never
-}
 
 /**
  * Defines a tool. The name should be 1 to 128 characters of `A-Z a-z 0-9 _ - .` (2025-11-25, "Tool Names"). Another

@@ -117,8 +117,8 @@ describe("AsyncServer", () => {
     server.tool("a", { output: { n: Schema.Int } }, () => ({ n: "1" }))
     // @ts-expect-error -- there is no such argument
     server.tool("b", { input: { n: Schema.Int } }, ({ m }) => `${m}`)
-    // @ts-expect-error -- a tool returns text, blocks or a result
-    server.tool("c", {}, () => 7)
+    // @ts-expect-error -- a function has no JSON
+    server.tool("c", {}, () => () => 7)
     server.tool("d", { input: { n: Schema.Int } }, ({ n }) => n.toFixed(0))
   })
 })

@@ -32,7 +32,7 @@ describe("the value of a handler", () => {
       ["a string is one block of text", "hi", [{ type: "text", text: "hi" }]],
       ["one block", Content.text("hi"), [{ type: "text", text: "hi" }]],
       ["blocks", [Content.text("a"), Content.text("b")], [{ type: "text", text: "a" }, { type: "text", text: "b" }]],
-      ["no block", [], []],
+      ["an empty array is data", [], [{ type: "text", text: "[]" }]],
       ["nothing", undefined, []],
       ["the empty string", "", [{ type: "text", text: "" }]]
     ] as const

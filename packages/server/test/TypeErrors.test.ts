@@ -32,6 +32,34 @@ const mistakes: Readonly<Record<string, readonly [program: string, line: string]
     "Tool.async(Tool.make(\"t\"), async () => ({ content: [{ type: \"text\", text: \"x\" }] }))",
     "return the content blocks themselves, or Tool.result({ content, … })"
   ],
+  "a function of a handler": [
+    "Tool.layer(Tool.make(\"t\"), () => Effect.succeed(() => 1))",
+    "a function has no JSON: call it, and return its result"
+  ],
+  "a function of an async handler": [
+    "Tool.async(Tool.make(\"t\"), async () => () => 1)",
+    "a function has no JSON: call it, and return its result"
+  ],
+  "a function of a handler of an async server": [
+    "server.tool(\"t\", {}, () => () => 1)",
+    "a function has no JSON: call it, and return its result"
+  ],
+  "an effect of an async handler": [
+    "Tool.async(Tool.make(\"t\"), () => Effect.succeed(1))",
+    "an effect has no JSON: run it, or return it as the effect of Tool.layer"
+  ],
+  "a promise in an effect": [
+    "Tool.layer(Tool.make(\"t\"), () => Effect.succeed(Promise.resolve(1)))",
+    "a promise has no JSON: await it, or wrap it in Effect.promise"
+  ],
+  bytes: [
+    "Tool.async(Tool.make(\"t\"), async () => new Uint8Array(1))",
+    "bytes have no JSON: return Content.image, Content.audio or Content.resource"
+  ],
+  "a result of another SDK in a handler of an async server": [
+    "server.tool(\"t\", {}, () => ({ content: [{ type: \"text\", text: \"x\" }], isError: true }))",
+    "return the content blocks themselves, or Tool.result({ content, … })"
+  ],
   "fields of zod for the arguments of a prompt": [
     "Prompt.make(\"p\", { arguments: { city: z.string() } })",
     "The fields of `arguments` are not all Effect Schemas. For another library, pass the schema of the whole object"
@@ -136,7 +164,7 @@ describe("the compiler names the mistake", () => {
       expect(found, `${program}`).toContain(`m${Object.keys(mistakes).indexOf(name)}.ts(${lineOfProgram},`)
       // The line with the explanation, and few others.
       expect(found.split("\n").filter((text) => text.includes(line)).length, `${found}`).toBeGreaterThanOrEqual(1)
-      expect(found.trimEnd().split("\n").length, `${found}`).toBeLessThanOrEqual(5)
+      expect(found.trimEnd().split("\n").length, `${found}`).toBeLessThanOrEqual(8)
     })
   }
 })

@@ -70,7 +70,7 @@ describe("tools", () => {
     expect(Tool.result({ isError: true })).toBeDefined()
   })
 
-  it("without an output schema a handler returns text, blocks, or nothing", () => {
+  it("without an output schema a handler returns text, data, blocks, or nothing", () => {
     const plain = Tool.make("plain")
     Tool.layer(plain, () => Effect.succeed("text"))
     Tool.layer(plain, () => Effect.succeed({ type: "text" as const, text: "a" }))
@@ -80,10 +80,20 @@ describe("tools", () => {
     Tool.layer(plain, () => Effect.succeed(Tool.result({ content: "a", isError: true })))
     // @ts-expect-error structured content needs an output schema
     Tool.layer(plain, () => Effect.succeed(Tool.result({ structured: { a: 1 } })))
-    // @ts-expect-error the object is not a content block
+    interface Tea {
+      readonly id: number
+      readonly type: string
+      readonly content: string
+    }
+    const teas: ReadonlyArray<Tea> = []
     Tool.layer(plain, () => Effect.succeed({ sum: 1 }))
-    // @ts-expect-error a number is not content
-    Tool.layer(plain, () => Effect.succeed(1))
+    Tool.layer(plain, () => Effect.succeed(teas))
+    Tool.layer(plain, () => Effect.succeed({ content: teas.map(({ id }) => ({ id })), total: 1 }))
+    Tool.async(plain, async () => teas.find(({ id }) => id === 1))
+    Tool.async(plain, async () => teas[0] ?? null)
+    Tool.async(plain, () => 1n)
+    // @ts-expect-error a symbol has no JSON
+    Tool.async(plain, () => Symbol.iterator)
     expect(plain.output).toBeUndefined()
   })
 

@@ -195,13 +195,15 @@ describe("tools as a toolkit", () => {
       ({ a, b }) => a < 0 ? Effect.fail(new Named({ message: "Not below 0" })) : Effect.succeed({ sum: a + b })
     ),
     ToolkitTools.bind(Tool.make("hello"), () => Effect.map(Prices, ({ of }) => `Hello, ${of("Assam")}`)),
+    ToolkitTools.bind(Tool.make("count"), () => Effect.succeed(3)),
+    ToolkitTools.bind(Tool.make("wrong"), () => Effect.succeed((() => 1) as unknown as number)),
     ToolkitTools.bind(
       Tool.make("picture"),
       () => Effect.succeed([Content.text("A picture"), Content.image(new Uint8Array([0, 1, 2]), "image/png")])
     )
   ).pipe(Effect.provideService(Prices, { of: (tea) => tea.length }))
 
-  const handle = (name: "add" | "hello" | "picture", args: unknown) =>
+  const handle = (name: "add" | "count" | "hello" | "picture" | "wrong", args: unknown) =>
     Effect.flatMap(
       toolkit,
       (kit) => Effect.map(Stream.runCollect(Stream.unwrap(kit.handle(name, args as never))), ([one]) => one!)
@@ -224,6 +226,7 @@ describe("tools as a toolkit", () => {
       expect(added).toMatchObject({ isFailure: false, result: { sum: 5 }, encodedResult: { sum: 5 } })
       expect(added.modelOutput).toMatchObject([{ type: "text", text: `{"sum":5}` }])
       expect((yield* handle("hello", {})).modelOutput).toMatchObject([{ type: "text", text: "Hello, 5" }])
+      expect((yield* handle("count", {})).modelOutput).toMatchObject([{ type: "text", text: "3" }])
       expect((yield* handle("picture", {})).modelOutput).toMatchObject([
         { type: "text", text: "A picture" },
         { type: "file", mediaType: "image/png", data: "AAEC" }
@@ -239,6 +242,10 @@ describe("tools as a toolkit", () => {
       expect(yield* handle("add", { a: "x", b: 3 })).toMatchObject({
         isFailure: true,
         encodedResult: { message: expect.stringContaining("Invalid arguments for tool add") }
+      })
+      expect(yield* handle("wrong", {})).toMatchObject({
+        isFailure: true,
+        encodedResult: { message: expect.stringContaining("The handler of the tool wrong returned a function") }
       })
       expect(yield* handle("add", 7)).toMatchObject({
         isFailure: true,

@@ -56,6 +56,25 @@ const run = (handler: (args: { readonly end?: string }, context: TaskContext) =>
 const only = (use: (context: TaskContext) => Promise<unknown>) => (_: object, context: TaskContext) => use(context)
 
 describe("Task.async", () => {
+  it.live("returns data as text, and answers a value without JSON with isError", () =>
+    Effect.gen(function*() {
+      const engine = Layer.orDie(
+        SqliteTasks.layer({ filename: join(yield* folder, "tasks.db"), pollInterval: "20 millis" })
+      )
+      const tasks = [
+        Task.async(Task.make("count"), async () => 3),
+        Task.async(Task.make("wrong"), async () => (() => 1) as unknown as number)
+      ]
+      const { connect } = yield* kit.server(tasks, undefined, engine as never)
+      const client = yield* connect({ can })
+      const end = (name: string) => Effect.flatMap(client.call(name), ({ taskId }) => ended(client, taskId))
+      expect((yield* end("count")).result).toMatchObject({ content: [{ type: "text", text: "3" }] })
+      expect((yield* end("wrong")).result).toMatchObject({
+        isError: true,
+        content: [{ text: expect.stringContaining("The handler of the tool wrong returned a function") }]
+      })
+    }).pipe(Effect.scoped))
+
   it.live("continues after a question and in another process, without repeating its steps", () =>
     Effect.gen(function*() {
       const filename = join(yield* folder, "tasks.db")

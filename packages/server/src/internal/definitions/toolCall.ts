@@ -8,12 +8,15 @@ import * as McpError from "@skein/protocol/McpError"
 import * as Nesting from "@skein/protocol/Nesting"
 import { clip } from "@skein/protocol/Text"
 import type { McpRequest } from "@skein/runtime/RequestContext"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type { Handled, ToolEntry } from "../../Catalog.ts"
 import * as Content from "../../Content.ts"
 import type { HandlerError } from "../../HandlerError.ts"
+import * as Logging from "../../Logging.ts"
+import { Refusal, type resultBrand, toContent } from "./toolAnswer.ts"
 import { checkBlocks } from "./validateDefinition.ts"
 import type { Reader, Writer } from "./inputSchema.ts"
 import { isUnknown, messageOf, recordFailure, toolErrorOf } from "./handlerError.ts"
@@ -39,6 +42,7 @@ export interface Parts<out Output> extends ResultOptions {
 
 /** A result with structured content, content blocks, or `isError`. Made by `Tool.result`. */
 export class ToolResult<out Output> {
+  declare readonly [resultBrand]: true
   readonly parts: Parts<Output>
 
   constructor(parts: Parts<Output>) {
@@ -76,17 +80,19 @@ const toWire = ({ _meta, content, isError }: ResultOptions, structuredContent: u
 })
 
 /**
- * Compiles the function that turns the value of a handler into the result. It returns a promise or an effect if the
- * output schema does.
+ * Compiles the function that turns the value of a handler into the result. It returns an effect that logs if the value
+ * is refused, and a promise or an effect if the output schema does.
  */
 const compileResult = <Output>(
-  output: Writer<Output> | undefined
+  { name, output }: Pick<Schemas<never, Output>, "name" | "output">
 ): (value: unknown) => Later<Wire.CallToolResult> => {
-  const withoutSchema = (value: unknown): Wire.CallToolResult =>
-    value instanceof ToolResult
-      ? toWire(value.parts, (value as ToolResult<unknown>).parts.structured)
-      : { content: value === undefined ? [] : checkBlocks(Content.blocks(value as Content.Input)) }
-  if (output === undefined) return withoutSchema
+  if (output === undefined) {
+    return (value) => {
+      if (value instanceof ToolResult) return toWire(value.parts, (value as ToolResult<unknown>).parts.structured)
+      const content = toContent(value)
+      return content instanceof Refusal ? refuseResult(name, content) : { content: checkBlocks(content) }
+    }
+  }
   const write = compileWrite(output)
   return (value) => {
     const parts: Parts<unknown> = value instanceof ToolResult ? value.parts : { structured: value }
@@ -95,6 +101,13 @@ const compileResult = <Output>(
     if (parts.structured === undefined && parts.isError === true) return toWire(parts, undefined)
     return write(parts, parts.structured as Output)
   }
+}
+
+/** The author reads the log; the model, and the author who tries the tool, read the result. */
+const refuseResult = (tool: string, { error, problem }: Refusal): Effect.Effect<Wire.CallToolResult> => {
+  const message = `The handler of the tool ${tool} returned ${problem}`
+  const logged = error === undefined ? Effect.logError(message) : Effect.logError(message, Cause.die(error))
+  return Effect.as(Logging.withheld(logged), failed(message))
 }
 
 const compileWrite = <Output>(
@@ -137,14 +150,12 @@ export const make = <Input, Output, E extends HandlerError>(
   const read = tool.input?.compile()
   // A handler may return a value of the client, which can be nested too deeply to be written.
   const toResult = Nesting.refusing(
-    compileResult(tool.output),
+    compileResult(tool),
     () => failed(`The result of the tool ${Nesting.problem}`)
   )
 
-  const finish: (effect: Effect.Effect<unknown, E, McpRequest>) => Effect.Effect<Wire.CallToolResult, E, McpRequest> =
-    tool.output?.foreign === true
-      ? (effect) => Effect.flatMap(effect, (value) => settle(toResult(value)))
-      : (effect) => Effect.map(effect, toResult as (value: unknown) => Wire.CallToolResult)
+  const finish = (effect: Effect.Effect<unknown, E, McpRequest>): Effect.Effect<Wire.CallToolResult, E, McpRequest> =>
+    Effect.flatMap(effect, (value) => settle(toResult(value)))
 
   const run = (input: Input): Handled<Wire.CallToolResult> => Effect.catch(finish(handler(input)), recover)
 
