@@ -45,15 +45,24 @@ describe("create", () => {
     const { dependencies, devDependencies, scripts, type } = readJson(join(folder, "package.json"))
     expect(type).toBe("module")
     expect(Object.keys(scripts)).toEqual(expect.arrayContaining(["build", "check", "dev", "inspect", "start", "test"]))
-    // Each package that is imported is a dependency, and each dependency is imported. Tasks have a peer.
+    // Each imported package is a dependency, and each dependency is imported, unless it is a tool or a peer.
     const sources = texts.filter((_, at) => paths[at]!.endsWith(".ts")).join("\n")
     const imported = Array.from(sources.matchAll(/ from "((?:@[\w-]+\/)?[\w-]+)[/"]/g), ([, name]) => name)
     const listed = Object.keys({ ...dependencies, ...devDependencies })
-    // Peers of Skein's packages. A program of async functions imports them only for tasks.
+    // A program of async functions imports Effect only for tasks.
     if (style === "async" && template !== "tasks") expect(imported).not.toContain("effect")
-    const peers = ["effect", ...template === "tasks" ? ["@effect/platform-node"] : []]
-    const tools = ["@skein/cli", "@types/node", "rolldown", "typescript", "vitest", ...peers]
-    expect(new Set([...imported, ...tools])).toEqual(new Set(listed))
+    // Not every package manager installs peers, which a program need not import.
+    const peers = listed.flatMap((name) => {
+      const { peerDependencies = {}, peerDependenciesMeta = {} } = readJson(
+        join(root, "node_modules", name, "package.json")
+      )
+      const isNeeded = (peer: string) => peerDependenciesMeta[peer]?.optional !== true
+      return Object.keys(peerDependencies).filter(isNeeded)
+    })
+    const tools = ["@skein/cli", "@types/node", "rolldown", "typescript", "vitest"]
+    // No module that the tasks use imports Redis, a peer of @effect/platform-node.
+    const needed = peers.filter((name) => name !== "redis")
+    expect(new Set([...imported, ...tools, ...needed])).toEqual(new Set(listed))
   })
 
   it("writes a package that can be published for stdio, and private ones otherwise", async () => {
@@ -92,7 +101,7 @@ describe("create", () => {
     }
   })
 
-  it("names the commands of the package manager, in the image too", async () => {
+  it("names the commands of the package manager", async () => {
     await CreateSkein.create({
       folder: temporary,
       name: "a",
@@ -103,8 +112,19 @@ describe("create", () => {
     const readme = readFileSync(join(temporary, "README.md"), "utf8")
     expect(readme).toMatch(/pnpm install\npnpm test\npnpm run dev/)
     expect(readme).not.toMatch(/\bnpm /)
-    expect(readFileSync(join(temporary, "Dockerfile"), "utf8"))
-      .toContain("COPY package.json pnpm-lock.yaml* ./\nRUN npx --yes pnpm install\n")
+  })
+
+  it.each(
+    [
+      ["npm", "package-lock.json* .npmrc*", "npm install"],
+      ["pnpm", "pnpm-lock.yaml* pnpm-workspace.yaml* .npmrc*", "npx --yes pnpm install"],
+      ["yarn", "yarn.lock* .yarnrc* .npmrc*", "npx --yes yarn install"]
+    ] as const
+  )("installs with %s in an image that has npm only", async (packageManager, files, command) => {
+    await CreateSkein.create({ folder: temporary, name: "a", template: "http", style: "effect", packageManager })
+    const dockerfile = readFileSync(join(temporary, "Dockerfile"), "utf8")
+    expect(dockerfile).toContain(`COPY package.json ${files} ./\n`)
+    expect(dockerfile.match(/(?<=^RUN ).*$/gm)).toEqual([command, "npm run build"])
   })
 
   it("rejects a folder that is not empty, except for a repository, and a file", async () => {

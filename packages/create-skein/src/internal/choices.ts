@@ -21,16 +21,32 @@ interface Manager {
   readonly install: ReadonlyArray<string>
   /** How a shell runs a script. */
   readonly run: string
-  readonly lockFile: string
+  /** The files beside `package.json` that it installs from, as patterns of a Dockerfile: each file may be missing. */
+  readonly installFrom: string
   /** How it installs the dependencies in an image that has npm only. */
   readonly installInImage: string
 }
 
 /** The package managers. */
 export const packageManagers = {
-  npm: { install: ["install"], run: "npm run", lockFile: "package-lock.json", installInImage: "npm install" },
-  pnpm: { install: ["install"], run: "pnpm run", lockFile: "pnpm-lock.yaml", installInImage: "npx --yes pnpm install" },
-  yarn: { install: ["install"], run: "yarn run", lockFile: "yarn.lock", installInImage: "npx --yes yarn install" }
+  npm: {
+    install: ["install"],
+    run: "npm run",
+    installFrom: "package-lock.json* .npmrc*",
+    installInImage: "npm install"
+  },
+  pnpm: {
+    install: ["install"],
+    run: "pnpm run",
+    installFrom: "pnpm-lock.yaml* pnpm-workspace.yaml* .npmrc*",
+    installInImage: "npx --yes pnpm install"
+  },
+  yarn: {
+    install: ["install"],
+    run: "yarn run",
+    installFrom: "yarn.lock* .yarnrc* .npmrc*",
+    installInImage: "npx --yes yarn install"
+  }
 } as const satisfies Record<string, Manager>
 
 export type Template = keyof typeof templates

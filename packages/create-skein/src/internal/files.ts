@@ -4,7 +4,7 @@
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { packageJson, type Project, withPackageManager } from "./packageJson.ts"
+import { packageJson, type Project, withInstallation, withPackageManager } from "./packageJson.ts"
 
 /** This package: `src/internal` and `dist/internal` are equally deep in it. */
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -44,8 +44,12 @@ export const filesOf = async (project: Project): Promise<ReadonlyMap<string, str
       const text = (await readFile(from, "utf8"))
         .replaceAll(placeholder, shortName(project.name))
         .replaceAll(packagePlaceholder, project.name)
-      const isForPeople = path === "README.md" || path === "Dockerfile" || path.endsWith(".ts")
-      files.set(path, isForPeople ? withPackageManager(text, project.packageManager) : text)
+      const replace = path === "Dockerfile"
+        ? withInstallation
+        : path === "README.md" || path.endsWith(".ts")
+        ? withPackageManager
+        : undefined
+      files.set(path, replace?.(text, project.packageManager) ?? text)
     }
   }
   return files

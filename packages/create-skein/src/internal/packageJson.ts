@@ -16,6 +16,7 @@ export const ranges = {
   "@types/node": "^24.0.0",
   rolldown: "~1.2.18",
   typescript: "7.0.2",
+  vite: "^8.3.8",
   vitest: "^5.1.0"
 } as const
 
@@ -39,6 +40,8 @@ const devDependencies = ({ style, template }: Choice): ReadonlyArray<Dependency>
   "@types/node",
   "rolldown",
   "typescript",
+  // A peer of Vitest. Not every package manager installs peers.
+  "vite",
   "vitest"
 ]
 
@@ -122,13 +125,17 @@ export const packageJson = (project: Project, version: string): string => {
   return `${JSON.stringify(members, undefined, 2)}\n`
 }
 
-/** Replaces the commands of npm in a text for people, and in a Dockerfile, by those of another package manager. */
-export const withPackageManager = (text: string, name: PackageManager): string => {
-  if (name === "npm") return text
-  const { installInImage, lockFile, run } = packageManagers[name]
-  return text
-    .replaceAll("RUN npm install", `RUN ${installInImage}`)
-    .replaceAll(/\bnpm run\b/g, run)
+/** Replaces the commands of npm in a text for people by those of another package manager. */
+export const withPackageManager = (text: string, name: PackageManager): string =>
+  name === "npm" ? text : text
+    .replaceAll(/\bnpm run\b/g, packageManagers[name].run)
     .replaceAll(/\bnpm (install|start|test)\b/g, `${name} $1`)
-    .replaceAll("package-lock.json", lockFile)
-}
+
+/**
+ * Replaces the installation in a Dockerfile by that of another package manager. npm still runs the build, because the
+ * image has no other package manager.
+ */
+export const withInstallation = (dockerfile: string, name: PackageManager): string =>
+  dockerfile
+    .replace(packageManagers.npm.installFrom, packageManagers[name].installFrom)
+    .replace(packageManagers.npm.installInImage, packageManagers[name].installInImage)
