@@ -7,33 +7,14 @@
  * quickstarts are started in a project without a template. Run `npm run build` before it.
  */
 import { execFileSync } from "node:child_process"
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { styles, type Template, templates } from "../packages/create-skein/src/internal/choices.ts"
-import { root } from "./build.ts"
 import { checkCopies } from "./peers.ts"
 import { driveHttp, driveStdio } from "./projectClients.ts"
 import { startQuickstarts } from "./quickstarts.ts"
-
-/** The packages that the projects need, with those that they import. */
-const names = ["protocol", "runtime", "server", "client", "auth", "sql", "tasks", "cli", "create-skein"]
-
-/** The path of the npm that runs this script. */
-const npm = process.env["npm_execpath"]
-const runNpm = (cwd: string, ...args: ReadonlyArray<string>): string => {
-  const [file, first] = npm === undefined ? ["npm", []] : [process.execPath, [npm]]
-  return execFileSync(file, [...first, ...args], { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
-}
-
-const pack = (into: string): ReadonlyArray<string> => {
-  for (const name of names) {
-    const folder = join(root, "packages", name)
-    if (!existsSync(join(folder, "dist"))) throw new Error(`${folder} has no dist: run npm run build`)
-    runNpm(folder, "pack", "--silent", "--pack-destination", into)
-  }
-  return readdirSync(into).filter((file) => file.endsWith(".tgz")).map((file) => join(into, file))
-}
+import { createProject, pack, runNpm } from "./tarballs.ts"
 
 /** Packs a server on stdio, installs the package in an empty folder as npx does, and starts it by its name. */
 const startPackage = async (name: string, project: string, folder: string): Promise<void> => {
@@ -63,28 +44,15 @@ const startBundle = async (template: Template, project: string, folder: string):
 
 const temporary = mkdtempSync(join(tmpdir(), "skein-created-"))
 try {
-  const [tarballs, bundles] = [join(temporary, "tarballs"), join(temporary, "bundles")]
-  for (const folder of [tarballs, bundles]) mkdirSync(folder)
-  const all = pack(tarballs)
-  const creator = all.find((path) => path.includes("create-skein-"))
-  const packages = all.filter((path) => path !== creator)
+  const bundles = join(temporary, "bundles")
+  mkdirSync(bundles)
+  const tarballs = pack(join(temporary, "tarballs"))
+  const packages = tarballs.filter((path) => !path.includes("create-skein-"))
   for (const template of Object.keys(templates) as ReadonlyArray<Template>) {
     for (const style of Object.keys(styles)) {
       const start = performance.now()
       const name = `${template}-${style}`
-      const args = ["--template", template, "--style", style, "--no-install", "--no-git"]
-      runNpm(
-        temporary,
-        "exec",
-        "--yes",
-        "--prefer-offline",
-        `--package=${creator}`,
-        "--",
-        "create-skein",
-        name,
-        ...args
-      )
-      const project = join(temporary, name)
+      const project = createProject(temporary, tarballs, name, "--template", template, "--style", style)
       runNpm(project, "install", "--no-save", "--prefer-offline", "--no-audit", "--no-fund", "--silent", ...packages)
       checkCopies(project)
       for (const script of ["check", "test", "build"]) runNpm(project, "run", "--silent", script)
