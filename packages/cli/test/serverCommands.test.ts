@@ -35,21 +35,26 @@ review  tea        Reviews a tea
 ask`
 
 describe("skein · stdio", () => {
-  it.live("inspects a server, reads a resource, and prints a prompt, suggestions and times", () =>
-    Effect.gen(function*() {
-      const words = splitWords(teaHouse)
-      const inspect = yield* skein("inspect", ...words)
-      assert.deepStrictEqual([inspect.code, inspect.out], [0, [inspected]])
-      // The command of the server as one word, up to an end mark, and up to the operands that the command has.
-      const read = yield* skein("read", teaHouse, "shop://teas/assam")
-      assert.deepStrictEqual([read.code, read.out], [0, ["About assam"]])
-      const prompt = yield* skein("prompt", ...words, "review", "{\"tea\":\"assam\"}")
-      assert.deepStrictEqual([prompt.code, prompt.out[0]?.slice(0, 5)], [0, "user:"])
-      const complete = yield* skein("complete", ...words, "--", "review", "tea", "ssa")
-      assert.deepStrictEqual([complete.code, complete.out], [0, ["assam"]])
-      const ping = yield* skein("ping", "--count", "1", "--revision", "2025-03-26", ...words)
-      assert.deepStrictEqual([ping.code, ping.out.length], [0, 2])
-    }))
+  it.live(
+    "inspects a server, reads a resource, and prints a prompt, suggestions and times",
+    () =>
+      Effect.gen(function*() {
+        const words = splitWords(teaHouse)
+        const inspect = yield* skein("inspect", ...words)
+        assert.deepStrictEqual([inspect.code, inspect.out], [0, [inspected]])
+        // The command of the server as one word, up to an end mark, and up to the operands that the command has.
+        const read = yield* skein("read", teaHouse, "shop://teas/assam")
+        assert.deepStrictEqual([read.code, read.out], [0, ["About assam"]])
+        const prompt = yield* skein("prompt", ...words, "review", "{\"tea\":\"assam\"}")
+        assert.deepStrictEqual([prompt.code, prompt.out[0]?.slice(0, 5)], [0, "user:"])
+        const complete = yield* skein("complete", ...words, "--", "review", "tea", "ssa")
+        assert.deepStrictEqual([complete.code, complete.out], [0, ["assam"]])
+        const ping = yield* skein("ping", "--count", "1", "--revision", "2025-03-26", ...words)
+        assert.deepStrictEqual([ping.code, ping.out.length], [0, 2])
+        // Five processes, which start slowly under load.
+      }),
+    90_000
+  )
 })
 
 describe("skein · HTTP", () => {

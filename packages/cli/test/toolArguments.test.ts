@@ -87,6 +87,9 @@ describe("the arguments of a tool as words", () => {
   it("may be others than those of the schema only where it says so", () => {
     assert.deepStrictEqual(converted(tool({ additionalProperties: { type: "number" } }), "a=1"), { a: 1 })
     assert.deepStrictEqual(converted(tool({ additionalProperties: true }), "a=1"), { a: "1" })
+    const open = tool({ properties: { cups: { type: "integer" } }, additionalProperties: true })
+    assert.match(refused(open, "cup=1"), /^The tool brew has no argument cup; did you mean cups\? /)
+    assert.deepStrictEqual(converted(open, "milk=1"), { milk: "1" })
     assert.strictEqual(refused(tool({}), "a=1"), "The tool brew has no argument a. It takes no arguments")
     const unsafe = converted(tool({ additionalProperties: true }), "__proto__=1") as object
     assert.isTrue(Object.hasOwn(unsafe, "__proto__"))

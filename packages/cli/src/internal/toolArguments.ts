@@ -139,8 +139,9 @@ export const toolArguments = (
   const members: Array<readonly [string, unknown]> = []
   for (const [name, given] of Map.groupBy(words, ({ name }) => name)) {
     const isKnown = Object.hasOwn(known, name)
-    if (!isKnown && !isOpen(root)) {
-      const near = suggestion(name, Object.keys(known))
+    const near = isKnown ? "" : suggestion(name, Object.keys(known))
+    // Effect's struct allows further arguments, and drops them: there too a typing error is not sent.
+    if (!isKnown && (!isOpen(root) || (additionalProperties === true && near !== ""))) {
       return Result.fail(`${about} has no argument ${quoteName(name)}${near === "" ? "." : near} ${has}`)
     }
     const value = valueOf(name, root, isKnown ? known[name] : additionalProperties, given.map(({ given }) => given))
