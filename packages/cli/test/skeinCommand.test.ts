@@ -1,9 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Revision from "@skein/protocol/Revision"
 import * as Command from "effect/cli/Command"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { callOptions, type Invocation, invocationOf } from "../src/internal/callCommand.ts"
-import { Process } from "../src/internal/process.ts"
+import { spawnSync } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { hostNames } from "../src/internal/hosts.ts"
+import { Process, version } from "../src/internal/process.ts"
 import { programFlags, runCommand } from "../src/internal/runCommand.ts"
 import { signInValueOptions } from "../src/internal/signInOptions.ts"
 import {
@@ -165,27 +170,77 @@ describe("the command line of skein", () => {
     assert.include(run("login", "--help").out, "SKEIN_CLIENT_SECRET")
   })
 
-  it("prints the completions of a shell, and refuses another one", () => {
+  /** Prints the completions of a shell. */
+  const completionsOf = (shell: string) => {
     const printed: Array<unknown> = []
     const messages: Array<string> = []
     const process = { env: {}, console: { print: () => Effect.void, warn: (text: string) => void messages.push(text) } }
-    const complete = (shell: string): number =>
-      Effect.runSync(
-        runCommand(skeinCommand, ["--completions", shell], programFlags).pipe(
-          Effect.provideService(Process, { ...process, terminal: undefined }),
-          Effect.provideService(Console.Console, {
-            ...globalThis.console,
-            log: (...args: ReadonlyArray<unknown>) => void printed.push(...args)
-          })
-        )
+    const code = Effect.runSync(
+      runCommand(skeinCommand, ["--completions", shell], programFlags).pipe(
+        Effect.provideService(Process, { ...process, terminal: undefined }),
+        Effect.provideService(Console.Console, {
+          ...globalThis.console,
+          log: (...args: ReadonlyArray<unknown>) => void printed.push(...args)
+        })
       )
+    )
+    return { code, messages, text: String(printed[0]) }
+  }
+
+  it("prints the completions of a shell, and refuses another one", () => {
     for (const shell of ["bash", "zsh", "fish", "powershell"]) {
-      assert.strictEqual(complete(shell), 0)
-      const text = String(printed.pop())
+      const { code, text } = completionsOf(shell)
+      assert.strictEqual(code, 0)
       for (const word of ["inspect", "install", "--answers", "revision"]) assert.include(text, word.replace(/^--/, ""))
     }
-    assert.strictEqual(complete("tcsh"), 2)
+    const { code, messages } = completionsOf("tcsh")
+    assert.strictEqual(code, 2)
     assert.include(messages[0], "\"tcsh\"")
+  })
+
+  it("suggests the values of an option in the script of each shell", () => {
+    for (const values of [hostNames, Revision.all, ["debug", "info", "notice"], ["working", "input_required"]]) {
+      // fish quotes the names of the values twice.
+      const list = (separator: string, quote = "") => values.map((value) => `${quote}${value}${quote}`).join(separator)
+      assert.include(completionsOf("bash").text, list(" ", "'"))
+      assert.include(completionsOf("zsh").text, `:value:(${list(" ")}`)
+      assert.include(completionsOf("fish").text, `-r -f -a '${list(" ")}`)
+      assert.include(completionsOf("powershell").text, list(", ", "'"))
+    }
+  })
+
+  it("suggests the values of an option in bash", () => {
+    const suggestions = (...words: ReadonlyArray<string>): ReadonlyArray<string> => {
+      const line = words.join(" ")
+      const script = [
+        completionsOf("bash").text,
+        `COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")})`,
+        `COMP_CWORD=${words.length - 1} COMP_LINE='${line}' COMP_POINT=${line.length}`,
+        `_skein skein '${words.at(-1)}' '${words.at(-2)}'`,
+        "printf '%s\\n' \"${COMPREPLY[@]}\""
+      ].join("\n")
+      const { status, stderr, stdout } = spawnSync("bash", ["--norc", "-c", script], { encoding: "utf8" })
+      assert.deepStrictEqual([status, stderr], [0, ""])
+      return stdout.trim().split("\n")
+    }
+    assert.deepStrictEqual(suggestions("skein", "install", "--host", ""), hostNames)
+    assert.deepStrictEqual(suggestions("skein", "install", "--host", "cu"), ["cursor"])
+    assert.deepStrictEqual(suggestions("skein", "call", "--revision", "2025"), [
+      "2025-03-26",
+      "2025-06-18",
+      "2025-11-25"
+    ])
+  })
+
+  it("prints its version", () => {
+    for (const argv of [["--version"], ["-v"], ["call", "--version"]]) {
+      const { code, err, out } = run(...argv)
+      assert.deepStrictEqual([code, err, out], [0, "", version])
+    }
+    // After the command of a server, it is the server's.
+    assert.strictEqual((run("call", "node", "server.js", "--version").line as Invocation).tool, undefined)
+    const { version: published } = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8"))
+    assert.strictEqual(version, published)
   })
 
   it("shows the commands, and the help of each one", () => {

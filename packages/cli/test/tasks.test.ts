@@ -240,7 +240,12 @@ describe("skein tasks", () => {
       for (
         const [wrong, ...argv] of [
           ["--sqlite and --postgres exclude each other", "list", "--sqlite", "a", "--postgres", "b"],
-          ["--status must be one of working, input_required, completed, failed, cancelled", "list", "--status", "done"],
+          [
+            "--status must be one of working, input_required, completed, failed, cancelled: \"done\"",
+            "list",
+            "--status",
+            "done"
+          ],
           ["--limit must be a whole number from 1 to 1000", "list", "--limit", "1001"],
           ["<id> is required", "show"],
           ["Unknown command shw; did you mean show?", "shw"]

@@ -121,6 +121,18 @@ export const invalid = (message: string): Effect.Effect<never, CliError.Validati
 export const last = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
   Flag.map(Flag.atLeast(flag, 0), (values) => values.at(-1))
 
+/**
+ * An option with one of these values. The completions of a shell suggest them, and `errorMessage` lists them in the report
+ * about another value.
+ */
+export const choice = <const Values extends ReadonlyArray<string>>(
+  name: string,
+  values: Values,
+  metavar: string,
+  description: string
+): Flag.Flag<Values[number]> =>
+  Flag.Literals(name, values).pipe(Flag.withMetavar(metavar), Flag.withDescription(description))
+
 /** An option without a value, which is `false` by default. */
 export const toggle = (name: string, description: string): Flag.Flag<boolean> =>
   Flag.Boolean(name).pipe(

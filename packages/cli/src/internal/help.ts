@@ -54,7 +54,7 @@ export const formatHelp = (doc: HelpDoc, commandPath: ReadonlyArray<string>): st
   const path = commandPath.join(" ")
   const text = Option.getOrUndefined(Context.getOption(doc.annotations, HelpText))
   const usage = usageOf(doc, path)
-  // --completions is for the program: the help of a command does not repeat it.
+  // --version and --completions are for the program: the help of a command does not repeat them.
   const globals = (doc.globalFlags ?? []).filter(({ name }) => name === "help" || commandPath.length === 1)
   const flags = [...doc.flags, ...doc.inheritedFlags ?? [], ...globals]
     .map((flag) => [signature(flag), Option.getOrElse(flag.description, () => "")] as const)
@@ -90,6 +90,10 @@ export const errorMessage = (error: CliError.NonShowHelpErrors): string => {
     case "MissingArgument":
       return `<${error.argument}> is required`
     case "InvalidValue":
+      if (/^"[^"]*"( \| "[^"]*")+$/.test(error.expected)) {
+        const values = error.expected.replaceAll(" | ", ", ").replaceAll("\"", "")
+        return `--${error.option} must be one of ${values}: ${JSON.stringify(error.value)}`
+      }
       return error.kind === "flag" && error.value === ""
         ? `--${error.option} needs a value: ${error.expected}`
         : error.message

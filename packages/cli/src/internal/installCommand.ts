@@ -5,7 +5,7 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { type CountOperands, invalid, last, toggle, type ValueOptions } from "./commandLine.ts"
+import { choice, type CountOperands, invalid, last, toggle, type ValueOptions } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
 import { type HostName, hostNames, hosts } from "./hosts.ts"
 import {
@@ -57,18 +57,9 @@ export const countInstall: CountOperands = () => 0
 export const noUrls =
   "The file of Claude Desktop has commands only: add a server with a URL in its settings, under Connectors"
 
-const isHost = (text: string): text is HostName => hostNames.includes(text as HostName)
-
 /** `skein install`. */
 export const installOptions = Command.make("install", {
-  host: Flag.String("host").pipe(
-    Flag.withMetavar("<host>"),
-    Flag.withDescription(`The host to install the server in: ${hostNames.join(", ")}`),
-    Flag.mapEffect((text) =>
-      isHost(text)
-        ? Effect.succeed(text)
-        : invalid(`--host must be one of ${hostNames.join(", ")}: ${JSON.stringify(text)}`)
-    ),
+  host: choice("host", hostNames, "<host>", `The host to install the server in: ${hostNames.join(", ")}`).pipe(
     Flag.optional,
     Flag.map(Option.getOrUndefined)
   ),

@@ -6,7 +6,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 
-/** The version that the commands report to servers. */
+/** The version that `--version` prints, and that the commands report to servers. */
 export const version = "0.1.0"
 
 /** Output of a command: results go to stdout, everything else goes to stderr. */

@@ -55,22 +55,22 @@ const presenter = (name: string, { print, warn }: Console): CliOutput.Presenter 
         return Effect.sync(() => warn(`${errors.join("\n")}\n\n${formatUsage(event.helpDoc, event.commandPath)}`))
       }
       case "Version":
-        return print(`${event.name} ${event.version}`)
+        return print(event.version)
     }
   }
 })
 
 /** The options of a program with several commands. */
-export const programFlags = [GlobalFlag.Help, GlobalFlag.Completions] as const
+export const programFlags = [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] as const
 
 /**
  * Runs the command with the arguments of the process, reports a failure on stderr, and returns the exit code.
- * `builtIns` are the options that `effect/cli` provides: `--help` by default.
+ * `builtIns` are the options that `effect/cli` provides: `--help` and `--version` by default.
  */
 export const runCommand = <Name extends string, Input, ContextInput>(
   command: Command.Command<Name, Input, ContextInput, CommandFailed, Process>,
   argv: ReadonlyArray<string>,
-  builtIns: ReadonlyArray<GlobalFlag.BuiltIn> = [GlobalFlag.Help]
+  builtIns: ReadonlyArray<GlobalFlag.BuiltIn> = [GlobalFlag.Help, GlobalFlag.Version]
 ): Effect.Effect<number, never, Process> =>
   Effect.gen(function*() {
     const { console } = yield* Process

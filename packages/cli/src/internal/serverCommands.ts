@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { argumentWords, isAssignment, stringArguments } from "./argumentWords.ts"
-import { type CountOperands, invalid, last, toggle } from "./commandLine.ts"
+import { choice, type CountOperands, invalid, last, toggle } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
 import {
   answeringFlags,
@@ -280,15 +280,14 @@ const levels: ReadonlyArray<LoggingLevel> = [
 /** `skein logs`. */
 export const logsOptions = Command.make("logs", {
   ...serverFlags,
-  level: Flag.String("level").pipe(
-    Flag.withMetavar("<level>"),
-    Flag.withDescription(`The least severe level to print: info by default; one of ${levels.join(", ")}`),
+  level: choice(
+    "level",
+    levels,
+    "<level>",
+    `The least severe level to print: info by default; one of ${levels.join(", ")}`
+  ).pipe(
     last,
-    Flag.mapEffect((text = "info") =>
-      levels.includes(text as LoggingLevel)
-        ? Effect.succeed(text as LoggingLevel)
-        : invalid(`--level must be one of ${levels.join(", ")}: ${JSON.stringify(text)}`)
-    )
+    Flag.map((level = "info") => level)
   ),
   json: toggle("json", "Print each message as JSON in a line"),
   target: targetArgument

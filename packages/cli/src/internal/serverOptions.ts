@@ -7,7 +7,7 @@ import * as Argument from "effect/cli/Argument"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { invalid, isUrl, last, splitWords, toggle, type ValueOptions } from "./commandLine.ts"
+import { choice, invalid, isUrl, last, splitWords, toggle, type ValueOptions } from "./commandLine.ts"
 import { isModule } from "./nodeFiles.ts"
 import {
   checkSignIn,
@@ -209,16 +209,12 @@ export const serverFlags = {
     `How long to wait for the connection, and then for the result; at most ${maxTimeout}. With --login, only for the ` +
       "result; the time of a sign-in does not count"
   ),
-  revision: Flag.String("revision").pipe(
-    Flag.withMetavar("<date>"),
-    Flag.withDescription("The only revision of the protocol to accept; by default the newest one that the server has"),
-    Flag.mapEffect((text) =>
-      Revision.is(text)
-        ? Effect.succeed(text)
-        : invalid(`--revision must be one of ${Revision.all.join(", ")}: ${JSON.stringify(text)}`)
-    ),
-    last
-  ),
+  revision: choice(
+    "revision",
+    Revision.all,
+    "<date>",
+    "The only revision of the protocol to accept; by default the newest one that the server has"
+  ).pipe(last),
   verbose: toggle("verbose", "Report progress, logs and the server's stderr on stderr"),
   login: toggle(
     "login",

@@ -7,7 +7,7 @@ import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import { invalid, last, toggle } from "./commandLine.ts"
+import { choice, invalid, last, toggle } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
 import { checkOperands, idOf, serverTarget, serverTaskFlags, type StoreLine } from "./taskOperands.ts"
 
@@ -81,16 +81,12 @@ const list = Command.make("list", {
   pool: text("pool", "<name>", "Only tasks of this pool"),
   owner: text("owner", "<owner>", "Only tasks of this owner"),
   worker: text("worker", "<id>", "Only tasks that this worker runs"),
-  status: Flag.String("status").pipe(
-    Flag.withMetavar("<status>"),
-    Flag.withDescription(`Only tasks with this status: ${statuses.join(", ")}; can be repeated`),
-    Flag.mapEffect((status) =>
-      statuses.includes(status as TaskStatus)
-        ? Effect.succeed(status as TaskStatus)
-        : invalid(`--status must be one of ${statuses.join(", ")}`)
-    ),
-    Flag.atLeast(0)
-  ),
+  status: choice(
+    "status",
+    statuses,
+    "<status>",
+    `Only tasks with this status: ${statuses.join(", ")}; can be repeated`
+  ).pipe(Flag.atLeast(0)),
   limit: Flag.String("limit").pipe(
     Flag.withMetavar("<number>"),
     Flag.withDescription(`How many tasks to list: 50 by default, at most ${maxListed}`),
