@@ -75,3 +75,29 @@ for (const command of ["dev", "conformance"] as const) {
     })
   })
 }
+
+describe("skein conformance", () => {
+  it("takes a server of a configuration, headers and a sign-in, as the other commands do", () => {
+    const url = "https://tea.example/mcp"
+    const { line } = run("conformance", "--header", "Authorization: Bearer x", url, "--scenario", "ping")
+    assert.deepInclude(line, { headers: { Authorization: "Bearer x" }, scenario: "ping", login: false })
+    assert.deepInclude(line["target"], { _tag: "Url" })
+    const configured = run("conformance", "--config", "mcp.json", "--server", "tea", "--input", "key=1").line
+    assert.deepInclude(configured, { config: "mcp.json", server: "tea", inputs: { key: "1" } })
+    assert.deepInclude(run("conformance", "--login", "--scope", "a b", url).line, { login: true, scopes: ["a", "b"] })
+    for (
+      const [report, ...argv] of [
+        ["A server is required"],
+        ["--server is required", "--config", "mcp.json"],
+        ["--header needs a server with a URL", "--header", "a: b", "node server.js"],
+        ["--login needs a server with a URL", "--login", "node server.js"],
+        ["need --login", "--scope", "a", url],
+        ["--header cannot be used with --config", "--header", "a: b", "--config", "mcp.json", "--server", "tea"]
+      ] as const
+    ) {
+      const { code, err } = run("conformance", ...argv)
+      assert.strictEqual(code, 2)
+      assert.include(err, report)
+    }
+  })
+})

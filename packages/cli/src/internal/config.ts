@@ -33,10 +33,10 @@ const ask = (terminal: Terminal, input: Input): Effect.Effect<string | undefined
   return Effect.map(terminal.readLine(`${prompt}: `), (line) => line === "" ? undefined : line)
 }
 
-/** The server of that name. */
-export const serverIn = (
+/** The entry of that name, and its server. */
+export const configuredIn = (
   { file, server = "" }: { readonly file: string; readonly server: string | undefined },
-  { console, credentials, env, inputs, terminal, verbose }: {
+  { closeTimeout, console, credentials, env, inputs, terminal, verbose }: {
     readonly console: Console
     /** The credentials for a URL, if its headers do not authorize the requests. */
     readonly credentials: (url: URL, headers: Readonly<Record<string, string>>) => Credentials["Service"] | undefined
@@ -44,8 +44,10 @@ export const serverIn = (
     readonly inputs: Readonly<Record<string, string>>
     readonly terminal: Terminal | undefined
     readonly verbose: boolean
+    /** How long the process of the server may take to end after its stdin was closed. */
+    readonly closeTimeout?: number | undefined
   }
-): Effect.Effect<Server, CommandFailed> =>
+): Effect.Effect<{ readonly entry: Entry; readonly server: Server }, CommandFailed> =>
   Effect.gen(function*() {
     const input = (wanted: Input): Effect.Effect<string | undefined> =>
       Object.hasOwn(inputs, wanted.id)
@@ -57,7 +59,7 @@ export const serverIn = (
       env,
       input,
       servers: (name) => name === server,
-      stdio: () => ({ stderr: serverStderr(verbose, console) }),
+      stdio: () => ({ stderr: serverStderr(verbose, console), ...closeTimeout === undefined ? {} : { closeTimeout } }),
       http: ({ headers, url }) => ({ credentials: credentials(new URL(url), headers) })
     })
     const [problem] = problems
@@ -70,7 +72,7 @@ export const serverIn = (
     }
     if (disabled.includes(server)) return yield* failed(`The server ${JSON.stringify(server)} in ${file} is disabled`)
     const found = servers.get(server)
-    if (found !== undefined) return found.server
+    if (found !== undefined) return found
     const all = yield* namesIn(file, env)
     const has = all.length === 0 ? "It has no valid entries" : `It has: ${all.map(quoteName).join(", ")}`
     return yield* failed(`${file} has no server ${JSON.stringify(server)}. ${has}`)

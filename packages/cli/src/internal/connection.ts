@@ -120,9 +120,16 @@ const serverOf = (
     const { makeSignIns } = yield* Effect.promise(() => import("./callCredentials.ts"))
     const signIns = yield* makeSignIns(invocation.signIn)
     if (target._tag === "Configured") {
-      const { serverIn } = yield* Effect.promise(() => import("./config.ts"))
+      const { configuredIn } = yield* Effect.promise(() => import("./config.ts"))
       const { credentials } = signIns
-      const server = yield* serverIn(target, { console, credentials, env: inherited, inputs, terminal, verbose })
+      const { server } = yield* configuredIn(target, {
+        console,
+        credentials,
+        env: inherited,
+        inputs,
+        terminal,
+        verbose
+      })
       yield* signIns.prepared
       return { server, signInUrl: signIns.url() }
     }

@@ -11,14 +11,19 @@ import { sanitize } from "./format.ts"
 import { HelpText } from "./help.ts"
 import { Process, promised } from "./process.ts"
 import {
+  checkNamed,
+  checkServer,
+  configFlags,
   envFlag,
   exportFlag,
-  needsModule,
+  headerFlag,
+  loginFlag,
   seconds,
-  serverRequired,
-  type Target,
+  type ServerInvocation,
+  serverInvocationOf,
   targetArgument
 } from "./serverOptions.ts"
+import { signInFlags, signInValueOptions } from "./signInOptions.ts"
 
 /** How a server is served over HTTP. */
 interface HttpLine {
@@ -75,10 +80,10 @@ export interface DevLine extends HttpLine, BridgeBounds {
 }
 
 /** A parsed command line of `conformance`. */
-export interface ConformanceLine extends BridgeBounds {
-  readonly target: Exclude<Target, { readonly _tag: "Configured" }>
+export interface ConformanceLine
+  extends BridgeBounds, Pick<ServerInvocation, "target" | "headers" | "env" | "inputs" | "signIn">
+{
   readonly exportName: string | undefined
-  readonly env: Readonly<Record<string, string | undefined>>
   readonly revision: string | undefined
   readonly suite: string | undefined
   readonly scenario: string | undefined
@@ -314,8 +319,12 @@ export const conformanceVersion = "0.2.0-alpha.12"
 
 /** `skein conformance`. */
 export const conformanceOptions = Command.make("conformance", {
+  headers: headerFlag,
   env: envFlag,
   exportName: exportFlag,
+  config: configFlags.config,
+  server: configFlags.server,
+  inputs: configFlags.input,
   revision: text(
     "revision",
     "<date>",
@@ -341,29 +350,28 @@ export const conformanceOptions = Command.make("conformance", {
   ),
   closeTimeout,
   ...bridgeFlags("with a command"),
+  login: loginFlag,
+  ...signInFlags,
   verbose: toggle("verbose", "Report the output of the suite, and the stderr of the server"),
   json: toggle("json", "Print the results as JSON"),
-  target: targetArgument.pipe(
-    Argument.mapEffect((target) =>
-      target === undefined || target._tag === "Configured"
-        ? invalid(serverRequired)
-        : Effect.succeed(target)
-    )
-  )
+  target: targetArgument
 }).pipe(
   Command.withShortDescription("Judge a server with the official conformance suite"),
   Command.withDescription(
     "Runs the official conformance suite against a server, and prints its scenarios. An installed suite of the version is " +
-      "used, or npx downloads it. The suite needs a URL: a command on stdio is served over HTTP by a bridge."
+      "used, or npx downloads it. The suite needs a URL: a command on stdio is served over HTTP by a bridge, and headers " +
+      "and tokens are added by a forwarder on this computer."
   ),
   Command.annotate(HelpText, {
     usage: [
       "[options] <url or module>",
       "[options] \"<command and its arguments>\"",
-      "[options] <command> <its arguments…>"
+      "[options] <command> <its arguments…>",
+      "[options] --config <file> --server <name>"
     ],
     examples: [
       "src/server.ts",
+      "--header \"Authorization: Bearer $TOKEN\" https://example.com/mcp",
       "--revision 2026-07-28 http://127.0.0.1:3000/mcp",
       "--suite all --expected-failures known.yml \"node dist/server.cjs\""
     ],
@@ -372,19 +380,20 @@ export const conformanceOptions = Command.make("conformance", {
       "scenario failed, 1 a scenario failed or an expected failure passed, 2 invalid command line or file, 3 the suite did " +
       "not run, 130 interrupted."
   }),
-  Command.validate(({ exportName, scenario, suite, target }) =>
-    scenario !== undefined && suite !== undefined
+  Command.validate((line) =>
+    line.scenario !== undefined && line.suite !== undefined
       ? invalid("--scenario and --suite cannot be used together")
-      : exportName !== undefined && target._tag !== "Module"
-      ? invalid(needsModule)
-      : Effect.void
+      : Effect.andThen(checkServer(line), checkNamed(line))
   )
 )
 
 export const conformanceCommand = Command.withHandler(
   conformanceOptions,
   (line) =>
-    Effect.flatMap(Effect.promise(() => import("./develop/nodeConformance.ts")), ({ conformance }) => conformance(line))
+    Effect.flatMap(
+      Effect.promise(() => import("./develop/nodeConformance.ts")),
+      ({ conformance }) => conformance(serverInvocationOf(line))
+    )
 )
 
 /** How the arguments of these commands are rewritten: see `serverCommands`. */
@@ -403,9 +412,9 @@ export const developRewritings: Readonly<
   conformance: {
     values: new Set(
       (
-        "env export revision suite scenario expected-failures suite-version timeout total-timeout close-timeout max-sessions " +
-        "max-body-bytes max-buffered-messages"
-      ).split(" ")
+        "header env export config server input revision suite scenario expected-failures suite-version timeout total-timeout " +
+        "close-timeout max-sessions max-body-bytes max-buffered-messages"
+      ).split(" ").concat(...signInValueOptions)
     ),
     count: () => 0
   }

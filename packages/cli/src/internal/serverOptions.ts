@@ -196,6 +196,12 @@ export interface AnsweringLine {
   readonly answersFile: string | undefined
 }
 
+/** `--login`. */
+export const loginFlag = toggle(
+  "login",
+  "Sign in when the server requires it, and store the tokens; without it, stored tokens are used"
+)
+
 /** The options, and the operand of the server, as members of a command. */
 export const serverFlags = {
   headers: headerFlag,
@@ -216,10 +222,7 @@ export const serverFlags = {
     "The only revision of the protocol to accept; by default the newest one that the server has"
   ).pipe(last),
   verbose: toggle("verbose", "Report progress, logs and the server's stderr on stderr"),
-  login: toggle(
-    "login",
-    "Sign in when the server requires it, and store the tokens; without it, stored tokens are used"
-  ),
+  login: loginFlag,
   ...signInFlags
 }
 
@@ -249,6 +252,9 @@ export interface ServerLine extends Omit<ServerInvocation, "target" | "signIn" |
   readonly target: Target | undefined
 }
 
+/** The part of {@link ServerLine} that decides which server it is, and how a person signs in to it. */
+export type LocatedLine = Pick<ServerLine, "config" | "login" | "server" | "target"> & SignInOptions
+
 /** The report about a command line without a server. */
 export const serverRequired = "A server is required: its URL, its module, or the command that starts it"
 
@@ -256,7 +262,9 @@ export const serverRequired = "A server is required: its URL, its module, or the
 export const needsModule = "--export needs a module as the server: the path of a file that exists"
 
 /** Fails if the options contradict each other, or name no server. */
-export const checkServer = (line: ServerLine): ReturnType<typeof invalid> | Effect.Effect<void> => {
+export const checkServer = (
+  line: LocatedLine & Pick<ServerLine, "env" | "exportName" | "headers">
+): ReturnType<typeof invalid> | Effect.Effect<void> => {
   const { config, env, exportName, headers, login, server, target } = line
   if (!login && isGiven(line)) return invalid("The options of a sign-in need --login, or the command skein login")
   if (login && target !== undefined && target._tag !== "Url" && config === undefined) {
@@ -280,13 +288,13 @@ export const checkServer = (line: ServerLine): ReturnType<typeof invalid> | Effe
 }
 
 /** Fails without the name of a server in the configuration. */
-export const checkNamed = ({ config, server }: ServerLine): ReturnType<typeof invalid> | Effect.Effect<void> =>
+export const checkNamed = ({ config, server }: LocatedLine): ReturnType<typeof invalid> | Effect.Effect<void> =>
   config !== undefined && server === undefined
     ? invalid("--server is required: the name of the server in the file of --config")
     : Effect.void
 
 /** Replaces the options of a valid command line by what they mean. */
-export const serverInvocationOf = <Line extends ServerLine & Partial<AnsweringLine>>(
+export const serverInvocationOf = <Line extends LocatedLine & Partial<AnsweringLine>>(
   {
     answer = [],
     answersFile: file,

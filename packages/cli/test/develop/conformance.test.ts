@@ -1,6 +1,8 @@
 /** `skein conformance` as a process: with the installed suite, and with a suite that npx starts. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { chmod, mkdir, writeFile } from "node:fs/promises"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { delimiter, join } from "node:path"
 import { asWord, makeProject, program, type Project, run, skein } from "./project.ts"
 
@@ -89,6 +91,38 @@ describe("skein conformance", () => {
     assert.deepInclude(scenarios[0]!, { scenario: "ping", verdict: "failed", detail: "no answer" })
     assert.deepInclude(scenarios[1]!, { scenario: "tools/list", verdict: "passed", passed: 1 })
   }, 60_000)
+
+  it("judges a server that requires a header, and entries of a configuration", async () => {
+    const http = createServer(async (request, response) => {
+      if (request.headers.authorization !== "Bearer planted") return void response.writeHead(401).end()
+      let body = ""
+      for await (const chunk of request) body += String(chunk)
+      const { id, method } = JSON.parse(body) as { readonly id?: number; readonly method: string }
+      if (id === undefined) return void response.writeHead(202).end()
+      const result = method === "initialize" ? {} : { tools: [{ name: "test_simple_text" }] }
+      response.writeHead(200, { "content-type": "application/json", "mcp-session-id": "s" })
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, result }))
+    })
+    await new Promise<void>((listening) => http.listen(0, "127.0.0.1", listening))
+    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`
+    const stdio = { command: process.execPath, args: [...program, "run", "server.ts"] }
+    const remote = { url, headers: { Authorization: "Bearer ${PLANTED}" } }
+    await project.write("mcp.json", JSON.stringify({ mcpServers: { remote, stdio } }))
+    const verdictOf = async (...args: ReadonlyArray<string>) => {
+      const words = ["conformance", "--json", "--suite-version", "9.9.9", ...args]
+      const { err, out } = await run(project, words, { ...withNpx(), PLANTED: "planted" })
+      const { scenarios } = JSON.parse(out || assert.fail(err)) as {
+        readonly scenarios: ReadonlyArray<{ readonly verdict: string }>
+      }
+      return scenarios[1]?.verdict
+    }
+    assert.strictEqual(await verdictOf(url), "failed")
+    assert.strictEqual(await verdictOf("--header", "Authorization: Bearer planted", url), "passed")
+    assert.strictEqual(await verdictOf("--config", "mcp.json", "--server", "remote"), "passed")
+    assert.strictEqual(await verdictOf("--config", "mcp.json", "--server", "stdio"), "passed")
+    http.closeAllConnections()
+    http.close()
+  }, 180_000)
 
   it("exits with 2 for a wrong command line or file, and with 3 if the suite does not run", async () => {
     for (const args of [["--scenario", "a", "--suite", "all", "x"], [], ["--expected-failures", "wrong.yml", "x"]]) {

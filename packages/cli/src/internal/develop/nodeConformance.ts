@@ -5,13 +5,15 @@
  * serves stdio is served over HTTP by the bridge of `skein dev`, with a server process for each session.
  */
 import * as Stdio from "@skein/client/Stdio"
+import type { Transport } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { spawn } from "node:child_process"
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join, sep } from "node:path"
-import { commandOf, resolveEnv } from "../connection.ts"
+import { makeSignIns } from "../callCredentials.ts"
+import { commandOf, connect, onServer, resolveEnv } from "../connection.ts"
 import type { ConformanceLine } from "../developCommands.ts"
 import { sanitize, serverStderr } from "../format.ts"
 import { CommandFailed, Process, promised } from "../process.ts"
@@ -23,6 +25,7 @@ import {
   parseExpected,
   type ScenarioResult
 } from "./conformanceReport.ts"
+import { forward } from "./nodeForward.ts"
 import { serveBridge } from "./nodeHttpBridge.ts"
 import { findDependency } from "./nodeLoadModule.ts"
 
@@ -151,13 +154,13 @@ const expectedOf = async (file: string | undefined): Promise<ReadonlySet<string>
   throw new CommandFailed({ exitCode: 2, report })
 }
 
-/** The URL of the server: the given one, or that of a bridge to the command. */
-const urlOf = (line: ConformanceLine): Effect.Effect<string, CommandFailed, Process | Scope.Scope> =>
+/** The URL of a bridge to the server of a command. */
+const bridged = (
+  { maxBodyBytes, maxBufferedMessages, maxSessions }: ConformanceLine,
+  { connect }: Transport
+): Effect.Effect<string, CommandFailed, Process | Scope.Scope> =>
   Effect.gen(function*() {
-    const { console, env: inherited } = yield* Process
-    const { maxBodyBytes, maxBufferedMessages, maxSessions, target } = line
-    if (target._tag === "Url") return target.url.href
-    const { args, command } = yield* commandOf(target, line.exportName)
+    const { console } = yield* Process
     return yield* serveBridge({
       host: "127.0.0.1",
       port: 0,
@@ -167,16 +170,7 @@ const urlOf = (line: ConformanceLine): Effect.Effect<string, CommandFailed, Proc
       warn: (text) => console.warn(`skein conformance: ${text}`),
       open: (host, ended) =>
         Effect.gen(function*() {
-          const connection = yield* Effect.mapError(
-            Stdio.connect({
-              command,
-              args,
-              env: resolveEnv(line.env, inherited),
-              stderr: serverStderr(line.verbose, console),
-              closeTimeout: line.closeTimeout
-            }),
-            (error) => failed(error.message)
-          )
+          const connection = yield* Effect.mapError(connect, (error) => failed(error.message))
           connection.open({
             message: (message) => {
               if (message._tag === "Batch") {
@@ -194,6 +188,53 @@ const urlOf = (line: ConformanceLine): Effect.Effect<string, CommandFailed, Proc
     })
   })
 
+/** Connects once, so that a person signs in before the time of the scenarios begins. */
+const signIn = (line: ConformanceLine): Effect.Effect<void, CommandFailed, Process> => {
+  const invocation = { ...line, revision: undefined, timeout: undefined }
+  return onServer(invocation, (server) => Effect.as(Effect.scoped(connect(server, invocation)), 0))
+}
+
+/** The URL of a server, or that of a forwarder, if its requests need headers or stored tokens. */
+const authorized = (
+  { maxBodyBytes }: ConformanceLine,
+  url: URL,
+  headers: Readonly<Record<string, string>>
+): Effect.Effect<string, CommandFailed, Process | Scope.Scope> =>
+  Effect.gen(function*() {
+    const signIns = yield* makeSignIns(undefined)
+    const credentials = signIns.credentials(url, headers)
+    yield* signIns.prepared
+    const tokens = credentials === undefined ? {} : yield* Effect.mapError(
+      credentials.headers({ method: "POST", url, server: url }),
+      (error) => failed(error instanceof Error ? error.message : String(error))
+    )
+    return Object.keys({ ...headers, ...tokens }).length === 0
+      ? url.href
+      : yield* forward({ url, headers, credentials, maxBodyBytes })
+  })
+
+/** The URL for the suite: that of the server, of a forwarder, or of a bridge to a command. */
+const urlOf = (line: ConformanceLine): Effect.Effect<string, CommandFailed, Process | Scope.Scope> =>
+  Effect.gen(function*() {
+    const { console, env, terminal } = yield* Process
+    const { closeTimeout, inputs, target, verbose } = line
+    if (line.signIn !== undefined) yield* signIn(line)
+    if (target._tag === "Url") return yield* authorized(line, target.url, line.headers)
+    if (target._tag === "Configured") {
+      const { configuredIn } = yield* Effect.promise(() => import("../config.ts"))
+      const options = { closeTimeout, console, credentials: () => undefined, env, inputs, terminal, verbose }
+      const { entry, server } = yield* configuredIn(target, options)
+      if (entry.type === "stdio") return yield* bridged(line, server.transport)
+      const report = `The server ${JSON.stringify(entry.name)} has the type sse, which the suite does not have`
+      if (entry.type === "sse") return yield* new CommandFailed({ exitCode: 2, report })
+      return yield* authorized(line, new URL(entry.url), entry.headers)
+    }
+    const { args, command } = yield* commandOf(target, line.exportName)
+    const stderr = serverStderr(verbose, console)
+    const started = Stdio.transport({ command, args, env: resolveEnv(line.env, env), stderr, closeTimeout })
+    return yield* bridged(line, started)
+  })
+
 /** Runs the suite, prints the table, and fails with exit code 1 if a scenario failed. */
 export const conformance = (line: ConformanceLine): Effect.Effect<void, CommandFailed, Process> =>
   Effect.gen(function*() {
@@ -201,11 +242,12 @@ export const conformance = (line: ConformanceLine): Effect.Effect<void, CommandF
     const expected = yield* promised(() => expectedOf(line.expectedFailures))
     const program = yield* promised(() => programOf(line.suiteVersion))
     const url = yield* urlOf(line)
+    const shown = line.target._tag === "Url" ? line.target.url.href : url
     const folder = yield* Effect.acquireRelease(
       Effect.promise(() => mkdtemp(join(tmpdir(), "skein-conformance-"))),
       (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
     )
-    if (!line.json) console.warn(`${program.label}, against ${sanitize(url)}`)
+    if (!line.json) console.warn(`${program.label}, against ${sanitize(shown)}`)
     const { code, text } = yield* runProgram(program, [
       "server",
       "--url",
