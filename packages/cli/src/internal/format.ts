@@ -15,6 +15,14 @@ const maxLine = 8_192
 export const sanitize = (text: string): string =>
   text.split(/\r?\n/).map((line) => line.split("\t").map((part) => printable(part, maxLine)).join("\t")).join("\n")
 
+// The colors of `colors.ts`.
+const escape = "\u001b"
+const sgr = /* @__PURE__ */ new RegExp(`(${escape}\\[(?:1|22|31|32|39)m)`)
+
+/** As {@link sanitize}, for a text of this program with colors: its untrusted parts must be printable already. */
+export const sanitizeColored = (text: string): string =>
+  text.split(sgr).map((part, at) => at % 2 === 0 ? sanitize(part) : part).join("")
+
 /**
  * What happens to the stderr of a server's process. With `--verbose` it is written to stderr, each part that arrives on
  * lines of its own: a server that writes to the terminal itself could control it, and imitate this program.

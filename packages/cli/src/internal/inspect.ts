@@ -9,6 +9,7 @@ import type { Prompt } from "@skein/protocol/Prompt"
 import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
 import type { Tool } from "@skein/protocol/Tool"
 import * as Effect from "effect/Effect"
+import type { Colors } from "./colors.ts"
 import { exitCode, format, onClient, requestTime, within } from "./connection.ts"
 import { argumentsOf, quoteName, sanitize } from "./format.ts"
 import type { CommandFailed, Process } from "./process.ts"
@@ -68,21 +69,23 @@ const itemRows = (
   ...args.slice(1).map((each) => ["", cell(each), ""])
 ]
 
-export const toolTable = (tools: ReadonlyArray<Tool>): string =>
+export const toolTable = (tools: ReadonlyArray<Tool>, colors?: Colors): string =>
   denseTable(
     ["TOOL", "ARGUMENTS", "DESCRIPTION"],
-    tools.flatMap((tool) => itemRows(tool.name, argumentsOf(tool), tool.description ?? tool.title))
+    tools.flatMap((tool) => itemRows(tool.name, argumentsOf(tool), tool.description ?? tool.title)),
+    colors
   )
 
-export const promptTable = (prompts: ReadonlyArray<Prompt>): string =>
+export const promptTable = (prompts: ReadonlyArray<Prompt>, colors?: Colors): string =>
   denseTable(
     ["PROMPT", "ARGUMENTS", "DESCRIPTION"],
     prompts.flatMap(({ arguments: args = [], description, name, title }) =>
       itemRows(name, args.map((each) => each.required === true ? each.name : `${each.name}?`), description ?? title)
-    )
+    ),
+    colors
   )
 
-export const resourceTable = (resources: ReadonlyArray<Resource>): string =>
+export const resourceTable = (resources: ReadonlyArray<Resource>, colors?: Colors): string =>
   denseTable(
     ["RESOURCE", "NAME", "TYPE", "BYTES", "DESCRIPTION"],
     resources.map(({ description, mimeType = "", name, size, title, uri }) => [
@@ -91,10 +94,11 @@ export const resourceTable = (resources: ReadonlyArray<Resource>): string =>
       cell(mimeType),
       size === undefined ? "" : String(size),
       about(description)
-    ])
+    ]),
+    colors
   )
 
-export const templateTable = (templates: ReadonlyArray<ResourceTemplate>): string =>
+export const templateTable = (templates: ReadonlyArray<ResourceTemplate>, colors?: Colors): string =>
   denseTable(
     ["RESOURCE TEMPLATE", "NAME", "TYPE", "DESCRIPTION"],
     templates.map(({ description, mimeType = "", name, title, uriTemplate }) => [
@@ -102,13 +106,14 @@ export const templateTable = (templates: ReadonlyArray<ResourceTemplate>): strin
       cell(title ?? (name === uriTemplate ? "" : name)),
       cell(mimeType),
       about(description)
-    ])
+    ]),
+    colors
   )
 
 /** The items of a list, and how they are shown. */
 interface Listed {
   readonly items: ReadonlyArray<unknown>
-  readonly text: () => string
+  readonly text: (colors: Colors | undefined) => string
 }
 
 /** A list of the server: its member in JSON, its name, whether the server declares it, and how it is requested. */
@@ -119,8 +124,10 @@ interface List {
   readonly request: Effect.Effect<Listed, ClientError>
 }
 
-const listed = <A>(items: Effect.Effect<ReadonlyArray<A>, ClientError>, text: (items: ReadonlyArray<A>) => string) =>
-  Effect.map(items, (items): Listed => ({ items, text: () => text(items) }))
+const listed = <A>(
+  items: Effect.Effect<ReadonlyArray<A>, ClientError>,
+  text: (items: ReadonlyArray<A>, colors: Colors | undefined) => string
+) => Effect.map(items, (items): Listed => ({ items, text: (colors) => text(items, colors) }))
 
 const listsOf = (client: Client.Client, line: InspectLine): Readonly<Record<string, List>> => {
   const { prompts, resources, tools } = client.capabilities
@@ -158,7 +165,7 @@ const isMethodNotFound = ({ reason }: ClientError): boolean =>
 
 /** `skein inspect`. */
 export const inspect = (line: InspectLine): Effect.Effect<void, CommandFailed, Process> =>
-  onClient(line, (client, { print, warn }, server) =>
+  onClient(line, (client, { colors, print, warn }, server) =>
     Effect.gen(function*() {
       const isSelected = parts.some((part) => line[part])
       const selected = parts.filter((part) => !isSelected || line[part])
@@ -201,10 +208,10 @@ export const inspect = (line: InspectLine): Effect.Effect<void, CommandFailed, P
         }
         const { items, text } = result.success
         json[list.member] = items
-        if (items.length > 0) texts.push(yield* format(list.name, text))
+        if (items.length > 0) texts.push(yield* format(list.name, () => text(colors?.out)))
         else if (isSelected) warn(`The server has no ${list.name}`)
       }
       if (line.json) yield* print(yield* format("the server", () => JSON.stringify(json, undefined, 2)))
-      else if (texts.length > 0) yield* print(texts.join("\n\n"))
+      else if (texts.length > 0) yield* print(texts.join("\n\n"), true)
       return code
     }))

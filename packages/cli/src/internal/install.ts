@@ -4,6 +4,7 @@
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import { colorChanges, plain } from "./colors.ts"
 import { changedLines, withEntry } from "./configEdit.ts"
 import { sanitize } from "./format.ts"
 import { defaultName, type Host, hosts, type InstalledServer, nameFrom, type Place } from "./hosts.ts"
@@ -169,7 +170,8 @@ export const install = (line: InstallLine, given?: Place): Effect.Effect<void, C
     }
     const { after, before } = yield* edit(file, host, name, entry)
     if (after === before) return yield* report(false, `${host.title} has this entry already: ${file}`)
-    console.warn(sanitize(`${file}\n${changedLines(before, after)}`))
+    const changes = colorChanges(sanitize(changedLines(before, after)), console.colors?.err ?? plain)
+    console.warn(`${sanitize(file)}\n${changes}`)
     if (isProject && Object.keys(server._tag === "Url" ? server.headers : server.env).length > 0) {
       console.warn("The file of a project is often committed: it has the values of variables and headers in plain text")
     }

@@ -7,7 +7,8 @@ import * as UserDirectories from "effect/persistence/UserDirectories"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
-import { sanitize } from "./format.ts"
+import { ansi, type Colors, hasColors, plain } from "./colors.ts"
+import { sanitize, sanitizeColored } from "./format.ts"
 import { CommandFailed, type Console, Process, type Screen, type Terminal } from "./process.ts"
 
 // How long the command may take to end after a signal, in milliseconds: the process of a server is given 2 seconds to
@@ -23,14 +24,17 @@ const defect = 70
 
 const warn = (line: string): void => void process.stderr.write(`${line}\n`)
 
+const colorsOf = ({ isTTY }: { readonly isTTY: boolean }): Colors => hasColors(process.env, isTTY) ? ansi : plain
+
 const console: Console = {
   warn,
+  colors: { out: colorsOf(process.stdout), err: colorsOf(process.stderr) },
   isTerminal: process.stdout.isTTY,
   printBytes: (bytes) => Effect.callback<void>((resume) => void process.stdout.write(bytes, () => resume(Effect.void))),
   // Waits for the write, since output that is still buffered when a process exits is lost.
-  print: (text) =>
+  print: (text, isColored = false) =>
     Effect.callback<void>((resume) => {
-      const shown = process.stdout.isTTY ? sanitize(text) : text
+      const shown = !process.stdout.isTTY ? text : isColored ? sanitizeColored(text) : sanitize(text)
       process.stdout.write(shown.endsWith("\n") ? shown : `${shown}\n`, () => resume(Effect.void))
     })
 }

@@ -5,20 +5,26 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { Colors } from "./colors.ts"
 
 /** The version that `--version` prints, and that the commands report to servers. */
 export const version = "0.1.0"
 
 /** Output of a command: results go to stdout, everything else goes to stderr. */
 export interface Console {
-  /** Writes to stdout, and waits until the text is written. */
-  readonly print: (text: string) => Effect.Effect<void>
+  /**
+   * Writes to stdout, and waits until the text is written. On a terminal, characters that control it are escaped, except
+   * the colors of a text that has them: its untrusted parts must be printable.
+   */
+  readonly print: (text: string, hasColors?: boolean) => Effect.Effect<void>
   /** Writes bytes to stdout as they are, and waits until they are written. */
   readonly printBytes?: ((bytes: Uint8Array) => Effect.Effect<void>) | undefined
   /** Whether stdout is a terminal. */
   readonly isTerminal?: boolean | undefined
   /** Writes a line to stderr. */
   readonly warn: (line: string) => void
+  /** The colors of stdout and of stderr. Undefined: none. */
+  readonly colors?: { readonly out: Colors; readonly err: Colors } | undefined
 }
 
 /** A terminal with a user who reads and types. */

@@ -12,6 +12,7 @@ import * as Path from "effect/Path"
 import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Stdio from "effect/Stdio"
 import * as Terminal from "effect/Terminal"
+import { plain } from "./colors.ts"
 import { sanitize } from "./format.ts"
 import { errorMessage, formatHelp, formatUsage } from "./help.ts"
 import { type CommandFailed, type Console, Process, version } from "./process.ts"
@@ -45,13 +46,14 @@ const unused = /* @__PURE__ */ Layer.mergeAll(
   )
 )
 
-const presenter = (name: string, { print, warn }: Console): CliOutput.Presenter => ({
+const presenter = (name: string, { colors, print, warn }: Console): CliOutput.Presenter => ({
   present: (event) => {
     switch (event._tag) {
       case "Help":
         return print(formatHelp(event.helpDoc, event.commandPath))
       case "InvalidInvocation": {
-        const errors = event.errors.map((error) => sanitize(`${name}: ${errorMessage(error)}`))
+        const { red } = colors?.err ?? plain
+        const errors = event.errors.map((error) => red(sanitize(`${name}: ${errorMessage(error)}`)))
         return Effect.sync(() => warn(`${errors.join("\n")}\n\n${formatUsage(event.helpDoc, event.commandPath)}`))
       }
       case "Version":
@@ -73,8 +75,11 @@ export const runCommand = <Name extends string, Input, ContextInput>(
   builtIns: ReadonlyArray<GlobalFlag.BuiltIn> = [GlobalFlag.Help, GlobalFlag.Version]
 ): Effect.Effect<number, never, Process> =>
   Effect.gen(function*() {
-    const { console } = yield* Process
-    const warn = (message: string): void => console.warn(sanitize(`${command.name}: ${message}`))
+    const process = yield* Process
+    const options = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv
+    const console = options.includes("--json") ? { ...process.console, colors: undefined } : process.console
+    const { red } = console.colors?.err ?? plain
+    const warn = (message: string): void => console.warn(red(sanitize(`${command.name}: ${message}`)))
     return yield* Command.runWith(command, { version })(argv).pipe(
       Effect.as(0),
       Effect.catch((error) => {
@@ -89,6 +94,7 @@ export const runCommand = <Name extends string, Input, ContextInput>(
       }),
       Effect.provideService(CliOutput.Presenter, presenter(command.name, console)),
       Effect.provideService(CliConfig.CliConfig, CliConfig.make({ builtIns })),
+      Effect.provideService(Process, { ...process, console }),
       Effect.provide(unused)
     )
   })

@@ -8,6 +8,7 @@ import { quoteName } from "./format.ts"
 import type { CommandFailed, Process } from "./process.ts"
 import { nothing, print, withStore } from "./tasks.ts"
 import type { StoreLine } from "./taskOperands.ts"
+import type { Colors } from "./colors.ts"
 import { cell, table } from "./textTable.ts"
 import { formatAge } from "./topRows.ts"
 
@@ -19,7 +20,7 @@ export interface ScheduleLine extends StoreLine {
 /** The most schedules that are listed. */
 const maxListed = 1000
 
-const describe = (schedules: ReadonlyArray<Schedule>, now: number): string =>
+const describe = (schedules: ReadonlyArray<Schedule>, now: number, colors?: Colors): string =>
   schedules.length === 0 ? "There are no schedules." : table(
     ["SCHEDULE", "TOOL", "TIMES", "ZONE", "NEXT", "LAST", "LAST TASK"],
     schedules.map(({ cron, isPaused, lastAt, lastTask = "", name, nextAt, timeZone, tool }) => [
@@ -30,7 +31,8 @@ const describe = (schedules: ReadonlyArray<Schedule>, now: number): string =>
       isPaused ? "paused" : nextAt === undefined ? "never" : `in ${formatAge(Math.max(nextAt - now, 0))}`,
       lastAt === undefined ? "" : `${formatAge(now - lastAt)} ago`,
       lastTask
-    ])
+    ]),
+    colors
   )
 
 /** `skein tasks schedules`. */
@@ -41,7 +43,7 @@ export const list = (line: StoreLine): Effect.Effect<void, CommandFailed, Proces
       const { list } = yield* TaskSchedules
       const schedules = yield* list({ limit: maxListed })
       const now = yield* Clock.currentTimeMillis
-      yield* print(line, schedules, () => describe(schedules, now))
+      yield* print(line, schedules, (colors) => describe(schedules, now, colors))
     })
   )
 

@@ -13,6 +13,7 @@ import { format, onClient, requestTime } from "./connection.ts"
 import { quoteName } from "./format.ts"
 import { CommandFailed, type Process } from "./process.ts"
 import type { ServerInvocation } from "./serverOptions.ts"
+import type { Colors } from "./colors.ts"
 import { cell, denseTable } from "./textTable.ts"
 import { formatAge } from "./topRows.ts"
 
@@ -56,7 +57,7 @@ const ageOf = (time: string, now: number): string => {
   return Number.isFinite(at) ? formatAge(Math.max(0, now - at)) : ""
 }
 
-const taskList = (tasks: ReadonlyArray<AnyTask>, now: number): string =>
+const taskList = (tasks: ReadonlyArray<AnyTask>, now: number, colors?: Colors): string =>
   tasks.length === 0 ? "There are no such tasks." : denseTable(
     ["ID", "STATUS", "AGE", "MESSAGE"],
     tasks.map(({ createdAt, status, statusMessage = "", taskId }) => [
@@ -64,7 +65,8 @@ const taskList = (tasks: ReadonlyArray<AnyTask>, now: number): string =>
       status,
       ageOf(createdAt, now),
       cell(statusMessage)
-    ])
+    ]),
+    colors
   )
 
 const noListing = (revision: Revision.Revision): string =>
@@ -80,7 +82,7 @@ export const list = (
     const report = Revision.era(revision) === "stateless" ? noListing(revision) : `${revision} has no tasks`
     return Effect.fail(new CommandFailed({ exitCode: 2, report }))
   }
-  return onClient(line, (client, { print }) =>
+  return onClient(line, (client, { colors, print }) =>
     Effect.gen(function*() {
       const found: Array<AnyTask> = []
       let cursor: string | undefined
@@ -91,7 +93,9 @@ export const list = (
       } while (cursor !== undefined && found.length < limit)
       const tasks = found.slice(0, limit)
       const now = yield* Clock.currentTimeMillis
-      yield* print(yield* format("tasks/list", () => json ? JSON.stringify(tasks, undefined, 2) : taskList(tasks, now)))
+      yield* json
+        ? print(yield* format("tasks/list", () => JSON.stringify(tasks, undefined, 2)))
+        : print(taskList(tasks, now, colors?.out), true)
     }), {
     client: { revisions: [Revision.latestSession] },
     negotiationAdvice: noListing(Revision.latest)

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { quoteLine, quoteName } from "./format.ts"
+import type { Colors } from "./colors.ts"
 import { CommandFailed, Process } from "./process.ts"
 import type { StoreLine } from "./taskOperands.ts"
 import type { ListLine, TaskLine, ToolLine } from "./tasksCommand.ts"
@@ -74,10 +75,15 @@ const onStore = <A>(
 ) => withStore(line, Effect.flatMap(TaskAdmin, use))
 
 /** Prints a value as JSON, or as text. */
-export const print = (line: StoreLine, value: unknown, text: () => string): Effect.Effect<void, never, Process> =>
+export const print = (
+  line: StoreLine,
+  value: unknown,
+  text: (colors: Colors | undefined) => string
+): Effect.Effect<void, never, Process> =>
   Effect.flatMap(
     Process,
-    ({ console }) => console.print(line.json ? JSON.stringify(value, undefined, 2) : text())
+    ({ console: { colors, print } }) =>
+      line.json ? print(JSON.stringify(value, undefined, 2)) : print(text(colors?.out), true)
   )
 
 /** `skein tasks list` and `skein tasks failed`. */
@@ -88,7 +94,7 @@ export const list = (line: ListLine): Effect.Effect<void, CommandFailed, Process
       const filter = { tool, pool, owner, worker, hasFailed, status: status.length === 0 ? undefined : status }
       const tasks = yield* admin.list(filter, { limit })
       const now = yield* Clock.currentTimeMillis
-      yield* print(line, tasks.map(toJson), () => describeTasks(tasks, now))
+      yield* print(line, tasks.map(toJson), (colors) => describeTasks(tasks, now, colors))
     }))
 
 /** A task without what its caller has sent. */
@@ -108,7 +114,8 @@ export const show = (line: TaskLine & { readonly values: boolean }): Effect.Effe
       if (task === undefined) return yield* unknown(id)
       const now = yield* Clock.currentTimeMillis
       const questions = task.questions.map(({ key, method, params }) => ({ key, method, ...values && { params } }))
-      yield* print(line, { ...toJson(task), questions, log: task.log }, () => describeTask(task, now, values))
+      yield* print(line, { ...toJson(task), questions, log: task.log }, (colors) =>
+        describeTask(task, now, values, colors))
     }))
 
 /** `skein tasks cancel`. */
@@ -177,10 +184,9 @@ export const stats = (line: StoreLine & { readonly watch: boolean }): Effect.Eff
       yield* print(
         line,
         { ...statistics, tools },
-        () =>
-          [taskTable(statistics), queueTable(statistics), describeTools(tools)].filter((part) => part !== "").join(
-            "\n\n"
-          )
+        (colors) =>
+          [taskTable(statistics, colors), queueTable(statistics, colors), describeTools(tools, colors)]
+            .filter((part) => part !== "").join("\n\n")
       )
     })
     const { watch } = line
@@ -193,7 +199,7 @@ export const workers = (line: StoreLine): Effect.Effect<void, CommandFailed, Pro
     Effect.gen(function*() {
       const found = yield* admin.workers
       const now = yield* Clock.currentTimeMillis
-      yield* print(line, found, () => describeWorkers(found, now))
+      yield* print(line, found, (colors) => describeWorkers(found, now, colors))
     }))
 
 /** `skein tasks migrate`. */

@@ -11,6 +11,7 @@ import type {
   ToolState,
   WorkerState
 } from "@skein/tasks/TaskAdmin"
+import type { Colors } from "./colors.ts"
 import { cell, table } from "./textTable.ts"
 import { formatAge } from "./topRows.ts"
 
@@ -38,7 +39,7 @@ const placeOf = (place: TaskPlace, now: number): string => {
 const time = (at: number): string => new Date(at).toISOString().replace("T", " ").slice(0, 19)
 
 /** A list of tasks. */
-export const describeTasks = (tasks: ReadonlyArray<ListedTask>, now: number): string =>
+export const describeTasks = (tasks: ReadonlyArray<ListedTask>, now: number, colors?: Colors): string =>
   tasks.length === 0 ? "There are no such tasks." : table(
     ["ID", "TOOL", "STATUS", "AGE", "WHERE", "MESSAGE"],
     tasks.map(({ place, state }) => [
@@ -48,7 +49,8 @@ export const describeTasks = (tasks: ReadonlyArray<ListedTask>, now: number): st
       formatAge(now - state.createdAt),
       placeOf(place, now),
       cell(state.statusMessage ?? "")
-    ])
+    ]),
+    colors
   )
 
 const kinds: Readonly<Record<LoggedEvent["kind"], string>> = {
@@ -75,7 +77,7 @@ const eventRow = ({ at, attempt, failed, kind, name, seq, startedAt }: LoggedEve
 ]
 
 /** A task with its log. */
-export const describeTask = (task: InspectedTask, now: number, withValues: boolean): string => {
+export const describeTask = (task: InspectedTask, now: number, withValues: boolean, colors?: Colors): string => {
   const { log, place, questions, state } = task
   const { runs = 0, attempts = 0 } = place._tag === "Settled" ? {} : place
   const fields: ReadonlyArray<readonly [string, string | undefined]> = [
@@ -106,7 +108,7 @@ export const describeTask = (task: InspectedTask, now: number, withValues: boole
     ].join("\n"))
   }
   if (log.length > 0) {
-    parts.push(table(["SEQ", "TIME (UTC)", "EVENT", "TOOK", "", "NAME"], log.map(eventRow)))
+    parts.push(table(["SEQ", "TIME (UTC)", "EVENT", "TOOK", "", "NAME"], log.map(eventRow), colors))
   }
   if (withValues) {
     const values = log.flatMap(({ name, seq, value }) =>
@@ -118,7 +120,7 @@ export const describeTask = (task: InspectedTask, now: number, withValues: boole
 }
 
 /** The numbers of tasks by tool and status. */
-export const taskTable = ({ tasks }: Statistics): string =>
+export const taskTable = ({ tasks }: Statistics, colors?: Colors): string =>
   tasks.length === 0
     ? "There are no tasks."
     : table(
@@ -126,11 +128,12 @@ export const taskTable = ({ tasks }: Statistics): string =>
       tasks.flatMap(({ count, errors, status, tool }) => [
         ...count === errors ? [] : [[cell(tool), status, String(count - errors)]],
         ...errors === 0 ? [] : [[cell(tool), `${status} (error)`, String(errors)]]
-      ])
+      ]),
+      colors
     )
 
 /** The queue by pool, tool and state. */
-export const queueTable = ({ queue }: Statistics): string =>
+export const queueTable = ({ queue }: Statistics, colors?: Colors): string =>
   queue.length === 0 ? "" : table(
     ["POOL", "TOOL", "QUEUE", "TASKS", "OLDEST"],
     queue.map(({ count, oldestMs, pool, state, tool }) => [
@@ -139,11 +142,12 @@ export const queueTable = ({ queue }: Statistics): string =>
       state,
       String(count),
       oldestMs === undefined ? "" : formatAge(oldestMs)
-    ])
+    ]),
+    colors
   )
 
 /** The tools that are paused or have limits. */
-export const describeTools = (tools: ReadonlyArray<ToolState>): string =>
+export const describeTools = (tools: ReadonlyArray<ToolState>, colors?: Colors): string =>
   tools.length === 0 ? "" : table(
     ["TOOL", "PAUSED", "CONCURRENCY", "RATE", "RUNNING"],
     tools.map(({ concurrency, pausedAt, rate, running, tool }) => [
@@ -152,11 +156,12 @@ export const describeTools = (tools: ReadonlyArray<ToolState>): string =>
       concurrency === undefined ? "" : String(concurrency),
       rate === undefined ? "" : `${rate.limit} in ${formatAge(rate.periodMs)}`,
       String(running)
-    ])
+    ]),
+    colors
   )
 
 /** The workers of a database. */
-export const describeWorkers = (workers: ReadonlyArray<WorkerState>, now: number): string =>
+export const describeWorkers = (workers: ReadonlyArray<WorkerState>, now: number, colors?: Colors): string =>
   workers.length === 0
     ? "There are no workers. On SQLite the one process that has the file runs all tasks."
     : table(
@@ -168,5 +173,6 @@ export const describeWorkers = (workers: ReadonlyArray<WorkerState>, now: number
         formatAge(now - startedAt),
         String(running),
         isLost ? "over: the worker is lost" : "valid"
-      ])
+      ]),
+      colors
     )

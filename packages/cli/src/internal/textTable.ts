@@ -2,6 +2,7 @@
  * Tables of text with aligned columns, for terminals.
  */
 import { printable } from "@skein/protocol/Text"
+import { type Colors, plain } from "./colors.ts"
 import { columnsOf } from "./topRows.ts"
 
 // How much of one text is shown in a table, in characters.
@@ -14,18 +15,27 @@ export const cell = (text: string): string => printable(text.slice(0, 4 * maxCel
 const width = (text: string): number => Array.from(text).reduce((sum, character) => sum + columnsOf(character), 0)
 
 /** A table with aligned columns, whose last column is not filled. Rows may omit cells at their end. */
-export const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+export const table = (
+  head: ReadonlyArray<string>,
+  rows: ReadonlyArray<ReadonlyArray<string>>,
+  { bold }: Colors = plain
+): string => {
   const all = [head, ...rows]
   // Not `Math.max(...)`: a list of a server can have more rows than a call may have arguments.
   const widths = head.map((_, at) => all.reduce((most, row) => Math.max(most, width(row[at] ?? "")), 0))
-  return all.map((row) =>
+  const [first, ...others] = all.map((row) =>
     row.map((text, at) => at === row.length - 1 ? text : text + " ".repeat(widths[at]! - width(text))).join("  ")
       .trimEnd()
-  ).join("\n")
+  )
+  return [bold(first!), ...others].join("\n")
 }
 
 /** A table without the columns that have no text in any row. */
-export const denseTable = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+export const denseTable = (
+  head: ReadonlyArray<string>,
+  rows: ReadonlyArray<ReadonlyArray<string>>,
+  colors?: Colors
+): string => {
   const used = head.flatMap((_, at) => at === 0 || rows.some((row) => (row[at] ?? "") !== "") ? [at] : [])
-  return table(used.map((at) => head[at]!), rows.map((row) => used.map((at) => row[at] ?? "")))
+  return table(used.map((at) => head[at]!), rows.map((row) => used.map((at) => row[at] ?? "")), colors)
 }

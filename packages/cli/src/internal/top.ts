@@ -6,6 +6,7 @@ import { printable } from "@skein/protocol/Text"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { hasColors } from "./colors.ts"
 import { quoteLine } from "./format.ts"
 import { CommandFailed, Process, type Screen } from "./process.ts"
 import type { TopLine } from "./skeinCommand.ts"
@@ -113,7 +114,7 @@ const read = async (
 const live = (line: TopLine, screen: Screen): Effect.Effect<void, CommandFailed, Process | Scope.Scope> =>
   Effect.gen(function*() {
     const { env } = yield* Process
-    const top = new TopScreen((env["NO_COLOR"] ?? "") === "")
+    const top = new TopScreen(hasColors(env, true))
     const quit = yield* Deferred.make<void>()
     let instance = ""
     let interval = 1_000

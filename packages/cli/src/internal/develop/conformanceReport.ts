@@ -1,6 +1,7 @@
 /**
  * The results of the official conformance suite, and their table.
  */
+import type { Colors } from "../colors.ts"
 import { cell, denseTable } from "../textTable.ts"
 
 /** One check, as the suite writes it to its result file. */
@@ -90,7 +91,7 @@ const words: Readonly<Record<Verdict, string>> = {
 }
 
 /** The report for a person. */
-export const formatReport = (judged: ReadonlyArray<Judged>): string => {
+export const formatReport = (judged: ReadonlyArray<Judged>, colors?: Colors): string => {
   const rows = judged.map(({ detail = "", failed, passed, scenario, verdict, warnings }) => [
     cell(scenario),
     words[verdict],
@@ -101,7 +102,7 @@ export const formatReport = (judged: ReadonlyArray<Judged>): string => {
     const count = judged.filter((one) => one.verdict === verdict).length
     return count === 0 ? [] : [`${count} ${words[verdict]}`]
   })
-  return `${denseTable(["SCENARIO", "RESULT", "CHECKS", "FIRST PROBLEM"], rows)}\n\n${judged.length} ${
+  return `${denseTable(["SCENARIO", "RESULT", "CHECKS", "FIRST PROBLEM"], rows, colors)}\n\n${judged.length} ${
     judged.length === 1 ? "scenario" : "scenarios"
   }: ${counts.join("; ")}`
 }

@@ -272,7 +272,8 @@ export const conformance = (line: ConformanceLine): Effect.Effect<void, CommandF
     yield* console.print(
       line.json
         ? JSON.stringify({ suite, version: line.suiteVersion, conforms, scenarios: judged }, undefined, 2)
-        : formatReport(judged)
+        : formatReport(judged, console.colors?.out),
+      !line.json
     )
     if (!conforms) return yield* new CommandFailed({ exitCode: 1 })
   }).pipe(Effect.scoped)
