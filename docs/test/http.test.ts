@@ -33,7 +33,8 @@ const programs = ["smallest", "express", "mounted", "fastify", "router", "deploy
 beforeAll(async () => {
   for (const name of programs) running.set(name, start(name))
   await Promise.all(running.values())
-})
+  // Several processes start at once, on machines under load too.
+}, 120_000)
 afterAll(async () => {
   for (const one of running.values()) (await one).child.kill("SIGKILL")
 })
