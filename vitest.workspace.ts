@@ -32,7 +32,7 @@ const long = [
   "packages/tasks/test/store/{Conversion,MigrateApart}.test.ts",
   "packages/testing/test/Client.{faults,http,stdio}.test.ts",
   "packages/{create-skein/test/Projects,openapi/test/Published}.test.ts",
-  "docs/test/{cli,coming,developing,effectApplications,quickstarts,siteBrowser,tasksMachines,tasksOperating}.test.ts",
+  "docs/test/{cli,coming,developing,effectApplications,gettingStarted,quickstarts,siteBrowser,tasksMachines,tasksOperating}.test.ts",
   "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extApps,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersPool,officialServersStdio,proxiedServers,publishedClients,publishedServers,runtimes,sdkClientsHttp,sdkClientsReopen,skeinCall}.test.ts",
   "examples/{apps,browser,comparison,everythingClient,npmScripts,sqlite,tour,tourAuth,tourTasks}.test.ts",
   "packages/sql/test/{PgBouncer,PgClient}.test.ts",
@@ -49,7 +49,7 @@ const alone = [
   "packages/client/test/http/{NodeHttp,NodeClient}.test.ts",
   "packages/client/test/legacyTasks/Lifetime.test.ts",
   "packages/runtime/test/{Leaks,Ndjson,NodeStreams,Peer,Timeout}.test.ts",
-  "packages/server/test/http/{attacks/bodies,attacks/replays,node}.test.ts",
+  "packages/server/test/http/{attacks/bodies,attacks/replays,node,wire/*}.test.ts",
   "packages/tasks/test/hostile/Memory.test.ts"
 ]
 

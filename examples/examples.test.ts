@@ -139,34 +139,3 @@ describe("README", () => {
     expect((await source("../README.md")).split("\n").length).toBeLessThanOrEqual(200)
   })
 })
-
-describe("npm run tour", () => {
-  let finished: ReturnType<typeof node> | undefined
-  const tour = () => finished ??= node("examples/tour/tour.ts")
-
-  it("prints the same conversation for both revisions, and exits", async () => {
-    const { stdout, stderr } = await tour()
-    const [, session, stateless] = stdout.split(/^2025-11-25: |^2026-07-28: /m)
-    expect(stderr).toBe("")
-    expect(session).toContain("→ initialize")
-    expect(stateless).toContain("→ server/discover")
-    for (const conversation of [session, stateless]) {
-      // Long messages are wrapped at any position.
-      const seen = conversation?.replaceAll(/\s/g, "")
-      const expectSeen = (text: string) => expect(seen).toContain(text.replaceAll(" ", ""))
-      expectSeen("Welcome to the tea house, Ada!")
-      expectSeen("The program receives a typed value: { total: 10, currency: \"EUR\" }.")
-      expectSeen("\"progress\":3,\"total\":3")
-      expectSeen("sachertorte is sold out today")
-      expectSeen("-32602 Unknown tool: juggle")
-      expectSeen("→ notifications/cancelled")
-    }
-  })
-
-  it("prints at most 110 columns and no colours if stdout is not a terminal", async () => {
-    const { stdout } = await tour()
-    expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(110)
-    expect(stdout).not.toContain("\u001b")
-    expect(stdout).not.toMatch(/ $/m)
-  })
-})

@@ -4,9 +4,11 @@ import * as Http from "@skein/client/Http"
 import * as Stdio from "@skein/client/Stdio"
 import type { Transport } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
+import { execFile } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { promisify } from "node:util"
 import * as kit from "./testKit.ts"
 import { commands } from "./tour/welcome.ts"
 
@@ -158,4 +160,36 @@ describe("npm start", () => {
       expect(log).toMatch(/^ {2}tools\/call greet {"name":"Ada"} .* ok +\d+\.\d ms$/m)
       expect(log).not.toContain("\u001b")
     }))
+})
+
+describe("npm run tour", () => {
+  const { args, command } = kit.program("tour/tour.ts")
+  let finished: Promise<{ readonly stdout: string; readonly stderr: string }> | undefined
+  const tour = () => finished ??= promisify(execFile)(command, args)
+
+  it("prints the same conversation for both revisions, and exits", async () => {
+    const { stdout, stderr } = await tour()
+    const [, session, stateless] = stdout.split(/^2025-11-25: |^2026-07-28: /m)
+    expect(stderr).toBe("")
+    expect(session).toContain("→ initialize")
+    expect(stateless).toContain("→ server/discover")
+    for (const conversation of [session, stateless]) {
+      // Long messages are wrapped at any position.
+      const seen = conversation?.replaceAll(/\s/g, "")
+      const expectSeen = (text: string) => expect(seen).toContain(text.replaceAll(" ", ""))
+      expectSeen("Welcome to the tea house, Ada!")
+      expectSeen("The program receives a typed value: { total: 10, currency: \"EUR\" }.")
+      expectSeen("\"progress\":3,\"total\":3")
+      expectSeen("sachertorte is sold out today")
+      expectSeen("-32602 Unknown tool: juggle")
+      expectSeen("→ notifications/cancelled")
+    }
+  })
+
+  it("prints at most 110 columns and no colours if stdout is not a terminal", async () => {
+    const { stdout } = await tour()
+    expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(110)
+    expect(stdout).not.toContain("\u001b")
+    expect(stdout).not.toMatch(/ $/m)
+  })
 })

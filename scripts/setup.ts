@@ -1,7 +1,7 @@
 /**
  * Runs once before all tests.
  */
-import { join } from "node:path"
+import { folder } from "./compileCache.ts"
 
 const needed = [22, 19] as const
 
@@ -10,7 +10,7 @@ export default function setup(): void {
   checkNode()
   // Hundreds of processes load the same modules. With the compiled code of an earlier one, a server starts in half of the
   // processor time.
-  process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "../node_modules/.cache/node")
+  process.env["NODE_COMPILE_CACHE"] ??= folder
 }
 
 /**

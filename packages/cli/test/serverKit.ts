@@ -7,13 +7,16 @@ import { createServer, type RequestListener } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { flag } from "../../../scripts/compileCache.ts"
 import { type Console, Process, type Terminal } from "../src/internal/process.ts"
 import { runCommand } from "../src/internal/runCommand.ts"
 import { skeinArguments, skeinCommand } from "../src/internal/skeinCommand.ts"
 import { TeaHouse } from "./teaHouse.ts"
 
 /** The command that starts the server over stdio, as one word. */
-export const teaHouse = `"${process.execPath}" --conditions=@skein/source "${join(import.meta.dirname, "teaHouse.ts")}"`
+export const teaHouse = [process.execPath, "--conditions=@skein/source", flag, join(import.meta.dirname, "teaHouse.ts")]
+  .map((word) => `"${word}"`)
+  .join(" ")
 
 /** A folder that is deleted with the scope. */
 export const folder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(

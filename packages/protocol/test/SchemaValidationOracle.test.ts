@@ -101,7 +101,9 @@ describe("the validator", () => {
           continue
         }
         counts[valid ? "valid" : "invalid"]++
-        expect([schema, value, faults.length === 0]).toEqual([schema, value, valid])
+        if ((faults.length === 0) !== valid) {
+          expect([schema, value, faults.length === 0]).toEqual([schema, value, valid])
+        }
       }
       ajv.removeSchema()
     }
@@ -178,9 +180,12 @@ describe("a pattern", () => {
         const text = Array.from({ length: choose.next(7) }, () => choose.of(["a", "b", "c", "1", "-", "😀", " ", "\n"]))
           .join("")
         const faults = mine.problems(text)
-        expect([source, text, faults.length === 0]).toEqual([source, text, native.test(text)])
+        const matches = native.test(text)
+        if ((faults.length === 0) !== matches) {
+          expect([source, text, faults.length === 0]).toEqual([source, text, matches])
+        }
         tried++
-        if (native.test(text)) found++
+        if (matches) found++
       }
     }
     expect(tried).toBeGreaterThan(10_000)

@@ -223,7 +223,7 @@ export const storeTests = (name: string, open: Open) =>
             )
           ))
           assert.strictEqual((error as TokenStoreError).reason._tag, "LockTimeout")
-          assert.include(error.message, "lockTimeout (200ms)")
+          assert.include(error.message, "lockTimeout (100ms)")
           assert.isFalse(ran)
           yield* release
         }
@@ -232,10 +232,10 @@ export const storeTests = (name: string, open: Open) =>
         const patient = yield* Effect.forkChild(
           second.withLock("a", Effect.succeed("patient"), { lockTimeout: "1 hour" })
         )
-        yield* Effect.sleep(250)
+        yield* Effect.sleep(150)
         yield* release
         assert.strictEqual(yield* Fiber.join(patient), "patient")
-      }), { lockTimeout: "200 millis" })
+      }), { lockTimeout: "100 millis" })
 
     test("bounds the wait for a lock, and not the time that it is held", (first) =>
       Effect.gen(function*() {
