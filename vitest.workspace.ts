@@ -39,8 +39,8 @@ const long = [
   "scripts/{conventions,conformance/judgeClient,conformance/suite,fuzz/fuzz,soak/soak}.test.ts"
 ]
 
-// Test files with a process of their own: they measure their process, change its environment or its folder, or import
-// programs whose state others change. The garbage collections of a census take ten times as long in a shared process.
+// Test files with a process of their own: they measure their process, change its environment, its folder or its global
+// objects, or import programs whose state others change.
 const alone = [
   "docs/test/{authoring,providers,proxy}.test.ts",
   "packages/client/test/AsyncClient.test.ts",
