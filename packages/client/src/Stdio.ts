@@ -276,8 +276,8 @@ class ChildConnection implements StdioConnection {
  *
  * **Gotchas.** The server leads a process group of its own, so Ctrl-C in the terminal does not reach it: let signals
  * interrupt the effect, as `NodeRuntime.runMain` does. If this process exits without closing the scope, it sends
- * SIGTERM to the group. If it is killed, the server only sees its stdin closed. A process that has left the group, as a
- * daemon does, is not ended.
+ * SIGTERM to the group, and if it exits while the scope closes and the group has got SIGTERM, SIGKILL. If it is killed,
+ * the server only sees its stdin closed. A process that has left the group, as a daemon does, is not ended.
  *
  * Fails with `OpenFailed` if the process cannot be started. A server that exits with code 0, or closes its stdout, ends
  * the connection as `ClosedByPeer`. Any other exit ends it as `Lost`, with a {@link ServerExited} as the cause of the

@@ -1,15 +1,26 @@
 import { describe, expect, it } from "@effect/vitest"
 import { spawn } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
 const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url))
 
+/** Whether a process runs. A zombie does not: its parent has not reaped it. */
+const isRunning = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return process.platform !== "linux" || !/\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"))
+  } catch {
+    return false
+  }
+}
+
 /**
  * Runs a host whose server ignores the end of stdin and SIGTERM. Resolves when the server has written all the words of
- * `reported` to stderr.
+ * `reported` to stderr, and kills it unless the host does that.
  */
-const leaving = (how: string, reported: ReadonlyArray<string>) =>
-  new Promise<{ readonly stderr: string; readonly exit: number | string }>((resolve) => {
+const leaving = (how: string, reported: ReadonlyArray<string>, kills = false) =>
+  new Promise<{ readonly stderr: string; readonly exit: number | string; readonly server: number }>((resolve) => {
     const host = spawn(
       process.execPath,
       ["--conditions=@skein/source", fixture("host.ts"), fixture("server.ts"), how],
@@ -22,8 +33,8 @@ const leaving = (how: string, reported: ReadonlyArray<string>) =>
     let exit: number | string | undefined
     const look = () => {
       if (exit === undefined || !reported.every((word) => stderr.includes(`${word}\n`))) return
-      process.kill(server, "SIGKILL")
-      resolve({ stderr, exit })
+      if (!kills) process.kill(server, "SIGKILL")
+      resolve({ stderr, exit, server })
     }
     host.stdout.on("data", (chunk) => server = Number(chunk))
     host.stderr.on("data", (chunk) => {
@@ -49,8 +60,14 @@ describe("a host that exits without closing its scopes", () => {
     expect(stderr).toContain("nobody catches this")
   })
 
+  it("sends SIGKILL to servers that got SIGTERM before it exits", async () => {
+    const { exit, server } = await leaving("closing", ["term"], true)
+    expect(exit).toBe(0)
+    await expect.poll(() => isRunning(server), { timeout: 10_000 }).toBe(false)
+  })
+
   it("ends its servers' stdin when a signal that it does not handle kills it", async () => {
-    expect(await leaving("signal", ["eof"])).toEqual({ exit: "SIGINT", stderr: "eof\n" })
+    expect(await leaving("signal", ["eof"])).toMatchObject({ exit: "SIGINT", stderr: "eof\n" })
   })
 })
 

@@ -91,12 +91,12 @@ export interface EndTimeouts {
 
 const ignore = (): void => {}
 
-// Servers that were started and not released. When this process exits before their scopes are closed, it sends them
-// SIGTERM. When it is killed by a signal it cannot, and they only see their stdin closed.
+// Servers that were started and not released. When this process exits before they have ended, it sends them SIGTERM, or
+// SIGKILL after that. When it is killed by a signal it cannot, and they only see their stdin closed.
 const running = new Set<ServerProcess>()
 
 const onProcessExit = (): void => {
-  for (const server of running) server.signal("SIGTERM")
+  for (const server of running) server.signal(server.isTerminated ? "SIGKILL" : "SIGTERM")
 }
 
 /** A running child and its process group. */
@@ -107,6 +107,8 @@ export class ServerProcess {
   readonly stderr: Readable | null
   /** How the process ended; `undefined` while it runs. */
   status: ExitStatus | undefined
+  /** Whether it got SIGTERM. */
+  isTerminated = false
   readonly #child: ChildProcess
   readonly #exited = Deferred.makeUnsafe<ExitStatus>()
   #isGone = false
@@ -179,6 +181,7 @@ export class ServerProcess {
     return Effect.gen({ self: this }, function*() {
       this.stdin.end()
       if (yield* this.#endsWithin(closeTimeout)) return
+      this.isTerminated = true
       this.signal("SIGTERM")
       if (yield* this.#endsWithin(termTimeout)) return
       this.signal("SIGKILL")
