@@ -23,6 +23,7 @@ const long = [
   "packages/cli/test/signIn.test.ts",
   "packages/cli/test/develop/*.test.ts",
   "packages/console/test/Page.test.ts",
+  "packages/gateway/test/{Children,Processes}.test.ts",
   "packages/apps/test/Chromium.test.ts",
   "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore,Rotation,SharedSignIn}.test.ts",
   "packages/tasks/test/crash/**/*.test.ts",
@@ -33,7 +34,7 @@ const long = [
   "packages/testing/test/Client.{faults,http,stdio}.test.ts",
   "packages/{create-skein/test/Projects,openapi/test/Published}.test.ts",
   "docs/test/{cli,coming,developing,effectApplications,gettingStarted,quickstarts,siteBrowser,tasksMachines,tasksOperating}.test.ts",
-  "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extApps,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersPool,officialServersStdio,proxiedServers,publishedClients,publishedServers,runtimes,sdkClientsHttp,sdkClientsReopen,skeinCall}.test.ts",
+  "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extApps,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersPool,officialServersStdio,proxiedChildren,proxiedServers,publishedClients,publishedServers,runtimes,sdkClientsHttp,sdkClientsReopen,skeinCall}.test.ts",
   "examples/{apps,browser,comparison,everythingClient,npmScripts,sqlite,tour,tourAuth,tourTasks}.test.ts",
   "packages/sql/test/{PgBouncer,PgClient}.test.ts",
   "scripts/{conventions,conformance/judgeClient,conformance/suite,fuzz/fuzz,soak/soak}.test.ts"

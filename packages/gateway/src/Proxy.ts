@@ -76,7 +76,7 @@ export interface Lists {
 
 /** The options of a proxy. All of them are optional. */
 export interface Options<R = never> {
-  /** A name of the remote server for messages: that of the client (`label`), else "the remote server". */
+  /** What messages call the remote server: the `label` of the client by default, once it was connected. */
   readonly label?: string | undefined
   /** Which tools are taken over: all by default. A predicate receives the definition of the remote server. */
   readonly tools?: Selection<Tool> | undefined
@@ -214,7 +214,8 @@ export const layer = <R = never, R2 = never>(
   Extension.effect(Effect.gen(function*() {
     const context = yield* Effect.context<Exclude<R | R2, Scope.Scope> | Scope.Scope | Catalog.Catalog>()
     const catalog = Context.get(context, Catalog.Catalog)
-    const scope = Context.get(context, Scope.Scope)
+    // Connections end at once, since the end of a child process may take seconds.
+    const scope = Scope.makeUnsafe("parallel")
     const services = Context.omit(Scope.Scope, Layer.CurrentMemoMap, Catalog.Catalog)(context)
     const provided = (make: Source<R | R2>): MakeClient =>
       Effect.updateContext(
@@ -222,15 +223,15 @@ export const layer = <R = never, R2 = never>(
         (own: Context.Context<never>) => Context.merge(services, own) as Context.Context<never>
       ) as MakeClient
     const isMade = Effect.isEffect(source)
-    const label = options.label ?? (isMade ? undefined : source.label)
+    const name = { label: options.label ?? (isMade ? undefined : source.label) }
     const environment: Environment = {
       catalog,
-      label,
+      name,
       scope,
       run: (effect) => Fiber.runIn(Effect.runForkWith(services as Context.Context<never>)(effect), scope)
     }
     const remote = new Remote(
-      label,
+      name,
       isMade
         ? open(provided(source), everything, environment)
         : Effect.sync(() => connectionOf(source, new Relay(catalog, environment.run))),
@@ -251,10 +252,10 @@ export const layer = <R = never, R2 = never>(
     }, scope)
     const { maxTimeout, timeout } = options
     const forwarder = new Forwarder(
-      pool?.connect ?? (() => remote.connection),
+      pool?.connect ?? ((_, ended) => ended === undefined ? remote.connection : remote.connectionAfter(ended)),
       parked,
       { timeout, maxTimeout },
-      label,
+      name,
       environment.run
     )
     const entries: EntryContext = { forwarder, watch: watcher(remote, catalog), isPrivate: pool !== undefined }
@@ -262,11 +263,11 @@ export const layer = <R = never, R2 = never>(
     const listing = new Listing(catalog, entries, {
       select: { tools, resources, resourceTemplates, prompts },
       maxEntries: options.maxEntries ?? 1_000,
-      label: label ?? "the remote server"
+      name
     })
     const { initial = none, onListing, refreshInterval = "200 millis", startTimeout = "10 seconds", whileDown } =
       options
-    const refresh = new Refresh(listing, label, refreshInterval, initial, onListing)
+    const refresh = new Refresh(listing, name, refreshInterval, initial, onListing)
     const lost = whileDown === "nothing" ? listing.clear : Effect.void
 
     const includes = options.unlistedResources ?? (resources === true && resourceTemplates === true)
@@ -278,6 +279,7 @@ export const layer = <R = never, R2 = never>(
 
     /** Runs once the server's own definitions are registered, so that they have their names in any case. */
     const ready = Effect.gen(function*() {
+      yield* Effect.addFinalizer((exit) => Scope.close(scope, exit))
       yield* Scope.provide(addUnlisted, scope)
       const settled = Deferred.makeUnsafe<boolean>()
       const listener = {
@@ -297,5 +299,5 @@ export const layer = <R = never, R2 = never>(
       ...(resources === false && resourceTemplates === false ? [] : ["resources"] as const),
       ...(prompts === false ? [] : ["prompts"] as const)
     ]
-    return { name: `proxy of ${label ?? "a remote server"}`, lists, ready } satisfies Extension.Extension
+    return { name: `proxy of ${name.label ?? "a remote server"}`, lists, ready } satisfies Extension.Extension
   }))

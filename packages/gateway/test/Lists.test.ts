@@ -125,7 +125,25 @@ describe("the options of a proxy", () => {
         Logger.layer([logger])
       )
       expect(catalogOf(near).tools.size).toBe(2)
-      expect(logged).toContain("1 more entries of tools of the remote server were left out (maxEntries: 2)")
+      // The name is the label of the client.
+      expect(logged).toContain("1 more entries of tools of the remote server behind were left out (maxEntries: 2)")
+    }))
+
+  it.live("follow the lists after onListing has failed, which is logged", () =>
+    Effect.gen(function*() {
+      const logged: Array<string> = []
+      const logger = Logger.make<unknown, void>(({ message }) => void logged.push(String(message)))
+      const { far, near } = yield* Effect.provide(
+        through(server(tool("a")), "2025-11-25", { refreshInterval: 0, onListing: () => Effect.die("disk full") }),
+        Logger.layer([logger])
+      )
+      const scope = yield* Effect.scope
+      yield* Effect.provideContext(
+        Scope.provide(Tool.add(Tool.make("b"), () => Effect.succeed("b")), scope),
+        far.context as Context.Context<Catalog.Catalog>
+      )
+      yield* until(Effect.sync(() => catalogOf(near).tools.size), 2)
+      expect(logged).toContain("onListing failed for the remote server behind,disk full")
     }))
 
   it.live("restrict the resources that no list shows", () =>

@@ -6,8 +6,10 @@ import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
 import { build, connect, eras, Outage } from "./kit.ts"
 
 const far = McpServer.layer(
@@ -93,6 +95,48 @@ describe.each(eras)("a remote server of %s", (behind) => {
         expect(yield* names(client)).toEqual(["a"])
       }))
   }
+})
+
+describe.each(eras)("a call after the loss of a remote server of %s", (behind) => {
+  /** A proxy that tries to connect after 1, 2, 4… minutes, and its client. */
+  const lost = Effect.gen(function*() {
+    const running = yield* build(far)
+    const outage = new Outage(() => running)
+    const policy = { initialDelay: "1 minute", maxDelay: "1 hour", jitter: "none" } as const
+    const proxy = Proxy.layer(outage.source(behind), { reconnect: policy })
+    const near = yield* build(McpServer.layer({ name: "near", version: "1" }, proxy))
+    const client = yield* connect(near, "2026-07-28")
+    yield* outage.stop
+    return { outage, client }
+  })
+
+  it.effect("waits for the first attempt to connect again", () =>
+    Effect.gen(function*() {
+      const { client, outage } = yield* lost
+      yield* outage.start
+      const call = yield* Effect.forkChild(client.callTool("a"), { startImmediately: true })
+      yield* TestClock.adjust("59 seconds")
+      expect(call.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(call)
+    }))
+
+  it.effect("fails at once after an attempt has failed, and when the connection is lost again soon", () =>
+    Effect.gen(function*() {
+      const { client, outage } = yield* lost
+      const call = yield* Effect.forkChild(Effect.flip(client.callTool("a")), { startImmediately: true })
+      yield* TestClock.adjust("1 minute")
+      expect(yield* Fiber.join(call)).toMatchObject(unavailable)
+      yield* outage.start
+      expect(yield* Effect.flip(client.callTool("a"))).toMatchObject(unavailable)
+      yield* TestClock.adjust("2 minutes")
+      yield* client.callTool("a")
+      yield* outage.stop
+      yield* outage.start
+      expect(yield* Effect.flip(client.callTool("a"))).toMatchObject(unavailable)
+      yield* TestClock.adjust("4 minutes")
+      yield* client.callTool("a")
+    }))
 })
 
 it.live("leaves no connection and no fiber after it was opened and closed many times", () =>

@@ -18,10 +18,18 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 
-/** What has happened at the remote server. */
+/** What has happened at the remote server. Each line is also passed to the argument. */
 export class Log {
   readonly lines: Array<string> = []
-  readonly add = (line: string): Effect.Effect<void> => Effect.sync(() => void this.lines.push(line))
+  readonly #write: (line: string) => void
+  constructor(write: (line: string) => void = () => {}) {
+    this.#write = write
+  }
+  readonly add = (line: string): Effect.Effect<void> =>
+    Effect.sync(() => {
+      this.lines.push(line)
+      this.#write(line)
+    })
   count(line: string): number {
     return this.lines.filter((other) => other === line).length
   }
@@ -40,7 +48,10 @@ export const rawSchema = {
 
 const form = { name: Schema.String }
 
-export const remote = (log: Log = new Log()): Layer.Layer<McpServer.McpServer, unknown> =>
+export const remote = (
+  log: Log = new Log(),
+  ...more: ReadonlyArray<McpServer.Definitions>
+): Layer.Layer<McpServer.McpServer, unknown> =>
   McpServer.layer(
     { name: "remote", version: "2.0.0" },
     Tool.layer(
@@ -137,5 +148,6 @@ export const remote = (log: Log = new Log()): Layer.Layer<McpServer.McpServer, u
     Tool.layer(
       Tool.make("touch", { input: { uri: Schema.String } }),
       ({ uri }) => Effect.as(Catalog.updated(uri), "touched")
-    )
+    ),
+    ...more
   ) as Layer.Layer<McpServer.McpServer, unknown>

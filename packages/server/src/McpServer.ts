@@ -192,7 +192,11 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
     const bus = Context.getOrUndefined(services, EventBus)
     const subscriptions = new SubscriptionRegistry(catalog, settings(options, logs), fibers, bus)
     catalog[internals].changes.listener = subscriptions
-    for (const { ready } of catalog[internals].extensions.all) if (ready !== undefined) yield* ready
+    // The work of all extensions ends at once. A program has `shutdownTimeout` for all of them together.
+    const working = yield* Scope.fork(scope, "parallel")
+    for (const { ready } of catalog[internals].extensions.all) {
+      if (ready !== undefined) yield* Scope.provide(ready, Scope.forkUnsafe(working))
+    }
     if (bus !== undefined) yield* bus.subscribe((change) => subscriptions.deliver(change))
     yield* Effect.addFinalizer(() => Effect.sync(() => subscriptions.shutdown()))
     return Context.add(provided, McpServer, make(options, catalog, subscriptions, logs))

@@ -184,7 +184,8 @@ export interface Extension {
   /** The work that runs now outside of clients' requests, for `McpServer.inspect`. */
   readonly running?: Iterable<RequestContext> | undefined
   /**
-   * Runs once all definitions of the server are registered. Fibers forked into the scope live as long as the server.
+   * Runs once all definitions of the server are registered. Fibers forked into the scope live as long as the server. The
+   * scope closes with those of the other extensions, at the same time, and before the definitions are removed.
    */
   readonly ready?: Effect.Effect<void, never, Scope.Scope> | undefined
 }

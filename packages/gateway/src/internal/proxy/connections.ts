@@ -19,7 +19,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type { Connect, RemoteConnection } from "./forward.ts"
 import { type Declared, declaredBy, Relay } from "./relay.ts"
-import { named, remoteError, toMcpError, upper } from "./remoteError.ts"
+import { named, remoteError, type RemoteName, toMcpError, upper } from "./remoteError.ts"
 
 /** Makes a client that a scope closes. */
 export type MakeClient = Effect.Effect<Client, ClientError, Scope.Scope>
@@ -27,7 +27,7 @@ export type MakeClient = Effect.Effect<Client, ClientError, Scope.Scope>
 /** The services that connections need. */
 export interface Environment {
   readonly catalog: Catalog.Catalog["Service"]
-  readonly label: string | undefined
+  readonly name: RemoteName
   /** Closes with the proxy. */
   readonly scope: Scope.Scope
   /** Runs an effect in the scope. */
@@ -57,13 +57,16 @@ export const connectionOf = (client: Client, relay: Relay): RemoteConnection => 
 export const open = (
   make: MakeClient,
   declared: Declared,
-  { catalog, run }: Environment
+  { catalog, name, run }: Environment
 ): Effect.Effect<RemoteConnection, ClientError, Scope.Scope> => {
   const relay = new Relay(catalog, run)
   const services = relay.services(declared)
   return Effect.map(
     Effect.updateContext(make, (context: Context.Context<Scope.Scope>) => Context.merge(context, services)),
-    (client) => connectionOf(client, relay)
+    (client) => {
+      name.label ??= client.label
+      return connectionOf(client, relay)
+    }
   )
 }
 
@@ -78,6 +81,8 @@ export interface PoolSettings {
 interface Pooled {
   readonly scope: Scope.Closeable
   readonly ready: Deferred.Deferred<RemoteConnection, ClientError>
+  /** The connection, once it is open. */
+  connection: RemoteConnection | undefined
   /** The number of requests that use it now. */
   users: number
   idle: Fiber.Fiber<void> | undefined
@@ -103,16 +108,21 @@ export class ConnectionPool {
   }
 
   /** Lends a request the connection of its session or principal. */
-  readonly connect: Connect = (request) =>
+  readonly connect: Connect = (request, ended) =>
     Effect.gen({ self: this }, function*() {
-      const { label } = this.#environment
+      const { name } = this.#environment
       const pooled = yield* Effect.acquireRelease(
         Effect.flatMap(this.#keyOf(request), (key) =>
           Effect.suspend((): Effect.Effect<readonly [string, Pooled], McpError.McpError> => {
-            const pooled = this.#pooled.get(key) ?? this.#add(key, request.caller)
+            const known = this.#pooled.get(key)
+            const isUsable = known !== undefined && (ended === undefined || known.connection !== ended)
+            if (known !== undefined && !isUsable) {
+              this.#environment.run(this.#close(key, known))
+            }
+            const pooled = isUsable ? known : this.#add(key, request.caller)
             if (pooled === undefined) {
               const { maxConnections } = this.#settings
-              const message = `${upper(named(label))} has ${maxConnections} connections in use (maxConnections)`
+              const message = `${upper(named(name))} has ${maxConnections} connections in use (maxConnections)`
               return Effect.fail(remoteError("TooManyConnections", `${message}. Try again later`))
             }
             pooled.users++
@@ -126,7 +136,7 @@ export class ConnectionPool {
           this.#release(key, pooled)
       )
       return yield* Effect.mapError(Deferred.await(pooled[1].ready), (error) =>
-        toMcpError(error, label))
+        toMcpError(error, name))
     })
 
   /**
@@ -149,9 +159,10 @@ export class ConnectionPool {
       scope === undefined ? Effect.succeed(key) : Effect.as(
         Scope.addFinalizer(
           scope,
-          Effect.suspend(() => {
+          Effect.sync(() => {
             const pooled = this.#pooled.get(key)
-            return pooled === undefined ? Effect.void : this.#close(key, pooled)
+            // The end of a child process may take seconds, for which neither the client nor the other connections wait.
+            if (pooled !== undefined) this.#environment.run(this.#close(key, pooled))
           })
         ),
         key
@@ -167,10 +178,15 @@ export class ConnectionPool {
     }
     const scope = Scope.forkUnsafe(this.#environment.scope)
     const ready = Deferred.makeUnsafe<RemoteConnection, ClientError>()
-    const pooled: Pooled = { scope, ready, users: 0, idle: undefined }
+    const pooled: Pooled = { scope, ready, connection: undefined, users: 0, idle: undefined }
     this.#pooled.set(key, pooled)
     const opening = open(Effect.suspend(() => make(caller)), declaredBy(caller), this.#environment).pipe(
       Scope.provide(scope),
+      Effect.tap((connection) =>
+        Effect.sync(() => {
+          pooled.connection = connection
+        })
+      ),
       Effect.onExit((exit) => Deferred.done(ready, exit)),
       // The client has ended for good: the next request opens another one.
       Effect.flatMap(({ client }) => client.ended),
@@ -192,6 +208,7 @@ export class ConnectionPool {
 
   #close(key: string, pooled: Pooled): Effect.Effect<void> {
     if (this.#pooled.get(key) === pooled) this.#pooled.delete(key)
-    return Scope.close(pooled.scope, Exit.void)
+    // Where it runs in a fiber of its own, the end of the proxy waits for it.
+    return Effect.uninterruptible(Scope.close(pooled.scope, Exit.void))
   }
 }

@@ -31,7 +31,7 @@ import { CurrentRequest, type ForwardedRequest, ownerOf } from "./forwardedReque
 import { passedOn, withPassedOnMeta } from "./meta.ts"
 import type { ParkedCall, ParkedCalls } from "./parkedCalls.ts"
 import { declaredBy, type Relay } from "./relay.ts"
-import { named, remoteError, toMcpError, upper } from "./remoteError.ts"
+import { named, remoteError, type RemoteName, toMcpError, unavailable, upper } from "./remoteError.ts"
 
 /** A connection to the remote server. */
 export interface RemoteConnection {
@@ -41,8 +41,14 @@ export interface RemoteConnection {
   readonly requestLogs: (level: string | undefined) => Effect.Effect<void>
 }
 
-/** Lends connections to the remote server to calls. */
-export type Connect = (request: RequestContext) => Effect.Effect<RemoteConnection, McpError.McpError, Scope.Scope>
+/**
+ * Lends connections to the remote server to calls. The second argument is the connection on which the request was not
+ * sent, because it has ended.
+ */
+export type Connect = (
+  request: RequestContext,
+  ended?: RemoteConnection
+) => Effect.Effect<RemoteConnection, McpError.McpError, Scope.Scope>
 
 /** The timeouts of forwarded requests. */
 export interface Timeouts {
@@ -61,6 +67,12 @@ type Outcome<A> =
   | { readonly _tag: "Result"; readonly result: A }
   | { readonly _tag: "Required"; readonly required: InputRequiredResult }
 
+/** The connection has ended before the request was sent. */
+interface Unsent {
+  readonly _tag: "Unsent"
+  readonly connection: RemoteConnection
+}
+
 /** What a stateless caller's `requestState` contains of one round, as JSON. */
 type Step<A> = Outcome<A> | { readonly _tag: "Parked"; readonly id: string }
 
@@ -72,20 +84,20 @@ export class Forwarder {
   readonly #connect: Connect
   readonly #parked: ParkedCalls
   readonly #timeouts: Timeouts
-  readonly #label: string | undefined
+  readonly #name: RemoteName
   readonly #run: (effect: Effect.Effect<void>) => unknown
 
   constructor(
     connect: Connect,
     parked: ParkedCalls,
     timeouts: Timeouts,
-    label: string | undefined,
+    name: RemoteName,
     run: (effect: Effect.Effect<void>) => unknown
   ) {
     this.#connect = connect
     this.#parked = parked
     this.#timeouts = timeouts
-    this.#label = label
+    this.#name = name
     this.#run = run
   }
 
@@ -157,10 +169,29 @@ export class Forwarder {
     round: Round,
     forwarded: ForwardedRequest
   ): Effect.Effect<Outcome<R>, McpError.McpError> {
+    const attempt = (ended?: RemoteConnection) => this.#attempt(method, params, round, forwarded, ended)
+    return Effect.gen({ self: this }, function*() {
+      const first = yield* attempt()
+      if (first._tag !== "Unsent") return first
+      // A client that opens its connection again does not end.
+      const end = yield* Effect.timeoutOption(first.connection.client.ended, endTimeout)
+      const second = end._tag === "Some" ? yield* attempt(first.connection) : first
+      return second._tag === "Unsent" ? yield* Effect.fail(unavailable(this.#name)) : second
+    })
+  }
+
+  #attempt<P extends object, R extends object>(
+    method: RequestMethod<P, R>,
+    params: P,
+    round: Round,
+    forwarded: ForwardedRequest,
+    ended: RemoteConnection | undefined
+  ): Effect.Effect<Outcome<R> | Unsent, McpError.McpError> {
     const { caller } = forwarded
     const { params: received } = forwarded.request!
     return Effect.scoped(Effect.gen({ self: this }, function*() {
-      const { client, relay, requestLogs } = yield* this.#connect(forwarded.request!)
+      const connection = yield* this.#connect(forwarded.request!, ended)
+      const { client, relay, requestLogs } = connection
       yield* requestLogs(caller.logLevel)
       yield* relay.add(forwarded)
       const meta = client.era === "stateless" ? statelessMeta(forwarded, received) : passedOn(received?.["_meta"])
@@ -182,22 +213,21 @@ export class Forwarder {
       }
       const asked = Effect.provideService(client.request(method, sent, options), CurrentRequest, forwarded)
       return yield* Effect.matchEffect(asked, {
-        onSuccess: (result): Effect.Effect<Outcome<R>, McpError.McpError> => {
+        onSuccess: (result): Effect.Effect<Outcome<R> | Unsent, McpError.McpError> => {
           const lacking = isError(result) ? missingCapability(forwarded) : undefined
           return lacking === undefined
             ? Effect.succeed({ _tag: "Result", result: withPassedOnMeta(result) })
             : Effect.fail(lacking)
         },
-        onFailure: (error): Effect.Effect<Outcome<R>, McpError.McpError> =>
-          error.reason._tag === "InputRequired"
-            ? Effect.succeed({ _tag: "Required", required: error.reason.required })
-            : Effect.andThen(
-              this.#log(error),
-              Effect.fail(
-                (error.reason._tag === "ProtocolError" ? missingCapability(forwarded) : undefined) ??
-                  toMcpError(error, this.#label)
-              )
-            )
+        onFailure: (error): Effect.Effect<Outcome<R> | Unsent, McpError.McpError> => {
+          const { reason, undelivered } = error
+          if (reason._tag === "InputRequired") return Effect.succeed({ _tag: "Required", required: reason.required })
+          if (reason._tag === "Closed" && reason.end !== undefined && undelivered === true) {
+            return Effect.succeed({ _tag: "Unsent", connection })
+          }
+          const lacking = reason._tag === "ProtocolError" ? missingCapability(forwarded) : undefined
+          return Effect.andThen(this.#log(error), Effect.fail(lacking ?? toMcpError(error, this.#name)))
+        }
       })
     }))
   }
@@ -211,7 +241,7 @@ export class Forwarder {
     const questions = Object.entries(inputRequests)
     if (number > maxRounds || questions.length > maxQuestions) {
       const bound = number > maxRounds ? `more than ${maxRounds} times` : `more than ${maxQuestions} answers at once`
-      return Effect.fail(remoteError("RemoteFailed", `${upper(named(this.#label))} required input ${bound}`))
+      return Effect.fail(remoteError("RemoteFailed", `${upper(named(this.#name))} required input ${bound}`))
     }
     const ask = ([key, question]: typeof questions[number]) =>
       Effect.map(
@@ -272,6 +302,9 @@ const statelessMeta = ({ caller }: ForwardedRequest, received: JsonObject | unde
     ...(caller.logLevel === undefined ? undefined : { [RequestMeta.logLevel]: caller.logLevel })
   }
 }
+
+// How long a request that was not sent waits for the end of the client: longer than the end of a child process takes.
+const endTimeout = "10 seconds"
 
 // How many input requests one result of a stateless remote server may contain, and how often it may answer a request
 // with some: the defaults of `maxInputRequests` of a client and of `maxRounds` of a server.

@@ -14,6 +14,7 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import { type EntryContext, promptEntry, resourceEntry, templateEntry, toolEntry } from "./entries.ts"
+import { named, type RemoteName } from "./remoteError.ts"
 
 /** The lists of a remote server. */
 export interface Lists {
@@ -32,7 +33,7 @@ export interface ListingSettings {
   readonly select: { readonly [K in Kind]: Selection<Lists[K][number]> }
   /** How many entries of each kind are taken over. */
   readonly maxEntries: number
-  readonly label: string
+  readonly name: RemoteName
 }
 
 interface Held {
@@ -141,7 +142,7 @@ export class Listing {
     completes: boolean
   ): Effect.Effect<ReadonlyMap<string, Wanted>> {
     return Effect.gen({ self: this }, function*() {
-      const { label, maxEntries } = this.#settings
+      const { maxEntries, name } = this.#settings
       const select = this.#settings.select[kind] as Selection<unknown>
       const wanted = new Map<string, Wanted>()
       let more = 0
@@ -157,7 +158,7 @@ export class Listing {
         wanted.set(name, this.#read(kind, definition, completes))
       }
       if (more > 0) {
-        const message = `${more} more entries of ${kind} of ${label} were left out (maxEntries: ${maxEntries})`
+        const message = `${more} more entries of ${kind} of ${named(name)} were left out (maxEntries: ${maxEntries})`
         yield* this.#warnOnce(kind, "", message)
       }
       return wanted
@@ -197,9 +198,8 @@ export class Listing {
       const key = `${kind} ${name} ${why}`
       if (this.#warned.has(key) || this.#warned.size >= maxWarned) return Effect.void
       this.#warned.add(key)
-      const { label } = this.#settings
       return Effect.logWarning(
-        name === "" ? why : `The ${whatOf[kind]} ${quote(name)} of ${label} was left out: ${why}`
+        name === "" ? why : `The ${whatOf[kind]} ${quote(name)} of ${named(this.#settings.name)} was left out: ${why}`
       )
     })
   }

@@ -10,7 +10,7 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import type * as Scope from "effect/Scope"
 import type { Kind, Listing, Lists } from "./listing.ts"
-import { named } from "./remoteError.ts"
+import { named, type RemoteName } from "./remoteError.ts"
 
 // After how long a list is read again that could not be read.
 const retryDelay = "5 seconds"
@@ -29,7 +29,7 @@ const makeGroup = (): Group => ({ stale: new Set(), wake: Latch.makeUnsafe(false
 /** Keeps a listing up to date with one client at a time. */
 export class Refresh {
   readonly #listing: Listing
-  readonly #label: string | undefined
+  readonly #name: RemoteName
   readonly #interval: Duration.Input
   readonly #onListing: ((lists: Lists) => Effect.Effect<void>) | undefined
   #lists: Lists
@@ -41,13 +41,13 @@ export class Refresh {
 
   constructor(
     listing: Listing,
-    label: string | undefined,
+    name: RemoteName,
     interval: Duration.Input,
     initial: Lists,
     onListing: ((lists: Lists) => Effect.Effect<void>) | undefined
   ) {
     this.#listing = listing
-    this.#label = label
+    this.#name = name
     this.#interval = interval
     this.#lists = initial
     this.#onListing = onListing
@@ -115,7 +115,7 @@ export class Refresh {
       }))
     return Effect.catch(
       changed,
-      (error) => Effect.logDebug(`The changes of the lists of ${named(this.#label)} are not known`, error)
+      (error) => Effect.logDebug(`The changes of the lists of ${named(this.#name)} are not known`, error)
     )
   }
 
@@ -142,7 +142,12 @@ export class Refresh {
           stale.clear()
           yield* Effect.forEach(kinds, (kind) => this.#readKind(kind, client), { discard: true })
         }
-        if (this.#lists !== before && this.#onListing !== undefined) yield* this.#onListing(this.#lists)
+        if (this.#lists !== before && this.#onListing !== undefined) {
+          yield* Effect.catchDefect(
+            this.#onListing(this.#lists),
+            (defect) => Effect.logError(`onListing failed for ${named(this.#name)}`, defect)
+          )
+        }
       })
     )
   }
@@ -158,15 +163,17 @@ export class Refresh {
         return this.#listing.update(kind, list, completes)
       },
       onFailure: (error) => {
-        const log = this.#failing.has(kind) ? Effect.logDebug : Effect.logWarning
+        // The end of the connection is logged once, and not for each list.
+        const isKnown = this.#failing.has(kind) || error.reason._tag === "Closed"
+        const log = isKnown ? Effect.logDebug : Effect.logWarning
         this.#failing.add(kind)
         this.#groupOf(kind).stale.add(kind)
-        return log(`The ${kind} of ${named(this.#label)} could not be listed`, error)
+        return log(`The ${kind} of ${named(this.#name)} could not be listed`, error)
       }
     }).pipe(
       // A predicate of the application has thrown.
       Effect.catchDefect((defect) =>
-        Effect.logError(`The ${kind} of ${named(this.#label)} could not be taken over`, defect)
+        Effect.logError(`The ${kind} of ${named(this.#name)} could not be taken over`, defect)
       )
     )
   }

@@ -5,6 +5,7 @@
 import type { Client } from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
 import * as Reconnect from "@skein/client/Reconnect"
+import type { McpError } from "@skein/protocol/McpError"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -14,7 +15,7 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { RemoteConnection } from "./forward.ts"
-import { named, unavailable, upper } from "./remoteError.ts"
+import { named, type RemoteName, unavailable, upper } from "./remoteError.ts"
 
 /** What happens when the connection changes. */
 export interface Listener {
@@ -27,39 +28,52 @@ export interface Listener {
 }
 
 export class Remote {
-  readonly label: string | undefined
+  readonly name: RemoteName
   readonly #opening: Effect.Effect<RemoteConnection, ClientError, Scope.Scope>
   readonly #policy: Reconnect.Resolved
   /** Whether another connection follows when the client has ended. */
   readonly #isReopened: boolean
-  #current: RemoteConnection | undefined = undefined
-  #opened = Deferred.makeUnsafe<RemoteConnection>()
+  #open: RemoteConnection | undefined = undefined
+  /** The connection that calls use. They wait for it while it is pending. */
+  #usable = Deferred.makeUnsafe<RemoteConnection, McpError>()
+  /** The connection that is open, or the next one. */
+  #next = Deferred.makeUnsafe<RemoteConnection>()
   #isWarned = false
 
   constructor(
-    label: string | undefined,
+    name: RemoteName,
     open: Effect.Effect<RemoteConnection, ClientError, Scope.Scope>,
     policy: Reconnect.Policy | undefined,
     isReopened: boolean
   ) {
-    this.label = label
+    this.name = name
     this.#opening = open
     this.#policy = Reconnect.resolve(policy)
     this.#isReopened = isReopened
   }
 
-  /** The connection. Fails at once while there is none. */
-  get connection() {
-    return Effect.suspend(() =>
-      this.#current === undefined ? Effect.fail(unavailable(this.label)) : Effect.succeed(this.#current)
-    )
+  /**
+   * The connection. At the start, and after a connection is lost, it waits for the first attempt to open one. After a
+   * failed attempt it fails at once.
+   */
+  get connection(): Effect.Effect<RemoteConnection, McpError> {
+    return Effect.suspend(() => Deferred.await(this.#usable))
   }
 
-  /** The connection that is open, or the next one. */
-  get nextConnection(): Effect.Effect<RemoteConnection> {
-    return Effect.suspend(() =>
-      this.#current === undefined ? Deferred.await(this.#opened) : Effect.succeed(this.#current)
-    )
+  /** The same after a connection whose client has ended, which is perhaps not noticed here yet. */
+  connectionAfter(ended: RemoteConnection): Effect.Effect<RemoteConnection, McpError> {
+    return Effect.suspend(() => {
+      this.#ended(ended)
+      return this.connection
+    })
+  }
+
+  /** Waits for the end of a connection, and for the next one, however many attempts that takes. */
+  nextAfter(connection: RemoteConnection): Effect.Effect<RemoteConnection> {
+    return Effect.flatMap(connection.client.ended, () => {
+      this.#ended(connection)
+      return Deferred.await(this.#next)
+    })
   }
 
   /** Opens one connection after the other. `attempted` runs after each attempt that has failed. */
@@ -76,16 +90,25 @@ export class Remote {
           // One warning for each time that it is lost.
           const log = this.#isWarned ? Effect.logDebug : Effect.logWarning
           this.#isWarned = true
-          yield* log(`${upper(named(this.label))} cannot be reached`, served.failure)
+          yield* log(`${upper(named(this.name))} cannot be reached`, served.failure)
+          yield* this.#refuse
           yield* attempted
         } else {
           yield* listener.lost
-          if (!this.#isReopened) return
+          if (!this.#isReopened) return yield* this.#refuse
           if (served.success >= this.#policy.stableAfter) attempt = 0
         }
-        yield* Effect.sleep(Reconnect.delay(this.#policy, ++attempt, yield* Random.next))
+        attempt++
+        // Calls do not wait longer and longer for a remote server that fails again and again.
+        if (attempt > 1) yield* this.#refuse
+        yield* Effect.sleep(Reconnect.delay(this.#policy, attempt, yield* Random.next))
       }
     })
+  }
+
+  /** Refuses calls until a connection is open. */
+  get #refuse(): Effect.Effect<void> {
+    return Effect.asVoid(Deferred.fail(this.#usable, unavailable(this.name)))
   }
 
   /** Opens a connection, and waits for its end. Returns how long it was open, in milliseconds. */
@@ -95,23 +118,30 @@ export class Remote {
       const { client } = connection
       const openedAt = yield* Clock.currentTimeMillis
       this.#isWarned = false
-      this.#current = connection
-      const waiting = this.#opened
-      this.#opened = Deferred.makeUnsafe()
-      yield* Deferred.succeed(waiting, connection)
-      const served = Effect.gen(function*() {
+      this.#open = connection
+      // Calls that wait get it, and so do those that follow a failure.
+      yield* Deferred.succeed(this.#usable, connection)
+      this.#usable = Deferred.makeUnsafe()
+      yield* Deferred.succeed(this.#usable, connection)
+      yield* Deferred.succeed(this.#next, connection)
+      const served = Effect.gen({ self: this }, function*() {
         yield* Effect.forkScoped(followStatus(client, listener), { startImmediately: true })
-        yield* listener.connected(connection)
-        yield* client.ended
+        yield* Effect.forkScoped(listener.connected(connection), { startImmediately: true })
+        const end = yield* client.ended
+        if (end._tag !== "ClosedByUs") {
+          yield* Effect.logWarning(`The connection to ${named(this.name)} has ended`, end)
+        }
       })
-      yield* Effect.ensuring(
-        served,
-        Effect.sync(() => {
-          if (this.#current === connection) this.#current = undefined
-        })
-      )
+      yield* Effect.ensuring(served, Effect.sync(() => this.#ended(connection)))
       return (yield* Clock.currentTimeMillis) - openedAt
     })
+  }
+
+  #ended(connection: RemoteConnection): void {
+    if (this.#open !== connection) return
+    this.#open = undefined
+    this.#usable = Deferred.makeUnsafe()
+    this.#next = Deferred.makeUnsafe()
   }
 }
 

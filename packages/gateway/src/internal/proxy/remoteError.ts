@@ -28,30 +28,43 @@ export type RemoteFailure =
 export const remoteError = (reason: RemoteFailure, message: string): McpError.McpError =>
   new McpError.McpError({ reason: "InternalError", message, data: { reason } })
 
+/** What messages call the remote server. */
+export interface RemoteName {
+  /** The option of the proxy, or else that of the client, once one was made. */
+  label: string | undefined
+}
+
 /** The name of the remote server in messages. */
-export const named = (label: string | undefined): string =>
+export const named = ({ label }: RemoteName): string =>
   label === undefined ? "the remote server" : `the remote server ${label}`
 
 /** A text with a capital letter at its start. */
 export const upper = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
 /** The error for a remote server that is not connected. */
-export const unavailable = (label: string | undefined): McpError.McpError =>
-  remoteError("RemoteUnavailable", `${upper(named(label))} is not available now. Try again later`)
+export const unavailable = (name: RemoteName): McpError.McpError =>
+  remoteError("RemoteUnavailable", `${upper(named(name))} is not available now. Try again later`)
+
+/** The error for a connection that was lost after the request was sent. */
+const lost = (name: RemoteName): McpError.McpError => {
+  const message = `The connection to ${named(name)} was lost before it answered`
+  return remoteError("RemoteUnavailable", `${message}. The request may have run: check before you send it again`)
+}
 
 /**
  * The error that the caller receives for the failure of a client. An error of the remote server stays as it is. The
  * messages of other failures may contain addresses and output of the remote server, so they are logged only.
  */
-export const toMcpError = ({ cause, reason }: ClientError, label: string | undefined): McpError.McpError => {
-  const who = upper(named(label))
+export const toMcpError = ({ cause, reason, undelivered }: ClientError, name: RemoteName): McpError.McpError => {
+  const who = upper(named(name))
   switch (reason._tag) {
     case "ProtocolError":
       return reason.error
-    case "ConnectionFailed":
     case "Closed":
+      return undelivered === true ? unavailable(name) : lost(name)
+    case "ConnectionFailed":
     case "HttpError":
-      return unavailable(label)
+      return unavailable(name)
     case "Timeout":
       return remoteError("RemoteTimeout", `${who} did not answer in time`)
     case "Unauthorized":

@@ -60,16 +60,13 @@ const follow = (
         const { reason } = failure.failure
         const error = reason._tag === "Unsupported"
           ? McpError.methodNotFound("resources/subscribe")
-          : toMcpError(failure.failure, remote.label)
+          : toMcpError(failure.failure, remote.name)
         if (yield* Deferred.fail(confirmed, error)) return
         if (reason._tag !== "Closed") {
           yield* Effect.logDebug("A subscription to a resource of a remote server has ended", failure.failure)
         }
       }
-      // The next connection, once this one has ended.
-      yield* connection.client.ended
-      yield* Effect.yieldNow
-      connection = yield* remote.nextConnection
+      connection = yield* remote.nextAfter(connection)
     }
   })
 }
