@@ -75,7 +75,7 @@ describe("an unread response", () => {
         const size = 16_000_000
         const large = Tool.layer(Tool.make("large"), () => Effect.succeed("x".repeat(size)))
         const { close, handler } = yield* Effect.promise(() =>
-          NodeHttp.mount(fixtures.server(large), { sendTimeout: 1_000 })
+          NodeHttp.mount(fixtures.server(large), { sendTimeout: 3_000 })
         )
         // The first connection is never read, the second one slowly.
         const open: Array<boolean> = []
@@ -106,13 +106,13 @@ describe("an unread response", () => {
         slow.socket.on("data", (chunk) => {
           read += chunk.length
           slow.socket.pause()
-          setTimeout(() => slow.socket.resume(), 6)
+          setTimeout(() => slow.socket.resume(), 16)
         })
         slow.write(bytes)
         yield* fixtures.until(() => !open[0]!)
         yield* fixtures.until(() => read > size || !open[1]!)
         expect(open).toEqual([false, true])
       })),
-    15_000
+    30_000
   )
 })
