@@ -160,7 +160,7 @@ describe("recipes/hosting.md", () => {
     const page = readFileSync(join(import.meta.dirname, "../recipes/hosting.md"), "utf8")
     const named = new Set(Array.from(page.matchAll(/SKEIN_(\w+)/g), ([, name]) => name!))
     expect(named.size).toBeGreaterThan(3)
-    expect([...named].filter((name) => !variables.some((row) => row.name === name))).toEqual([])
+    expect([...named].filter((name) => !variables().some((row) => row.name === name))).toEqual([])
   })
 })
 
@@ -171,11 +171,13 @@ describe("http.md", () => {
       page.matchAll(/^\| `SKEIN_(\w+)` +\| `([\w.]+)` +\|(.*)\|$/gm),
       ([, name, option, value]) => ({ name, option, isForStdio: value!.includes("Stdio") })
     )
-    expect(rows).toEqual(variables.map(({ name, option }) => ({
-      name,
-      option,
-      isForStdio: Object.hasOwn(logVariables, option)
-    })))
+    expect(rows).toEqual(
+      variables().map(({ name, option }) => ({
+        name,
+        option,
+        isForStdio: Object.hasOwn(logVariables, option)
+      }))
+    )
   })
 
   it("lists every status of an endpoint, and no others", async () => {

@@ -135,7 +135,7 @@ const wrong: ReadonlyArray<readonly [name: string, value: string, message: strin
 describe("HttpConfig.config", () => {
   it.effect("reads every variable", () =>
     Effect.gen(function*() {
-      expect(Object.keys(all)).toEqual(rows.map(({ name }) => `SKEIN_${name}`))
+      expect(Object.keys(all)).toEqual(rows().map(({ name }) => `SKEIN_${name}`))
       expect(yield* parse(all)).toEqual(read)
     }))
 

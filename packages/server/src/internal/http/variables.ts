@@ -71,10 +71,12 @@ export type Given = { readonly [K in keyof Settings]?: Settings[K] | undefined }
 
 const ofSession = <A>(variable: Variable<A>): Variable<A> => ({ ...variable, group: "sessions" })
 
-/** The variables, by their options. */
-export const variables: {
+type Variables = {
   readonly [K in keyof (Settings & SessionSettings)]: Variable<(Settings & SessionSettings)[K] | null>
-} = {
+}
+
+// The call is marked as pure in the built package. A bundler keeps a literal with a spread.
+const all = (): Variables => ({
   // Heroku, Render, Cloud Run and other platforms choose the port, and pass it in PORT.
   port: { expected: "a port, from 0 to 65535", parse: (value) => integer(value, 65_535), fallback: "PORT" },
   host: text("an address or a name", /^\S+$/),
@@ -114,12 +116,14 @@ export const variables: {
   drainDelay: duration,
   shutdownTimeout: duration,
   ...logVariables
-}
+})
+
+/** The variables, by their options. */
+export const variables: Variables = all()
 
 /** The options and their variables, as the guide to HTTP lists them. */
-export const rows: ReadonlyArray<{ readonly name: string; readonly option: string }> = Object.entries(
-  variables as { readonly [option: string]: Variable<unknown> }
-).map(([option, { group }]) => ({
-  name: nameOf(option),
-  option: group === undefined ? option : `${group}.${option}`
-}))
+export const rows = (): ReadonlyArray<{ readonly name: string; readonly option: string }> =>
+  Object.entries<Variable<unknown>>(variables).map(([option, { group }]) => ({
+    name: nameOf(option),
+    option: group === undefined ? option : `${group}.${option}`
+  }))
