@@ -33,7 +33,7 @@ const long = [
   "packages/tasks/test/store/{Conversion,MigrateApart}.test.ts",
   "packages/testing/test/Client.{faults,http,stdio}.test.ts",
   "packages/{create-skein/test/Projects,openapi/test/Published}.test.ts",
-  "docs/test/{cli,coming,developing,effectApplications,gettingStarted,quickstarts,siteBrowser,tasksMachines,tasksOperating}.test.ts",
+  "docs/test/{cli,coming,developing,effectApplications,gettingStarted,nginx,quickstarts,siteBrowser,tasksMachines,tasksOperating}.test.ts",
   "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extApps,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersPool,officialServersStdio,proxiedChildren,proxiedServers,publishedClients,publishedServers,runtimes,sdkClientsHttp,sdkClientsReopen,skeinCall}.test.ts",
   "examples/{apps,browser,comparison,everythingClient,npmScripts,sqlite,tour,tourAuth,tourTasks}.test.ts",
   "packages/sql/test/{PgBouncer,PgClient}.test.ts",

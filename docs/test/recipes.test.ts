@@ -1,12 +1,16 @@
 /** The programs of the recipes that no other guide has. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
+import * as HttpConfig from "@skein/server/HttpConfig"
 import * as NodeHttp from "@skein/server/NodeHttp"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { loadAll } from "js-yaml"
 import { Tenants, transportTo } from "../programs/headers.ts"
-import { read } from "./blocks.ts"
+import { blocksOf, read } from "./blocks.ts"
 
 describe("programs/headers.ts", () => {
   it.live("reads the headers that the client sends, and sends a parameter as one", () =>
@@ -27,6 +31,61 @@ describe("recipes/docker.md", () => {
   it("shows the Dockerfile of a created project", () => {
     const [, shown] = /^```dockerfile\n([^]*?)^```$/m.exec(read("recipes/docker.md")) ?? []
     expect(shown).toBe(read("../packages/create-skein/templates/http/shared/Dockerfile"))
+  })
+})
+
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string }
+}
+
+interface Pod {
+  readonly spec: {
+    readonly terminationGracePeriodSeconds: number
+    readonly containers: ReadonlyArray<{
+      readonly ports: ReadonlyArray<{ readonly name: string; readonly containerPort: number }>
+      readonly env: ReadonlyArray<{ readonly name: string; readonly value: string }>
+      readonly startupProbe: Probe
+      readonly livenessProbe: Probe
+      readonly readinessProbe: Probe
+    }>
+  }
+}
+
+describe("Kubernetes", () => {
+  const yamlOf = (page: string): ReadonlyArray<unknown> =>
+    blocksOf(page).filter(({ info }) => info === "yaml").flatMap(({ text }) => loadAll(text))
+  const [pod] = yamlOf("http.md") as [Pod]
+  const container = pod.spec.containers[0]!
+  const probes = [container.startupProbe, container.livenessProbe, container.readinessProbe]
+
+  it.live("http.md: the server reads the variables, answers the probes, and has the time to shut down", () =>
+    Effect.gen(function*() {
+      const env = Object.fromEntries(container.env.map(({ name, value }) => [name, value]))
+      const options = yield* HttpConfig.config().pipe(
+        Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env }))
+      )
+      expect(options).toMatchObject({ host: "0.0.0.0", allowedHosts: ["mcp.example.com"], trustedProxies: 1 })
+      // The default of shutdownTimeout is five seconds, and finalizers have as long.
+      expect(pod.spec.terminationGracePeriodSeconds).toBeGreaterThan(Duration.toSeconds(options.drainDelay!) + 5 + 5)
+      const local = { host: "127.0.0.1", port: 0, drainDelay: 0, health: true }
+      const server = yield* Layer.build(Layer.provide(NodeHttp.layer({ ...options, ...local }), Tenants))
+      for (const { httpGet: { path, port } } of probes) {
+        expect(container.ports).toEqual([{ name: port, containerPort: 3000 }])
+        // A probe has the address of the pod in its Host.
+        const url = new URL(path, `http://127.0.0.1:${Context.get(server, NodeHttp.Server).port}`)
+        expect((yield* Effect.promise(() => fetch(url))).status).toBe(200)
+      }
+    }).pipe(Effect.scoped))
+
+  it("recipes/kubernetes.md: the ingress has the paths of the server, and leads to a port of the pod", () => {
+    const [port] = container.ports
+    const backend = { service: { name: "shop", port: { name: "http" } } }
+    const paths = ["/mcp", "/.well-known/oauth-protected-resource"].map((path) => ({ path, backend }))
+    const host = container.env.find(({ name }) => name === "SKEIN_ALLOWED_HOSTS")?.value
+    expect(yamlOf("recipes/kubernetes.md")).toMatchObject([
+      { kind: "Service", metadata: { name: "shop" }, spec: { ports: [{ name: "http", targetPort: port?.name }] } },
+      { kind: "Ingress", spec: { rules: [{ host, http: { paths } }] } }
+    ])
   })
 })
 
