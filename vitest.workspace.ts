@@ -9,11 +9,11 @@ const conditions = ["@skein/source", "node", "module", "default"]
 // less than five minutes on two cores.
 const long = [
   "packages/client/test/{attacks/{Chunks,Flood,Processes,Schemas,Storms,Wire},browser/Chromium,connection/ManyReconnects,tasks/{ManyTasks,RestartProcess,SkeinServer}}.test.ts",
-  "packages/server/test/{input/RandomHandlers,http/process,http/attacks/totals,http/attacks/unread,http/session/Memory}.test.ts",
+  "packages/server/test/{input/RandomHandlers,http/process,http/attacks/{replays,totals,unread},http/session/Memory}.test.ts",
   "packages/server/test/{Conformance,TypeErrors,http/processOptions,stdio/LogFormat}.test.ts",
   "packages/{client,server}/test/stdio/Process.test.ts",
   "packages/server/test/state/PostgresStateStore.test.ts",
-  "packages/protocol/test/{hostile/*,oracle/{Generators,Read,Sensitivity,Write}}.test.ts",
+  "packages/protocol/test/{hostile/*,oracle/{AcrossRevisions,Generators,Read,Sensitivity,Write}}.test.ts",
   "packages/auth/test/oauth/Browser.test.ts",
   "packages/auth/test/protect/PostgresReplayStore.test.ts",
   "packages/auth/test/hostile/Documents.test.ts",
@@ -28,14 +28,14 @@ const long = [
   "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore,Rotation,SharedSignIn}.test.ts",
   "packages/tasks/test/crash/**/*.test.ts",
   "packages/tasks/test/engine/{Admin,CodeChanges,CutOffSteps,Outages,PacesPostgres,Postgres,SqlTasksPostgres,Stalls,Replays,Takeover}.test.ts",
-  "packages/tasks/test/{PgBouncer,hostile/Names,random/RandomHandlers,schedules/Schedules,telemetry/Processes}.test.ts",
+  "packages/tasks/test/{PgBouncer,hostile/{Limits,Memory,Names},random/RandomHandlers,schedules/Schedules,telemetry/Processes}.test.ts",
   "packages/tasks/test/protocol/{Shutdown,ShutdownQuestions}.test.ts",
   "packages/tasks/test/store/{Conversion,MigrateApart}.test.ts",
   "packages/testing/test/Client.{faults,http,stdio}.test.ts",
   "packages/{create-skein/test/Projects,openapi/test/Published}.test.ts",
-  "docs/test/{cli,coming,developing,effectApplications,gettingStarted,nginx,quickstarts,siteBrowser,tasksMachines,tasksOperating}.test.ts",
-  "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extApps,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersPool,officialServersStdio,proxiedChildren,proxiedServers,publishedClients,publishedServers,runtimes,sdkClientsHttp,sdkClientsReopen,skeinCall}.test.ts",
-  "examples/{apps,browser,comparison,everythingClient,npmScripts,sqlite,tour,tourAuth,tourTasks}.test.ts",
+  "docs/test/{cli,coming,developing,effectApplications,gettingStarted,http,nginx,quickstarts,siteBrowser,tasksMachines,tasksOperating}.test.ts",
+  "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extApps,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersPool,officialServersReconnect,officialServersStdio,proxiedChildren,proxiedServers,publishedClients,publishedServers,runtimes,sdkClientsHttp,sdkClientsReopen,sdkClientsTasksInline,sdkV1ClientTasks,sdkV1ServerTasks,skeinCall}.test.ts",
+  "examples/{apps,browser,comparison,everythingClient,npmScripts,signIn,sqlite,tour,tourAuth,tourTasks}.test.ts",
   "packages/sql/test/{PgBouncer,PgClient}.test.ts",
   "scripts/{conventions,conformance/judgeClient,conformance/suite,fuzz/fuzz,soak/soak}.test.ts"
 ]
@@ -50,8 +50,7 @@ const alone = [
   "packages/client/test/http/{NodeHttp,NodeClient}.test.ts",
   "packages/client/test/legacyTasks/Lifetime.test.ts",
   "packages/runtime/test/{Leaks,Ndjson,NodeStreams,Peer,Timeout}.test.ts",
-  "packages/server/test/http/{attacks/bodies,attacks/replays,node,wire/*}.test.ts",
-  "packages/tasks/test/hostile/Memory.test.ts"
+  "packages/server/test/http/{attacks/bodies,node,wire/*}.test.ts"
 ]
 
 const all = [

@@ -124,7 +124,7 @@ describe("the bounds of a validation", () => {
   it("count evaluated members each time they are merged", () => {
     const chain = (depth: number): Schema =>
       depth === 0 ? { additionalProperties: true } : { allOf: [chain(depth - 1)] }
-    const value = Object.fromEntries(many(100_000, (i) => [`k${i}`, 1]))
+    const value = Object.fromEntries(many(30_000, (i) => [`k${i}`, 1]))
     expect(check({ ...chain(5) as object, unevaluatedProperties: false }, value)).toBe("valid")
     expect(check({ ...chain(60) as object, unevaluatedProperties: false }, value)).toBe("valid")
     const merged = { allOf: many(900, () => ({ additionalProperties: true })), unevaluatedProperties: false }
@@ -138,7 +138,7 @@ describe("the bounds of a validation", () => {
 
   it("count the length of long keywords for every item", () => {
     const names = many(9_000, (i) => `a${i}`)
-    const list = many(100_000, () => ({ a0: 1 }))
+    const list = many(20_000, () => ({ a0: 1 }))
     expect(check({ items: { not: { required: ["a0", ...names.slice(1)] } } }, list)).toContain(tooMany)
     expect(check({ items: { enum: [...many(5_000, (i) => ({ a0: -i })), { a0: 1 }] } }, list)).toContain(tooMany)
     const patternProperties = Object.fromEntries(many(1_000, (i) => [`^x${i}$`, true]))
@@ -156,7 +156,7 @@ describe("the bounds of a validation", () => {
       ["a+b", "a".repeat(100_000), "Expected a string that matches the pattern"],
       ["\\s+$", `${" ".repeat(100_000)}x`, "Expected a string that matches the pattern"],
       ["^([a-z0-9]+-)*[a-z0-9]+$", `${"a".repeat(5_000)}!`, "Expected a string that matches the pattern"],
-      ["(a|a|a|a|a|a|a|a)+b", "a".repeat(1_000_000), tooMany]
+      ["(a|a|a|a|a|a|a|a)+b", "a".repeat(200_000), tooMany]
     ] as const
   ) {
     it(`run the pattern ${pattern} on ${text.length} characters`, () => {

@@ -11,7 +11,7 @@ import * as Exceptions from "./Exceptions.ts"
 import * as JsonSchemaArbitrary from "./JsonSchemaArbitrary.ts"
 import * as Spec from "./Spec.ts"
 
-const count = 25
+const count = 40
 
 const isMessage = (value: unknown): value is object => typeof value === "object" && value !== null && "method" in value
 
