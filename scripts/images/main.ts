@@ -23,7 +23,10 @@ const all = (["http", "tasks"] as const).flatMap((template) =>
   Object.keys(styles).flatMap((style) => Object.keys(packageManagers).map((manager) => ({ template, style, manager })))
 )
 
-/** Both Dockerfiles, and each style. yarn takes twice as long as the other package managers. */
+/**
+ * Both Dockerfiles, and each style. yarn takes twice as long as the other package managers, and fails if a registry lacks an
+ * optional package of another platform.
+ */
 const some: typeof all = [
   { template: "http", style: "async", manager: "npm" },
   { template: "tasks", style: "effect", manager: "pnpm" }
