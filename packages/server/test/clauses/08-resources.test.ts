@@ -17,7 +17,7 @@ const notUris = [
   "notes://<b>"
 ]
 /** URIs of a template. */
-const templateUris = ["notes://a", "notes://a%20b", "notes://%C3%A9", "notes://a%00b", "notes://a-._~"]
+const templateUris = ["notes://a", "notes://a%20b", "notes://%C3%A9", "notes://a-._~"]
 
 /** URIs of resources. */
 const resourceUris = [

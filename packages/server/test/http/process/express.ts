@@ -46,7 +46,8 @@ app.use("/text", express.text({ type: "*/*" }), await mount({ path: "/text" }))
 app.use("/raw", express.raw({ type: "*/*" }), await mount({ path: "/raw" }))
 
 const authenticate = (request: IncomingMessage, _response: unknown, next: () => void): void => {
-  Object.assign(request, { auth: { id: request.headers["x-user"] } })
+  const id = request.headers["x-user"]
+  if (id !== undefined) Object.assign(request, { auth: { id } })
   next()
 }
 const principal: NodeHttp.HandlerOptions["principal"] = (request) =>
