@@ -95,7 +95,7 @@ describe("everything", () => {
       yield* TestClock.adjust("50 millis")
       expect(yield* Fiber.join(notification)).toMatchObject({ value: { method: "notifications/tools/list_changed" } })
       expect(yield* names).toContain("test_temporary_tool")
-      yield* TestClock.adjust("50 millis")
+      yield* TestClock.adjust("150 millis")
       yield* Fiber.join(called)
       expect(yield* names).not.toContain("test_temporary_tool")
     }).pipe(Effect.provide(Everything)))

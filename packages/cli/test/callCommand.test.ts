@@ -3,7 +3,7 @@ import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import { callOptions, type Invocation, invocationOf, valueOptions } from "../src/internal/callCommand.ts"
 import { normalize } from "../src/internal/commandLine.ts"
-import { Process } from "../src/internal/process.ts"
+import { Process, version } from "../src/internal/process.ts"
 import { runCommand } from "../src/internal/runCommand.ts"
 
 /** Runs the command line with a handler that records it. */
@@ -214,7 +214,7 @@ describe("the command line of skein-call", () => {
     assert.include(wrong(), "A server is required")
     assert.include(wrong("--", "add"), "A server is required")
     assert.include(wrong("--what", url), "Unknown option --what")
-    for (const builtIn of ["--version", "--wizard", "--completions", "--log-level", "--no-json"]) {
+    for (const builtIn of ["--wizard", "--completions", "--log-level", "--no-json"]) {
       assert.include(wrong(builtIn, url), `Unknown option ${builtIn}`)
     }
     assert.include(wrong(url, "add", "{}", "more"), "Unexpected arguments: more")
@@ -226,6 +226,11 @@ describe("the command line of skein-call", () => {
     assert.include(wrong("--timeout", "90000", url), "86400")
     assert.include(wrong(url, "--timeout"), "needs a value")
     assert.include(wrong("https://"), "not valid")
+  })
+
+  it("prints its version", () => {
+    const { code, invocation, out } = run("--version")
+    assert.deepStrictEqual([code, invocation, out], [0, undefined, version])
   })
 
   it("quotes no value that can be a secret", () => {
