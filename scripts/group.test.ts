@@ -150,9 +150,8 @@ describe("grouping", () => {
     expect(of("low", "Spare.js").modules).toEqual(["Spare"])
   })
 
-  it("keeps comments, names the source of each part, and writes an empty module for types", () => {
+  it("names the source of each part, and writes an empty module for types", () => {
     const { code } = of("high", "internal/core.js")
-    expect(code).toContain("/** Creates the values. */")
     expect(code).toContain("// src/Start.ts")
     expect(code).not.toContain(".tsbuild")
     expect(of("high", "Types.js").code).toBe("export {}\n")
@@ -173,6 +172,23 @@ describe("grouping", () => {
     for (const file of ["high/dist/internal/core.js", "low/dist/internal/base.js", "low/dist/internal/core.js"]) {
       expect(await leftover(folderOf(file))).toBe("")
     }
+  })
+
+  it("is ASCII without comments when it is annotated, except for marks and the names of sources", async () => {
+    const lines = [
+      "// src/Text.ts",
+      "/** Shortens a text … */",
+      "const cut = (text) => `${text.replace(/[é…]$/u, \"…\")}…\\n`; // …",
+      "const rule = new Error(\"😀\");",
+      "export { cut, rule };"
+    ]
+    const { code } = await annotate(lines.join("\n"), "Text.js")
+    expect(code.split("\n").slice(0, -1)).toEqual([
+      "// src/Text.ts",
+      "const cut = text => `${text.replace(/[\\u00e9\\u2026]$/u, \"\\u2026\")}\\u2026\\n`;",
+      "const rule = /*#__PURE__*/new Error(\"\\ud83d\\ude00\");",
+      "export { cut, rule };"
+    ])
   })
 
   it("returns the same files for the same input", async () => {
