@@ -1,14 +1,20 @@
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodePath from "@effect/platform-node/NodePath"
 import * as McpServer from "@skein/server/McpServer"
+import * as PerSession from "@skein/server/PerSession"
 import * as SqlStateStore from "@skein/server/SqlStateStore"
 import * as State from "@skein/server/State"
 import * as StateStore from "@skein/server/StateStore"
 import * as Tool from "@skein/server/Tool"
 import * as SqliteClient from "@skein/sql/SqliteClient"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as KeyValueStore from "effect/persistence/KeyValueStore"
 import * as Schema from "effect/Schema"
 import { z } from "zod"
+import * as Kettle from "./kettle.ts"
 
 // #region cart
 const Item = Schema.Struct({ tea: Schema.String, cups: Schema.Int })
@@ -37,7 +43,40 @@ const greet = Tool.async(Tool.make("greet"), async (_, { state }) => {
 })
 // #endregion
 
-const definitions = [order, checkout, greet] as const
+// #region perSession
+// A folder of each session: deleted when the session ends, however it ends.
+const notes = PerSession.make("notes", {
+  acquire: Effect.flatMap(FileSystem.FileSystem, (files) => files.makeTempDirectoryScoped({ prefix: "notes-" })),
+  max: 200
+})
+
+const note = Tool.layer(
+  Tool.make("note", { input: { text: Schema.String } }),
+  ({ text }) =>
+    notes.use((folder) =>
+      Effect.gen(function*() {
+        const files = yield* FileSystem.FileSystem
+        yield* files.writeFileString(`${folder}/${yield* Clock.currentTimeMillis}.txt`, text)
+        return `${(yield* files.readDirectory(folder)).length} notes`
+      })
+    )
+)
+// #endregion
+
+// #region perSessionAsync
+const kettle = PerSession.async("kettle", {
+  acquire: () => Kettle.plugIn(),
+  release: (kettle) => kettle.unplug()
+})
+
+const boil = Tool.async(Tool.make("boil"), async (_, { use }) => {
+  const own = await use(kettle)
+  return own.boil()
+})
+// #endregion
+
+const files = Layer.merge(NodeFileSystem.layer, NodePath.layer)
+const definitions = [order, checkout, greet, note.pipe(Layer.provide(files)), boil] as const
 
 /** In memory, with the default bounds. */
 export const TeaShop = McpServer.layer({ name: "tea-shop", version: "1.0.0" }, ...definitions)

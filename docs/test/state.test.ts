@@ -1,5 +1,5 @@
 /** The programs of `state.md`. */
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect, it, vi } from "@effect/vitest"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import * as Client from "@skein/client/Client"
@@ -13,6 +13,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { shared, stored, TeaShop } from "../programs/carts.ts"
+import * as Kettle from "../programs/kettle.ts"
 
 /** Connects clients to a server in memory. */
 const connecting = <E>(server: Layer.Layer<McpServer.McpServer, E>) =>
@@ -58,6 +59,26 @@ describe("programs/carts.ts", () => {
         })
       }))
   }
+
+  it.effect("has notes and a kettle for each session, until it ends", () =>
+    Effect.gen(function*() {
+      const connect = yield* connecting(TeaShop)
+      const folder = yield* temporary
+      yield* Effect.acquireRelease(
+        Effect.sync(() => vi.stubEnv("TMPDIR", folder)),
+        () => Effect.sync(() => vi.unstubAllEnvs())
+      )
+      const held = () => [readdirSync(folder).length, Kettle.pluggedIn]
+      yield* Effect.scoped(Effect.gen(function*() {
+        const client = yield* connect("2025-11-25")
+        expect(textOf(yield* client.callTool("note", { text: "more sencha" }))).toBe("1 notes")
+        expect(textOf(yield* client.callTool("boil"))).toBe("Kettle 1 boils")
+        expect(textOf(yield* client.callTool("boil"))).toBe("Kettle 1 boils")
+        expect(held()).toEqual([1, 1])
+      }))
+      // The session ends when the server has seen that the client disconnected.
+      yield* Effect.promise(() => vi.waitFor(() => expect(held()).toEqual([0, 0])))
+    }))
 
   it.effect("shares the carts of a database between two servers", () =>
     Effect.gen(function*() {

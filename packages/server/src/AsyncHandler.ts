@@ -12,6 +12,7 @@ import type * as Effect from "effect/Effect"
 import type { AsyncHandler } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import * as asyncHandler from "./internal/definitions/asyncHandler.ts"
+import * as attempts from "./internal/definitions/attempt.ts"
 
 export type { AsyncHandler } from "./HandlerContext.ts"
 
@@ -36,7 +37,7 @@ export const toEffect: <Input, A, R = never>(
  */
 export const settle: <A, E = never, R = never>(
   run: (signal: AbortSignal) => Awaitable<A, E, R>
-) => Effect.Effect<A, E | HandlerError, R> = asyncHandler.settle
+) => Effect.Effect<A, E | HandlerError, R> = attempts.settle
 
 /**
  * Calls a function that returns a value or a promise. What it throws becomes a failure if a client may see its message,
@@ -47,4 +48,4 @@ export const settle: <A, E = never, R = never>(
  */
 export const attempt: <A>(
   run: (signal: AbortSignal) => A | Promise<A>
-) => Effect.Effect<A, HandlerError> = asyncHandler.attempt
+) => Effect.Effect<A, HandlerError> = attempts.attempt

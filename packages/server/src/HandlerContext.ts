@@ -31,6 +31,7 @@ import type { McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import type * as Effect from "effect/Effect"
 import type * as Elicitation from "./Elicitation.ts"
 import type * as Once from "./Once.ts"
+import type { PerSession } from "./PerSession.ts"
 import type { Principal } from "./Principal.ts"
 import type { Progress } from "./Progress.ts"
 import type * as Roots from "./Roots.ts"
@@ -88,6 +89,15 @@ export interface HandlerContext<R = never> {
    * const items = await context.state(cart).update((items) => [...items, item])
    */
   readonly state: <A>(state: State<A>) => AsyncState<A>
+  /**
+   * Returns a value that lives as long as the session, and acquires it if the session has none: see `PerSession`. It is not
+   * released before the handler ends. The promise rejects with `StateError` where there is no session, and with the error
+   * of the acquisition.
+   *
+   * @example
+   * const page = await (await context.use(browser)).newPage()
+   */
+  readonly use: <A, E>(value: PerSession<A, E, R>) => Promise<A>
   /** Runs an effect with the services of the layer. Rejects with its failure, or with its defect. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, R | McpRequest>) => Promise<A>
 }

@@ -6,8 +6,6 @@
  * fibers of their own, which end with it.
  */
 import type { Implementation } from "@skein/protocol/Implementation"
-import * as McpError from "@skein/protocol/McpError"
-import type { Awaitable } from "@skein/runtime/Awaitable"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -15,12 +13,14 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Predicate from "effect/Predicate"
+import * as Scope from "effect/Scope"
 import type * as Elicitation from "../../Elicitation.ts"
 import type { AsyncHandler, HandlerContext, Log } from "../../HandlerContext.ts"
-import { type HandlerError, VisibleError } from "../../HandlerError.ts"
+import type { HandlerError } from "../../HandlerError.ts"
 import type { Principal } from "../../Principal.ts"
 import type { AsyncState, State } from "../../State.ts"
 import type { StateError } from "../../StateError.ts"
+import { attempt, causeOf } from "./attempt.ts"
 
 /** Converts an async handler to a handler that returns an effect. */
 export const toEffect = <Input, A, R>(
@@ -50,6 +50,8 @@ class RunningHandler<R> implements HandlerContext<R> {
   #next: Next<never> | undefined = undefined
   /** Continues the fiber of the request, if it waits. */
   #resume: (() => void) | undefined = undefined
+  /** Closed when the handler ends: releases the values of the session that it uses. */
+  #scope: Scope.Closeable | undefined = undefined
 
   constructor(context: Context.Context<R | McpRequest>) {
     const request = Context.get(context as Context.Context<McpRequest>, McpRequest)
@@ -98,10 +100,11 @@ class RunningHandler<R> implements HandlerContext<R> {
   }
 
   /** Ends what the handler has left running. */
-  readonly #end = Effect.sync(() => {
+  readonly #end = Effect.suspend(() => {
     this.#resume = undefined
     this.#controller.abort(endedError())
     for (const fiber of this.#branches) fiber.interruptUnsafe()
+    return this.#scope === undefined ? Effect.void : Scope.close(this.#scope, Exit.void)
   })
 
   readonly run = <A, E>(effect: Effect.Effect<A, E, R | McpRequest>): Promise<A> => {
@@ -170,6 +173,12 @@ class RunningHandler<R> implements HandlerContext<R> {
     remove: () => this.run(state.remove as Effect.Effect<void, StateError, McpRequest>)
   })
 
+  readonly use: HandlerContext<R>["use"] = (value) => {
+    this.#scope ??= Scope.makeUnsafe("parallel")
+    // Every request has the catalog of its server.
+    return this.run(Scope.provide(value.get, this.#scope) as Effect.Effect<never, unknown, R | McpRequest>)
+  }
+
   readonly log: Log = {
     debug: (...message) => this.#log(Effect.logDebug(...message)),
     info: (...message) => this.#log(Effect.logInfo(...message)),
@@ -185,33 +194,6 @@ class RunningHandler<R> implements HandlerContext<R> {
 /** Loaded when a handler asks. */
 const elicitation = Effect.promise(() => import("../../Elicitation.ts"))
 
-/** Calls a function that returns a value or a promise. What it throws becomes a failure or a defect. */
-export const attempt = <A>(run: (signal: AbortSignal) => A | Promise<A>): Effect.Effect<A, HandlerError> =>
-  Effect.callback((resume, signal) => {
-    const fail = (error: unknown) => resume(Effect.failCause(causeOf(error)))
-    try {
-      const value = run(signal)
-      if (!Predicate.isPromiseLike(value)) return resume(Effect.succeed(value))
-      value.then((value) => resume(Effect.succeed(value)), fail)
-    } catch (error) {
-      fail(error)
-    }
-  })
-
-/**
- * Calls a function that returns a value, a promise or an effect. What it throws, and the rejection of its promise, becomes
- * a failure or a defect, as that of an async handler.
- */
-export const settle = <A, E, R>(
-  run: (signal: AbortSignal) => Awaitable<A, E, R>
-): Effect.Effect<A, E | HandlerError, R> =>
-  Effect.flatten(attempt((signal): Effect.Effect<A, E, R> | Promise<Effect.Effect<A, E, R>> => {
-    const result = run(signal)
-    if (Effect.isEffect(result)) return result as Effect.Effect<A, E, R>
-    if (!Predicate.isPromiseLike(result)) return Effect.succeed(result as A)
-    return result.then((value) => Effect.succeed(value as A)) as Promise<Effect.Effect<A, E, R>>
-  }))
-
 const endedError = (): DOMException => new DOMException("The handler has ended", "AbortError")
 
 /** A promise that a handler may ignore: an unhandled rejection would end the process. */
@@ -219,11 +201,3 @@ const handled = <A>(promise: Promise<A>): Promise<A> => {
   promise.catch(() => {})
   return promise
 }
-
-/** Whether a client, or its model, may see the message of an error that an async handler throws. */
-const isVisible = (error: unknown): error is HandlerError =>
-  error instanceof VisibleError || McpError.isMcpError(error) ||
-  (Predicate.isObject(error) && typeof error["_tag"] === "string" && typeof error["message"] === "string" &&
-    !Cause.isUnknownError(error))
-
-const causeOf = (error: unknown): Cause.Cause<HandlerError> => isVisible(error) ? Cause.fail(error) : Cause.die(error)
