@@ -18,6 +18,7 @@ import { tmpdir } from "node:os"
 import { done } from "../programs/orders.ts"
 import { join } from "node:path"
 import { Shop } from "../programs/promises.ts"
+import { getContext, Packing } from "../programs/promisesContext.ts"
 import * as Host from "../programs/promisesHost.ts"
 import * as Pool from "../programs/promisesPool.ts"
 import { Desk, notes } from "../programs/promisesEnds.ts"
@@ -174,6 +175,17 @@ describe("programs/promisesPool.ts", () => {
         { id: "3", isError: true, content: [{ text: "The toolkit has no tool named \"add\"" }] }
       ])
       expect(asked).toEqual([expect.stringMatching(/^shop: Who are you/)])
+    }))
+})
+
+describe("programs/promisesContext.ts", () => {
+  it.effect("asks from a function without the context as a parameter, in two calls at a time", () =>
+    Effect.gen(function*() {
+      const client = yield* connect(Packing, { grams: 50 })
+      const teas = ["sencha", "oolong"]
+      const results = yield* Effect.forEach(teas, (tea) => client.callTool("order", { tea }), { concurrency: 2 })
+      expect(results.map(textOf)).toEqual(["You get 50 g of sencha", "You get 50 g of oolong"])
+      expect(getContext).toThrow("outside of a handler")
     }))
 })
 

@@ -1,0 +1,34 @@
+import * as McpServer from "@skein/server/McpServer"
+import * as Tool from "@skein/server/Tool"
+import { z } from "zod"
+
+// #region context
+import type { AsyncHandler, HandlerContext } from "@skein/server/HandlerContext"
+import { AsyncLocalStorage } from "node:async_hooks"
+
+const running = new AsyncLocalStorage<HandlerContext>()
+
+export const withContext =
+  <Input, A>(handler: AsyncHandler<Input, A, never>): AsyncHandler<Input, A, never> => (input, context) =>
+    running.run(context, () => handler(input, context))
+
+export const getContext = (): HandlerContext => {
+  const context = running.getStore()
+  if (context === undefined) throw new Error("getContext was called outside of a handler")
+  return context
+}
+// #endregion
+
+// #region used
+const pack = async (tea: string): Promise<string> => {
+  const answer = await getContext().elicit(`How much ${tea}?`, z.object({ grams: z.int() }))
+  return answer.action === "accept" ? `${answer.content.grams} g of ${tea}` : "nothing"
+}
+
+const order = Tool.async(
+  Tool.make("order", { input: z.object({ tea: z.string() }) }),
+  withContext(async ({ tea }) => `You get ${await pack(tea)}`)
+)
+// #endregion
+
+export const Packing = McpServer.layer({ name: "packing", version: "1.0.0" }, order)
