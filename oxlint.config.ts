@@ -74,7 +74,15 @@ const mayImportLess: ReadonlyArray<{
     node: true
   },
   // A server with apps does not load a client, a host does not load a server, and a page loads neither.
-  { name: "apps", files: ["{App,AppHtml}.ts"], packages: ["protocol", "runtime", "server"], node: false },
+  {
+    name: "apps",
+    files: [
+      "{App,AppHtml,Approval,AskError,Choice}.ts",
+      "internal/{askTool,openQuestions,readyPages}.ts"
+    ],
+    packages: ["protocol", "runtime", "server"],
+    node: false
+  },
   {
     name: "apps",
     files: ["{AppHost,AppFrame,AppError}.ts", "internal/{appSession,pageMethods}.ts"],
@@ -85,7 +93,7 @@ const mayImportLess: ReadonlyArray<{
     name: "apps",
     files: [
       "{SandboxProxy,UiMessage,UiMeta,UiPolicy,View,ViewError}.ts",
-      "internal/{dom,pageScripts,viewPort,viewStyle}.ts"
+      "internal/{dom,pageQuestion,pageScripts,viewPort,viewStyle}.ts"
     ],
     packages: ["protocol"],
     node: false

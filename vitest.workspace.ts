@@ -24,7 +24,7 @@ const long = [
   "packages/cli/test/develop/*.test.ts",
   "packages/console/test/Page.test.ts",
   "packages/gateway/test/{Children,Processes}.test.ts",
-  "packages/apps/test/Chromium.test.ts",
+  "packages/apps/test/{Chromium,ReadyPages}.test.ts",
   "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore,Rotation,SharedSignIn}.test.ts",
   "packages/tasks/test/crash/**/*.test.ts",
   "packages/tasks/test/engine/{Admin,CodeChanges,CutOffSteps,Outages,PacesPostgres,Postgres,SqlTasksPostgres,Stalls,Replays,Takeover}.test.ts",

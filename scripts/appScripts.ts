@@ -1,6 +1,6 @@
 /**
  * `npm run app-scripts`: bundles the scripts of `packages/apps/page` into one module of `@skein/apps`: the script of the
- * sandbox proxy, and `View` as a global. A test compares the module with the sources.
+ * sandbox proxy, `View` as a global, and the scripts of the ready apps. A test compares the module with the sources.
  */
 import { build } from "esbuild"
 import { writeFile } from "node:fs/promises"
@@ -39,29 +39,32 @@ const lines = (text: string): string =>
     return all
   }, []).map((line) => `  ${JSON.stringify(line)}`).join(",\n")
 
+/** The scripts: their name, their source, and what they are. */
+const scripts = [
+  ["proxy", "proxy.ts", "The script of the sandbox proxy"],
+  ["view", "viewGlobal.ts", "`View` as the global `SkeinView`"],
+  ["approval", "approval.ts", "The script of the page of `Approval`"],
+  ["choice", "choice.ts", "The script of the page of `Choice`"]
+] as const
+
 /** The text of the module. */
 export const scriptsModule = async (): Promise<string> => {
-  const [proxy, view] = await Promise.all([
-    bundled("packages/apps/page/proxy.ts"),
-    bundled("packages/apps/page/viewGlobal.ts")
-  ])
+  const texts = await Promise.all(scripts.map(([, file]) => bundled(`packages/apps/page/${file}`)))
   return [
     "/**",
     " * The scripts of pages. Written by `npm run app-scripts`: do not edit.",
     " */",
-    "const proxyLines: ReadonlyArray<string> = [",
-    lines(proxy),
-    "]",
-    "",
-    "const viewLines: ReadonlyArray<string> = [",
-    lines(view),
-    "]",
-    "",
-    "/** The script of the sandbox proxy: `packages/apps/page/proxy.ts`. */",
-    "export const proxyScript: string = proxyLines.join(\"\")",
-    "",
-    "/** `View` as the global `SkeinView`: `packages/apps/page/viewGlobal.ts`. */",
-    "export const viewScript: string = viewLines.join(\"\")",
+    ...scripts.flatMap(([name], at) => [
+      ...(at === 0 ? [] : [""]),
+      `const ${name}Lines: ReadonlyArray<string> = [`,
+      lines(texts[at]!),
+      "]"
+    ]),
+    ...scripts.flatMap(([name, file, description]) => [
+      "",
+      `/** ${description}: \`packages/apps/page/${file}\`. */`,
+      `export const ${name}Script: string = ${name}Lines.join("")`
+    ]),
     ""
   ].join("\n")
 }

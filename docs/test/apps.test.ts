@@ -1,4 +1,7 @@
-/** Runs `programs/apps.ts`, `programs/appsPage.ts` and `programs/appsHost.ts` together, without a browser. */
+/**
+ * Runs `programs/apps.ts`, `programs/appsPage.ts` and `programs/appsHost.ts` together, without a browser, and the ready apps
+ * of `programs/appsReady.ts`.
+ */
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { once } from "node:events"
@@ -6,6 +9,7 @@ import type { AddressInfo } from "node:net"
 import { Find, html, Shop } from "../programs/apps.ts"
 import { start } from "../programs/appsPage.ts"
 import { connect, open, SandboxServer, show } from "../programs/appsHost.ts"
+import { Server, server } from "../programs/appsReady.ts"
 import * as McpServer from "@skein/server/McpServer"
 import * as Client from "@skein/client/Client"
 import * as kit from "./kit.ts"
@@ -85,6 +89,23 @@ it.live("a client without the extension gets the text, and the tool as the guide
     const shop = yield* connect(yield* kit.inMemory(Shop))
     const { _meta, name } = shop.tools[0]!
     expect(shown[0]).toEqual({ name, _meta })
+  }))
+
+it.live("the ready apps ask on their pages, and handle the answers", () =>
+  Effect.gen(function*() {
+    for (const transport of [yield* kit.inMemory(Server), server.transport()]) {
+      const { client, forModel } = yield* connect(transport)
+      const deploy = yield* client.callTool("deploy", { version: "1.2" })
+      const { token } = deploy._meta!["io.github.skein-mcp/question"] as { readonly token: string }
+      const done = yield* client.callTool("deploy_answer", { token, answer: true })
+      expect(done.content).toEqual([{ type: "text", text: "1.2 is deployed" }])
+      if (forModel.length === 1) continue
+      expect(forModel.map(({ name }) => name)).toEqual(["deploy", "choose_seat"])
+      const seat = yield* client.callTool("choose_seat", { train: "IC7" })
+      const question = seat._meta!["io.github.skein-mcp/question"] as { readonly token: string }
+      const booked = yield* client.callTool("choose_seat_answer", { token: question.token, answer: "IC7-1A" })
+      expect(booked.content).toEqual([{ type: "text", text: "The seat IC7-1A is booked" }])
+    }
   }))
 
 it.live("the sandbox proxy answers with the policy", () =>

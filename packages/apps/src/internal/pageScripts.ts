@@ -29,8 +29,32 @@ const viewLines: ReadonlyArray<string> = [
   ")=>{if(g.availableDisplayModes?.includes(n)!==!0)throw new u(\"Unsupported\",`The host does not offer the display mode ${n}`);return(await p.request(\"ui/request-display-mode\",{mode:n},{signal:t})).mode},log:(n,t)=>p.notify(\"notifications/message\",{level:n,logger:d.name,data:t}),sendSize:n=>p.notify(\"ui/notifications/size-changed\",{...n}),close:()=>{h(),p.close()}}};Object.assign(globalThis,{SkeinView:{make:O,ViewError:u}});})();"
 ]
 
+const approvalLines: ReadonlyArray<string> = [
+  "\"use strict\";(()=>{var c=\"io.github.skein-mcp/question\";var r=e=>document.getElementById(e),l=e=>e.replaceAll(/[\\u202a-\\u202e\\u2066-\\u2069]|(?![\\n\\t])\\p{Cc}/gu,t=>`\\\\u{${t.codePointAt(0).toString(16)}}`);var i=(e,t=!1)=>{let n=r(\"note\");n.textContent=l(e),n.classList.toggle(\"error\",t)},a=SkeinView.make({name:\"skein-ready-app\",version:\"1.0.0\"}),g=({details:e=\"\",title:t}",
+  ")=>{r(\"title\").textContent=l(t);let n=r(\"details\");n.textContent=l(e),n.hidden=e===\"\",n.tabIndex=n.scrollHeight>n.clientHeight?0:-1},f=e=>{i(\"Waiting for the question …\"),a.on(\"cancelled\",()=>i(\"The question was withdrawn.\",!0)),a.on(\"result\",({_meta:t,isError:n,text:o})=>{let s=t?.[c];if(n||s===void 0)return i(o||\"There is no question to answer.\",!0);i(\"\"),g(s),e(s),g(s)}",
+  "),a.connect().catch(t=>i(String(t),!0))},u=e=>e.then(()=>!0,()=>!1),h=async(e,t)=>{let n=`${e}\n\n${t}`,o=await u(a.updateModelContext({content:[{type:\"text\",text:n}]}));return await u(a.sendMessage(o?e:n))?\"\":o?`\nThe assistant sees your answer with your next message.`:`\nThe assistant did not get your answer. Tell it yourself.`},v=async({token:e,tool:t},n)=>(await a.call(t,{token:e,answer:n}",
+  ")).text,P=e=>e instanceof SkeinView.ViewError&&e.reason===\"ToolFailed\",p=e=>e instanceof Error?e.message:String(e),y=async(e,t,n)=>{i(t,n),r(\"note\").focus();let o=await h(e,n?`It failed: ${t}`:t);o!==\"\"&&i(t+o,n)},m=async(e,t,n,o)=>{let s=`My answer to \"${e.title}\": ${n}`;o(\"busy\"),i(\"Sending your answer …\");",
+  "try{let d=await v(e,t);o(\"done\"),await y(s,d||\"Your answer was sent.\",!1)}catch(d){if(!P(d))return o(\"ready\"),i(p(d),!0);o(\"done\"),await y(s,p(d),!0)}};var w=r(\"approve\"),x=r(\"decline\");f(e=>{r(\"actions\").hidden=!1;let t=n=>{for(let o of[w,x])o.disabled=n!==\"ready\";r(\"actions\").hidden=n===\"done\"};for(let[n,o,s]of[[w,!0,e.approve],[x,!1,e.decline]])n.textContent=l(s),n.onclick=()=>{m(e,o,s,t)}});})();"
+]
+
+const choiceLines: ReadonlyArray<string> = [
+  "\"use strict\";(()=>{var p=\"io.github.skein-mcp/question\";var r=e=>document.getElementById(e),l=e=>e.replaceAll(/[\\u202a-\\u202e\\u2066-\\u2069]|(?![\\n\\t])\\p{Cc}/gu,t=>`\\\\u{${t.codePointAt(0).toString(16)}}`),c=(e,t,...n)=>{let o=Object.assign(document.createElement(e),t);return o.append(...n),o},s=(e,t=!1)=>{let n=r(\"note\");n.textContent=l(e),n.classList.toggle(\"error\",t)}",
+  ",d=SkeinView.make({name:\"skein-ready-app\",version:\"1.0.0\"}),m=({details:e=\"\",title:t})=>{r(\"title\").textContent=l(t);let n=r(\"details\");n.textContent=l(e),n.hidden=e===\"\",n.tabIndex=n.scrollHeight>n.clientHeight?0:-1},x=e=>{s(\"Waiting for the question …\"),d.on(\"cancelled\",()=>s(\"The question was withdrawn.\",!0)),d.on(\"result\",({_meta:t,isError:n,text:o})=>{let i=t?.[p];",
+  "if(n||i===void 0)return s(o||\"There is no question to answer.\",!0);s(\"\"),m(i),e(i),m(i)}),d.connect().catch(t=>s(String(t),!0))},y=e=>e.then(()=>!0,()=>!1),T=async(e,t)=>{let n=`${e}\n\n${t}`,o=await y(d.updateModelContext({content:[{type:\"text\",text:n}]}));",
+  "return await y(d.sendMessage(o?e:n))?\"\":o?`\nThe assistant sees your answer with your next message.`:`\nThe assistant did not get your answer. Tell it yourself.`},E=async({token:e,tool:t},n)=>(await d.call(t,{token:e,answer:n})).text,C=e=>e instanceof SkeinView.ViewError&&e.reason===\"ToolFailed\",f=e=>e instanceof Error?e.message:String(e),w=async(e,t,n)=>{s(t,n),r(\"note\").focus();",
+  "let o=await T(e,n?`It failed: ${t}`:t);o!==\"\"&&s(t+o,n)},h=async(e,t,n,o)=>{let i=`My answer to \"${e.title}\": ${n}`;o(\"busy\"),s(\"Sending your answer …\");try{let a=await E(e,t);o(\"done\"),await w(i,a||\"Your answer was sent.\",!1)}catch(a){if(!C(a))return o(\"ready\"),s(f(a),!0);o(\"done\"),await w(i,f(a),!0)}};var u=r(\"form\"),M=r(\"fields\"),P=r(\"choose\");",
+  "x(e=>{P.textContent=l(e.choose??\"Choose\"),r(\"options\").replaceChildren(...e.options.map(({description:t,label:n,value:o},i)=>{let a=c(\"input\",{type:\"radio\",name:\"option\",value:String(i),checked:o===e.initial}),g=(v,k)=>c(\"span\",{className:v,dir:\"auto\"}",
+  ",l(k)),b=t===void 0?[]:[g(\"second text\",t)];return c(\"label\",{className:\"option\"},a,g(\"text\",n??o),...b)})),u.hidden=!1,u.onchange=()=>s(\"\"),u.onsubmit=t=>{t.preventDefault();let n=new FormData(u).get(\"option\"),o=n===null?void 0:e.options[Number(n)];if(o===void 0)return s(\"Choose one of the options.\",!0);h(e,o.value,o.label??o.value,i=>{M.disabled=P.disabled=i!==\"ready\",r(\"actions\").hidden=i===\"done\"})}});})();"
+]
+
 /** The script of the sandbox proxy: `packages/apps/page/proxy.ts`. */
 export const proxyScript: string = proxyLines.join("")
 
 /** `View` as the global `SkeinView`: `packages/apps/page/viewGlobal.ts`. */
 export const viewScript: string = viewLines.join("")
+
+/** The script of the page of `Approval`: `packages/apps/page/approval.ts`. */
+export const approvalScript: string = approvalLines.join("")
+
+/** The script of the page of `Choice`: `packages/apps/page/choice.ts`. */
+export const choiceScript: string = choiceLines.join("")

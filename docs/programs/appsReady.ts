@@ -1,0 +1,60 @@
+import * as Approval from "@skein/apps/Approval"
+import * as Choice from "@skein/apps/Choice"
+import { AsyncServer } from "@skein/server/AsyncServer"
+import * as McpServer from "@skein/server/McpServer"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+
+const release = (version: string) => Effect.succeed(`${version} is deployed`)
+const freeSeats = (train: string) =>
+  Effect.succeed([{ id: `${train}-1A`, isQuiet: true }, { id: `${train}-2C`, isQuiet: false }])
+
+// #region approval
+const deploy = Approval.make("deploy", {
+  description: "Deploys a version, if the user approves",
+  input: { version: Schema.String }
+})
+
+const Deploy = Approval.layer(deploy, {
+  ask: ({ version }) =>
+    Effect.succeed({
+      title: `Deploy ${version}?`,
+      details: "Customers see it at once.\nA rollback takes ten minutes.",
+      approve: "Deploy",
+      decline: "Not now"
+    }),
+  handle: ({ approved, input }) =>
+    approved ? release(input.version) : Effect.succeed("The user declined. Nothing was deployed")
+})
+// #endregion
+
+// #region choice
+const seat = Choice.make("choose_seat", {
+  description: "Lets the user choose a seat, and books it",
+  input: { train: Schema.String }
+})
+
+const Seat = Choice.layer(seat, {
+  ask: ({ train }) =>
+    Effect.map(freeSeats(train), (seats) => ({
+      title: `Which seat in ${train}?`,
+      options: seats.map(({ id, isQuiet }) => ({ value: id, description: isQuiet ? "Quiet zone" : undefined })),
+      choose: "Book"
+    })),
+  handle: ({ chosen }) => Effect.succeed(`The seat ${chosen} is booked`)
+})
+// #endregion
+
+export const Server = McpServer.layer({ name: "desk", version: "1.0.0" }, Deploy, Seat)
+
+// #region async
+export const server = new AsyncServer({ name: "desk", version: "1.0.0" }).use(
+  Approval.async(deploy, {
+    ask: ({ version }) => ({ title: `Deploy ${version}?` }),
+    handle: async ({ approved, input }, { log }) => {
+      log.info(`${input.version}: ${approved ? "approved" : "declined"}`)
+      return approved ? `${input.version} is deployed` : "Nothing was deployed"
+    }
+  })
+)
+// #endregion

@@ -1,0 +1,43 @@
+/**
+ * Why a ready app cannot ask the user, or cannot take an answer: see `Approval`, `Choice` and `Upload`. The model, or the
+ * page, receives the message.
+ */
+import * as PrintableError from "@skein/protocol/PrintableError"
+import * as Data from "effect/Data"
+
+/** The question cannot be shown: it has no title, is larger than `maxQuestionChars`, or has options that are not allowed. */
+export class InvalidQuestion extends PrintableError.tagged("InvalidQuestion")<{ readonly message: string }> {}
+
+/** The arguments of the call are larger than `maxInputChars`. */
+export class InputTooLarge extends PrintableError.tagged("InputTooLarge")<{ readonly message: string }> {}
+
+/** The caller, or all callers together, have too many open questions: `maxOpenPerCaller`, `maxOpen`. */
+export class TooManyOpen extends PrintableError.tagged("TooManyOpen")<{ readonly message: string }> {}
+
+/** The client shows no pages, and has no form in their place. The user was not asked. */
+export class CannotAsk extends PrintableError.tagged("CannotAsk")<{ readonly message: string }> {}
+
+/** The user dismissed the question, or declined a choice. */
+export class NoAnswer extends PrintableError.tagged("NoAnswer")<{ readonly message: string }> {}
+
+/** The question is answered already, its `timeout` has passed, its session has ended, or it belongs to another caller. */
+export class NotOpen extends PrintableError.tagged("NotOpen")<{ readonly message: string }> {}
+
+/** The answer is not one of the options. */
+export class InvalidAnswer extends PrintableError.tagged("InvalidAnswer")<{ readonly message: string }> {}
+
+/** Why the user is not asked, or an answer is not taken. */
+export type Reason = InvalidQuestion | InputTooLarge | TooManyOpen | CannotAsk | NoAnswer | NotOpen | InvalidAnswer
+
+/**
+ * The user cannot be asked, or the answer cannot be taken. The `reason` has the details, and the `message` is that of the
+ * reason.
+ *
+ * @example
+ * const isClosed = (error: AskError) => error.reason._tag === "NotOpen"
+ */
+export class AskError extends Data.TaggedError("AskError")<{ readonly reason: Reason; readonly message: string }> {
+  constructor(reason: Reason) {
+    super({ reason, message: reason.message })
+  }
+}

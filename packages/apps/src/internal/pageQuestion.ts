@@ -1,0 +1,34 @@
+/**
+ * The questions of ready apps as their pages receive them: a member of `_meta` of the result. The pages in
+ * `packages/apps/page` use the types.
+ */
+
+/** The key in `_meta` of the result. */
+export const questionKey = "io.github.skein-mcp/question"
+
+/** The members of every question. */
+export interface PageQuestion {
+  readonly title: string
+  readonly details?: string | undefined
+  /** The name of the tool that takes the answer. */
+  readonly tool: string
+  /** Proves that the answer is that of the page. */
+  readonly token: string
+}
+
+/** A question of `Approval`, with the labels of its buttons. */
+export interface PageApproval extends PageQuestion {
+  readonly approve: string
+  readonly decline: string
+}
+
+/** A question of `Choice`. */
+export interface PageChoice extends PageQuestion {
+  readonly options: ReadonlyArray<{
+    readonly value: string
+    readonly label?: string | undefined
+    readonly description?: string | undefined
+  }>
+  readonly initial?: string | undefined
+  readonly choose?: string | undefined
+}

@@ -1,0 +1,99 @@
+/**
+ * The pages of the ready apps. They contain no text of a question: their scripts receive the question with the result of
+ * the tool, and set it as text. So a server has one page for all of its approvals, and no text is a part of a document.
+ */
+import * as Effect from "effect/Effect"
+import * as App from "../App.ts"
+import * as AppHtml from "../AppHtml.ts"
+import { approvalScript, choiceScript } from "./pageScripts.ts"
+
+const style = `
+:root { color-scheme: light dark; }
+* { box-sizing: border-box; }
+[hidden] { display: none !important; }
+body {
+  margin: 0; padding: 20px 24px;
+  font: var(--font-text-md-size, 14px)/1.5 var(--font-sans, system-ui, sans-serif);
+  background: var(--color-background-primary, light-dark(#ffffff, #1b2125));
+  color: var(--color-text-primary, light-dark(#1c2429, #e6edf1));
+  overflow-wrap: anywhere;
+}
+main { max-width: 640px; }
+h1, legend { margin: 0; padding: 0; font-size: 16px; font-weight: 600; line-height: 1.35; }
+h1, legend, .text { unicode-bidi: isolate; }
+fieldset { margin: 0; padding: 0; border: 0; min-width: 0; }
+.details {
+  margin: 8px 0 0; max-height: 320px; overflow: auto; white-space: pre-wrap;
+  color: var(--color-text-secondary, light-dark(#56636c, #a3b0b9));
+}
+.actions { display: flex; flex-wrap: wrap; gap: 10px; margin-top: 16px; }
+button {
+  min-height: 36px; padding: 6px 16px; font: inherit; font-weight: 500; cursor: pointer; max-width: 100%;
+  border-radius: var(--border-radius-md, 8px);
+  border: 1px solid var(--color-border-primary, light-dark(#c6ced4, #46525a));
+  background: var(--color-background-secondary, light-dark(#f4f6f8, #262e33)); color: inherit;
+}
+button.primary {
+  border-color: transparent;
+  background: var(--color-background-inverse, light-dark(#1c2429, #e6edf1));
+  color: var(--color-text-inverse, light-dark(#ffffff, #14191c));
+}
+button:disabled { opacity: 0.55; cursor: default; }
+:focus-visible { outline: 2px solid var(--color-ring-primary, light-dark(#1f6feb, #6cb2ff)); outline-offset: 2px; }
+.options { display: grid; gap: 8px; margin-top: 14px; }
+.option {
+  display: grid; grid-template-columns: auto 1fr; gap: 2px 10px; align-items: start; padding: 10px 14px; cursor: pointer;
+  border: 1px solid var(--color-border-primary, light-dark(#d9dfe4, #39444b)); border-radius: var(--border-radius-md, 8px);
+}
+.option:hover, .option:has(:checked) { background: var(--color-background-secondary, light-dark(#f4f6f8, #262e33)); }
+.option:has(:checked) { border-color: currentcolor; }
+.option input { margin: 3.5px 0 0; accent-color: currentcolor; }
+.option .second { grid-column: 2; }
+.second { font-size: 0.93em; color: var(--color-text-secondary, light-dark(#56636c, #a3b0b9)); }
+#note { margin: 14px 0 0; white-space: pre-wrap; }
+#note:empty { display: none; }
+#note:focus { outline: none; }
+#note.error { color: var(--color-text-danger, light-dark(#b3261e, #f2b8b5)); }
+`
+
+// The page reports each change of the note to screen readers, and has the focus when the buttons are gone.
+const note = `<p id="note" class="text" dir="auto" role="status" aria-live="polite" tabindex="-1"></p>`
+
+const document = (title: string, body: string, script: string) =>
+  Effect.sync(() =>
+    AppHtml.document({ title, style, body: `<main>\n${body}\n${note}\n</main>`, withView: true, script })
+  )
+
+/** The page of `Approval`. */
+export const approvalPage: App.App = /* @__PURE__ */ App.make("ui://skein/approval", {
+  title: "Approval",
+  prefersBorder: true,
+  html: /* @__PURE__ */ document(
+    "Approval",
+    `<h1 id="title" class="text" dir="auto"></h1>
+<p id="details" class="details text" dir="auto" hidden></p>
+<div id="actions" class="actions" role="group" aria-labelledby="title" hidden>
+<button id="approve" type="button" class="primary text" dir="auto" aria-describedby="title"></button>
+<button id="decline" type="button" class="text" dir="auto" aria-describedby="title"></button>
+</div>`,
+    approvalScript
+  )
+})
+
+/** The page of `Choice`. */
+export const choicePage: App.App = /* @__PURE__ */ App.make("ui://skein/choice", {
+  title: "Choice",
+  prefersBorder: true,
+  html: /* @__PURE__ */ document(
+    "Choice",
+    `<form id="form" hidden>
+<fieldset id="fields" aria-describedby="details">
+<legend id="title" class="text" dir="auto"></legend>
+<p id="details" class="details text" dir="auto" hidden></p>
+<div id="options" class="options"></div>
+</fieldset>
+<div id="actions" class="actions"><button id="choose" class="primary text" dir="auto"></button></div>
+</form>`,
+    choiceScript
+  )
+})
