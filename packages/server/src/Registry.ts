@@ -18,6 +18,7 @@ import {
   both,
   type Entry,
   first,
+  isVisible,
   type Name,
   push,
   setPersistentSwitch,
@@ -119,7 +120,7 @@ export class Registry<A extends Entry<unknown>> {
   /** Returns the offered entry of a name if the caller may see it. */
   seen(name: string, caller: Caller): A | undefined {
     const entry = this.#store.offered.get(name)?.entry
-    return entry?.visible?.(caller) === false ? undefined : entry
+    return entry === undefined || isVisible(entry, caller) ? entry : undefined
   }
 
   /**

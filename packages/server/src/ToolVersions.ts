@@ -26,6 +26,7 @@ import { Catalog, type ToolEntry } from "./Catalog.ts"
 import { DefinitionError, InvalidValue } from "./DefinitionError.ts"
 import { compareVersions, requestedVersion, versionKey, versionsKey } from "./internal/definitions/toolVersion.ts"
 import { Registry } from "./Registry.ts"
+import { isVisible } from "./internal/definitions/entryStore.ts"
 
 const versionOf = ({ definition: { _meta } }: ToolEntry): string => String((_meta as Meta | undefined)?.[versionKey])
 
@@ -108,7 +109,7 @@ const together = (members: ReadonlyArray<ToolEntry>): ToolEntry => {
       const version = requestedVersion(request)
       if (version === undefined) return newest.call(args, request)
       const member = typeof version === "string" ? byVersion.get(version) : undefined
-      if (member === undefined || member.visible?.(request.caller) === false) return Effect.fail(refuse(version))
+      if (member === undefined || !isVisible(member, request.caller)) return Effect.fail(refuse(version))
       const refused = member.guard?.(request.caller)
       return refused === undefined ? member.call(args, request) : Effect.fail(refused)
     }

@@ -46,6 +46,9 @@ const both = (revision: Revision.Revision, options: Partial<McpServer.Options> =
     return { context, server, ann: yield* enter("ann"), bob: yield* enter("bob"), nobody: yield* enter(undefined) }
   })
 
+// What JavaScript may return in the place of a boolean. Types refuse it.
+const notBooleans = [async () => true, () => "yes", () => 1, () => ({})] as unknown as ReadonlyArray<() => boolean>
+
 const lists = [
   ["tools/list", "tools", "name", (id: string) => `tool-${id}`],
   ["prompts/list", "prompts", "name", (id: string) => `prompt-${id}`],
@@ -69,6 +72,26 @@ for (const revision of Revision.all) {
               expect(yield* seen(nobody)).toEqual([])
             }
           }
+        }
+      }))
+
+    it.effect(`${revision} · hides an entry whose predicate returns a promise, or another value that is not true`, () =>
+      Effect.gen(function*() {
+        const tool = (name: string, visible: () => boolean) =>
+          Tool.layer(Tool.make(name, { visible }), () => Effect.succeed("secret"))
+        const server = kit.server(
+          tool("open", () => true),
+          ...notBooleans.flatMap((visible, n) => [
+            tool(`own${n}`, visible),
+            Catalog.visibleTo(visible, tool(`outer${n}`, () => true))
+          ])
+        )
+        const client = yield* kit.client(server, revision)
+        expect((yield* client.result("tools/list")).tools.map(({ name }: kit.Json) => name)).toEqual(["open"])
+        for (const name of ["own0", "outer0"]) {
+          const unknown = yield* client.error("tools/call", { name: "other" })
+          const message = unknown.message.replace("other", name)
+          expect(yield* client.error("tools/call", { name })).toEqual({ ...unknown, message })
         }
       }))
 

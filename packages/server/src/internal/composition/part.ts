@@ -30,6 +30,7 @@ import * as extensions from "../dispatch/extensions.ts"
 import * as hooks from "../dispatch/hookList.ts"
 import type { Naming } from "./naming.ts"
 import { redirectingTo } from "./redirect.ts"
+import { isVisible } from "../definitions/entryStore.ts"
 
 /** Provides the services that the requests of a part start with. */
 export type ProvidePart = <A, E>(effect: Effect.Effect<A, E, McpRequest>) => Effect.Effect<A, E, McpRequest>
@@ -290,9 +291,7 @@ export class Part {
     const { resources, templates } = this.#outside
     const named = resources.seen(uri, caller) ?? templates.seen(uri, caller)
     if (named !== undefined) return this.#own(named)
-    const matching = templates.sorted.find(([, entry]) =>
-      entry.visible?.(caller) !== false && entry.match(uri) !== undefined
-    )
+    const matching = templates.sorted.find(([, entry]) => isVisible(entry, caller) && entry.match(uri) !== undefined)
     return this.#own(matching?.[1]) === undefined ? undefined : this.#naming.ownUri(uri)
   }
 }

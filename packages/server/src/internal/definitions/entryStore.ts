@@ -9,9 +9,14 @@ import { comparePlaces, type Place } from "./placement.ts"
 
 /**
  * Decides whether a caller may see an entry. For other callers the entry does not exist, neither in lists nor by name.
- * It runs for each request and must return fast, without suspending. An exception is a defect of the request.
+ * It runs for each request and must return fast, without suspending: only `true` shows the entry, and a promise does not.
+ * An exception is a defect of the request.
  */
 export type Visible = (caller: Caller) => boolean
+
+/** Whether a caller sees an entry. */
+export const isVisible = ({ visible }: Pick<Entry<unknown>, "visible">, caller: Caller): boolean =>
+  visible === undefined || visible(caller) === true
 
 /**
  * Returns the error that refuses a caller's request for an entry that the caller may see, or `undefined`. It runs for each
@@ -204,7 +209,7 @@ export const setPersistentSwitch = <A>(state: Name<A>, next: Name<A>["persistent
 }
 
 export const both = (one: Visible | undefined, other: Visible | undefined): Visible | undefined =>
-  one === undefined || other === undefined ? one ?? other : (caller) => one(caller) && other(caller)
+  one === undefined || other === undefined ? one ?? other : (caller) => one(caller) === true && other(caller)
 
 export const first = (one: Guard | undefined, other: Guard | undefined): Guard | undefined =>
   one === undefined || other === undefined ? one ?? other : (caller) => one(caller) ?? other(caller)

@@ -15,6 +15,7 @@ import { type Handled, internals } from "../catalogState.ts"
 import type { Entry, Registry } from "../../Registry.ts"
 import { comparePlaces, type Place } from "./placement.ts"
 import { decoding, type MethodTable } from "../methods/methodTable.ts"
+import { isVisible } from "./entryStore.ts"
 
 type Sorted = ReadonlyArray<readonly [string, Entry<unknown>]>
 
@@ -80,7 +81,7 @@ export const installListing = <R>(
   /** A list that middleware may change for its caller. It changes the whole list, so that pages stay full. */
   const listThroughHooks = (cursor: string | undefined, request: RequestContext): Handled<Answer> => {
     scoped = true
-    const seen = listed.filter(([, { visible }]) => visible?.(request.caller) !== false)
+    const seen = listed.filter(([, entry]) => isVisible(entry, request.caller))
     const definitions: ReadonlyArray<unknown> = seen.map(([, entry]) => listedFor(entry, request))
     return Effect.flatMap(
       hooks.run({ caller: request.caller, request }, () => Effect.succeed(definitions)),
@@ -98,7 +99,7 @@ export const installListing = <R>(
     refresh()
     if (hooks.all.length > 0) return listThroughHooks(cursor, request)
     const sorted = selective
-      ? listed.filter(([, { visible }]) => visible?.(request.caller) !== false)
+      ? listed.filter(([, entry]) => isVisible(entry, request.caller))
       : listed
     const start = startOf(sorted, cursor)
     if (Result.isFailure(start)) return Effect.fail(start.failure)

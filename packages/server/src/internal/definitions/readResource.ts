@@ -14,6 +14,7 @@ import type { Entry } from "../../Registry.ts"
 import { failWithMcpError } from "./handlerError.ts"
 import { checkContents } from "./validateDefinition.ts"
 import type { Defined } from "../json.ts"
+import { isVisible } from "./entryStore.ts"
 
 /** The value that a reader returns: text, bytes, contents made by `Content.resourceContents`, or the whole result. */
 export type ResourceBody = string | Uint8Array | ReadonlyArray<Wire.AnyResourceContents> | ReadResourceResult
@@ -51,8 +52,8 @@ export const findReadable = (
 ): ResourceEntry | TemplateEntry | undefined => {
   const resource = resources.seen(uri, caller)
   if (resource !== undefined) return resource
-  const matching = templates.sorted.filter(([, { match, visible }]) =>
-    visible?.(caller) !== false && match(uri) !== undefined
+  const matching = templates.sorted.filter(([, template]) =>
+    isVisible(template, caller) && template.match(uri) !== undefined
   )
   return (matching.find(([, { unlisted }]) => unlisted !== true) ?? matching[0])?.[1]
 }
@@ -70,7 +71,7 @@ export const findReader = (
   if (resource !== undefined) return guarded(resource, resource.read, caller)
   let unlisted: Reader | McpError.McpError | undefined
   for (const [, template] of templates.sorted) {
-    if (template.visible?.(caller) === false) continue
+    if (!isVisible(template, caller)) continue
     const reading = template.match(uri)
     if (reading === undefined) continue
     const found = guarded(template, reading, caller)

@@ -15,6 +15,7 @@ import { failWithMcpError } from "../definitions/handlerError.ts"
 import type { TextField } from "../definitions/textFields.ts"
 import type { Guard } from "../../Registry.ts"
 import type { MethodTable } from "./methodTable.ts"
+import { isVisible } from "../definitions/entryStore.ts"
 
 /** "Maximum 100 items per response". */
 const maxValues = 100
@@ -43,7 +44,7 @@ const findTarget = (
   // "`uri` is a URI or URI template" (2026-07-28). For a URI the first matching template is the target.
   const template = templates.seen(ref.uri, caller)
     ?? (resources.seen(ref.uri, caller) === undefined
-      ? templates.sorted.find(([, entry]) => entry.visible?.(caller) !== false && entry.match(ref.uri) !== undefined)
+      ? templates.sorted.find(([, entry]) => isVisible(entry, caller) && entry.match(ref.uri) !== undefined)
         ?.[1]
       : undefined)
   if (template === undefined) return resources.seen(ref.uri, caller) === undefined ? undefined : none
