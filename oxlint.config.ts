@@ -77,8 +77,8 @@ const mayImportLess: ReadonlyArray<{
   {
     name: "apps",
     files: [
-      "{App,AppHtml,Approval,AskError,Choice}.ts",
-      "internal/{askTool,openQuestions,readyPages}.ts"
+      "{App,AppHtml,Approval,AskError,Choice,Upload,UploadError}.ts",
+      "internal/{askTool,fileReceiver,openQuestions,readyPages}.ts"
     ],
     packages: ["protocol", "runtime", "server"],
     node: false

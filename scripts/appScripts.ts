@@ -44,7 +44,8 @@ const scripts = [
   ["proxy", "proxy.ts", "The script of the sandbox proxy"],
   ["view", "viewGlobal.ts", "`View` as the global `SkeinView`"],
   ["approval", "approval.ts", "The script of the page of `Approval`"],
-  ["choice", "choice.ts", "The script of the page of `Choice`"]
+  ["choice", "choice.ts", "The script of the page of `Choice`"],
+  ["upload", "upload.ts", "The script of the page of `Upload`"]
 ] as const
 
 /** The text of the module. */

@@ -1,11 +1,13 @@
 import * as Approval from "@skein/apps/Approval"
 import * as Choice from "@skein/apps/Choice"
+import * as Upload from "@skein/apps/Upload"
 import { AsyncServer } from "@skein/server/AsyncServer"
 import * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
 const release = (version: string) => Effect.succeed(`${version} is deployed`)
+const store = (name: string, bytes: Uint8Array) => Effect.succeed(`${name}#${bytes.length}`)
 const freeSeats = (train: string) =>
   Effect.succeed([{ id: `${train}-1A`, isQuiet: true }, { id: `${train}-2C`, isQuiet: false }])
 
@@ -45,7 +47,24 @@ const Seat = Choice.layer(seat, {
 })
 // #endregion
 
-export const Server = McpServer.layer({ name: "desk", version: "1.0.0" }, Deploy, Seat)
+// #region upload
+const invoices = Upload.make("upload_invoices", {
+  description: "Lets the user upload invoices, and stores them",
+  accept: [".pdf", "image/*"],
+  maxFiles: 5,
+  maxFileBytes: 5_000_000
+})
+
+const Invoices = Upload.layer(invoices, {
+  ask: () => Effect.succeed({ title: "Which invoices?", details: "Accounting pays them within a week." }),
+  handle: ({ files }) =>
+    Effect.forEach(files, ({ bytes, name }) => store(name, bytes)).pipe(
+      Effect.map((ids) => `Stored as ${ids.join(", ")}`)
+    )
+})
+// #endregion
+
+export const Server = McpServer.layer({ name: "desk", version: "1.0.0" }, Deploy, Seat, Invoices)
 
 // #region async
 export const server = new AsyncServer({ name: "desk", version: "1.0.0" }).use(

@@ -100,11 +100,21 @@ it.live("the ready apps ask on their pages, and handle the answers", () =>
       const done = yield* client.callTool("deploy_answer", { token, answer: true })
       expect(done.content).toEqual([{ type: "text", text: "1.2 is deployed" }])
       if (forModel.length === 1) continue
-      expect(forModel.map(({ name }) => name)).toEqual(["deploy", "choose_seat"])
+      expect(forModel.map(({ name }) => name)).toEqual(["deploy", "choose_seat", "upload_invoices"])
       const seat = yield* client.callTool("choose_seat", { train: "IC7" })
       const question = seat._meta!["io.github.skein-mcp/question"] as { readonly token: string }
       const booked = yield* client.callTool("choose_seat_answer", { token: question.token, answer: "IC7-1A" })
       expect(booked.content).toEqual([{ type: "text", text: "The seat IC7-1A is booked" }])
+      const asked = yield* client.callTool("upload_invoices")
+      const files = asked._meta!["io.github.skein-mcp/question"] as { readonly token: string }
+      const steps = [
+        { step: "begin", files: [{ name: "a.pdf", type: "application/pdf", size: 3 }] },
+        { step: "part", file: 0, at: 0, data: "YWJj" },
+        { step: "end" }
+      ]
+      const answers = yield* Effect.forEach(steps, (answer) =>
+        client.callTool("upload_invoices_files", { token: files.token, answer }))
+      expect(answers.at(-1)!.content).toEqual([{ type: "text", text: "Stored as a.pdf#3" }])
     }
   }))
 

@@ -82,9 +82,12 @@ const report = async (answer: string, result: string): Promise<string> => {
     : "\nThe assistant did not get your answer. Tell it yourself."
 }
 
-/** Calls the tool that takes steps of the page. Rejects with a message for the user. */
-export const call = async ({ token, tool }: PageQuestion, answer: unknown): Promise<string> =>
-  (await view.call(tool, { token, answer })).text
+/** Calls the tool that takes the answer, and returns the text of its result. */
+export const call = async ({ token, tool }: PageQuestion, answer: unknown, signal?: AbortSignal): Promise<string> =>
+  (await view.call(tool, { token, answer }, { signal })).text
+
+/** Runs a function before the host closes the page. */
+export const onTeardown = (listener: () => Promise<void>): void => void view.on("teardown", listener)
 
 /** Whether the server has refused the call: to try again would not help. */
 export const isFinal = (error: unknown): boolean =>

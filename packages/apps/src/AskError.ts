@@ -14,7 +14,7 @@ export class InputTooLarge extends PrintableError.tagged("InputTooLarge")<{ read
 /** The caller, or all callers together, have too many open questions: `maxOpenPerCaller`, `maxOpen`. */
 export class TooManyOpen extends PrintableError.tagged("TooManyOpen")<{ readonly message: string }> {}
 
-/** The client shows no pages, and has no form in their place. The user was not asked. */
+/** The client shows no pages, and no form can be used in their place. The user was not asked. */
 export class CannotAsk extends PrintableError.tagged("CannotAsk")<{ readonly message: string }> {}
 
 /** The user dismissed the question, or declined a choice. */

@@ -63,6 +63,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         const tools = yield* client.listTools()
         expect(tools.map(({ name }) => name)).toEqual(["deploy", "deploy_answer"])
         expect(tools.map(UiMeta.isForModel)).toEqual([true, false])
+        expect(Object.keys(tools[0]!).toSorted()).toEqual(["_meta", "description", "inputSchema", "name"])
         expect(tools.map((tool) => UiMeta.ofTool(tool).resourceUri)).toEqual(Array(2).fill("ui://skein/approval"))
         const { question, result } = yield* ask(client, "deploy", { version: "1.2" })
         expect(text(result)).toBe(

@@ -1,11 +1,14 @@
-/** The pages of `Approval` and `Choice` in Chromium, in the sandbox of a host. */
+/** The pages of `Approval`, `Choice` and `Upload` in Chromium, in the sandbox of a host. */
 import { assert, describe, expect, it } from "@effect/vitest"
 import * as Approval from "@skein/apps/Approval"
 import * as Choice from "@skein/apps/Choice"
+import * as Upload from "@skein/apps/Upload"
 import type * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { mkdirSync, writeFileSync } from "node:fs"
+import { createHash, randomBytes } from "node:crypto"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { browser, type Tab } from "../../auth/test/proxy/chromium.ts"
 import { find } from "../../client/test/browser/chromium.ts"
@@ -172,6 +175,95 @@ if (chromium === undefined) {
             await tab.until("state.logs.length === 2")
             expect(await tab.evaluate("state.logs[1]")).toBe(`message: My answer to "Which seat?": 2C ${hostile}`)
             await picture(tab, "choice-done")
+          })
+        })),
+      120_000
+    )
+  })
+
+  describe("the page of an upload", () => {
+    it.live(
+      "sends real files in parts, after it has refused others, and can be cancelled",
+      () =>
+        Effect.scoped(Effect.gen(function*() {
+          const folder = mkdtempSync(join(tmpdir(), "skein-upload-"))
+          yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true })))
+          const file = (name: string, bytes: Uint8Array): string => {
+            writeFileSync(join(folder, name), bytes)
+            return join(folder, name)
+          }
+          const photo = randomBytes(300_000)
+          const name = "<img src=x onerror=alert(1)>\u202Egnp.png"
+          const paths = [file(name, photo), file("empty.csv", new Uint8Array(0))]
+          const [large, wrong] = [file("large.png", randomBytes(400_000)), file("a.exe", photo)]
+          const received: Array<unknown> = []
+          const tab = yield* show([
+            Upload.layer(
+              Upload.make("show", {
+                input,
+                accept: [".png", ".csv"],
+                maxFiles: 2,
+                maxFileBytes: 350_000,
+                maxPartBytes: 65_536
+              }),
+              {
+                ask: () => Effect.succeed({ title: "Which pictures?", details: "They are shown to your team." }),
+                handle: ({ files }) =>
+                  Effect.sync(() => {
+                    for (const { bytes, name, type } of files) {
+                      received.push([name, type, createHash("sha256").update(bytes).digest("hex")])
+                    }
+                    return "The pictures are stored"
+                  })
+              }
+            )
+          ])
+          yield* Effect.promise(async () => {
+            const files = "document.getElementById('files')"
+            const names = "[...document.querySelectorAll('.name')].map((name) => name.textContent).join('|')"
+            const click = (selector: string) =>
+              tab.untilInFrame(`(() => {
+              const button = document.querySelector(${JSON.stringify(selector)})
+              return button && !button.disabled && (button.click(), true)
+            })()`)
+            await tab.untilInFrame("document.getElementById('upload')?.textContent === 'Upload'")
+            await picture(tab, "upload-empty")
+            // The page refuses what is too large, and the server what has another type.
+            await tab.chooseFiles(files, [large])
+            await tab.untilInFrame(`${note} === "large.png is larger than 342 KB." && upload.disabled`)
+            await click("li button")
+            await tab.chooseFiles(files, [wrong])
+            await click("#upload")
+            await tab.untilInFrame(`${note} === 'The file "a.exe" is not of an accepted type: .png, .csv'`)
+            await picture(tab, "upload-refused")
+            await click("li button")
+            await tab.untilInFrame(`${note} === "" && document.activeElement.id === "files"`)
+            await tab.chooseFiles(files, paths)
+            const shownName = name.replace("\u202E", "\\u{202e}")
+            expect(await tab.untilInFrame(names)).toBe(`${shownName}|empty.csv`)
+            const label = "document.querySelector('li button')?.getAttribute('aria-label')"
+            expect(await tab.untilInFrame(label)).toBe(`Remove ${shownName}`)
+            await picture(tab, "upload")
+            // The user changes their mind while the files are sent.
+            await tab.untilInFrame("document.getElementById('upload') && (upload.click(), cancel.click(), true)")
+            await tab.untilInFrame(`${note} === "The upload was cancelled."`)
+            await click("#upload")
+            await tab.untilInFrame(`${note} === "The pictures are stored"`)
+            await tab.until("state.logs.length === 2")
+            const answer = `My answer to "Which pictures?": "${shownName}" (293 KB), "empty.csv" (0 bytes)`
+            expect(await tab.evaluate("state.logs")).toEqual([
+              `context: ${answer}\n\nThe pictures are stored`,
+              `message: ${answer}`
+            ])
+            const digest = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex")
+            expect(received).toEqual([
+              [name, "image/png", digest(photo)],
+              ["empty.csv", "text/csv", digest(new Uint8Array(0))]
+            ])
+            expect(await tab.untilInFrame("document.getElementById('note') && !document.querySelector('img')")).toBe(
+              true
+            )
+            await picture(tab, "upload-done")
           })
         })),
       120_000

@@ -114,18 +114,13 @@ export const layer = <Name extends string, Input, Answer, Q extends Question, E 
   return Layer.unwrap(live) as never
 }
 
-const cannotAsk = ({ title }: Question): AskError =>
+/** The client has no way to ask the user. */
+export const cannotAsk = ({ title }: Question, lack: string): AskError =>
   new AskError(
     new CannotAsk({
-      message: `The user cannot be asked ${
-        quote(title, 200)
-      }: the client shows neither pages nor forms. Nothing was done`
+      message: `The user cannot be asked ${quote(title, 200)}: the client shows ${lack}. Nothing was done`
     })
   )
-
-/** Fails with `CannotAsk`, for apps that have no form. */
-export const failWithoutPage = ({ question }: Waiting<unknown, Question>): Effect.Effect<never, AskError> =>
-  Effect.fail(cannotAsk(question))
 
 /** Asks with a form. Fails with `CannotAsk` if the client has none, and with `NoAnswer` if the user dismisses it. */
 export const askByForm = <const S extends Elicitation.GivenForm>(
@@ -138,8 +133,8 @@ export const askByForm = <const S extends Elicitation.GivenForm>(
 > =>
   Elicitation.form([question.title, question.details ?? ""].join("\n\n").trimEnd(), form).pipe(
     Effect.catchReasons("InputError", {
-      MissingCapability: () => Effect.fail(cannotAsk(question)),
-      Unsupported: () => Effect.fail(cannotAsk(question))
+      MissingCapability: () => Effect.fail(cannotAsk(question, "neither pages nor forms")),
+      Unsupported: () => Effect.fail(cannotAsk(question, "neither pages nor forms"))
     }),
     Effect.flatMap((answer) => answer.action === "cancel" ? Effect.fail(noAnswer(question)) : Effect.succeed(answer))
   ) as never

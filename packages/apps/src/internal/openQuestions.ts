@@ -1,6 +1,8 @@
 /**
  * The questions that wait for an answer of their page. Each has a token that only its page receives, so that nobody else
  * answers it: in `_meta` of the result, which hosts do not give to models.
+ *
+ * A question ends with its answer, after its timeout, with its session, or with the server.
  */
 import { quote } from "@skein/protocol/Text"
 import * as Options from "@skein/runtime/Options"
@@ -33,8 +35,9 @@ export interface Bounds {
 }
 
 /** A question that waits. */
-interface Entry<A> {
+export interface Entry<A> {
   readonly value: A
+  /** To whom it belongs, for the bounds of one caller. */
   readonly caller: string
   readonly principal: string | undefined
   readonly peer: SessionPeer | undefined
@@ -82,11 +85,6 @@ export class OpenQuestions<A> {
     )
   }
 
-  /** The number of questions that are open. */
-  get size(): number {
-    return this.#entries.size
-  }
-
   /** Checks the texts of a question. The first is its title. */
   check(texts: ReadonlyArray<string | undefined>): Effect.Effect<void, AskError> {
     const { maxQuestionChars } = this.#bounds
@@ -131,12 +129,12 @@ export class OpenQuestions<A> {
   }
 
   /** Returns the question of a token, which stays open. */
-  readonly get = (token: string): Effect.Effect<A, AskError, McpRequest> =>
+  readonly get = (token: string): Effect.Effect<Entry<A>, AskError, McpRequest> =>
     Effect.flatMap(McpRequest, ({ caller }) => {
       const entry = this.#entries.get(token)
       return entry === undefined || entry.principal !== caller.principal?.id
         ? Effect.fail(notOpen())
-        : Effect.succeed(entry.value)
+        : Effect.succeed(entry)
     })
 
   /** Takes the question of a token, if `accepts` does not fail. It is answered then, and nobody else can answer it. */
@@ -145,8 +143,11 @@ export class OpenQuestions<A> {
     accepts: (value: A) => Effect.Effect<void, E>
   ): Effect.Effect<A, AskError | E, McpRequest> =>
     Effect.uninterruptible(
-      Effect.tap(Effect.tap(this.get(token), accepts), () =>
-        Effect.andThen(Effect.sync(() => this.#remove(token)), FiberMap.remove(this.#timers, token)))
+      Effect.flatMap(this.get(token), ({ value }) =>
+        Effect.flatMap(accepts(value), () => {
+          this.#remove(token)
+          return Effect.as(FiberMap.remove(this.#timers, token), value)
+        }))
     )
 
   /** Closes a question without an answer. */

@@ -32,3 +32,13 @@ export interface PageChoice extends PageQuestion {
   readonly initial?: string | undefined
   readonly choose?: string | undefined
 }
+
+/** A question of `Upload`, with the bounds that the page checks before it sends. */
+export interface PageUpload extends PageQuestion {
+  readonly upload: string
+  readonly accept: ReadonlyArray<string>
+  readonly maxFiles: number
+  readonly maxFileBytes: number
+  readonly maxTotalBytes: number
+  readonly maxPartBytes: number
+}

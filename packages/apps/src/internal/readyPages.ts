@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as App from "../App.ts"
 import * as AppHtml from "../AppHtml.ts"
-import { approvalScript, choiceScript } from "./pageScripts.ts"
+import { approvalScript, choiceScript, uploadScript } from "./pageScripts.ts"
 
 const style = `
 :root { color-scheme: light dark; }
@@ -50,6 +50,27 @@ button:disabled { opacity: 0.55; cursor: default; }
 .option input { margin: 3.5px 0 0; accent-color: currentcolor; }
 .option .second { grid-column: 2; }
 .second { font-size: 0.93em; color: var(--color-text-secondary, light-dark(#56636c, #a3b0b9)); }
+.drop {
+  display: grid; justify-items: center; gap: 8px; margin-top: 14px; padding: 22px 16px; text-align: center;
+  border: 1.5px dashed var(--color-border-primary, light-dark(#b4bec5, #56636c)); border-radius: var(--border-radius-md, 8px);
+}
+.drop.over { border-color: currentcolor; background: var(--color-background-secondary, light-dark(#f4f6f8, #262e33)); }
+.drop input { position: absolute; opacity: 0; width: 1px; height: 1px; pointer-events: none; }
+.drop label {
+  padding: 6px 16px; font-weight: 500; cursor: pointer; border-radius: var(--border-radius-md, 8px);
+  border: 1px solid var(--color-border-primary, light-dark(#c6ced4, #46525a));
+  background: var(--color-background-secondary, light-dark(#f4f6f8, #262e33));
+}
+.drop input:focus-visible + label { outline: 2px solid var(--color-ring-primary, light-dark(#1f6feb, #6cb2ff)); outline-offset: 2px; }
+fieldset:disabled .drop label { opacity: 0.55; cursor: default; }
+ul { list-style: none; margin: 12px 0 0; padding: 0; display: grid; gap: 6px; }
+ul:empty { display: none; }
+li { display: flex; gap: 12px; align-items: center; }
+li .name { flex: 1; min-width: 0; }
+li .second { white-space: nowrap; }
+li button { min-height: 28px; padding: 2px 10px; font-size: 0.93em; }
+fieldset:disabled li button { display: none; }
+progress { width: 100%; margin-top: 14px; accent-color: light-dark(#1c2429, #e6edf1); }
 #note { margin: 14px 0 0; white-space: pre-wrap; }
 #note:empty { display: none; }
 #note:focus { outline: none; }
@@ -95,5 +116,31 @@ export const choicePage: App.App = /* @__PURE__ */ App.make("ui://skein/choice",
 <div id="actions" class="actions"><button id="choose" class="primary text" dir="auto"></button></div>
 </form>`,
     choiceScript
+  )
+})
+
+/** The page of `Upload`. */
+export const uploadPage: App.App = /* @__PURE__ */ App.make("ui://skein/upload", {
+  title: "Upload",
+  prefersBorder: true,
+  html: /* @__PURE__ */ document(
+    "Upload",
+    `<form id="form" hidden>
+<fieldset id="fields" aria-describedby="details">
+<legend id="title" class="text" dir="auto"></legend>
+<p id="details" class="details text" dir="auto" hidden></p>
+<div id="drop" class="drop">
+<input id="files" type="file" aria-describedby="limits"><label id="pick" for="files"></label>
+<span id="limits" class="second text"></span>
+</div>
+<ul id="list" aria-label="Chosen files"></ul>
+</fieldset>
+<progress id="progress" aria-label="Progress of the upload" value="0" hidden></progress>
+<div id="actions" class="actions">
+<button id="upload" class="primary text" dir="auto" disabled></button>
+<button id="cancel" type="button" hidden>Cancel</button>
+</div>
+</form>`,
+    uploadScript
   )
 })

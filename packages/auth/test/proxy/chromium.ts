@@ -22,6 +22,8 @@ export interface Tab {
    * Returns its value there.
    */
   readonly untilInFrame: (expression: string) => Promise<unknown>
+  /** Chooses files of this machine for the input that an expression finds in a frame, as a user does in the dialog. */
+  readonly chooseFiles: (expression: string, files: ReadonlyArray<string>) => Promise<void>
   /** Waits until the console of the page has a message with this text. */
   readonly logged: (text: string) => Promise<void>
 }
@@ -147,6 +149,26 @@ export const browser = (chromium: string) =>
       }
       throw new Error(`the page never had ${expression}: ${await evaluate("location.href + document.body.innerText")}`)
     }
+    /** Evaluates an expression in the frames, until `read` returns a value for one of them. */
+    const inFrames = async (
+      expression: string,
+      returnByValue: boolean,
+      read: (answer: any, sessionId: string) => Promise<unknown>
+    ): Promise<unknown> => {
+      const frames = await watchFrames(sessionId)
+      for (let attempt = 0; attempt < 400; attempt++) {
+        for (const { id, sessionId } of frames()) {
+          const params = { expression, contextId: id, returnByValue, awaitPromise: true }
+          // A context may be gone.
+          const value = await send("Runtime.evaluate", params, sessionId)
+            .then((answer) => read(answer, sessionId))
+            .catch(() => undefined)
+          if (value !== undefined && value !== false && value !== null && value !== "") return value
+        }
+        await sleep(50)
+      }
+      throw new Error(`no frame ever had ${expression}: ${await evaluate("location.href + document.body.innerText")}`)
+    }
     await send("Page.enable", {}, sessionId)
     await send("Log.enable", {}, sessionId)
     return {
@@ -163,21 +185,14 @@ export const browser = (chromium: string) =>
         // The next page is another window.
         await until("window.left === undefined && document.readyState === 'complete'")
       },
-      untilInFrame: async (expression) => {
-        const frames = await watchFrames(sessionId)
-        for (let attempt = 0; attempt < 400; attempt++) {
-          for (const { id, sessionId } of frames()) {
-            const params = { expression, contextId: id, returnByValue: true, awaitPromise: true }
-            // A context may be gone.
-            const value = await send("Runtime.evaluate", params, sessionId).then(
-              ({ result }) => result.subtype === "error" ? undefined : result.value,
-              () => undefined
-            )
-            if (value !== undefined && value !== false && value !== null && value !== "") return value
-          }
-          await sleep(50)
-        }
-        throw new Error(`no frame ever had ${expression}: ${await evaluate("location.href + document.body.innerText")}`)
+      untilInFrame: (expression) =>
+        inFrames(expression, true, async ({ result }) => result.subtype === "error" ? undefined : result.value),
+      chooseFiles: async (expression, files) => {
+        await inFrames(expression, false, async ({ result: { objectId } }, frame) => {
+          if (objectId === undefined) return undefined
+          await send("DOM.setFileInputFiles", { files, objectId }, frame)
+          return true
+        })
       },
       logged: async (text) => {
         for (let attempt = 0; attempt < 400; attempt++) {

@@ -1,0 +1,54 @@
+/**
+ * Why an upload is refused: see `Upload`. The user reads the message on the page.
+ */
+import * as PrintableError from "@skein/protocol/PrintableError"
+import * as Data from "effect/Data"
+
+/** There are more files than `maxFiles`, or none. */
+export class WrongCount extends PrintableError.tagged("WrongCount")<{ readonly message: string }> {}
+
+/** A file is larger than `maxFileBytes`. */
+export class FileTooLarge extends PrintableError.tagged("FileTooLarge")<{ readonly message: string }> {}
+
+/** The files together are larger than `maxTotalBytes`. */
+export class TotalTooLarge extends PrintableError.tagged("TotalTooLarge")<{ readonly message: string }> {}
+
+/** `accept` has neither the type of a file nor the end of its name. */
+export class TypeNotAccepted extends PrintableError.tagged("TypeNotAccepted")<{ readonly message: string }> {}
+
+/** The name of a file is empty, longer than 255 characters, or has a slash, a backslash or a control character. */
+export class InvalidName extends PrintableError.tagged("InvalidName")<{ readonly message: string }> {}
+
+/** The uploads in progress have too many bytes: `maxBufferedBytesPerCaller`, `maxBufferedBytes`. */
+export class BuffersFull extends PrintableError.tagged("BuffersFull")<{ readonly message: string }> {}
+
+/** A part is not base64, is larger than `maxPartBytes`, or does not follow the part before. */
+export class InvalidPart extends PrintableError.tagged("InvalidPart")<{ readonly message: string }> {}
+
+/** The upload ends before all bytes of all files have arrived. */
+export class Incomplete extends PrintableError.tagged("Incomplete")<{ readonly message: string }> {}
+
+/** Why an upload is refused. */
+export type Reason =
+  | WrongCount
+  | FileTooLarge
+  | TotalTooLarge
+  | TypeNotAccepted
+  | InvalidName
+  | BuffersFull
+  | InvalidPart
+  | Incomplete
+
+/**
+ * An upload is refused. The `reason` has the details, and the `message` is that of the reason.
+ *
+ * @example
+ * const isTooLarge = ({ reason }: UploadError) => reason._tag === "FileTooLarge" || reason._tag === "TotalTooLarge"
+ */
+export class UploadError
+  extends Data.TaggedError("UploadError")<{ readonly reason: Reason; readonly message: string }>
+{
+  constructor(reason: Reason) {
+    super({ reason, message: reason.message })
+  }
+}
