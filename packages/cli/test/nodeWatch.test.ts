@@ -1,7 +1,7 @@
 /** The watcher of `skein dev`, with real files. */
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { projectFolder, watchFiles } from "../src/internal/develop/nodeWatch.ts"
@@ -44,6 +44,26 @@ describe("the watcher of skein dev", () => {
       assert.deepStrictEqual([...changes].toSorted(), ["server.ts", "tool.py"])
     }))
 
+  it.live("reports the files of a folder that is moved there, and a folder that is moved away", () =>
+    Effect.gen(function*() {
+      const elsewhere = mkdtempSync(join(tmpdir(), "skein-watch-"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(elsewhere, { recursive: true })))
+      mkdirSync(join(elsewhere, "tools/deep"), { recursive: true })
+      writeFileSync(join(elsewhere, "tools/deep/brew.ts"), "1")
+      const { changes } = yield* watching(["."])
+      renameSync(join(elsewhere, "tools"), join(folder, "tools"))
+      yield* until(() => changes.has("brew.ts"))
+      changes.clear()
+      renameSync(join(folder, "tools"), join(elsewhere, "tools"))
+      yield* until(() => changes.has("tools"))
+      // The folder is watched when it is there again.
+      renameSync(join(elsewhere, "tools"), join(folder, "tools"))
+      yield* until(() => changes.has("brew.ts"))
+      changes.clear()
+      write("tools/deep/stir.ts")
+      yield* until(() => changes.has("stir.ts"))
+    }).pipe(Effect.scoped))
+
   it.live("reports a file that is named whatever its extension is, and no other file beside it", () =>
     Effect.gen(function*() {
       write(".env")
@@ -67,5 +87,7 @@ describe("the watcher of skein dev", () => {
     write("package.json", "{}")
     mkdirSync(join(folder, "src/deep"), { recursive: true })
     assert.strictEqual(projectFolder(join(folder, "src/deep/server.ts")), folder)
+    assert.strictEqual(projectFolder(join(folder, "src/deep")), folder)
+    assert.strictEqual(projectFolder(folder), folder)
   })
 })

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { existsSync, type FSWatcher, readdirSync, statSync, watch } from "node:fs"
-import { basename, dirname, extname, join, relative, resolve } from "node:path"
+import { basename, dirname, extname, join, relative, resolve, sep } from "node:path"
 
 /** The extensions that count, unless the command line names a file. Data files are often written by the server. */
 export const extensions: ReadonlyArray<string> = "ts mts cts tsx js mjs cjs jsx py rb php go rs java kt cs ex exs"
@@ -26,13 +26,17 @@ export interface WatchOptions {
   readonly warn: (line: string) => void
 }
 
-const isFolder = (path: string): boolean => {
+/** Whether a path is that of a folder. */
+export const isFolder = (path: string): boolean => {
   try {
     return statSync(path).isDirectory()
   } catch {
     return false
   }
 }
+
+/** Whether a folder of this name is not watched, unless the command line names it. */
+export const isIgnoredFolder = (name: string): boolean => name.startsWith(".") || ignored.has(name)
 
 /** Watches until the scope closes. */
 export const watchFiles = (
@@ -43,6 +47,17 @@ export const watchFiles = (
       const watchers = new Map<string, FSWatcher>()
       let isClosed = false
       let hasWarned = false
+      const changed = (path: string): void => onChange(relative(process.cwd(), path))
+      /** Closes the watchers of a folder that was removed or moved. A new folder at its path needs its own. */
+      const remove = (folder: string): boolean => {
+        if (!watchers.has(folder)) return false
+        for (const [path, watcher] of watchers) {
+          if (path !== folder && !path.startsWith(folder + sep)) continue
+          watcher.close()
+          watchers.delete(path)
+        }
+        return true
+      }
       const add = (folder: string, accept: (name: string) => boolean, isDeep: boolean): void => {
         if (isClosed || watchers.has(folder)) return
         if (watchers.size >= maxFolders) {
@@ -53,11 +68,12 @@ export const watchFiles = (
           return
         }
         try {
-          const watcher = watch(folder, (_, name) => {
+          const watcher = watch(folder, (event, name) => {
             if (name === null) return onChange(folder)
             const path = join(folder, name)
-            if (isDeep && !isIgnored(name) && isFolder(path)) return visit(path)
-            if (accept(name)) onChange(relative(process.cwd(), path))
+            const isGone = isDeep && event === "rename" && remove(path)
+            if (isDeep && !isIgnoredFolder(name) && isFolder(path)) return visit(path, true)
+            if (isGone || accept(name)) changed(path)
           })
           // The folder is gone.
           watcher.on("error", () => {
@@ -69,14 +85,17 @@ export const watchFiles = (
           warn(`The folder ${folder} cannot be watched: ${error instanceof Error ? error.message : error}`)
         }
       }
-      const isIgnored = (name: string): boolean => name.startsWith(".") || ignored.has(name)
       const isSource = (name: string): boolean => extensions.includes(extname(name).slice(1))
-      const visit = (folder: string): void => {
+      // A folder that is new is reported if it has files: they can be older than its watcher.
+      const visit = (folder: string, isNew: boolean): void => {
+        if (watchers.has(folder)) return
         add(folder, isSource, true)
         if (watchers.size >= maxFolders) return
         try {
           for (const entry of readdirSync(folder, { withFileTypes: true })) {
-            if (entry.isDirectory() && !isIgnored(entry.name)) visit(join(folder, entry.name))
+            const path = join(folder, entry.name)
+            if (entry.isDirectory() && !isIgnoredFolder(entry.name)) visit(path, isNew)
+            else if (isNew && isSource(entry.name)) changed(path)
           }
         } catch {
           // The folder is gone.
@@ -85,7 +104,7 @@ export const watchFiles = (
       // Several files of one folder share its watcher.
       const files = new Map<string, Set<string>>()
       for (const path of paths.map((path) => resolve(path))) {
-        if (isFolder(path)) visit(path)
+        if (isFolder(path)) visit(path, false)
         else if (existsSync(path)) {
           const named = files.get(dirname(path)) ?? new Set()
           files.set(dirname(path), named.add(basename(path)))
@@ -105,9 +124,9 @@ export const watchFiles = (
     (close) => Effect.sync(close)
   ))
 
-/** The folder of the nearest `package.json` of a file, or the folder of the file. */
-export const projectFolder = (file: string): string => {
-  const folder = dirname(resolve(file))
+/** The folder of the nearest `package.json` of a file or a folder, or the folder itself. */
+export const projectFolder = (path: string): string => {
+  const folder = isFolder(path) ? resolve(path) : dirname(resolve(path))
   let at = folder
   while (!existsSync(join(at, "package.json"))) {
     const parent = dirname(at)
