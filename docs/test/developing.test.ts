@@ -1,4 +1,4 @@
-/** The command lines of `developing.md`, in a project with `programs/developed.ts`: they are valid, and print the outputs. */
+/** The command lines of `developing.md`, in a project with the programs of the guide: they are valid, and print the outputs. */
 import { assert, describe, it } from "@effect/vitest"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -20,10 +20,12 @@ const lines = blocks.flatMap(({ info, text }, at) => {
 const project = () => {
   const root = mkdtempSync(join(tmpdir(), "skein-docs-"))
   const [bin, folder] = [join(root, "bin"), join(root, "tea")]
-  for (const path of [bin, folder, join(folder, "src")]) mkdirSync(path)
+  for (const path of [bin, folder, join(folder, "src"), join(folder, "src/tools")]) mkdirSync(path)
   symlinkSync(join(docs, "../node_modules"), join(folder, "node_modules"))
   writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "tea", type: "module" }))
   writeFileSync(join(folder, "src/server.ts"), regionsOf(read("programs/developed.ts")).get("server")!)
+  writeFileSync(join(folder, "src/tools/brew.ts"), regionsOf(read("programs/folderBrew.ts")).get("tool")!)
+  writeFileSync(join(folder, "src/tools/menu.ts"), regionsOf(read("programs/folderMenu.ts")).get("menu")!)
   const program = join(docs, "../packages/cli/src/bin/skein.ts")
   const command = `exec "${process.execPath}" --conditions=@skein/source "${program}" "$@"`
   writeFileSync(join(bin, "skein"), `#!/bin/sh\n${command}\n`)

@@ -134,14 +134,20 @@ export const runOptions = Command.make("run", {
   ...moduleFlags,
   module: Argument.String("module")
 }).pipe(
-  Command.withShortDescription("Serve the server that a module exports, over stdio or HTTP"),
+  Command.withShortDescription("Serve the server that a module exports, or a folder of tools, over stdio or HTTP"),
   Command.withDescription(
     "Serves the server that a module of JavaScript or TypeScript exports: a layer of McpServer.layer, or an AsyncServer. " +
-      "The module, @skein/server and effect are those of its project."
+      "Or serves a folder: its modules export definitions, such as the layer of Tool.layer, and the nearest package.json " +
+      "has the name and the version. The module, @skein/server and effect are those of its project."
   ),
   Command.annotate(HelpText, {
-    usage: ["[options] <module>"],
-    examples: ["src/server.ts", "--http --port 8080 src/server.ts", "--export TeaHouse --dotenv .env src/servers.ts"],
+    usage: ["[options] <module or folder>"],
+    examples: [
+      "src/server.ts",
+      "src/tools",
+      "--http --port 8080 src/server.ts",
+      "--export TeaHouse --dotenv .env src/servers.ts"
+    ],
     footer: `With --http, variables such as SKEIN_PORT set the other options of the server. ${exitCodes}`
   }),
   Command.validate((line) => checkHttp(line))
@@ -162,7 +168,7 @@ export const buildOptions = Command.make("build", {
   stdio: toggle("stdio", "Serve over stdio, as by default"),
   http: toggle("http", "Serve over HTTP: variables such as SKEIN_PORT set the options when the file runs"),
   exportName: moduleFlags.exportName,
-  out: text("out", "<file>", "The file to write: dist/<name of the module>.cjs by default"),
+  out: text("out", "<file>", "The file to write: dist/<name of the module or the folder>.cjs by default"),
   minify: Flag.Boolean("minify").pipe(
     Flag.withDescription("Shorten names and remove white space, as by default; a readable file starts slower"),
     last,
@@ -179,13 +185,18 @@ export const buildOptions = Command.make("build", {
 }).pipe(
   Command.withShortDescription("Bundle a server into one file that starts fast"),
   Command.withDescription(
-    "Bundles the server that a module exports, and everything that it imports, into one file, which Node starts with its " +
-      "compile cache. A module without exports is a program that starts the server. Packages with native code stay " +
+    "Bundles the server that a module exports, or that the modules of a folder make, and everything that it imports, " +
+      "into one file, which Node starts with its compile cache. A module without exports is a program that starts the server. Packages with native code stay " +
       "outside of the file."
   ),
   Command.annotate(HelpText, {
-    usage: ["[options] <module>"],
-    examples: ["src/server.ts", "--http --out dist/main.cjs src/server.ts", "--no-minify --sourcemap src/main.ts"],
+    usage: ["[options] <module or folder>"],
+    examples: [
+      "src/server.ts",
+      "src/tools",
+      "--http --out dist/main.cjs src/server.ts",
+      "--no-minify --sourcemap src/main.ts"
+    ],
     footer:
       "The project needs rolldown: npm install --save-dev rolldown. Exit codes: 0 success, 2 invalid command line, " +
       "or a module that cannot be bundled, 3 the file cannot be written, 130 interrupted."
@@ -287,18 +298,19 @@ export const devOptions = Command.make("dev", {
 }).pipe(
   Command.withShortDescription("Restart a server when its files change, while its hosts stay connected"),
   Command.withDescription(
-    "Serves a module, or a command that serves stdio, and restarts it when a file of the project changes. Hosts stay " +
+    "Serves a module, a folder of modules, or a command that serves stdio, and restarts it when a file of the project changes. Hosts stay " +
       "connected: each new server gets the handshake, the log level and the subscriptions again, and the hosts get the " +
       "changes of the lists. With --http each session has a server process of its own."
   ),
   Command.annotate(HelpText, {
     usage: [
-      "[options] <module>",
+      "[options] <module or folder>",
       "[options] \"<command and its arguments>\"",
       "[options] <command> <its arguments…>"
     ],
     examples: [
       "src/server.ts",
+      "src/tools",
       "--watch src --watch .env --dotenv .env src/server.ts",
       "--http --inspector src/server.ts"
     ],

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import { closeSync, constants, existsSync, openSync, readSync, statSync } from "node:fs"
 import { mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises"
 import { homedir } from "node:os"
-import { dirname, resolve } from "node:path"
+import { delimiter, dirname, join, resolve } from "node:path"
 import type { Place } from "./hosts.ts"
 
 /** A file could not be read or written. `problem` is the code of the system, `ENOENT` for example. */
@@ -71,15 +71,25 @@ const isProgram = (file: string, mode: number): boolean => {
   return start.toString("latin1") === "#!"
 }
 
+/** Whether the system finds a program of this name, which has no separators of a path, in `PATH`. */
+const isInPath = (name: string): boolean => {
+  const { PATH = "", PATHEXT = "" } = process.env
+  const extensions = process.platform === "win32" ? PATHEXT.split(delimiter) : [""]
+  return PATH.split(delimiter).some((folder) =>
+    folder !== "" && extensions.some((extension) => existsSync(join(folder, name + extension)))
+  )
+}
+
 /**
- * Whether a word is the path of an existing module of JavaScript or TypeScript, which `skein run` can serve. An
- * executable file that begins with `#!` is a program: it is started as any other one.
+ * Whether a word is the path of an existing module of JavaScript or TypeScript, or of a folder of modules, which
+ * `skein run` can serve. An executable file that begins with `#!` is a program: it is started as any other one. The name
+ * of a folder without a separator is that of a program if there is one, such as `node`.
  */
 export const isModule = (word: string): boolean => {
-  if (!/\.[cm]?[jt]sx?$/.test(word)) return false
   try {
     const stats = statSync(word)
-    return stats.isFile() && !isProgram(word, stats.mode)
+    if (stats.isDirectory()) return /^\.{1,2}$|[\\/]/.test(word) || !isInPath(word)
+    return /\.[cm]?[jt]sx?$/.test(word) && stats.isFile() && !isProgram(word, stats.mode)
   } catch {
     return false
   }

@@ -87,7 +87,6 @@ describe("skein run · HTTP", () => {
 describe("skein run · a module that cannot be served", () => {
   const cases: ReadonlyArray<readonly [title: string, args: ReadonlyArray<string>, report: RegExp]> = [
     ["does not exist", ["none.ts"], /^skein: The module none\.ts does not exist\n$/],
-    ["is a folder", ["."], /^skein: The module \. is not a file/],
     ["is not a module", ["notes.md"], /notes\.md is not JavaScript or TypeScript: its extension must be one of \.ts/],
     ["throws", ["thrown.ts"], /thrown\.ts cannot be loaded: Error: no database\n +at file:\S+thrown\.ts:1:7\n$/],
     ["is not valid", ["mistake.ts"], /mistake\.ts cannot be loaded: /],

@@ -16,6 +16,8 @@ import { stripVTControlCharacters } from "node:util"
 import type * as Rolldown from "rolldown"
 import type { BuildLine } from "../developCommands.ts"
 import { CommandFailed } from "../process.ts"
+import { noDefinition } from "./folderServer.ts"
+import { type ModuleFolder, readFolder } from "./nodeFolder.ts"
 import { findDependency, findModule, findRolldown, unusableFile } from "./nodeLoadModule.ts"
 
 /** What was built. */
@@ -30,16 +32,32 @@ export interface Built {
 
 const start = "skein:start"
 const project = "skein:module"
+const ofFolder = "skein:folder"
+
+const transportOf = ({ http }: BuildLine): string => `@skein/server/${http ? "NodeHttp" : "Stdio"}`
 
 /** Starts an exported server. An instance of `AsyncServer` has the method. */
 const startOf = (line: BuildLine, exportName: string): string => `
-import { runMain } from ${JSON.stringify(`@skein/server/${line.http ? "NodeHttp" : "Stdio"}`)}
+import { runMain } from ${JSON.stringify(transportOf(line))}
 import { ${exportName === "default" ? "default" : JSON.stringify(exportName)} as exported } from "${project}"
 runMain(typeof exported?.toLayer === "function" ? exported.toLayer() : exported)
 `
 
 /** Starts a module that starts its server. */
 const programOf = `import "${project}"\n`
+
+/** Starts the server of the modules of a folder. */
+const startOfFolder = (line: BuildLine, { modules, name, version }: ModuleFolder): string => `
+import { runMain } from ${JSON.stringify(transportOf(line))}
+import * as McpServer from "@skein/server/McpServer"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { folderServer } from "${ofFolder}"
+${modules.map((_, at) => `import * as module${at} from "${project}/${at}"`).join("\n")}
+runMain(folderServer({ Effect, Layer, McpServer }, ${JSON.stringify({ name, version })}, [
+  ${modules.map(({ path }, at) => `[${JSON.stringify(path)}, module${at}]`).join(",\n  ")}
+]))
+`
 
 /**
  * The export to serve, without running the module; undefined for a module without exports, which is a program that
@@ -100,20 +118,28 @@ const packageName = (specifier: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(sp
 
 const isBare = (specifier: string): boolean => /^[\w@]/.test(specifier) && !/^[a-z]:[/\\]/i.test(specifier)
 
+/** The module that makes the server of a folder, with the extension of this file: a program from source has no compiled files. */
+const folderServerFile = (): string => join(import.meta.dirname, `folderServer${extname(import.meta.filename)}`)
+
 /** Resolves the modules of a server, and collects those that stay outside of the bundle. */
 const resolving = (
-  path: string,
+  files: ReadonlyArray<string>,
   line: BuildLine,
   startCode: string,
   external: Map<string, "native code" | "--external">,
   missing: Map<string, string>
 ): Rolldown.Plugin => {
   const natives = new Map<string, boolean>()
+  const [first] = files
+  const modules = new Map(files.map((file, at) => [`${project}/${at}`, file]))
   return {
     name: "skein-build",
     async resolveId(source, importer, { kind }) {
       if (source === start) return start
-      if (source === project) return path
+      if (source === project) return first
+      if (source === ofFolder) return folderServerFile()
+      const module = modules.get(source)
+      if (module !== undefined) return module
       if (isBuiltin(source)) return null
       if (source.endsWith(".node")) {
         external.set(source, "native code")
@@ -125,8 +151,12 @@ const resolving = (
         external.set(name, "--external")
         return { id: source, external: true }
       }
-      // What the start of the server imports is that of the project.
-      const from = importer === start ? path : importer
+      // What the start of the server imports is that of the project, and effect is that of its server.
+      const from = importer !== start
+        ? importer
+        : source.startsWith("effect/")
+        ? findDependency(transportOf(line), first!)
+        : first
       const resolved = await this.resolve(source, from, { kind, skipSelf: true })
       if (resolved === null) {
         if (from === undefined || packageFolder(from) === undefined) return null
@@ -161,19 +191,24 @@ const conditions = (): ReadonlyArray<string> => {
   })
 }
 
-/** The names of the exports of a module, without running it. */
-const exportsOf = async ({ rolldown }: typeof Rolldown, path: string): Promise<ReadonlyArray<string>> => {
+/** The names of the exports of each module, without running them. */
+const exportsOf = async (
+  { rolldown }: typeof Rolldown,
+  files: ReadonlyArray<string>
+): Promise<ReadonlyArray<ReadonlyArray<string>>> => {
   const bundle = await rolldown({
-    input: path,
+    input: Object.fromEntries(files.map((file, at) => [String(at), file])),
     platform: "node",
+    preserveEntrySignatures: "strict",
     resolve: { conditionNames: [...conditions()] },
     logLevel: "silent",
     // The modules of the project may be re-exported by `export *`; other ones are not loaded.
     external: (id, importer) => importer !== undefined && isBare(id)
   })
   try {
-    const { output: [entry] } = await bundle.generate({ format: "esm", codeSplitting: false })
-    return entry.exports
+    const { output } = await bundle.generate({ format: "esm" })
+    const entries = output.flatMap((each) => each.type === "chunk" && each.isEntry ? [each] : [])
+    return files.map((_, at) => entries.find(({ name }) => name === String(at))?.exports ?? [])
   } finally {
     await bundle.close()
   }
@@ -209,7 +244,7 @@ const fail = (line: BuildLine, error: unknown): never => {
   const advice = /top-level await/i.test(reason)
     ? "\nMove the await into a layer or a function: the file is CommonJS"
     : ""
-  throw unusableFile(`The module ${line.module} cannot be bundled: ${reason}${advice}`)
+  throw unusableFile(`${line.module} cannot be bundled: ${reason}${advice}`)
 }
 
 const writeFiles = async (file: string, text: string, map: string | undefined): Promise<void> => {
@@ -223,30 +258,48 @@ const writeFiles = async (file: string, text: string, map: string | undefined): 
   }
 }
 
-/** The file of a module by default. */
-export const outputOf = (module: string): string => join("dist", `${basename(module, extname(module))}.cjs`)
+/** The file of a module or a folder by default. */
+export const outputOf = (module: string): string => {
+  const name = basename(resolve(module))
+  return join("dist", `${basename(name, extname(name))}.cjs`)
+}
+
+/** The code that starts the server, without running a module. */
+const startCodeOf = async (
+  loaded: typeof Rolldown,
+  files: ReadonlyArray<string>,
+  folder: ModuleFolder | undefined,
+  line: BuildLine
+): Promise<string> => {
+  const names = await exportsOf(loaded, files).catch((error: unknown) => fail(line, error))
+  const empty = folder?.modules.find((_, at) => names[at]!.length === 0)
+  if (empty !== undefined) throw unusableFile(noDefinition(empty.path, []))
+  const exportName = folder === undefined ? selectExport(names[0]!, line) : undefined
+  if (folder === undefined && exportName === undefined) return programOf
+  if (findDependency("@skein/server/Stdio", files[0]!) === undefined) {
+    throw unusableFile(`@skein/server is not installed in the project of ${files[0]}: npm install @skein/server effect`)
+  }
+  return folder === undefined ? startOf(line, exportName!) : startOfFolder(line, folder)
+}
 
 /** Bundles a server, and writes the file. */
 export const buildServer = async (line: BuildLine): Promise<Built> => {
   const path = findModule(line.module)
   const file = line.out ?? outputOf(line.module)
   if (!/\.c?js$/.test(file)) throw unusableFile(`The file of --out must end with .cjs: ${file}`)
-  if (resolve(file) === path) throw unusableFile(`The file of --out is the module: ${file}`)
-  const loaded = await loadRolldown(path)
-  const names = await exportsOf(loaded, path).catch((error: unknown) => fail(line, error))
-  const exportName = selectExport(names, line)
-  if (exportName !== undefined && findDependency("@skein/server/Stdio", path) === undefined) {
-    throw unusableFile(`@skein/server is not installed in the project of ${path}: npm install @skein/server effect`)
-  }
+  const folder = readFolder(path, line)
+  const files = folder?.modules.map(({ file }) => file) ?? [path]
+  if (files.includes(resolve(file))) throw unusableFile(`The file of --out is a module of the server: ${file}`)
+  const loaded = await loadRolldown(files[0]!)
+  const startCode = await startCodeOf(loaded, files, folder, line)
   const external = new Map<string, "native code" | "--external">()
   const missing = new Map<string, string>()
   const problems: Array<string> = []
-  const startCode = exportName === undefined ? programOf : startOf(line, exportName)
   const bundle = await loaded.rolldown({
     input: start,
     platform: "node",
     resolve: { conditionNames: [...conditions()] },
-    plugins: [resolving(path, line, startCode, external, missing)],
+    plugins: [resolving(files, line, startCode, external, missing)],
     onLog: (_, log) => {
       if (log.code === "UNRESOLVED_IMPORT") problems.push(reasonOf(log.message))
     }

@@ -7,14 +7,16 @@ import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"
+import { relative, resolve, sep } from "node:path"
 import { resolveEnv } from "../connection.ts"
 import type { DevLine } from "../developCommands.ts"
 import { sanitize } from "../format.ts"
+import { isModule as isServed } from "../nodeFiles.ts"
 import { CommandFailed, Process } from "../process.ts"
 import { serveBridge } from "./nodeHttpBridge.ts"
 import { runCommandLine } from "./nodeRun.ts"
 import { supervise } from "./nodeSupervise.ts"
-import { projectFolder, watchFiles } from "./nodeWatch.ts"
+import { isFolder, isIgnoredFolder, projectFolder, watchFiles } from "./nodeWatch.ts"
 import { type Output, Relay } from "./relay.ts"
 
 /** The number of changed files that wait: a restart is for all of them. */
@@ -29,9 +31,18 @@ const commandOf = (line: DevLine): { readonly command: string; readonly args: Re
   return isModule(line) ? runCommandLine({ ...line, module: command }) : { command, args }
 }
 
-/** Whether the operand is a module rather than a command. */
+/** Whether the operand is a module or a folder of modules rather than a command. */
 const isModule = ({ target: { args, command } }: DevLine): boolean =>
-  args.length === 0 && /\.[cm]?[jt]sx?$/.test(command)
+  args.length === 0 && (/\.[cm]?[jt]sx?$/.test(command) || isServed(command))
+
+/** The paths to watch by default: the project, and a folder of modules even if the project ignores it. */
+const watchedOf = (line: DevLine): ReadonlyArray<string> => {
+  const { command } = line.target
+  if (!isModule(line)) return [process.cwd()]
+  const project = projectFolder(command)
+  const isInProject = !relative(project, resolve(command)).split(sep).some(isIgnoredFolder)
+  return isInProject || !isFolder(command) ? [project] : [resolve(command), project]
+}
 
 /** Starts the official MCP Inspector, and waits until it ends. */
 const inspect = (line: DevLine, args: ReadonlyArray<string>): Effect.Effect<void, CommandFailed> =>
@@ -85,9 +96,7 @@ export const dev = (line: DevLine): Effect.Effect<void, CommandFailed, Process> 
     }
     // Over stdio the inspector is the host, and starts this command.
     if (line.inspector && !line.http) return yield* inspect(line, ownCommand())
-    const paths = line.watch.length > 0
-      ? line.watch
-      : [isModule(line) ? projectFolder(line.target.command) : process.cwd()]
+    const paths = line.watch.length > 0 ? line.watch : watchedOf(line)
     const listeners = new Set<Queue.Enqueue<string>>()
     yield* watchFiles({
       paths,

@@ -7,6 +7,7 @@ import { existsSync, readFileSync, statSync } from "node:fs"
 import { createRequire, registerHooks } from "node:module"
 import { dirname, extname, join, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
+import { stripVTControlCharacters } from "node:util"
 import type * as RolldownUtils from "rolldown/utils"
 import { CommandFailed } from "../process.ts"
 
@@ -19,12 +20,13 @@ export const unusableFile = (report: string): CommandFailed => new CommandFailed
 /** The extensions of modules, in the order in which an import without an extension is completed. */
 const extensions = [".ts", ".mts", ".cts", ".tsx", ".js", ".mjs", ".cjs", ".jsx"]
 
-/** The absolute path of a module. Fails if there is no such file. */
+/** The absolute path of a module, or of a folder of modules. Fails if there is neither. */
 export const findModule = (path: string): string => {
   const absolute = resolve(path)
   if (!existsSync(absolute)) throw unusableFile(`The module ${path} does not exist`)
-  if (statSync(absolute).isFile()) return absolute
-  throw unusableFile(`The module ${path} is not a file: name the module that exports the server`)
+  const stats = statSync(absolute)
+  if (stats.isFile() || stats.isDirectory()) return absolute
+  throw unusableFile(`The module ${path} is neither a file nor a folder`)
 }
 
 /**
@@ -87,7 +89,7 @@ const transformModules = (transformSync: TransformSync): void => {
       const path = fileURLToPath(url)
       const { code, errors } = transformSync(path, readFileSync(path, "utf8"), { sourcemap: false })
       const [error] = errors
-      if (error !== undefined) throw new SyntaxError(`${path}: ${error.message}`)
+      if (error !== undefined) throw new SyntaxError(`${path}: ${stripVTControlCharacters(error.message)}`)
       return { format: path.endsWith(".cts") ? "commonjs" : "module", source: code, shortCircuit: true }
     }
   })
@@ -102,8 +104,8 @@ const codes = new Set([
 ])
 
 /** Whether a transformation may help. */
-const isOfSyntax = (path: string, error: unknown): boolean =>
-  isTypeScript(path) && error instanceof Error &&
+const isOfSyntax = (paths: ReadonlyArray<string>, error: unknown): boolean =>
+  paths.some(isTypeScript) && error instanceof Error &&
   (error.name === "SyntaxError" || "code" in error && codes.has(String(error.code)))
 
 /** The stack of an error, without the frames of Node and of this program. */
@@ -116,35 +118,67 @@ const reasonOf = (error: unknown): string => {
 /** The exports of a module. */
 export type Exports = Readonly<Record<string, unknown>>
 
+const importModules = async (urls: ReadonlyArray<string>): Promise<ReadonlyArray<Exports>> => {
+  if (urls.length > 1) {
+    // Node evaluates none of the modules before all of them are linked: none runs twice if they are transformed then.
+    const code = urls.map((url) => `import ${JSON.stringify(url)}`).join("\n")
+    await import(`data:text/javascript,${encodeURIComponent(code)}`)
+  }
+  const exports: Array<Exports> = []
+  for (const url of urls) exports.push(await import(url) as Exports)
+  return exports
+}
+
+/** The report about the first module that cannot be imported. The failures of the others are those of their imports. */
+const failureOf = async (
+  paths: ReadonlyArray<string>,
+  urls: ReadonlyArray<string>,
+  thrown: unknown,
+  advice = ""
+): Promise<CommandFailed> => {
+  for (const [at, url] of paths.length > 1 ? urls.entries() : []) {
+    try {
+      await import(url)
+    } catch (error) {
+      return unusableFile(`The module ${paths[at]} cannot be loaded: ${reasonOf(error)}${advice}`)
+    }
+  }
+  return unusableFile(`The module ${paths[0]} cannot be loaded: ${reasonOf(thrown)}${advice}`)
+}
+
 /**
- * Imports the module at an absolute path. Fails with the stack of the error that it throws, or of the reason why it
- * cannot be loaded.
+ * Imports the modules at absolute paths. Fails with the stack of the error that one of them throws, or of the reason why
+ * it cannot be loaded.
  */
-export const loadModule = async (path: string): Promise<Exports> => {
-  if (!extensions.includes(extname(path))) {
+export const loadModules = async (paths: ReadonlyArray<string>): Promise<ReadonlyArray<Exports>> => {
+  const other = paths.find((path) => !extensions.includes(extname(path)))
+  if (other !== undefined) {
     throw unusableFile(
-      `The module ${path} is not JavaScript or TypeScript: its extension must be one of ${extensions.join(", ")}`
+      `The module ${other} is not JavaScript or TypeScript: its extension must be one of ${extensions.join(", ")}`
     )
   }
-  const url = pathToFileURL(path).href
+  const urls = paths.map((path) => pathToFileURL(path).href)
   try {
-    return await import(url) as Exports
+    return await importModules(urls)
   } catch (error) {
-    if (!isOfSyntax(path, error)) throw unusableFile(`The module ${path} cannot be loaded: ${reasonOf(error)}`)
-    const rolldown = findRolldown("rolldown/utils", path)
+    if (!isOfSyntax(paths, error)) throw await failureOf(paths, urls, error)
+    const rolldown = findRolldown("rolldown/utils", paths[0]!)
     if (rolldown === undefined) {
-      throw unusableFile(
-        `The module ${path} cannot be loaded: ${reasonOf(error)}\n` +
-          "Node runs TypeScript by removing the types. For other TypeScript, such as enum and decorators, install rolldown " +
-          "in the project: npm install --save-dev rolldown"
+      throw await failureOf(
+        paths,
+        urls,
+        error,
+        "\nNode runs TypeScript by removing the types. For other TypeScript, such as enum and decorators, install " +
+          "rolldown in the project: npm install --save-dev rolldown"
       )
     }
     const { transformSync } = await import(pathToFileURL(rolldown).href) as { readonly transformSync: TransformSync }
     transformModules(transformSync)
+    const transformed = urls.map((url, at) => isTypeScript(paths[at]!) ? url + mark : url)
     try {
-      return await import(url + mark) as Exports
+      return await importModules(transformed)
     } catch (error) {
-      throw unusableFile(`The module ${path} cannot be loaded: ${reasonOf(error)}`)
+      throw await failureOf(paths, transformed, error)
     }
   }
 }

@@ -1,5 +1,5 @@
 /**
- * `skein run`: serves the server that a module exports.
+ * `skein run`: serves the server that a module exports, or that the modules of a folder make.
  *
  * The module, `@skein/server` and `effect` are those of the user's project. This module imports neither package, so that
  * the values of the project are never given to another copy of a class.
@@ -11,11 +11,13 @@ import { basename, join } from "node:path"
 import { loadEnvFile } from "node:process"
 import { pathToFileURL } from "node:url"
 import type { RunLine } from "../developCommands.ts"
-import { type Exports, findDependency, findModule, loadModule, unusableFile } from "./nodeLoadModule.ts"
+import { FolderError, folderServer, missingService, type ProjectModules } from "./folderServer.ts"
+import { readFolder } from "./nodeFolder.ts"
+import { type Exports, findDependency, findModule, loadModules, unusableFile } from "./nodeLoadModule.ts"
 
 type Layers = typeof LayerModule
 type Effects = typeof EffectModule
-type ServerLayer = LayerModule.Layer<never, unknown>
+type ServerLayer = LayerModule.Layer<never, unknown, unknown>
 
 /** A module of `@skein/server` that runs the process. */
 interface Transport {
@@ -85,10 +87,6 @@ const missing = (path: string, service: string): string =>
     ? `The export of ${path} is a layer without a server: export the layer of McpServer.layer`
     : `The server of ${path} needs the service ${service}: provide its layer, with Layer.provide, before you export it`
 
-/** The key of the service that is missing, if that is the reason of a failure. */
-const missingService = (error: unknown): string | undefined =>
-  error instanceof Error ? /^Service not found: ([^\n]+)$/.exec(error.message.split("\n")[0]!)?.[1] : undefined
-
 /** Exits with a report, before anything was served. Another copy of `effect` runs the layer: it cannot fail with ours. */
 const exitWith = (report: string): void => {
   process.stderr.write(`skein: ${report}\n`, () => process.exit(2))
@@ -99,7 +97,7 @@ const exitWith = (report: string): void => {
  * when it runs.
  */
 const checked = (server: ServerLayer, path: string, Effect: Effects, Layer: Layers): ServerLayer => {
-  const build = Effect.tap(Layer.build(server as LayerModule.Layer<unknown>), (services) => {
+  const build = Effect.tap(Layer.build(server as LayerModule.Layer<unknown, unknown>), (services) => {
     if (services.mapUnsafe.has(serverKey)) return Effect.void
     exitWith(missing(path, serverKey))
     return Effect.never
@@ -107,8 +105,13 @@ const checked = (server: ServerLayer, path: string, Effect: Effects, Layer: Laye
   return Layer.effectContext(Effect.catchCause(build, (cause) => {
     for (const reason of cause.reasons) {
       const service = missingService(reason._tag === "Die" ? reason.defect : undefined)
-      if (service === undefined) continue
-      exitWith(missing(path, service))
+      const report = service !== undefined
+        ? missing(path, service)
+        : reason._tag === "Fail" && reason.error instanceof FolderError
+        ? reason.error.message
+        : undefined
+      if (report === undefined) continue
+      exitWith(report)
       return Effect.never
     }
     return Effect.failCause(cause)
@@ -151,22 +154,39 @@ const loadVariables = (file: string): void => {
   }
 }
 
-/** Loads the module and the modules that serve it. Returns a function that starts the server. */
+/** Loads the module or the folder, and the modules that serve it. Returns a function that starts the server. */
 export const prepareServer = (line: RunLine): Promise<() => void> =>
   withoutStdout(async () => {
     const path = findModule(line.module)
     if (line.dotenv !== undefined) loadVariables(line.dotenv)
-    const exports = await loadModule(path)
+    const folder = readFolder(path, line)
+    const files = folder?.modules.map(({ file }) => file) ?? [path]
+    const loaded = await loadModules(files)
+    const from = files[0]!
+    const exports = loaded[0]!
     // A module without exports is a program, which has started its server: as for `skein build`.
-    if (!line.http && line.exportName === undefined && Object.keys(exports).length === 0) return () => {}
+    const isProgram = folder === undefined && line.exportName === undefined && Object.keys(exports).length === 0
+    if (isProgram && !line.http) return () => {}
     const specifier = line.http ? "@skein/server/NodeHttp" : "@skein/server/Stdio"
-    const transport = await loadFrom<Transport>(specifier, path)
+    const transport = await loadFrom<Transport>(specifier, from)
     // The copy of effect that the server uses.
-    const ofServer = createRequire(path).resolve(specifier)
+    const ofServer = createRequire(from).resolve(specifier)
     const Layer = await loadFrom<Layers>("effect/Layer", ofServer)
     const Effect = await loadFrom<Effects>("effect/Effect", ofServer)
-    const found = selectServer(exports, { name: line.exportName, path: line.module, isLayer: Layer.isLayer })
-    const layer = (isAsyncServer(found) ? found.toLayer() : found) as ServerLayer
+    const selected = async (): Promise<ServerLayer> => {
+      if (folder !== undefined) {
+        const McpServer = await loadFrom<ProjectModules["McpServer"]>("@skein/server/McpServer", from)
+        const { modules, name, version } = folder
+        return folderServer(
+          { Effect, Layer, McpServer },
+          { name, version },
+          modules.map(({ path }, at) => [path, loaded[at]!])
+        )
+      }
+      const found = selectServer(exports, { name: line.exportName, path: line.module, isLayer: Layer.isLayer })
+      return (isAsyncServer(found) ? found.toLayer() : found) as ServerLayer
+    }
+    const layer = await selected()
     const { host, port } = line
     const server = checked(layer, line.module, Effect, Layer)
     return () => transport.runMain(server, line.http ? { host, port } : {})

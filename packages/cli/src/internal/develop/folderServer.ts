@@ -1,0 +1,148 @@
+/**
+ * A server of the modules of a folder. `skein run` calls this module, and the file of `skein build` contains it, so both
+ * report the same errors. It imports nothing: `effect` and `@skein/server` are those of the project.
+ */
+import type * as EffectModule from "effect/Effect"
+import type * as LayerModule from "effect/Layer"
+
+type AnyLayer = LayerModule.Layer<never, unknown, unknown>
+
+/** The modules of the project that make the server. */
+export interface ProjectModules {
+  readonly Effect: typeof EffectModule
+  readonly Layer: typeof LayerModule
+  /** `@skein/server/McpServer`. */
+  readonly McpServer: {
+    readonly layer: (
+      options: { readonly name: string; readonly version: string },
+      ...definitions: ReadonlyArray<AnyLayer>
+    ) => AnyLayer
+  }
+}
+
+/** The exports of a module, and its path for messages. */
+export type LoadedModule = readonly [path: string, exports: Readonly<Record<string, unknown>>]
+
+/** A module of the folder that cannot be a part of the server. */
+export class FolderError extends Error {
+  override readonly name = "FolderError"
+  // The frames would show only this module.
+  override readonly stack: string
+
+  constructor(message: string) {
+    super(message)
+    this.stack = `FolderError: ${message}`
+  }
+}
+
+/** The members of `Catalog` that show which module has registered a name. */
+interface Catalog {
+  readonly [kind: string]: { readonly version: number; readonly sorted: ReadonlyArray<readonly [string, unknown]> }
+}
+
+const catalogKey = "@skein/server/Catalog"
+const serverKey = "@skein/server/McpServer"
+
+/** The registries of the catalog, by the `kind` of a `DefinitionError`. */
+const registries = { tool: "tools", resource: "resources", "resource template": "templates", prompt: "prompts" }
+
+const isServer = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && "toLayer" in value && typeof value.toLayer === "function"
+
+/** What to do with a module that is not a part of the server. */
+const advice = "A module that is not a part of the server has a name that begins with _"
+
+/** The report about a module without a definition, by the names of its exports. */
+export const noDefinition = (path: string, names: ReadonlyArray<string>): string =>
+  `The module ${path} exports no definition, which is a layer of Tool.layer, Tool.async, Resource.layer and so on: ` +
+  `${names.length === 0 ? "it has no exports" : `its exports are ${names.join(", ")}`}. ${advice}`
+
+/** The report about a module that exports a server. */
+const exportsServer = (path: string): FolderError =>
+  new FolderError(
+    `The module ${path} exports a server: in a folder, modules export definitions, such as the layer of Tool.layer. ${advice}`
+  )
+
+/** The layers that a module exports. One that is exported by two names counts once. */
+const layersOf = ([path, exports]: LoadedModule, { isLayer }: typeof LayerModule): ReadonlyArray<AnyLayer> => {
+  const layers = new Set(Object.values(exports).filter((value) => isLayer(value) as boolean))
+  if (layers.size > 0) return [...layers] as ReadonlyArray<AnyLayer>
+  if (Object.values(exports).some(isServer)) throw exportsServer(path)
+  throw new FolderError(noDefinition(path, Object.keys(exports)))
+}
+
+/** Records which module has registered a name, for the report about a second one. */
+class Owners {
+  readonly #paths = new Map<string, string>()
+  readonly #versions = new Map<string, number>()
+
+  add(catalog: Catalog, path: string): void {
+    for (const [kind, name] of Object.entries(registries)) {
+      const registry = catalog[name]!
+      if (this.#versions.get(kind) === registry.version) continue
+      this.#versions.set(kind, registry.version)
+      for (const [entry] of registry.sorted) {
+        const key = `${kind} ${entry}`
+        if (!this.#paths.has(key)) this.#paths.set(key, path)
+      }
+    }
+  }
+
+  get(kind: unknown, entry: unknown): string | undefined {
+    return this.#paths.get(`${kind} ${entry}`)
+  }
+}
+
+/** The key of the service that is missing, if that is the reason of a failure. */
+export const missingService = (error: unknown): string | undefined =>
+  error instanceof Error ? /^Service not found: ([^\n]+)$/.exec(error.message.split("\n")[0]!)?.[1] : undefined
+
+/** The failure of a module with its path, if it is one that its author can correct. */
+const withPath = (error: unknown, path: string, owners: Owners): FolderError | undefined => {
+  if (error instanceof FolderError) return error
+  const service = missingService(error)
+  if (service !== undefined) {
+    return new FolderError(
+      `The module ${path} needs the service ${service}: provide its layer, with Layer.provide, before you export it`
+    )
+  }
+  if (!(error instanceof Error) || !("_tag" in error) || error._tag !== "DefinitionError") return undefined
+  const { definition, kind } = error as { readonly definition?: unknown; readonly kind?: unknown }
+  const owner = owners.get(kind, definition)
+  const also = owner === undefined || owner === path ? "" : `, in ${owner}`
+  return new FolderError(`The module ${path} cannot be served: ${error.message}${also}`)
+}
+
+/** The server of the modules of a folder. Fails with `FolderError` for a module that cannot be a part of it. */
+export const folderServer = (
+  { Effect, Layer, McpServer }: ProjectModules,
+  options: { readonly name: string; readonly version: string },
+  modules: ReadonlyArray<LoadedModule>
+): AnyLayer => {
+  const owners = new Owners()
+  const part = (module: LoadedModule): AnyLayer => {
+    const [path] = module
+    const [first, ...more] = layersOf(module, Layer)
+    return Layer.mergeAll(first!, ...more).pipe(
+      Layer.tap((provided) =>
+        Effect.flatMap(Effect.context<never>(), ({ mapUnsafe }) => {
+          if (provided.mapUnsafe.has(serverKey)) return Effect.fail(exportsServer(path))
+          owners.add(mapUnsafe.get(catalogKey) as Catalog, path)
+          return Effect.void
+        })
+      ),
+      Layer.catchCause((cause) => {
+        for (const reason of cause.reasons) {
+          const error = reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
+          const reported = withPath(error, path, owners)
+          if (reported !== undefined) return Layer.effectDiscard(Effect.fail(reported))
+        }
+        return Layer.effectDiscard(Effect.failCause(cause))
+      })
+    )
+  }
+  return Layer.unwrap(Effect.try({
+    try: () => McpServer.layer(options, ...modules.map(part)),
+    catch: (error) => error as FolderError
+  }))
+}
