@@ -91,7 +91,7 @@ describe("skein-call · an SDK server over stdio", () => {
   })
 
   it("exits with 3 after a timeout", async () => {
-    const { code, err, out } = await run("--timeout", "1", ...server, "--", "slow")
+    const { code, err, out } = await run("--timeout", "5", ...server, "--", "slow")
     expect([code, out]).toEqual([3, ""])
     expect(err).toMatch(/^skein-call: .*tools\/call/)
   })

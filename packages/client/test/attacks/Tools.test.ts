@@ -223,7 +223,7 @@ describe("a pool with servers that hang in every phase", () => {
         initialize: { transport: hangs("initialize").transport, options },
         list: { transport: hangs("tools/list").transport, options },
         good: { transport: good.transport }
-      }, { timeout: 200, listTimeout: 300, concurrency: 2, reconnect: { maxAttempts: 0 } })
+      }, { timeout: 1_000, listTimeout: 1_500, concurrency: 4, reconnect: { maxAttempts: 0 } })
       // Without the timeouts this would wait forever.
       const listed = yield* pool.tools
       assert.strictEqual(listed.length, 8)

@@ -27,3 +27,13 @@ export const census = Effect.gen(function*() {
   const listeners = process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0)
   return { fibers, resources: resources.toSorted(), listeners }
 })
+
+/** The resources that the process has now and did not have before. */
+export const added = (before: ReadonlyArray<string>, now: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const left = [...before]
+  return now.filter((name) => {
+    const at = left.indexOf(name)
+    if (at !== -1) left.splice(at, 1)
+    return at === -1
+  })
+}
