@@ -1,11 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
-import { resultText, sanitize, toolLine } from "../src/internal/format.ts"
+import { resultText, sanitize, sanitizeOutput, toolLine } from "../src/internal/format.ts"
 
 describe("text for a terminal", () => {
   it("keeps lines and tabs, and escapes characters that control the terminal", () => {
     const sanitized = sanitize("a\tb\r\nc\u001b[2J\u0007\u202ed")
     assert.match(sanitized, /^a\tb\nc[^]*\[2J[^]*d$/)
     for (const control of ["\u001b", "\u0007", "\u202e"]) assert.notInclude(sanitized, control)
+  })
+
+  it("removes the colors of another program, and escapes its other control characters", () => {
+    assert.strictEqual(sanitizeOutput("\u001b[38;5;249m3\u001b[0m │\ta\u0007"), "3 │\ta\\u{7}")
   })
 
   it("shows a tool in one line, with its arguments and their types", () => {

@@ -11,7 +11,7 @@
  *   return yield* client.listTools()
  * }).pipe(Effect.scoped)
  */
-import { printableLines } from "@skein/protocol/Text"
+import { clip, printableLines, withoutColors } from "@skein/protocol/Text"
 import type { Connection, End, Receiver, Transport } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import * as NodeStreams from "@skein/runtime/NodeStreams"
@@ -80,8 +80,26 @@ export interface Options {
   readonly maxBufferedChars?: number | undefined
 }
 
-// How many characters of stderr the message of an error quotes. The error contains the whole captured text.
-const maxExcerpt = 1024
+// How many characters of stderr, and of each of its lines, the message of an error quotes. The error contains the whole
+// captured text.
+const [maxExcerpt, maxExcerptLine] = [1024, 256]
+
+const isFrame = (line: string | undefined): boolean => line !== undefined && /^\s+at /.test(line)
+
+/**
+ * The last lines of stderr, without colors: some compilers color each character of a message. In a long text each stack
+ * keeps its first frame only, since the message of the error is above the stack.
+ */
+const excerptOf = (stderr: string): string => {
+  const text = printableLines(withoutColors(stderr).trim(), Infinity)
+  if (text.length <= maxExcerpt) return text
+  const lines = text.split("\n")
+    .filter((line, at, all) => !isFrame(line) || !isFrame(all[at - 1]))
+    .map((line) => clip(line, maxExcerptLine))
+  let length = 0
+  const first = lines.findLastIndex((line) => (length += line.length + 1) > maxExcerpt) + 1
+  return lines.slice(first).join("\n")
+}
 
 /**
  * The server process exited with a code other than 0, or was ended by a signal. It is the `cause` of a
@@ -96,7 +114,7 @@ export class ServerExited extends Data.TaggedError("ServerExited")<{
 }> {
   override get message(): string {
     const how = this.signal === undefined ? `exited with code ${this.code}` : `was killed by ${this.signal}`
-    const last = printableLines(this.stderr.slice(-maxExcerpt).trim(), Infinity)
+    const last = excerptOf(this.stderr)
     return `The server ${how}${last === "" ? "" : `; the end of its stderr: ${last}`}`
   }
 }

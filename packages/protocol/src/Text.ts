@@ -5,6 +5,7 @@
  * - {@link quote} shortens and quotes, for a name inside a sentence.
  * - {@link logValue} quotes only where needed, for a field of a log line.
  * - {@link printable} and {@link printableLines} escape control characters, for text that is shown as it is.
+ * - {@link withoutColors} removes the colors of a program's output, which these would escape.
  *
  * Lengths are in UTF-16 units. Every function takes time linear in the length of its result.
  */
@@ -77,6 +78,15 @@ export const printableLines = (text: string, maxLength: number): string =>
   clip(text, maxLength)
     .replace(/\r?\n/g, "\n")
     .replace(unprintable, (character) => character === "\n" || character === "\t" ? character : escape(character))
+
+/**
+ * Removes the sequences that set colors and styles in a terminal (SGR). Some programs write them also where they do not
+ * write to a terminal. Other control sequences stay: escape them with {@link printableLines}.
+ *
+ * @example
+ * Text.withoutColors("\u001b[31mred\u001b[0m") // red
+ */
+export const withoutColors = (text: string): string => text.replace(/\u001b\[[\d;:]*m/g, "")
 
 /**
  * Replaces each surrogate without a partner by U+FFFD, since it has no UTF-8 encoding. It does the same as

@@ -77,6 +77,13 @@ describe("printableLines", () => {
   })
 })
 
+describe("withoutColors", () => {
+  it("removes colors and styles, and keeps other control sequences", () => {
+    assert.strictEqual(Text.withoutColors("\u001b[1;38;5;249m3\u001b[0m │ \u001b[38:2:1:2:3ma\u001b[m"), "3 │ a")
+    assert.strictEqual(Text.withoutColors("a\u001b[2Jb\u001b]0;title\u0007"), "a\u001b[2Jb\u001b]0;title\u0007")
+  })
+})
+
 describe("wellFormed", () => {
   it("replaces surrogates without a partner, and keeps pairs", () => {
     assert.strictEqual(Text.wellFormed("a\ud800b\udc00c😀"), "a\ufffdb\ufffdc😀")

@@ -4,7 +4,7 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { ContentBlock } from "@skein/protocol/Content"
 import { isObject } from "@skein/protocol/JsonRpc"
-import { printable } from "@skein/protocol/Text"
+import { printable, withoutColors } from "@skein/protocol/Text"
 import type { Tool } from "@skein/protocol/Tool"
 import type { Console } from "./process.ts"
 
@@ -14,6 +14,9 @@ const maxLine = 8_192
 /** Escapes the characters of a text that control the terminal, except for line ends and tabs. */
 export const sanitize = (text: string): string =>
   text.split(/\r?\n/).map((line) => line.split("\t").map((part) => printable(part, maxLine)).join("\t")).join("\n")
+
+/** As {@link sanitize}, for the output of another program, without its colors. */
+export const sanitizeOutput = (text: string): string => sanitize(withoutColors(text))
 
 // The colors of `colors.ts`.
 const escape = "\u001b"
@@ -28,7 +31,7 @@ export const sanitizeColored = (text: string): string =>
  * lines of its own: a server that writes to the terminal itself could control it, and imitate this program.
  */
 export const serverStderr = (verbose: boolean, { warn }: Pick<Console, "warn">): "capture" | ((text: string) => void) =>
-  verbose ? (text) => warn(sanitize(text.replace(/\r?\n$/, ""))) : "capture"
+  verbose ? (text) => warn(sanitizeOutput(text.replace(/\r?\n$/, ""))) : "capture"
 
 // How much of a name is shown, in characters. A longer one would wrap into lines that look like those of this program.
 const maxName = 200

@@ -15,6 +15,7 @@ beforeAll(async () => {
       import { Server } from "./server.ts"
       Stdio.runMain(Server)`,
     "main.ts": "export const helper = 1",
+    "broken.ts": "export const weights = {\n  one: 1\n  two: 2\n}\n",
     // A program of its own, which the system runs.
     "program.js": `#!${process.execPath}\nconsole.error("a program")\nprocess.exit(3)\n`,
     "calculator.mjs": `
@@ -59,6 +60,18 @@ describe("skein · a module as the server", () => {
   it("is reported if it has no server", async () => {
     const { code, err } = await run(project, ["ping", "main.ts"])
     assert.match(err, /The module main\.ts exports no server/)
+    assert.strictEqual(code, 3)
+  }, 120_000)
+
+  it("is reported without colors and with its line if its syntax is wrong", async () => {
+    const { code, err } = await run(project, ["call", "broken.ts"])
+    assert.notInclude(err, "\\u{1b}")
+    assert.match(
+      err,
+      /the end of its stderr: skein: The module .*broken\.ts cannot be loaded: SyntaxError: .*broken\.ts: /
+    )
+    assert.include(err, "[ broken.ts:3:3 ]")
+    assert.include(err, "\n 3 │   two: 2\n")
     assert.strictEqual(code, 3)
   }, 120_000)
 

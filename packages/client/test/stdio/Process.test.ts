@@ -213,6 +213,34 @@ describe("a server that exits", () => {
       expect(ends.length).toBe(1)
     }).pipe(Effect.scoped))
 
+  const messageOf = (stderr: string): string =>
+    new Stdio.ServerExited({ pid: 1, code: 1, signal: undefined, stderr }).message.split("stderr: ")[1]!
+
+  it("quotes stderr without colors", () => {
+    const frame = Array.from("╭─[ server.ts:3:5 ]", (character) => `\u001b[38;5;246m${character}\u001b[0m`).join("")
+    expect(messageOf(`SyntaxError\r\n${frame.repeat(3)}\u001b[2J`)).toBe(
+      "SyntaxError\n╭─[ server.ts:3:5 ]╭─[ server.ts:3:5 ]╭─[ server.ts:3:5 ]\\u{1b}[2J"
+    )
+  })
+
+  it("quotes the message of an error above a long stack, and whole lines of other output", () => {
+    const frames = Array.from({ length: 30 }, (_, at) => `    at work (file:///home/ada/server.ts:${at + 10}:7)`)
+    const stack = ["Error: DATABASE_URL is missing", ...frames].join("\n")
+    expect(messageOf(`${"listening\n".repeat(200)}${stack}\n`).split("\n").slice(-3)).toEqual([
+      "listening",
+      "Error: DATABASE_URL is missing",
+      "    at work (file:///home/ada/server.ts:10:7)"
+    ])
+    const lines = messageOf("0123456789\n".repeat(200)).split("\n")
+    expect([lines.length, new Set(lines)]).toEqual([93, new Set(["0123456789"])])
+  })
+
+  it("quotes the beginning of a long line", () => {
+    expect(messageOf(`server.ts:1:9 ${"x".repeat(5_000)}\nunexpected x`)).toBe(
+      `server.ts:1:9 ${"x".repeat(242)}…\nunexpected x`
+    )
+  })
+
   it.live("keeps 8 Ki characters of stderr by default", () =>
     Effect.gen(function*() {
       const { call, connection, ended } = yield* open("mortal", { with: ["7"] })

@@ -7,12 +7,12 @@
  *
  * The file is a program of a shell too, so that it can be the `bin` of a package: npm links to it, and npx starts it.
  */
+import { withoutColors } from "@skein/protocol/Text"
 import { existsSync, readFileSync } from "node:fs"
 import { chmod, mkdir, writeFile } from "node:fs/promises"
 import { isBuiltin } from "node:module"
 import { basename, dirname, extname, join, relative, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
-import { stripVTControlCharacters } from "node:util"
 import type * as Rolldown from "rolldown"
 import type { BuildLine } from "../developCommands.ts"
 import { CommandFailed } from "../process.ts"
@@ -237,7 +237,7 @@ const fileOf = (code: string, mapName: string | undefined): string => {
 }
 
 const reasonOf = (error: unknown): string =>
-  stripVTControlCharacters(error instanceof Error ? error.message : String(error)).trim()
+  withoutColors(error instanceof Error ? error.message : String(error)).trim()
 
 const fail = (line: BuildLine, error: unknown): never => {
   const reason = reasonOf(error)

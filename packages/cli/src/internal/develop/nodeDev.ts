@@ -10,7 +10,7 @@ import { existsSync } from "node:fs"
 import { relative, resolve, sep } from "node:path"
 import { resolveEnv } from "../connection.ts"
 import type { DevLine } from "../developCommands.ts"
-import { sanitize } from "../format.ts"
+import { sanitize, sanitizeOutput } from "../format.ts"
 import { isModule as isServed } from "../nodeFiles.ts"
 import { CommandFailed, Process } from "../process.ts"
 import { serveBridge } from "./nodeHttpBridge.ts"
@@ -117,7 +117,7 @@ export const dev = (line: DevLine): Effect.Effect<void, CommandFailed, Process> 
           startTimeout: line.startTimeout,
           closeTimeout: line.closeTimeout,
           log,
-          stderr: (text) => console.warn(sanitize(text.replace(/\r?\n$/, "")))
+          stderr: (text) => console.warn(sanitizeOutput(text.replace(/\r?\n$/, "")))
         }))
         return relay
       })

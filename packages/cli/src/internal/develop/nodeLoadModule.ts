@@ -3,11 +3,11 @@
  * (`enum`, parameter properties, decorators, JSX, imports of types without `type`, imports without an extension) is
  * transformed by rolldown, if the project has it.
  */
+import { withoutColors } from "@skein/protocol/Text"
 import { existsSync, readFileSync, statSync } from "node:fs"
 import { createRequire, registerHooks } from "node:module"
 import { dirname, extname, join, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
-import { stripVTControlCharacters } from "node:util"
 import type * as RolldownUtils from "rolldown/utils"
 import { CommandFailed } from "../process.ts"
 
@@ -89,7 +89,7 @@ const transformModules = (transformSync: TransformSync): void => {
       const path = fileURLToPath(url)
       const { code, errors } = transformSync(path, readFileSync(path, "utf8"), { sourcemap: false })
       const [error] = errors
-      if (error !== undefined) throw new SyntaxError(`${path}: ${stripVTControlCharacters(error.message)}`)
+      if (error !== undefined) throw new SyntaxError(`${path}: ${error.message}`)
       return { format: path.endsWith(".cts") ? "commonjs" : "module", source: code, shortCircuit: true }
     }
   })
@@ -108,11 +108,12 @@ const isOfSyntax = (paths: ReadonlyArray<string>, error: unknown): boolean =>
   paths.some(isTypeScript) && error instanceof Error &&
   (error.name === "SyntaxError" || "code" in error && codes.has(String(error.code)))
 
-/** The stack of an error, without the frames of Node and of this program. */
+/** The stack of an error, without colors and without the frames of Node and of this program. */
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
-  const isForeign = (line: string): boolean => / \(?node:internal\/|[/\\]develop[/\\]node(LoadModule|Run)\./.test(line)
-  return (error.stack ?? error.message).split("\n").filter((line) => !isForeign(line)).join("\n")
+  const isForeign = (line: string): boolean =>
+    /^\s+at (?:.* \()?node:|[/\\]develop[/\\]node(LoadModule|Run)\./.test(line)
+  return withoutColors(error.stack ?? error.message).split("\n").filter((line) => !isForeign(line)).join("\n")
 }
 
 /** The exports of a module. */
