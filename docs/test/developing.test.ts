@@ -44,8 +44,8 @@ const project = () => {
     let output = ""
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
       output += text
-      // A server over HTTP has no end of its own.
-      if (/Listening on/.test(output)) child.kill("SIGINT")
+      // A server over HTTP has no end of its own, and neither has a program that is restarted.
+      if (/Listening on/.test(output) || line.includes("--restart-only")) child.kill("SIGINT")
     })
     const [code] = await once(child, "close")
     return { code, output: output.trimEnd().replaceAll(folder, "~/tea") }

@@ -60,7 +60,7 @@ const amount = (text: string): number | undefined => {
 
 /** The value of a default in the source: a number, a product of numbers, a duration, or the name of one of these. */
 const literal = (source: string, text: string): number | undefined => {
-  if (/^[\d_]+( \* [\d_]+)*$/.test(text)) {
+  if (/^\d[\d_]*( \* \d[\d_]*)*$/.test(text)) {
     return text.split(" * ").reduce((product, factor) => product * Number(factor.replaceAll("_", "")), 1)
   }
   if (text.startsWith("\"")) return Duration.toMillis(Duration.fromInputUnsafe(JSON.parse(text) as Duration.Input))
@@ -69,7 +69,7 @@ const literal = (source: string, text: string): number | undefined => {
   const named = new RegExp(`const ${text} = (?:/\\* @__PURE__ \\*/ )?(${value})`).exec(source)
   return named === null ? undefined : literal(source, named[1]!)
 }
-const value = "[\\d_]+(?: \\* [\\d_]+)*|\"\\d+ \\w+\"|Duration\\.\\w+\\(\\d+\\)|[a-z]\\w+"
+const value = "\\d[\\d_]*(?: \\* \\d[\\d_]*)*|\"\\d+ \\w+\"|Duration\\.\\w+\\(\\d+\\)|[a-z]\\w+"
 
 /** The default of an option in the code: `options.x ?? 5`, `millis(options.x, 5)`, `{ x = 5 }`, `{ timeout: five, …`. */
 const filledIn = (commented: string, name: string): number | undefined => {

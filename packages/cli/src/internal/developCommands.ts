@@ -77,6 +77,10 @@ export interface DevLine extends HttpLine, BridgeBounds {
   readonly closeTimeout: number
   readonly inspector: boolean
   readonly inspectorVersion: string
+  /** Whether the command is a program to which nothing connects. */
+  readonly restartOnly: boolean
+  /** In milliseconds, with `restartOnly`. */
+  readonly killTimeout: number
 }
 
 /** A parsed command line of `conformance`. */
@@ -280,6 +284,11 @@ export const devOptions = Command.make("dev", {
   ).pipe(Flag.map((drainTimeout = 5_000) => drainTimeout)),
   closeTimeout,
   ...bridgeFlags("with --http"),
+  restartOnly: toggle("restart-only", "Restart a program that listens on a port of its own: nothing connects to it"),
+  killTimeout: seconds(
+    "kill-timeout",
+    "How long a program may take to end after SIGTERM, before it gets SIGKILL, with --restart-only: 5 by default"
+  ).pipe(Flag.map((killTimeout = 5_000) => killTimeout)),
   inspector: toggle("inspector", "Open the MCP Inspector on the server, with npx"),
   inspectorVersion: text(
     "inspector-version",
@@ -312,13 +321,18 @@ export const devOptions = Command.make("dev", {
       "src/server.ts",
       "src/tools",
       "--watch src --watch .env --dotenv .env src/server.ts",
-      "--http --inspector src/server.ts"
+      "--http --inspector src/server.ts",
+      "--restart-only --watch src \"node src/main.ts\""
     ],
     footer:
       "A host starts skein dev as it starts the server. Exit codes: 0 the host has closed stdin, 2 invalid command " +
       "line, 3 the port cannot be used, or the inspector failed, 130 interrupted, 143 terminated."
   }),
-  Command.validate((line) => checkHttp(line))
+  Command.validate((line) =>
+    line.restartOnly && (line.http || line.inspector)
+      ? invalid("--restart-only cannot be used with --http and --inspector: nothing connects to the program")
+      : checkHttp(line)
+  )
 )
 
 export const devCommand = Command.withHandler(
@@ -415,8 +429,8 @@ export const developRewritings: Readonly<
   dev: {
     values: new Set(
       (
-        "port host export dotenv env watch debounce start-timeout drain-timeout close-timeout max-waiting max-folders " +
-        "max-sessions max-body-bytes max-buffered-messages inspector-version"
+        "port host export dotenv env watch debounce start-timeout drain-timeout close-timeout kill-timeout max-waiting " +
+        "max-folders max-sessions max-body-bytes max-buffered-messages inspector-version"
       ).split(" ")
     ),
     count: () => 0

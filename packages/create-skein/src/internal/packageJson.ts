@@ -46,14 +46,13 @@ const devDependencies = ({ style, template }: Choice): ReadonlyArray<Dependency>
 ]
 
 const withEnv = "node --env-file-if-exists=.env"
-// On Linux, Node 22, and Node 24 up to 24.14 at least, cannot watch a program if the file of `--env-file-if-exists` is
-// missing (nodejs/node#57040). So the file is created first.
+// The file is created first, so that it is watched.
 const withExample = "node -e \"fs.cpSync('.env.example','.env',{force:false})\""
 const inspector = "npx @modelcontextprotocol/inspector"
 
-// On stdio, `node --watch` would write to stdout, which belongs to the protocol, and a restart would end the connection of
-// the host. `skein dev` keeps it. Over HTTP it would hide the options of the server.
-const watched = `${withExample} && node --watch --env-file=.env src/main.ts`
+// `node --watch` writes to stdout, which belongs to the protocol on stdio, and ends the connection of the host. On Linux it
+// also loses a file that an editor replaces, and one with a syntax error.
+const watched = `${withExample} && skein dev --restart-only --watch src --watch .env "node --env-file=.env src/main.ts"`
 
 const scripts = (template: Template) => ({
   dev: {

@@ -15,6 +15,7 @@ import { isModule as isServed } from "../nodeFiles.ts"
 import { CommandFailed, Process } from "../process.ts"
 import { serveBridge } from "./nodeHttpBridge.ts"
 import { runCommandLine } from "./nodeRun.ts"
+import { restart } from "./nodeRestart.ts"
 import { supervise } from "./nodeSupervise.ts"
 import { isFolder, isIgnoredFolder, projectFolder, watchFiles } from "./nodeWatch.ts"
 import { type Output, Relay } from "./relay.ts"
@@ -104,6 +105,18 @@ export const dev = (line: DevLine): Effect.Effect<void, CommandFailed, Process> 
       onChange: (path) => listeners.forEach((changes) => Queue.offerUnsafe(changes, path)),
       warn: log
     })
+    if (line.restartOnly) {
+      const changes = yield* Queue.dropping<string>(maxChanges)
+      listeners.add(changes)
+      log(`Watching ${paths.join(", ")}`)
+      return yield* restart(changes, {
+        ...commandOf(line),
+        env: resolveEnv(line.env, process.env),
+        debounce: line.debounce,
+        killTimeout: line.killTimeout,
+        log
+      })
+    }
     const open = (host: Output) =>
       Effect.gen(function*() {
         const relay = new Relay(host, { log, maxWaiting: line.maxWaiting })

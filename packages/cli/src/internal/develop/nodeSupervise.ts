@@ -32,7 +32,7 @@ export type Changes = Queue.Dequeue<string>
 const maxDebounces = 20
 
 /** Waits until no further file changes. */
-const settled = (changes: Changes, debounce: number): Effect.Effect<void> =>
+export const settled = (changes: Changes, debounce: number): Effect.Effect<void> =>
   Effect.gen(function*() {
     while ((yield* Effect.timeoutOption(Queue.take(changes), debounce))._tag === "Some") yield* Queue.clear(changes)
   }).pipe(Effect.timeoutOption(maxDebounces * debounce), Effect.asVoid)
