@@ -79,6 +79,10 @@ export const printableLines = (text: string, maxLength: number): string =>
     .replace(/\r?\n/g, "\n")
     .replace(unprintable, (character) => character === "\n" || character === "\t" ? character : escape(character))
 
+// SGR of ECMA-48.
+const controlCharacter = "\u001b"
+const color = /* @__PURE__ */ new RegExp(`${controlCharacter}\\[[\\d;:]*m`, "g")
+
 /**
  * Removes the sequences that set colors and styles in a terminal (SGR). Some programs write them also where they do not
  * write to a terminal. Other control sequences stay: escape them with {@link printableLines}.
@@ -86,7 +90,7 @@ export const printableLines = (text: string, maxLength: number): string =>
  * @example
  * Text.withoutColors("\u001b[31mred\u001b[0m") // red
  */
-export const withoutColors = (text: string): string => text.replace(/\u001b\[[\d;:]*m/g, "")
+export const withoutColors = (text: string): string => text.replace(color, "")
 
 /**
  * Replaces each surrogate without a partner by U+FFFD, since it has no UTF-8 encoding. It does the same as
