@@ -17,7 +17,7 @@ import { hasAuthorization, type SignInOptions } from "./signInOptions.ts"
 interface SignIns {
   /** The credentials for a server. Undefined if the headers authorize its requests already. */
   readonly credentials: (url: URL, headers: Readonly<Record<string, string>>) => Credentials["Service"] | undefined
-  /** The server that stored tokens or a sign-in are for, if there is one. */
+  /** The server, if a sign-in could help after a refusal. */
   readonly url: () => URL | undefined
   /** Reads the stored tokens for the servers above, so that a failure is one of the command. */
   readonly prepared: Effect.Effect<void, CommandFailed>
@@ -59,8 +59,10 @@ export const makeSignIns = (
     const context = yield* Effect.context<Process | Scope.Scope>()
     const all: Array<Effect.Effect<OAuth | undefined, CommandFailed>> = []
     let last: URL | undefined
+    // A 403 without a challenge does not ask for other tokens.
+    let isFinal = false
     return {
-      url: () => last,
+      url: () => isFinal ? undefined : last,
       credentials: (url, headers) => {
         if (hasAuthorization(headers)) return undefined
         last = url
@@ -76,7 +78,11 @@ export const makeSignIns = (
         all.push(made)
         return {
           headers: (request) => oauth === undefined ? Effect.succeed({}) : oauth.headers(request),
-          refused: (challenge) => oauth === undefined ? Effect.succeed(false) : oauth.refused(challenge),
+          refused: (challenge) =>
+            Effect.suspend(() => {
+              isFinal = challenge.status === 403 && challenge.wwwAuthenticate === undefined
+              return oauth === undefined ? Effect.succeed(false) : oauth.refused(challenge)
+            }),
           replied: (reply) => oauth?.replied?.(reply)
         }
       },
@@ -88,10 +94,13 @@ export const makeSignIns = (
 const isOAuthError = (cause: unknown): cause is OAuthError =>
   typeof cause === "object" && cause !== null && "_tag" in cause && cause._tag === "OAuthError"
 
-/** The failure of a call that a server refused. `url` is that of the server, if a sign-in could help. */
-export const unauthorized = ({ cause, message }: Unauthorized, url: URL | undefined): CommandFailed => {
+/**
+ * The failure of a call that a server refused. `url` is that of the server, if a sign-in could help; otherwise `other`
+ * is the advice.
+ */
+export const unauthorized = ({ cause, message }: Unauthorized, url: URL | undefined, other: string): CommandFailed => {
   // The message of a failed sign-in says what to do.
   if (isOAuthError(cause)) return new CommandFailed({ exitCode: 3, report: cause.message })
-  const advice = url === undefined ? "" : `. Sign in with: skein login ${quoteLine(url.href)}`
+  const advice = url === undefined ? other : `. Sign in with: skein login ${quoteLine(url.href)}`
   return new CommandFailed({ exitCode: 3, report: `${message}${advice}` })
 }

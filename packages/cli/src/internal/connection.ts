@@ -4,11 +4,12 @@
 import * as Client from "@skein/client/Client"
 import { ClientError, InvalidResponse, NegotiationFailed, Timeout } from "@skein/client/ClientError"
 import type { RequestOptions } from "@skein/client/Client"
+import { isObject } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
 import type { Server } from "./config.ts"
-import { sanitize, serverStderr } from "./format.ts"
+import { quoteLine, quoteName, sanitize, serverStderr } from "./format.ts"
 import { CommandFailed, type Console, Process, version } from "./process.ts"
 import type { ServerInvocation, Target } from "./serverOptions.ts"
 import { declineAll, onTerminal } from "./terminalElicitation.ts"
@@ -96,10 +97,11 @@ export const commandOf = (
     ({ runCommandLine }) => runCommandLine({ module: target.file, exportName, dotenv: undefined })
   )
 
-/** The server of a command, and its URL if a sign-in there could help. */
+/** The server of a command. */
 interface Found {
   readonly server: Server
-  readonly signInUrl: URL | undefined
+  /** Its URL, if a sign-in there could help after a refusal. */
+  readonly signInUrl: () => URL | undefined
 }
 
 /** The server of the target. Only the module of its transport is loaded, and what a sign-in needs if there is one. */
@@ -115,7 +117,7 @@ const serverOf = (
       const { transport } = yield* Effect.promise(() => import("@skein/client/Stdio"))
       const stderr = serverStderr(verbose, console)
       const started = transport({ command, args, env: resolveEnv(env, inherited), stderr })
-      return { server: { transport: started }, signInUrl: undefined }
+      return { server: { transport: started }, signInUrl: () => undefined }
     }
     const { makeSignIns } = yield* Effect.promise(() => import("./callCredentials.ts"))
     const signIns = yield* makeSignIns(invocation.signIn)
@@ -131,13 +133,13 @@ const serverOf = (
         verbose
       })
       yield* signIns.prepared
-      return { server, signInUrl: signIns.url() }
+      return { server, signInUrl: signIns.url }
     }
     const { url } = target
     const { transport } = yield* Effect.promise(() => import("@skein/client/NodeHttp"))
     const credentials = signIns.credentials(url, headers)
     yield* signIns.prepared
-    return { server: { transport: transport({ url, headers, credentials }) }, signInUrl: signIns.url() }
+    return { server: { transport: transport({ url, headers, credentials }) }, signInUrl: signIns.url }
   })
 
 const serverName = ({ target }: ServerInvocation): string => {
@@ -153,15 +155,39 @@ const serverName = ({ target }: ServerInvocation): string => {
   }
 }
 
+/** The end of the report of a failure: what the person can do about it. */
+const adviceOf = ({ message, reason }: ClientError, { target, verbose }: ServerInvocation): string => {
+  const error = "error" in reason ? reason.error : undefined
+  const reference = error?.reason === "InternalError" && isObject(error.data) ? error.data["reference"] : undefined
+  if (typeof reference === "string") {
+    const isStarted = target._tag === "Command" || target._tag === "Module"
+    const log = `the log of the server has the cause${isStarted && !verbose ? ": use --verbose" : ""}`
+    return ` (reference ${quoteName(reference)}: ${log})`
+  }
+  if (target._tag !== "Url") return ""
+  if (/ is not among the allowedHosts of the server/.test(message)) {
+    const { hostname } = target.url
+    return `. Add its name to the allowedHosts of the server: SKEIN_ALLOWED_HOSTS=${quoteLine(hostname)}`
+  }
+  return message.includes("there is no such endpoint here") && target.url.pathname !== "/mcp"
+    ? `; did you mean ${quoteLine(new URL("/mcp", target.url).href)}?`
+    : ""
+}
+
 /** The failure of the client as that of the command. A refusal says how to sign in. */
-const failed = (error: ClientError, signInUrl: URL | undefined): Effect.Effect<never, CommandFailed> => {
+const failed = (
+  error: ClientError,
+  invocation: ServerInvocation,
+  signInUrl: URL | undefined
+): Effect.Effect<never, CommandFailed> => {
   const { message, reason } = error
+  const advice = adviceOf(error, invocation)
   return reason._tag === "Unauthorized"
     ? Effect.flatMap(
       Effect.promise(() => import("./callCredentials.ts")),
-      ({ unauthorized }) => Effect.fail(unauthorized(reason, signInUrl))
+      ({ unauthorized }) => Effect.fail(unauthorized(reason, signInUrl, advice))
     )
-    : Effect.fail(new CommandFailed({ exitCode: exitCode(error), report: message }))
+    : Effect.fail(new CommandFailed({ exitCode: exitCode(error), report: message + advice }))
 }
 
 /**
@@ -191,7 +217,7 @@ export const onServer = (
       Effect.provide(given?.layer ?? onPerson),
       Effect.provideService(References.LogToStderr, true),
       Effect.provideService(References.MinimumLogLevel, invocation.verbose ? "Debug" : "None"),
-      Effect.catchTag("ClientError", (error) => failed(error, signInUrl)),
+      Effect.catchTag("ClientError", (error) => failed(error, invocation, signInUrl())),
       Effect.result
     )
     const hasDeclined = given?.hasDeclined() === true

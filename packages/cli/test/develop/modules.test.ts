@@ -25,7 +25,9 @@ beforeAll(async () => {
         "add",
         { input: Schema.Struct({ a: Schema.Number, b: Schema.Number }) },
         ({ a, b }) => String(a + b)
-      )`
+      ).tool("fail", {}, () => {
+        throw new Error("secret")
+      })`
   })
   await chmod(join(project.folder, "program.js"), 0o755)
 })
@@ -79,6 +81,17 @@ describe("skein · a module as the server", () => {
     const { code, err } = await run(project, ["ping", "./program.js"])
     assert.include(err, "a program")
     assert.strictEqual(code, 3)
+  }, 120_000)
+
+  it("has its log shown by the option that the report of an internal error names", async () => {
+    const { code, err } = await run(project, ["call", "calculator.mjs", "fail"])
+    const [, reference] = /^skein: tools\/call: Internal error \(reference (.*): the log .* cause: use --verbose\)\n$/
+      .exec(err) ?? assert.fail(err)
+    assert.lengthOf(reference!, 36)
+    assert.strictEqual(code, 4)
+    const verbose = await run(project, ["call", "--verbose", "calculator.mjs", "fail"])
+    assert.match(verbose.err, /, reference [\da-f-]{36} Error: secret\n/)
+    assert.match(verbose.err, /the log of the server has the cause\)\n$/)
   }, 120_000)
 
   it("suggests the name of a tool, with words and with JSON", async () => {
