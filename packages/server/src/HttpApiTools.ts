@@ -240,7 +240,6 @@ const textsOf = ({ endpoint: { annotations }, shown }: Found, given: string | un
 
 /** Writes JSON that the endpoint has encoded by its own schema. */
 const encoded = (jsonSchema: () => JsonObject): Writer<unknown> => ({
-  foreign: true,
   jsonSchema,
   compile: () => Result.succeed
 })

@@ -19,6 +19,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { InputError, Timeout } from "./InputError.ts"
+import { inOneLine, withoutStack } from "./internal/definitions/handlerError.ts"
 import { OnceStore } from "./internal/input/onceStore.ts"
 
 /** Options of `once`. */
@@ -31,6 +32,9 @@ export interface Options {
 }
 
 const minute = Duration.minutes(1)
+
+const mismatch = (key: string, problem: string): Error =>
+  withoutStack(`the result of once(${JSON.stringify(key)}) does not match its schema: ${inOneLine(problem)}`)
 
 /**
  * Runs an effect once for a request, however often its handler runs. The schema encodes the result as JSON and decodes
@@ -60,13 +64,19 @@ export const once = <A, E, R>(
     const codec = Schema.toCodecJson(schema)
     const round = request.round ??= request.rounds?.(request) ?? new OnceStore(request)
     const encode = Schema.encodeUnknownEffect(codec)
-    const run = Effect.timeoutOrElse(Effect.flatMap(effect, (value) => Effect.orDie(encode(value))), {
-      duration: options.timeout ?? minute,
-      orElse: () => {
-        const message = `once(${JSON.stringify(key)}) took longer than its timeout`
-        return Effect.fail(new InputError({ reason: new Timeout({ message }), method: key, revision }))
+    const run = Effect.timeoutOrElse(
+      Effect.flatMap(
+        effect,
+        (value) => Effect.catch(encode(value), ({ message }) => Effect.die(mismatch(key, message)))
+      ),
+      {
+        duration: options.timeout ?? minute,
+        orElse: () => {
+          const message = `once(${JSON.stringify(key)}) took longer than its timeout`
+          return Effect.fail(new InputError({ reason: new Timeout({ message }), method: key, revision }))
+        }
       }
-    })
+    )
     return Effect.flatMap(round.once(key, run), (json) => {
       const value = Schema.decodeUnknownResult(codec)(json)
       if (Result.isSuccess(value)) return Effect.succeed(value.success)

@@ -111,7 +111,7 @@ const outputOf = ({ successSchema, toModelOutput }: AiTool.Any): inputSchema.Wri
   const { ast } = successSchema
   const isSilent = AST.isVoid(ast) || AST.isUndefined(ast) || AST.isUnknown(ast) || AST.isAny(ast)
   if (isSilent || toModelOutput !== undefined) return undefined
-  return { foreign: true, jsonSchema: () => jsonSchema.output(successSchema), compile: () => Result.succeed }
+  return { jsonSchema: () => jsonSchema.output(successSchema), compile: () => Result.succeed }
 }
 
 const blockOf = (part: Prompt.ToolModelOutputPart): Content.ContentBlock => {
@@ -150,6 +150,9 @@ const toFailure = (tool: AiTool.Any, name: string, failure: unknown) =>
   Effect.gen(function*() {
     if (AiError.isAiError(failure) && failure.reason._tag === "ToolParameterValidationError") {
       return yield* invalidArguments(name, failure.reason.description)
+    }
+    if (AiError.isAiError(failure) && failure.reason._tag === "ToolResultEncodingError") {
+      return yield* Effect.die(toolCall.mismatch(name, failure.reason.description))
     }
     if (!Schema.is(tool.failureSchema)(failure)) return yield* Effect.die(failure)
     return failed(yield* failureText(tool, failure))

@@ -265,7 +265,11 @@ describe("as the schema of a tool", () => {
         const error = yield* client.error("tools/call", { name: "raw" })
         expect(error).toMatchObject({ code: -32603, message: "Internal error" })
         expect(JSON.stringify(error)).not.toContain("secret")
-        expect(lines.join()).toContain("Expected integer, got string")
+        expect(lines).toEqual([
+          expect.stringMatching(
+            / Error: The result of the tool raw does not match its output schema: Expected integer, got string at \["n"\]$/
+          )
+        ])
       })
     ))
 

@@ -187,7 +187,7 @@ for (const revision of Revision.all) {
     }
 
     it.effect(`${revision} · structured content that does not match the output schema is a defect and is not sent`, () =>
-      kit.logged(() =>
+      kit.logged((lines) =>
         Effect.gen(function*() {
           const typed = Tool.make("t", { output: { sum: Schema.Int } })
           for (const value of [{ sum: 0.5 }, { sum: "secret" }, {}, undefined, null]) {
@@ -195,6 +195,10 @@ for (const revision of Revision.all) {
             expect(message.error).toMatchObject({ code: -32603, message: "Internal error" })
             expect(JSON.stringify(message)).not.toContain("secret")
           }
+          // One line each, without a stack.
+          const line = / Error: The result of the tool t does not match its output schema: [^\n]+$/
+          expect(lines).toEqual(Array(5).fill(expect.stringMatching(line)))
+          expect(lines[2]).toContain(`output schema: Missing key at ["sum"]`)
         })
       ))
 

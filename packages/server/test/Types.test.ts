@@ -122,7 +122,7 @@ describe("tools", () => {
       expectTypeOf(input).toEqualTypeOf<{ readonly at: Date }>()
       return Effect.void
     })
-    expect(tool.output?.foreign).toBe(true)
+    expect(tool.output?.jsonSchema()).toMatchObject({ type: "object", required: ["sum"] })
   })
 
   it("with a JSON Schema a handler receives an object, or the declared type", () => {

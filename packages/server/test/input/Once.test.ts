@@ -226,6 +226,21 @@ describe("2026-07-28", () => {
       expect(runs.count).toBe(1)
     }))
 
+  inBoth(
+    "dies with one line if the result does not match the schema",
+    (_revision, call) =>
+      base.logged((lines) =>
+        Effect.gen(function*() {
+          expect(yield* call(Effect.as(once("k", Schema.Int, Effect.succeed(0.5)), "done"))).toBe(
+            "-32603 Internal error"
+          )
+          expect(lines).toEqual([
+            expect.stringMatching(/ Error: the result of once\("k"\) does not match its schema: .+$/)
+          ])
+        })
+      )
+  )
+
   it.effect("dies instead of running twice if the schema cannot read a result of another version", () =>
     base.logged((lines) =>
       Effect.gen(function*() {

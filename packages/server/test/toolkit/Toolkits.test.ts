@@ -133,6 +133,17 @@ describe("a toolkit as tools", () => {
       expect((yield* old.error("tools/call", { name: "price", arguments: { tea: 1 } })).code).toBe(-32602)
     }))
 
+  it.effect("logs a result that does not match its schema in one line", () =>
+    kit.logged((lines) =>
+      Effect.gen(function*() {
+        const client = yield* kit.client(teas())
+        yield* client.error("tools/call", { name: "wrong", arguments: {} })
+        expect(lines).toEqual([
+          expect.stringMatching(/ Error: The result of the tool wrong does not match its output schema: .+$/)
+        ])
+      })
+    ))
+
   it.effect("reports preliminary results as progress", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(teas())

@@ -19,21 +19,10 @@ export interface Reader<out A> {
 }
 
 /** Writes the structured content of a result. */
-export type Writer<A> = Encoder<A> | Validator<A>
-
-interface Encoder<in A> {
-  readonly foreign: false
+export interface Writer<in A> {
   /** Makes the JSON Schema for clients. Throws if the schema has none. */
   readonly jsonSchema: () => JsonObject
-  /** Compiles the function that encodes a value. The function throws if the value does not match. */
-  readonly compile: () => (value: A) => unknown
-}
-
-/** The writer for a schema of another library or JSON Schema, which may validate asynchronously. */
-interface Validator<in A> {
-  readonly foreign: true
-  readonly jsonSchema: () => JsonObject
-  /** Compiles the function that validates a value. It returns the value to send, or a message about its faults. */
+  /** Compiles the function that encodes or validates a value. It returns the value to send, or a message about its faults. */
   readonly compile: () => (value: A) => standardSchema.Later<Result.Result<unknown, string>>
 }
 
@@ -122,16 +111,17 @@ const bounded = <A>(
 export const writer = (schema: AnySchema): Writer<unknown> => {
   if (isForeign(schema)) {
     return {
-      foreign: true,
       jsonSchema: () =>
         jsonSchema.anyOf(standardSchema.jsonSchemaOf(schema, "output"), standardSchema.isVerbatim(schema)),
       compile: () => (value) => standardSchema.validateStandard(schema, value)
     }
   }
   return {
-    foreign: false,
     jsonSchema: () => jsonSchema.output(schemaOf(schema)),
-    compile: () => Schema.encodeUnknownSync(Schema.toCodecJson(schemaOf(schema)))
+    compile: () => {
+      const encode = Schema.encodeUnknownResult(Schema.toCodecJson(schemaOf(schema)))
+      return (value) => Result.mapError(encode(value), ({ message }) => message)
+    }
   }
 }
 

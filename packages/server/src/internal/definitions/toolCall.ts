@@ -19,7 +19,7 @@ import * as Logging from "../../Logging.ts"
 import { Refusal, type resultBrand, toContent } from "./toolAnswer.ts"
 import { checkBlocks } from "./validateDefinition.ts"
 import type { Reader, Writer } from "./inputSchema.ts"
-import { isUnknown, messageOf, recordFailure, toolErrorOf } from "./handlerError.ts"
+import { inOneLine, isUnknown, messageOf, recordFailure, toolErrorOf, withoutStack } from "./handlerError.ts"
 import { maxProblemChars } from "./jsonSchema.ts"
 import { type Later, settle } from "./standardSchema.ts"
 
@@ -93,7 +93,7 @@ const compileResult = <Output>(
       return content instanceof Refusal ? refuseResult(name, content) : { content: checkBlocks(content) }
     }
   }
-  const write = compileWrite(output)
+  const write = compileWrite(name, output)
   return (value) => {
     const parts: Parts<unknown> = value instanceof ToolResult ? value.parts : { structured: value }
     // "If an output schema is provided: servers MUST provide structured results that conform to this schema." A failure
@@ -111,27 +111,27 @@ const refuseResult = (tool: string, { error, problem }: Refusal): Effect.Effect<
 }
 
 const compileWrite = <Output>(
+  name: string,
   output: Writer<Output>
 ): (parts: Parts<unknown>, value: Output) => Later<Wire.CallToolResult> => {
-  // The encoded value may look like an effect, if it comes from a client. A `Result` cannot.
-  if (!output.foreign) {
-    const encode = output.compile()
-    return (parts, value) => toWire(parts, encode(value))
-  }
-  const validate = output.compile()
+  const write = output.compile()
   return (parts, value) => {
-    const toResult = (validated: Result.Result<unknown, string>) => toWire(parts, orThrow(validated))
-    const validated = validate(value)
-    if (Effect.isEffect(validated)) return Effect.map(validated, toResult)
-    return Predicate.isPromiseLike(validated) ? validated.then(toResult) : toResult(validated)
+    const toResult = (written: Result.Result<unknown, string>) => toWire(parts, orThrow(name, written))
+    const written = write(value)
+    if (Effect.isEffect(written)) return Effect.map(written, toResult)
+    return Predicate.isPromiseLike(written) ? written.then(toResult) : toResult(written)
   }
 }
 
-const orThrow = (result: Result.Result<unknown, string>): unknown => {
-  if (Result.isFailure(result)) throw new Error(result.failure)
-  if (result.success === undefined) throw new Error("the structured content is undefined, which has no JSON form")
-  return result.success
+const orThrow = (tool: string, written: Result.Result<unknown, string>): unknown => {
+  if (Result.isFailure(written)) throw mismatch(tool, written.failure)
+  if (written.success === undefined) throw mismatch(tool, "undefined has no JSON form")
+  return written.success
 }
+
+/** The defect for structured content that does not match the output schema. */
+export const mismatch = (tool: string, problem: string): Error =>
+  withoutStack(`The result of the tool ${tool} does not match its output schema: ${inOneLine(problem)}`)
 
 /**
  * Answers a call with invalid arguments. Before 2025-11-25 they are protocol errors; since then a model receives the
