@@ -110,7 +110,7 @@ describe("npm start", () => {
       expect(yield* Effect.promise(() => second.ended)).toBe(1)
       expect([second.out(), second.err()]).toEqual([
         "",
-        `Cannot listen on 127.0.0.1:${port}: the port is taken (EADDRINUSE)\n`
+        `Cannot listen on 127.0.0.1:${port}: the port is taken (EADDRINUSE): stop the other program, or set another port\n`
       ])
     }))
 
@@ -125,7 +125,9 @@ describe("npm start", () => {
       const { port } = new URL(yield* kit.urlOf(first))
       const second = yield* kit.start(kit.program("tour/main.ts", "--port", port, "--data", data))
       expect(yield* Effect.promise(() => second.ended)).toBe(1)
-      expect(second.err()).toBe(`Cannot listen on 127.0.0.1:${port}: the port is taken (EADDRINUSE)\n`)
+      expect(second.err()).toBe(
+        `Cannot listen on 127.0.0.1:${port}: the port is taken (EADDRINUSE): stop the other program, or set another port\n`
+      )
       const other = yield* kit.start(kit.program("tour/main.ts", "--port", "0", "--data", data))
       expect(yield* Effect.promise(() => other.ended)).toBe(1)
       expect(other.err()).toContain(`"${data}" is in use by another process or client`)

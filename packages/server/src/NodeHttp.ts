@@ -14,7 +14,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
-import { fillIn } from "./internal/environment.ts"
+import { defaultPrefix, fillIn, namesOf } from "./internal/environment.ts"
 import { adapterContext, handle } from "./internal/http/adapters/principal.ts"
 import { endConnection, isAfterEnd } from "./internal/http/adapters/head.ts"
 import * as health from "./internal/http/health.ts"
@@ -323,10 +323,20 @@ const announce = ({ url }: Server["Service"]): Effect.Effect<void> => Effect.log
  * The cause why a server was not built, for the user who started the process. If the port is taken, that is the cause:
  * usually the same server is running already, and the file or the database that the server needs is in use by it.
  */
-const causeOf = <E>(cause: Cause.Cause<E>, { host = "127.0.0.1", port = 3000 }: Pick<Options, "host" | "port">) =>
+const causeOf = <E>(
+  cause: Cause.Cause<E>,
+  { host = "127.0.0.1", port = 3000 }: Pick<Options, "host" | "port">,
+  variable: string | undefined
+) =>
   Cause.hasInterruptsOnly(cause)
     ? Effect.failCause(cause)
-    : Effect.andThen(server.tryPort(port, host), Effect.failCause(cause))
+    : Effect.andThen(server.tryPort(port, host, variable), Effect.failCause(cause))
+
+/** The variable that sets the port, unless the code does or no variables are read. */
+const portVariable = (
+  { environment = defaultPrefix, port }: Pick<MainOptions, "environment" | "port">
+): string | undefined =>
+  port === undefined && environment !== false ? namesOf("port", variables.port, environment)[0] : undefined
 
 /**
  * Runs the process as an HTTP server. It logs the URL to stderr.
@@ -337,7 +347,8 @@ const causeOf = <E>(cause: Cause.Cause<E>, { host = "127.0.0.1", port = 3000 }: 
  * - SIGTERM or SIGINT: after `drainDelay` (0 seconds) the server refuses new requests, and requests in progress may
  *   finish within `shutdownTimeout` (5 seconds). The exit code is 143 or 130. A second signal exits immediately.
  * - The server cannot be built, or cannot listen: the cause is written to stderr, and the exit code is 1. If the server
- *   cannot be built and its port is taken, the cause is the port.
+ *   cannot be built and its port is taken, the cause is the port. The message names the
+ *   variable that sets the port, unless `options` has it.
  *
  * @example
  * NodeHttp.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, tools), { port: 3000 })
@@ -351,7 +362,10 @@ export const runMain = <E, R = never>(
   const { onListening = announce, ...rest } = options
   const program = Effect.scoped(Effect.flatMap(serve(rest), (at) => Effect.andThen(onListening(at), Effect.never)))
   // The finalizers of the server run after the requests in progress, and get 5 more seconds.
-  const served = Effect.catchCause(Effect.provide(program, mcp), (cause) => causeOf(cause, options))
+  const served = Effect.catchCause(
+    Effect.provide(program, mcp),
+    (cause) => causeOf(cause, options, portVariable(given))
+  )
   const { drainDelay = 0, logFormat, logLevel, shutdownTimeout = 5_000 } = options
   main.runMain(served, {
     logFormat,

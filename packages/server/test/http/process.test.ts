@@ -85,7 +85,10 @@ describe("a process that serves HTTP", () => {
       const first = yield* run()
       const second = yield* run({ port: first.port })
       expect(yield* second.exit).toBe(1)
-      expect(second.stderr.all).toEqual([`Cannot listen on 127.0.0.1:${first.port}: the port is taken (EADDRINUSE)`])
+      expect(second.stderr.all).toEqual([
+        `Cannot listen on 127.0.0.1:${first.port}: the port is taken (EADDRINUSE): ` +
+        "stop the other program, or set another port"
+      ])
       const third = yield* run({ port: 65_536 })
       expect(yield* third.exit).toBe(1)
       expect(third.stderr.all).toEqual([expect.stringMatching(/^Cannot listen on 127.0.0.1:65536: /)])

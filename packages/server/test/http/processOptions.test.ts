@@ -71,6 +71,21 @@ describe("a process with logFormat", () => {
 })
 
 describe("a process with environment variables", () => {
+  it.live("names the variable of the port if the port is taken, unless no variable sets it", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const first = yield* run()
+      const port = String(first.port)
+      const line = `Cannot listen on 127.0.0.1:${port}: the port is taken (EADDRINUSE): ` +
+        "stop the other program, or set another port"
+      const own = yield* run({ port: undefined }, { SKEIN_PORT: port })
+      const other = yield* run({ port: undefined, environment: "TEA_" }, { TEA_PORT: port })
+      const given = yield* run({ port: first.port }, { SKEIN_PORT: "0" })
+      for (const [process, end] of [[own, " (SKEIN_PORT)"], [other, " (TEA_PORT)"], [given, ""]] as const) {
+        expect(yield* process.exit).toBe(1)
+        expect(process.stderr.all).toEqual([line + end])
+      }
+    })))
+
   it.live("uses them for the options that the code leaves out", () =>
     Effect.scoped(Effect.gen(function*() {
       // The program has the option `port`.

@@ -130,16 +130,32 @@ export const make = (
   return { server, connections }
 }
 
-/** Why the server cannot listen, in one line for the user who started it. */
-const refused = (cause: Error & { readonly code?: string | undefined }, port: number, host: string): TransportError => {
-  const why = cause.code === "EADDRINUSE" ? "the port is taken (EADDRINUSE)" : cause.message
+/**
+ * Why the server cannot listen, in one line for the user who started it. `variable` is the variable of the environment
+ * that sets the port, if there is one.
+ */
+const refused = (
+  cause: Error & { readonly code?: string | undefined },
+  port: number,
+  host: string,
+  variable: string | undefined
+): TransportError => {
+  const how = variable === undefined ? "" : ` (${variable})`
+  const why = cause.code === "EADDRINUSE"
+    ? `the port is taken (EADDRINUSE): stop the other program, or set another port${how}`
+    : cause.message
   return new TransportError({ reason: new OpenFailed({ message: `Cannot listen on ${host}:${port}: ${why}`, cause }) })
 }
 
 /** Listens until the scope closes. Fails with `TransportError` `OpenFailed` if it cannot. */
-export const listen = (server: Server, port: number, host: string): Effect.Effect<AddressInfo, TransportError> =>
+export const listen = (
+  server: Server,
+  port: number,
+  host: string,
+  variable?: string
+): Effect.Effect<AddressInfo, TransportError> =>
   Effect.callback((resume) => {
-    const failed = (cause: Error): void => resume(Effect.fail(refused(cause, port, host)))
+    const failed = (cause: Error): void => resume(Effect.fail(refused(cause, port, host, variable)))
     server.once("error", failed)
     try {
       server.listen(port, host, () => {
@@ -155,11 +171,15 @@ export const listen = (server: Server, port: number, host: string): Effect.Effec
   })
 
 /** Listens for a moment. Fails as {@link listen} does, if that is not possible. */
-export const tryPort = (port: number, host: string): Effect.Effect<void, TransportError> =>
+export const tryPort = (
+  port: number,
+  host: string,
+  variable: string | undefined
+): Effect.Effect<void, TransportError> =>
   Effect.suspend(() => {
     const server = process.getBuiltinModule("node:http").createServer()
     return Effect.andThen(
-      listen(server, port, host),
+      listen(server, port, host, variable),
       Effect.callback((resume) => void server.close(() => resume(Effect.void)))
     )
   })
