@@ -128,7 +128,7 @@ const nextSteps = ({ folder, packageManager }: Answers, isInstalled: boolean): s
 }
 
 const createFrom = async (argv: ReadonlyArray<string>): Promise<number> => {
-  const line = parse(argv)
+  const line = parse(argv, process.env)
   if (line.help || line.version) {
     say(line.help ? usage.trimEnd() : await readVersion())
     return 0

@@ -293,6 +293,16 @@ describe("the program", () => {
       stderr: expect.stringContaining("is not a package name")
     })
     expect(run("a", "b")).toMatchObject({ status: 2, stderr: `Unexpected arguments: b${help}` })
+    const advice = "npm needs -- before the options: npm create skein"
+    expect(run("a", "http", "async")).toMatchObject({
+      status: 2,
+      stderr: `${advice} a -- --template http --style async${help}`
+    })
+    expect(run("tasks", "a").stderr).toBe(`${advice} a -- --template tasks${help}`)
+    // The words and variables that npm passes for `a --template=http --style async` and for `a --template grpc`.
+    const variables = { npm_config_template: "http", npm_config_style: "true" }
+    expect(() => parse(["a", "async"], variables)).toThrow(`${advice} a -- --template http --style async`)
+    expect(() => parse(["a", "grpc"], { npm_config_template: "true" })).toThrow(`${advice} a grpc -- [options]`)
     expect(run("--colour")).toMatchObject({ status: 2, stderr: expect.stringContaining("'--colour'") })
     expect(run("a")).toMatchObject({ status: 2, stderr: expect.stringMatching(/^There is no terminal to ask on/) })
     expect(existsSync(join(temporary, "a"))).toBe(false)

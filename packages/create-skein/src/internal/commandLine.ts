@@ -78,11 +78,32 @@ const parsed = (argv: ReadonlyArray<string>) => {
   }
 }
 
-/** Parses the arguments. Throws `UsageError`. */
-export const parse = (argv: ReadonlyArray<string>): CommandLine => {
+type Env = Readonly<Record<string, string | undefined>>
+
+/**
+ * What is wrong with several words. Without `--`, npm takes the options as its own: the program gets their values alone,
+ * and variables named after the options.
+ */
+const unexpected = (words: ReadonlyArray<string>, env: Env): string => {
+  const valueOf = (option: string, choices: object): string | undefined =>
+    [...words, env[`npm_config_${option}`]].find((word) => word !== undefined && Object.hasOwn(choices, word))
+  const given = Object.entries({ template: valueOf("template", templates), style: valueOf("style", styles) })
+    .filter(([, value]) => value !== undefined)
+  const isTaken = env["npm_config_template"] !== undefined || env["npm_config_style"] !== undefined
+  if (!isTaken && given.length === 0) return `Unexpected arguments: ${words.slice(1).join(" ")}`
+  const others = words.filter((word) => !given.some(([, value]) => value === word))
+  const options = given.length === 0 ? ["[options]"] : given.map(([option, value]) => `--${option} ${value}`)
+  return `npm needs -- before the options: npm create skein ${[...others, "--", ...options].join(" ")}`
+}
+
+/** Parses the arguments. `env` has the variables of npm. Throws `UsageError`. */
+export const parse = (
+  argv: ReadonlyArray<string>,
+  env: Env = {}
+): CommandLine => {
   const { positionals, values } = parsed(argv)
   const [folder, ...more] = positionals
-  if (more.length > 0) throw new UsageError(`Unexpected arguments: ${more.join(" ")}`)
+  if (more.length > 0) throw new UsageError(unexpected(positionals, env))
   const { name } = values
   const problem = name === undefined ? undefined : nameProblem(name)
   if (problem !== undefined) throw new UsageError(problem)
