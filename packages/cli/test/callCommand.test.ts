@@ -92,6 +92,14 @@ describe("the command line of skein-call", () => {
     assert.include(wrong(url, "brew", "tea"), "words of the form name=value, or one JSON object")
     assert.include(wrong(url, "brew", "=tea"), "words of the form name=value, or one JSON object")
     assert.include(wrong(url, "brew", "tea=assam", "{}"), "words of the form name=value, or one JSON object")
+    assert.isTrue(wrong(url, "brew", "weight", "2").endsWith("JSON object; write weight=2"))
+    assert.isTrue(wrong(url, "brew", "tea=assam", "key", "planted").endsWith("JSON object; write key=<value>"))
+    for (const option of [["--weight", "2"], ["--weight=2"]]) {
+      assert.strictEqual(
+        wrong(url, "brew", ...option),
+        "Unknown option --weight; write an argument of the tool as weight=<value>"
+      )
+    }
     const secret = wrong(url, "brew", "tea:=planted")
     assert.include(secret, "The tool's argument tea is not valid JSON after :=")
     assert.notInclude(secret, "planted")

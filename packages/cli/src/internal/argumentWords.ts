@@ -29,6 +29,15 @@ const parseJson = (text: string) => Result.try((): unknown => JSON.parse(text))
 
 const reasonOf = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)
 
+/** The end of the message about a line without `=`, such as `weight 2`. */
+const assignmentAdvice = (words: ReadonlyArray<string>): string => {
+  const at = words.findIndex((word) => !isAssignment(word))
+  const [name = "", value] = words.slice(at)
+  if (value === undefined || isAssignment(value) || !/^[A-Za-z]\w*$/.test(name)) return ""
+  // A short number or a boolean is not a secret.
+  return `; write ${quoteName(name)}=${/^(?:-?\d{1,3}|true|false)$/.test(value) ? value : "<value>"}`
+}
+
 /** A word as an argument. The value can be a secret: no message quotes it. */
 const assignment = (owner: string, word: string): Result.Result<Assignment, string> => {
   const [, name, colon, text = ""] = /^([^=]+?)(:?)=([^]*)$/.exec(word) ?? []
@@ -61,7 +70,10 @@ const parseWords = (
   if (/^\s*[{["]/.test(first)) {
     return more.length === 0 ? parseObject(owner, first) : Result.fail(`Unexpected arguments: ${more.join(" ")}`)
   }
-  return Result.all(words.map((word) => assignment(owner, word)))
+  return Result.mapError(
+    Result.all(words.map((word) => assignment(owner, word))),
+    (message) => message + assignmentAdvice(words)
+  )
 }
 
 /** The operands after the name of a tool or a prompt. `owner` has the arguments, in messages: `tool`. */

@@ -74,12 +74,19 @@ export const formatHelp = (doc: HelpDoc, commandPath: ReadonlyArray<string>): st
   ].filter((part) => part !== "").join("\n\n") + "\n"
 }
 
+/** Whether a command calls tools, whose arguments are not options. */
+const isCall = (path: ReadonlyArray<string> | undefined): boolean => /^(?:skein-)?call$/.test(path?.at(-1) ?? "")
+
 /** Describes in one line what is wrong with a command line. */
 export const errorMessage = (error: CliError.NonShowHelpErrors): string => {
   switch (error._tag) {
     case "UnrecognizedOption": {
       const [suggestion] = error.suggestions
-      return `Unknown option ${error.option}${suggestion === undefined ? "" : `; did you mean ${suggestion}?`}`
+      if (suggestion !== undefined) return `Unknown option ${error.option}; did you mean ${suggestion}?`
+      const [, argument] = isCall(error.command) ? /^--(\w+)$/.exec(error.option) ?? [] : []
+      return `Unknown option ${error.option}${
+        argument === undefined ? "" : `; write an argument of the tool as ${argument}=<value>`
+      }`
     }
     case "UnexpectedArgument":
       return `Unexpected arguments: ${error.arguments.join(" ")}`

@@ -83,6 +83,28 @@ describe("skein · a module as the server", () => {
     assert.strictEqual(code, 3)
   }, 120_000)
 
+  it.each(["skein call", "skein run"])("is reported in a package that is not an ES module: %s", async (command) => {
+    const other = await makeProject({
+      "package.json": JSON.stringify({ name: "other", type: "commonjs" }),
+      "main.mjs": "import \"./tools.js\"",
+      "server.js": greeting("hello"),
+      "tools.js": "export const tools = []",
+      "wait.js": "const ready = await 1"
+    })
+    try {
+      const manifest = join(other.folder, "package.json")
+      for (const [module, file] of [["server.js", "server.js"], ["main.mjs", "tools.js"], ["wait.js", "wait.js"]]) {
+        const { code, err } = await run(other, [command.split(" ")[1]!, module!])
+        assert.include(err, `skein: The module ${join(other.folder, file!)} has import or export, and its package is `)
+        assert.include(err, `Set "type": "module" in ${manifest}: npm pkg set type=module`)
+        assert.notInclude(err, "SyntaxError")
+        assert.strictEqual(code, command === "skein run" ? 2 : 3)
+      }
+    } finally {
+      await other.remove()
+    }
+  }, 120_000)
+
   it("has its log shown by the option that the report of an internal error names", async () => {
     const { code, err } = await run(project, ["call", "calculator.mjs", "fail"])
     const [, reference] = /^skein: tools\/call: Internal error \(reference (.*): the log .* cause: use --verbose\)\n$/

@@ -5,7 +5,7 @@
  */
 import { withoutColors } from "@skein/protocol/Text"
 import { existsSync, readFileSync, statSync } from "node:fs"
-import { createRequire, registerHooks } from "node:module"
+import { createRequire, findPackageJSON, registerHooks } from "node:module"
 import { dirname, extname, join, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import type * as RolldownUtils from "rolldown/utils"
@@ -116,6 +116,26 @@ const reasonOf = (error: unknown): string => {
   return withoutColors(error.stack ?? error.message).split("\n").filter((line) => !isForeign(line)).join("\n")
 }
 
+/** What Node reports about a module in a CommonJS package: `import`, `export`, `import.meta` and `await` at its top. */
+const moduleSyntax =
+  /^(?:Cannot use import statement outside a module|Unexpected token 'export'|Cannot use 'import\.meta' outside|await is only valid in async functions and the top level)/
+
+/**
+ * The report about a module that Node has read as CommonJS, because of the `package.json` beside it. Undefined for other
+ * errors, for the CommonJS extensions, and for an installed package.
+ */
+const wrongTypeOf = (path: string, error: unknown): CommandFailed | undefined => {
+  if (!(error instanceof Error) || !moduleSyntax.test(error.message)) return undefined
+  // The module itself, or one that it imports.
+  const file = /^(\S.*):\d+\r?\n/.exec(error.stack ?? "")?.[1] ?? path
+  const manifest = findPackageJSON(pathToFileURL(file))
+  if (manifest === undefined || /\.c[jt]s$/.test(file) || /[/\\]node_modules[/\\]/.test(file)) return undefined
+  return unusableFile(
+    `The module ${file} has import or export, and its package is not an ES module. Set "type": "module" in ${manifest}: ` +
+      "npm pkg set type=module"
+  )
+}
+
 /** The exports of a module. */
 export type Exports = Readonly<Record<string, unknown>>
 
@@ -137,6 +157,8 @@ const failureOf = async (
   thrown: unknown,
   advice = ""
 ): Promise<CommandFailed> => {
+  const wrongType = wrongTypeOf(paths[0]!, thrown)
+  if (wrongType !== undefined) return wrongType
   for (const [at, url] of paths.length > 1 ? urls.entries() : []) {
     try {
       await import(url)
