@@ -82,7 +82,8 @@ export interface Options {
 
 // How many characters of stderr, and of each of its lines, the message of an error quotes. The error contains the whole
 // captured text.
-const [maxExcerpt, maxExcerptLine] = [1024, 256]
+const maxExcerpt = 1024
+const maxExcerptLine = 256
 
 const isFrame = (line: string | undefined): boolean => line !== undefined && /^\s+at /.test(line)
 
