@@ -113,6 +113,15 @@ export const make = <const Name extends string, Input extends Tool.AnySchema = {
   name: Name,
   options: Options<Input> & Pick<Tool.CheckedSchemas<Input, never>, "input"> = {}
 ): Upload<Name, Tool.InputOf<Input>> => {
+  const files = RuntimeOptions.resolve<FileOptions>(options, {
+    accept: [],
+    maxFiles: 10,
+    maxFileBytes: 10_485_760,
+    maxTotalBytes: 20_971_520,
+    maxPartBytes: 262_144,
+    maxBufferedBytesPerCaller: 41_943_040,
+    maxBufferedBytes: 104_857_600
+  }, { transferTimeout: "5 minutes" })
   // Every option that is not taken out here is sent in `tools/list`.
   const {
     accept: _a,
@@ -131,15 +140,7 @@ export const make = <const Name extends string, Input extends Tool.AnySchema = {
       suffix: "files",
       answer: Step
     }),
-    files: RuntimeOptions.resolve<FileOptions>(options, {
-      accept: [],
-      maxFiles: 10,
-      maxFileBytes: 10_485_760,
-      maxTotalBytes: 20_971_520,
-      maxPartBytes: 262_144,
-      maxBufferedBytesPerCaller: 41_943_040,
-      maxBufferedBytes: 104_857_600
-    }, { transferTimeout: "5 minutes" })
+    files
   }
 }
 
