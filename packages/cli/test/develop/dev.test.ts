@@ -12,7 +12,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js"
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises"
 import { delimiter, join } from "node:path"
-import { makeProject, program, type Project, skein } from "./project.ts"
+import { isAlive, makeProject, program, type Project, skein } from "./project.ts"
 
 /** A server whose tool `greet` answers with this text, and whose other tools are here to end it and to log. */
 const source = (answer: string, more = ""): string => `
@@ -38,15 +38,6 @@ afterEach(() => project.remove())
 
 const until = async (condition: () => boolean | Promise<boolean>): Promise<void> => {
   while (!await condition()) await new Promise((resolve) => setTimeout(resolve, 25))
-}
-
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** A client of the official SDK. `changes` counts the notifications about the list of tools. */

@@ -99,3 +99,13 @@ export const run = async (
 
 /** A command of the shell as one word, as the commands of `skein` take it. */
 export const asWord = (words: ReadonlyArray<string>): string => words.map((word) => `'${word}'`).join(" ")
+
+/** Whether a process runs. */
+export const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}

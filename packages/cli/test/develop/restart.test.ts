@@ -2,7 +2,7 @@
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
 import { mkdir, rename, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { asWord, makeProject, type Project, run, skein } from "./project.ts"
+import { asWord, isAlive, makeProject, type Project, run, skein } from "./project.ts"
 
 /** A program that reports its text and its process, and SIGTERM. */
 const source = (text: string): string => `
@@ -23,15 +23,6 @@ beforeEach(async () => {
   await writeFile(main, source("one"))
 })
 afterEach(() => project.remove())
-
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
 
 const start = (...options: ReadonlyArray<string>) =>
   skein(project, ["dev", "--restart-only", "--watch", "src", ...options, asWord([process.execPath, "src/main.ts"])])

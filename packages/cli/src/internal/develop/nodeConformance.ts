@@ -28,6 +28,7 @@ import {
 import { forward } from "./nodeForward.ts"
 import { serveBridge } from "./nodeHttpBridge.ts"
 import { findDependency } from "./nodeLoadModule.ts"
+import { killGroup } from "./nodeRestart.ts"
 
 const suite = "@modelcontextprotocol/conformance"
 
@@ -85,13 +86,7 @@ const runProgram = (
       detached: !isWindows,
       shell: isWindows
     })
-    const kill = (): void => {
-      try {
-        if (child.pid !== undefined) process.kill(isWindows ? child.pid : -child.pid, "SIGKILL")
-      } catch {
-        // It has ended.
-      }
-    }
+    const kill = (): void => killGroup(child, "SIGKILL")
     const keep = (chunk: string): void => void (text = (text + chunk).slice(-maxOutput))
     child.stdout!.setEncoding("utf8").on("data", keep)
     child.stderr!.setEncoding("utf8").on("data", keep)

@@ -15,7 +15,7 @@ import { isModule as isServed } from "../nodeFiles.ts"
 import { CommandFailed, Process } from "../process.ts"
 import { serveBridge } from "./nodeHttpBridge.ts"
 import { runCommandLine } from "./nodeRun.ts"
-import { restart } from "./nodeRestart.ts"
+import { killGroup, restart } from "./nodeRestart.ts"
 import { supervise } from "./nodeSupervise.ts"
 import { isFolder, isIgnoredFolder, projectFolder, watchFiles } from "./nodeWatch.ts"
 import { type Output, Relay } from "./relay.ts"
@@ -62,15 +62,8 @@ const inspect = (line: DevLine, args: ReadonlyArray<string>): Effect.Effect<void
     return Effect.callback<void>((done) => {
       if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return done(Effect.void)
       child.once("exit", () => done(Effect.void))
-      const kill = (signal: NodeJS.Signals): void => {
-        try {
-          process.kill(isWindows ? child.pid! : -child.pid!, signal)
-        } catch {
-          // It has ended.
-        }
-      }
-      kill("SIGTERM")
-      setTimeout(() => kill("SIGKILL"), inspectorEndTimeout).unref()
+      killGroup(child, "SIGTERM")
+      setTimeout(() => killGroup(child, "SIGKILL"), inspectorEndTimeout).unref()
     })
   })
 
@@ -105,11 +98,17 @@ export const dev = (line: DevLine): Effect.Effect<void, CommandFailed, Process> 
       onChange: (path) => listeners.forEach((changes) => Queue.offerUnsafe(changes, path)),
       warn: log
     })
+    /** The files that change from now on, until the scope closes. */
+    const subscribe = Effect.tap(
+      Effect.acquireRelease(
+        Queue.dropping<string>(maxChanges),
+        (changes) => Effect.sync(() => listeners.delete(changes))
+      ),
+      (changes) => Effect.sync(() => listeners.add(changes))
+    )
     if (line.restartOnly) {
-      const changes = yield* Queue.dropping<string>(maxChanges)
-      listeners.add(changes)
       log(`Watching ${paths.join(", ")}`)
-      return yield* restart(changes, {
+      return yield* restart(yield* subscribe, {
         ...commandOf(line),
         env: resolveEnv(line.env, process.env),
         debounce: line.debounce,
@@ -120,10 +119,7 @@ export const dev = (line: DevLine): Effect.Effect<void, CommandFailed, Process> 
     const open = (host: Output) =>
       Effect.gen(function*() {
         const relay = new Relay(host, { log, maxWaiting: line.maxWaiting })
-        const changes = yield* Queue.dropping<string>(maxChanges)
-        listeners.add(changes)
-        yield* Effect.addFinalizer(() => Effect.sync(() => listeners.delete(changes)))
-        yield* Effect.forkScoped(supervise(relay, changes, {
+        yield* Effect.forkScoped(supervise(relay, yield* subscribe, {
           ...commandOf(line),
           env: resolveEnv(line.env, process.env),
           debounce: line.debounce,

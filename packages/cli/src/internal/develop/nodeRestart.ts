@@ -23,7 +23,8 @@ export interface RestartOptions {
 
 const isWindows = process.platform === "win32"
 
-const kill = (child: ChildProcess, signal: NodeJS.Signals): void => {
+/** Sends a signal to the process group of a child that was started with a group of its own; on Windows to the child. */
+export const killGroup = (child: ChildProcess, signal: NodeJS.Signals): void => {
   try {
     process.kill(isWindows ? child.pid! : -child.pid!, signal)
   } catch {
@@ -51,12 +52,12 @@ const start = (
     Effect.gen(function*() {
       if (child.pid === undefined) return
       const isRunning = child.exitCode === null && child.signalCode === null
-      kill(child, "SIGTERM")
+      killGroup(child, "SIGTERM")
       if (!isRunning) return
       const done = yield* Effect.timeoutOption(Deferred.await(ended), killTimeout)
       if (done._tag === "Some") return
       log(`The program did not end within ${Duration.format(Duration.millis(killTimeout))}, and is killed`)
-      kill(child, "SIGKILL")
+      killGroup(child, "SIGKILL")
       yield* Deferred.await(ended)
     })
   return Effect.as(Effect.acquireRelease(spawned, stopped), ended)
