@@ -20,7 +20,8 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { ContentBlock } from "@skein/protocol/Content"
 import type { Implementation } from "@skein/protocol/Implementation"
-import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { toolNames } from "@skein/protocol/MetaKey"
 import type { ReadResourceResult } from "@skein/protocol/Resource"
 import { currentWindow } from "./internal/dom.ts"
 import { type Params, ViewPort } from "./internal/viewPort.ts"
@@ -125,6 +126,9 @@ export interface View<Tool extends AnyTool = AnyTool, Callable extends AnyTool =
   /**
    * Calls a tool of the server. The host refuses tools that are not for the page, and may ask the user first. Rejects
    * with `ToolFailed` if the result has `isError`.
+   *
+   * A server may have mounted or renamed the tools that are linked to the page. They are called by their own names here,
+   * once the host has sent `toolInfo` in its context, or the result.
    */
   readonly call: <N extends Callable["name"]>(
     name: N,
@@ -199,8 +203,18 @@ export const make = <Tool extends AnyTool = AnyTool, Callable extends AnyTool = 
     for (const result of results) if (result.status === "rejected") report(result.reason)
   }
 
+  /** The names of tools in a server around their own. */
+  const names = new Map<string, string>()
+  const learnNames = (meta: unknown): void => {
+    const given = isObject(meta) ? meta[toolNames] : undefined
+    for (const [own, name] of Object.entries(isObject(given) ? given : {})) {
+      if (typeof name === "string") names.set(own, name)
+    }
+  }
+
   const contextChanged = (change: HostContext): void => {
     context = { ...context, ...change }
+    learnNames(context.toolInfo?.tool?._meta)
     if (applyStyles) style.applyLook(context)
     style.applyDimensions(context)
     void emit("context", context)
@@ -210,8 +224,10 @@ export const make = <Tool extends AnyTool = AnyTool, Callable extends AnyTool = 
     notified: (method, params) => {
       if (method === "ui/notifications/tool-input") void emit("input", params["arguments"] ?? {})
       else if (method === "ui/notifications/tool-input-partial") void emit("partialInput", params["arguments"] ?? {})
-      else if (method === "ui/notifications/tool-result") void emit("result", resultOf(params))
-      else if (method === "ui/notifications/tool-cancelled") void emit("cancelled", params["reason"])
+      else if (method === "ui/notifications/tool-result") {
+        learnNames(params["_meta"])
+        void emit("result", resultOf(params))
+      } else if (method === "ui/notifications/tool-cancelled") void emit("cancelled", params["reason"])
       else if (method === "ui/notifications/host-context-changed") contextChanged(params)
     },
     requested: async (method, params) => {
@@ -281,7 +297,8 @@ export const make = <Tool extends AnyTool = AnyTool, Callable extends AnyTool = 
     },
     call: async (name, args, { signal } = {}) => {
       supported("serverTools", "call tools")
-      const result = resultOf(await port.request("tools/call", { name, arguments: args }, { signal }))
+      const params = { name: names.get(name) ?? name, arguments: args }
+      const result = resultOf(await port.request("tools/call", params, { signal }))
       if (result.isError) throw new ViewError("ToolFailed", result.text || `The tool ${name} failed`, { result })
       return result
     },

@@ -3,7 +3,7 @@ import { assert, describe, expect, it } from "@effect/vitest"
 import * as Approval from "@skein/apps/Approval"
 import * as Choice from "@skein/apps/Choice"
 import * as Upload from "@skein/apps/Upload"
-import type * as McpServer from "@skein/server/McpServer"
+import * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { createHash, randomBytes } from "node:crypto"
@@ -107,6 +107,28 @@ if (chromium === undefined) {
             ).toBe(true)
             expect(answers).toEqual([true])
             await picture(tab, "approval-done")
+          })
+        })),
+      120_000
+    )
+
+    it.live(
+      "answers in a mounted part, whose tools have other names than the page knows",
+      () =>
+        Effect.scoped(Effect.gen(function*() {
+          const naming = { prefix: "shop", name: (name: string) => name === "show" ? name : `shop_${name}` }
+          const tab = yield* show([
+            McpServer.mount(
+              naming,
+              Approval.layer(Approval.make("show", { input }), {
+                ask: () => Effect.succeed({ title: "Deploy?" }),
+                handle: ({ approved }) => Effect.succeed(approved ? "Deployed" : "Nothing was deployed")
+              })
+            )
+          ])
+          yield* Effect.promise(async () => {
+            await tab.untilInFrame("document.getElementById('approve')?.textContent && (approve.click(), true)")
+            expect(await tab.untilInFrame(`${note} === "Deployed"`)).toBe(true)
           })
         })),
       120_000

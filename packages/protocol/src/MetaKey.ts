@@ -21,6 +21,16 @@ export interface MetaKey {
 /** The keys without a prefix that the specification defines: the progress token and the trace context. */
 export const unprefixed: ReadonlyArray<string> = ["progressToken", "traceparent", "tracestate", "baggage"]
 
+/**
+ * The key of this project for the names that the tools of a page have in a server around its own: an object of the new
+ * names by the names that the page knows. A server that mounts or renames tools of MCP Apps adds it to the tools that are
+ * linked to a page, and to their results.
+ *
+ * @example
+ * const name = (toolInfo.tool._meta?.[MetaKey.toolNames] as { [name: string]: string })["add_sale"] // "shop_add_sale"
+ */
+export const toolNames = "io.github.skein-mcp/tool-names"
+
 const label = /^[a-z](?:[a-z\d-]*[a-z\d])?$/i
 const nameSyntax = /^(?:[a-z\d](?:[\w.-]*[a-z\d])?)?$/i
 

@@ -27,6 +27,7 @@ import * as Result from "effect/Result"
 import type { Catalog, ToolEntry } from "./Catalog.ts"
 import { DefinitionError, NotFound } from "./DefinitionError.ts"
 import { partLayer } from "./internal/composition/partLayer.ts"
+import { linking } from "./internal/composition/pageTools.ts"
 import { redirectingTo } from "./internal/composition/redirect.ts"
 import { changeTool, type ToolChange } from "./internal/composition/toolChange.ts"
 import type { Projection } from "./internal/definitions/mirror.ts"
@@ -102,11 +103,16 @@ export const tools = <const L extends ReadonlyArray<Layer.Layer<never, unknown, 
         if (options.only !== undefined && !selects(options.only, own, tags)) return Result.succeed(undefined)
         if (options.except !== undefined && selects(options.except, own, tags)) return Result.succeed(undefined)
         const renamed = { ...entry, ...redirectingTo(entry, projection.name) }
-        return changeTool(renamed, name, changes.get(own) ?? options.each?.(entry.definition, tags) ?? {})
+        const changed = changeTool(renamed, name, changes.get(own) ?? options.each?.(entry.definition, tags) ?? {})
+        return Result.map(
+          changed,
+          (tool) => linking(tool, { tools: () => inside, nameOf: projection.name, uriOf: (uri) => uri })
+        )
       }
     }
+    const inside = outside.tools.part(projection, place)
     return Effect.succeed({
-      inside: { ...outside, tools: outside.tools.part(projection, place) },
+      inside: { ...outside, tools: inside },
       complete: Effect.suspend(() => {
         const [name] = missing
         if (name === undefined || options.missing === "ignore") return Effect.void

@@ -29,6 +29,7 @@ import { isUri } from "../definitions/validateDefinition.ts"
 import * as extensions from "../dispatch/extensions.ts"
 import * as hooks from "../dispatch/hookList.ts"
 import type { Naming } from "./naming.ts"
+import { linking } from "./pageTools.ts"
 import { redirectingTo } from "./redirect.ts"
 import { isVisible } from "../definitions/entryStore.ts"
 
@@ -80,13 +81,13 @@ export class Part {
   readonly tools: Projection<ToolEntry> = {
     name: (own) => this.#naming.name(own, "tool"),
     entry: (entry, own, name) =>
-      Result.succeed({
+      Result.succeed(linking({
         ...entry,
         ...this.#origin(own),
         definition: { ...entry.definition, name },
         ...redirectingTo(entry, this.tools.name),
         call: (args, request) => this.#run(this.#call(entry, own, args, request), this.#toolResult)
-      })
+      }, { tools: () => this.#inside.tools, nameOf: this.tools.name, uriOf: this.outsideUri }))
   }
 
   readonly prompts: Projection<PromptEntry> = {
