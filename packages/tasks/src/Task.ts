@@ -233,21 +233,29 @@ export const layerPrepared = <
   const codec = Schema.toCodecJson(schema)
   const encode = Schema.encodeUnknownEffect(codec)
   const decode = Schema.decodeUnknownEffect(codec)
+  const dieOf = <A, R>(effect: Effect.Effect<A, Schema.SchemaError, R>, problem: string): Effect.Effect<A, never, R> =>
+    Effect.catch(effect, ({ message }) => Effect.die(new Error(`task "${task.name}": ${problem}: ${message}`)))
   const run = withCurrentTask((input: Input) =>
     Effect.flatMap(McpRequest, (request) =>
       // Another version of the handler may have stored a value that this schema cannot decode.
-      Effect.flatMap(Effect.orDie(decode(preparedOf(request))), (prepared) => body(input, prepared)))
+      Effect.flatMap(
+        dieOf(decode(preparedOf(request)), "its schema cannot decode the prepared value"),
+        (prepared) => body(input, prepared)
+      ))
   )
   const { name, options, ...shapes } = asDurable(task)
   const metadata = Context.add(options.metadata ?? Context.empty(), Prepares, true)
   type Answered = Effect.Effect<Tool.Answer<Output>, E1 | E2, R1 | Exclude<R2, CurrentTask> | McpRequest>
   const prepared = (input: Input, cell: PreparedCell): Answered =>
-    Effect.flatMap(prepare(input), (prepared) =>
-      Effect.map(Effect.orDie(encode(prepared)), (json) => {
-        cell.value = { json }
-        // The task starts, so no client receives this result.
-        return Tool.result({ isError: true }) as Tool.Answer<Output>
-      }))
+    Effect.flatMap(
+      prepare(input),
+      (prepared) =>
+        Effect.map(dieOf(encode(prepared), "its schema cannot encode the value of prepare"), (json) => {
+          cell.value = { json }
+          // The task starts, so no client receives this result.
+          return Tool.result({ isError: true }) as Tool.Answer<Output>
+        })
+    )
   const tool = Tool.layer(
     { name, options: { ...options, metadata }, ...shapes },
     (input): Answered =>

@@ -3,8 +3,10 @@ import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
 import * as Task from "@skein/tasks/Task"
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Logger from "effect/Logger"
 import * as Schema from "effect/Schema"
 import * as asking from "../../../server/test/input/kit.ts"
 import * as kit from "./kit.ts"
@@ -98,4 +100,25 @@ describe("a task that is prepared in its call", () => {
       expect(result.structuredContent).toEqual({ text })
       expect([...fake.rows.values()][0]!.args["@skein/tasks/prepared"]).toMatchObject({ name: "Ann (baker)" })
     }))
+
+  it.effect("names the task where the value of `prepare` does not match its schema", () => {
+    const logged: Array<string> = []
+    const logger = Logger.make(({ cause, message }) => void logged.push(`${String(message)} ${Cause.pretty(cause)}`))
+    return Effect.gen(function*() {
+      const wrong = Task.layerPrepared(
+        Task.make("wrong"),
+        Schema.Struct({ name: Schema.String }),
+        () => Effect.succeed({ name: 1 } as never),
+        () => Effect.succeed("never")
+      )
+      const { connect, fake } = yield* kit.server([wrong])
+      const client = yield* connect({ revision: "2026-07-28" })
+      const answer = yield* client.request("tools/call", { name: "wrong" })
+      expect(answer).toMatchObject({ error: { code: -32603, message: expect.stringMatching(/^Internal error/) } })
+      expect(fake.rows.size).toBe(0)
+      expect(logged.join("\n")).toContain(
+        "Error: task \"wrong\": its schema cannot encode the value of prepare: Expected string"
+      )
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
 })
