@@ -68,7 +68,7 @@ export default defineConfig(({ mode }) => ({
   ssr: { resolve: { conditions, externalConditions: ["@skein/source"] } },
   test: {
     projects: mode === "long" ?
-      [{ extends: true, test: { name: "long", include: long, exclude } }] :
+      [{ extends: true, test: { name: "long", include: long, exclude, testTimeout: 120_000 } }] :
       [
         { extends: true, test: { name: "alone", include: alone, exclude: [...exclude, ...long] } },
         // The other files share processes, and so load each module once. Imports took a quarter of their time.

@@ -270,8 +270,7 @@ describe("the build", () => {
     expect(build("cli", "@skein/client/Module")).toEqual(fine)
     expect(build("server", "@skein/runtime/Module")).toEqual(fine)
     expect(build("tasks", "@skein/server/Module")).toEqual(fine)
-    // Ten runs of the compiler.
-  }, 120_000)
+  })
 })
 
 describe("the code that an unused module leaves in a bundle", () => {
