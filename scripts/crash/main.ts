@@ -1,7 +1,7 @@
 /**
  * Kills the processes of running tasks and checks that every task still ends correctly: `npm run crash`, or with one
  * store only, `npm run crash -- sqlite` or `npm run crash -- postgres`. `--seed` repeats the random choices of an
- * earlier run; `--quick` runs a small part of it. `--orders` runs so many orders instead, for as long as they take:
+ * earlier run; `--short` runs half of it, and `--quick` a small part. `--orders` runs so many orders instead, for as long as they take:
  * `npm run crash -- postgres --orders 20000` (`--concurrency`: how many at a time, 100 by default).
  *
  * SQLite: the server is killed at random moments, and before every commit to its database. PostgreSQL: workers, front
@@ -23,6 +23,7 @@ import { withDeadline } from "../deadline.ts"
 
 const { positionals, values } = parseArgs({
   options: {
+    short: { type: "boolean", default: false },
     quick: { type: "boolean", default: false },
     seed: { type: "string" },
     orders: { type: "string" },
@@ -32,14 +33,21 @@ const { positionals, values } = parseArgs({
 })
 const isSelected = (store: string): boolean => positionals.length === 0 || positionals.includes(store)
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
-const thorough: Plan = { orders: 200, concurrency: 20, pace: 150, life: 2_000, kills: 1_000, seed }
+const size = values.quick ? "quick" : values.short ? "short" : "whole"
+const whole: Plan = { orders: 200, concurrency: 20, pace: 150, life: 2_000, kills: 1_000, seed }
+/** The plan on SQLite. */
+const plan: Plan = {
+  whole,
+  short: { ...whole, orders: 100 },
+  quick: { ...whole, orders: 40, pace: 100, life: 1_500 }
+}[size]
+
 /** The number of orders of a long run by hand. */
 const many = values.orders === undefined ? undefined : Number(values.orders)
 const concurrency = Number(values.concurrency)
 if (!Number.isSafeInteger(many ?? 1) || (many ?? 1) < 1 || !Number.isSafeInteger(concurrency) || concurrency < 1) {
   throw new Error("--orders and --concurrency must be whole numbers from 1")
 }
-const quick: Plan = { orders: 40, concurrency: 20, pace: 100, life: 1_500, kills: 1_000, seed }
 
 /** A problem if no kill interrupted a step or a question, so that the run has proved nothing. */
 const ineffective = ({ kills, repeated, survived }: Report): ReadonlyArray<string> =>
@@ -83,17 +91,18 @@ const sqlite = async (): Promise<void> => {
     return
   }
   await timed(
-    `SQLite, ${values.quick ? 40 : 200} tasks, SIGKILL and SIGTERM at random moments: --seed ${seed}`,
+    `SQLite, ${plan.orders} tasks, SIGKILL and SIGTERM at random moments: --seed ${seed}`,
     async (staged) => {
-      const report = await crash(values.quick ? quick : thorough, staged)
-      return [line(report), values.quick ? report.problems : [...report.problems, ...ineffective(report)]]
+      const report = await crash(plan, staged)
+      return [line(report), size === "quick" ? report.problems : [...report.problems, ...ineffective(report)]]
     }
   )
 
-  if (!values.quick) {
+  if (size !== "quick") {
     // The first run starts with the migrations. The others start before the commit where they begin to differ from it: a
-    // question without an answer, a failure, a cancellation, a race.
-    for (const [order, first] of [[1, 1], [5, 7], [4, 7], [3, 7], [9, 8]] as const) {
+    // race, a question without an answer, a failure, a cancellation.
+    const moments = [[1, 1], [9, 8], [5, 7], [4, 7], [3, 7]] as const
+    for (const [order, first] of size === "short" ? moments.slice(0, 2) : moments) {
       await timed(`SQLite, SIGKILL before each commit of a task (${kindOf(order)})`, async () => {
         const { deaths, problems } = await everywhere(order, "before", first)
         return [
@@ -108,7 +117,7 @@ const sqlite = async (): Promise<void> => {
 const postgres = async (): Promise<void> => {
   console.log(`PostgreSQL, three workers and a front server: --seed ${seed}`)
   const start = many === undefined
-    ? () => run({ quick: values.quick, seed }, console.log)
+    ? () => run({ size, seed }, console.log)
     : () => runMany({ orders: many, concurrency, seed }, console.log)
   const problems = unavailable === undefined ? await start() : [unavailable]
   for (const problem of problems) console.error(`  ${problem}`)

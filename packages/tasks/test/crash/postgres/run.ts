@@ -141,12 +141,19 @@ export const runMany = async (
   return parts.problems
 }
 
+/** How much of the run is done. */
+export type Size = "whole" | "short" | "quick"
+
+/** The number of orders, and of incidents at most, in each part with one kind of incident. */
+const counts: Record<Size, readonly [orders: number, most: number]> = { whole: [60, 8], short: [30, 4], quick: [20, 3] }
+
 /**
  * Runs, prints the results, and returns the problems. A part that misses its deadline ends the run, with the state of
- * the part among the problems. `quick`: only the scenarios, and one round of orders.
+ * the part among the problems. `short`: half of the orders and incidents. `quick`: only the scenarios, and one round of
+ * orders.
  */
 export const run = async (
-  { quick, seed }: { readonly quick: boolean; readonly seed: number },
+  { seed, size }: { readonly size: Size; readonly seed: number },
   print: (line: string) => void
 ): Promise<ReadonlyArray<string>> => {
   const random = randomFrom(seed)
@@ -170,11 +177,12 @@ export const run = async (
         })
       }
       for (const [what, mishap] of mishaps) {
-        const plan = { orders: quick ? 20 : 60, concurrency: 20, mishaps: [mishap], most: quick ? 3 : 8, pause: 1500 }
+        const [orders, most] = counts[size]
+        const plan = { orders, concurrency: 20, mishaps: [mishap], most, pause: 1500 }
         await parts.run(`orders: ${what}`, (fleet) => runOrders(fleet, { ...plan, random }))
       }
     })
-    if (quick) return groups.flatMap(({ problems }) => problems)
+    if (size === "quick") return groups.flatMap(({ problems }) => problems)
 
     if (noPgBouncer !== undefined && !required) print(`  orders through PgBouncer: skipped, because ${noPgBouncer}`)
     else {
@@ -191,7 +199,7 @@ export const run = async (
     await group({ workers: 3, pace: 100 }, async (parts) => {
       for (const [going, says] of goings) {
         await parts.run(`${says}, p50 / p95 / max`, async (fleet) => {
-          const { others, pause, takeover } = await pauses(fleet, going, 4)
+          const { others, pause, takeover } = await pauses(fleet, going, size === "short" ? 2 : 4)
           return [
             `pause ${formatMillis(pause)}`,
             `takeover ${formatMillis(takeover)}`,
