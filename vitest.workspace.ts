@@ -43,6 +43,7 @@ const long = [
 // Test files with a process of their own: they measure their process, change its environment, its folder or its global
 // objects, or import programs whose state others change.
 const alone = [
+  "docs/programs/quickstart/test/temperature.test.ts",
   "docs/test/{authoring,providers,proxy}.test.ts",
   "packages/client/test/AsyncClient.test.ts",
   "packages/client/test/connection/Handshake.test.ts",

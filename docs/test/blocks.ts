@@ -45,7 +45,7 @@ export const blocksOf = (guide: string): ReadonlyArray<Block> =>
 if (import.meta.main) {
   for (const guide of guides) {
     const page = read(guide).replaceAll(
-      /^```ts (programs\/[\w.]+)#(\w+)\n(?:[^]*?\n)??```$/gm,
+      /^```ts (programs\/[\w./]+)#(\w+)\n(?:[^]*?\n)??```$/gm,
       (_, file: string, region: string) => {
         const text = regionsOf(read(file)).get(region)
         if (text === undefined) throw new Error(`${guide}: ${file} has no region ${region}`)

@@ -20,7 +20,7 @@ const anchorsOf = (page: string): ReadonlySet<string> =>
 describe("the guides", () => {
   it("show only regions of files in `programs`", () => {
     for (const { guide, info, text } of programs) {
-      const [, file = "", region = ""] = /^ts (programs\/[\w.]+)#(\w+)$/.exec(info) ?? []
+      const [, file = "", region = ""] = /^ts (programs\/[\w./]+)#(\w+)$/.exec(info) ?? []
       expect(file, `${guide}: the info string of a block must name its region: \`\`\`ts programs/x.ts#region`).not.toBe(
         ""
       )
@@ -38,7 +38,8 @@ describe("the guides", () => {
 
   it("show every region of every program", () => {
     const shown = new Set(programs.map(({ info }) => info))
-    const all = readdirSync(join(docs, "programs")).filter((name) => name.endsWith(".ts")).flatMap((name) =>
+    const files = readdirSync(join(docs, "programs"), { encoding: "utf8", recursive: true })
+    const all = files.filter((name) => name.endsWith(".ts")).map((name) => name.replaceAll("\\", "/")).flatMap((name) =>
       Array.from(regionsOf(read(`programs/${name}`)).keys(), (region) => `ts programs/${name}#${region}`)
     )
     expect(all.filter((region) => !shown.has(region))).toEqual([])

@@ -5,11 +5,13 @@ import * as NodeHttp from "@skein/client/NodeHttp"
 import * as Stdio from "@skein/client/Stdio"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import { createServer } from "node:http"
 import { join } from "node:path"
+import { filesOf } from "../../packages/create-skein/src/internal/files.ts"
 import * as Intro from "../programs/effectIntro.ts"
-import { docs } from "./blocks.ts"
+import { docs, read } from "./blocks.ts"
 import { connect } from "./kit.ts"
 import { started } from "./process.ts"
 
@@ -39,25 +41,41 @@ describe("programs/quickHttpAsync.ts", () => {
     }).pipe(Effect.scoped))
 })
 
-describe("programs/words.ts, served by programs/wordsServer.ts", () => {
-  it.live("counts the words of a text and of a page, and explains why a page cannot be read", () =>
+/** Serves a weather service, which has an answer for Berlin only. Returns its URL. */
+const weatherService: Effect.Effect<string, never, Scope.Scope> = Effect.gen(function*() {
+  const server = createServer(({ url }, response) => {
+    const { searchParams } = new URL(url!, "http://localhost")
+    const place = [searchParams.get("latitude"), searchParams.get("longitude")].join()
+    if (place !== "52.5,13.4" || searchParams.get("current") !== "temperature_2m") response.statusCode = 400
+    response.end(JSON.stringify({ current: { temperature_2m: 21.5 } }))
+  })
+  yield* Effect.acquireRelease(
+    Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+    () => Effect.sync(() => void server.close().closeAllConnections())
+  )
+  const { port } = server.address() as { readonly port: number }
+  return `http://127.0.0.1:${port}/`
+})
+
+describe("programs/quickstart", () => {
+  it.live("returns the temperature that the service answers, and explains why there is none", () =>
     Effect.gen(function*() {
-      const { url } = yield* started("wordsServer")
+      const { url } = yield* started("quickstart/server", { env: { WEATHER_URL: yield* weatherService } })
       const client = yield* Client.make(NodeHttp.transport({ url }))
-      const count = (args: Readonly<Record<string, unknown>>) => client.callTool("word_count", args)
-      expect(yield* count({ text: " to be\nor not " })).toMatchObject({ structuredContent: { words: 4 } })
-      const page = new URL("/livez", url).href
-      expect(yield* count({ url: page })).toMatchObject({ structuredContent: { words: 1 } })
-      const missing = new URL("/missing", url).href
-      expect(yield* count({ url: missing })).toMatchObject({
-        isError: true,
-        content: [{ text: `${missing} cannot be read: 404` }]
+      expect(yield* client.callTool("temperature", { latitude: 52.5, longitude: 13.4 })).toMatchObject({
+        structuredContent: { celsius: 21.5 }
       })
-      expect(yield* count({ url: "http://127.0.0.1:1/" })).toMatchObject({
+      expect(yield* client.callTool("temperature", { latitude: 0, longitude: 13.4 })).toMatchObject({
         isError: true,
-        content: [{ text: "http://127.0.0.1:1/ cannot be read: no response" }]
+        content: [{ text: "The weather service answered with 400" }]
       })
     }).pipe(Effect.scoped))
+
+  it("is added to the last line of a created project", async () => {
+    const project = await filesOf({ name: "my-server", template: "http", style: "async", packageManager: "npm" })
+    const [, before = ""] = /\n(.+)\)\n$/.exec(project.get("src/server.ts")!) ?? []
+    expect(read("quickstart-http.md")).toContain(`\n${before}, temperature)\n`)
+  })
 })
 
 describe("programs/effectIntro.ts", () => {

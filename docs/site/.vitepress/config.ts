@@ -43,7 +43,7 @@ const base = process.env["SKEIN_SITE_BASE"] ?? "/"
 
 /** The language of a code block that shows a file or a region of one, and the path of the file. */
 const programOf = (info: string): readonly [language: string, path: string] | undefined => {
-  const [, language, region, file] = /^(\w+) (?:(programs\/[\w.]+)#\w+|(examples\/[\w./-]+))$/.exec(info) ?? []
+  const [, language, region, file] = /^(\w+) (?:(programs\/[\w./]+)#\w+|(examples\/[\w./-]+))$/.exec(info) ?? []
   return language === undefined ? undefined : [language, region === undefined ? file! : `docs/${region}`]
 }
 

@@ -1,0 +1,6 @@
+// #region server
+import { AsyncServer } from "@skein/server/AsyncServer"
+import { temperature } from "./src/temperature.ts"
+
+new AsyncServer({ name: "weather", version: "1.0.0" }).use(temperature).runHttp({ port: 3000, health: true })
+// #endregion
