@@ -45,6 +45,7 @@ const scripts = [
   ["view", "viewGlobal.ts", "`View` as the global `SkeinView`"],
   ["approval", "approval.ts", "The script of the page of `Approval`"],
   ["choice", "choice.ts", "The script of the page of `Choice`"],
+  ["form", "form.ts", "The script of the page of `Form`"],
   ["upload", "upload.ts", "The script of the page of `Upload`"]
 ] as const
 

@@ -1,13 +1,16 @@
 import * as Approval from "@skein/apps/Approval"
 import * as Choice from "@skein/apps/Choice"
+import * as Form from "@skein/apps/Form"
 import * as Upload from "@skein/apps/Upload"
 import { AsyncServer } from "@skein/server/AsyncServer"
+import * as Elicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
 const release = (version: string) => Effect.succeed(`${version} is deployed`)
 const store = (name: string, bytes: Uint8Array) => Effect.succeed(`${name}#${bytes.length}`)
+const book = (day: string, people: number) => Effect.succeed(`A table for ${people} on ${day} is booked`)
 const freeSeats = (train: string) =>
   Effect.succeed([{ id: `${train}-1A`, isQuiet: true }, { id: `${train}-2C`, isQuiet: false }])
 
@@ -47,6 +50,25 @@ const Seat = Choice.layer(seat, {
 })
 // #endregion
 
+// #region form
+const table = Form.make("book_table", {
+  description: "Lets the user book a table",
+  input: { day: Schema.String },
+  fields: {
+    people: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 8 })).annotate({ title: "People" }),
+    email: Elicitation.Email.annotate({ title: "E-mail", description: "For the confirmation" }),
+    where: Elicitation.choice({ in: "Inside", out: "In the garden" }).annotate({ title: "Where" }),
+    note: Schema.optionalKey(Schema.String.annotate({ title: "Note" }))
+  },
+  multiline: ["note"]
+})
+
+const Table = Form.layer(table, {
+  ask: ({ day }) => Effect.succeed({ title: `A table on ${day}`, submit: "Book", initial: { people: 2 } }),
+  handle: ({ input, values }) => book(input.day, values.people)
+})
+// #endregion
+
 // #region upload
 const invoices = Upload.make("upload_invoices", {
   description: "Lets the user upload invoices, and stores them",
@@ -64,7 +86,7 @@ const Invoices = Upload.layer(invoices, {
 })
 // #endregion
 
-export const Server = McpServer.layer({ name: "desk", version: "1.0.0" }, Deploy, Seat, Invoices)
+export const Server = McpServer.layer({ name: "desk", version: "1.0.0" }, Deploy, Seat, Table, Invoices)
 
 // #region async
 export const server = new AsyncServer({ name: "desk", version: "1.0.0" }).use(

@@ -100,11 +100,16 @@ it.live("the ready apps ask on their pages, and handle the answers", () =>
       const done = yield* client.callTool("deploy_answer", { token, answer: true })
       expect(done.content).toEqual([{ type: "text", text: "1.2 is deployed" }])
       if (forModel.length === 1) continue
-      expect(forModel.map(({ name }) => name)).toEqual(["deploy", "choose_seat", "upload_invoices"])
+      expect(forModel.map(({ name }) => name)).toEqual(["deploy", "choose_seat", "book_table", "upload_invoices"])
       const seat = yield* client.callTool("choose_seat", { train: "IC7" })
       const question = seat._meta!["io.github.skein-mcp/question"] as { readonly token: string }
       const booked = yield* client.callTool("choose_seat_answer", { token: question.token, answer: "IC7-1A" })
       expect(booked.content).toEqual([{ type: "text", text: "The seat IC7-1A is booked" }])
+      const form = yield* client.callTool("book_table", { day: "Monday" })
+      const fields = form._meta!["io.github.skein-mcp/question"] as { readonly token: string }
+      const values = { people: 2, email: "ada@example.com", where: "in" }
+      const sent = yield* client.callTool("book_table_answer", { token: fields.token, answer: values })
+      expect(sent.content).toEqual([{ type: "text", text: "A table for 2 on Monday is booked" }])
       const asked = yield* client.callTool("upload_invoices")
       const files = asked._meta!["io.github.skein-mcp/question"] as { readonly token: string }
       const steps = [

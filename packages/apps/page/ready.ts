@@ -1,6 +1,7 @@
 /** The parts that the pages of the ready apps share: the question, the note below it, and the report to the model. */
+import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { PageQuestion } from "../src/internal/pageQuestion.ts"
-import { questionKey } from "../src/internal/pageQuestion.ts"
+import { problemsKey, questionKey } from "../src/internal/pageQuestion.ts"
 import type * as View from "../src/View.ts"
 import type { ViewError } from "../src/ViewError.ts"
 
@@ -93,6 +94,12 @@ export const onTeardown = (listener: () => Promise<void>): void => void view.on(
 export const isFinal = (error: unknown): boolean =>
   error instanceof SkeinView.ViewError && error.reason === "ToolFailed"
 
+/** The problems of the fields, if the server has refused values that can be corrected. */
+const problemsOf = (error: unknown): { readonly [name: string]: string } | undefined =>
+  error instanceof SkeinView.ViewError
+    ? (error.result as CallToolResult | undefined)?._meta?.[problemsKey] as never
+    : undefined
+
 export const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
 
 /** Ends the question with its answer, and moves the focus from the buttons to the note. */
@@ -105,14 +112,14 @@ export const finish = async (answer: string, outcome: string, isError: boolean):
 
 /**
  * Sends an answer, gives it to the model and ends the question. `setBusy` turns the controls off, and on again if the
- * answer did not reach the server.
+ * answer did not reach the server, or if its fields have problems, which are returned.
  */
 export const send = async (
   question: PageQuestion,
   answer: unknown,
   label: string,
   setBusy: (state: "busy" | "ready" | "done") => void
-): Promise<void> => {
+): Promise<{ readonly [name: string]: string } | undefined> => {
   const said = `My answer to "${question.title}": ${label}`
   setBusy("busy")
   say("Sending your answer …")
@@ -121,11 +128,14 @@ export const send = async (
     setBusy("done")
     await finish(said, text || "Your answer was sent.", false)
   } catch (error) {
-    if (!isFinal(error)) {
+    const problems = problemsOf(error)
+    if (problems !== undefined || !isFinal(error)) {
       setBusy("ready")
-      return say(messageOf(error), true)
+      say(messageOf(error), true)
+      return problems
     }
     setBusy("done")
     await finish(said, messageOf(error), true)
   }
+  return undefined
 }

@@ -1,5 +1,5 @@
 /**
- * Why a ready app cannot ask the user, or cannot take an answer: see `Approval`, `Choice` and `Upload`. The model, or the
+ * Why a ready app cannot ask the user, or cannot take an answer: see `Approval`, `Choice`, `Form` and `Upload`. The model, or the
  * page, receives the message.
  */
 import * as PrintableError from "@skein/protocol/PrintableError"

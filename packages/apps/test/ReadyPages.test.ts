@@ -1,9 +1,11 @@
-/** The pages of `Approval`, `Choice` and `Upload` in Chromium, in the sandbox of a host. */
+/** The pages of `Approval`, `Choice`, `Form` and `Upload` in Chromium, in the sandbox of a host. */
 import { assert, describe, expect, it } from "@effect/vitest"
 import * as Approval from "@skein/apps/Approval"
 import * as Choice from "@skein/apps/Choice"
+import * as Form from "@skein/apps/Form"
 import * as Upload from "@skein/apps/Upload"
 import * as McpServer from "@skein/server/McpServer"
+import * as Elicitation from "@skein/server/Elicitation"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { createHash, randomBytes } from "node:crypto"
@@ -40,9 +42,13 @@ const picture = async (tab: Tab, name: string): Promise<void> => {
     await tab.untilInFrame(
       `document.documentElement.dataset.theme === "${theme}" && document.getElementById("note") && true`
     )
-    await new Promise((resolve) => setTimeout(resolve, 300))
-    const { data } = await tab.send("Page.captureScreenshot", { format: "png" }) as { readonly data: string }
-    writeFileSync(join(pictures, `${name}-${theme}.png`), Buffer.from(data, "base64"))
+    for (const width of [800, 360]) {
+      await tab.send("Emulation.setDeviceMetricsOverride", { width, height: 900, deviceScaleFactor: 1, mobile: false })
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      const shot = await tab.send("Page.captureScreenshot", { format: "png", captureBeyondViewport: true })
+      const { data } = shot as { readonly data: string }
+      writeFileSync(join(pictures, `${name}-${theme}-${width}.png`), Buffer.from(data, "base64"))
+    }
   }
 }
 
@@ -197,6 +203,141 @@ if (chromium === undefined) {
             await tab.until("state.logs.length === 2")
             expect(await tab.evaluate("state.logs[1]")).toBe(`message: My answer to "Which seat?": 2C ${hostile}`)
             await picture(tab, "choice-done")
+          })
+        })),
+      120_000
+    )
+  })
+
+  describe("the page of a form", () => {
+    it.live(
+      "checks the fields, shows the problems that the server finds, and sends the corrected values",
+      () =>
+        Effect.scoped(Effect.gen(function*() {
+          const received: Array<unknown> = []
+          const tab = yield* show([
+            Form.layer(
+              Form.make("show", {
+                input,
+                fields: {
+                  name: Schema.String.annotate({ title: `Name ${hostile}`, description: `As on your card ${hostile}` }),
+                  email: Elicitation.Email.annotate({ title: "E-mail" }),
+                  people: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 8 })).annotate({ title: "People" }),
+                  day: Elicitation.Day.annotate({ title: "Day" }),
+                  from: Schema.optionalKey(Elicitation.DateTime.annotate({ title: "From" })),
+                  where: Elicitation.choice({ in: "Inside", out: `In the garden ${hostile}` }).annotate({
+                    title: "Where"
+                  }),
+                  extras: Elicitation.choices({ cake: "Cake", milk: "Oat milk" }).check(Schema.isMinLength(1)).annotate(
+                    {
+                      title: "Extras"
+                    }
+                  ),
+                  quiet: Schema.Boolean.annotate({ title: "A quiet table", description: "Away from the door" }),
+                  code: Schema.String.check(Schema.isPattern(/^[A-Z]{2}$/, { message: "Enter two capital letters." }))
+                    .annotate({ title: "Code" }),
+                  note: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(20)).annotate({ title: "Note" }))
+                },
+                multiline: ["note"]
+              }),
+              {
+                ask: () =>
+                  Effect.succeed({
+                    title: "Book a table",
+                    details: "We confirm it by e-mail.",
+                    submit: "Book",
+                    initial: { people: 2, from: "2026-07-28T10:00:00Z", note: "By the window, and more" }
+                  }),
+                handle: ({ values }) => Effect.sync(() => (received.push(values), "The table is booked"))
+              }
+            )
+          ])
+          yield* Effect.promise(async () => {
+            const click = "document.getElementById('submit') && !submit.disabled && (submit.click(), true)"
+            const problems = "[...document.querySelectorAll('.problem')].map((problem) => problem.textContent)"
+            const set = (at: number, value: string) =>
+              `Object.assign(document.getElementById('field-${at}'), { value: ${JSON.stringify(value)} })`
+            await tab.untilInFrame("document.getElementById('submit')?.textContent === 'Book'")
+            await picture(tab, "form")
+            await tab.untilInFrame(click)
+            await tab.untilInFrame(`${note} === "Check the marked fields."`)
+            expect(await tab.untilInFrame(`document.getElementById('field-0') && ${problems}`)).toEqual([
+              "Fill in this field.",
+              "Fill in this field.",
+              "",
+              "Fill in this field.",
+              "",
+              "Choose one of the options.",
+              "Choose at least 1.",
+              "",
+              "Fill in this field.",
+              "Enter at most 20 characters."
+            ])
+            // A reader of the screen hears the description and the problem with the field, which has the focus.
+            const first = `(() => {
+              const field = document.getElementById("field-0")
+              return field && document.activeElement === field && [
+                field.labels[0].innerText,
+                field.getAttribute("aria-describedby").split(" ").map((id) => document.getElementById(id).textContent),
+                field.getAttribute("aria-invalid"),
+                document.querySelector("img")
+              ]
+            })()`
+            expect(await tab.untilInFrame(first)).toEqual([
+              `Name ${shown}`,
+              [`As on your card ${shown}`, "Fill in this field."],
+              "true",
+              null
+            ])
+            await picture(tab, "form-problems")
+            const fill = [
+              set(0, "Ada"),
+              set(1, "ada@"),
+              set(2, "9"),
+              set(3, "2026-08-01"),
+              set(4, ""),
+              set(5, "1"),
+              "document.querySelector('#inputs fieldset input').click()",
+              "document.getElementById('field-7').click()",
+              set(8, "ab"),
+              set(9, "")
+            ]
+            await tab.untilInFrame(`document.getElementById('field-0') && (${fill.join(", ")}, true)`)
+            await tab.untilInFrame(click)
+            expect(await tab.untilInFrame(`document.getElementById('field-0') && ${problems}.filter(Boolean)`)).toEqual(
+              [
+                "Enter an e-mail address, such as name@example.com.",
+                "Enter 8 or less."
+              ]
+            )
+            await tab.untilInFrame(
+              `document.getElementById('field-0') && (${set(1, "ada@example.com")}, ${set(2, "8")}, true)`
+            )
+            await tab.untilInFrame(click)
+            // Only the server knows the pattern.
+            await tab.untilInFrame(`${problems}.join("") === "Enter two capital letters." && !submit.disabled`)
+            expect(await tab.untilInFrame("document.activeElement.id === 'field-8' && document.activeElement.id")).toBe(
+              "field-8"
+            )
+            await tab.untilInFrame(`document.getElementById('field-8') && (${set(8, "AB")}, true)`)
+            await tab.untilInFrame(click)
+            await tab.untilInFrame(`${note} === "The table is booked"`)
+            expect(received).toEqual([{
+              name: "Ada",
+              email: "ada@example.com",
+              people: 8,
+              day: "2026-08-01",
+              where: "out",
+              extras: ["cake"],
+              quiet: true,
+              code: "AB"
+            }])
+            await tab.until("state.logs.length === 2")
+            expect(await tab.evaluate("state.logs")).toEqual([
+              "context: My answer to \"Book a table\": I sent the form\n\nThe table is booked",
+              "message: My answer to \"Book a table\": I sent the form"
+            ])
+            await picture(tab, "form-done")
           })
         })),
       120_000

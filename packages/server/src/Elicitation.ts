@@ -47,6 +47,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import { Cancelled, Declined, type InputError, InvalidRequest, InvalidResponse } from "./InputError.ts"
 import { schemaOf } from "./internal/definitions/inputSchema.ts"
@@ -109,12 +110,20 @@ export interface Fields {
 /** The schema of a form: its fields, or a struct of them. */
 export type FormSchema = Fields | Schema.ConstraintCodec<unknown, { readonly [name: string]: EncodedField }>
 
+/** The faults of the content of an answer. */
+export interface InvalidContent {
+  /** All faults, in lines. */
+  readonly message: string
+  /** The first fault of each field, by the name of the field. A fault of the whole form is in the message only. */
+  readonly fields: { readonly [name: string]: string }
+}
+
 /** A compiled form, for repeated use. */
 export interface Form<out A> {
   /** The form as it is sent, or one line that names the field that a form cannot have. */
   readonly requestedSchema: Result.Result<Wire.RequestedSchema, string>
   /** Decodes the content of an answer, or fails with its faults. */
-  readonly decode: (content: unknown) => Effect.Effect<A, { readonly message: string }>
+  readonly decode: (content: unknown) => Effect.Effect<A, InvalidContent>
 }
 
 /** A form: its fields, a struct of them, a schema of another library (`z.object({ … })`), or a compiled form. */
@@ -146,10 +155,17 @@ class FormImpl<A> implements Form<A> {
   }
 }
 
+const issuesOf = /* @__PURE__ */ SchemaIssue.makeFormatterStandardSchemaV1()
+
 const ofCodec = <A>(schema: Schema.ConstraintCodec<A, unknown>): Form<A> => {
-  const decode = Nesting.refusing<unknown, Result.Result<A, { readonly message: string }>>(
-    Schema.decodeUnknownResult(Schema.toCodecJson(schema), { errors: "all" }),
-    () => Result.fail({ message: `the value ${Nesting.problem}` })
+  const read = Schema.decodeUnknownResult(Schema.toCodecJson(schema), { errors: "all" })
+  const decode = Nesting.refusing<unknown, Result.Result<A, InvalidContent>>(
+    (content) =>
+      Result.mapError(read(content), ({ issue, message }) => ({
+        message,
+        fields: standardSchema.memberIssues(issuesOf(issue).issues)
+      })),
+    () => Result.fail({ message: `the value ${Nesting.problem}`, fields: {} })
   )
   return { requestedSchema: toRequestedSchema(schema), decode: (content) => Effect.fromResult(decode(content)) }
 }
@@ -159,7 +175,7 @@ const ofFields = (fields: unknown): Form<unknown> => {
   const schema = Result.try({ try: () => schemaOf(fields), catch: (error) => error as Error })
   if (Result.isSuccess(schema)) return ofCodec(schema.success)
   const message = `invalid form: ${schema.failure.message}`
-  return { requestedSchema: Result.fail(message), decode: () => Effect.fail({ message }) }
+  return { requestedSchema: Result.fail(message), decode: () => Effect.fail({ message, fields: {} }) }
 }
 
 const ofStandard = (schema: StandardSchemaV1): Form<unknown> => ({
@@ -169,8 +185,12 @@ const ofStandard = (schema: StandardSchemaV1): Form<unknown> => ({
   ),
   decode: (content) =>
     Effect.flatMap(
-      standardSchema.settle(standardSchema.validateStandard(schema, content)),
-      (read) => Effect.fromResult(Result.mapError(read, (message) => ({ message })))
+      standardSchema.settle(standardSchema.findIssues(schema, content)),
+      (read) =>
+        Effect.fromResult(Result.mapError(read, (issues) => ({
+          message: standardSchema.formatIssues(issues),
+          fields: standardSchema.memberIssues(issues)
+        })))
     )
 })
 
@@ -200,6 +220,32 @@ export const make = <const S extends Exclude<GivenForm, Form<unknown>>>(
       : ofFields(schema)
   ) as never
 
+/** Compiles a form that may be compiled already. */
+export const compile = <S extends GivenForm>(form: S): Form<ContentOf<S>> =>
+  (form instanceof FormImpl ? form : make(form as unknown as FormSchema)) as never
+
+/**
+ * Returns a compiled form whose fields are filled in beforehand with these values: JSON of the encoded sides of its fields.
+ * Clients fill them in as they do with {@link withDefault}. An absent field does not get the value.
+ *
+ * @example
+ * const edit = (name: string) => Elicitation.form("Change your name?", Elicitation.filledIn(profile, { name }))
+ */
+export const filledIn = <A>(form: Form<A>, values: { readonly [name: string]: unknown }): Form<A> =>
+  new FormImpl<A>({
+    decode: form.decode,
+    requestedSchema: Result.map(form.requestedSchema, ({ properties, ...rest }): Wire.RequestedSchema => ({
+      ...rest,
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, field]) =>
+          values[name] === undefined || !Object.hasOwn(values, name)
+            ? [name, field]
+            : [name, { ...field, default: values[name] } as Wire.PrimitiveSchemaDefinition]
+        )
+      )
+    }))
+  })
+
 /**
  * Asks the user to fill in a form. The content of the answer is decoded by the schema. An accepted answer that does not
  * match fails with `InvalidResponse`; sent again, the form is a new elicitation.
@@ -217,9 +263,7 @@ export const form = <const S extends GivenForm>(
   schema: S & CheckedForm<S>,
   options?: Options
 ): Effect.Effect<Answer<ContentOf<S>>, InputError, McpRequest> => {
-  const { decode, requestedSchema } = schema instanceof FormImpl
-    ? schema as Form<unknown>
-    : make(schema as unknown as FormSchema)
+  const { decode, requestedSchema } = compile<GivenForm>(schema)
   return Effect.flatMap(McpRequest, ({ caller: { revision } }) => {
     const name = Method.Elicit.name
     if (Result.isFailure(requestedSchema)) {

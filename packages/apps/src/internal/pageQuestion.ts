@@ -2,6 +2,7 @@
  * The questions of ready apps as their pages receive them: a member of `_meta` of the result. The pages in
  * `packages/apps/page` use the types.
  */
+import type { PageField } from "./pageField.ts"
 
 /** The key in `_meta` of the result. */
 export const questionKey = "io.github.skein-mcp/question"
@@ -42,3 +43,12 @@ export interface PageUpload extends PageQuestion {
   readonly maxTotalBytes: number
   readonly maxPartBytes: number
 }
+
+/** A question of `Form`. */
+export interface PageForm extends PageQuestion {
+  readonly submit: string
+  readonly fields: ReadonlyArray<PageField>
+}
+
+/** The key in `_meta` of the result for values that do not match: the problem of each field, by its name. */
+export const problemsKey = "io.github.skein-mcp/problems"

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as App from "../App.ts"
 import * as AppHtml from "../AppHtml.ts"
-import { approvalScript, choiceScript, uploadScript } from "./pageScripts.ts"
+import { approvalScript, choiceScript, formScript, uploadScript } from "./pageScripts.ts"
 
 const style = `
 :root { color-scheme: light dark; }
@@ -70,6 +70,23 @@ li .name { flex: 1; min-width: 0; }
 li .second { white-space: nowrap; }
 li button { min-height: 28px; padding: 2px 10px; font-size: 0.93em; }
 fieldset:disabled li button { display: none; }
+.fields { display: grid; gap: 16px; margin-top: 16px; }
+.field { display: grid; gap: 4px; justify-items: start; }
+.field > label, .field > legend { font-size: inherit; font-weight: 500; }
+.field > :is(input, select, textarea) {
+  width: 100%; min-height: 36px; padding: 6px 10px; font: inherit; color: inherit;
+  border-radius: var(--border-radius-md, 8px);
+  border: 1px solid var(--color-border-primary, light-dark(#c6ced4, #46525a));
+  background: var(--color-background-primary, light-dark(#ffffff, #14191c));
+}
+.field > :is([type="number"], [type="date"], [type="datetime-local"], select) { width: auto; min-width: min(100%, 220px); max-width: 100%; }
+.field > textarea { min-height: 96px; resize: vertical; }
+.field > [aria-invalid="true"] { border-color: var(--color-text-danger, light-dark(#b3261e, #f2b8b5)); }
+.check { display: grid; grid-template-columns: auto 1fr; gap: 2px 10px; align-items: start; cursor: pointer; }
+.check input { margin: 3.5px 0 0; accent-color: currentcolor; }
+.checks { display: grid; gap: 6px; margin-top: 4px; }
+.problem { color: var(--color-text-danger, light-dark(#b3261e, #f2b8b5)); font-size: 0.93em; }
+.problem:empty { display: none; }
 progress { width: 100%; margin-top: 14px; accent-color: light-dark(#1c2429, #e6edf1); }
 #note { margin: 14px 0 0; white-space: pre-wrap; }
 #note:empty { display: none; }
@@ -101,21 +118,42 @@ export const approvalPage: App.App = /* @__PURE__ */ App.make("ui://skein/approv
   )
 })
 
+/** A question with inputs: `inside` its fieldset, whose legend is the title, and after it the buttons. */
+const questionForm = (inside: string, actions: string, before = ""): string =>
+  `<form id="form" novalidate hidden>
+<fieldset id="fields" aria-describedby="details">
+<legend id="title" class="text" dir="auto"></legend>
+<p id="details" class="details text" dir="auto" hidden></p>
+${inside}
+</fieldset>
+${before}<div id="actions" class="actions">${actions}</div>
+</form>`
+
 /** The page of `Choice`. */
 export const choicePage: App.App = /* @__PURE__ */ App.make("ui://skein/choice", {
   title: "Choice",
   prefersBorder: true,
   html: /* @__PURE__ */ document(
     "Choice",
-    `<form id="form" hidden>
-<fieldset id="fields" aria-describedby="details">
-<legend id="title" class="text" dir="auto"></legend>
-<p id="details" class="details text" dir="auto" hidden></p>
-<div id="options" class="options"></div>
-</fieldset>
-<div id="actions" class="actions"><button id="choose" class="primary text" dir="auto"></button></div>
-</form>`,
+    /* @__PURE__ */ questionForm(
+      `<div id="options" class="options"></div>`,
+      `<button id="choose" class="primary text" dir="auto"></button>`
+    ),
     choiceScript
+  )
+})
+
+/** The page of `Form`. */
+export const formPage: App.App = /* @__PURE__ */ App.make("ui://skein/form", {
+  title: "Form",
+  prefersBorder: true,
+  html: /* @__PURE__ */ document(
+    "Form",
+    /* @__PURE__ */ questionForm(
+      `<div id="inputs" class="fields"></div>`,
+      `<button id="submit" class="primary text" dir="auto"></button>`
+    ),
+    formScript
   )
 })
 
@@ -125,22 +163,16 @@ export const uploadPage: App.App = /* @__PURE__ */ App.make("ui://skein/upload",
   prefersBorder: true,
   html: /* @__PURE__ */ document(
     "Upload",
-    `<form id="form" hidden>
-<fieldset id="fields" aria-describedby="details">
-<legend id="title" class="text" dir="auto"></legend>
-<p id="details" class="details text" dir="auto" hidden></p>
-<div id="drop" class="drop">
+    /* @__PURE__ */ questionForm(
+      `<div id="drop" class="drop">
 <input id="files" type="file" aria-describedby="limits"><label id="pick" for="files"></label>
 <span id="limits" class="second text"></span>
 </div>
-<ul id="list" aria-label="Chosen files"></ul>
-</fieldset>
-<progress id="progress" aria-label="Progress of the upload" value="0" hidden></progress>
-<div id="actions" class="actions">
-<button id="upload" class="primary text" dir="auto" disabled></button>
-<button id="cancel" type="button" hidden>Cancel</button>
-</div>
-</form>`,
+<ul id="list" aria-label="Chosen files"></ul>`,
+      `<button id="upload" class="primary text" dir="auto" disabled></button>
+<button id="cancel" type="button" hidden>Cancel</button>`,
+      `<progress id="progress" aria-label="Progress of the upload" value="0" hidden></progress>\n`
+    ),
     uploadScript
   )
 })

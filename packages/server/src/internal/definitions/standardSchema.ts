@@ -32,14 +32,25 @@ const keyOf = (segment: PropertyKey | StandardSchemaV1.PathSegment): string | nu
   return typeof key === "symbol" ? String(key) : key
 }
 
-const toResult = <A>(result: StandardSchemaV1.Result<A>): Result.Result<A, string> =>
-  result.issues === undefined
-    ? Result.succeed(result.value)
-    : Result.fail(result.issues.slice(0, maxProblems).map(formatIssue).join("\n"))
+/** The issues of a value, never empty. */
+export type Issues = ReadonlyArray<StandardSchemaV1.Issue>
+
+/** Writes issues as lines. */
+export const formatIssues = (issues: Issues): string => issues.slice(0, maxProblems).map(formatIssue).join("\n")
+
+/** The first issue of each member of the value, by the key of the member. */
+export const memberIssues = (issues: Issues): { readonly [key: string]: string } =>
+  Object.fromEntries(
+    issues.flatMap(({ message, path = [] }) => path.length === 0 ? [] : [[String(keyOf(path[0]!)), message]])
+      .toReversed()
+  )
+
+const toResult = <A>(result: StandardSchemaV1.Result<A>): Result.Result<A, Issues> =>
+  result.issues === undefined ? Result.succeed(result.value) : Result.fail(result.issues)
 
 /** The result for a value that a recursive schema cannot read because it is nested too deeply. Throws other errors. */
-const refuseDepth = (error: unknown): Result.Result<never, string> => {
-  if (Nesting.exceedsStack(error)) return Result.fail(`the value ${Nesting.problem}`)
+const refuseDepth = (error: unknown): Result.Result<never, Issues> => {
+  if (Nesting.exceedsStack(error)) return Result.fail([{ message: `the value ${Nesting.problem}` }])
   throw error
 }
 
@@ -57,10 +68,10 @@ export interface Startable<A> {
 }
 
 /** Validates a value: synchronously, with a promise if the schema does so, or with an effect for `JsonSchema`. */
-export const validateStandard = <A>(
+export const findIssues = <A>(
   schema: StandardSchemaV1<unknown, A> & Partial<Startable<A>>,
   value: unknown
-): Later<Result.Result<A, string>> => {
+): Later<Result.Result<A, Issues>> => {
   const start = schema[startValidation]
   if (start !== undefined) {
     const result = start(value)
@@ -72,6 +83,18 @@ export const validateStandard = <A>(
   } catch (error) {
     return refuseDepth(error)
   }
+}
+
+const toText = <A>(result: Result.Result<A, Issues>): Result.Result<A, string> => Result.mapError(result, formatIssues)
+
+/** Validates a value as `findIssues` does, and fails with the issues as lines. */
+export const validateStandard = <A>(
+  schema: StandardSchemaV1<unknown, A> & Partial<Startable<A>>,
+  value: unknown
+): Later<Result.Result<A, string>> => {
+  const found = findIssues(schema, value)
+  if (Effect.isEffect(found)) return Effect.map(found, toText)
+  return Predicate.isPromiseLike(found) ? found.then(toText) : toText(found)
 }
 
 /** Waits for a value. A rejection is a defect. */
