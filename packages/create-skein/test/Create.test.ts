@@ -210,12 +210,12 @@ describe("the command line", () => {
   }
 
   it("asks for the choices that it does not have", async () => {
-    const { ask, asked } = answering({ Folder: "Tea Shop", Template: "2", Style: "ASYNC" })
+    const { ask, asked } = answering({ Folder: "Tea Shop", Template: "2", Style: "EFFECT" })
     expect(await complete(parse([]), "yarn", ask)).toEqual({
       folder: "Tea Shop",
       name: "tea-shop",
       template: "http",
-      style: "async",
+      style: "effect",
       packageManager: "yarn"
     })
     expect(asked).toEqual(["Folder", "Template", "Style", "Package manager"])
@@ -232,7 +232,7 @@ describe("the command line", () => {
       folder: "shop",
       name: "@acme/shop",
       template: "stdio",
-      style: "effect",
+      style: "async",
       packageManager: "npm"
     })
     await expect(complete(parse(["日本"]), "npm", undefined)).rejects.toThrow(/^The name is empty. Set another/)

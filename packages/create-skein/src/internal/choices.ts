@@ -12,8 +12,8 @@ export const templates = {
 
 /** The styles, with the text of a prompt. */
 export const styles = {
-  effect: "handlers that return effects, and Effect schemas",
-  async: "async functions, and zod schemas"
+  async: "async functions, and zod schemas",
+  effect: "functions that return effects, and Effect schemas: for users of Effect"
 } as const
 
 interface Manager {
@@ -53,8 +53,8 @@ export type Template = keyof typeof templates
 export type Style = keyof typeof styles
 export type PackageManager = keyof typeof packageManagers
 
-/** The default of each choice. */
-export const defaults = { folder: "mcp-server", template: "stdio", style: "effect" } as const
+/** The default of each choice. Users of Effect recognize the other style by its name; others may not know the word. */
+export const defaults = { folder: "mcp-server", template: "stdio", style: "async" } as const
 
 /** The package manager that started this process, from the user agent that it sets. */
 export const packageManagerOf = (userAgent: string | undefined): PackageManager => {
