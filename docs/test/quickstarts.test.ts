@@ -9,9 +9,8 @@ import type * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import { createServer } from "node:http"
 import { join } from "node:path"
-import { filesOf } from "../../packages/create-skein/src/internal/files.ts"
 import * as Intro from "../programs/effectIntro.ts"
-import { docs, read } from "./blocks.ts"
+import { docs } from "./blocks.ts"
 import { connect } from "./kit.ts"
 import { started } from "./process.ts"
 
@@ -70,12 +69,6 @@ describe("programs/quickstart", () => {
         content: [{ text: "The weather service answered with 400" }]
       })
     }).pipe(Effect.scoped))
-
-  it("is added to the last line of a created project", async () => {
-    const project = await filesOf({ name: "my-server", template: "http", style: "async", packageManager: "npm" })
-    const [, before = ""] = /\n(.+)\)\n$/.exec(project.get("src/server.ts")!) ?? []
-    expect(read("quickstart-http.md")).toContain(`\n${before}, temperature)\n`)
-  })
 })
 
 describe("programs/effectIntro.ts", () => {

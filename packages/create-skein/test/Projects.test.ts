@@ -12,6 +12,7 @@ import * as esbuild from "esbuild"
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { blocksOf } from "../../../docs/test/blocks.ts"
 import {
   makeWorkspace,
   readImage,
@@ -223,3 +224,20 @@ describe.each(["effect", "async"])("a project with the style %s", (style) => {
     })
   }, 180_000)
 })
+
+it("http: takes the tool of the quickstart, its test and its last line", async () => {
+  const project = join(workspace.folder, "my-server")
+  const args = [workspace.program, project, "--template", "http", "--style", "async", "--no-install", "--no-git"]
+  expect(await run(workspace, workspace.folder, process.execPath, args)).toEqual(succeeded)
+  const blocks = blocksOf("quickstart-http.md")
+  const textOf = (start: string) => blocks.find(({ info }) => info.startsWith(start))!.text
+  await writeFile(join(project, "src/temperature.ts"), textOf("ts programs/quickstart/src/"))
+  await writeFile(join(project, "test/temperature.test.ts"), textOf("ts programs/quickstart/test/"))
+  const server = join(project, "src/server.ts")
+  const lines = (await readFile(server, "utf8")).trimEnd().split("\n")
+  const [added = "", , last = ""] = textOf("typescript").split("\n")
+  expect(last).toBe(lines.pop()!.replace(/\)$/, ", temperature)"))
+  await writeFile(server, [added, ...lines, last, ""].join("\n"))
+  expect(await runScript(workspace, project, "check")).toEqual({ code: 0, output: "" })
+  expect(await runScript(workspace, project, "test")).toEqual({ code: 0, output: expect.stringContaining("5 passed") })
+}, 180_000)
