@@ -217,6 +217,11 @@ export class RequestContext {
    * Starts a round of input requests. The dispatcher of a server sets it where a stateless method may request input.
    */
   rounds: ((request: RequestContext) => Round) | undefined = undefined
+  /**
+   * Handles another request on behalf of this one, through the middleware of the whole server. The dispatcher of a server
+   * sets it.
+   */
+  dispatch: Dispatcher<McpRequest> | undefined = undefined
   /** The round, once it was needed. */
   round: Round | undefined = undefined
   /** The steps that the handler of a task executes now, for snapshots. Set by the engine of the task. */

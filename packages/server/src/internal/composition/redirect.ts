@@ -19,13 +19,16 @@ export const redirectingTo = (
     }
   }
 
-/** Makes the function that returns the request that a request stands for, or the reason to refuse it. */
+/**
+ * Makes the function that returns the request that a request stands for, or the reason to refuse it. A request of the
+ * server itself (`isInner`) may be for an indirect tool.
+ */
 export const redirecting = (
   { tools }: Catalog["Service"]
-): (request: RequestContext) => RequestContext | McpError.McpError => {
+): (request: RequestContext, isInner?: boolean) => RequestContext | McpError.McpError => {
   let version = -1
   let applies = false
-  return (request) => {
+  return (request, isInner = false) => {
     if (version !== tools.version) {
       version = tools.version
       applies = tools.sorted.some(([, { indirect, redirect }]) => indirect !== undefined || redirect !== undefined)
@@ -33,7 +36,7 @@ export const redirecting = (
     if (!applies || request.method !== "tools/call") return request
     const { caller, params, target } = request
     const tool = target === undefined ? undefined : tools.seen(target, caller)
-    if (tool?.indirect?.() === true) return McpError.invalidParams(`Unknown tool: ${clip(target!)}`)
+    if (!isInner && tool?.indirect?.() === true) return McpError.invalidParams(`Unknown tool: ${clip(target!)}`)
     const other = params && tool?.guard?.(caller) === undefined ? tool?.redirect?.(params, caller) : undefined
     return other === undefined ? request : request.withParams(other)
   }

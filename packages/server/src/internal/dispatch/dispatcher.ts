@@ -56,15 +56,27 @@ export const make = (
   const lowers = logs !== undefined && !base.mapUnsafe.has(MinimumLogLevel.key)
   const redirect = redirecting(catalog)
   catalog[internals].inner.dispatch = (request) => neverThrowing(withParts(middleware, withService(handle)))(request)
-  let chain = handle
+  let current = handle
   let version = 0
+  const chain: Dispatcher<McpRequest> = (request) => {
+    if (version !== middleware.version) {
+      current = middleware.isEmpty ? handle : withMiddleware(methods, middleware, handle)
+      version = middleware.version
+    }
+    return current(request)
+  }
+  // The first redirect may be one to the tool whose call stands for another one.
+  const inner = neverThrowing((received) => {
+    const tool = redirect(received, true)
+    const request = McpError.isMcpError(tool) ? tool : redirect(tool, true)
+    return McpError.isMcpError(request)
+      ? Effect.fail(request)
+      : Effect.provideService(chain(request), McpRequest, request)
+  })
   return (received) => {
     const request = redirect(received)
     if (McpError.isMcpError(request)) return Effect.fail(request)
-    if (version !== middleware.version) {
-      chain = middleware.isEmpty ? handle : withMiddleware(methods, middleware, handle)
-      version = middleware.version
-    }
+    received.dispatch = inner
     const effect = !rounds.applies(request)
       ? chain(request)
       // The rounds belong to the request that the client sent, and repeats.

@@ -1,0 +1,310 @@
+/**
+ * Tools that no list shows, and a search over them: the base of `ToolSearch` and of `@skein/code-mode`.
+ *
+ * `HiddenTools.layer` hides the tools of definitions and adds tools that find and call them. `HiddenTools.addSearch` adds
+ * the two that find and describe; how a model calls what it has found is up to the third. Use this module for another way
+ * to offer many tools, and `ToolSearch` otherwise.
+ */
+import { Encoded, isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import type * as CallTool from "@skein/protocol/CallTool"
+import * as McpError from "@skein/protocol/McpError"
+import * as Revision from "@skein/protocol/Revision"
+import * as Task from "@skein/protocol/Task"
+import { clip, quote } from "@skein/protocol/Text"
+import { type Caller, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { Catalog, type Handled, type ToolEntry } from "./Catalog.ts"
+import type { DefinitionError } from "./DefinitionError.ts"
+import { partLayer } from "./internal/composition/partLayer.ts"
+import { OnceStore } from "./internal/input/onceStore.ts"
+import { ToolIndex, wordsOf } from "./internal/composition/toolIndex.ts"
+import * as Tool from "./Tool.ts"
+
+/** Which tools are hidden. */
+export interface Options {
+  /** The names of tools that are listed all the same, or a predicate that runs once for each tool. None by default. */
+  readonly always?: ReadonlyArray<string> | ((tool: ToolEntry["definition"]) => boolean) | undefined
+  /**
+   * The number of tools up to which all are listed, and the added tools are not: 30 by default. It counts the tools of
+   * the definitions that are enabled now, for all callers.
+   */
+  readonly above?: number | undefined
+  /** The most characters of the texts of one tool that are indexed: 8,192 by default. */
+  readonly maxIndexedChars?: number | undefined
+  /** Whether a tool that is not listed can be called by its own name, too: `true` by default. */
+  readonly direct?: boolean | undefined
+}
+
+/** Options of a call of a hidden tool. */
+export interface CallOptions {
+  /**
+   * Distinguishes the call from the others of the same request: the keys of `Once.once` in the tool begin with it. It must
+   * be the same when the handler runs again. By default the name of the tool.
+   */
+  readonly key?: string | undefined
+  /** Wraps each request to the client, such as an elicitation, that the tool waits for. */
+  readonly aroundInput?: (<A, E, R>(input: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) | undefined
+}
+
+/** The tools of the definitions, as a caller may use them. */
+export interface HiddenTools {
+  /** Returns a tool that a caller may see and call. */
+  readonly find: (name: string, caller: Caller) => ToolEntry | undefined
+  /** Ranks tools by BM25. Returns the best ones that a caller may see and call, and how many match. */
+  readonly search: (
+    query: string,
+    caller: Caller,
+    limit: number
+  ) => { readonly found: ReadonlyArray<ToolEntry>; readonly total: number }
+  /**
+   * Calls a tool for the caller of the present request, as if the client had called it: through all middleware, guards
+   * and extensions. Its progress, its input requests and its cancellation are those of the present request. A tool that
+   * supports tasks runs as an ordinary call. Fails with the JSON-RPC error that the client would receive.
+   */
+  readonly call: (name: string, args: JsonObject, options?: CallOptions) => Handled<CallTool.CallToolResult>
+}
+
+const maxDescriptionChars = 500
+
+const Found = Schema.Struct({
+  name: Schema.String,
+  title: Schema.optionalKey(Schema.String),
+  description: Schema.optionalKey(Schema.String),
+  arguments: Schema.Array(Schema.String)
+})
+
+/** Returns a view of a request with other members, which stay when a middleware changes its params. */
+const withMembers = (target: RequestContext, members: Partial<RequestContext>): RequestContext =>
+  new Proxy(target, {
+    get: (_, key) => {
+      if (key === "withParams") {
+        return (params: JsonObject | undefined) => withMembers(target.withParams(params), members)
+      }
+      return Object.hasOwn(members, key)
+        ? members[key as keyof RequestContext]
+        : Reflect.get(target, key, target) as unknown
+    },
+    set: (_, key, value) => Reflect.set(target, key, value, target)
+  })
+
+/**
+ * The caller without the extension for tasks: an inner call needs its result now. In a session the client decides with
+ * `task` in its params, which an inner call does not have.
+ */
+const withoutTasks = (caller: Caller): Caller => {
+  const { extensions } = caller.capabilities
+  if (Revision.era(caller.revision) === "session" || !isObject(extensions)) return caller
+  const { [Task.extension]: _, ...others } = extensions
+  return { ...caller, capabilities: { ...caller.capabilities, extensions: others } }
+}
+
+class Hidden implements HiddenTools {
+  readonly #outside: Catalog["Service"]
+  readonly #inside: Catalog["Service"]["tools"]
+  readonly #maxIndexedChars: number
+  /** The member of a call's params that has the inner call. The params of a client, which are JSON, cannot have it. */
+  readonly #inner = Symbol("@skein/server/innerCall")
+  #index: { readonly version: number; readonly tools: ToolIndex } | undefined
+
+  constructor(outside: Catalog["Service"], inside: Catalog["Service"]["tools"], maxIndexedChars: number) {
+    this.#outside = outside
+    this.#inside = inside
+    this.#maxIndexedChars = maxIndexedChars
+  }
+
+  find(name: string, caller: Caller): ToolEntry | undefined {
+    if (this.#inside.get(name) === undefined) return undefined
+    const entry = this.#outside.tools.seen(name, caller)
+    return entry?.guard?.(caller) === undefined ? entry : undefined
+  }
+
+  search(query: string, caller: Caller, limit: number): ReturnType<HiddenTools["search"]> {
+    const { version } = this.#inside
+    if (this.#index?.version !== version) {
+      this.#index = { version, tools: new ToolIndex(this.#inside.sorted, this.#maxIndexedChars) }
+    }
+    const found = this.#index.tools.search(wordsOf(query)).flatMap((name) => this.find(name, caller) ?? [])
+    return { found: found.slice(0, limit), total: found.length }
+  }
+
+  call(name: string, args: JsonObject, options: CallOptions = {}): ReturnType<HiddenTools["call"]> {
+    return Effect.gen({ self: this }, function*() {
+      const present = yield* McpRequest
+      const { dispatch, original } = present
+      if (this.find(name, present.caller) === undefined) {
+        return yield* Effect.fail(McpError.invalidParams(`Unknown tool: ${clip(name)}`))
+      }
+      if (dispatch === undefined) {
+        return yield* Effect.fail(
+          new McpError.McpError({ reason: "InternalError", message: "Tools cannot be called here" })
+        )
+      }
+      // The call of the present tool is redirected to the inner one, so that mounted parts translate its name.
+      const params = { ...original.params, [this.#inner]: { name, arguments: args } }
+      const { aroundInput = (input) => input, key = name } = options
+      const round = original.round ??= original.rounds?.(original) ?? new OnceStore(original)
+      const answer = yield* dispatch(withMembers(original.withParams(params), {
+        caller: withoutTasks(original.caller),
+        round: { ask: round.ask.bind(round), once: (own, effect) => round.once(`${key}/${own}`, effect) },
+        request: (...input) => aroundInput(original.request(...input))
+      }))
+      return (answer instanceof Encoded ? JSON.parse(answer.text) : answer) as CallTool.CallToolResult
+    })
+  }
+
+  /** Redirects the calls of `call`. */
+  redirect: ToolEntry["redirect"] = (params) => {
+    const inner = (params as { readonly [key: symbol]: JsonObject | undefined })[this.#inner]
+    const meta = params["_meta"]
+    return inner === undefined || meta === undefined ? inner : { ...inner, _meta: meta }
+  }
+}
+
+/**
+ * Hides the tools of definitions, and adds tools that find and call them. Resources, prompts and middleware among the
+ * definitions stay as they are. `redirects` has the redirect of an added tool, by its name.
+ *
+ * Fails as the definitions do, and with `DefinitionError` `DuplicateName` if a name of the added tools is taken.
+ *
+ * @example
+ * const first = HiddenTools.layer({}, tools, (hidden) =>
+ *   Tool.add(Tool.make("use_best", { input: { query: Schema.String } }), ({ query }) =>
+ *     Effect.flatMap(McpRequest, ({ caller }) => {
+ *       const [best] = hidden.search(query, caller, 1).found
+ *       return best === undefined ? Effect.succeed("None") : callBest(hidden, best.definition.name)
+ *     })))
+ */
+export const layer = <const L extends ReadonlyArray<Layer.Layer<never, unknown, unknown>>>(
+  options: Options,
+  definitions: L,
+  add: (hidden: HiddenTools) => Effect.Effect<void, DefinitionError, Catalog | Scope.Scope>,
+  redirects: { readonly [name: string]: (hidden: HiddenTools) => ToolEntry["redirect"] } = {}
+): Layer.Layer<never, Layer.Error<L[number]> | DefinitionError, Layer.Services<L[number]> | Catalog> =>
+  partLayer<DefinitionError>(definitions, (outside, place) => {
+    const { above = 30, always = [], direct = true, maxIndexedChars = 8192 } = options
+    const isAlways = typeof always === "function"
+      ? always
+      : ({ name }: ToolEntry["definition"]) => always.includes(name)
+    // Handlers disable tools in the catalog around the search. The number is the same for all entries of a list.
+    let counted = { inside: -1, outside: -1, isActive: false }
+    const isActive = (): boolean => {
+      const { version } = outside.tools
+      if (counted.inside !== inside.version || counted.outside !== version) {
+        const enabled = inside.sorted.filter(([name]) => outside.tools.get(name) !== undefined)
+        counted = { inside: inside.version, outside: version, isActive: enabled.length > above }
+      }
+      return counted.isActive
+    }
+    const inside: Catalog["Service"]["tools"] = outside.tools.part({
+      name: (own) => own,
+      entry: (entry) => {
+        const hiding = isAlways(entry.definition)
+          ? undefined
+          : { unlisted: isActive, ...(direct ? {} : { indirect: isActive }) }
+        return Result.succeed({ ...entry, ...hiding })
+      }
+    }, place)
+    const hidden = new Hidden(outside, inside, maxIndexedChars)
+    return Effect.as(
+      Effect.provideService(add(hidden), Catalog, {
+        ...outside,
+        tools: outside.tools.part({
+          name: (own) => own,
+          entry: (entry, own) => {
+            const other = redirects[own]?.(hidden)
+            return Result.succeed({
+              ...entry,
+              unlisted: () => !isActive(),
+              redirect: (params, caller) => hidden.redirect!(params, caller) ?? other?.(params, caller)
+            })
+          }
+        }, place)
+      }),
+      { inside: { ...outside, tools: inside } }
+    )
+    // The types of the definitions are lost while they are built in a loop: hence the cast.
+  }) as never
+
+/** The tools that find and describe. */
+export interface SearchOptions {
+  /** The name of the tool that finds. */
+  readonly search?: string | undefined
+  /** The name of the tool that describes. */
+  readonly describe?: string | undefined
+  /** How a model calls a tool, in the description of the search: "call it with call_tool". */
+  readonly use: string
+  /** The most tools that one search returns: 10 by default. A caller may ask for fewer. */
+  readonly maxResults?: number | undefined
+  /** The most characters of a query that are read: 1,000 by default. */
+  readonly maxQueryChars?: number | undefined
+}
+
+const summary = ({ definition: { description, inputSchema, name, title } }: ToolEntry): typeof Found.Type => {
+  const required = Array.isArray(inputSchema["required"]) ? inputSchema["required"] : []
+  const properties = isObject(inputSchema["properties"]) ? Object.keys(inputSchema["properties"]) : []
+  return {
+    name,
+    ...(title === undefined ? undefined : { title }),
+    ...(description === undefined ? undefined : { description: clip(description, maxDescriptionChars) }),
+    arguments: properties.map((argument) => required.includes(argument) ? argument : `${argument}?`)
+  }
+}
+
+/**
+ * The result of a call that names no tool. `search` is the name of the tool that finds.
+ *
+ * @example
+ * HiddenTools.unknownTool("sned_mail", "search_tools")
+ */
+export const unknownTool = (name: string, search: string): Tool.Result<undefined> =>
+  Tool.result({
+    isError: true,
+    content: `There is no tool ${quote(name)}. Find the names of the tools with ${search}.`
+  }) as Tool.Result<undefined>
+
+/**
+ * Adds the tools `search_tools`, which finds tools, and `describe_tool`, which returns the whole definition of one.
+ *
+ * @example
+ * HiddenTools.layer({}, tools, (hidden) =>
+ *   Effect.andThen(HiddenTools.addSearch(hidden, { use: "call it with run" }), Tool.add(run, runTool(hidden))))
+ */
+export const addSearch = (
+  hidden: HiddenTools,
+  options: SearchOptions
+): Effect.Effect<void, DefinitionError, Catalog | Scope.Scope> => {
+  const { describe = "describe_tool", maxQueryChars = 1000, maxResults = 10, search = "search_tools", use } = options
+  const searchTools = Tool.make(search, {
+    description: `Finds tools by what they do. Read the arguments of a tool with ${describe}, and ${use}.`,
+    input: {
+      query: Schema.String.annotate({ description: "Words that describe the task" }),
+      limit: Schema.optionalKey(Schema.Int).annotate({ description: `At most ${maxResults}` })
+    },
+    output: { tools: Schema.Array(Found), total: Schema.Int },
+    annotations: { readOnlyHint: true, openWorldHint: false }
+  })
+  const describeTool = Tool.make(describe, {
+    description: "Returns the description of a tool and the JSON Schema of its arguments.",
+    input: { name: Schema.String.annotate({ description: "The name of the tool" }) },
+    annotations: { readOnlyHint: true, openWorldHint: false }
+  })
+  return Effect.gen(function*() {
+    yield* Tool.add(searchTools, ({ limit = maxResults, query }) =>
+      Effect.map(McpRequest, ({ caller }) => {
+        const most = Math.min(Math.max(1, limit), maxResults)
+        const { found, total } = hidden.search(query.slice(0, maxQueryChars), caller, most)
+        return { tools: found.map(summary), total }
+      }))
+    yield* Tool.add(describeTool, ({ name }) =>
+      Effect.map(McpRequest, ({ caller }) => {
+        const tool = hidden.find(name, caller)
+        if (tool === undefined) return unknownTool(name, search)
+        const { definition, listedAs } = tool
+        return JSON.stringify(listedAs === undefined ? definition : tool.listedAs!(definition, caller))
+      }))
+  })
+}
