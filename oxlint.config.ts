@@ -21,7 +21,8 @@ const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   "create-skein": [],
   openapi: ["protocol", "runtime", "server"],
   gateway: ["protocol", "runtime", "server", "client"],
-  apps: ["protocol", "runtime", "server", "client"]
+  apps: ["protocol", "runtime", "server", "client"],
+  "code-mode": ["protocol", "runtime", "server"]
 }
 
 /** The modules of a package that may import fewer packages than the rest of it. */
@@ -114,7 +115,8 @@ const mayUseNode: Readonly<Record<string, ReadonlyArray<string>>> = {
   cli: ["bin/*.ts", "internal/**/node*.ts"],
   "create-skein": ["**/*.ts"],
   openapi: ["internal/**/node*.ts"],
-  apps: ["AppFile.ts"]
+  apps: ["AppFile.ts"],
+  "code-mode": ["internal/node*.ts"]
 }
 
 /** The modules that may import types of `node:` modules, and nothing else of Node. */

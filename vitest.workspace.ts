@@ -25,6 +25,7 @@ const long = [
   "packages/console/test/Page.test.ts",
   "packages/gateway/test/{Children,Processes}.test.ts",
   "packages/apps/test/{Chromium,ReadyPages}.test.ts",
+  "packages/code-mode/test/{Bundle,Hostile}.test.ts",
   "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore,Rotation,SharedSignIn}.test.ts",
   "packages/tasks/test/crash/**/*.test.ts",
   "packages/tasks/test/engine/{Admin,CodeChanges,CutOffSteps,Outages,PacesPostgres,Postgres,SqlTasksPostgres,Stalls,Replays,Takeover}.test.ts",

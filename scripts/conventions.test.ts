@@ -73,7 +73,8 @@ describe("the linter", () => {
       ["create-skein", ["protocol", "runtime", "server", "client", "tasks", "cli"]],
       ["openapi", ["client", "tasks", "auth", "console", "cli"]],
       ["gateway", ["tasks", "auth", "console", "cli", "testing", "openapi"]],
-      ["apps", ["tasks", "auth", "console", "cli", "testing", "gateway"]]
+      ["apps", ["tasks", "auth", "console", "cli", "testing", "gateway"]],
+      ["code-mode", ["client", "tasks", "auth", "console", "cli", "testing", "apps"]]
     ] as const
     for (const [name, others] of direction) {
       const text = others.map((other) => uses(`@skein/${other}/A`)).join("")

@@ -46,6 +46,7 @@ export const groups: ReadonlyArray<Group> = [
           "state.md",
           "skills.md",
           "composing.md",
+          "code-mode.md",
           "remote-servers.md",
           "openapi.md",
           "apps.md",

@@ -24,6 +24,7 @@ const pages = [
   ...globSync("docs/limits*.md", { cwd: root }).sort(),
   "docs/openapi.md",
   "docs/apps.md",
+  "docs/code-mode.md",
   "docs/effect-applications.md",
   "docs/remote-servers.md",
   "docs/skills.md"
@@ -159,9 +160,12 @@ describe("limits.md", () => {
       "packages/tasks/src/internal/protocol/policy.ts"
     ])
     const documented = new Set(tables.map(({ declared }) => declared))
-    const sources = globSync("packages/{server,client,sql,tasks,auth,console,openapi,gateway,apps}/src/**/*.ts", {
-      cwd: root
-    })
+    const sources = globSync(
+      "packages/{server,client,sql,tasks,auth,console,openapi,gateway,apps,code-mode}/src/**/*.ts",
+      {
+        cwd: root
+      }
+    )
     const missing = sources.filter((path) =>
       !documented.has(path) && !others.has(path) &&
       members(path).some(({ doc, name }) => isBound.test(name) && /\d.*by default|by default.*\d/.test(doc))

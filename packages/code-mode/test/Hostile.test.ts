@@ -1,0 +1,146 @@
+/** Programs that attack the sandbox: each one ends with its error, and the server goes on. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as server from "../../server/test/kit.ts"
+import { failing, office, program } from "./kit.ts"
+
+const computing = /^The program computed for more than 300 ms \(maxComputingTime\)/
+const memory = /^The program needs more than 16777216 bytes of memory \(maxMemoryBytes\)/
+const stack = /^The program needs more than 524288 bytes of stack \(maxStackBytes\)/
+
+const hostile: ReadonlyArray<readonly [title: string, code: string, error: RegExp]> = [
+  ["an infinite loop", "for (;;);", computing],
+  ["an infinite loop after a call", "await tools.greet({ name: \"a\" })\nfor (;;);", computing],
+  ["an endless chain of promises", "for (;;) await null", computing],
+  [
+    "a flood of promises",
+    "const f = () => Promise.all([f(), f()]); const g = async () => { await 0; g(); g() }; await new Promise(g)",
+    /max(ComputingTime|MemoryBytes)/
+  ],
+  ["an infinite loop that catches everything", "for (;;) try { for (;;); } catch {}", computing],
+  ["an infinite loop in a finally", "try { for (;;); } finally { for (;;); }", computing],
+  ["an infinite loop in toJSON of the result", "return { toJSON() { for (;;); } }", computing],
+  ["an infinite loop in a getter of the result", "return { get a() { for (;;); } }", computing],
+  [
+    "an infinite loop in toString of an error",
+    "const e = new Error(); e.toString = () => { for (;;); }; throw e",
+    computing
+  ],
+  ["a proxy with endless keys as the result", "return new Proxy({}, { ownKeys: () => { for (;;); } })", computing],
+  ["a slow regular expression", "return /(a+)+b/.test(\"a\".repeat(40))", computing],
+  ["a native loop", "return Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)", computing],
+  ["a slow search in a string", "return \"a\".repeat(4e6).indexOf(\"a\".repeat(2e6) + \"b\")", computing],
+  ["a loop of large copies", "const a = new Uint8Array(6e6); for (;;) a.slice()", computing],
+  ["infinite recursion", "const f = () => f() + 1; return f()", stack],
+  [
+    "a deeply nested result",
+    "let o = {}; for (let i = 0; i < 30000; i++) o = { o }; return o",
+    /max(StackBytes|ComputingTime)/
+  ],
+  ["deeply nested JSON", "return JSON.parse(\"[\".repeat(1e6))", stack],
+  ["a huge string", "return \"x\".repeat(2 ** 28)", memory],
+  ["a string that doubles", "let s = \"x\"; for (;;) s += s", /maxMemoryBytes|string too long/],
+  ["a huge buffer", "return new ArrayBuffer(2 ** 30)", memory],
+  ["a memory bomb", "const a = []; for (;;) a.push(\"x\".repeat(1e6) + a.length)", /max(ComputingTime|MemoryBytes)/],
+  [
+    "a promise that never settles",
+    "await new Promise(() => {})",
+    /^The program waits for a promise that nothing settles/
+  ],
+  ["a thenable that never settles", "return { then() {} }", /^The program waits for a promise that nothing settles/],
+  ["a cyclic result", "const a = {}; a.a = a; return a", /^The result of the program has no JSON: TypeError/],
+  ["a bigint as the result", "return 1n", /^The result of the program has no JSON: TypeError/],
+  [
+    "a result whose toJSON throws a non-error",
+    "return { toJSON() { throw 1 } }",
+    /^The result of the program has no JSON: threw 1/
+  ],
+  ["undefined as an error", "throw undefined", /^threw undefined$/],
+  ["null as an error", "throw null", /^threw null$/],
+  ["an error whose members throw", "throw new Proxy(new Error(), { get() { throw 1 } })", /^threw/],
+  ["an object without text as an error", "throw Object.create(null)", /^threw/],
+  ["a symbol as an error", "throw Symbol(\"s\")", /^threw Symbol\(s\)$/],
+  ["an import", "return import(\"node:fs\")", /^ReferenceError|could not load module/],
+  ["a require", "return require(\"node:fs\")", /'require' is not defined/],
+  ["the process", "return process.env", /'process' is not defined/],
+  ["a timer", "setTimeout(() => {}, 1)", /'setTimeout' is not defined/],
+  ["a fetch", "return fetch(\"http://localhost\")", /'fetch' is not defined/],
+  ["a call with a cyclic argument", "const a = {}; a.a = a; await tools.greet(a)", /circular/],
+  ["a call with a list", "await tools.greet([1])", /the arguments of greet must be an object/],
+  [
+    "a call of a name that is not text",
+    "await callTool({ toString: () => \"greet\" })",
+    /the name of a tool must be a string/
+  ],
+  ["a program that ends the function around it", "}); for (;;); (async () => {", computing]
+]
+
+describe("the sandbox", () => {
+  for (const [title, code, error] of hostile) {
+    it.live(`ends a program with ${title}`, () =>
+      Effect.gen(function*() {
+        const client = yield* server.client(
+          office({ maxComputingTime: "300 millis", maxMemoryBytes: 16 * 1024 * 1024 })
+        )
+        expect(yield* failing(client, code)).toMatch(error)
+        expect(yield* program(client, "return tools.greet({ name: \"Ada\" })")).toBe("Hello Ada")
+      }))
+  }
+
+  it.live("gives a program no object of the server", () =>
+    Effect.gen(function*() {
+      const client = yield* server.client(office())
+      const names = yield* program(client, "return Object.getOwnPropertyNames(globalThis).sort()")
+      const own = (names as ReadonlyArray<string>).filter((name) => !(name in globalThis))
+      expect(own).toEqual(["InternalError", "callTool", "tools"])
+      // Only what QuickJS has itself: no Node, and no web.
+      for (
+        const name of ["process", "require", "Buffer", "fetch", "setTimeout", "WebAssembly", "Worker", "std", "os"]
+      ) {
+        expect(names).not.toContain(name)
+      }
+      expect(yield* program(client, "return callTool.constructor(\"return typeof process\")()")).toBe("undefined")
+    }))
+
+  it.live("harms only itself with replaced built-in functions", () =>
+    Effect.gen(function*() {
+      const client = yield* server.client(office())
+      const code = `
+        JSON.stringify = () => "{}"
+        JSON.parse = () => "forged"
+        Map.prototype.get = () => undefined
+        Map.prototype.delete = () => { throw 1 }
+        return tools.greet({ name: "Ada" })`
+      expect(yield* program(client, code)).toBe("Hello Ada")
+      expect(
+        yield* failing(client, "Array = Object = Error = String = undefined; await tools.greet({ name: \"Ada\" })")
+      )
+        .toMatch(/./)
+      expect(yield* failing(client, "Promise.prototype.then = () => {}; return 1")).toMatch(/never|nothing settles/)
+    }))
+
+  it.live("does not block the server while a program computes", () =>
+    Effect.gen(function*() {
+      const client = yield* server.client(office({ maxComputingTime: "1 second" }))
+      const running = client.send("tools/call", {
+        name: "execute",
+        arguments: { code: "for (;;) new Uint8Array(6e6).slice()" }
+      })
+      let turns = 0
+      const timer = setInterval(() => turns++, 10)
+      yield* client.answer(running)
+      clearInterval(timer)
+      expect(turns).toBeGreaterThan(20)
+    }))
+
+  it.live("ends the thread of each program", () =>
+    Effect.gen(function*() {
+      const threads = () => process.getActiveResourcesInfo().filter((name) => /Worker|MessagePort/.test(name)).length
+      const client = yield* server.client(office({ maxComputingTime: "200 millis" }))
+      const before = threads()
+      for (const code of ["return 1", "throw 1", "for (;;);", "await new Promise(() => {})"]) {
+        yield* client.call("execute", { code })
+        expect(threads()).toBe(before)
+      }
+    }))
+})
