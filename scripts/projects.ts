@@ -6,7 +6,8 @@
  * official SDK calls a tool of its bundle, and one of the package that a project on stdio is. The servers of the
  * quickstarts are started in a project without a template. Run `npm run build` before it.
  */
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
+import { once } from "node:events"
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -15,6 +16,9 @@ import { checkCopies } from "./peers.ts"
 import { driveHttp, driveStdio } from "./projectClients.ts"
 import { startQuickstarts } from "./quickstarts.ts"
 import { createProject, pack, runNpm } from "./tarballs.ts"
+
+const withoutCreator = (tarballs: ReadonlyArray<string>): ReadonlyArray<string> =>
+  tarballs.filter((path) => !path.includes("create-skein-"))
 
 /** Packs a server on stdio, installs the package in an empty folder as npx does, and starts it by its name. */
 const startPackage = async (name: string, project: string, folder: string): Promise<void> => {
@@ -42,35 +46,57 @@ const startBundle = async (template: Template, project: string, folder: string):
   }
 }
 
-const temporary = mkdtempSync(join(tmpdir(), "skein-created-"))
-try {
-  const bundles = join(temporary, "bundles")
-  mkdirSync(bundles)
-  const tarballs = pack(join(temporary, "tarballs"))
-  const packages = tarballs.filter((path) => !path.includes("create-skein-"))
+/** Creates and uses the projects of one style, in a folder that has the tarballs. */
+const useStyle = async (style: string, folder: string, tarballs: ReadonlyArray<string>): Promise<void> => {
+  const bundles = join(folder, "bundles")
+  mkdirSync(bundles, { recursive: true })
   for (const template of Object.keys(templates) as ReadonlyArray<Template>) {
-    for (const style of Object.keys(styles)) {
-      const start = performance.now()
-      const name = `${template}-${style}`
-      const project = createProject(temporary, tarballs, name, "--template", template, "--style", style)
-      runNpm(project, "install", "--no-save", "--prefer-offline", "--no-audit", "--no-fund", "--silent", ...packages)
-      checkCopies(project)
-      for (const script of ["check", "test", "build"]) runNpm(project, "run", "--silent", script)
-      await startBundle(template, project, join(bundles, name))
-      if (template === "stdio") await startPackage(name, project, join(bundles, `packed-${style}`))
-      console.log(
-        `${name}: created, checked, tested, bundled and started in ${Math.round(performance.now() - start)} ms`
-      )
-      // The dependencies of eight projects would take more than a gigabyte.
-      rmSync(project, { recursive: true })
-    }
+    const start = performance.now()
+    const name = `${template}-${style}`
+    const project = createProject(folder, tarballs, name, "--template", template, "--style", style)
+    const installing = ["install", "--no-save", "--prefer-offline", "--no-audit", "--no-fund", "--silent"]
+    runNpm(project, ...installing, ...withoutCreator(tarballs))
+    checkCopies(project)
+    for (const script of ["check", "test", "build"]) runNpm(project, "run", "--silent", script)
+    await startBundle(template, project, join(bundles, name))
+    if (template === "stdio") await startPackage(name, project, join(bundles, `packed-${style}`))
+    console.log(
+      `${name}: created, checked, tested, bundled and started in ${Math.round(performance.now() - start)} ms`
+    )
+    // The dependencies of eight projects would take more than a gigabyte.
+    rmSync(project, { recursive: true })
   }
-  await startQuickstarts(join(temporary, "hello"), packages, runNpm)
+}
+
+/** Runs this script for one style in a process of its own. */
+const runStyle = async (style: string, folder: string, tarballs: ReadonlyArray<string>): Promise<void> => {
+  mkdirSync(folder)
+  const args = [...process.execArgv, import.meta.filename, style, folder, ...tarballs]
+  const [code] = await once(spawn(process.execPath, args, { stdio: ["ignore", "inherit", "inherit"] }), "exit")
+  if (code !== 0) throw new Error(`the projects of the style ${style} failed`)
+}
+
+const main = async (): Promise<void> => {
+  const temporary = mkdtempSync(join(tmpdir(), "skein-created-"))
+  try {
+    const tarballs = pack(join(temporary, "tarballs"))
+    // One process for each core of a small machine.
+    const runs = Object.keys(styles).map((style) => runStyle(style, join(temporary, style), tarballs))
+    const failed = (await Promise.allSettled(runs)).find(({ status }) => status === "rejected")
+    if (failed !== undefined) throw (failed as PromiseRejectedResult).reason
+    await startQuickstarts(join(temporary, "hello"), withoutCreator(tarballs), runNpm)
+  } finally {
+    rmSync(temporary, { recursive: true, force: true })
+  }
+}
+
+try {
+  const [style, folder, ...tarballs] = process.argv.slice(2)
+  if (style === undefined || folder === undefined) await main()
+  else await useStyle(style, folder, tarballs)
 } catch (error) {
   // A tool that fails explains it on stdout.
   const { stdout } = error as { readonly stdout?: unknown }
   if (typeof stdout === "string") console.error(stdout)
   throw error
-} finally {
-  rmSync(temporary, { recursive: true, force: true })
 }
