@@ -6,6 +6,7 @@
  * in time. The thread has no environment and no loader hooks, and nothing that a program can reach leads to Node.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { clip } from "@skein/protocol/Text"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -32,6 +33,7 @@ const graceMillis = 500
 // QuickJS recurses in the stack of the thread, which needs several times the bytes that it counts.
 const threadStackMb = 8
 const threadHeapMb = 128
+const maxErrorChars = 500
 
 // The types of Node lack it.
 declare const WebAssembly: { readonly compile: (bytes: Uint8Array) => Promise<object> }
@@ -56,30 +58,41 @@ const load = (): Promise<Loaded> =>
     }
   })()
 
+const unavailable = (message: string, error?: unknown): ProgramError =>
+  new ProgramError(
+    new Unavailable({ message: error === undefined ? message : `${message}: ${clip(String(error), maxErrorChars)}` })
+  )
+
 /** Starts the thread of a program. It is ended when the scope closes, whatever it does then. */
 const startThread = (
   program: Program,
   turns: Queue.Enqueue<Turn | typeof started, ProgramError>
 ): Effect.Effect<Worker, ProgramError, Scope.Scope> =>
   Effect.flatMap(
-    Effect.promise(load),
+    Effect.tryPromise({ try: load, catch: (error) => unavailable("The sandbox cannot be loaded", error) }),
     ({ engine, script }) =>
       Effect.acquireRelease(
-        Effect.sync(() => {
-          const thread = new Worker(script, {
-            workerData: { program, engine } satisfies Start,
-            env: {},
-            execArgv: [],
-            argv: [],
-            resourceLimits: { stackSizeMb: threadStackMb, maxOldGenerationSizeMb: threadHeapMb }
-          })
-          const fail = (message: string): void => {
-            Queue.failCauseUnsafe(turns, Cause.fail(new ProgramError(new Unavailable({ message }))))
-          }
-          thread.on("message", (turn: Turn | typeof started) => Queue.offerUnsafe(turns, turn))
-          thread.on("error", (error) => fail(`The thread of the program failed: ${error.message}`))
-          thread.on("exit", () => fail("The thread of the program has ended"))
-          return thread
+        Effect.try({
+          try: () => {
+            const thread = new Worker(script, {
+              workerData: { program, engine } satisfies Start,
+              env: {},
+              execArgv: [],
+              argv: [],
+              // The stdout of a server on stdio has protocol messages only. The engine writes there if it aborts.
+              stdout: true,
+              stderr: true,
+              resourceLimits: { stackSizeMb: threadStackMb, maxOldGenerationSizeMb: threadHeapMb }
+            })
+            const fail = (message: string, error?: Error): void => {
+              Queue.failCauseUnsafe(turns, Cause.fail(unavailable(message, error)))
+            }
+            thread.on("message", (turn: Turn | typeof started) => Queue.offerUnsafe(turns, turn))
+            thread.on("error", (error: Error) => fail("The thread of the program failed", error))
+            thread.on("exit", () => fail("The thread of the program has ended"))
+            return thread
+          },
+          catch: (error) => unavailable("The thread of the program cannot be started", error)
         }),
         (thread) => Effect.promise(() => thread.terminate())
       )
