@@ -18,7 +18,7 @@ const all = [
 // #region server
 const orders = Tool.make("list_orders", {
   description: "Lists all orders",
-  output: { orders: Schema.Array(Schema.Struct({ id: Schema.String, customer: Schema.String, total: Schema.Number })) },
+  output: { orders: Schema.Array(Schema.Struct({ id: Schema.String, customer: Schema.String, total: Schema.Finite })) },
   annotations: { readOnlyHint: true }
 })
 const refund = Tool.make("refund_order", { description: "Refunds an order", input: { id: Schema.String } })

@@ -27,6 +27,7 @@ import * as Semaphore from "effect/Semaphore"
 import { callsOf } from "./internal/calls.ts"
 import { InputClock } from "./internal/inputClock.ts"
 import { RunCounter } from "./internal/runCounter.ts"
+import { signatureOf } from "./internal/signature.ts"
 import { LimitExceeded, ProgramError } from "./ProgramError.ts"
 import { type Bounds, Sandbox } from "./Sandbox.ts"
 
@@ -37,6 +38,10 @@ export interface Options extends HiddenTools.Options, Pick<HiddenTools.SearchOpt
    * always on.
    */
   readonly above?: number | undefined
+  /**
+   * The most characters of the signature of a tool in the results of a search: 1,000 by default. A longer one is left out.
+   */
+  readonly maxSignatureChars?: number | undefined
   /** The names of the three tools: `search_tools`, `describe_tool` and `execute` by default. */
   readonly names?: {
     readonly search?: string | undefined
@@ -90,7 +95,8 @@ const boundsOf = (options: Options): Bounds => ({
  * Hides the tools of definitions behind a sandbox for programs. Resources, prompts and middleware among the definitions
  * stay as they are.
  *
- * - `search_tools` and `describe_tool` are those of `ToolSearch`: they return only tools that the caller may see and call.
+ * - `search_tools` and `describe_tool` are those of `ToolSearch`: they return only tools that the caller may see and call. A
+ *   search returns the signature of each tool in TypeScript.
  * - `execute` runs a program: `code` is the body of an async function. In it, `await tools.name(args)` and
  *   `await callTool("name", args)` call a tool and return its structured content, or its text. A call that fails throws an
  *   `Error` with the text of the tool. The result is the JSON of the returned value, and the lines of `console.log`.
@@ -118,7 +124,7 @@ const limitExceeded = (limit: LimitExceeded["limit"], message: string) =>
   Effect.fail(new ProgramError(new LimitExceeded({ message, limit })))
 
 const addTools = (options: Options, hidden: HiddenTools.HiddenTools) => {
-  const { maxCodeChars = 32_768, maxConcurrentCalls = 8, maxRuns = 8, names = {} } = options
+  const { maxCodeChars = 32_768, maxConcurrentCalls = 8, maxRuns = 8, maxSignatureChars = 1000, names = {} } = options
   const { describe = "describe_tool", execute = "execute", search = "search_tools" } = names
   const maxTime = Duration.fromInputUnsafe(options.maxTime ?? "30 seconds")
   const bounds = boundsOf(options)
@@ -161,7 +167,8 @@ const addTools = (options: Options, hidden: HiddenTools.HiddenTools) => {
       ...options,
       search,
       describe,
-      use: `call them in a program with ${execute}`
+      use: `call it in a program with ${execute}, as its signature shows`,
+      signature: (tool) => signatureOf(tool, maxSignatureChars)
     })
     yield* Tool.add(executeTool, ({ code }) =>
       Effect.flatMap(McpRequest, (request) => {

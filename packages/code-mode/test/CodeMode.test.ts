@@ -27,6 +27,9 @@ describe("code mode", () => {
         ])
         const found = yield* client.call("search_tools", { query: "customer" })
         expect(namesOf(found.structuredContent)).toEqual(["list_orders"])
+        expect(found.structuredContent.tools[0].signature).toBe(
+          "tools.list_orders(args: { customer: string }): Promise<{ orders: { id: string; total: number }[] }>"
+        )
         const described = JSON.parse((yield* client.call("describe_tool", { name: "list_orders" })).content[0].text)
         expect(described.outputSchema.properties.orders.type).toBe("array")
       }))

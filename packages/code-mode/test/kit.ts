@@ -13,7 +13,7 @@ export const orders = Tool.layer(
   Tool.make("list_orders", {
     description: "Lists the orders of a customer",
     input: { customer: Schema.String },
-    output: { orders: Schema.Array(Schema.Struct({ id: Schema.String, total: Schema.Number })) },
+    output: { orders: Schema.Array(Schema.Struct({ id: Schema.String, total: Schema.Finite })) },
     annotations: { readOnlyHint: true }
   }),
   ({ customer }) =>

@@ -74,7 +74,8 @@ const Found = Schema.Struct({
   name: Schema.String,
   title: Schema.optionalKey(Schema.String),
   description: Schema.optionalKey(Schema.String),
-  arguments: Schema.Array(Schema.String)
+  arguments: Schema.Array(Schema.String),
+  signature: Schema.optionalKey(Schema.String)
 })
 
 /** Returns a view of a request with other members, which stay when a middleware changes its params. */
@@ -237,20 +238,25 @@ export interface SearchOptions {
   readonly describe?: string | undefined
   /** How a model calls a tool, in the description of the search: "call it with call_tool". */
   readonly use: string
+  /** Returns text on how a tool is called, for the results of the search. None by default. */
+  readonly signature?: ((tool: ToolEntry["definition"]) => string | undefined) | undefined
   /** The most tools that one search returns: 10 by default. A caller may ask for fewer. */
   readonly maxResults?: number | undefined
   /** The most characters of a query that are read: 1,000 by default. */
   readonly maxQueryChars?: number | undefined
 }
 
-const summary = ({ definition: { description, inputSchema, name, title } }: ToolEntry): typeof Found.Type => {
+const summary = ({ definition }: ToolEntry, { signature }: SearchOptions): typeof Found.Type => {
+  const { description, inputSchema, name, title } = definition
   const required = Array.isArray(inputSchema["required"]) ? inputSchema["required"] : []
   const properties = isObject(inputSchema["properties"]) ? Object.keys(inputSchema["properties"]) : []
+  const call = signature?.(definition)
   return {
     name,
     ...(title === undefined ? undefined : { title }),
     ...(description === undefined ? undefined : { description: clip(description, maxDescriptionChars) }),
-    arguments: properties.map((argument) => required.includes(argument) ? argument : `${argument}?`)
+    arguments: properties.map((argument) => required.includes(argument) ? argument : `${argument}?`),
+    ...(call === undefined ? undefined : { signature: call })
   }
 }
 
@@ -297,7 +303,7 @@ export const addSearch = (
       Effect.map(McpRequest, ({ caller }) => {
         const most = Math.min(Math.max(1, limit), maxResults)
         const { found, total } = hidden.search(query.slice(0, maxQueryChars), caller, most)
-        return { tools: found.map(summary), total }
+        return { tools: found.map((tool) => summary(tool, options)), total }
       }))
     yield* Tool.add(describeTool, ({ name }) =>
       Effect.map(McpRequest, ({ caller }) => {

@@ -1,0 +1,57 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { signatureOf } from "../src/internal/signature.ts"
+
+const signature = (inputSchema: JsonObject, outputSchema?: JsonObject, name = "t", maxChars = 1000) =>
+  signatureOf(
+    { name, inputSchema: { type: "object", ...inputSchema }, ...(outputSchema && { outputSchema }) } as never,
+    maxChars
+  )
+/** The type of a result with this schema. */
+const typeOf = (schema: JsonObject) => /Promise<(.*)>$/s.exec(signature({ properties: {} }, schema)!)![1]
+
+describe("the signature of a tool", () => {
+  it("has the arguments, which may be optional, and text as the result of a tool without an output schema", () => {
+    expect(signature({ properties: {} })).toBe("tools.t(): Promise<string>")
+    expect(signature({ properties: { a: { type: "string" }, b: { type: "integer" } }, required: ["a"] }))
+      .toBe("tools.t(args: { a: string; b?: number }): Promise<string>")
+    expect(signature({ properties: { "a-b": { type: "boolean" } } }))
+      .toBe("tools.t(args?: { \"a-b\"?: boolean }): Promise<string>")
+    expect(signature({})).toBe("tools.t(args?: { [key: string]: unknown }): Promise<string>")
+    expect(signature({ properties: {} }, undefined, "a.b")).toBe("tools[\"a.b\"](): Promise<string>")
+  })
+
+  it("has the types of JSON Schema", () => {
+    expect(typeOf({ enum: ["a", 1, null] })).toBe("\"a\" | 1 | null")
+    expect(typeOf({ const: "a" })).toBe("\"a\"")
+    expect(typeOf({ type: ["string", "null"] })).toBe("string | null")
+    expect(typeOf({ type: "array", items: { anyOf: [{ type: "string" }, { type: "number" }] } }))
+      .toBe("(string | number)[]")
+    expect(typeOf({ type: "array", items: { properties: { a: { enum: [1, 2] } } } })).toBe("{ a?: 1 | 2 }[]")
+    expect(typeOf({ type: "array" })).toBe("unknown[]")
+    expect(typeOf({ allOf: [{ properties: { a: { type: "null" } } }, { oneOf: [{ type: "string" }, {}] }] }))
+      .toBe("{ a?: null } & unknown")
+    expect(typeOf({ type: "object", additionalProperties: { type: "number" } })).toBe("{ [key: string]: number }")
+    expect(typeOf({ $ref: "#/$defs/a~1b", $defs: { "a/b": { type: "string" } } })).toBe("string")
+    expect(typeOf({ type: "toString" })).toBe("unknown")
+    expect(typeOf({ $ref: "#/toString" })).toBe("unknown")
+    expect(typeOf({ $ref: "https://example.com/schema" })).toBe("unknown")
+  })
+
+  it("ends with schemas that refer to themselves, or double at each level", () => {
+    expect(typeOf({ $ref: "#" })).toBe("unknown")
+    const tree = { type: "object", properties: { next: { $ref: "#" } } }
+    expect(typeOf(tree)).toMatch(/^\{ next\?: \{ next\?: .*unknown.*\}$/)
+    const wide = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`p${i}`, { $ref: "#" }]))
+    const started = performance.now()
+    expect(signature({ properties: wide })).toBeUndefined()
+    expect(performance.now() - started).toBeLessThan(1000)
+  })
+
+  it("is left out beyond the bound", () => {
+    const properties = { name: { type: "string" } }
+    const text = signature({ properties })!
+    expect(signature({ properties }, undefined, "t", text.length)).toBe(text)
+    expect(signature({ properties }, undefined, "t", text.length - 1)).toBeUndefined()
+  })
+})
