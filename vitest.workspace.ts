@@ -24,7 +24,7 @@ const long = [
   "packages/cli/test/develop/*.test.ts",
   "packages/console/test/Page.test.ts",
   "packages/gateway/test/{Children,Processes}.test.ts",
-  "packages/apps/test/{Chromium,ReadyPages}.test.ts",
+  "packages/apps/test/{Chromium,ReadyPages,UiPage}.test.ts",
   "packages/code-mode/test/{Bundle,Hostile}.test.ts",
   "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore,Rotation,SharedSignIn}.test.ts",
   "packages/tasks/test/crash/**/*.test.ts",

@@ -46,6 +46,7 @@ const scripts = [
   ["approval", "approval.ts", "The script of the page of `Approval`"],
   ["choice", "choice.ts", "The script of the page of `Choice`"],
   ["form", "form.ts", "The script of the page of `Form`"],
+  ["ui", "ui.ts", "The script of the page of `UiApp`"],
   ["upload", "upload.ts", "The script of the page of `Upload`"]
 ] as const
 

@@ -1,6 +1,6 @@
 /**
  * Runs `programs/apps.ts`, `programs/appsPage.ts` and `programs/appsHost.ts` together, without a browser, and the ready apps
- * of `programs/appsReady.ts`.
+ * of `programs/appsReady.ts` and the pages of `programs/appsUi.ts`.
  */
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -10,6 +10,7 @@ import { Find, html, Shop } from "../programs/apps.ts"
 import { start } from "../programs/appsPage.ts"
 import { connect, open, SandboxServer, show } from "../programs/appsHost.ts"
 import { Server, server } from "../programs/appsReady.ts"
+import * as ui from "../programs/appsUi.ts"
 import * as McpServer from "@skein/server/McpServer"
 import * as Client from "@skein/client/Client"
 import * as kit from "./kit.ts"
@@ -121,6 +122,26 @@ it.live("the ready apps ask on their pages, and handle the answers", () =>
         client.callTool("upload_invoices_files", { token: files.token, answer }))
       expect(answers.at(-1)!.content).toEqual([{ type: "text", text: "Stored as a.pdf#3" }])
     }
+  }))
+
+it.live("the pages of components are drawn from results, and buttons call their tools", () =>
+  Effect.gen(function*() {
+    const key = "io.github.skein-mcp/ui"
+    const { client, forModel } = yield* connect(yield* kit.inMemory(ui.Server))
+    expect(forModel.map(({ name }) => name)).toEqual(["teas", "show_page"])
+    const shown = yield* client.callTool("teas", { contains: "e" })
+    const tree = JSON.stringify(shown._meta?.[key])
+    for (const part of ["Sencha", "Darjeeling", "\"tool\":\"teas\"", "\"tool\":\"order\""]) expect(tree).toContain(part)
+    const ordered = yield* client.callTool("order", { tea: "Earl Grey", pots: 2 })
+    expect(ordered.content).toEqual([{ type: "text", text: "The user has ordered 2 pots of Earl Grey" }])
+    expect(JSON.stringify(ordered._meta?.[key])).toContain("[\"Earl Grey\",1]")
+    const refused = yield* client.callTool("order", { tea: "Darjeeling", pots: 1 })
+    expect([refused.isError, refused._meta?.[key]]).toEqual([true, undefined])
+    const button = { type: "button", label: "Order", tool: "order", arguments: { tea: "Sencha", pots: 1 } }
+    const generated = yield* client.callTool("show_page", { tree: button })
+    expect(generated._meta?.[key]).toEqual(button)
+    const other = yield* connect(ui.server.transport())
+    expect((yield* other.client.callTool("teas")).content).toEqual([{ type: "text", text: "Teas with \"\"" }])
   }))
 
 it.live("the sandbox proxy answers with the policy", () =>

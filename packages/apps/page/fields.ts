@@ -133,7 +133,7 @@ const drawControl = (field: PageField, id: string): Omit<Drawn, "field"> => {
 
 const labelOf = ({ label, required }: PageField): ReadonlyArray<Node> => [
   text("", label),
-  ...(required === true ? [] : [element("span", { className: "second" }, " (optional)")])
+  ...(required === false ? [element("span", { className: "second" }, " (optional)")] : [])
 ]
 
 /** The description and the place of the problem, which screen readers read with the control. */

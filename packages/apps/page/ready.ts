@@ -41,7 +41,8 @@ export const say = (text: string, isError = false): void => {
   note.classList.toggle("error", isError)
 }
 
-const view = SkeinView.make({ name: "skein-ready-app", version: "1.0.0" })
+/** The page. */
+export const view = SkeinView.make({ name: "skein-ready-app", version: "1.0.0" })
 
 /** Shows the title and the details. */
 const showTexts = ({ details = "", title }: PageQuestion): void => {

@@ -50,5 +50,8 @@ export interface PageForm extends PageQuestion {
   readonly fields: ReadonlyArray<PageField>
 }
 
+/** The key in `_meta` of a result for the tree of components that the page draws. */
+export const treeKey = "io.github.skein-mcp/ui"
+
 /** The key in `_meta` of the result for values that do not match: the problem of each field, by its name. */
 export const problemsKey = "io.github.skein-mcp/problems"

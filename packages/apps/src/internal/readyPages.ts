@@ -97,9 +97,10 @@ progress { width: 100%; margin-top: 14px; accent-color: light-dark(#1c2429, #e6e
 // The page reports each change of the note to screen readers, and has the focus when the buttons are gone.
 const note = `<p id="note" class="text" dir="auto" role="status" aria-live="polite" tabindex="-1"></p>`
 
-const document = (title: string, body: string, script: string) =>
+/** A document of a page of this package. `own` is the style that only this page has. */
+export const document = (title: string, body: string, script: string, own = "") =>
   Effect.sync(() =>
-    AppHtml.document({ title, style, body: `<main>\n${body}\n${note}\n</main>`, withView: true, script })
+    AppHtml.document({ title, style: style + own, body: `<main>\n${body}\n${note}\n</main>`, withView: true, script })
   )
 
 /** The page of `Approval`. */

@@ -1,0 +1,29 @@
+/**
+ * Why a tree of components is not shown: see `Ui`, `UiApp` and `GeneratedUi`. The model receives the message.
+ */
+import * as PrintableError from "@skein/protocol/PrintableError"
+import * as Data from "effect/Data"
+
+/** The tree is deeper than `maxDepth`, or has more components, cells or characters than its bounds allow. */
+export class TreeTooLarge extends PrintableError.tagged("TreeTooLarge")<{ readonly message: string }> {}
+
+/** A component does not match the schema, or two inputs have the same name. The message has its path. */
+export class InvalidTree extends PrintableError.tagged("InvalidTree")<{ readonly message: string }> {}
+
+/** A button names a tool that it may not call. The message has its path. */
+export class ToolNotAllowed extends PrintableError.tagged("ToolNotAllowed")<{ readonly message: string }> {}
+
+/** Why a tree is not shown. */
+export type Reason = TreeTooLarge | InvalidTree | ToolNotAllowed
+
+/**
+ * A tree of components is not shown. The `reason` has the details, and the `message` is that of the reason.
+ *
+ * @example
+ * const isTooLarge = ({ reason }: UiError) => reason._tag === "TreeTooLarge"
+ */
+export class UiError extends Data.TaggedError("UiError")<{ readonly reason: Reason; readonly message: string }> {
+  constructor(reason: Reason) {
+    super({ reason, message: reason.message })
+  }
+}
