@@ -8,7 +8,8 @@ import { onWidth, tableOf } from "./table.ts"
 
 /** The actions of a page. */
 export interface Actions {
-  readonly press: (button: NodeOf<"button">) => void
+  /** A button is pressed. The key is that of its control. */
+  readonly press: (button: NodeOf<"button">, key: string) => void
   readonly open: (url: string) => void
 }
 
@@ -43,6 +44,16 @@ export const drawTree = (tree: Component, actions: Actions): DrawnTree => {
   const fields: Array<Drawn> = []
   const controls = new Map<string, () => void>()
   let next = 0
+  const seen = new Map<string, number>()
+
+  /** Adds a control. Buttons in rows may have the same label: each has its number among them. */
+  const addControl = (name: string, focus: () => void): string => {
+    const count = (seen.get(name) ?? 0) + 1
+    seen.set(name, count)
+    const key = `${name} ${count}`
+    controls.set(key, focus)
+    return key
+  }
 
   const all = (nodes: ReadonlyArray<Component>): ReadonlyArray<HTMLElement> => nodes.map(draw)
 
@@ -66,7 +77,7 @@ export const drawTree = (tree: Component, actions: Actions): DrawnTree => {
   const drawInput = ({ type: _type, ...field }: NodeOf<"input">): HTMLElement => {
     const drawn = drawField(field as PageField, `field-${next++}`)
     fields.push(drawn)
-    controls.set(`input ${field.name}`, drawn.focus)
+    addControl(`input ${field.name}`, drawn.focus)
     return drawn.node
   }
 
@@ -75,11 +86,11 @@ export const drawTree = (tree: Component, actions: Actions): DrawnTree => {
     // Enter in an input presses the first button of this type.
     const type = style === "primary" ? "submit" : "button"
     const made = element("button", { type, className: `text ${style}`, dir: "auto" }, visible(label))
+    const key = addControl(`button ${label}`, () => made.focus())
     made.onclick = (event) => {
       event.preventDefault()
-      actions.press(node)
+      actions.press(node, key)
     }
-    controls.set(`button ${label}`, () => made.focus())
     return made
   }
 

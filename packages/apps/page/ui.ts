@@ -12,11 +12,11 @@ const place = byId("tree")
 let drawn: DrawnTree | undefined
 let isBusy = false
 
-/** What the control with the focus is for people. */
-let focused: string | undefined
+/** The key of the button that was pressed. */
+let focused = ""
 
 const actions = {
-  press: (button: NodeOf<"button">) => void press(button),
+  press: (button: NodeOf<"button">, key: string) => void press(button, key),
   open: (url: string) => void view.openLink(url).catch((error: unknown) => say(messageOf(error), true))
 }
 
@@ -24,7 +24,7 @@ const actions = {
 const show = (tree: Component, isFirst: boolean): void => {
   drawn = drawTree(tree, actions)
   place.replaceChildren(drawn.node)
-  if (!isFirst) (drawn.controls.get(focused ?? "") ?? (() => place.focus()))()
+  if (!isFirst) (drawn.controls.get(focused) ?? (() => place.focus()))()
 }
 
 const valueOf = (value: unknown): string => typeof value === "boolean" ? (value ? "yes" : "no") : String(value)
@@ -60,7 +60,7 @@ const run = async (
   if (text !== "") await view.updateModelContext({ content: [{ type: "text", text }] }).catch(() => {})
 }
 
-const press = async (button: NodeOf<"button">): Promise<void> => {
+const press = async (button: NodeOf<"button">, key: string): Promise<void> => {
   if (isBusy || drawn === undefined) return
   const { inputs } = button
   const used = drawn.fields.filter(({ field }) => inputs === undefined || inputs.includes(field.name))
@@ -68,7 +68,7 @@ const press = async (button: NodeOf<"button">): Promise<void> => {
   const values = readAll(used)
   if (values === undefined) return say("Check the marked fields.", true)
   isBusy = true
-  focused = `button ${button.label}`
+  focused = key
   say("One moment …")
   fields.disabled = true
   const pressed = drawn

@@ -171,7 +171,20 @@ describe("components", () => {
       let nested: unknown = 1
       for (let depth = 0; depth < 200_000; depth++) nested = [nested]
       const button = { type: "button", label: "a", tool: "b", arguments: { nested } }
-      expect((yield* Effect.flip(Ui.check(button))).message).toContain("maxDepth (16)")
+      expect((yield* Effect.flip(Ui.check(button))).message).toBe(
+        "A member of a component is nested deeper than 10 levels"
+      )
+      const levels = (count: number): Schema.Json => count === 0 ? 1 : [levels(count - 1)]
+      yield* Ui.check({ ...button, arguments: { nested: levels(9) } })
+      expect((yield* Effect.flip(Ui.check({ ...button, arguments: { nested: levels(10) } }))).reason._tag).toBe(
+        "TreeTooLarge"
+      )
+      // A model may send such a tree too.
+      const client = yield* kit.connect({}, [GeneratedUi.layer()])
+      let sent: unknown = {}
+      for (let depth = 0; depth < 2_000; depth++) sent = { type: "column", children: [sent] }
+      const refused = yield* client.callTool("show_page", { tree: sent })
+      expect(refused.isError).toBe(true)
     }))
 })
 

@@ -97,7 +97,8 @@ const definitions = (received: Array<unknown>) => [
       ui: Ui.column([
         Ui.heading(`${input.query}, page ${input.page}`),
         Ui.textInput("query", { label: "Search", initial: input.query }),
-        Ui.button("Search", { tool: search, arguments: { page: input.page + 1, kind: "g" }, style: "primary" })
+        Ui.button("Search", { tool: search, arguments: { page: input.page + 1, kind: "g" }, style: "primary" }),
+        ...[7, 8, 9].map((page) => Ui.button("Open", { tool: search, arguments: { page, kind: "b" } }))
       ])
     })
   })
@@ -217,16 +218,26 @@ if (find() === undefined) {
             expect(await tab.untilInFrame("document.activeElement?.textContent")).toBe("Search")
             await tab.untilInFrame(click("Search"))
             await tab.untilInFrame("document.querySelector('h1')?.textContent === 'sencha, page 2'")
+            // Buttons of a list have the same label, and the one that was pressed keeps the focus.
+            const second =
+              "[...document.querySelectorAll('button')].filter(({ textContent }) => textContent === 'Open')[1]"
+            await tab.untilInFrame(`${second} && (${second}.click(), true)`)
+            await tab.untilInFrame("document.querySelector('h1')?.textContent === 'sencha, page 8'")
+            await tab.untilInFrame(
+              `${second} === document.activeElement && document.activeElement.localName === "button"`
+            )
             expect(received).toEqual([
               { query: "nothing", kind: "g", page: 1, pots: 9 },
               { query: "sencha", kind: "g", page: 1, pots: 9 },
-              { query: "sencha", kind: "g", page: 2 }
+              { query: "sencha", kind: "g", page: 2 },
+              { query: "sencha", kind: "b", page: 8 }
             ])
-            await tab.until("state.logs.length === 3")
+            await tab.until("state.logs.length === 4")
             expect(await tab.evaluate("state.logs")).toEqual([
               `context: No tea is named ${hostile}`,
               "context: Page 1 of sencha",
-              "context: Page 2 of sencha"
+              "context: Page 2 of sencha",
+              "context: Page 8 of sencha"
             ])
           })
         })),

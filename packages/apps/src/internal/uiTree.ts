@@ -38,11 +38,13 @@ function* nodesOf(node: Node, path: Path = []): Generator<readonly [Node, Path]>
   for (const [at, child] of node.children.entries()) yield* nodesOf(child, [...path, "children", at])
 }
 
-/** The levels of values in one component: the arguments of a button may be nested. */
-const maxLevels = 12
+/** The levels of values in a member of a component: the arguments of a button may be nested. */
+const maxLevels = 10
 
-/** Counts a value that nobody has checked, without recursion, and returns the first bound that it exceeds. */
-const excessOf = (tree: unknown, bounds: Options.Resolved<Bounds>): keyof Bounds | undefined => {
+/** Counts a value that nobody has checked, without recursion, and returns the bound that it exceeds first. */
+const excessOf = (tree: unknown, bounds: Options.Resolved<Bounds>): string | undefined => {
+  const beyond = (bound: keyof Bounds) =>
+    `The tree is larger than ${bound} (${bounds[bound]}). Show less, or in several calls`
   let [nodes, items, chars] = [0, 0, 0]
   // A component has level 0, its members level 1, and the values in these the next ones.
   const stack = [{ value: tree, depth: 1, level: 0 }]
@@ -51,9 +53,10 @@ const excessOf = (tree: unknown, bounds: Options.Resolved<Bounds>): keyof Bounds
     if (level === 0) nodes++
     else if (level > 1) items++
     if (typeof value === "string") chars += value.length
-    if (depth > bounds.maxDepth || level > maxLevels) return "maxDepth"
-    if (nodes > bounds.maxNodes) return "maxNodes"
-    if (items > bounds.maxItems) return "maxItems"
+    if (level > maxLevels + 1) return `A member of a component is nested deeper than ${maxLevels} levels`
+    if (depth > bounds.maxDepth) return beyond("maxDepth")
+    if (nodes > bounds.maxNodes) return beyond("maxNodes")
+    if (items > bounds.maxItems) return beyond("maxItems")
     if (typeof value === "object" && value !== null) {
       for (const [key, member] of Object.entries(value)) {
         if (!Array.isArray(value)) chars += key.length
@@ -62,7 +65,7 @@ const excessOf = (tree: unknown, bounds: Options.Resolved<Bounds>): keyof Bounds
         } else stack.push({ value: member, depth, level: level + 1 })
       }
     }
-    if (chars > bounds.maxChars) return "maxChars"
+    if (chars > bounds.maxChars) return beyond("maxChars")
   }
   return undefined
 }
@@ -112,12 +115,8 @@ export const check = (
 ): Effect.Effect<Node, UiError> =>
   Effect.suspend(() => {
     if (!isObject(tree)) return Effect.fail(new UiError(new InvalidTree({ message: "The tree is not an object" })))
-    const resolved = resolve(bounds)
-    const excess = excessOf(tree, resolved)
-    if (excess !== undefined) {
-      const message = `The tree is larger than ${excess} (${resolved[excess]}). Show less, or in several calls`
-      return Effect.fail(new UiError(new TreeTooLarge({ message })))
-    }
+    const excess = excessOf(tree, resolve(bounds))
+    if (excess !== undefined) return Effect.fail(new UiError(new TreeTooLarge({ message: excess })))
     const read = Result.flatMap(
       Result.mapError(decode(tree), ({ message }) =>
         new UiError(new InvalidTree({ message: `The tree is invalid: ${clip(message, maxProblemChars)}` }))),
