@@ -60,7 +60,7 @@ const Order = UiApp.layer(order, ({ pots, tea }) => {
 // #endregion
 
 // #region generated
-const Generated = GeneratedUi.layer({ allowTools: [order] })
+const Generated = GeneratedUi.layer({ allowTools: [teas] })
 // #endregion
 
 export const Server = McpServer.layer({ name: "teas", version: "1.0.0" }, Teas, Order, Generated)

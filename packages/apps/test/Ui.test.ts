@@ -53,6 +53,8 @@ describe("components", () => {
         }
       ]
     })
+    // @ts-expect-error: the name of a tea is a text
+    expect(Ui.button("a", { tool: sell, arguments: { tea: 1 } }).arguments).toEqual({ tea: 1 })
     expect(Ui.text("a", { tone: undefined })).toStrictEqual({ type: "text", content: "a" })
     expect(Ui.button("a", { message: "b", inputs: [] })).toStrictEqual({
       type: "button",
