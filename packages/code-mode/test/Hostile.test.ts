@@ -1,6 +1,9 @@
 /** Programs that attack the sandbox: each one ends with its error, and the server goes on. */
 import { describe, expect, it } from "@effect/vitest"
+import * as CodeMode from "@skein/code-mode/CodeMode"
+import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import * as server from "../../server/test/kit.ts"
 import { failing, office, program } from "./kit.ts"
 
@@ -72,7 +75,12 @@ const hostile: ReadonlyArray<readonly [title: string, code: string, error: RegEx
     "await callTool({ toString: () => \"greet\" })",
     /the name of a tool must be a string/
   ],
-  ["a program that ends the function around it", "}); for (;;); (async () => {", computing]
+  ["a program that ends the function around it", "}); for (;;); (async () => {", computing],
+  [
+    "deeply nested arguments",
+    "let o = {}; for (let i = 0; i < 8000; i++) o = { o }; await tools.greet(o)",
+    /a value that is nested too deeply \(line 1|max(StackBytes|ComputingTime)/
+  ]
 ]
 
 describe("the sandbox", () => {
@@ -119,6 +127,33 @@ describe("the sandbox", () => {
       expect(yield* failing(client, "Promise.prototype.then = () => {}; return 1")).toMatch(/never|nothing settles/)
     }))
 
+  it.live("refuses a result of a tool that the program has no memory or stack for, in the program", () =>
+    Effect.gen(function*() {
+      const deep = (depth: number): unknown => {
+        let value: unknown = 1
+        for (let i = 0; i < depth; i++) value = { value }
+        return value
+      }
+      const results: { readonly [kind: string]: () => unknown } = {
+        large: () => "x".repeat(8e6),
+        wide: () => Array.from({ length: 500_000 }, () => ({})),
+        deep: () => deep(100_000)
+      }
+      const get = Tool.layer(
+        Tool.make("get", { input: { kind: Schema.String }, output: { value: Schema.Unknown } }),
+        ({ kind }) => Effect.succeed({ value: results[kind]!() })
+      )
+      const client = yield* server.client(
+        server.server(CodeMode.layer({ maxMemoryBytes: 4 * 1024 * 1024 }, get)) as server.Server
+      )
+      for (const kind of Object.keys(results)) {
+        const { content, isError } = yield* client.call("execute", { code: `return tools.get({ kind: "${kind}" })` })
+        expect([kind, isError, content[0].text])
+          .toEqual([kind, true, expect.stringMatching(/maxMemoryBytes|deeply|maxStackBytes/)])
+      }
+      expect(yield* program(client, "return 1")).toBe(1)
+    }))
+
   it.live("does not block the server while a program computes", () =>
     Effect.gen(function*() {
       const client = yield* server.client(office({ maxComputingTime: "1 second" }))
@@ -133,14 +168,34 @@ describe("the sandbox", () => {
       expect(turns).toBeGreaterThan(20)
     }))
 
-  it.live("ends the thread of each program", () =>
+  it.live("ends the thread of each program, also of those that are cancelled", () =>
     Effect.gen(function*() {
       const threads = () => process.getActiveResourcesInfo().filter((name) => /Worker|MessagePort/.test(name)).length
-      const client = yield* server.client(office({ maxComputingTime: "200 millis" }))
+      const wait = Tool.layer(Tool.make("wait"), () => Effect.never)
+      const client = yield* server.client(
+        server.server(CodeMode.layer({ maxComputingTime: "200 millis", maxTime: "1 second" }, wait)) as server.Server
+      )
       const before = threads()
-      for (const code of ["return 1", "throw 1", "for (;;);", "await new Promise(() => {})"]) {
+      for (const code of ["return 1", "throw 1", "for (;;);", "await new Promise(() => {})", "await tools.wait()"]) {
         yield* client.call("execute", { code })
         expect(threads()).toBe(before)
       }
+      const bytes: Array<number> = []
+      let most = 0
+      for (let round = 0; round < 5; round++) {
+        for (const millis of [0, 1, 5, 20, 40, 60, 80, 100]) {
+          const code = millis % 2 === 0 ? "await tools.wait()" : "for (;;);"
+          const id = client.send("tools/call", { name: "execute", arguments: { code } })
+          yield* Effect.sleep(millis)
+          most = Math.max(most, threads())
+          client.notify("notifications/cancelled", { requestId: id })
+        }
+        yield* Effect.repeat(Effect.sleep(20), { until: () => threads() === before })
+        globalThis.gc?.()
+        bytes.push(process.memoryUsage().rss)
+      }
+      expect(most).toBeGreaterThan(before)
+      // Each thread has more than 5 MB.
+      expect(bytes.at(-1)! - bytes[0]!).toBeLessThan(64 * 1024 * 1024)
     }))
 })

@@ -35,7 +35,13 @@ export const prelude = `(function (call, log, done, failed) {
       }
       const id = call(name, stringify(args))
       apply(set, waiting, [id, (succeeded, text) => {
-        if (succeeded) return resolve(parse(text))
+        if (succeeded) {
+          try {
+            return resolve(parse(text))
+          } catch (error) {
+            return reject(error)
+          }
+        }
         Object.defineProperty(failure, "message", { value: text, configurable: true, writable: true })
         reject(failure)
       }])

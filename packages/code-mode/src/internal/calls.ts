@@ -8,6 +8,7 @@
 import type * as CallTool from "@skein/protocol/CallTool"
 import * as CanonicalJson from "@skein/protocol/CanonicalJson"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Nesting from "@skein/protocol/Nesting"
 import * as Revision from "@skein/protocol/Revision"
 import { clip } from "@skein/protocol/Text"
 import type { HiddenTools } from "@skein/server/HiddenTools"
@@ -33,6 +34,8 @@ const endOf = (result: CallTool.CallToolResult): Ended => {
   if (result.isError === true) return { error: clip(textOf(result), maxErrorChars) }
   return { value: result.structuredContent ?? textOf(result) }
 }
+
+const canonical = Nesting.refusing<unknown, string | undefined>(CanonicalJson.stringify, () => undefined)
 
 const digest = (text: string): Effect.Effect<string> =>
   Effect.map(
@@ -78,7 +81,11 @@ export const callsOf = (
           message: `There is no tool ${JSON.stringify(clip(name))}. Find tools with ${search}`
         })
       }
-      const content = `${name} ${yield* digest(CanonicalJson.stringify(args))}`
+      const json = canonical(args)
+      if (json === undefined) {
+        return yield* new CallError({ message: `The arguments of ${clip(name)} have a value that ${Nesting.problem}` })
+      }
+      const content = `${name} ${yield* digest(json)}`
       const count = counts.get(content) ?? 0
       counts.set(content, count + 1)
       const key = `${content} ${count}`

@@ -6,6 +6,7 @@
  * in time. The thread has no environment and no loader hooks, and nothing that a program can reach leads to Node.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as Nesting from "@skein/protocol/Nesting"
 import { clip } from "@skein/protocol/Text"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -130,6 +131,11 @@ const reasonOf = (outcome: Exclude<Outcome, { readonly type: "returned" }>, boun
   }
 }
 
+const stringify = Nesting.refusing<unknown, string | undefined>(
+  (value) => JSON.stringify(value) ?? "null",
+  () => undefined
+)
+
 /** Runs the call of a tool, and returns its end for the program. */
 const settle = ({ args, id, name }: ToolCall, host: Host): Effect.Effect<Settled> =>
   Effect.suspend(() => {
@@ -138,7 +144,12 @@ const settle = ({ args, id, name }: ToolCall, host: Host): Effect.Effect<Settled
       return Effect.succeed({ id, succeeded: false, text: `the arguments of ${name} must be an object` })
     }
     return Effect.match(host.call(name, given as JsonObject), {
-      onSuccess: (value) => ({ id, succeeded: true, text: JSON.stringify(value) ?? "null" }),
+      onSuccess: (value) => {
+        const text = stringify(value)
+        return text === undefined
+          ? { id, succeeded: false, text: `The result of ${name} ${Nesting.problem}` }
+          : { id, succeeded: true, text }
+      },
       onFailure: ({ message }) => ({ id, succeeded: false, text: message })
     })
   })
