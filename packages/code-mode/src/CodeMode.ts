@@ -54,10 +54,7 @@ export interface Options extends HiddenTools.Options, Pick<HiddenTools.SearchOpt
   readonly maxTime?: Duration.Input | undefined
   /** How long a program may compute in total: 1 second by default. The time in which it waits for tools does not count. */
   readonly maxComputingTime?: Duration.Input | undefined
-  /**
-   * The memory of a program's values, as the sandbox counts it: 32 MiB by default, at least 1 MiB. QuickJS counts small
-   * values without their overhead: with many of them a program takes up to six times as much of the process.
-   */
+  /** The memory of a program's values, with their overhead: 32 MiB by default, at least 1 MiB. */
   readonly maxMemoryBytes?: number | undefined
   /** The stack of a program in bytes: 524,288 by default, at most 1 MiB. */
   readonly maxStackBytes?: number | undefined

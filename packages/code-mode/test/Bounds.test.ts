@@ -78,6 +78,19 @@ describe("the bounds of a program", () => {
       expect([all, most]).toEqual([6, 2])
     }))
 
+  it.live("maxMemoryBytes counts small values with their overhead", () =>
+    Effect.gen(function*() {
+      const client = yield* server.client(office({ maxComputingTime: "1 minute" }))
+      const objects = yield* program(client, "const a = []; try { for (;;) a.push({}) } catch {} return a.length")
+      // An empty object has 70 bytes in 32 MiB, and QuickJS counts 20.
+      expect(objects).toBeGreaterThan(200_000)
+      expect(objects).toBeLessThan(700_000)
+      for (const code of ["let a; for (;;) a = { a }", "const a = new Map(); for (;;) a.set({}, {})"]) {
+        expect(yield* failing(client, code)).toContain("33554432 bytes of memory (maxMemoryBytes)")
+      }
+      expect(yield* failing(client, "throw null")).toBe("threw null")
+    }), 120_000)
+
   it.live("maxMemoryBytes and maxStackBytes", () =>
     Effect.gen(function*() {
       const client = yield* server.client(office({ maxMemoryBytes: 2 * 1024 * 1024, maxStackBytes: 65_536 }))

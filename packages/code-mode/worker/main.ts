@@ -24,8 +24,29 @@ const linesBefore = 1
 const file = "program.js"
 const maxMessageChars = 2000
 
+// What the engine starts with, and the unit in which its memory grows.
+const engineBytes = 16 * 1024 * 1024
+const pageBytes = 65_536
+
+// QuickJS counts what a program allocates without the overhead of small values, which can be several times as large. So the
+// memory that it has is bounded, too.
+const wasmMemory = new WebAssembly.Memory({
+  initial: engineBytes / pageBytes,
+  maximum: Math.ceil((engineBytes + bounds.maxMemoryBytes) / pageBytes)
+})
+let isFull = false
+const grow = wasmMemory.grow.bind(wasmMemory)
+wasmMemory.grow = (pages) => {
+  try {
+    return grow(pages)
+  } catch (error) {
+    isFull = true
+    throw error
+  }
+}
+
 const quickJs = await newQuickJSWASMModuleFromVariant(
-  newVariant(variant as unknown as QuickJSSyncVariant, { wasmModule: engine as WebAssembly.Module })
+  newVariant(variant as unknown as QuickJSSyncVariant, { wasmModule: engine as WebAssembly.Module, wasmMemory })
 )
 const runtime = quickJs.newRuntime()
 runtime.setMemoryLimit(bounds.maxMemoryBytes)
@@ -49,7 +70,10 @@ const stringOf = (handle: QuickJSHandle | undefined): string | undefined =>
   handle !== undefined && vm.typeof(handle) === "string" ? vm.getString(handle) : undefined
 
 const thrown = (message: string, stack = ""): Outcome => {
-  if (message === "InternalError: out of memory") return { type: "limit", limit: "maxMemoryBytes" }
+  // An engine without memory for an error throws null.
+  if (message === "InternalError: out of memory" || (isFull && message === "threw null")) {
+    return { type: "limit", limit: "maxMemoryBytes" }
+  }
   if (/^(Internal|Syntax)Error: stack overflow$/.test(message)) return { type: "limit", limit: "maxStackBytes" }
   const [, line, column] = new RegExp(`${file}:(\\d+)(?::(\\d+))?`).exec(stack) ?? []
   return {
