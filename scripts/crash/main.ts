@@ -1,8 +1,8 @@
 /**
  * Kills the processes of running tasks and checks that every task still ends correctly: `npm run crash`, or with one
  * store only, `npm run crash -- sqlite` or `npm run crash -- postgres`. `--seed` repeats the random choices of an
- * earlier run; `--short` runs half of it, and `--quick` a small part. `--orders` runs so many orders instead, for as long as they take:
- * `npm run crash -- postgres --orders 20000` (`--concurrency`: how many at a time, 100 by default).
+ * earlier run; `--short` runs about a third of it, and `--quick` a small part. `--orders` runs so many orders instead, for
+ * as long as they take: `npm run crash -- postgres --orders 20000` (`--concurrency`: how many at a time, 100 by default).
  *
  * SQLite: the server is killed at random moments, and before every commit to its database. PostgreSQL: workers, front
  * servers and the database are killed, stopped and terminated, at random, at each commit of the engine and at other

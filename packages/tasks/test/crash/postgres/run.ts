@@ -18,7 +18,7 @@ const lockExpiry = 2000
 export const short = { workers: 3, lockExpiry, pace: 100 }
 
 /** The incidents of the orders. */
-export const mishaps: ReadonlyArray<readonly [string, chaos.Mishap]> = [
+const mishaps: ReadonlyArray<readonly [string, chaos.Mishap]> = [
   ["SIGKILL, and another worker", chaos.killed],
   ["SIGTERM, and another worker", chaos.terminate],
   ["SIGSTOP for longer than the locks last, and SIGCONT", chaos.stopped(lockExpiry * 1.6)],
@@ -149,8 +149,8 @@ const counts: Record<Size, readonly [orders: number, most: number]> = { whole: [
 
 /**
  * Runs, prints the results, and returns the problems. A part that misses its deadline ends the run, with the state of
- * the part among the problems. `short`: half of the orders and incidents. `quick`: only the scenarios, and one round of
- * orders.
+ * the part among the problems. `short`: half of the orders and incidents, and a part of the scenarios. `quick`: the same
+ * scenarios, and one round of orders.
  */
 export const run = async (
   { seed, size }: { readonly size: Size; readonly seed: number },
@@ -170,7 +170,7 @@ export const run = async (
 
   try {
     await group(short, async (parts) => {
-      for (const { run, says } of scenes) {
+      for (const { run, says } of scenes.filter(({ short }) => size === "whole" || short === true)) {
         await parts.run(says, async (fleet) => {
           const found = await run(fleet)
           return typeof found === "string" ? found : ""
@@ -195,11 +195,12 @@ export const run = async (
       })
     }
 
-    // The default.
+    if (size !== "whole") return groups.flatMap(({ problems }) => problems)
+    // A measurement, with the default lease.
     await group({ workers: 3, pace: 100 }, async (parts) => {
       for (const [going, says] of goings) {
         await parts.run(`${says}, p50 / p95 / max`, async (fleet) => {
-          const { others, pause, takeover } = await pauses(fleet, going, size === "short" ? 2 : 4)
+          const { others, pause, takeover } = await pauses(fleet, going, 4)
           return [
             `pause ${formatMillis(pause)}`,
             `takeover ${formatMillis(takeover)}`,

@@ -9,7 +9,7 @@ import { cancelledAfterFailure, cancelledBeforeFailure } from "./reasons.ts"
 import { blocked, ties } from "./replays.ts"
 import { frozen, severed, zombie } from "./zombies.ts"
 
-/** A scenario, and whether the short run has it, too. */
+/** A scenario, and whether the short runs have it, too. */
 export interface Scene {
   readonly says: string
   readonly short?: boolean
