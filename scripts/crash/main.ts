@@ -38,7 +38,7 @@ const whole: Plan = { orders: 200, concurrency: 20, pace: 150, life: 2_000, kill
 /** The plan on SQLite. */
 const plan: Plan = {
   whole,
-  short: { ...whole, orders: 100 },
+  short: { ...whole, orders: 150, life: 1_500 },
   quick: { ...whole, orders: 40, pace: 100, life: 1_500 }
 }[size]
 
