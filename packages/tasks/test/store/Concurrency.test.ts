@@ -1,6 +1,8 @@
 import { expect, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import { completed, counters, each, event, insert, pg, question, stateOf } from "./kit.ts"
 
 const at = { concurrency: "unbounded" } as const
@@ -97,6 +99,35 @@ each([pg], (backend) => {
         ).toEqual([])
       }
     }))
+
+  for (const how of ["a removal", "an end and a removal"]) {
+    it.effect(`leaves no event that is appended during ${how}`, () =>
+      Effect.gen(function*() {
+        const [a, b] = yield* two
+        const { id } = yield* insert(a)
+        const [isAppended, commit] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const appending = yield* Effect.forkChild(a.sql.withTransaction(Effect.gen(function*() {
+          yield* a.store.append(id, event(1, { name: "late" }))
+          yield* Deferred.succeed(isAppended, undefined)
+          yield* Deferred.await(commit)
+        })))
+        yield* Deferred.await(isAppended)
+        let isRemoved = false
+        const removing = yield* Effect.forkChild(Effect.gen(function*() {
+          if (how !== "a removal") yield* b.store.finish(id, completed({}))
+          yield* b.store.remove([id])
+          isRemoved = true
+        }))
+        const blocked = a.sql`SELECT pid FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock'`
+        yield* Effect.repeat(blocked, { until: (rows) => isRemoved || rows.length > 0 })
+        yield* Deferred.succeed(commit, undefined)
+        yield* Fiber.join(appending)
+        yield* Fiber.join(removing)
+        expect(yield* a.store.get(id)).toBeUndefined()
+        expect(yield* a.sql`SELECT seq FROM skein_task_log WHERE task_id = ${id}`).toEqual([])
+      }))
+  }
 
   it.effect("of concurrent ends one counts", () =>
     Effect.gen(function*() {

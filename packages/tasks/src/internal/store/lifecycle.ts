@@ -124,7 +124,8 @@ export const make = ({ changes, database, observer, signals, texts }: StoreConte
         : database.textsOfJson
     }) RETURNING id, tool, owner, status`
   )
-  const deleteRows = ["skein_task_questions", "skein_task_log", "skein_task_queue"].map((table) =>
+  // The queue comes before the log: its rows are locked by those who append.
+  const deleteRows = ["skein_task_questions", "skein_task_queue", "skein_task_log"].map((table) =>
     database.prepare(`DELETE FROM ${table} WHERE task_id IN (${database.textsOfJson})`)
   )
 

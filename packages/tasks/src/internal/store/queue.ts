@@ -54,15 +54,16 @@ export const make = ({ database, observer, signals, texts }: StoreContext) => {
   const selectEntry = database.prepare(
     `SELECT ${entryColumns} FROM skein_task_log WHERE task_id = ? AND seq = ?`
   )
-  // A settled task has no row in the queue, and takes no more events. Positions below the first event of a log are free,
-  // if the task was continued: a worker that has read the log before must not take them.
+  // A settled task has no row in the queue, and takes no more events. The lock of this row makes a removal wait, so that it
+  // deletes the event, too. Positions below the first event of a log are free, if the task was continued: a worker that has
+  // read the log before must not take them.
   const insertEntry = database.prepare(
     `INSERT INTO skein_task_log (task_id, ${entryColumns})
      SELECT task_id, CAST(? AS INTEGER), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS INTEGER), CAST(? AS TEXT),
        CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT)
      FROM skein_task_queue AS queue WHERE task_id = ? AND NOT EXISTS (
        SELECT 1 FROM skein_task_log AS log WHERE log.task_id = queue.task_id AND log.seq >= CAST(? AS INTEGER)
-     )
+     ) ${isPostgres ? "FOR KEY SHARE OF queue" : ""}
      ON CONFLICT (task_id, seq) DO NOTHING RETURNING seq`
   )
   const wakeTheDue = `UPDATE skein_task_queue SET state = ${queued.ready}
