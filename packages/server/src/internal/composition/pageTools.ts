@@ -79,7 +79,15 @@ export interface Surroundings {
 export const linking = (entry: ToolEntry, { nameOf, tools, uriOf }: Surroundings): ToolEntry => {
   const page = pageOf(entry.definition)
   if (page === undefined) return entry
-  const linked = () => tools().sorted.flatMap(([name, { definition }]) => pageOf(definition) === page ? [name] : [])
+  let seen: { readonly version: number; readonly names: ReadonlyArray<string> } | undefined
+  const linked = (): ReadonlyArray<string> => {
+    const { sorted, version } = tools()
+    if (seen?.version !== version) {
+      const names = sorted.flatMap(([name, { definition }]) => pageOf(definition) === page ? [name] : [])
+      seen = { version, names }
+    }
+    return seen.names
+  }
   return {
     ...entry,
     listedAs: (tool, caller) => {
