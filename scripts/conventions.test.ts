@@ -155,7 +155,7 @@ describe("the linter", () => {
     }
     expect(broken("packages/server/src/Stdio.ts", uses("node:fs"))).toEqual([])
     expect(broken("packages/client/src/internal/stdio/child.ts", uses("node:child_process"))).toEqual([])
-    expect(broken("packages/cli/src/internal/nodeProcess.ts", uses("node:readline"))).toEqual([])
+    expect(broken("packages/cli/src/internal/base/nodeProcess.ts", uses("node:readline"))).toEqual([])
     expect(broken("packages/client/src/Stdio.ts", uses("@skein/server/Stdio"))).toEqual(imports)
     expect(broken("packages/runtime/src/NodeStreams.ts", "export type { A } from \"node:fs\"\n")).toEqual([])
     expect(broken("packages/runtime/src/NodeStreams.ts", uses("node:fs"))).toEqual(imports)

@@ -6,10 +6,10 @@
  * skein-call "node server.mjs" greet '{"name":"Ada"}'
  * ```
  */
-import { callCommand, valueOptions } from "./internal/callCommand.ts"
-import { normalize } from "./internal/commandLine.ts"
-import { nodeMain } from "./internal/nodeProcess.ts"
-import { runCommand } from "./internal/runCommand.ts"
+import { callCommand, valueOptions } from "./internal/commands/callCommand.ts"
+import { normalize } from "./internal/commands/commandLine.ts"
+import { nodeMain } from "./internal/base/nodeProcess.ts"
+import { runCommand } from "./internal/commands/runCommand.ts"
 
 /**
  * Runs the command as the only program of this process, which exits when the command ends. `argv` has the words after

@@ -8,9 +8,9 @@
  * skein call https://example.com/mcp greet '{"name":"Ada"}'
  * ```
  */
-import { nodeMain } from "./internal/nodeProcess.ts"
-import { programFlags, runCommand } from "./internal/runCommand.ts"
-import { skeinArguments, skeinCommand } from "./internal/skeinCommand.ts"
+import { nodeMain } from "./internal/base/nodeProcess.ts"
+import { programFlags, runCommand } from "./internal/commands/runCommand.ts"
+import { skeinArguments, skeinCommand } from "./internal/commands/skeinCommand.ts"
 
 /**
  * Runs the program as the only one of this process, which exits when it ends. `argv` has the words after the name of

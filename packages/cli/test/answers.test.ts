@@ -4,9 +4,9 @@ import * as Result from "effect/Result"
 import * as Effect from "effect/Effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { fill } from "../src/internal/answers.ts"
-import type { Field } from "../src/internal/formValues.ts"
-import type { Terminal } from "../src/internal/process.ts"
+import { fill } from "../src/internal/connection/answers.ts"
+import type { Field } from "../src/internal/connection/formValues.ts"
+import type { Terminal } from "../src/internal/base/process.ts"
 import { folder, skein, starting, teaHouse, teaHouseUrl } from "./serverKit.ts"
 
 const answers = (values: Readonly<Record<string, string>>): ReadonlyArray<string> =>

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
-import { callOptions, type Invocation, invocationOf, valueOptions } from "../src/internal/callCommand.ts"
-import { normalize } from "../src/internal/commandLine.ts"
-import { Process, version } from "../src/internal/process.ts"
-import { runCommand } from "../src/internal/runCommand.ts"
+import { callOptions, type Invocation, invocationOf, valueOptions } from "../src/internal/commands/callCommand.ts"
+import { normalize } from "../src/internal/commands/commandLine.ts"
+import { Process, version } from "../src/internal/base/process.ts"
+import { runCommand } from "../src/internal/commands/runCommand.ts"
 
 /** Runs the command line with a handler that records it. */
 const run = (...argv: ReadonlyArray<string>) => {

@@ -5,9 +5,9 @@ import * as Exit from "effect/Exit"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { runCall } from "../src/internal/call.ts"
-import type { Invocation } from "../src/internal/callCommand.ts"
-import { type CommandFailed, Process } from "../src/internal/process.ts"
+import { runCall } from "../src/internal/calls/call.ts"
+import type { Invocation } from "../src/internal/commands/callCommand.ts"
+import { type CommandFailed, Process } from "../src/internal/base/process.ts"
 import { invocationOf } from "./invocation.ts"
 
 /** A server that returns its first argument and the variable KEY. */

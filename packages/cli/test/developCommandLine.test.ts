@@ -2,10 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
-import { conformanceOptions, devOptions } from "../src/internal/developCommands.ts"
-import { Process } from "../src/internal/process.ts"
-import { runCommand } from "../src/internal/runCommand.ts"
-import { skeinArguments } from "../src/internal/skeinCommand.ts"
+import { conformanceOptions, devOptions } from "../src/internal/commands/developCommands.ts"
+import { Process } from "../src/internal/base/process.ts"
+import { runCommand } from "../src/internal/commands/runCommand.ts"
+import { skeinArguments } from "../src/internal/commands/skeinCommand.ts"
 
 /** Runs the command line with handlers that record it. */
 const run = (...argv: ReadonlyArray<string>) => {

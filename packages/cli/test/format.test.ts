@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { resultText, sanitize, sanitizeOutput, toolLine } from "../src/internal/format.ts"
+import { resultText, sanitize, sanitizeOutput, toolLine } from "../src/internal/base/format.ts"
 
 describe("text for a terminal", () => {
   it("keeps lines and tabs, and escapes characters that control the terminal", () => {

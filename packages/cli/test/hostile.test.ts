@@ -7,9 +7,9 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { deep, type Json, result, toolResults } from "../../client/test/attacks/kit.ts"
-import { call, runCall } from "../src/internal/call.ts"
-import { resultText, sanitize, toolLine } from "../src/internal/format.ts"
-import { Process } from "../src/internal/process.ts"
+import { call, runCall } from "../src/internal/calls/call.ts"
+import { resultText, sanitize, toolLine } from "../src/internal/base/format.ts"
+import { Process } from "../src/internal/base/process.ts"
 import { invocationOf } from "./invocation.ts"
 
 const complete = (body: string) => `{"resultType":"complete","ttlMs":0,"cacheScope":"private",${body}}`

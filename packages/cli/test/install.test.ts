@@ -16,12 +16,12 @@ import {
   writeFileSync
 } from "node:fs"
 import { dirname, join } from "node:path"
-import { changedLines, withEntry } from "../src/internal/configEdit.ts"
-import { defaultName, type HostName, hostNames, hosts, type Place } from "../src/internal/hosts.ts"
-import { install } from "../src/internal/install.ts"
-import type { InstallLine } from "../src/internal/installCommand.ts"
-import { type CommandFailed, Process } from "../src/internal/process.ts"
-import { withTomlEntry } from "../src/internal/tomlEdit.ts"
+import { changedLines, withEntry } from "../src/internal/install/configEdit.ts"
+import { defaultName, type HostName, hostNames, hosts, type Place } from "../src/internal/install/hosts.ts"
+import { install } from "../src/internal/install/install.ts"
+import type { InstallLine } from "../src/internal/commands/installCommand.ts"
+import { type CommandFailed, Process } from "../src/internal/base/process.ts"
+import { withTomlEntry } from "../src/internal/install/tomlEdit.ts"
 import { folder, skein } from "./serverKit.ts"
 
 const command = (...words: ReadonlyArray<string>): InstallLine["target"] => ({

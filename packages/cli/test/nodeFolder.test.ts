@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, unlinkSync, writeFileSync 
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { readFolder } from "../src/internal/develop/nodeFolder.ts"
-import { isModule } from "../src/internal/nodeFiles.ts"
-import { CommandFailed } from "../src/internal/process.ts"
+import { isModule } from "../src/internal/base/nodeFiles.ts"
+import { CommandFailed } from "../src/internal/base/process.ts"
 
 let folder = ""
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "skein-folder-"))))

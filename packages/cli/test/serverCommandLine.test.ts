@@ -5,9 +5,9 @@ import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
 import type { Tool } from "@skein/protocol/Tool"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
-import { infoText, promptTable, resourceTable, templateTable, toolTable } from "../src/internal/inspect.ts"
-import { Process } from "../src/internal/process.ts"
-import { runCommand } from "../src/internal/runCommand.ts"
+import { infoText, promptTable, resourceTable, templateTable, toolTable } from "../src/internal/calls/inspect.ts"
+import { Process } from "../src/internal/base/process.ts"
+import { runCommand } from "../src/internal/commands/runCommand.ts"
 import {
   completeOptions,
   inspectOptions,
@@ -16,9 +16,9 @@ import {
   promptOptions,
   readOptions,
   subscribeOptions
-} from "../src/internal/serverCommands.ts"
-import { serverInvocationOf, type ServerLine } from "../src/internal/serverOptions.ts"
-import { skeinArguments } from "../src/internal/skeinCommand.ts"
+} from "../src/internal/commands/serverCommands.ts"
+import { serverInvocationOf, type ServerLine } from "../src/internal/commands/serverOptions.ts"
+import { skeinArguments } from "../src/internal/commands/skeinCommand.ts"
 import { answering, listen, skein, starting } from "./serverKit.ts"
 
 /** Runs the command line with handlers that record it. */

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { splitWords } from "../src/internal/commandLine.ts"
+import { splitWords } from "../src/internal/commands/commandLine.ts"
 import { answering, folder, listen, skein, starting, teaHouse, teaHouseUrl } from "./serverKit.ts"
 import { logo } from "./teaHouse.ts"
 

@@ -8,9 +8,9 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { flag } from "../../../scripts/compileCache.ts"
-import { type Console, Process, type Terminal } from "../src/internal/process.ts"
-import { runCommand } from "../src/internal/runCommand.ts"
-import { skeinArguments, skeinCommand } from "../src/internal/skeinCommand.ts"
+import { type Console, Process, type Terminal } from "../src/internal/base/process.ts"
+import { runCommand } from "../src/internal/commands/runCommand.ts"
+import { skeinArguments, skeinCommand } from "../src/internal/commands/skeinCommand.ts"
 import { TeaHouse } from "./teaHouse.ts"
 
 /** The command that starts the server over stdio, as one word. */

@@ -3,14 +3,14 @@ import * as Revision from "@skein/protocol/Revision"
 import * as Command from "effect/cli/Command"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import { callOptions, type Invocation, invocationOf } from "../src/internal/callCommand.ts"
+import { callOptions, type Invocation, invocationOf } from "../src/internal/commands/callCommand.ts"
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { hostNames } from "../src/internal/hosts.ts"
-import { Process, version } from "../src/internal/process.ts"
-import { programFlags, runCommand } from "../src/internal/runCommand.ts"
-import { signInValueOptions } from "../src/internal/signInOptions.ts"
+import { hostNames } from "../src/internal/install/hosts.ts"
+import { Process, version } from "../src/internal/base/process.ts"
+import { programFlags, runCommand } from "../src/internal/commands/runCommand.ts"
+import { signInValueOptions } from "../src/internal/commands/signInOptions.ts"
 import {
   type AccountLine,
   type LoginLine,
@@ -19,7 +19,7 @@ import {
   skeinArguments,
   skeinCommand,
   whoamiOptions
-} from "../src/internal/skeinCommand.ts"
+} from "../src/internal/commands/skeinCommand.ts"
 
 /** Runs the command line with handlers that record it. */
 const run = (...argv: ReadonlyArray<string>) => {

@@ -12,9 +12,9 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { ask, durable, ended, submit, until, work } from "../../tasks/test/engine/kit.ts"
-import { Process } from "../src/internal/process.ts"
-import { runCommand } from "../src/internal/runCommand.ts"
-import { skeinArguments, skeinCommand } from "../src/internal/skeinCommand.ts"
+import { Process } from "../src/internal/base/process.ts"
+import { runCommand } from "../src/internal/commands/runCommand.ts"
+import { skeinArguments, skeinCommand } from "../src/internal/commands/skeinCommand.ts"
 
 const folder = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-cli-tasks-"))),

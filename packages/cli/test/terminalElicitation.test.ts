@@ -9,8 +9,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { Terminal } from "../src/internal/process.ts"
-import { declineAll, onTerminal } from "../src/internal/terminalElicitation.ts"
+import type { Terminal } from "../src/internal/base/process.ts"
+import { declineAll, onTerminal } from "../src/internal/connection/terminalElicitation.ts"
 
 /** A user who types these lines, and then ends the input. */
 const typist = (...lines: ReadonlyArray<string>) => {

@@ -2,9 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Tool } from "@skein/protocol/Tool"
 import * as Result from "effect/Result"
-import type { Assignment } from "../src/internal/argumentWords.ts"
-import { suggestion } from "../src/internal/suggestion.ts"
-import { toolArguments } from "../src/internal/toolArguments.ts"
+import type { Assignment } from "../src/internal/commands/argumentWords.ts"
+import { suggestion } from "../src/internal/connection/suggestion.ts"
+import { toolArguments } from "../src/internal/calls/toolArguments.ts"
 
 /** The words as they are parsed. */
 const words = (...all: ReadonlyArray<string>): ReadonlyArray<Assignment> =>

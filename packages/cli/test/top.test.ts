@@ -7,11 +7,11 @@ import * as Fiber from "effect/Fiber"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import * as kit from "../../console/test/kit.ts"
-import { Process, type Screen } from "../src/internal/process.ts"
-import { skeinArguments, skeinCommand } from "../src/internal/skeinCommand.ts"
-import { runCommand } from "../src/internal/runCommand.ts"
-import { fit, formatAge, lineOf, readRow, Rows, wrap } from "../src/internal/topRows.ts"
-import { TopScreen } from "../src/internal/topScreen.ts"
+import { Process, type Screen } from "../src/internal/base/process.ts"
+import { skeinArguments, skeinCommand } from "../src/internal/commands/skeinCommand.ts"
+import { runCommand } from "../src/internal/commands/runCommand.ts"
+import { fit, formatAge, lineOf, readRow, Rows, wrap } from "../src/internal/top/topRows.ts"
+import { TopScreen } from "../src/internal/top/topScreen.ts"
 
 const session = (id: string, more: object = {}) => ({
   id: `server:${id}`,

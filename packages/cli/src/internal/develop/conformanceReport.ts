@@ -1,8 +1,8 @@
 /**
  * The results of the official conformance suite, and their table.
  */
-import type { Colors } from "../colors.ts"
-import { cell, denseTable } from "../textTable.ts"
+import type { Colors } from "../base/colors.ts"
+import { cell, denseTable } from "../base/textTable.ts"
 
 /** One check, as the suite writes it to its result file. */
 export interface Check {

@@ -12,11 +12,11 @@ import { spawn } from "node:child_process"
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join, sep } from "node:path"
-import { makeSignIns } from "../callCredentials.ts"
-import { commandOf, connect, onServer, resolveEnv } from "../connection.ts"
-import type { ConformanceLine } from "../developCommands.ts"
-import { sanitize, serverStderr } from "../format.ts"
-import { CommandFailed, Process, promised } from "../process.ts"
+import { makeSignIns } from "../accounts/callCredentials.ts"
+import { commandOf, connect, onServer, resolveEnv } from "../connection/connection.ts"
+import type { ConformanceLine } from "../commands/developCommands.ts"
+import { sanitize, serverStderr } from "../base/format.ts"
+import { CommandFailed, Process, promised } from "../base/process.ts"
 import {
   type Check,
   formatReport,
@@ -216,7 +216,7 @@ const urlOf = (line: ConformanceLine): Effect.Effect<string, CommandFailed, Proc
     if (line.signIn !== undefined) yield* signIn(line)
     if (target._tag === "Url") return yield* authorized(line, target.url, line.headers)
     if (target._tag === "Configured") {
-      const { configuredIn } = yield* Effect.promise(() => import("../config.ts"))
+      const { configuredIn } = yield* Effect.promise(() => import("../connection/config.ts"))
       const options = { closeTimeout, console, credentials: () => undefined, env, inputs, terminal, verbose }
       const { entry, server } = yield* configuredIn(target, options)
       if (entry.type === "stdio") return yield* bridged(line, server.transport)

@@ -3,7 +3,7 @@
  */
 import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs"
 import { basename, join } from "node:path"
-import type { RunLine } from "../developCommands.ts"
+import type { RunLine } from "../commands/developCommands.ts"
 import { unusableFile } from "./nodeLoadModule.ts"
 import { projectFolder } from "./nodeWatch.ts"
 

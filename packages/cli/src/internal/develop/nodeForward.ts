@@ -15,7 +15,7 @@ import {
 } from "node:http"
 import { request as httpsRequest } from "node:https"
 import type { AddressInfo } from "node:net"
-import { CommandFailed } from "../process.ts"
+import { CommandFailed } from "../base/process.ts"
 
 /** The server that requests are forwarded to. */
 export interface Forwarded {

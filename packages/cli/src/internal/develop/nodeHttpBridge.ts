@@ -15,7 +15,7 @@ import * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { CommandFailed } from "../process.ts"
+import { CommandFailed } from "../base/process.ts"
 import type { Output } from "./relay.ts"
 import { subscriptionKey } from "./relay.ts"
 

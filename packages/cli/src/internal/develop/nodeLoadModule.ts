@@ -9,7 +9,7 @@ import { createRequire, findPackageJSON, registerHooks } from "node:module"
 import { dirname, extname, join, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import type * as RolldownUtils from "rolldown/utils"
-import { CommandFailed } from "../process.ts"
+import { CommandFailed } from "../base/process.ts"
 
 /** The exit code for a file that cannot be used. */
 const unusable = 2

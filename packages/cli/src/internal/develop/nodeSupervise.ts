@@ -7,7 +7,7 @@ import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
-import { quoteBlock } from "../format.ts"
+import { quoteBlock } from "../base/format.ts"
 import type { Relay } from "./relay.ts"
 
 /** The command of a server, and how it is restarted. */

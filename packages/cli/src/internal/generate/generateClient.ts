@@ -4,11 +4,11 @@
 import type * as Client from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
 import * as Effect from "effect/Effect"
-import { onClient, requestTime, within } from "../connection.ts"
-import { sanitize } from "../format.ts"
-import type { GenerateLine } from "../generateCommand.ts"
-import { readText, replaceText } from "../nodeFiles.ts"
-import { CommandFailed, type Process } from "../process.ts"
+import { onClient, requestTime, within } from "../connection/connection.ts"
+import { sanitize } from "../base/format.ts"
+import type { GenerateLine } from "../commands/generateCommand.ts"
+import { readText, replaceText } from "../base/nodeFiles.ts"
+import { CommandFailed, type Process } from "../base/process.ts"
 import { clientModule, type Offered } from "./clientModule.ts"
 
 const orEmpty = <A>(list: Effect.Effect<ReadonlyArray<A>, ClientError>): Effect.Effect<ReadonlyArray<A>, ClientError> =>

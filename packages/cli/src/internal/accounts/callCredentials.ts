@@ -1,0 +1,106 @@
+/**
+ * The tokens of `skein login` as the credentials of a call, and the sign-in of `--login`.
+ */
+import type { Unauthorized } from "@skein/client/ClientError"
+import type { Credentials } from "@skein/client/Credentials"
+import type { OAuth } from "@skein/auth/OAuth"
+import type { OAuthError } from "@skein/auth/OAuthError"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import { quoteLine } from "../base/format.ts"
+import { tokenFolder, usedTokenFolder } from "../base/nodeProcess.ts"
+import { CommandFailed, Process } from "../base/process.ts"
+import { hasAuthorization, type SignInOptions } from "../commands/signInOptions.ts"
+
+/** The credentials of the calls of one command. */
+interface SignIns {
+  /** The credentials for a server. Undefined if the headers authorize its requests already. */
+  readonly credentials: (url: URL, headers: Readonly<Record<string, string>>) => Credentials["Service"] | undefined
+  /** The server, if a sign-in could help after a refusal. */
+  readonly url: () => URL | undefined
+  /** Reads the stored tokens for the servers above, so that a failure is one of the command. */
+  readonly prepared: Effect.Effect<void, CommandFailed>
+}
+
+/** The tokens for a server. Undefined without `--login` if nobody has signed in there: nothing is loaded then. */
+const oauthFor = (
+  url: URL,
+  options: SignInOptions | undefined
+): Effect.Effect<OAuth | undefined, CommandFailed, Process | Scope.Scope> =>
+  Effect.gen(function*() {
+    const folder = options === undefined ? yield* usedTokenFolder : yield* tokenFolder
+    if (folder === undefined) return undefined
+    const process = yield* Process
+    const { givenClient, inStore, interactive, loadLogin, makeOAuth, oauthFailed, openStore, refusing, saveLogin } =
+      yield* Effect.promise(() => import("./signIn.ts"))
+    const store = yield* openStore(folder)
+    if (options === undefined) {
+      const login = yield* inStore(loadLogin(store, url))
+      const oauth = yield* makeOAuth(url, store, refusing(url), login?.client, undefined)
+      return Option.isSome(yield* Effect.mapError(oauth.state(url), oauthFailed)) ? oauth : undefined
+    }
+    const given = givenClient(options, process)
+    const client = given ?? (yield* inStore(loadLogin(store, url)))?.client
+    const oauth = yield* makeOAuth(url, store, yield* interactive(options, process), client, options)
+    if (given === undefined) return oauth
+    const remember = Effect.ignore(saveLogin(store, url, given))
+    return {
+      ...oauth,
+      refused: (challenge) => Effect.tap(oauth.refused(challenge), (again) => again ? remember : Effect.void)
+    }
+  })
+
+/** Makes the credentials, which end with the scope. */
+export const makeSignIns = (
+  options: SignInOptions | undefined
+): Effect.Effect<SignIns, never, Process | Scope.Scope> =>
+  Effect.gen(function*() {
+    const context = yield* Effect.context<Process | Scope.Scope>()
+    const all: Array<Effect.Effect<OAuth | undefined, CommandFailed>> = []
+    let last: URL | undefined
+    // A 403 without a challenge does not ask for other tokens.
+    let isFinal = false
+    return {
+      url: () => isFinal ? undefined : last,
+      credentials: (url, headers) => {
+        if (hasAuthorization(headers)) return undefined
+        last = url
+        let oauth: OAuth | undefined
+        const made = Effect.suspend(() =>
+          oauth === undefined
+            ? Effect.tap(Effect.provide(oauthFor(url, options), context), (made) =>
+              Effect.sync(() => {
+                oauth = made
+              }))
+            : Effect.succeed(oauth)
+        )
+        all.push(made)
+        return {
+          headers: (request) => oauth === undefined ? Effect.succeed({}) : oauth.headers(request),
+          refused: (challenge) =>
+            Effect.suspend(() => {
+              isFinal = challenge.status === 403 && challenge.wwwAuthenticate === undefined
+              return oauth === undefined ? Effect.succeed(false) : oauth.refused(challenge)
+            }),
+          replied: (reply) => oauth?.replied?.(reply)
+        }
+      },
+      prepared: Effect.suspend(() => Effect.forEach(all, (made) => made, { discard: true }))
+    }
+  })
+
+// Compared by its tag: `@skein/auth` is not loaded for calls without a sign-in.
+const isOAuthError = (cause: unknown): cause is OAuthError =>
+  typeof cause === "object" && cause !== null && "_tag" in cause && cause._tag === "OAuthError"
+
+/**
+ * The failure of a call that a server refused. `url` is that of the server, if a sign-in could help; otherwise `other`
+ * is the advice.
+ */
+export const unauthorized = ({ cause, message }: Unauthorized, url: URL | undefined, other: string): CommandFailed => {
+  // The message of a failed sign-in says what to do.
+  if (isOAuthError(cause)) return new CommandFailed({ exitCode: 3, report: cause.message })
+  const advice = url === undefined ? other : `. Sign in with: skein login ${quoteLine(url.href)}`
+  return new CommandFailed({ exitCode: 3, report: `${message}${advice}` })
+}

@@ -1,0 +1,212 @@
+/**
+ * The sign-in of a person in this program: the client, how the person is asked, and the tokens in files.
+ */
+import * as FileTokenStore from "@skein/auth/FileTokenStore"
+import * as Grant from "@skein/auth/Grant"
+import * as Loopback from "@skein/auth/Loopback"
+import * as OAuth from "@skein/auth/OAuth"
+import type { OAuthError } from "@skein/auth/OAuthError"
+import * as PasteSignIn from "@skein/auth/PasteSignIn"
+import { SignIn, SignInError } from "@skein/auth/SignIn"
+import { TokenStore } from "@skein/auth/TokenStore"
+import type { TokenStoreError } from "@skein/auth/TokenStoreError"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { quoteLine, sanitize } from "../base/format.ts"
+import { CommandFailed, Process } from "../base/process.ts"
+import { secretVariable, type SignInOptions } from "../commands/signInOptions.ts"
+
+/** A client that was registered by hand. It is stored without its secret, so that later calls can renew the tokens. */
+const ManualClient = Schema.Struct({
+  clientId: Schema.String,
+  issuer: Schema.String,
+  redirectUri: Schema.optionalKey(Schema.String),
+  hasSecret: Schema.Boolean
+})
+export type ManualClient = typeof ManualClient.Type
+
+/** The URL as keys and messages have it: without a fragment. */
+export const placeOf = ({ origin, pathname, search }: URL): string => `${origin}${pathname}${search}`
+
+/** The last sign-in of a person at a server. */
+const Login = Schema.Struct({
+  /** In milliseconds since the epoch. */
+  at: Schema.Number,
+  /** The client, if it was registered by hand. */
+  client: Schema.optionalKey(ManualClient)
+})
+
+/** The key of the last sign-in at a server, and of the lock that a sign-in holds. */
+export const loginKey = (url: URL): string => `skein login ${placeOf(url)}`
+
+const decodeLogin = Schema.decodeUnknownOption(Schema.fromJsonString(Login))
+
+/** The last sign-in at a server. */
+export const loadLogin = (
+  store: TokenStore["Service"],
+  url: URL
+): Effect.Effect<typeof Login.Type | undefined, TokenStoreError> =>
+  Effect.map(
+    store.get(loginKey(url)),
+    (text) => Option.getOrUndefined(Option.flatMap(text, (text) => decodeLogin(Redacted.value(text))))
+  )
+
+/** Stores that a person has signed in, so that later calls renew the tokens with the same client. */
+export const saveLogin = (
+  store: TokenStore["Service"],
+  url: URL,
+  client: ManualClient | undefined
+): Effect.Effect<void, TokenStoreError> =>
+  Effect.flatMap(Clock.currentTimeMillis, (at) => {
+    const login: typeof Login.Type = { at, ...(client === undefined ? {} : { client }) }
+    return store.set(loginKey(url), Redacted.make(JSON.stringify(login)))
+  })
+
+/** The client of the command line. */
+export const givenClient = (
+  { clientId, issuer, redirectUri }: SignInOptions,
+  { env }: Process["Service"]
+): ManualClient | undefined =>
+  clientId === undefined || issuer === undefined ? undefined : {
+    clientId,
+    issuer,
+    ...(redirectUri === undefined ? {} : { redirectUri }),
+    hasSecret: (env[secretVariable] ?? "") !== ""
+  }
+
+const grantOf = (client: ManualClient | undefined, { env }: Process["Service"]) => {
+  if (client === undefined) return Grant.authorizationCode({ clientName: "Skein" })
+  const { clientId, hasSecret, issuer, redirectUri } = client
+  const clientSecret = Effect.suspend(() => {
+    const secret = env[secretVariable] ?? ""
+    return secret === ""
+      ? Effect.fail(new SignInError({ message: `Set ${secretVariable} to the secret of the client ${clientId}` }))
+      : Effect.succeed(Redacted.make(secret))
+  })
+  return Grant.authorizationCode({
+    clientName: "Skein",
+    client: {
+      clientId,
+      issuer,
+      redirectUris: redirectUri === undefined ? [] : [redirectUri],
+      ...(hasSecret ? { clientSecret } : {})
+    }
+  })
+}
+
+/** Asks the person, as the options say: in the browser of this computer, or by pasting on the terminal. */
+export const interactive = (
+  { noBrowser, paste, port }: SignInOptions,
+  { console: { warn }, terminal }: Process["Service"]
+): Effect.Effect<SignIn["Service"], CommandFailed> => {
+  if (paste && terminal === undefined) {
+    return Effect.fail(new CommandFailed({ exitCode: 2, report: "--paste needs a terminal to paste on" }))
+  }
+  // A shell on another computer: the browser of the person does not find a port of this one.
+  const isRemote = !noBrowser && port === undefined && !Loopback.hasBrowser()
+  if (terminal !== undefined && (paste || isRemote)) return Effect.succeed(PasteSignIn.make({ terminal }))
+  const signIn = Loopback.make({
+    name: "Skein",
+    ports: port === undefined ? [] : [port],
+    print: (text) => Effect.sync(() => warn(sanitize(text.trimEnd()))),
+    open: noBrowser || !Loopback.hasBrowser() ? false : (url) =>
+      Effect.andThen(
+        Effect.sync(() => warn(`Opening ${quoteLine(url.host)} in the browser to sign in. Ctrl-C cancels.`)),
+        Loopback.openBrowser(url)
+      )
+  })
+  // A port that the person names is the only one: a tunnel leads to it, for example.
+  const open: SignIn["Service"]["open"] = port === undefined
+    ? signIn.open
+    : (opening) => signIn.open(opening.fixed ? opening : { ...opening, redirectUris: [], fixed: true })
+  return Effect.succeed({ ...signIn, open })
+}
+
+/** Asks nobody: the person has not asked for a sign-in. */
+export const refusing = (url: URL): SignIn["Service"] => ({
+  open: () =>
+    Effect.fail(
+      new SignInError({
+        message: `the tokens cannot be renewed without a person. Sign in with: skein login ${placeOf(url)}`
+      })
+    )
+})
+
+const storeFailed = ({ message }: TokenStoreError): CommandFailed =>
+  new CommandFailed({ exitCode: 3, report: sanitize(message) })
+
+/** The tokens of this user. */
+export const openStore = (folder: string): Effect.Effect<TokenStore["Service"], CommandFailed> =>
+  Effect.mapError(FileTokenStore.make({ folder }), storeFailed)
+
+/** Runs a use of the store. */
+export const inStore = <A, R>(effect: Effect.Effect<A, TokenStoreError, R>): Effect.Effect<A, CommandFailed, R> =>
+  Effect.mapError(effect, storeFailed)
+
+/** The credentials of this user for a server. Without `options` nobody is asked to sign in. */
+export const makeOAuth = (
+  url: URL,
+  store: TokenStore["Service"],
+  signIn: SignIn["Service"],
+  client: ManualClient | undefined,
+  options: Pick<SignInOptions, "assumePkce" | "omitResource" | "scopes"> | undefined
+): Effect.Effect<OAuth.OAuth, CommandFailed, Process | Scope.Scope> =>
+  Effect.flatMap(Process, (process) =>
+    OAuth.make({
+      grant: grantOf(client, process),
+      scopes: options?.scopes,
+      servers: options === undefined ? {} : {
+        [placeOf(url)]: {
+          assumePkce: options.assumePkce,
+          ...(options.omitResource ? { resource: "omit" } : {})
+        }
+      }
+    }).pipe(
+      Effect.provideService(TokenStore, store),
+      Effect.provideService(SignIn, signIn),
+      Effect.mapError(oauthFailed)
+    ))
+
+// Failures of reaching a person, a server or the store. The others are refusals of a server.
+const notReached: ReadonlySet<OAuthError["reason"]["_tag"]> = /* @__PURE__ */ new Set(
+  ["DiscoveryFailed", "SignInFailed", "SignInRequired", "StoreFailed", "CredentialUnavailable"] as const
+)
+
+/** The message of a failure, with the options of this program instead of those of a library. */
+const report = ({ message, reason }: OAuthError): string => {
+  switch (reason._tag) {
+    case "RegistrationFailed": {
+      const issuer = quoteLine(reason.issuer)
+      const answer = reason.error ?? reason.status
+      return `Skein could not be registered with ${issuer}${
+        answer === undefined ? "" : ` (${quoteLine(String(answer))})`
+      }. ` +
+        "Try skein call first: the server may require no sign-in. Otherwise register a client there by hand, and " +
+        `pass it with --client-id <id> --issuer ${issuer}`
+    }
+    case "PkceUnsupported":
+      return `The metadata of ${
+        quoteLine(reason.issuer)
+      } does not announce PKCE with S256. If its documentation says ` +
+        "that it supports it, sign in with --assume-pkce"
+    case "AuthorizationDenied":
+      return `${message}. Sign in again to try it with another account or other scopes (--scope)`
+    case "DiscoveryFailed":
+      return `${message}. Check the URL, and whether the server runs`
+    case "ResourceMismatch":
+      return `${message}. If you mean that server, use its URL`
+    default:
+      return message
+  }
+}
+
+/** The failure of a sign-in as that of a command. */
+export const oauthFailed = (error: OAuthError): CommandFailed => {
+  const { reason } = error
+  const isTemporary = notReached.has(reason._tag) || (reason._tag === "TokenRequestFailed" && reason.retryable)
+  return new CommandFailed({ exitCode: isTemporary ? 3 : 4, report: sanitize(report(error)) })
+}

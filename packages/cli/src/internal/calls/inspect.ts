@@ -1,0 +1,217 @@
+/**
+ * Runs `inspect`: what a server offers, as tables or as JSON. All texts of the server are made printable.
+ */
+import type * as Client from "@skein/client/Client"
+import type { ClientError } from "@skein/client/ClientError"
+import type { Implementation } from "@skein/protocol/Implementation"
+import { isObject } from "@skein/protocol/JsonRpc"
+import type { Prompt } from "@skein/protocol/Prompt"
+import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
+import type { Tool } from "@skein/protocol/Tool"
+import * as Effect from "effect/Effect"
+import type { Colors } from "../base/colors.ts"
+import { exitCode, format, onClient, requestTime, within } from "../connection/connection.ts"
+import { argumentsOf, quoteName, sanitize } from "../base/format.ts"
+import type { CommandFailed, Process } from "../base/process.ts"
+import { type InspectLine, parts } from "../commands/serverCommands.ts"
+import { supportedRevisions } from "../connection/supportedRevisions.ts"
+import { cell, denseTable } from "../base/textTable.ts"
+
+/** A capability with the settings that it has turned on: `resources (listChanged, subscribe)`. */
+const capabilityText = (name: string, settings: unknown): string => {
+  const on = isObject(settings) ? Object.keys(settings).filter((key) => settings[key] !== false).toSorted() : []
+  return on.length === 0 ? quoteName(name) : `${quoteName(name)} (${on.slice(0, 16).map(quoteName).join(", ")})`
+}
+
+const named = (members: object | undefined): string =>
+  Object.entries(members ?? {}).toSorted(([a], [b]) => a < b ? -1 : 1).map(([name, value]) =>
+    capabilityText(name, value)
+  ).join(", ")
+
+const nameOf = (server: Implementation | undefined): string =>
+  server === undefined ? "an unnamed server" : quoteName(`${server.name} ${server.version}`)
+
+/** What the server says about itself. */
+export const infoText = (
+  { capabilities, era, instructions, revision, server }: Pick<
+    Client.Client,
+    "capabilities" | "era" | "instructions" | "revision" | "server"
+  >,
+  supported: ReadonlyArray<string> = []
+): string => {
+  const { experimental, extensions, ...standard } = capabilities
+  const rows = [
+    ["Title", server?.title === undefined ? "" : cell(server.title)],
+    ["Website", server?.websiteUrl === undefined ? "" : cell(server.websiteUrl)],
+    ["Protocol", `${revision}${era === "stateless" ? ", stateless" : ", with a session"}`],
+    ["Revisions", supported.join(", ")],
+    ["Capabilities", named(standard) || "none"],
+    ["Experimental", named(experimental)],
+    ["Extensions", Object.keys(extensions ?? {}).toSorted().map(quoteName).join(", ")],
+    ["Instructions", instructions === undefined ? "" : sanitize(instructions.trim()).replaceAll("\n", "\n  | ")]
+  ] as const
+  return [
+    nameOf(server),
+    ...rows.flatMap(([name, text]) => text === "" ? [] : [`  ${name.padEnd(13)} ${text}`])
+  ].join("\n")
+}
+
+/** The first line of a description. The others are for a model, and in the output of `--json`. */
+const about = (text = ""): string => cell(text.trim().split(/\r?\n/, 1)[0]!)
+
+/** An item with its arguments below each other. */
+const itemRows = (
+  name: string,
+  args: ReadonlyArray<string>,
+  description: string | undefined
+): ReadonlyArray<ReadonlyArray<string>> => [
+  [cell(name), args[0] === undefined ? "" : cell(args[0]), about(description)],
+  ...args.slice(1).map((each) => ["", cell(each), ""])
+]
+
+export const toolTable = (tools: ReadonlyArray<Tool>, colors?: Colors): string =>
+  denseTable(
+    ["TOOL", "ARGUMENTS", "DESCRIPTION"],
+    tools.flatMap((tool) => itemRows(tool.name, argumentsOf(tool), tool.description ?? tool.title)),
+    colors
+  )
+
+export const promptTable = (prompts: ReadonlyArray<Prompt>, colors?: Colors): string =>
+  denseTable(
+    ["PROMPT", "ARGUMENTS", "DESCRIPTION"],
+    prompts.flatMap(({ arguments: args = [], description, name, title }) =>
+      itemRows(name, args.map((each) => each.required === true ? each.name : `${each.name}?`), description ?? title)
+    ),
+    colors
+  )
+
+export const resourceTable = (resources: ReadonlyArray<Resource>, colors?: Colors): string =>
+  denseTable(
+    ["RESOURCE", "NAME", "TYPE", "BYTES", "DESCRIPTION"],
+    resources.map(({ description, mimeType = "", name, size, title, uri }) => [
+      cell(uri),
+      cell(title ?? (name === uri ? "" : name)),
+      cell(mimeType),
+      size === undefined ? "" : String(size),
+      about(description)
+    ]),
+    colors
+  )
+
+export const templateTable = (templates: ReadonlyArray<ResourceTemplate>, colors?: Colors): string =>
+  denseTable(
+    ["RESOURCE TEMPLATE", "NAME", "TYPE", "DESCRIPTION"],
+    templates.map(({ description, mimeType = "", name, title, uriTemplate }) => [
+      cell(uriTemplate),
+      cell(title ?? (name === uriTemplate ? "" : name)),
+      cell(mimeType),
+      about(description)
+    ]),
+    colors
+  )
+
+/** The items of a list, and how they are shown. */
+interface Listed {
+  readonly items: ReadonlyArray<unknown>
+  readonly text: (colors: Colors | undefined) => string
+}
+
+/** A list of the server: its member in JSON, its name, whether the server declares it, and how it is requested. */
+interface List {
+  readonly member: string
+  readonly name: string
+  readonly isDeclared: boolean
+  readonly request: Effect.Effect<Listed, ClientError>
+}
+
+const listed = <A>(
+  items: Effect.Effect<ReadonlyArray<A>, ClientError>,
+  text: (items: ReadonlyArray<A>, colors: Colors | undefined) => string
+) => Effect.map(items, (items): Listed => ({ items, text: (colors) => text(items, colors) }))
+
+const listsOf = (client: Client.Client, line: InspectLine): Readonly<Record<string, List>> => {
+  const { prompts, resources, tools } = client.capabilities
+  const time = requestTime(line)
+  return {
+    tools: {
+      member: "tools",
+      name: "tools",
+      isDeclared: tools !== undefined,
+      request: listed(client.listTools(time), toolTable)
+    },
+    resources: {
+      member: "resources",
+      name: "resources",
+      isDeclared: resources !== undefined,
+      request: listed(client.listResources(time), resourceTable)
+    },
+    templates: {
+      member: "resourceTemplates",
+      name: "resource templates",
+      isDeclared: resources !== undefined,
+      request: listed(client.listResourceTemplates(time), templateTable)
+    },
+    prompts: {
+      member: "prompts",
+      name: "prompts",
+      isDeclared: prompts !== undefined,
+      request: listed(client.listPrompts(time), promptTable)
+    }
+  }
+}
+
+const isMethodNotFound = ({ reason }: ClientError): boolean =>
+  reason._tag === "ProtocolError" && reason.error.code === -32601
+
+/** `skein inspect`. */
+export const inspect = (line: InspectLine): Effect.Effect<void, CommandFailed, Process> =>
+  onClient(line, (client, { colors, print, warn }, server) =>
+    Effect.gen(function*() {
+      const isSelected = parts.some((part) => line[part])
+      const selected = parts.filter((part) => !isSelected || line[part])
+      const lists = listsOf(client, line)
+      const texts: Array<string> = []
+      const json: Record<string, unknown> = {}
+      let code = 0
+      if (selected.includes("info")) {
+        const { capabilities, instructions, revision, server: info } = client
+        const { supported, unknown } = yield* supportedRevisions(client, server, line)
+        if (unknown.length > 0) warn(`The server did not answer in time whether it supports ${unknown.join(", ")}`)
+        texts.push(infoText(client, supported))
+        Object.assign(json, {
+          server: info,
+          protocolVersion: revision,
+          supportedVersions: supported,
+          capabilities,
+          instructions
+        })
+      }
+      for (const part of selected) {
+        const list = lists[part]
+        if (list === undefined) continue
+        if (!list.isDeclared) {
+          if (isSelected) warn(`The server has no ${list.name}`)
+          if (isSelected) json[list.member] = []
+          continue
+        }
+        const result = yield* Effect.result(
+          within(list.request, line, `The server did not list its ${list.name}`)
+        )
+        if (result._tag === "Failure") {
+          const { failure } = result
+          // One list that the server refuses does not hide the others. Many servers have resources but no templates.
+          if (exitCode(failure) === 3) return yield* failure
+          if (part === "templates" && isMethodNotFound(failure)) continue
+          warn(sanitize(`The ${list.name} are not shown: ${failure.message}`))
+          code = 4
+          continue
+        }
+        const { items, text } = result.success
+        json[list.member] = items
+        if (items.length > 0) texts.push(yield* format(list.name, () => text(colors?.out)))
+        else if (isSelected) warn(`The server has no ${list.name}`)
+      }
+      if (line.json) yield* print(yield* format("the server", () => JSON.stringify(json, undefined, 2)))
+      else if (texts.length > 0) yield* print(texts.join("\n\n"), true)
+      return code
+    }))

@@ -1,0 +1,153 @@
+/**
+ * Runs `read`, `prompt`, `complete` and `ping`: requests whose result is printed.
+ */
+import { ClientError, InvalidResponse, Timeout } from "@skein/client/ClientError"
+import type { AnyResourceContents } from "@skein/protocol/Content"
+import type { PromptMessage } from "@skein/protocol/Prompt"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Base64 from "effect/encoding/Base64"
+import * as Result from "effect/Result"
+import { exitCode, format, onClient, requestTime } from "../connection/connection.ts"
+import { blockText, quoteLine, quoteName, sanitize } from "../base/format.ts"
+import { writeBytes } from "../base/nodeFiles.ts"
+import { CommandFailed, type Console, type Process } from "../base/process.ts"
+import { suggesting } from "../connection/suggestion.ts"
+import type { CompleteLine, PingLine, PromptLine, ReadLine } from "../commands/serverCommands.ts"
+
+const asJson = (value: unknown): string => JSON.stringify(value, undefined, 2)
+
+const unusable = (report: string): CommandFailed => new CommandFailed({ exitCode: 2, report: sanitize(report) })
+
+/** The bytes of binary contents. Undefined for text. */
+const bytesOf = (content: AnyResourceContents): Effect.Effect<Uint8Array | undefined, ClientError> => {
+  if (!("blob" in content)) return Effect.succeed(undefined)
+  const bytes = Base64.decode(content.blob)
+  if (Result.isSuccess(bytes)) return Effect.succeed(bytes.success)
+  const message = `The contents of ${quoteName(content.uri)} are not valid base64`
+  return Effect.fail(new ClientError({ reason: new InvalidResponse({ message, cause: bytes.failure }) }))
+}
+
+const describeBytes = ({ mimeType = "application/octet-stream", uri }: AnyResourceContents, bytes: Uint8Array) =>
+  `${quoteName(uri)} is binary (${quoteName(mimeType)}, ${bytes.length} bytes)`
+
+const save = (file: string, contents: ReadonlyArray<AnyResourceContents>, { warn }: Console) =>
+  Effect.gen(function*() {
+    const [content, ...more] = contents
+    if (content === undefined || more.length > 0) {
+      const report = `--output takes one content, and the server returned ${contents.length}. Use --json to see them`
+      return yield* unusable(report)
+    }
+    const bytes = (yield* bytesOf(content)) ?? new TextEncoder().encode("text" in content ? content.text : "")
+    yield* Effect.mapError(
+      writeBytes(file, bytes),
+      ({ problem }) => unusable(`${file} cannot be written: ${problem}`)
+    )
+    warn(`Wrote ${bytes.length} bytes to ${sanitize(file)}`)
+  })
+
+const contentText = (content: AnyResourceContents): string =>
+  blockText({ type: "resource", resource: content } as Parameters<typeof blockText>[0])
+
+/** Prints text. One binary content goes to a pipe or a file as it is, and never to a terminal. */
+const show = (contents: ReadonlyArray<AnyResourceContents>, { isTerminal, print, printBytes, warn }: Console) =>
+  Effect.gen(function*() {
+    const [content, ...more] = contents
+    if (content === undefined) return warn("The resource has no contents")
+    const bytes = more.length === 0 ? yield* bytesOf(content) : undefined
+    if (bytes === undefined) return yield* print(contents.map(contentText).join("\n"))
+    if (isTerminal === true || printBytes === undefined) {
+      return yield* unusable(`${describeBytes(content, bytes)}: write it to a file with --output <file>`)
+    }
+    yield* printBytes(bytes)
+  })
+
+/** `skein read`. */
+export const read = (line: ReadLine): Effect.Effect<void, CommandFailed, Process> =>
+  onClient(line, (client, console) =>
+    Effect.gen(function*() {
+      const result = yield* client.readResource(line.uri, requestTime(line))
+      if (line.output !== undefined) yield* save(line.output, result.contents, console)
+      else if (!line.json) return yield* show(result.contents, console)
+      if (line.json) yield* console.print(yield* format(line.uri, () => asJson(result)))
+    }))
+
+/** A message of a prompt. Its lines are indented, so that none can pass for the beginning of another message. */
+const messageText = ({ content, role }: PromptMessage): string =>
+  `${role}:\n${blockText(content).split(/\r?\n/).map((line) => `  ${line}`.trimEnd()).join("\n")}`
+
+/** `skein prompt`. */
+export const prompt = (line: PromptLine): Effect.Effect<void, CommandFailed, Process> =>
+  onClient(line, (client, { print, warn }) =>
+    Effect.gen(function*() {
+      const names = Effect.map(client.listPrompts(requestTime(line)), (prompts) => prompts.map(({ name }) => name))
+      const result = yield* suggesting(
+        client.getPrompt(line.name, line.args, requestTime(line)),
+        line.name,
+        names
+      )
+      if (line.json) return yield* print(yield* format(line.name, () => asJson(result)))
+      return result.messages.length === 0
+        ? warn("The prompt has no messages")
+        : yield* print(result.messages.map(messageText).join("\n"))
+    }))
+
+const isTemplate = (text: string): boolean => /\{|:\/\//.test(text)
+
+/** `skein complete`. */
+export const complete = (line: CompleteLine): Effect.Effect<void, CommandFailed, Process> =>
+  onClient(line, (client, { print, warn }) =>
+    Effect.gen(function*() {
+      const { argument, of, typed: value } = line
+      const result = yield* client.complete({
+        ref: isTemplate(of) ? { type: "ref/resource", uri: of } : { type: "ref/prompt", name: of },
+        argument: { name: argument, value },
+        ...Object.keys(line.with).length === 0 ? {} : { contextArguments: line.with },
+        ...requestTime(line)
+      })
+      if (line.json) return yield* print(yield* format(of, () => asJson(result.completion)))
+      const { hasMore, total, values } = result.completion
+      if (values.length === 0) warn("The server has no suggestions")
+      else yield* print(values.map(quoteLine).join("\n"))
+      const left = total === undefined ? 0 : total - values.length
+      if (left > 0) warn(`The server has ${left} more`)
+      else if (hasMore === true) warn("The server has more")
+    }))
+
+const milliseconds = (time: number): string => `${time.toFixed(time < 10 ? 2 : 1)} ms`
+
+/** The times of the answers in a line. */
+const summary = (times: ReadonlyArray<number>, sent: number): string => {
+  const count = `${times.length} of ${sent} answered`
+  if (times.length === 0) return count
+  const least = times.reduce((one, other) => Math.min(one, other))
+  const most = times.reduce((one, other) => Math.max(one, other))
+  const mean = times.reduce((sum, time) => sum + time, 0) / times.length
+  return `${count}: ${milliseconds(least)} at least, ${milliseconds(mean)} on average, ${milliseconds(most)} at most`
+}
+
+/** `skein ping`. */
+export const ping = (line: PingLine): Effect.Effect<void, CommandFailed, Process> =>
+  onClient(line, (client, { print, warn }) =>
+    Effect.gen(function*() {
+      const times: Array<number> = []
+      for (let sent = 1; sent <= line.count; sent++) {
+        if (sent > 1) yield* Effect.sleep(line.interval)
+        const begun = yield* Clock.currentTimeNanos
+        // A request that is sent again after a reconnect would measure the reconnect.
+        const failure = yield* client.ping({ ...requestTime(line), retry: false }).pipe(
+          Effect.as(undefined),
+          Effect.catch((error) => error.reason._tag === "Timeout" ? Effect.succeed(error) : Effect.fail(error))
+        )
+        const time = Number((yield* Clock.currentTimeNanos) - begun) / 1e6
+        if (failure === undefined) times.push(time)
+        if (line.json) continue
+        if (failure === undefined) yield* print(`${sent}  ${milliseconds(time)}`)
+        else warn(`${sent}  no answer in ${milliseconds(time)}`)
+      }
+      if (line.json) {
+        yield* print(asJson({ protocolVersion: client.revision, sent: line.count, answered: times.length, times }))
+      } else yield* print(summary(times, line.count))
+      const timeout = new ClientError({ reason: new Timeout({ message: "Some requests were not answered" }) })
+      return times.length === line.count ? 0 : exitCode(timeout)
+    }))

@@ -1,0 +1,140 @@
+/**
+ * The command line of `skein-call`: its options and operands, with their help.
+ */
+import type { Handle } from "@skein/client/RemoteTask"
+import { isObject } from "@skein/protocol/JsonRpc"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import { argumentWords, type GivenArguments } from "./argumentWords.ts"
+import { invalid, last, toggle, type ValueOptions } from "./commandLine.ts"
+import { HelpText } from "./help.ts"
+import {
+  answeringFlags,
+  type AnsweringLine,
+  answerValueOptions,
+  checkNamed,
+  checkServer,
+  serverFlags,
+  type ServerInvocation,
+  serverInvocationOf,
+  type ServerLine,
+  targetArgument,
+  valueOptionsOf
+} from "./serverOptions.ts"
+
+/** A parsed command line. */
+export interface Invocation extends ServerInvocation {
+  /** The tool to call. Without a tool and without `resume`, the tools are listed. */
+  readonly tool: string | undefined
+  /** The arguments of the tool: JSON, or words that its input schema converts. */
+  readonly args: GivenArguments | undefined
+  /** Whether the task of a call continues at the server when this program stops waiting for it. */
+  readonly leave: boolean
+  /** Whether to print the id of the task of the call instead of waiting for it. */
+  readonly task?: boolean | undefined
+  /** The task to wait for, instead of a call of a tool. */
+  readonly resume: Handle | undefined
+}
+
+const isHandle = (value: unknown): value is Handle => isObject(value) && typeof value["taskId"] === "string"
+
+const parseJson = (text: string) => Result.try((): unknown => JSON.parse(text))
+
+// The value can be a secret: no message quotes it.
+const resumeFlag = Flag.String("resume").pipe(
+  Flag.withMetavar("<handle>"),
+  Flag.withDescription(
+    "Wait for the result of a task that was left running, and answer its questions; takes its handle or its id"
+  ),
+  Flag.mapEffect((text) => {
+    if (!text.trimStart().startsWith("{")) return Effect.succeed<Handle>({ taskId: text })
+    const handle = parseJson(text)
+    return Result.isSuccess(handle) && isHandle(handle.success)
+      ? Effect.succeed(handle.success)
+      : invalid("--resume needs the handle of a task, or its id")
+  }),
+  last
+)
+
+/** The options that are followed by a value. */
+export const valueOptions: ValueOptions = /* @__PURE__ */ valueOptionsOf("resume", ...answerValueOptions)
+
+const help = {
+  usage: [
+    "[options] <url or module> [<tool> [<arguments>]]",
+    "[options] \"<command and its arguments>\" [<tool> [<arguments>]]",
+    "[options] <command> <its arguments…> <tool> <json object>",
+    "[options] <command> <its arguments…> -- [<tool> [<arguments>]]",
+    "[options] --resume <handle> <server>",
+    "[options] --config <file> [--server <name> [<tool> [<arguments>]]]"
+  ],
+  examples: [
+    "https://example.com/mcp",
+    "src/server.ts brew tea=sencha cups=2 sugar=no",
+    "\"node server.mjs\" greet '{\"name\":\"Ada\"}'",
+    "--answer size=large --answer milk=yes \"node server.mjs\" order"
+  ],
+  footer:
+    "Arguments are words of the form name=value, converted by the schema of the tool (repeat the name for an array), " +
+    "words of the form name:=json, or one JSON object. The result goes to stdout. Without --server, the servers of the file of --config are listed. Exit codes: " +
+    "0 success, 1 the tool reported an error, 2 invalid command line, 3 no connection or no result in time, 4 the " +
+    "server refused the request or its answer was invalid, 5 the answers did not fit a form, which was declined, " +
+    "130 interrupted."
+}
+
+/**
+ * The options and operands of the command, without its handler. It parses a command line that `normalize` has
+ * rewritten.
+ */
+export const callOptions = <const Name extends string>(name: Name) =>
+  Command.make(name, {
+    ...serverFlags,
+    ...answeringFlags,
+    leave: toggle(
+      "leave",
+      "When interrupted or out of time, leave the task of the call running and print its handle to stdout; " +
+        "without this option the task is cancelled"
+    ),
+    task: toggle(
+      "task",
+      "Start the call as a task and print its id, for skein tasks wait; with --json its handle. A call that the server " +
+        "answers without a task is printed"
+    ),
+    resume: resumeFlag,
+    json: toggle("json", "Print the whole result as JSON"),
+    target: targetArgument,
+    tool: Argument.String("tool").pipe(Argument.optional, Argument.map(Option.getOrUndefined)),
+    args: argumentWords("tool")
+  }).pipe(
+    Command.withDescription("Calls a tool of an MCP server, or lists its tools."),
+    Command.annotate(HelpText, help),
+    Command.validate((line) => {
+      const { leave, resume, task, tool } = line
+      if (task && tool === undefined) return invalid("--task needs the tool to call")
+      if (task && leave) return invalid("--task and --leave exclude each other: the task is left in any case")
+      if (resume !== undefined && tool !== undefined) {
+        return invalid(`--resume waits for a task and cannot call a tool: ${tool}`)
+      }
+      return Effect.andThen(
+        checkServer(line),
+        tool === undefined && resume === undefined ? Effect.void : checkNamed(line)
+      )
+    })
+  )
+
+/** The invocation of a valid command line. */
+export const invocationOf = (
+  line: ServerLine & AnsweringLine & Pick<Invocation, "tool" | "args" | "leave" | "task" | "resume" | "json">
+): Invocation => serverInvocationOf(line)
+
+/** The command, which loads the client only when it runs. */
+export const callCommand = <const Name extends string>(name: Name) =>
+  callOptions(name).pipe(
+    Command.withHandler((line) =>
+      Effect.flatMap(Effect.promise(() => import("../calls/call.ts")), ({ runCall }) => runCall(invocationOf(line)))
+    )
+  )

@@ -1,0 +1,143 @@
+/**
+ * The part of the command line that `effect/cli` cannot parse, and parts of options that several commands have.
+ *
+ * `effect/cli` parses options anywhere in the line, up to the first `--`. Here the words of a server's command come
+ * first, and the options among them belong to the server: in `skein-call --json node server.js --json -- add` the
+ * second `--json` is for `server.js`. So {@link normalize} finds the end of the server's words, and rewrites the line
+ * to `<options> -- <server> <tool> <json>`, with the server as one word. A URL and a module are one word. After
+ * `--config` there are no words of a server.
+ */
+import * as CliError from "effect/cli/CliError"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import { isModule } from "../base/nodeFiles.ts"
+
+const urlScheme = /^https?:\/\//i
+
+/** Whether the server is given by its URL rather than by a command. */
+export const isUrl = (server: string): boolean => urlScheme.test(server)
+
+/**
+ * Splits a command line at spaces outside quotes. No other shell syntax is supported: no expansion, no escapes.
+ */
+export const splitWords = (text: string): ReadonlyArray<string> => {
+  const words = text.match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? []
+  return words.map((word) => word.replaceAll(/"([^"]*)"|'([^']*)'/g, (_, double, single) => double ?? single))
+}
+
+/** The reverse of {@link splitWords}. */
+const joinWords = (words: ReadonlyArray<string>): string =>
+  words.map((word) => `'${word.replaceAll("'", `'"'"'`)}'`).join(" ")
+
+/** The names of the options, without `--`, that are followed by a value. */
+export type ValueOptions = ReadonlySet<string>
+
+interface Parts {
+  /** Each option as one word, its value after `=`. */
+  readonly options: ReadonlyArray<string>
+  readonly words: ReadonlyArray<string>
+}
+
+/** Separates options from other words. With `leading` it stops at the first other word. */
+const separate = (words: ReadonlyArray<string>, valueOptions: ValueOptions, leading: boolean): Parts => {
+  const options: Array<string> = []
+  const others: Array<string> = []
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at]!
+    if (!word.startsWith("-") || word === "-" || word === "--") {
+      if (leading) return { options, words: words.slice(at) }
+      others.push(word)
+      continue
+    }
+    const value = words[at + 1]
+    if (value !== undefined && word.startsWith("--") && valueOptions.has(word.slice(2))) {
+      options.push(`${word}=${value}`)
+      at++
+    } else options.push(word)
+  }
+  return { options, words: others }
+}
+
+/** How many of the last words are operands of the command, where a server's command has no end mark. */
+export type CountOperands = (words: ReadonlyArray<string>) => number
+
+/** The operands of a call are recognized by the arguments of the tool. */
+const countCall: CountOperands = (words) => words.length >= 3 && /^\s*\{/.test(words.at(-1)!) ? 2 : 0
+
+/** Separates the words of the server, joined to one, from the options and operands after them. */
+const divide = (words: ReadonlyArray<string>, valueOptions: ValueOptions, countOperands: CountOperands): Parts => {
+  const [first, ...rest] = words
+  if (first === undefined) return { options: [], words: [] }
+  if (isUrl(first) || isModule(first)) {
+    const after = separate(rest, valueOptions, false)
+    return { options: after.options, words: [first, ...after.words.filter((word) => word !== "--")] }
+  }
+  const dashes = words.indexOf("--")
+  if (dashes >= 0) {
+    const after = separate(words.slice(dashes + 1), valueOptions, false)
+    return { options: after.options, words: [joinWords(words.slice(0, dashes)), ...after.words] }
+  }
+  // A command line as one word.
+  if (/\s/.test(first.trim())) {
+    const after = separate(rest, valueOptions, false)
+    return { options: after.options, words: [first, ...after.words] }
+  }
+  const server = words.slice(0, words.length - Math.min(countOperands(words), words.length - 1))
+  return { options: [], words: [joinWords(server), ...words.slice(server.length)] }
+}
+
+const isOption = (name: string) => (option: string): boolean => option === name || option.startsWith(`${name}=`)
+
+/** The operands of a server that a configuration has. Its place among the operands is empty. */
+const withoutServer = (before: Parts, valueOptions: ValueOptions): Parts => {
+  const after = separate(before.words, valueOptions, false)
+  const words = after.words.filter((word) => word !== "--")
+  // Without `--server` the first operand is often its name. The others would be reported first, as invalid JSON.
+  const hasServer = [...before.options, ...after.options].some(isOption("--server"))
+  return { options: after.options, words: ["", ...hasServer ? words : words.slice(0, 1)] }
+}
+
+/**
+ * Rewrites the arguments of the process to `<options> -- <server> <tool> <json>`. With `--config` before the first
+ * operand, the server is empty.
+ */
+export const normalize = (
+  argv: ReadonlyArray<string>,
+  valueOptions: ValueOptions,
+  countOperands: CountOperands = countCall
+): ReadonlyArray<string> => {
+  const before = separate(argv, valueOptions, true)
+  const after = before.options.some(isOption("--config"))
+    ? withoutServer(before, valueOptions)
+    : divide(before.words, valueOptions, countOperands)
+  return [...before.options, ...after.options, "--", ...after.words]
+}
+
+/** Fails the parsing of a command line. The message names the option, and no value that can be a secret. */
+export const invalid = (message: string): Effect.Effect<never, CliError.ValidationError> =>
+  Effect.fail(new CliError.ValidationError({ message }))
+
+/** An option that may be repeated: the last one counts, so that a shell alias can set defaults. */
+export const last = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
+  Flag.map(Flag.atLeast(flag, 0), (values) => values.at(-1))
+
+/**
+ * An option with one of these values. The completions of a shell suggest them, and `errorMessage` lists them in the report
+ * about another value.
+ */
+export const choice = <const Values extends ReadonlyArray<string>>(
+  name: string,
+  values: Values,
+  metavar: string,
+  description: string
+): Flag.Flag<Values[number]> =>
+  Flag.Literals(name, values).pipe(Flag.withMetavar(metavar), Flag.withDescription(description))
+
+/** An option without a value, which is `false` by default. */
+export const toggle = (name: string, description: string): Flag.Flag<boolean> =>
+  Flag.Boolean(name).pipe(
+    Flag.withoutNegation,
+    Flag.withDescription(description),
+    last,
+    Flag.map((value) => value ?? false)
+  )

@@ -1,0 +1,447 @@
+/**
+ * The command lines of the commands for the author of a server: `run`, `dev`, `build` and `conformance`.
+ */
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import { type CountOperands, invalid, isUrl, last, splitWords, toggle, type ValueOptions } from "./commandLine.ts"
+import type { BridgeBounds } from "../develop/nodeHttpBridge.ts"
+import { sanitize } from "../base/format.ts"
+import { HelpText } from "./help.ts"
+import { Process, promised } from "../base/process.ts"
+import {
+  checkNamed,
+  checkServer,
+  configFlags,
+  envFlag,
+  exportFlag,
+  headerFlag,
+  loginFlag,
+  seconds,
+  type ServerInvocation,
+  serverInvocationOf,
+  targetArgument
+} from "./serverOptions.ts"
+import { signInFlags, signInValueOptions } from "./signInOptions.ts"
+
+/** How a server is served over HTTP. */
+interface HttpLine {
+  readonly http: boolean
+  readonly port: number | undefined
+  readonly host: string | undefined
+}
+
+/** A parsed command line of `run`. */
+export interface RunLine extends HttpLine {
+  readonly module: string
+  /** The name of the export that is the server. */
+  readonly exportName: string | undefined
+  /** A file with variables for the environment of the server. */
+  readonly dotenv: string | undefined
+}
+
+/** A parsed command line of `build`. */
+export interface BuildLine {
+  readonly module: string
+  readonly exportName: string | undefined
+  readonly http: boolean
+  /** The file to write. */
+  readonly out: string | undefined
+  readonly minify: boolean
+  readonly sourcemap: boolean
+  /** Packages that stay outside of the file. */
+  readonly external: ReadonlyArray<string>
+  readonly json: boolean
+}
+
+/** A parsed command line of `dev`. */
+export interface DevLine extends HttpLine, BridgeBounds {
+  /** A command, or a module as a command without arguments. */
+  readonly target: { readonly command: string; readonly args: ReadonlyArray<string> }
+  readonly exportName: string | undefined
+  readonly dotenv: string | undefined
+  /** Variables for the server, in addition to those of this process. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The files and folders to watch. Empty: the folder of the project. */
+  readonly watch: ReadonlyArray<string>
+  /** In milliseconds. */
+  readonly debounce: number
+  /** In milliseconds. */
+  readonly startTimeout: number
+  readonly maxWaiting: number
+  readonly maxFolders: number
+  /** In milliseconds. */
+  readonly drainTimeout: number
+  /** In milliseconds. */
+  readonly closeTimeout: number
+  readonly inspector: boolean
+  readonly inspectorVersion: string
+  /** Whether the command is a program to which nothing connects. */
+  readonly restartOnly: boolean
+  /** In milliseconds, with `restartOnly`. */
+  readonly killTimeout: number
+}
+
+/** A parsed command line of `conformance`. */
+export interface ConformanceLine
+  extends BridgeBounds, Pick<ServerInvocation, "target" | "headers" | "env" | "inputs" | "signIn">
+{
+  readonly exportName: string | undefined
+  readonly revision: string | undefined
+  readonly suite: string | undefined
+  readonly scenario: string | undefined
+  readonly expectedFailures: string | undefined
+  readonly suiteVersion: string
+  /** How long one scenario may take, in milliseconds. */
+  readonly timeout: number
+  /** How long the suite may take, in milliseconds. */
+  readonly totalTimeout: number
+  /** In milliseconds. */
+  readonly closeTimeout: number
+  readonly verbose: boolean
+  readonly json: boolean
+}
+
+const text = (name: string, metavar: string, description: string) =>
+  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), last)
+
+/** `from` names the variable that has the default, if there is one. */
+const httpFlags = (from: (variable: string) => string) => ({
+  http: toggle("http", "Serve over HTTP; over stdio by default"),
+  port: text("port", "<number>", `The port, with --http: ${from("SKEIN_PORT")}3000 by default, 0 for any free port`)
+    .pipe(
+      Flag.mapEffect((text) =>
+        text === undefined || (/^\d+$/.test(text) && Number(text) <= 65_535)
+          ? Effect.succeed(text === undefined ? undefined : Number(text))
+          : invalid(`--port must be a number from 0 to 65535: ${JSON.stringify(text)}`)
+      )
+    ),
+  host: text("host", "<address>", `The address to listen on, with --http: ${from("SKEIN_HOST")}127.0.0.1 by default`)
+})
+
+const moduleFlags = {
+  // Not `--env-file`: Node reads that option, wherever it is among the arguments of a program.
+  exportName: text("export", "<name>", "The export that is the server: default, or the only server, by default"),
+  dotenv: text("dotenv", "<file>", "A file with variables for the environment of the server, such as .env")
+}
+
+const checkHttp = ({ host, http, port }: HttpLine) =>
+  http || (host === undefined && port === undefined) ? Effect.void : invalid("--port and --host need --http")
+
+const exitCodes = "Exit codes: those of the server; 2 invalid command line, or a module that cannot be served; 130 " +
+  "interrupted, 143 terminated."
+
+/** `skein run`. */
+export const runOptions = Command.make("run", {
+  ...httpFlags((variable) => `${variable} or `),
+  ...moduleFlags,
+  module: Argument.String("module")
+}).pipe(
+  Command.withShortDescription("Serve the server that a module exports, or a folder of tools, over stdio or HTTP"),
+  Command.withDescription(
+    "Serves the server that a module of JavaScript or TypeScript exports: a layer of McpServer.layer, or an AsyncServer. " +
+      "Or serves a folder: its modules export definitions, such as the layer of Tool.layer, and the nearest package.json " +
+      "has the name and the version. The module, @skein/server and effect are those of its project."
+  ),
+  Command.annotate(HelpText, {
+    usage: ["[options] <module or folder>"],
+    examples: [
+      "src/server.ts",
+      "src/tools",
+      "--http --port 8080 src/server.ts",
+      "--export TeaHouse --dotenv .env src/servers.ts"
+    ],
+    footer: `With --http, variables such as SKEIN_PORT set the other options of the server. ${exitCodes}`
+  }),
+  Command.validate((line) => checkHttp(line))
+)
+
+export const runModuleCommand = Command.withHandler(runOptions, (line) =>
+  Effect.gen(function*() {
+    const { handOver } = yield* Process
+    if (handOver === undefined) return yield* Effect.die("a server needs a process of its own")
+    const start = yield* promised(async () => (await import("../develop/nodeRun.ts")).prepareServer(line))
+    return yield* handOver(start)
+  }))
+
+const loadBuild = () => import("../develop/nodeBuild.ts")
+
+/** `skein build`. */
+export const buildOptions = Command.make("build", {
+  stdio: toggle("stdio", "Serve over stdio, as by default"),
+  http: toggle("http", "Serve over HTTP: variables such as SKEIN_PORT set the options when the file runs"),
+  exportName: moduleFlags.exportName,
+  out: text("out", "<file>", "The file to write: dist/<name of the module or the folder>.cjs by default"),
+  minify: Flag.Boolean("minify").pipe(
+    Flag.withDescription("Shorten names and remove white space, as by default; a readable file starts slower"),
+    last,
+    Flag.map((value) => value ?? true)
+  ),
+  sourcemap: toggle("sourcemap", "Write a source map beside the file"),
+  external: Flag.String("external").pipe(
+    Flag.withMetavar("<package>"),
+    Flag.withDescription("Keep a package outside of the file; can be repeated"),
+    Flag.atLeast(0)
+  ),
+  json: toggle("json", "Print the result as JSON"),
+  module: Argument.String("module")
+}).pipe(
+  Command.withShortDescription("Bundle a server into one file that starts fast"),
+  Command.withDescription(
+    "Bundles the server that a module exports, or that the modules of a folder make, and everything that it imports, " +
+      "into one file, which Node starts with its compile cache. A module without exports is a program that starts the server. Packages with native code stay " +
+      "outside of the file."
+  ),
+  Command.annotate(HelpText, {
+    usage: ["[options] <module or folder>"],
+    examples: [
+      "src/server.ts",
+      "src/tools",
+      "--http --out dist/main.cjs src/server.ts",
+      "--no-minify --sourcemap src/main.ts"
+    ],
+    footer:
+      "The project needs rolldown: npm install --save-dev rolldown. Exit codes: 0 success, 2 invalid command line, " +
+      "or a module that cannot be bundled, 3 the file cannot be written, 130 interrupted."
+  }),
+  Command.validate((line) =>
+    line.http && line.stdio ? invalid("--http and --stdio cannot be used together") : Effect.void
+  )
+)
+
+export const buildCommand = Command.withHandler(buildOptions, (line) =>
+  Effect.gen(function*() {
+    const { console } = yield* Process
+    const { buildServer, notesOf } = yield* Effect.promise(loadBuild)
+    const built = yield* promised(() => buildServer(line))
+    if (line.json) return yield* console.print(JSON.stringify(built, undefined, 2))
+    for (const note of notesOf(built)) console.warn(sanitize(note))
+    yield* console.print(`${built.file}  ${(built.bytes / 1024).toFixed(1)} KiB`)
+  }))
+
+const count = (name: string, description: string, byDefault: number, most = 9_999_999) =>
+  text(name, "<number>", `${description}: ${byDefault} by default`).pipe(
+    Flag.mapEffect((text = String(byDefault)) =>
+      /^[1-9]\d{0,9}$/.test(text) && Number(text) <= most
+        ? Effect.succeed(Number(text))
+        : invalid(`--${name} must be a whole number from 1 to ${most}: ${JSON.stringify(text)}`)
+    )
+  )
+
+// A body is decoded into one string: 256 MiB of it are within the bound of V8.
+const mostBodyBytes = 256 * 1024 * 1024
+
+/** The bounds of the bridge between HTTP and stdio. `when` says when there is one. */
+const bridgeFlags = (when: string) => ({
+  maxSessions: count("max-sessions", `How many sessions may be open, ${when}`, 32),
+  maxBodyBytes: count(
+    "max-body-bytes",
+    `How many bytes the body of a request may have, ${when}`,
+    4 * 1024 * 1024,
+    mostBodyBytes
+  ),
+  maxBufferedMessages: count(
+    "max-buffered-messages",
+    `How many messages of a server may wait for a stream, ${when}`,
+    1_000
+  )
+})
+
+const closeTimeout = seconds(
+  "close-timeout",
+  "How long a server may take to end after its stdin was closed, before it gets SIGTERM: 0.5 by default"
+).pipe(
+  // A server that serves a request would take seconds to end, as long as its shutdown timeout.
+  Flag.map((timeout = 500) => timeout)
+)
+
+/** The version of the MCP Inspector that `dev` starts by default. */
+export const inspectorVersion = "2.12.0"
+
+/** `skein dev`. */
+export const devOptions = Command.make("dev", {
+  // The bridge listens, and not the server, which the variables are for.
+  ...httpFlags(() => ""),
+  ...moduleFlags,
+  env: envFlag,
+  watch: Flag.String("watch").pipe(
+    Flag.withMetavar("<path>"),
+    Flag.withDescription("Watch a file or a folder; can be repeated. By default the folder of the project is watched"),
+    Flag.atLeast(0)
+  ),
+  debounce: seconds("debounce", "How long no further file may change before a restart: 0.1 by default").pipe(
+    Flag.map((debounce = 100) => debounce)
+  ),
+  startTimeout: seconds("start-timeout", "How long a server may take to answer initialize: 30 by default").pipe(
+    Flag.map((startTimeout = 30_000) => startTimeout)
+  ),
+  maxWaiting: count("max-waiting", "How many requests may wait for a server that starts", 1_000),
+  maxFolders: count("max-folders", "How many folders are watched", 1_000),
+  drainTimeout: seconds(
+    "drain-timeout",
+    "How long requests in progress may take after the host has closed stdin: 5 by default"
+  ).pipe(Flag.map((drainTimeout = 5_000) => drainTimeout)),
+  closeTimeout,
+  ...bridgeFlags("with --http"),
+  restartOnly: toggle("restart-only", "Restart a program that listens on a port of its own: nothing connects to it"),
+  killTimeout: seconds(
+    "kill-timeout",
+    "How long a program may take to end after SIGTERM, before it gets SIGKILL, with --restart-only: 5 by default"
+  ).pipe(Flag.map((killTimeout = 5_000) => killTimeout)),
+  inspector: toggle("inspector", "Open the MCP Inspector on the server, with npx"),
+  inspectorVersion: text(
+    "inspector-version",
+    "<version>",
+    `The version of the inspector: ${inspectorVersion} by default`
+  )
+    .pipe(Flag.map((version = inspectorVersion) => version)),
+  target: Argument.String("module or command").pipe(
+    Argument.mapEffect((text) => {
+      const [command, ...args] = splitWords(text)
+      return command === undefined || isUrl(command)
+        ? invalid("A module or the command of a server on stdio is required")
+        : Effect.succeed({ command, args })
+    })
+  )
+}).pipe(
+  Command.withShortDescription("Restart a server when its files change, while its hosts stay connected"),
+  Command.withDescription(
+    "Serves a module, a folder of modules, or a command that serves stdio, and restarts it when a file of the project changes. Hosts stay " +
+      "connected: each new server gets the handshake, the log level and the subscriptions again, and the hosts get the " +
+      "changes of the lists. With --http each session has a server process of its own."
+  ),
+  Command.annotate(HelpText, {
+    usage: [
+      "[options] <module or folder>",
+      "[options] \"<command and its arguments>\"",
+      "[options] <command> <its arguments…>"
+    ],
+    examples: [
+      "src/server.ts",
+      "src/tools",
+      "--watch src --watch .env --dotenv .env src/server.ts",
+      "--http --inspector src/server.ts",
+      "--restart-only --watch src \"node src/main.ts\""
+    ],
+    footer:
+      "A host starts skein dev as it starts the server. Exit codes: 0 the host has closed stdin, 2 invalid command " +
+      "line, 3 the port cannot be used, or the inspector failed, 130 interrupted, 143 terminated."
+  }),
+  Command.validate((line) =>
+    line.restartOnly && (line.http || line.inspector)
+      ? invalid("--restart-only cannot be used with --http and --inspector: nothing connects to the program")
+      : checkHttp(line)
+  )
+)
+
+export const devCommand = Command.withHandler(
+  devOptions,
+  (line) => Effect.flatMap(Effect.promise(() => import("../develop/nodeDev.ts")), ({ dev }) => dev(line))
+)
+
+/** The version of the conformance suite by default. */
+export const conformanceVersion = "0.2.0-alpha.12"
+
+/** `skein conformance`. */
+export const conformanceOptions = Command.make("conformance", {
+  headers: headerFlag,
+  env: envFlag,
+  exportName: exportFlag,
+  config: configFlags.config,
+  server: configFlags.server,
+  inputs: configFlags.input,
+  revision: text(
+    "revision",
+    "<date>",
+    "The revision to test: the scenarios that it requires, or all that the suite has for it"
+  ),
+  suite: text("suite", "<name>", "The scenarios of a suite: active by default, or all, draft, pending"),
+  scenario: text("scenario", "<name>", "One scenario"),
+  expectedFailures: text(
+    "expected-failures",
+    "<file>",
+    "A YAML file of scenarios that are expected to fail. One that passes is an error"
+  ),
+  suiteVersion: text(
+    "suite-version",
+    "<version>",
+    `The version of @modelcontextprotocol/conformance: ${conformanceVersion} by default`
+  ).pipe(Flag.map((version = conformanceVersion) => version)),
+  timeout: seconds("timeout", "How long one scenario may take: 30 by default").pipe(
+    Flag.map((timeout = 30_000) => timeout)
+  ),
+  totalTimeout: seconds("total-timeout", "How long the suite may take: 900 by default").pipe(
+    Flag.map((timeout = 900_000) => timeout)
+  ),
+  closeTimeout,
+  ...bridgeFlags("with a command"),
+  login: loginFlag,
+  ...signInFlags,
+  verbose: toggle("verbose", "Report the output of the suite, and the stderr of the server"),
+  json: toggle("json", "Print the results as JSON"),
+  target: targetArgument
+}).pipe(
+  Command.withShortDescription("Judge a server with the official conformance suite"),
+  Command.withDescription(
+    "Runs the official conformance suite against a server, and prints its scenarios. An installed suite of the version is " +
+      "used, or npx downloads it. The suite needs a URL: a command on stdio is served over HTTP by a bridge, and headers " +
+      "and tokens are added by a forwarder on this computer."
+  ),
+  Command.annotate(HelpText, {
+    usage: [
+      "[options] <url or module>",
+      "[options] \"<command and its arguments>\"",
+      "[options] <command> <its arguments…>",
+      "[options] --config <file> --server <name>"
+    ],
+    examples: [
+      "src/server.ts",
+      "--header \"Authorization: Bearer $TOKEN\" https://example.com/mcp",
+      "--revision 2026-07-28 http://127.0.0.1:3000/mcp",
+      "--suite all --expected-failures known.yml \"node dist/server.cjs\""
+    ],
+    footer:
+      "The scenarios expect the tools, resources and prompts of the suite's own example server. Exit codes: 0 no " +
+      "scenario failed, 1 a scenario failed or an expected failure passed, 2 invalid command line or file, 3 the suite did " +
+      "not run, 130 interrupted."
+  }),
+  Command.validate((line) =>
+    line.scenario !== undefined && line.suite !== undefined
+      ? invalid("--scenario and --suite cannot be used together")
+      : Effect.andThen(checkServer(line), checkNamed(line))
+  )
+)
+
+export const conformanceCommand = Command.withHandler(
+  conformanceOptions,
+  (line) =>
+    Effect.flatMap(
+      Effect.promise(() => import("../develop/nodeConformance.ts")),
+      ({ conformance }) => conformance(serverInvocationOf(line))
+    )
+)
+
+/** How the arguments of these commands are rewritten: see `serverCommands`. */
+export const developRewritings: Readonly<
+  Record<string, { readonly values: ValueOptions; readonly count: CountOperands }>
+> = {
+  dev: {
+    values: new Set(
+      (
+        "port host export dotenv env watch debounce start-timeout drain-timeout close-timeout kill-timeout max-waiting " +
+        "max-folders max-sessions max-body-bytes max-buffered-messages inspector-version"
+      ).split(" ")
+    ),
+    count: () => 0
+  },
+  conformance: {
+    values: new Set(
+      (
+        "header env export config server input revision suite scenario expected-failures suite-version timeout total-timeout " +
+        "close-timeout max-sessions max-body-bytes max-buffered-messages"
+      ).split(" ").concat(...signInValueOptions)
+    ),
+    count: () => 0
+  }
+}

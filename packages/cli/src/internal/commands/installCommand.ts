@@ -1,0 +1,151 @@
+/**
+ * The command line of `skein install`.
+ */
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { choice, type CountOperands, invalid, last, toggle, type ValueOptions } from "./commandLine.ts"
+import { HelpText } from "./help.ts"
+import { type HostName, hostNames, hosts } from "../install/hosts.ts"
+import {
+  configFlags,
+  envFlag,
+  exportFlag,
+  headerFlag,
+  needsModule,
+  serverRequired,
+  type Target,
+  targetArgument
+} from "./serverOptions.ts"
+
+/** A parsed command line of `install`. */
+export interface InstallLine {
+  readonly target: Target
+  /** The export of a module that is the server. Undefined: default, or the only one. */
+  readonly exportName?: string | undefined
+  readonly host: HostName
+  /** The name of the entry. Undefined: derived from the server. */
+  readonly name: string | undefined
+  readonly headers: Readonly<Record<string, string>>
+  /** A variable without a value gets the value that it has in this process. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Whether the file is that of the project, where the host has two files. */
+  readonly project: boolean
+  /** Whether to write without asking. */
+  readonly yes: boolean
+  /** Whether to print the entry instead of writing it. */
+  readonly print: boolean
+  readonly json: boolean
+}
+
+/** The options that are followed by a value. */
+export const installValueOptions: ValueOptions = /* @__PURE__ */ new Set([
+  "host",
+  "name",
+  "header",
+  "env",
+  "export",
+  "config",
+  "server"
+])
+
+/** All words are those of the server's command. */
+export const countInstall: CountOperands = () => 0
+
+/** Why Claude Desktop cannot have a server with a URL. */
+export const noUrls =
+  "The file of Claude Desktop has commands only: add a server with a URL in its settings, under Connectors"
+
+/** `skein install`. */
+export const installOptions = Command.make("install", {
+  host: choice("host", hostNames, "<host>", `The host to install the server in: ${hostNames.join(", ")}`).pipe(
+    Flag.optional,
+    Flag.map(Option.getOrUndefined)
+  ),
+  name: Flag.String("name").pipe(
+    Flag.withMetavar("<name>"),
+    Flag.withDescription("The name of the entry; by default that of the program, its package, or the host of the URL"),
+    Flag.mapEffect((text) =>
+      /^[A-Za-z0-9_-]{1,64}$/.test(text)
+        ? Effect.succeed(text)
+        : invalid("--name must have 1 to 64 letters, digits, hyphens and underscores, which all hosts take")
+    ),
+    last
+  ),
+  headers: headerFlag.pipe(Flag.withDescription("A header for each HTTP request; can be repeated")),
+  env: envFlag.pipe(Flag.withDescription(
+    "A variable for the server's process; without a value, that of this process is written; can be repeated"
+  )),
+  exportName: exportFlag,
+  config: configFlags.config,
+  server: configFlags.server,
+  project: toggle("project", "Write to the file of the project in this folder, where the host has two files"),
+  yes: toggle("yes", "Write without asking"),
+  print: toggle("print", "Print the entry, and write nothing"),
+  json: toggle("json", "Print the file, the entry and whether it was written as JSON"),
+  target: targetArgument
+}).pipe(
+  Command.withShortDescription("Add a server to the configuration of a host: Claude, Cursor, VS Code, …"),
+  Command.withDescription(
+    "Adds an MCP server to the configuration of a host. The change is shown first, and written after a confirmation. " +
+      "Comments and other entries are kept, and no copy of the file is made."
+  ),
+  Command.annotate(HelpText, {
+    usage: [
+      "[options] --host <host> <url or module>",
+      "[options] --host <host> \"<command and its arguments>\"",
+      "[options] --host <host> <command> <its arguments…>",
+      "[options] --config <file> --server <name> --host <host>"
+    ],
+    examples: [
+      "--host claude-desktop src/server.ts",
+      "--host vscode --name tea https://example.com/mcp",
+      "--host cursor --env TOKEN npx -y @example/server"
+    ],
+    footer:
+      "A module is started by skein run: with this program and this Node, or with npx skein in the file of a project. " +
+      "Paths of existing files in the command become absolute, except in the file of a project. In the file of " +
+      "Codex, which is TOML, an entry of the same name is not replaced. Exit codes: 0 written, printed, or there " +
+      "already; 1 not confirmed, 2 invalid command line, 3 the file of the host cannot be used, 130 interrupted."
+  }),
+  Command.validate(({ config, env, exportName, headers, host, print, project, server, target, yes }) => {
+    if (config !== undefined && server === undefined) {
+      return invalid("--server is required: the name of the server in the file of --config")
+    }
+    if (config === undefined && server !== undefined) return invalid("--server needs --config, before the operands")
+    if (config !== undefined && Object.keys({ ...env, ...headers }).length > 0) {
+      return invalid("--env and --header cannot be used with --config: the file has them")
+    }
+    if (config === undefined && target === undefined) {
+      return invalid(serverRequired)
+    }
+    if (host === undefined) return invalid(`--host is required: one of ${hostNames.join(", ")}`)
+    if (exportName !== undefined && target?._tag !== "Module") return invalid(needsModule)
+    if (target !== undefined && target._tag !== "Url" && Object.keys(headers).length > 0) {
+      return invalid("--header needs a server with a URL: a command has no headers")
+    }
+    if (target?._tag === "Url" && Object.keys(env).length > 0) {
+      return invalid("--env needs a command: a server with a URL is not started")
+    }
+    if (target?._tag === "Url" && host === "claude-desktop") return invalid(noUrls)
+    if (project && hosts[host].projectFile === undefined) {
+      return invalid(`--project cannot be used with --host ${host}: it has no file for a project`)
+    }
+    return yes && print ? invalid("--yes and --print exclude each other") : Effect.void
+  })
+)
+
+export const installCommand = Command.withHandler(
+  installOptions,
+  ({ config: file, host, server, target, ...line }) =>
+    Effect.flatMap(
+      Effect.promise(() => import("../install/install.ts")),
+      ({ install }) =>
+        install({
+          ...line,
+          host: host!,
+          target: file === undefined ? target! : { _tag: "Configured", file, server }
+        })
+    )
+)

@@ -1,0 +1,192 @@
+/**
+ * The program `skein` and its commands. A further command is one more entry of {@link skeinCommand}.
+ */
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Effect from "effect/Effect"
+import { callCommand, valueOptions } from "./callCommand.ts"
+import { invalid, isUrl, normalize, toggle } from "./commandLine.ts"
+import { buildCommand, conformanceCommand, devCommand, developRewritings, runModuleCommand } from "./developCommands.ts"
+import { generateCommand, generateValueOptions } from "./generateCommand.ts"
+import { HelpText } from "./help.ts"
+import { countInstall, installCommand, installValueOptions } from "./installCommand.ts"
+import {
+  completeCommand,
+  inspectCommand,
+  logsCommand,
+  pingCommand,
+  promptCommand,
+  readCommand,
+  serverCommands,
+  subscribeCommand
+} from "./serverCommands.ts"
+import { headerFlag } from "./serverOptions.ts"
+import { tasksCommand } from "./tasksCommand.ts"
+import { checkSignIn, signInFlags, type SignInOptions } from "./signInOptions.ts"
+
+/** A parsed command line of `logout` or `whoami`. */
+export interface AccountLine {
+  readonly url: URL
+  readonly json: boolean
+}
+
+/** A parsed command line of `top`. */
+export interface TopLine extends AccountLine {
+  readonly once: boolean
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** A parsed command line of `login`. */
+export interface LoginLine extends AccountLine, SignInOptions {}
+
+const urlOf = (description: string) =>
+  Argument.String("url").pipe(
+    Argument.withDescription(description),
+    Argument.mapEffect((text) => {
+      if (!isUrl(text) || !URL.canParse(text)) {
+        const scheme = /^(localhost|127\.|\[::1\])/.test(text) ? "http" : "https"
+        const meant = /^[\w.-]+(:\d+)?\/|^[\w.-]+\.\w+(:\d+)?$/.test(text) ? `; did you mean ${scheme}://${text}?` : ""
+        return invalid(`<url> must be the http or https URL of an MCP server: ${JSON.stringify(text)}${meant}`)
+      }
+      const url = new URL(text)
+      return url.username === "" && url.password === ""
+        ? Effect.succeed(url)
+        : invalid("<url> must not contain a user name and a password")
+    })
+  )
+
+const url = urlOf("The URL of the MCP server")
+
+const json = toggle("json", "Print the result as JSON")
+
+const store = "Tokens are stored in files that only you can read, and skein call uses them."
+
+const load = Effect.promise(() => import("../accounts/accounts.ts"))
+
+/** `skein login`. */
+export const loginOptions = Command.make("login", { url, ...signInFlags, json }).pipe(
+  Command.withShortDescription("Sign in to an MCP server"),
+  Command.withDescription(
+    `Signs in to an MCP server with the browser, and stores the tokens for skein call.`
+  ),
+  Command.annotate(HelpText, {
+    usage: ["[options] <url>"],
+    footer:
+      `${store} In a shell without a browser (SSH, a container) the URL is printed, and you paste the address that ` +
+      "your browser goes to after the sign-in. Exit codes: 0 signed in, 2 invalid command line, 3 no sign-in or a " +
+      "server was not reached, 4 a server refused, 130 interrupted."
+  }),
+  Command.validate((line) => checkSignIn(line))
+)
+
+export const loginCommand = Command.withHandler(
+  loginOptions,
+  (line) => Effect.flatMap(load, ({ login }) => login(line))
+)
+
+/** `skein logout`. */
+export const logoutOptions = Command.make("logout", { url, json }).pipe(
+  Command.withShortDescription("Sign out: revoke the tokens for a server and delete them"),
+  Command.withDescription(
+    "Revokes the tokens for an MCP server, where its authorization server supports that, and deletes them."
+  ),
+  Command.annotate(HelpText, {
+    usage: ["[options] <url>"],
+    footer: "Exit codes: 0 signed out, or not signed in before; 2 invalid command line, 3 the store could not be used."
+  })
+)
+
+export const logoutCommand = Command.withHandler(
+  logoutOptions,
+  (line) => Effect.flatMap(load, ({ logout }) => logout(line))
+)
+
+/** `skein whoami`. */
+export const whoamiOptions = Command.make("whoami", { url, json }).pipe(
+  Command.withShortDescription("Show the sign-in at a server: issuer, person, scopes, expiry"),
+  Command.withDescription(
+    "Shows the sign-in at an MCP server: its issuer, its scopes, and when it expires. Never a token."
+  ),
+  Command.annotate(HelpText, {
+    usage: ["[options] <url>"],
+    footer:
+      "Nothing is sent to a server. The person is shown if the issuer has returned it, as most do for the scope openid. " +
+      "Exit codes: 0 signed in, 1 not signed in or expired, 2 invalid command line, " +
+      "3 the store could not be used."
+  })
+)
+
+export const whoamiCommand = Command.withHandler(
+  whoamiOptions,
+  (line) => Effect.flatMap(load, ({ whoami }) => whoami(line))
+)
+
+/** `skein top`. */
+export const topOptions = Command.make("top", {
+  url: urlOf("The URL of the console of a server: http://127.0.0.1:3001/ by default").pipe(
+    Argument.withDefault(new URL("http://127.0.0.1:3001/"))
+  ),
+  headers: headerFlag,
+  once: toggle("once", "Print the tree once, as it is when the output is not a terminal"),
+  json: toggle("json", "Print the tree once, as JSON")
+}).pipe(
+  Command.withShortDescription("Show the sessions, requests and tasks of a running server, and interrupt them"),
+  Command.withDescription(
+    "Shows the sessions, requests, tasks and streams of a server with a console (@skein/console), with what each " +
+      "waits for. Requests can be interrupted, and sessions closed."
+  ),
+  Command.annotate(HelpText, {
+    usage: ["[options] [url]"],
+    footer:
+      "Keys: the arrows move, collapse and expand; x interrupts after a confirmation, / filters, i hides idle sessions, " +
+      "q quits. SKEIN_CONSOLE_PASSWORD is the password of the console, if it has one. " +
+      "Exit codes: 0 done, 2 invalid command line, 3 the console was not reached, 4 it refuses, 130 interrupted."
+  })
+)
+
+export const topCommand = Command.withHandler(
+  topOptions,
+  (line) => Effect.flatMap(Effect.promise(() => import("../top/top.ts")), ({ top }) => top(line))
+)
+
+export const skeinCommand = Command.make("skein").pipe(
+  Command.withDescription(
+    "Inspects, calls and installs MCP servers, signs in to them, and operates servers and their tasks, from a shell."
+  ),
+  Command.annotate(HelpText, {
+    usage: ["<command> [options]"],
+    footer: "skein <command> --help describes a command."
+  }),
+  Command.withSubcommands([
+    callCommand("call").pipe(Command.withShortDescription("Call a tool of a server, or list its tools")),
+    inspectCommand,
+    readCommand,
+    promptCommand,
+    completeCommand,
+    pingCommand,
+    logsCommand,
+    subscribeCommand,
+    generateCommand,
+    installCommand,
+    loginCommand,
+    logoutCommand,
+    whoamiCommand,
+    topCommand,
+    tasksCommand,
+    runModuleCommand,
+    devCommand,
+    buildCommand,
+    conformanceCommand
+  ])
+)
+
+/** Rewrites the arguments of the process for `effect/cli`: those of some commands contain the command line of a server. */
+export const skeinArguments = ([command, ...rest]: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (command === undefined) return []
+  if (command === "call") return [command, ...normalize(rest, valueOptions)]
+  if (command === "generate-client") return [command, ...normalize(rest, generateValueOptions, () => 0)]
+  if (command === "install") return [command, ...normalize(rest, installValueOptions, countInstall)]
+  const rewritings = { ...serverCommands, ...developRewritings }
+  const rewriting = Object.hasOwn(rewritings, command) ? rewritings[command] : undefined
+  return [command, ...rewriting === undefined ? rest : normalize(rest, rewriting.values, rewriting.count)]
+}

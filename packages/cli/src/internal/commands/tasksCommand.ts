@@ -1,0 +1,394 @@
+/**
+ * The command line of `skein tasks`: its commands and options, with their help. A further command is one more entry of
+ * {@link commands}.
+ */
+import type { TaskStatus } from "@skein/protocol/Task"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import { choice, invalid, last, toggle } from "./commandLine.ts"
+import { HelpText } from "./help.ts"
+import { checkOperands, idOf, serverTarget, serverTaskFlags, type StoreLine } from "./taskOperands.ts"
+
+/** Which tasks to list. */
+export interface ListLine extends StoreLine {
+  readonly tool: string | undefined
+  readonly pool: string | undefined
+  readonly owner: string | undefined
+  readonly status: ReadonlyArray<TaskStatus>
+  /** Whether only tasks that have failed are listed. */
+  readonly hasFailed?: true
+  readonly worker: string | undefined
+  readonly limit: number
+}
+
+/** A command about one task of a store. */
+export interface TaskLine extends StoreLine {
+  readonly id: string
+}
+
+/** A command about one tool. */
+export interface ToolLine extends StoreLine {
+  readonly tool: string
+}
+
+const text = (name: string, metavar: string, description: string) =>
+  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), last)
+
+const storeFlags = {
+  sqlite: text("sqlite", "<file>", "The SQLite file of the tasks; its server may run"),
+  postgres: text(
+    "postgres",
+    "<url>",
+    "The PostgreSQL database of the tasks; pass a URL with a password in SKEIN_TASKS"
+  ),
+  json: toggle("json", "Print the result as JSON")
+}
+
+const footer = "The store is --sqlite, --postgres, or SKEIN_TASKS: a file, or a URL that begins with postgres:. " +
+  "SKEIN_TASK_KEYS has the keys of encrypted tasks. " +
+  "Exit codes: 0 done, 1 there is no such task or nothing to do, 2 invalid command line, 3 the store cannot be used."
+
+const help = (usage: string) => Command.annotate(HelpText, { usage: [usage], footer })
+
+/** The help of a command that takes a server too. */
+const helpOnServer = (usage: ReadonlyArray<string>, more = "") =>
+  Command.annotate(HelpText, {
+    usage,
+    footer:
+      `${more}The server is a URL, a module, or a command as one word; with --config no server is named. Exit codes: ` +
+      "0 done, 1 there is no such task, it has no result, or its result is an error, 2 invalid command line, 3 the store " +
+      "or the server cannot be used, 4 the server refused the request, 130 interrupted."
+  })
+
+const storeFooter = "Without a server the store is meant: --sqlite, --postgres, or SKEIN_TASKS. "
+
+const load = Effect.promise(() => import("../tasks/tasks.ts"))
+
+const loadServer = Effect.promise(() => import("../calls/serverTasks.ts"))
+
+const checkStore = ({ postgres, sqlite }: StoreLine) =>
+  postgres === undefined || sqlite === undefined ? Effect.void : invalid("--sqlite and --postgres exclude each other")
+
+const statuses: ReadonlyArray<TaskStatus> = ["working", "input_required", "completed", "failed", "cancelled"]
+const maxListed = 1000
+
+const list = Command.make("list", {
+  ...storeFlags,
+  ...serverTaskFlags,
+  tool: text("tool", "<name>", "Only tasks of this tool"),
+  pool: text("pool", "<name>", "Only tasks of this pool"),
+  owner: text("owner", "<owner>", "Only tasks of this owner"),
+  worker: text("worker", "<id>", "Only tasks that this worker runs"),
+  status: choice(
+    "status",
+    statuses,
+    "<status>",
+    `Only tasks with this status: ${statuses.join(", ")}; can be repeated`
+  ).pipe(Flag.atLeast(0)),
+  limit: Flag.String("limit").pipe(
+    Flag.withMetavar("<number>"),
+    Flag.withDescription(`How many tasks to list: 50 by default, at most ${maxListed}`),
+    last,
+    Flag.mapEffect((given = "50") => {
+      const limit = /^\d+$/.test(given) ? Number(given) : 0
+      return limit >= 1 && limit <= maxListed
+        ? Effect.succeed(limit)
+        : invalid(`--limit must be a whole number from 1 to ${maxListed}`)
+    })
+  )
+}).pipe(
+  Command.withShortDescription("List tasks, newest first"),
+  Command.withDescription(
+    "Lists tasks of a store, newest first, and where they are: in the queue, waiting, or running on a worker. With a " +
+      "server, lists the tasks of this caller there: only 2025-11-25 has such a listing."
+  ),
+  helpOnServer(["[options]", "[options] <server>"], storeFooter),
+  Command.validate((line) => {
+    const storeOptions = (["tool", "pool", "owner", "worker"] as const).map((name) =>
+      line[name] !== undefined && `--${name}`
+    )
+    return Effect.andThen(checkStore(line), checkOperands(line, "list", { storeOptions }))
+  }),
+  Command.withHandler((line) => {
+    const server = serverTarget(line, "list")
+    return server === undefined
+      ? Effect.flatMap(load, ({ list }) => list(line))
+      : Effect.flatMap(loadServer, ({ list }) => list({ ...server, limit: line.limit, status: line.status }))
+  })
+)
+
+const failed = Command.make("failed", { ...storeFlags }).pipe(
+  Command.withShortDescription("List tasks that have failed, newest first"),
+  Command.withDescription(
+    "Lists the 50 newest tasks that have failed, with an error of the protocol or a result with isError, and their reasons."
+  ),
+  help("[options]"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) =>
+    Effect.flatMap(load, ({ list }) =>
+      list({
+        ...line,
+        status: [],
+        hasFailed: true,
+        tool: undefined,
+        pool: undefined,
+        owner: undefined,
+        worker: undefined,
+        limit: 50
+      }))
+  )
+)
+
+/** The form of the command lines of a command about one task. */
+const forms = ["[options] <id>", "[options] <server> <id>"]
+
+const id = Argument.String("id").pipe(Argument.withDescription("The id of the task"))
+const tool = Argument.String("tool").pipe(Argument.withDescription("The name of the tool"))
+
+const show = Command.make("show", {
+  ...storeFlags,
+  ...serverTaskFlags,
+  values: toggle("values", "Show the results of steps and questions too, which may hold what callers have sent")
+}).pipe(
+  Command.withShortDescription("Show a task: its steps with attempts and times, its sleeps and its questions"),
+  Command.withDescription(
+    "Shows a task with its log: the attempts of its steps, its sleeps, answers and compensations. A server shows its " +
+      "status only."
+  ),
+  helpOnServer(forms, storeFooter),
+  Command.validate((line) =>
+    Effect.andThen(
+      checkStore(line),
+      checkOperands(line, "task", { storeOptions: [line.values && "--values"] })
+    )
+  ),
+  Command.withHandler((line) => {
+    const server = serverTarget(line, "task")
+    return server === undefined
+      ? Effect.flatMap(load, ({ show }) => show({ ...line, id: idOf(line) }))
+      : Effect.flatMap(loadServer, ({ show }) => show(server, idOf(line)))
+  })
+)
+
+/** A command about the result of a task of a server. */
+const onResult = <const Name extends string>(name: Name, short: string, description: string, waits: boolean) =>
+  Command.make(name, { ...serverTaskFlags, json: storeFlags.json }).pipe(
+    Command.withShortDescription(short),
+    Command.withDescription(description),
+    helpOnServer(["[options] <server> <id>"]),
+    Command.validate((line) =>
+      checkOperands({ ...line, sqlite: undefined, postgres: undefined }, "task", { isServerOnly: true })
+    ),
+    Command.withHandler((given) => {
+      const line = { ...given, sqlite: undefined, postgres: undefined }
+      return Effect.flatMap(loadServer, ({ result }) => result(serverTarget(line, "task")!, idOf(line), waits))
+    })
+  )
+
+const wait = onResult(
+  "wait",
+  "Wait for the result of a task of a server, and answer its questions",
+  "Waits for the result of a task of a server, as skein call does, and prints it. Its questions appear on the terminal. " +
+    "The task continues when the command is interrupted.",
+  true
+)
+
+const result = onResult(
+  "result",
+  "Print the result of a task of a server that has ended",
+  "Prints the result of a task of a server that has ended, as skein call does.",
+  false
+)
+
+const cancel = Command.make("cancel", {
+  ...storeFlags,
+  ...serverTaskFlags,
+  message: text("message", "<text>", "The status message that the client of the task reads")
+}).pipe(
+  Command.withShortDescription("Cancel a task; its compensations run"),
+  Command.withDescription("Cancels a task. Its run is interrupted, and its compensations run."),
+  helpOnServer(forms, storeFooter),
+  Command.validate((line) =>
+    Effect.andThen(
+      checkStore(line),
+      checkOperands(line, "task", { storeOptions: [line.message !== undefined && "--message"] })
+    )
+  ),
+  Command.withHandler((line) => {
+    const server = serverTarget(line, "task")
+    return server === undefined
+      ? Effect.flatMap(load, ({ cancel }) => cancel({ ...line, id: idOf(line) }))
+      : Effect.flatMap(loadServer, ({ cancel }) => cancel(server, idOf(line)))
+  })
+)
+
+const wake = Command.make("wake", { ...storeFlags, id }).pipe(
+  Command.withShortDescription("Let a task that waits be checked now"),
+  Command.withDescription(
+    "Lets a worker check a task that waits, before its time. It waits again if nothing has happened."
+  ),
+  help("[options] <id>"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ wake }) => wake(line)))
+)
+
+const rerun = Command.make("rerun", {
+  ...storeFlags,
+  id,
+  from: text("from", "<step>", "The first step that runs again; the ones before keep their results")
+}).pipe(
+  Command.withShortDescription("Run a task again, as a new task, from its beginning or from a step"),
+  Command.withDescription(
+    "Runs a task again, as a new task with the same owner and arguments. The steps run with new idempotency keys: " +
+      "their effects happen again."
+  ),
+  help("[options] <id>"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ rerun }) => rerun(line)))
+)
+
+const pause = Command.make("pause", { ...storeFlags, tool }).pipe(
+  Command.withShortDescription("Hold the tasks of a tool until it is resumed"),
+  Command.withDescription(
+    "Pauses a tool for all workers. Calls are accepted and their tasks wait; what runs goes on until it waits next."
+  ),
+  help("[options] <tool>"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ pause }) => pause(line)))
+)
+
+const resume = Command.make("resume", { ...storeFlags, tool }).pipe(
+  Command.withShortDescription("Let the tasks of a paused tool run again"),
+  Command.withDescription("Resumes a tool that was paused."),
+  help("[options] <tool>"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ resume }) => resume(line)))
+)
+
+const stats = Command.make("stats", {
+  ...storeFlags,
+  watch: toggle("watch", "Print the numbers every two seconds, until the command is interrupted")
+}).pipe(
+  Command.withShortDescription("Show how many tasks there are, by tool and status, and the queue"),
+  Command.withDescription(
+    "Shows how many tasks there are by tool and status, how many wait and run by pool and tool, how long the oldest has " +
+      "waited for a worker, and which tools are paused or limited."
+  ),
+  help("[options]"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ stats }) => stats(line)))
+)
+
+const workers = Command.make("workers", { ...storeFlags }).pipe(
+  Command.withShortDescription("List the workers of a PostgreSQL database"),
+  Command.withDescription(
+    "Lists the workers of a PostgreSQL database: pools, machine, lease, and how many tasks each runs."
+  ),
+  help("[options]"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ workers }) => workers(line)))
+)
+
+const migrate = Command.make("migrate", {
+  ...storeFlags,
+  dryRun: toggle("dry-run", "Only show the versions")
+}).pipe(
+  Command.withShortDescription("Create the tables of tasks, or migrate them to the version of this program"),
+  Command.withDescription(
+    "Creates the tables of tasks, or migrates them to the version of this program, for servers and workers with " +
+      "migrate: false. A SQLite file must not be in use by its server."
+  ),
+  help("[options]"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ migrate }) => migrate(line)))
+)
+
+const backup = Command.make("backup", {
+  sqlite: storeFlags.sqlite,
+  json: storeFlags.json,
+  to: Argument.String("file").pipe(Argument.withDescription("The new file; it must not exist"))
+}).pipe(
+  Command.withShortDescription("Copy a SQLite file while its server runs"),
+  Command.withDescription(
+    "Copies the SQLite file of the tasks to a new file, also while its server runs. For PostgreSQL use pg_dump."
+  ),
+  help("[options] <file>"),
+  Command.withHandler((line) => Effect.flatMap(load, ({ backup }) => backup({ ...line, postgres: undefined })))
+)
+
+const schedule = Argument.String("schedule").pipe(Argument.withDescription("The name of the schedule"))
+
+const loadSchedules = Effect.promise(() => import("../tasks/schedules.ts"))
+
+const schedules = Command.make("schedules", { ...storeFlags }).pipe(
+  Command.withShortDescription("List the schedules, by their names"),
+  Command.withDescription(
+    "Lists up to 1,000 schedules: their times, tools, and the tasks that they have started last."
+  ),
+  help("[options]"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(loadSchedules, ({ list }) => list(line)))
+)
+
+/** A command that changes one schedule. */
+const onSchedule = <const Name extends string>(
+  name: Name,
+  short: string,
+  description: string,
+  run: "trigger" | "pause" | "resume" | "remove"
+) =>
+  Command.make(name, { ...storeFlags, schedule }).pipe(
+    Command.withShortDescription(short),
+    Command.withDescription(description),
+    help("[options] <schedule>"),
+    Command.validate((line) => checkStore(line)),
+    Command.withHandler((line) => Effect.flatMap(loadSchedules, ({ changes }) => changes[run](line)))
+  )
+
+const scheduleCommands = [
+  onSchedule(
+    "trigger",
+    "Start a task of a schedule now",
+    "Starts a task of a schedule now, also of a paused one. Its next time stays as it is.",
+    "trigger"
+  ),
+  onSchedule(
+    "pause-schedule",
+    "Let a schedule start no tasks",
+    "Pauses a schedule: its times start no tasks until it is resumed.",
+    "pause"
+  ),
+  onSchedule(
+    "resume-schedule",
+    "Let a paused schedule go on with its next time",
+    "Resumes a paused schedule. Times of the pause are skipped.",
+    "resume"
+  ),
+  onSchedule(
+    "remove-schedule",
+    "Remove a schedule; its tasks continue",
+    "Removes a schedule. A program with it in its code stores it again when it starts.",
+    "remove"
+  )
+] as const
+
+const commands = [
+  ...[list, show, wait, result, failed, cancel, wake, rerun, pause, resume, stats, workers],
+  ...[schedules, ...scheduleCommands, migrate, backup]
+] as const
+
+/** `skein tasks`. */
+export const tasksCommand = Command.make("tasks").pipe(
+  Command.withShortDescription("See and change tasks, of a server or in its store: list, show, wait, cancel, pause, …"),
+  Command.withDescription(
+    "Shows and changes tasks: over the protocol, or the durable tasks in the SQLite file or the PostgreSQL database of a " +
+      "server."
+  ),
+  Command.annotate(HelpText, {
+    usage: ["<command> [options]"],
+    footer: "skein tasks <command> --help describes a command."
+  }),
+  Command.withSubcommands(commands)
+)

@@ -1,0 +1,141 @@
+/**
+ * Answers the forms of a server with the values of `--answer` and `--answers`.
+ *
+ * Each form takes its values from the same set, or, if the file is an array, the forms take one object each in the order
+ * in which they arrive. A form that the values do not fit is declined as a whole: a value for a field that it does not
+ * have is probably a mistake in the name, and half of an answer can do harm.
+ */
+import * as Elicitation from "@skein/client/Elicitation"
+import type { ElicitValue } from "@skein/protocol/Elicitation"
+import { isObject } from "@skein/protocol/JsonRpc"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import { quoteBlock, quoteLine, quoteName, sanitize } from "../base/format.ts"
+import { choices, type Field, kindOf, valueOf } from "./formValues.ts"
+import { readText } from "../base/nodeFiles.ts"
+import { CommandFailed, type Console } from "../base/process.ts"
+import type { GivenAnswers } from "../commands/serverOptions.ts"
+
+/** The values for one form. A text is converted as if it was typed; several texts are those of a repeated option. */
+type Values = ReadonlyMap<string, unknown>
+
+/** The values for all forms, or for one form after the other. */
+type Source =
+  | { readonly _tag: "Each"; readonly values: Values }
+  | { readonly _tag: "InOrder"; readonly left: Array<Values> }
+
+const unusable = (report: string): CommandFailed => new CommandFailed({ exitCode: 2, report: sanitize(report) })
+
+/** The file of `--answers`: an object, or an array of objects. */
+const readAnswers = (file: string): Effect.Effect<Values | ReadonlyArray<Values>, CommandFailed> =>
+  readText(file).pipe(
+    Effect.mapError(({ problem }) => unusable(`${file} cannot be read: ${problem}`)),
+    Effect.flatMap((text): Effect.Effect<Values | ReadonlyArray<Values>, CommandFailed> => {
+      // The message of the parser quotes the text, which can have secrets.
+      const parsed = Result.try((): unknown => JSON.parse(text.replace(/^\uFEFF/, "")))
+      if (Result.isFailure(parsed)) return Effect.fail(unusable(`${file} is not valid JSON`))
+      const value = parsed.success
+      if (isObject(value)) return Effect.succeed(new Map(Object.entries(value)))
+      return Array.isArray(value) && value.every(isObject)
+        ? Effect.succeed(value.map((each) => new Map(Object.entries(each))))
+        : Effect.fail(unusable(`${file} must have a JSON object with the values of fields, or an array of them`))
+    })
+  )
+
+const sourceOf = ({ file, values }: GivenAnswers): Effect.Effect<Source, CommandFailed> =>
+  Effect.gen(function*() {
+    const fromFile = file === undefined ? new Map<string, unknown>() : yield* readAnswers(file)
+    if (Array.isArray(fromFile)) {
+      return values.length === 0
+        ? { _tag: "InOrder", left: [...fromFile as ReadonlyArray<Values>] } as const
+        : yield* unusable(`--answer cannot be used with ${file}: its array has the answers to each form`)
+    }
+    const all = new Map(fromFile as Values)
+    const texts = Map.groupBy(values, ([key]) => key)
+    for (const [key, given] of texts) all.set(key, given.map(([, value]) => value))
+    return { _tag: "Each", values: all } as const
+  })
+
+/** A value as the field takes it. */
+const convert = (field: Field, value: unknown): ElicitValue | undefined => {
+  if (typeof value === "string") return valueOf(field, value, false)
+  if (typeof value === "number" || typeof value === "boolean") return value
+  if (!Array.isArray(value) || !value.every((each): each is string => typeof each === "string")) return undefined
+  if (field.type !== "array") return value.length === 0 ? undefined : valueOf(field, value.at(-1)!, false)
+  // The values of a choice can contain commas, which `valueOf` takes as separators.
+  const known = choices(field) ?? []
+  const picked = value.flatMap((each) =>
+    known.some(([one]) => one === each) ? [each] : valueOf(field, each, false) ?? [undefined]
+  )
+  return picked.every((each) => typeof each === "string") ? picked : undefined
+}
+
+/** The content for a form, or why there is none. */
+export const fill = (
+  { problem, requestedSchema }: Pick<Elicitation.FormRequest, "problem" | "requestedSchema">,
+  values: Values
+): Result.Result<Elicitation.Content, string> => {
+  const { properties, required = [] } = requestedSchema
+  const names = Object.keys(properties)
+  const list = (each: ReadonlyArray<string>) => each.map(quoteName).join(", ")
+  const unknown = [...values.keys()].filter((key) => !names.includes(key))
+  if (unknown.length > 0) return Result.fail(`the form has no field ${list(unknown)}; it has: ${list(names)}`)
+  const missing = required.filter((name) => !values.has(name) && properties[name]?.default === undefined)
+  if (missing.length > 0) return Result.fail(`no answer is given for ${list(missing)}, which the form requires`)
+  const content: Array<readonly [string, ElicitValue]> = []
+  for (const [name, value] of values) {
+    const field = properties[name]!
+    const converted = convert(field, value)
+    if (converted === undefined) {
+      const options = choices(field)
+      const takes = options === undefined ? kindOf(field) : `one of ${list(options.slice(0, 20).map(([one]) => one))}`
+      return Result.fail(`the answer for ${quoteName(name)} does not fit the field, which takes ${takes}`)
+    }
+    content.push([name, converted])
+  }
+  // `fromEntries` defines members, so that a field named `__proto__` stays a field.
+  const all = Object.fromEntries(content)
+  const wrong = problem(all)
+  return wrong === undefined ? Result.succeed(all) : Result.fail(quoteLine(wrong))
+}
+
+/**
+ * The handlers of a command with answers. `others` answers URLs. `hasDeclined` returns whether a form was declined
+ * because the answers do not fit it.
+ */
+export const answering = (
+  given: GivenAnswers,
+  { warn }: Pick<Console, "warn">,
+  others: Layer.Layer<Elicitation.Elicitation>
+): Effect.Effect<
+  { readonly layer: Layer.Layer<Elicitation.Elicitation>; readonly hasDeclined: () => boolean },
+  CommandFailed
+> =>
+  Effect.map(sourceOf(given), (source) => {
+    let hasDeclined = false
+    const form = (request: Elicitation.FormRequest): Effect.Effect<Elicitation.FormAnswer> =>
+      Effect.sync(() => {
+        const values = source._tag === "Each" ? source.values : source.left.shift()
+        const content = values === undefined
+          ? Result.fail("the file of --answers has no answers for a further form")
+          : fill(request, values)
+        if (Result.isSuccess(content)) {
+          warn(`Answered with the values of the command line: ${quoteBlock(request.message)}`)
+          return Elicitation.accept(content.success)
+        }
+        hasDeclined = true
+        warn(`Declined, because ${content.failure}: ${quoteBlock(request.message)}`)
+        return Elicitation.decline
+      })
+    const layer = Layer.effect(
+      Elicitation.Elicitation,
+      Effect.gen(function*() {
+        const forms = Context.get(yield* Layer.build(Elicitation.layer({ form })), Elicitation.Elicitation)
+        const rest = Context.get(yield* Layer.build(others), Elicitation.Elicitation)
+        return { ...rest, form: forms.form }
+      })
+    )
+    return { layer, hasDeclined: () => hasDeclined }
+  })

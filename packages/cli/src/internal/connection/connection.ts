@@ -1,0 +1,264 @@
+/**
+ * Connects a command to its server: the transport, the sign-in, the answers to questions, and the exit codes.
+ */
+import * as Client from "@skein/client/Client"
+import { ClientError, InvalidResponse, NegotiationFailed, Timeout } from "@skein/client/ClientError"
+import type { RequestOptions } from "@skein/client/Client"
+import { isObject } from "@skein/protocol/JsonRpc"
+import * as Effect from "effect/Effect"
+import * as References from "effect/References"
+import type * as Scope from "effect/Scope"
+import type { Server } from "./config.ts"
+import { quoteLine, quoteName, sanitize, serverStderr } from "../base/format.ts"
+import { CommandFailed, type Console, Process, version } from "../base/process.ts"
+import type { ServerInvocation, Target } from "../commands/serverOptions.ts"
+import { declineAll, onTerminal } from "./terminalElicitation.ts"
+
+/**
+ * The exit code for a failure: 3 without a connection or a result in time, 4 when the server refused or its answer was
+ * invalid.
+ */
+export const exitCode = ({ reason }: ClientError): number => withoutResponse.has(reason._tag) ? 3 : 4
+
+const withoutResponse: ReadonlySet<ClientError["reason"]["_tag"]> = /* @__PURE__ */ new Set(
+  ["ConnectionFailed", "Closed", "HttpError", "Unauthorized", "Timeout", "NegotiationFailed"] as const
+)
+
+/** The exit code when a form of the server was declined because the answers of the command line do not fit it. */
+const declined = 5
+
+/**
+ * Fails an effect that takes longer than `--timeout`. `what` was not done: the beginning of the message. With `--login`
+ * the timeouts of the client alone apply, since they do not count the time that a person takes to sign in.
+ */
+export const within = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  { signIn, timeout }: Pick<ServerInvocation, "signIn" | "timeout">,
+  what: string
+): Effect.Effect<A, E | ClientError, R> =>
+  timeout === undefined || signIn !== undefined ? effect : Effect.timeoutOrElse(effect, {
+    duration: timeout,
+    orElse: () => Effect.fail(new ClientError({ reason: new Timeout({ message: `${what} within ${timeout} ms` }) }))
+  })
+
+/** The timeouts of one request. Without `--timeout` progress keeps it alive. */
+export const requestTime = ({ timeout }: ServerInvocation): Pick<RequestOptions, "timeout" | "maxTimeout"> => ({
+  timeout,
+  maxTimeout: timeout
+})
+
+/** Opens a client, which the scope closes. `name` is the name of this program, for the server. */
+export const connect = (
+  { options, transport }: Server,
+  invocation: ServerInvocation,
+  name = "skein",
+  more: Client.Options = {}
+): Effect.Effect<Client.Client, ClientError, Scope.Scope> => {
+  const { revision } = invocation
+  const revisions = revision === undefined ? {} : { revisions: [revision] }
+  return within(
+    Client.make(transport, { info: { name, version }, ...options, ...more, ...revisions }),
+    invocation,
+    "The client did not connect"
+  )
+}
+
+/** Reports the server, with `--verbose`. */
+export const reportServer = (client: Client.Client, { verbose }: ServerInvocation, { warn }: Console): void => {
+  if (!verbose) return
+  const { name = "an unnamed server", version = "" } = client.server ?? {}
+  warn(sanitize(`Connected to ${name} ${version} (protocol ${client.revision})`))
+}
+
+/** Formats a result. One that is nested deeper than the stack cannot be formatted, which is the fault of the server. */
+export const format = (name: string, text: () => string): Effect.Effect<string, ClientError> =>
+  Effect.try({
+    try: text,
+    catch: (cause) => {
+      const message = `The result of ${name} cannot be printed: ${cause instanceof Error ? cause.message : cause}`
+      return new ClientError({ reason: new InvalidResponse({ message, cause }) })
+    }
+  })
+
+/** The variables for the server's process. A variable without a value gets the value that it has in this process. */
+export const resolveEnv = (
+  env: ServerInvocation["env"],
+  inherited: ServerInvocation["env"]
+): Readonly<Record<string, string | undefined>> =>
+  Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? inherited[name]]))
+
+/** The command that starts a server on stdio: `skein run` for a module. */
+export const commandOf = (
+  target: Exclude<Target, { readonly _tag: "Configured" | "Url" }>,
+  exportName: string | undefined
+): Effect.Effect<{ readonly command: string; readonly args: ReadonlyArray<string> }> =>
+  target._tag === "Command" ? Effect.succeed(target) : Effect.map(
+    Effect.promise(() => import("../develop/nodeRun.ts")),
+    ({ runCommandLine }) => runCommandLine({ module: target.file, exportName, dotenv: undefined })
+  )
+
+/** The server of a command. */
+interface Found {
+  readonly server: Server
+  /** Its URL, if a sign-in there could help after a refusal. */
+  readonly signInUrl: () => URL | undefined
+}
+
+/** The server of the target. Only the module of its transport is loaded, and what a sign-in needs if there is one. */
+const serverOf = (
+  invocation: ServerInvocation,
+  process: Process["Service"]
+): Effect.Effect<Found, CommandFailed, Process | Scope.Scope> =>
+  Effect.gen(function*() {
+    const { env, headers, inputs, target, verbose } = invocation
+    const { console, env: inherited, terminal } = process
+    if (target._tag === "Command" || target._tag === "Module") {
+      const { args, command } = yield* commandOf(target, invocation.exportName)
+      const { transport } = yield* Effect.promise(() => import("@skein/client/Stdio"))
+      const stderr = serverStderr(verbose, console)
+      const started = transport({ command, args, env: resolveEnv(env, inherited), stderr })
+      return { server: { transport: started }, signInUrl: () => undefined }
+    }
+    const { makeSignIns } = yield* Effect.promise(() => import("../accounts/callCredentials.ts"))
+    const signIns = yield* makeSignIns(invocation.signIn)
+    if (target._tag === "Configured") {
+      const { configuredIn } = yield* Effect.promise(() => import("./config.ts"))
+      const { credentials } = signIns
+      const { server } = yield* configuredIn(target, {
+        console,
+        credentials,
+        env: inherited,
+        inputs,
+        terminal,
+        verbose
+      })
+      yield* signIns.prepared
+      return { server, signInUrl: signIns.url }
+    }
+    const { url } = target
+    const { transport } = yield* Effect.promise(() => import("@skein/client/NodeHttp"))
+    const credentials = signIns.credentials(url, headers)
+    yield* signIns.prepared
+    return { server: { transport: transport({ url, headers, credentials }) }, signInUrl: signIns.url }
+  })
+
+const serverName = ({ target }: ServerInvocation): string => {
+  switch (target._tag) {
+    case "Url":
+      return target.url.host
+    case "Configured":
+      return target.server ?? ""
+    case "Module":
+      return target.file
+    case "Command":
+      return [target.command, ...target.args].join(" ")
+  }
+}
+
+/** The end of the report of a failure: what the person can do about it. */
+const adviceOf = ({ message, reason }: ClientError, { target, verbose }: ServerInvocation): string => {
+  const error = "error" in reason ? reason.error : undefined
+  const reference = error?.reason === "InternalError" && isObject(error.data) ? error.data["reference"] : undefined
+  if (typeof reference === "string") {
+    const isStarted = target._tag === "Command" || target._tag === "Module"
+    const log = `the log of the server has the cause${isStarted && !verbose ? ": use --verbose" : ""}`
+    return ` (reference ${quoteName(reference)}: ${log})`
+  }
+  if (target._tag !== "Url") return ""
+  if (/ is not among the allowedHosts of the server/.test(message)) {
+    const { hostname } = target.url
+    return `. Add its name to the allowedHosts of the server: SKEIN_ALLOWED_HOSTS=${quoteLine(hostname)}`
+  }
+  return message.includes("there is no such endpoint here") && target.url.pathname !== "/mcp"
+    ? `; did you mean ${quoteLine(new URL("/mcp", target.url).href)}?`
+    : ""
+}
+
+/** The failure of the client as that of the command. A refusal says how to sign in. */
+const failed = (
+  error: ClientError,
+  invocation: ServerInvocation,
+  signInUrl: URL | undefined
+): Effect.Effect<never, CommandFailed> => {
+  const { message, reason } = error
+  const advice = adviceOf(error, invocation)
+  return reason._tag === "Unauthorized"
+    ? Effect.flatMap(
+      Effect.promise(() => import("../accounts/callCredentials.ts")),
+      ({ unauthorized }) => Effect.fail(unauthorized(reason, signInUrl, advice))
+    )
+    : Effect.fail(new CommandFailed({ exitCode: exitCode(error), report: message + advice }))
+}
+
+/**
+ * Runs a command on its server, with the answers to its questions. `use` returns the exit code. A form that was
+ * declined because of the answers of the command line decides the exit code in any case.
+ */
+export const onServer = (
+  invocation: ServerInvocation,
+  use: (
+    server: Server,
+    console: Console
+  ) => Effect.Effect<number, ClientError | CommandFailed, Process>
+): Effect.Effect<void, CommandFailed, Process> =>
+  Effect.gen(function*() {
+    const process = yield* Process
+    const { console, terminal } = process
+    const onPerson = terminal === undefined
+      ? declineAll(console)
+      : onTerminal(terminal, sanitize(serverName(invocation)))
+    const { answers } = invocation
+    const given = answers === undefined ? undefined : yield* Effect.flatMap(
+      Effect.promise(() => import("./answers.ts")),
+      ({ answering }) => answering(answers, console, onPerson)
+    )
+    const { server, signInUrl } = yield* serverOf(invocation, process)
+    const exit = yield* use(server, console).pipe(
+      Effect.provide(given?.layer ?? onPerson),
+      Effect.provideService(References.LogToStderr, true),
+      Effect.provideService(References.MinimumLogLevel, invocation.verbose ? "Debug" : "None"),
+      Effect.catchTag("ClientError", (error) => failed(error, invocation, signInUrl())),
+      Effect.result
+    )
+    const hasDeclined = given?.hasDeclined() === true
+    if (exit._tag === "Failure") {
+      const { exitCode, report } = exit.failure
+      return yield* new CommandFailed({ exitCode: hasDeclined ? declined : exitCode, report })
+    }
+    const code = hasDeclined ? declined : exit.success
+    if (code !== 0) return yield* new CommandFailed({ exitCode: code })
+  }).pipe(Effect.scoped)
+
+/** What a command needs of its client. */
+interface ClientNeeds {
+  /** Options of the client, beside those of the command line. */
+  readonly client?: Client.Options | undefined
+  /** What to do if the server has none of the revisions: the end of the message. */
+  readonly negotiationAdvice?: string | undefined
+}
+
+/** Runs a command on a client of its server. */
+export const onClient = (
+  invocation: ServerInvocation,
+  use: (client: Client.Client, console: Console, server: Server) => Effect.Effect<
+    number | void,
+    ClientError | CommandFailed,
+    Process | Scope.Scope
+  >,
+  { client: more, negotiationAdvice }: ClientNeeds = {}
+): Effect.Effect<void, CommandFailed, Process> =>
+  onServer(invocation, (server, console) =>
+    Effect.scoped(Effect.gen(function*() {
+      const connecting = connect(server, invocation, "skein", more)
+      const client = yield* negotiationAdvice === undefined ? connecting : Effect.mapError(
+        connecting,
+        (error) =>
+          error.reason._tag === "NegotiationFailed"
+            ? new ClientError({
+              reason: new NegotiationFailed({ ...error.reason, message: `${error.message}. ${negotiationAdvice}` })
+            })
+            : error
+      )
+      reportServer(client, invocation, console)
+      return (yield* use(client, console, server)) ?? 0
+    })))

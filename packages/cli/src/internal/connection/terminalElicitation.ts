@@ -1,0 +1,114 @@
+/**
+ * Answers the questions of a server (elicitation) on a terminal.
+ */
+import * as Elicitation from "@skein/client/Elicitation"
+import type { ElicitValue } from "@skein/protocol/Elicitation"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Semaphore from "effect/Semaphore"
+import { quoteBlock, quoteLine, quoteName } from "../base/format.ts"
+import { choices, type Field, kindOf, valueOf } from "./formValues.ts"
+import type { Console, Terminal } from "../base/process.ts"
+
+const shown = (value: ElicitValue | undefined): string =>
+  value === undefined ? "" : Array.isArray(value) ? value.join(", ") : String(value)
+
+const askField = (
+  { readLine, writeLine }: Terminal,
+  name: string,
+  field: Field,
+  given: ElicitValue | undefined
+): Effect.Effect<{ readonly value: ElicitValue | undefined } | undefined> =>
+  Effect.gen(function*() {
+    if (field.description !== undefined) yield* writeLine(`  ${quoteBlock(field.description)}`)
+    for (const [at, [value, label]] of (choices(field) ?? []).entries()) {
+      yield* writeLine(
+        `    ${at + 1}. ${label === value ? quoteName(value) : `${quoteName(label)} (${quoteName(value)})`}`
+      )
+    }
+    const preset = given === undefined ? "" : ` [${quoteLine(shown(given))}]`
+    while (true) {
+      const typed = yield* readLine(`  ${quoteName(field.title ?? name)} (${kindOf(field)})${preset}: `)
+      if (typed === undefined) return undefined
+      if (typed === "") return { value: given }
+      if (typed === "-") return { value: undefined }
+      const value = valueOf(field, typed, true)
+      if (value !== undefined) return { value }
+      yield* writeLine("  The field does not accept this value.")
+    }
+  })
+
+/** Asks until the user types one of the letters. The end of the input cancels. */
+const choose = ({ readLine }: Terminal, prompt: string, letters: string): Effect.Effect<string> =>
+  Effect.gen(function*() {
+    while (true) {
+      const typed = yield* readLine(prompt)
+      if (typed === undefined) return "c"
+      const letter = typed.trim().toLowerCase()[0] ?? ""
+      if (letter !== "" && letters.includes(letter)) return letter
+    }
+  })
+
+const refusal = (letter: string): typeof Elicitation.decline | typeof Elicitation.cancel | undefined =>
+  letter === "d" ? Elicitation.decline : letter === "c" ? Elicitation.cancel : undefined
+
+const askForm = (terminal: Terminal, serverName: string, request: Elicitation.FormRequest) =>
+  Effect.gen(function*() {
+    const { defaults, message, problem, requestedSchema } = request
+    yield* terminal.writeLine(`\n${serverName} asks: ${quoteBlock(message)}`)
+    const first = refusal(yield* choose(terminal, "Answer? [y]es, [d]ecline, [c]ancel: ", "ydc"))
+    if (first !== undefined) return first
+    yield* terminal.writeLine("  (Enter takes the value in brackets, - leaves the field empty)")
+    let content: Elicitation.Content = defaults
+    while (true) {
+      const entered: Array<readonly [string, ElicitValue | undefined]> = []
+      for (const [name, field] of Object.entries(requestedSchema.properties)) {
+        const given = Object.hasOwn(content, name) ? content[name] : undefined
+        const answer = yield* askField(terminal, name, field, given)
+        if (answer === undefined) return Elicitation.cancel
+        entered.push([name, answer.value])
+      }
+      content = Object.fromEntries(entered)
+      const wrong = problem(content)
+      if (wrong !== undefined) {
+        yield* terminal.writeLine(`The form cannot be sent: ${quoteLine(wrong)}`)
+        continue
+      }
+      for (const [name, value] of entered) {
+        if (value !== undefined) yield* terminal.writeLine(`  ${quoteName(name)} = ${quoteLine(shown(value))}`)
+      }
+      const letter = yield* choose(terminal, "Send this? [y]es, [e]dit, [d]ecline, [c]ancel: ", "yedc")
+      if (letter === "e") continue
+      return refusal(letter) ?? Elicitation.accept(content)
+    }
+  })
+
+const askConsent = (terminal: Terminal, serverName: string, request: Elicitation.UrlRequest) =>
+  Effect.gen(function*() {
+    const { host, message, required, url, warnings } = request
+    yield* terminal.writeLine(`\n${serverName} asks: ${quoteBlock(message)}`)
+    yield* terminal.writeLine(`It asks you to visit ${host}:\n  ${url.href}`)
+    for (const warning of warnings) yield* terminal.writeLine(`  Warning: ${quoteLine(String(warning))}`)
+    const answer = refusal(yield* choose(terminal, "Will you open it? [y]es, [d]ecline, [c]ancel: ", "ydc"))
+    if (answer !== undefined) return answer
+    return Elicitation.consent(required ? terminal.readLine("Press Enter when you are done there. ") : undefined)
+  })
+
+/** Asks the user, one question at a time. `serverName` is the name under which the user started the server. */
+export const onTerminal = (terminal: Terminal, serverName: string): Layer.Layer<Elicitation.Elicitation> => {
+  const turn = Semaphore.makeUnsafe(1)
+  return Elicitation.layer({
+    form: (request) => turn.withPermit(askForm(terminal, serverName, request)),
+    url: (request) => turn.withPermit(askConsent(terminal, serverName, request))
+  })
+}
+
+/** Declines every question, and reports it on stderr. */
+export const declineAll = ({ warn }: Pick<Console, "warn">): Layer.Layer<Elicitation.Elicitation> => {
+  const decline = ({ message }: { readonly message: string }) =>
+    Effect.sync(() => {
+      warn(`Declined, because there is no terminal to answer on: ${quoteBlock(message)}`)
+      return Elicitation.decline
+    })
+  return Elicitation.layer({ form: decline, url: decline })
+}

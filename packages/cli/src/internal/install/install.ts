@@ -1,0 +1,188 @@
+/**
+ * Runs `install`: writes the entry of a server into the file of a host.
+ */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { colorChanges, plain } from "../base/colors.ts"
+import { changedLines, withEntry } from "./configEdit.ts"
+import { sanitize } from "../base/format.ts"
+import { defaultName, type Host, hosts, type InstalledServer, nameFrom, type Place } from "./hosts.ts"
+import { type InstallLine, noUrls } from "../commands/installCommand.ts"
+import { existing, readText, replaceText, thisPlace } from "../base/nodeFiles.ts"
+import { CommandFailed, Process } from "../base/process.ts"
+import { tomlEntry, withTomlEntry } from "./tomlEdit.ts"
+
+const failed = (exitCode: number, report: string): CommandFailed =>
+  new CommandFailed({ exitCode, report: sanitize(report) })
+
+/** The variables of the entry. One without a value must have one in this process. */
+const variables = (
+  env: InstallLine["env"],
+  inherited: Place["env"]
+): Effect.Effect<Readonly<Record<string, string>>, CommandFailed> =>
+  Effect.gen(function*() {
+    const entries: Array<readonly [string, string]> = []
+    for (const [name, given] of Object.entries(env)) {
+      const value = given ?? inherited[name]
+      if (value === undefined) return yield* failed(2, `--env ${name} has no value, and ${name} is not set here`)
+      entries.push([name, value])
+    }
+    return Object.fromEntries(entries)
+  })
+
+/** A host starts the command in a folder of its own: a path that exists from this one becomes absolute. */
+const absolute = (folder: string) => (word: string): string =>
+  /^[^-].*[\\/.]|^\.$/.test(word) ? existing(folder, word) ?? word : word
+
+/** The server of an entry in the file of another host. Its variables are not copied: hosts write them differently. */
+const configured = (file: string, name: string): Effect.Effect<InstalledServer, CommandFailed> =>
+  Effect.gen(function*() {
+    const { parse, read } = yield* Effect.promise(() => import("@skein/client/ServerConfig"))
+    const text = yield* Effect.mapError(
+      readText(file),
+      ({ problem }) => failed(2, `${file} cannot be read: ${problem}`)
+    )
+    const { disabled, entries, problems } = yield* parse(text, file).pipe(
+      Effect.flatMap((config) => read(config, { source: file, servers: (each) => each === name })),
+      Effect.mapError(({ message }) => failed(2, message))
+    )
+    const [problem] = problems
+    if (problem !== undefined) return yield* failed(2, `${problem.message}. Install the command or the URL instead`)
+    const [entry] = entries
+    if (entry === undefined) {
+      const is = disabled.includes(name) ? "is disabled in" : "is not in"
+      return yield* failed(2, `The server ${JSON.stringify(name)} ${is} ${file}`)
+    }
+    const unsupported = (members: string) =>
+      failed(2, `The server ${JSON.stringify(name)} has ${members}, which not all hosts support`)
+    if (entry.type !== "stdio") {
+      if (entry.type === "sse") return yield* unsupported("the type sse")
+      return { _tag: "Url", url: entry.url, headers: entry.headers }
+    }
+    const { args, command, cwd, env, envFile } = entry
+    if (cwd !== undefined || envFile !== undefined) return yield* unsupported("cwd or envFile")
+    // A variable that is `null` in the file is removed from the environment, which hosts do not pass on.
+    const values = Object.entries(env).flatMap(([key, value]) => value === undefined ? [] : [[key, value] as const])
+    return { _tag: "Command", command, args, env: Object.fromEntries(values) }
+  })
+
+/**
+ * The command that serves a module. The file of a project can be used on other computers, so it starts the program of the
+ * project. Another file has the paths of this program and this Node, since a host often has another `PATH`.
+ */
+const servingModule = ({ exportName }: InstallLine, file: string, { folder }: Place, isProject: boolean) =>
+  Effect.map(Effect.promise(() => import("../develop/nodeRun.ts")), ({ runCommandLine }) => {
+    const module = isProject ? file.replaceAll("\\", "/") : existing(folder, file) ?? file
+    const line = runCommandLine({ module, exportName, dotenv: undefined })
+    return isProject ? { command: "npx", args: ["skein", ...line.args.slice(line.args.indexOf("run"))] } : line
+  })
+
+const serverOf = (
+  line: InstallLine,
+  place: Place,
+  isProject: boolean
+): Effect.Effect<InstalledServer, CommandFailed> => {
+  const { env, headers, target } = line
+  switch (target._tag) {
+    case "Configured":
+      return configured(target.file, target.server ?? "")
+    case "Url":
+      return Effect.succeed({ _tag: "Url", url: target.url.href, headers })
+    case "Module":
+      return Effect.zipWith(
+        variables(env, place.env),
+        servingModule(line, target.file, place, isProject),
+        (env, { args, command }) => ({ _tag: "Command", command, args, env })
+      )
+    case "Command":
+      return Effect.map(variables(env, place.env), (env) => {
+        const word = isProject ? (word: string) => word : absolute(place.folder)
+        return { _tag: "Command", command: word(target.command), args: target.args.map(word), env }
+      })
+  }
+}
+
+/** The text of the file with the entry, and the text that it has now: "" if there is no file. */
+const edit = (file: string, { format, member }: Host, name: string, entry: JsonObject) =>
+  Effect.gen(function*() {
+    const before = yield* Effect.catch(
+      readText(file),
+      ({ problem }) => problem === "ENOENT" ? Effect.succeed("") : failed(3, `${file} cannot be read: ${problem}`)
+    )
+    const after = (format === "toml" ? withTomlEntry : withEntry)(before, member, name, entry)
+    return Result.isSuccess(after)
+      ? { before, after: after.success }
+      : yield* failed(3, `${file} ${after.failure}. Nothing was written`)
+  })
+
+/** Asks for the confirmation of a change. */
+const confirm: Effect.Effect<boolean, CommandFailed, Process> = Effect.gen(function*() {
+  const { terminal } = yield* Process
+  if (terminal === undefined) {
+    return yield* failed(
+      2,
+      "There is no terminal to confirm the change on: write it with --yes, or see it with --print"
+    )
+  }
+  while (true) {
+    const typed = yield* terminal.readLine("Write this? [y]es, [n]o: ")
+    if (typed === undefined || /^n/i.test(typed.trim())) return false
+    if (/^y/i.test(typed.trim())) return true
+  }
+})
+
+/** The name of the entry by the target: "" if the server decides. */
+const nameOf = (target: InstallLine["target"]): string =>
+  target._tag === "Configured"
+    ? nameFrom(target.server ?? "")
+    : target._tag === "Module"
+    ? defaultName({ _tag: "Command", command: target.file, args: [], env: {} })
+    : ""
+
+/** `skein install`. `place` is that of this process by default. */
+export const install = (line: InstallLine, given?: Place): Effect.Effect<void, CommandFailed, Process> =>
+  Effect.gen(function*() {
+    const { console, env } = yield* Process
+    const { json, print, yes } = line
+    const place = given ?? thisPlace(env)
+    const host: Host = hosts[line.host]
+    const isProject = line.project || host.userFile === undefined
+    const file = (isProject ? host.projectFile! : host.userFile!)(place)
+    const server = yield* serverOf(line, place, isProject)
+    const named = nameOf(line.target)
+    const name = line.name ?? (named || defaultName(server))
+    const entry = host.entry(server)
+    if (entry === undefined) return yield* failed(2, noUrls)
+    const report = (isWritten: boolean, text: string) =>
+      console.print(
+        json ? JSON.stringify({ host: line.host, file, name, entry, isWritten }, undefined, 2) : text
+      )
+    if (print) {
+      const { format, member } = host
+      console.warn(sanitize(`The entry for ${file}:`))
+      return yield* report(
+        false,
+        format === "toml"
+          ? tomlEntry(member, name, entry)
+          : JSON.stringify({ [member]: { [name]: entry } }, undefined, 2)
+      )
+    }
+    const { after, before } = yield* edit(file, host, name, entry)
+    if (after === before) return yield* report(false, `${host.title} has this entry already: ${file}`)
+    const changes = colorChanges(sanitize(changedLines(before, after)), console.colors?.err ?? plain)
+    console.warn(`${sanitize(file)}\n${changes}`)
+    if (isProject && Object.keys(server._tag === "Url" ? server.headers : server.env).length > 0) {
+      console.warn("The file of a project is often committed: it has the values of variables and headers in plain text")
+    }
+    if (!yes && !(yield* confirm)) return yield* failed(1, "Nothing was written")
+    // The host or the person can have changed the file while the question was open.
+    const now = yield* edit(file, host, name, entry)
+    if (now.before !== before) return yield* failed(3, `${file} has changed meanwhile. Nothing was written`)
+    yield* Effect.mapError(
+      replaceText(file, after),
+      ({ problem }) => failed(3, `${file} cannot be written: ${problem}`)
+    )
+    yield* report(true, `Installed ${name} in ${host.title}: ${file}`)
+    console.warn(host.next)
+  })

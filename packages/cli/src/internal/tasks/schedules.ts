@@ -1,0 +1,88 @@
+/**
+ * Runs the commands of `skein tasks` on the schedules of a store.
+ */
+import { type Schedule, TaskSchedules } from "@skein/tasks/TaskSchedules"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { quoteName } from "../base/format.ts"
+import type { CommandFailed, Process } from "../base/process.ts"
+import { nothing, print, withStore } from "./tasks.ts"
+import type { StoreLine } from "../commands/taskOperands.ts"
+import type { Colors } from "../base/colors.ts"
+import { cell, table } from "../base/textTable.ts"
+import { formatAge } from "../top/topRows.ts"
+
+/** A command about one schedule. */
+export interface ScheduleLine extends StoreLine {
+  readonly schedule: string
+}
+
+/** The most schedules that are listed. */
+const maxListed = 1000
+
+const describe = (schedules: ReadonlyArray<Schedule>, now: number, colors?: Colors): string =>
+  schedules.length === 0 ? "There are no schedules." : table(
+    ["SCHEDULE", "TOOL", "TIMES", "ZONE", "NEXT", "LAST", "LAST TASK"],
+    schedules.map(({ cron, isPaused, lastAt, lastTask = "", name, nextAt, timeZone, tool }) => [
+      cell(name),
+      cell(tool),
+      cell(cron),
+      cell(timeZone),
+      isPaused ? "paused" : nextAt === undefined ? "never" : `in ${formatAge(Math.max(nextAt - now, 0))}`,
+      lastAt === undefined ? "" : `${formatAge(now - lastAt)} ago`,
+      lastTask
+    ]),
+    colors
+  )
+
+/** `skein tasks schedules`. */
+export const list = (line: StoreLine): Effect.Effect<void, CommandFailed, Process> =>
+  withStore(
+    line,
+    Effect.gen(function*() {
+      const { list } = yield* TaskSchedules
+      const schedules = yield* list({ limit: maxListed })
+      const now = yield* Clock.currentTimeMillis
+      yield* print(line, schedules, (colors) => describe(schedules, now, colors))
+    })
+  )
+
+/** A command that changes a schedule: `refused` says why nothing has changed, unless the schedule does not exist. */
+const change = (
+  use: "pause" | "resume" | "remove",
+  changed: (name: string) => string,
+  refused: (name: string) => string
+) =>
+(line: ScheduleLine): Effect.Effect<void, CommandFailed, Process> =>
+  withStore(
+    line,
+    Effect.gen(function*() {
+      const schedules = yield* TaskSchedules
+      const name = line.schedule
+      if (yield* schedules[use](name)) {
+        return yield* print(line, { schedule: name, done: use }, () => changed(quoteName(name)))
+      }
+      return yield* (yield* schedules.get(name)) === undefined ? unknown(name) : nothing(refused(quoteName(name)))
+    })
+  )
+
+const unknown = (name: string) => nothing(`there is no schedule ${quoteName(name)}`)
+
+const trigger = (line: ScheduleLine): Effect.Effect<void, CommandFailed, Process> =>
+  withStore(
+    line,
+    Effect.gen(function*() {
+      const { trigger } = yield* TaskSchedules
+      const state = yield* trigger(line.schedule)
+      if (state === undefined) return yield* unknown(line.schedule)
+      return yield* print(line, { schedule: line.schedule, task: state.id }, () => `The task is ${state.id}`)
+    })
+  )
+
+/** The commands that change one schedule. */
+export const changes = {
+  trigger,
+  pause: change("pause", (name) => `${name} is paused.`, (name) => `${name} is paused already`),
+  resume: change("resume", (name) => `${name} goes on.`, (name) => `${name} is not paused`),
+  remove: change("remove", (name) => `${name} is removed.`, (name) => `${name} is not removed`)
+} as const

@@ -1,0 +1,238 @@
+/**
+ * Runs the commands of `skein tasks` on the store of a server.
+ */
+import * as Encryption from "@skein/tasks/Encryption"
+import { type ListedTask, TaskAdmin } from "@skein/tasks/TaskAdmin"
+import type { TaskError } from "@skein/tasks/TaskError"
+import type { TaskSchedules } from "@skein/tasks/TaskSchedules"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { quoteLine, quoteName } from "../base/format.ts"
+import type { Colors } from "../base/colors.ts"
+import { CommandFailed, Process } from "../base/process.ts"
+import type { StoreLine } from "../commands/taskOperands.ts"
+import type { ListLine, TaskLine, ToolLine } from "../commands/tasksCommand.ts"
+import { describeTask, describeTasks, describeTools, describeWorkers, queueTable, taskTable } from "./tasksFormat.ts"
+
+type Env = Process["Service"]["env"]
+
+/** The store could not be used. */
+const unusable = (message: string): CommandFailed => new CommandFailed({ exitCode: 3, report: message })
+
+/** There is nothing to do. */
+export const nothing = (message: string): Effect.Effect<never, CommandFailed> =>
+  Effect.fail(new CommandFailed({ exitCode: 1, report: message }))
+
+const isPostgresUrl = (store: string): boolean => /^postgres(ql)?:/.test(store)
+
+/** The store that the command line or the environment names. */
+const findStore = ({ postgres, sqlite }: StoreLine, env: Env) => {
+  const given = sqlite ?? postgres ?? env["SKEIN_TASKS"]
+  if (given === undefined || given === "") {
+    const report = "no store is given: use --sqlite <file>, --postgres <url>, or SKEIN_TASKS"
+    return Effect.fail(new CommandFailed({ exitCode: 2, report }))
+  }
+  const isPostgres = sqlite === undefined && (postgres !== undefined || isPostgresUrl(given))
+  return Effect.succeed({ given, isPostgres })
+}
+
+/** How a store is opened. */
+const storeOf = (line: StoreLine, env: Env) =>
+  Effect.flatMap(findStore(line, env), ({ given, isPostgres }) =>
+    Effect.promise(async () => {
+      if (isPostgres) {
+        const { layerAdmin, migrate } = await import("@skein/tasks/PostgresTasks")
+        const options = { url: Redacted.make(given), applicationName: "skein tasks" }
+        return { admin: layerAdmin(options), migrate: (dryRun: boolean) => migrate({ ...options, dryRun }) }
+      }
+      const { layerAdmin, migrate } = await import("@skein/tasks/SqliteTasks")
+      const options = { filename: given }
+      return { admin: layerAdmin(options), migrate: (dryRun: boolean) => migrate({ ...options, dryRun }) }
+    }))
+
+/** Runs a command on the store. */
+export const withStore = <A>(
+  line: StoreLine,
+  use: Effect.Effect<A, TaskError | CommandFailed, TaskAdmin | TaskSchedules | Process>
+): Effect.Effect<A, CommandFailed, Process> =>
+  Effect.gen(function*() {
+    const { env } = yield* Process
+    const keys = env["SKEIN_TASK_KEYS"] ?? ""
+    const { admin } = yield* storeOf(line, env)
+    const encryption = keys === ""
+      ? Layer.empty
+      : Encryption.layer({ keys: keys.split(",").map((key) => key.trim()), readPlaintext: true })
+    return yield* Effect.provide(use, Layer.provide(admin, encryption))
+  }).pipe(
+    Effect.catchTag("TaskError", ({ message }) => Effect.fail(unusable(quoteLine(message))))
+  )
+
+const onStore = <A>(
+  line: StoreLine,
+  use: (admin: TaskAdmin["Service"]) => Effect.Effect<A, TaskError | CommandFailed, Process>
+) => withStore(line, Effect.flatMap(TaskAdmin, use))
+
+/** Prints a value as JSON, or as text. */
+export const print = (
+  line: StoreLine,
+  value: unknown,
+  text: (colors: Colors | undefined) => string
+): Effect.Effect<void, never, Process> =>
+  Effect.flatMap(
+    Process,
+    ({ console: { colors, print } }) =>
+      line.json ? print(JSON.stringify(value, undefined, 2)) : print(text(colors?.out), true)
+  )
+
+/** `skein tasks list` and `skein tasks failed`. */
+export const list = (line: ListLine): Effect.Effect<void, CommandFailed, Process> =>
+  onStore(line, (admin) =>
+    Effect.gen(function*() {
+      const { hasFailed, limit, owner, pool, status, tool, worker } = line
+      const filter = { tool, pool, owner, worker, hasFailed, status: status.length === 0 ? undefined : status }
+      const tasks = yield* admin.list(filter, { limit })
+      const now = yield* Clock.currentTimeMillis
+      yield* print(line, tasks.map(toJson), (colors) => describeTasks(tasks, now, colors))
+    }))
+
+/** A task without what its caller has sent. */
+const toJson = ({ events, place, state }: ListedTask) => {
+  const { caller: _caller, outcome: _outcome, questions: _questions, ...rest } = state
+  return { ...rest, place, events }
+}
+
+const unknown = (id: string) => nothing(`there is no task ${quoteName(id)}`)
+
+/** `skein tasks show`. */
+export const show = (line: TaskLine & { readonly values: boolean }): Effect.Effect<void, CommandFailed, Process> =>
+  onStore(line, (admin) =>
+    Effect.gen(function*() {
+      const { id, values } = line
+      const task = yield* admin.inspect(id, { values })
+      if (task === undefined) return yield* unknown(id)
+      const now = yield* Clock.currentTimeMillis
+      const questions = task.questions.map(({ key, method, params }) => ({ key, method, ...values && { params } }))
+      yield* print(line, { ...toJson(task), questions, log: task.log }, (colors) =>
+        describeTask(task, now, values, colors))
+    }))
+
+/** `skein tasks cancel`. */
+export const cancel = (
+  line: TaskLine & { readonly message: string | undefined }
+): Effect.Effect<void, CommandFailed, Process> =>
+  onStore(line, (admin) =>
+    Effect.gen(function*() {
+      const { id, message } = line
+      if (yield* admin.cancel(id, message ?? "An operator cancelled the task")) {
+        return yield* print(line, { id, cancelled: true }, () => "The task is cancelled. Its compensations run.")
+      }
+      return yield* (yield* admin.inspect(id)) === undefined ? unknown(id) : nothing("the task has ended already")
+    }))
+
+/** `skein tasks wake`. */
+export const wake = (line: TaskLine): Effect.Effect<void, CommandFailed, Process> =>
+  onStore(line, (admin) =>
+    Effect.gen(function*() {
+      const { id } = line
+      if (yield* admin.wake(id)) return yield* print(line, { id, woken: true }, () => "A worker checks the task.")
+      return yield* (yield* admin.inspect(id)) === undefined ? unknown(id) : nothing("the task does not wait")
+    }))
+
+/** `skein tasks rerun`. */
+export const rerun = (
+  line: TaskLine & { readonly from: string | undefined }
+): Effect.Effect<void, CommandFailed, Process> =>
+  onStore(line, (admin) =>
+    Effect.gen(function*() {
+      const { from, id } = line
+      const state = yield* admin.rerun(id, { from })
+      if (state !== undefined) {
+        return yield* print(line, toJson({ state } as ListedTask), () => `The new task is ${state.id}`)
+      }
+      return yield* (yield* admin.inspect(id)) === undefined
+        ? unknown(id)
+        : nothing(`the task has no step ${quoteName(from ?? "")}`)
+    }))
+
+/** `skein tasks pause`. */
+export const pause = (line: ToolLine): Effect.Effect<void, CommandFailed, Process> =>
+  onStore(line, (admin) =>
+    Effect.flatMap(admin.pause(line.tool), (paused) =>
+      paused
+        ? print(line, { tool: line.tool, paused }, () => `${quoteName(line.tool)} is paused.`)
+        : nothing(`${quoteName(line.tool)} is paused already`)))
+
+/** `skein tasks resume`. */
+export const resume = (line: ToolLine): Effect.Effect<void, CommandFailed, Process> =>
+  onStore(line, (admin) =>
+    Effect.flatMap(admin.resume(line.tool), (resumed) =>
+      resumed
+        ? print(line, { tool: line.tool, paused: false }, () => `${quoteName(line.tool)} runs again.`)
+        : nothing(`${quoteName(line.tool)} is not paused`)))
+
+/** Between two outputs of `--watch`. */
+const watchInterval = "2 seconds"
+
+/** `skein tasks stats`. */
+export const stats = (line: StoreLine & { readonly watch: boolean }): Effect.Effect<void, CommandFailed, Process> =>
+  onStore(line, (admin) => {
+    const once = Effect.gen(function*() {
+      const statistics = yield* admin.statistics
+      const tools = yield* admin.tools
+      yield* print(
+        line,
+        { ...statistics, tools },
+        (colors) =>
+          [taskTable(statistics, colors), queueTable(statistics, colors), describeTools(tools, colors)]
+            .filter((part) => part !== "").join("\n\n")
+      )
+    })
+    const { watch } = line
+    return watch ? Effect.forever(Effect.andThen(once, Effect.sleep(watchInterval))) : once
+  })
+
+/** `skein tasks workers`. */
+export const workers = (line: StoreLine): Effect.Effect<void, CommandFailed, Process> =>
+  onStore(line, (admin) =>
+    Effect.gen(function*() {
+      const found = yield* admin.workers
+      const now = yield* Clock.currentTimeMillis
+      yield* print(line, found, (colors) => describeWorkers(found, now, colors))
+    }))
+
+/** `skein tasks migrate`. */
+export const migrate = (
+  line: StoreLine & { readonly dryRun: boolean }
+): Effect.Effect<void, CommandFailed, Process> =>
+  Effect.gen(function*() {
+    const { env } = yield* Process
+    const { dryRun } = line
+    const store = yield* storeOf(line, env)
+    const { from, to } = yield* Effect.mapError(store.migrate(dryRun), ({ message }) => unusable(quoteLine(message)))
+    const [are, were] = from === 0
+      ? ["There are no tables", "There were no tables"]
+      : [`The tables have version ${from}`, `The tables had version ${from}`]
+    yield* print(line, { from, to, dryRun }, () =>
+      from === to
+        ? `The tables have version ${to}: there is nothing to do.`
+        : dryRun
+        ? `${are}, and this program needs version ${to}.`
+        : `${were}, and have version ${to} now.`)
+  })
+
+/** `skein tasks backup`. */
+export const backup = (line: StoreLine & { readonly to: string }): Effect.Effect<void, CommandFailed, Process> =>
+  Effect.gen(function*() {
+    const { env } = yield* Process
+    const { to } = line
+    const { given: filename, isPostgres } = yield* findStore(line, env)
+    if (isPostgres) {
+      const report = "a PostgreSQL database is copied with pg_dump, and not with this command"
+      return yield* new CommandFailed({ exitCode: 2, report })
+    }
+    const { backup } = yield* Effect.promise(() => import("@skein/tasks/SqliteTasks"))
+    yield* Effect.mapError(backup({ filename, to }), ({ message }) => unusable(quoteLine(message)))
+    yield* print(line, { from: filename, to }, () => `${quoteName(to)} has all tasks of ${quoteName(filename)}.`)
+  })
