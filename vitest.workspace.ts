@@ -31,7 +31,7 @@ const long = [
   "packages/tasks/test/engine/{Admin,CodeChanges,CutOffSteps,Outages,PacesPostgres,Postgres,SqlTasksPostgres,Stalls,Replays,Takeover}.test.ts",
   "packages/tasks/test/{PgBouncer,hostile/{Limits,Memory,Names},random/RandomHandlers,schedules/Schedules,telemetry/Processes}.test.ts",
   "packages/tasks/test/protocol/{Shutdown,ShutdownQuestions}.test.ts",
-  "packages/tasks/test/store/{Conversion,MigrateApart}.test.ts",
+  "packages/tasks/test/store/MigrateApart.test.ts",
   "packages/testing/test/Client.{faults,http,stdio}.test.ts",
   "packages/{create-skein/test/Projects,openapi/test/Published}.test.ts",
   "docs/test/{cli,coming,developing,effectApplications,gettingStarted,http,nginx,quickstarts,siteBrowser,tasksMachines,tasksOperating}.test.ts",

@@ -117,7 +117,7 @@ export const layerAdmin = (options: PgClient.Options): Layer.Layer<TaskAdmin | T
  * version before (0: no tables) and the one after. `dryRun`: it only reads the version. Default `false`.
  *
  * The role must be allowed to create tables in the schema, and must own those that exist. A statement may take as long
- * as it needs. It waits up to 30 seconds for workers of version 0.1 to stop, and then fails with `StoreError`.
+ * as it needs.
  *
  * @example
  * const upgrade = PostgresTasks.migrate({ url: adminUrl })

@@ -4,13 +4,12 @@
  */
 import * as Effect from "effect/Effect"
 import { StoreError, TaskError } from "../../TaskError.ts"
-import { convertTasks, exists, isWorkersRun, type WorkersRun } from "./convertTasks.ts"
 import { createConcurrently, type Index } from "./concurrentIndex.ts"
 import { type Database, maxTime } from "./database.ts"
 import { createSchedules } from "./schedules.ts"
 
 /** Changes of the tables in a transaction, or an index. */
-type Migration = ((database: Database) => Effect.Effect<void, TaskError | WorkersRun>) | Index
+type Migration = ((database: Database) => Effect.Effect<void, TaskError>) | Index
 
 const isIndex = (migration: Migration | undefined): migration is Index => typeof migration === "object"
 
@@ -30,7 +29,6 @@ const createTables = (database: Database) => {
       pool TEXT NOT NULL,
       owner TEXT NOT NULL,
       status TEXT NOT NULL,
-      settled SMALLINT NOT NULL DEFAULT 0,
       waits SMALLINT NOT NULL DEFAULT 0,
       is_error SMALLINT NOT NULL DEFAULT 0,
       version INTEGER NOT NULL DEFAULT 1,
@@ -47,12 +45,11 @@ const createTables = (database: Database) => {
       message TEXT,
       caller TEXT NOT NULL,
       args TEXT NOT NULL,
+      submission_key TEXT,
       outcome TEXT
     ) ${fillFactor}`,
     "CREATE INDEX IF NOT EXISTS skein_tasks_owner ON skein_tasks (owner, created_at, id)",
     `CREATE INDEX IF NOT EXISTS skein_tasks_expiry ON skein_tasks (expires_at, id) WHERE expires_at < ${maxTime}`,
-    "CREATE INDEX IF NOT EXISTS skein_tasks_unsettled ON skein_tasks (id) WHERE settled = 0",
-    "CREATE INDEX IF NOT EXISTS skein_tasks_undoing ON skein_tasks (id) WHERE settled = 0 AND status = 'cancelled'",
     // `state`: 0 open, 1 answered, 2 withdrawn, 3 lost in a race.
     `CREATE TABLE IF NOT EXISTS skein_task_questions (
       task_id ${id} NOT NULL,
@@ -72,6 +69,64 @@ const createTables = (database: Database) => {
       retained BIGINT NOT NULL,
       PRIMARY KEY (kind, name)
     ) ${pg ? "WITH (fillfactor = 30)" : "WITHOUT ROWID"}`,
+    `CREATE TABLE IF NOT EXISTS skein_task_queue (
+      task_id ${id} NOT NULL PRIMARY KEY,
+      pool TEXT NOT NULL,
+      tool TEXT NOT NULL,
+      priority INTEGER NOT NULL DEFAULT 0,
+      state SMALLINT NOT NULL,
+      wake_at BIGINT NOT NULL,
+      worker TEXT,
+      signals INTEGER NOT NULL DEFAULT 0,
+      runs INTEGER NOT NULL DEFAULT 0,
+      attempts INTEGER NOT NULL DEFAULT 0,
+      reached INTEGER NOT NULL DEFAULT 0,
+      gate SMALLINT NOT NULL DEFAULT 0,
+      rate_key TEXT NOT NULL DEFAULT ''
+    ) ${pg ? "WITH (fillfactor = 50)" : ""}`,
+    // The only process on a SQLite database runs the tasks of all pools.
+    `CREATE INDEX IF NOT EXISTS skein_task_queue_ready ON skein_task_queue (${pg ? "pool, " : ""}priority, wake_at)
+     WHERE state = 0 AND gate <> 1`,
+    "CREATE INDEX IF NOT EXISTS skein_task_queue_gated ON skein_task_queue (tool, priority, wake_at) WHERE state = 0 AND gate = 1",
+    "CREATE INDEX IF NOT EXISTS skein_task_queue_gated_running ON skein_task_queue (tool) WHERE state = 2 AND gate <> 0",
+    `CREATE INDEX IF NOT EXISTS skein_task_queue_waiting ON skein_task_queue (wake_at)
+     WHERE state = 1 AND wake_at < ${maxTime}`,
+    "CREATE INDEX IF NOT EXISTS skein_task_queue_running ON skein_task_queue (worker) WHERE state = 2",
+    "CREATE INDEX IF NOT EXISTS skein_task_questions_open ON skein_task_questions (task_id) WHERE state = 0",
+    `CREATE TABLE IF NOT EXISTS skein_task_log (
+      task_id ${id} NOT NULL,
+      seq INTEGER NOT NULL,
+      kind TEXT NOT NULL,
+      name TEXT NOT NULL,
+      attempt INTEGER NOT NULL,
+      value TEXT,
+      started_at BIGINT,
+      at BIGINT NOT NULL,
+      beside TEXT,
+      PRIMARY KEY (task_id, seq)
+    ) ${pg ? "" : "WITHOUT ROWID"}`,
+    `CREATE TABLE IF NOT EXISTS skein_task_workers (
+      id TEXT NOT NULL PRIMARY KEY,
+      pools TEXT NOT NULL,
+      host TEXT NOT NULL,
+      started_at BIGINT NOT NULL,
+      expires_at BIGINT NOT NULL
+    )`,
+    // The tools whose tasks a worker may not claim freely: see `gates.ts`.
+    `CREATE TABLE IF NOT EXISTS skein_task_tools (
+      tool TEXT NOT NULL PRIMARY KEY,
+      concurrency INTEGER,
+      rate_limit INTEGER,
+      rate_ms BIGINT,
+      paused_at BIGINT
+    )`,
+    `CREATE TABLE IF NOT EXISTS skein_task_starts (
+      tool TEXT NOT NULL,
+      rate_key TEXT NOT NULL,
+      started_at BIGINT NOT NULL,
+      task_id ${id} NOT NULL,
+      PRIMARY KEY (tool, started_at, task_id)
+    ) ${pg ? "" : "WITHOUT ROWID"}`,
     ...pg ? [] : [
       // PostgreSQL does this in the statement that ends a task.
       `CREATE TRIGGER IF NOT EXISTS skein_tasks_ended AFTER UPDATE OF status ON skein_tasks
@@ -79,110 +134,15 @@ const createTables = (database: Database) => {
       BEGIN
         UPDATE skein_task_counts SET live = live - 1
         WHERE (kind, name) IN (VALUES (0, ''), (1, NEW.tool), (2, NEW.owner));
-      END`
-    ]
-  ])
-}
-
-/**
- * The queue and the logs, which replace the messages of the cluster. The columns of `skein_tasks` that change often are
- * in no index any more, so that PostgreSQL updates its rows in place.
- */
-const createQueue = (database: Database): Effect.Effect<void, TaskError | WorkersRun> =>
-  Effect.gen(function*() {
-    const pg = database.isPostgres
-    const id = pg ? `TEXT COLLATE "C"` : "TEXT"
-    yield* runAll(database, [
-      `CREATE TABLE IF NOT EXISTS skein_task_queue (
-        task_id ${id} NOT NULL PRIMARY KEY,
-        pool TEXT NOT NULL,
-        tool TEXT NOT NULL,
-        priority INTEGER NOT NULL DEFAULT 0,
-        state SMALLINT NOT NULL,
-        wake_at BIGINT NOT NULL,
-        worker TEXT,
-        signals INTEGER NOT NULL DEFAULT 0,
-        runs INTEGER NOT NULL DEFAULT 0,
-        attempts INTEGER NOT NULL DEFAULT 0,
-        reached INTEGER NOT NULL DEFAULT 0,
-        gate SMALLINT NOT NULL DEFAULT 0,
-        rate_key TEXT NOT NULL DEFAULT ''
-      ) ${pg ? "WITH (fillfactor = 50)" : ""}`,
-      // The only process on a SQLite database runs the tasks of all pools.
-      `CREATE INDEX IF NOT EXISTS skein_task_queue_ready ON skein_task_queue (${pg ? "pool, " : ""}priority, wake_at)
-       WHERE state = 0 AND gate <> 1`,
-      "CREATE INDEX IF NOT EXISTS skein_task_queue_gated ON skein_task_queue (tool, priority, wake_at) WHERE state = 0 AND gate = 1",
-      "CREATE INDEX IF NOT EXISTS skein_task_queue_gated_running ON skein_task_queue (tool) WHERE state = 2 AND gate <> 0",
-      `CREATE INDEX IF NOT EXISTS skein_task_queue_waiting ON skein_task_queue (wake_at)
-       WHERE state = 1 AND wake_at < ${maxTime}`,
-      "CREATE INDEX IF NOT EXISTS skein_task_queue_running ON skein_task_queue (worker) WHERE state = 2",
-      "CREATE INDEX IF NOT EXISTS skein_task_questions_open ON skein_task_questions (task_id) WHERE state = 0",
-      `CREATE TABLE IF NOT EXISTS skein_task_log (
-        task_id ${id} NOT NULL,
-        seq INTEGER NOT NULL,
-        kind TEXT NOT NULL,
-        name TEXT NOT NULL,
-        attempt INTEGER NOT NULL,
-        value TEXT,
-        started_at BIGINT,
-        at BIGINT NOT NULL,
-        beside TEXT,
-        PRIMARY KEY (task_id, seq)
-      ) ${pg ? "" : "WITHOUT ROWID"}`,
-      `CREATE TABLE IF NOT EXISTS skein_task_workers (
-        id TEXT NOT NULL PRIMARY KEY,
-        pools TEXT NOT NULL,
-        host TEXT NOT NULL,
-        started_at BIGINT NOT NULL,
-        expires_at BIGINT NOT NULL
-      )`,
-      // The tools whose tasks a worker may not claim freely: see `gates.ts`.
-      `CREATE TABLE IF NOT EXISTS skein_task_tools (
-        tool TEXT NOT NULL PRIMARY KEY,
-        concurrency INTEGER,
-        rate_limit INTEGER,
-        rate_ms BIGINT,
-        paused_at BIGINT
-      )`,
-      `CREATE TABLE IF NOT EXISTS skein_task_starts (
-        tool TEXT NOT NULL,
-        rate_key TEXT NOT NULL,
-        started_at BIGINT NOT NULL,
-        task_id ${id} NOT NULL,
-        PRIMARY KEY (tool, started_at, task_id)
-      ) ${pg ? "" : "WITHOUT ROWID"}`
-    ])
-    yield* createSchedules(database)
-    if (yield* hasSettled(database)) {
-      yield* convertTasks(database)
-      yield* runAll(database, [
-        "ALTER TABLE skein_tasks ADD COLUMN submission_key TEXT",
-        "DROP INDEX IF EXISTS skein_tasks_unsettled",
-        "DROP INDEX IF EXISTS skein_tasks_undoing",
-        "ALTER TABLE skein_tasks DROP COLUMN settled"
-      ])
-    }
-    if (pg) return
-    yield* runAll(database, [
+      END`,
       `CREATE TRIGGER IF NOT EXISTS skein_tasks_settled AFTER UPDATE OF status ON skein_tasks
       WHEN OLD.status IN ('working', 'input_required') AND NEW.status IN ('completed', 'failed')
       BEGIN
         DELETE FROM skein_task_queue WHERE task_id = NEW.id;
       END`
-    ])
-  })
-
-/** Whether the tasks still have the column of version 1 that shows which of them are not converted. */
-const hasSettled = (database: Database): Effect.Effect<boolean, TaskError> =>
-  Effect.map(
-    database.prepare(
-      database.isPostgres
-        ? `SELECT 1 FROM pg_attribute
-           WHERE attrelid = to_regclass('skein_tasks') AND attname = 'settled' AND NOT attisdropped`
-        : "SELECT 1 FROM pragma_table_info('skein_tasks') WHERE name = 'settled'"
-    )(),
-    (rows) => rows.length > 0
-  )
+    ]
+  ]).pipe(Effect.andThen(createSchedules(database)))
+}
 
 const submissionKeys: Index = {
   kind: "UNIQUE INDEX",
@@ -190,7 +150,7 @@ const submissionKeys: Index = {
   target: "skein_tasks (owner, tool, submission_key) WHERE submission_key IS NOT NULL"
 }
 
-const migrations: ReadonlyArray<Migration> = [createTables, createQueue, submissionKeys]
+const migrations: ReadonlyArray<Migration> = [createTables, submissionKeys]
 
 /** The key of a PostgreSQL advisory lock: "skein", as a number. */
 const lock = "SELECT pg_advisory_xact_lock(495790843246)"
@@ -207,8 +167,18 @@ const newerVersion = (found: number) =>
 const withMigrationLock = <A, E>(database: Database, effect: Effect.Effect<A, E>): Effect.Effect<A, E | TaskError> =>
   database.transaction(database.isPostgres ? Effect.andThen(database.prepare(lock)(), effect) : effect)
 
+const hasVersions = (database: Database): Effect.Effect<boolean, TaskError> =>
+  Effect.map(
+    database.prepare(
+      database.isPostgres
+        ? "SELECT to_regclass('skein_task_versions') IS NOT NULL AS found"
+        : "SELECT COUNT(*) > 0 AS found FROM sqlite_master WHERE name = 'skein_task_versions'"
+    )(),
+    (rows) => Boolean(rows[0]?.["found"])
+  )
+
 const version = (database: Database): Effect.Effect<number, TaskError> =>
-  Effect.flatMap(exists(database, "skein_task_versions"), (found) =>
+  Effect.flatMap(hasVersions(database), (found) =>
     found
       ? Effect.map(
         database.prepare("SELECT MAX(version) AS version FROM skein_task_versions")(),
@@ -216,38 +186,7 @@ const version = (database: Database): Effect.Effect<number, TaskError> =>
       )
       : Effect.succeed(0))
 
-/** Milliseconds for which a migration waits until the workers of version 0.1 have stopped, and between its attempts. */
-const maxWorkerWaitMs = 30_000
-const attemptPauseMs = 500
-
-const stopWorkers = () =>
-  new TaskError({
-    reason: new StoreError({
-      message:
-        `workers of @skein/tasks 0.1 still run on this database: stop all of them before a later version migrates its tables`
-    })
-  })
-
-/** Retries a migration while workers of version 0.1 run. */
-const whenWorkersHaveStopped = (
-  migration: Effect.Effect<void, TaskError | WorkersRun>,
-  waitedMs = 0
-): Effect.Effect<void, TaskError> =>
-  Effect.catchIf(migration, isWorkersRun, () => {
-    if (waitedMs >= maxWorkerWaitMs) return Effect.fail(stopWorkers())
-    const retried = Effect.delay(
-      Effect.suspend(() => whenWorkersHaveStopped(migration, waitedMs + attemptPauseMs)),
-      attemptPauseMs
-    )
-    return waitedMs > 0 ? retried : Effect.andThen(
-      Effect.logWarning(
-        `the migration of the task tables waits up to ${maxWorkerWaitMs} ms for workers of @skein/tasks 0.1 to stop`
-      ),
-      retried
-    )
-  })
-
-/** Fails if the tables have not the version of this program. It changes nothing. */
+/** Fails if the tables do not have the version of this program. It changes nothing. */
 export const checkVersion = (database: Database): Effect.Effect<void, TaskError> =>
   Effect.flatMap(version(database), (found) => {
     if (found === migrations.length) return Effect.void
@@ -268,7 +207,7 @@ const isLarge = (database: Database): Effect.Effect<boolean, TaskError> =>
     : Effect.succeed(false)
 
 /** Runs the migrations from a version on, up to an index that must be made outside of a transaction. */
-const migrateInTransaction = (database: Database): Effect.Effect<void, TaskError | WorkersRun> =>
+const migrateInTransaction = (database: Database): Effect.Effect<void, TaskError> =>
   Effect.gen(function*() {
     yield* database.prepare(createVersions)()
     const now = yield* version(database)
@@ -292,7 +231,7 @@ export const migrate = (database: Database): Effect.Effect<number, TaskError> =>
     const before = yield* version(database)
     if (before > migrations.length) return yield* Effect.fail(newerVersion(before))
     for (let now = before; now < migrations.length; now = yield* version(database)) {
-      yield* whenWorkersHaveStopped(withMigrationLock(database, migrateInTransaction(database)))
+      yield* withMigrationLock(database, migrateInTransaction(database))
       const reached = yield* version(database)
       const next = migrations[reached]
       if (!isIndex(next)) continue
