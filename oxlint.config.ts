@@ -144,7 +144,7 @@ const barrels: ReadonlyArray<Pattern> = [
 ]
 
 const byPath: Pattern = {
-  regex: "^(\\.\\./)+((protocol|runtime|server|client|sql|packages|node_modules)/|[a-z-]+/(src|dist|test)/)",
+  regex: "^(\\.\\./)+((packages|node_modules)/|[a-z-]+/(src|dist|test)/)",
   message: "Import another package by its name, not by a path."
 }
 

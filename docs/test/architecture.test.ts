@@ -47,7 +47,7 @@ describe("architecture.md", () => {
   })
 
   it("lists the layers of the client's pipeline in their order", () => {
-    const source = readFileSync(pathOf("client/internal/pipeline.ts"), "utf8")
+    const source = readFileSync(pathOf("client/internal/client/pipeline.ts"), "utf8")
     const [, body = ""] = /layers: ReadonlyArray<CallLayer> = \[([^\]]*)\]/.exec(source) ?? []
     const layers = Array.from(body.matchAll(/^  (\w+),?$/gm), ([, name = ""]) => name)
     const rows = Array.from(page.matchAll(/^\| `(\w+)` +\|/gm), ([, name = ""]) => name)

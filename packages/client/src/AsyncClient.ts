@@ -46,7 +46,7 @@ import type {
   HandlerContext
 } from "./internal/async/options.ts"
 import { openWith, type PromiseRunner } from "./internal/async/promiseRunner.ts"
-import { bindOnRead } from "./internal/client.ts"
+import { bindOnRead } from "./internal/client/client.ts"
 
 export type {
   Abortable,

@@ -38,7 +38,7 @@ import { toCallOptions } from "./internal/async/asyncTask.ts"
 import { ClientMethods } from "./internal/async/clientMethods.ts"
 import type { Abortable, AsyncCallOptions, AsyncHandlers } from "./internal/async/options.ts"
 import { openWith, type PromiseRunner } from "./internal/async/promiseRunner.ts"
-import { bindOnRead } from "./internal/client.ts"
+import { bindOnRead } from "./internal/client/client.ts"
 import { type ChooseOptions, chooseTools, type Omitted } from "./internal/toolkit/choose.ts"
 import { PoolError, ToolNotFound } from "./PoolError.ts"
 

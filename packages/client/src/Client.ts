@@ -47,8 +47,8 @@ import type { Change, Filter, Options as ChangesOptions } from "./Changes.ts"
 import type { ClientError } from "./ClientError.ts"
 import type { ServerProfile } from "./ServerProfile.ts"
 import { logConnection } from "./internal/connection/logConnection.ts"
-import { ClientImpl } from "./internal/client.ts"
-import { ClientContextImpl } from "./internal/context.ts"
+import { ClientImpl } from "./internal/client/client.ts"
+import { ClientContextImpl } from "./internal/client/context.ts"
 import * as ConnectionSupervisor from "./internal/connection/supervisor.ts"
 import type {
   CallToolOptions,
@@ -57,8 +57,8 @@ import type {
   PingOptions,
   RequestOptions,
   TypedCallOptions
-} from "./internal/calls/options.ts"
-import type { Options } from "./internal/options.ts"
+} from "./internal/base/callOptions.ts"
+import type { Options } from "./internal/connection/clientOptions.ts"
 import type { LoggingMessage, Notification } from "./Notification.ts"
 import type * as RemoteTask from "./RemoteTask.ts"
 import type * as Toolkit from "./Toolkit.ts"

@@ -66,7 +66,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import { ClientError, Denied } from "./ClientError.ts"
-import type { CallToolOptions } from "./internal/calls/options.ts"
+import type { CallToolOptions } from "./internal/base/callOptions.ts"
 
 /**
  * Fails a call that the host does not allow, with `Denied` and this message. Nothing is sent. A model receives the

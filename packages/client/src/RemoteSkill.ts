@@ -27,8 +27,8 @@ import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import type { ClientError } from "./ClientError.ts"
-import { serverErrorOf } from "./internal/errors.ts"
-import type { RequestOptions } from "./internal/calls/options.ts"
+import { serverErrorOf } from "./internal/base/errors.ts"
+import type { RequestOptions } from "./internal/base/callOptions.ts"
 import { entryProblem, listedUri, resolve, type SkillBounds, skillError } from "./internal/skills/entry.ts"
 import {
   DigestMismatch,

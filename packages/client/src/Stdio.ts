@@ -21,7 +21,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
-import { connectionLost } from "./internal/errors.ts"
+import { connectionLost } from "./internal/base/errors.ts"
 import {
   allowedEnv,
   type EndTimeouts,

@@ -18,7 +18,7 @@
  * const client = Client.make(transport, { telemetry })
  * ```
  */
-import { serverErrorOf } from "./internal/errors.ts"
+import { serverErrorOf } from "./internal/base/errors.ts"
 import * as Conventions from "@skein/protocol/Conventions"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"

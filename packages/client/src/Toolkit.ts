@@ -41,7 +41,7 @@ import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import type { ClientError } from "./ClientError.ts"
 import { partsOf } from "./internal/toolkit/content.ts"
-import type { RequestOptions } from "./internal/calls/options.ts"
+import type { RequestOptions } from "./internal/base/callOptions.ts"
 import { ToolFailure } from "./internal/toolkit/failure.ts"
 import { handler } from "./internal/toolkit/handler.ts"
 import {

@@ -6,7 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import type * as Cache from "../../src/internal/cache/cache.ts"
+import type * as Cache from "../../src/internal/calls/cache/cache.ts"
 import * as ResponseCache from "../../src/ResponseCache.ts"
 import { cacheWith } from "./cached.ts"
 

@@ -4,7 +4,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import * as Client from "../../src/Client.ts"
-import * as Cache from "../../src/internal/cache/cache.ts"
+import * as Cache from "../../src/internal/calls/cache/cache.ts"
 import type { Options } from "../../src/ResponseCache.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 

@@ -6,7 +6,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import { CallClock, monotonicMillis } from "../../src/internal/callClock.ts"
+import { CallClock, monotonicMillis } from "../../src/internal/base/callClock.ts"
 
 const millis = Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: 0, maximum: 1_000 })))
 const waits = Schema.Array(Schema.Struct({ from: millis, millis }))

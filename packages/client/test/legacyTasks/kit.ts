@@ -13,7 +13,7 @@ import type * as ScriptedServer from "@skein/testing/ScriptedServer"
 export type Json = any
 export { textAnswer, turns } from "../input/kit.ts"
 // Loads the module before the tests, so that no test waits for the import.
-export { make as loaded } from "../../src/internal/legacyTasks/tasks.ts"
+export { make as loaded } from "../../src/internal/input/legacyTasks/tasks.ts"
 
 export const revision = "2025-11-25"
 export const related = "io.modelcontextprotocol/related-task"

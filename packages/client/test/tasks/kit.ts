@@ -21,7 +21,7 @@ const subscriptionId = "io.modelcontextprotocol/subscriptionId"
 
 /** Lets pending messages arrive. A module that is loaded on demand needs turns of the event loop. */
 export const settle = Effect.gen(function*() {
-  yield* Effect.promise(() => import("../../src/internal/tasks/taskClient.ts"))
+  yield* Effect.promise(() => import("../../src/internal/calls/tasks/taskClient.ts"))
   for (let turns = 0; turns < 5; turns++) {
     yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
     yield* TestClock.adjust(0)

@@ -3,7 +3,7 @@
  */
 import type { AsyncCallOptions, AsyncStarted, AsyncTask } from "./options.ts"
 import type { Handle, RemoteTask, Started } from "../../RemoteTask.ts"
-import type { CallToolOptions } from "../calls/options.ts"
+import type { CallToolOptions } from "../base/callOptions.ts"
 import type { PromiseRunner } from "./promiseRunner.ts"
 
 class AsyncTaskImpl implements AsyncTask {

@@ -8,7 +8,7 @@ import type * as RemoteTask from "../../RemoteTask.ts"
 import type { RequestingServer } from "../../RequestingServer.ts"
 import type { Root } from "../../Roots.ts"
 import type * as Sampling from "../../Sampling.ts"
-import type { CallToolOptions, RequestOptions } from "../calls/options.ts"
+import type { CallToolOptions, RequestOptions } from "../base/callOptions.ts"
 
 /** What a handler receives beside the request. */
 export interface HandlerContext {

@@ -3,9 +3,9 @@
  */
 import * as Effect from "effect/Effect"
 import { ClientError, InputRequired, InvalidResponse, LimitExceeded, Timeout } from "../../ClientError.ts"
-import { clientError, serverErrorOf } from "../errors.ts"
+import { clientError, serverErrorOf } from "../base/errors.ts"
 import type { CallContext, CallLayer } from "./context.ts"
-import { remainingTime } from "./options.ts"
+import { remainingTime } from "../base/callOptions.ts"
 import { onResponse } from "./onResponse.ts"
 
 /** The members that the next round adds to the parameters of the call. */

@@ -9,7 +9,7 @@ import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import { ClientError, InvalidResponse } from "../../ClientError.ts"
-import type { Configured } from "../options.ts"
+import type { Configured } from "../connection/clientOptions.ts"
 
 /** The compiled schema; without a validation if the schema cannot be used. */
 interface Compiled {

@@ -5,7 +5,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
 import { type ClientError, LimitExceeded, Timeout } from "../../ClientError.ts"
-import { clientError, serverErrorOf } from "../errors.ts"
+import { clientError, serverErrorOf } from "../base/errors.ts"
 import type { ClientContext } from "./context.ts"
 
 /** The bounds of a list. */

@@ -2,14 +2,14 @@
  * The HTTP headers that repeat a part of a tool call's parameters (2026-07-28), and the list of tools that declares
  * them.
  */
-import { serverErrorOf } from "../errors.ts"
+import { serverErrorOf } from "../base/errors.ts"
 import type { CallToolRequestParams } from "@skein/protocol/CallTool"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { ClientError, Timeout } from "../../ClientError.ts"
 import type { CallContext, CallHandler, CallLayer } from "./context.ts"
 import { encodeParams } from "./send.ts"
-import { remainingTime } from "./options.ts"
+import { remainingTime } from "../base/callOptions.ts"
 import { refreshed } from "./toolListRefresh.ts"
 
 const isMismatch = (error: ClientError): boolean => serverErrorOf(error)?.reason === "HeaderMismatch"

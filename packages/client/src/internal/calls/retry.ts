@@ -5,7 +5,7 @@
  * repeatable. Between two attempts it waits for the next connection or, if the connection goes on, for a backoff. The
  * timeouts of the request, which include the waiting, and `maxRetries` bound all of it.
  */
-import { endOf } from "../errors.ts"
+import { endOf } from "../base/errors.ts"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
@@ -15,7 +15,7 @@ import type { ConnectionSupervisor } from "../connection/supervisor.ts"
 import { isDoubtful, refutes } from "../connection/handshakeFailure.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { CallContext, CallHandler, CallLayer, CallResponse, InternalOptions } from "./context.ts"
-import { remainingTime } from "./options.ts"
+import { remainingTime } from "../base/callOptions.ts"
 import { unsupportedOn } from "./support.ts"
 
 /** Too many requests, or a server or gateway that cannot answer now. */

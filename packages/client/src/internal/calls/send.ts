@@ -10,9 +10,9 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { type ClientError, Unsupported } from "../../ClientError.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
-import { clientError } from "../errors.ts"
+import { clientError } from "../base/errors.ts"
 import type { CallContext, CallHandler, CallResponse } from "./context.ts"
-import { fromRequest } from "./failure.ts"
+import { fromRequest } from "../base/failure.ts"
 import { traced } from "./trace.ts"
 
 /** Sends one request outside of the layers of a call, with the trace of the fiber and with telemetry. */

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import { ClientError, Closed, Unsupported } from "../../ClientError.ts"
 import type { ConnectionSupervisor } from "../connection/supervisor.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
-import { clientError, endOf } from "../errors.ts"
+import { clientError, endOf } from "../base/errors.ts"
 import type { CallLayer, ClientContext } from "./context.ts"
 
 type AnyMethod = Pick<Method.AnyRequest, "name" | "from" | "since" | "until" | "capability">

@@ -11,8 +11,8 @@ import type * as Effect from "effect/Effect"
 import type { ClientError } from "../../ClientError.ts"
 import type { Options as RemoteTaskOptions } from "../../RemoteTask.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
-import type { Configured } from "../options.ts"
-import type { CallToolOptions } from "./options.ts"
+import type { Configured } from "../connection/clientOptions.ts"
+import type { CallToolOptions } from "../base/callOptions.ts"
 
 /**
  * The progress of one call and of the task that it becomes: "the `progressToken` provided in the initial request

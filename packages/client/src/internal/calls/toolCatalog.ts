@@ -12,8 +12,8 @@ import type * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { type ClientError, Unsupported } from "../../ClientError.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
-import { clientError } from "../errors.ts"
-import type { Configured } from "../options.ts"
+import { clientError } from "../base/errors.ts"
+import type { Configured } from "../connection/clientOptions.ts"
 import { type Compiling, OutputCheck, Unkept } from "./outputSchema.ts"
 
 /** The definition of one tool. */

@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import type { ClientError } from "../../ClientError.ts"
-import type { CallClock } from "../callClock.ts"
-import type { RemainingTime } from "./options.ts"
+import type { CallClock } from "../base/callClock.ts"
+import type { RemainingTime } from "../base/callOptions.ts"
 
 /** The part of a client that lists the tools again. */
 interface ListingContext {

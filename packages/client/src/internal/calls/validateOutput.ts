@@ -8,7 +8,7 @@ import type { ClientError } from "../../ClientError.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { CallLayer, ClientContext } from "./context.ts"
 import { onResponse } from "./onResponse.ts"
-import { remainingTime, type RequestOptions } from "./options.ts"
+import { remainingTime, type RequestOptions } from "../base/callOptions.ts"
 import { refreshed } from "./toolListRefresh.ts"
 
 /**

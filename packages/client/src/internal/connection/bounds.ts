@@ -4,7 +4,7 @@
 import type { Transport } from "@skein/runtime/Connection"
 import * as Limits from "@skein/runtime/Limits"
 import * as Reconnect from "../../Reconnect.ts"
-import type { Options } from "../options.ts"
+import type { Options } from "./clientOptions.ts"
 import type { SupervisorOptions, Timeouts } from "./supervisor.ts"
 
 const patienceOf = (options: Options, backoff: Reconnect.Resolved): Timeouts => {

@@ -9,7 +9,7 @@ import type { Peer } from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
 import type { ServerProfile } from "../../ServerProfile.ts"
 import type { Telemetry } from "../../Telemetry.ts"
-import { implementationOf } from "../serverInfo.ts"
+import { implementationOf } from "../base/serverInfo.ts"
 
 /** The result of the handshake. */
 export interface Agreement extends Omit<ServerProfile, "httpMode"> {

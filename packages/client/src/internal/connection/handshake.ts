@@ -6,7 +6,7 @@
  * conclusive. After any other response or none, the client sends `initialize`. Over HTTP, the connection falls back to
  * HTTP+SSE if a server refuses `initialize` as one of 2024-11-05 does.
  */
-import { serverErrorOf } from "../errors.ts"
+import { serverErrorOf } from "../base/errors.ts"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
@@ -23,10 +23,10 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { ClientError, InvalidResponse, NegotiationFailed } from "../../ClientError.ts"
 import type { ServerProfile } from "../../ServerProfile.ts"
-import type { CallClock } from "../callClock.ts"
+import type { CallClock } from "../base/callClock.ts"
 import type { Agreement } from "./connection.ts"
 import { fromHandshake, revealsRevision } from "./handshakeFailure.ts"
-import { fromRequest, quotedMessage } from "../calls/failure.ts"
+import { fromRequest, quotedMessage } from "../base/failure.ts"
 
 /** The settings of the handshake. */
 export interface Settings {

@@ -6,7 +6,7 @@ import { TransportError } from "@skein/runtime/TransportError"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
 import { ClientError, ConnectionFailed } from "../../ClientError.ts"
-import { fromRejection, fromRequest } from "../calls/failure.ts"
+import { fromRejection, fromRequest } from "../base/failure.ts"
 import type { NegotiatedConnection } from "./connection.ts"
 
 /**

@@ -9,7 +9,7 @@ import type { RequestError } from "@skein/runtime/RequestError"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { connectionLost } from "../errors.ts"
+import { connectionLost } from "../base/errors.ts"
 import type { NegotiatedConnection } from "./connection.ts"
 
 /** The interval of the checks, and the timeout of each. */

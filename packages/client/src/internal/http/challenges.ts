@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type { Challenge, Credentials } from "../../Credentials.ts"
-import { notDelivered } from "../errors.ts"
+import { notDelivered } from "../base/errors.ts"
 
 /** Whether the request is sent again; if not, the failure of the credentials, if they failed. */
 export interface Outcome {

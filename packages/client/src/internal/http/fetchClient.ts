@@ -4,7 +4,7 @@
 import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
-import { connectionLost, notDelivered, openFailed } from "../errors.ts"
+import { connectionLost, notDelivered, openFailed } from "../base/errors.ts"
 import { type HttpClient, type HttpRequest, type HttpResponse, withoutBom } from "./httpClient.ts"
 
 // The error codes of Node for a connection that could not be made. Other platforms give no code.

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import type * as Http from "node:http"
 import type * as Https from "node:https"
 import type { Socket } from "node:net"
-import { connectionLost, openFailed } from "../errors.ts"
+import { connectionLost, openFailed } from "../base/errors.ts"
 import { type HttpClient, type HttpRequest, type HttpResponse, withoutBom } from "./httpClient.ts"
 
 /** The options of the connections. */

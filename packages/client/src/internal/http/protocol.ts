@@ -7,7 +7,7 @@ import type { End, Headers } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import type { CallClock } from "../callClock.ts"
+import type { CallClock } from "../base/callClock.ts"
 import type { Resolved } from "./settings.ts"
 import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 

@@ -4,7 +4,7 @@
 import { keys, names } from "@skein/protocol/Header"
 import type { Headers } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
-import { connectionLost, notDelivered } from "../errors.ts"
+import { connectionLost, notDelivered } from "../base/errors.ts"
 import { isSessionId, isVersion, posted } from "./requestHeaders.ts"
 import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 

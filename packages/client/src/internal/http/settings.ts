@@ -9,8 +9,8 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { Credentials } from "../../Credentials.ts"
-import type { Backoff } from "../backoff.ts"
-import { openFailed } from "../errors.ts"
+import type { Backoff } from "../base/backoff.ts"
+import { openFailed } from "../base/errors.ts"
 
 /**
  * How a stream of a session is resumed after it broke off, or after the server closed it before its response

@@ -4,7 +4,7 @@
  */
 import { MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
-import { connectionLost, isTransientStatus } from "../errors.ts"
+import { connectionLost, isTransientStatus } from "../base/errors.ts"
 import type { HttpChannel } from "./protocol.ts"
 import { readRefusal } from "./refusal.ts"
 import type { Session } from "./session.ts"

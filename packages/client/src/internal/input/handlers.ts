@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type { RequestingServer } from "../../RequestingServer.ts"
-import { implementationOf } from "../serverInfo.ts"
+import { implementationOf } from "../base/serverInfo.ts"
 import {
   Elicitation,
   type ElicitationHandler,

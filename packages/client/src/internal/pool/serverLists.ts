@@ -16,7 +16,7 @@ import * as Stream from "effect/Stream"
 import type { Change } from "../../Changes.ts"
 import type { Client } from "../../Client.ts"
 import { type ClientError, Closed } from "../../ClientError.ts"
-import { clientError } from "../errors.ts"
+import { clientError } from "../base/errors.ts"
 
 /** The items of each list. */
 export interface Items {

@@ -10,7 +10,7 @@ import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process"
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, statSync } from "node:fs"
 import type { Readable, Writable } from "node:stream"
 import { fileURLToPath } from "node:url"
-import { openFailed } from "../errors.ts"
+import { openFailed } from "../base/errors.ts"
 import { windowsCommand } from "./windowsCommand.ts"
 
 const windows = process.platform === "win32"

@@ -15,7 +15,7 @@ import * as Stream from "effect/Stream"
 import type { ClientError } from "../../ClientError.ts"
 import type { PoolError } from "../../PoolError.ts"
 import type { RemoteTask } from "../../RemoteTask.ts"
-import type { CallToolOptions, RequestOptions } from "../calls/options.ts"
+import type { CallToolOptions, RequestOptions } from "../base/callOptions.ts"
 import { ofArguments, ofError, ofResult, type ToolFailure } from "./failure.ts"
 import type { ToolClient } from "./source.ts"
 

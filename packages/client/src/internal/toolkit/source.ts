@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
 import type { ClientError } from "../../ClientError.ts"
 import type { PoolError } from "../../PoolError.ts"
-import type { CallToolOptions } from "../calls/options.ts"
+import type { CallToolOptions } from "../base/callOptions.ts"
 import { listResult } from "../calls/pages.ts"
 
 /** The members of a client that a toolkit uses. */

@@ -1,0 +1,157 @@
+/**
+ * The options of a client. `Client.ts` exports them; the modules below it read their own part.
+ */
+import type { Implementation } from "@skein/protocol/Implementation"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type * as Revision from "@skein/protocol/Revision"
+import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
+import type * as Limits from "@skein/runtime/Limits"
+import type * as Duration from "effect/Duration"
+import type { Middleware } from "../../Middleware.ts"
+import type * as Reconnect from "../../Reconnect.ts"
+import type * as RemoteTask from "../../RemoteTask.ts"
+import type * as ResponseCache from "../../ResponseCache.ts"
+import type { ServerProfile } from "../../ServerProfile.ts"
+import type * as TaskReceiver from "../../TaskReceiver.ts"
+import type { Telemetry } from "../../Telemetry.ts"
+import type { Heartbeat } from "./heartbeat.ts"
+
+/** The options of a client. All of them are optional. */
+export interface Options {
+  /** Name and version of this client, as it sends them to the server. Default `{ name: "skein", version: "0.1.0" }`. */
+  readonly info?: Implementation | undefined
+  /**
+   * The revisions that the client accepts. Default: all. A server that speaks none of them is refused with
+   * `NegotiationFailed`, also with a stored `serverProfile`. Without the stateless revision the client does not probe the
+   * server; without a session-based one it never sends `initialize`.
+   */
+  readonly revisions?: ReadonlyArray<Revision.Revision> | undefined
+  /**
+   * How long the client waits for the response to `server/discover` before it sends `initialize`: 3 seconds by default,
+   * 10 seconds for a process. A slower server of the stateless revision may open a session on this connection; its late
+   * response then applies to the next one. If `revisions` has no session-based revision, the request timeout applies
+   * instead.
+   */
+  readonly probeTimeout?: Duration.Input | undefined
+  /**
+   * The extensions that the host supports, by their identifiers, with their settings. The client declares them in its
+   * capabilities, beside those of its credentials and of tasks. Default: none.
+   *
+   * @example
+   * const extensions = { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] } }
+   */
+  readonly extensions?: Readonly<Record<string, JsonObject>> | undefined
+  /** The bounds of the connection, and the timeouts of its requests. */
+  readonly limits?: Limits.Limits | undefined
+  /**
+   * Whether a method fails with `Unsupported`, and sends nothing, when the server did not declare its capability.
+   * Default true. Turn it off for a server that supports more than it declares.
+   */
+  readonly enforceCapabilities?: boolean | undefined
+  /**
+   * How many pages `listTools` and the other lists request: 1,000 by default. A longer list fails with `LimitExceeded`.
+   */
+  readonly maxPages?: number | undefined
+  /**
+   * How many items `listTools` and the other lists collect: 10,000 by default. A longer list fails with `LimitExceeded`.
+   */
+  readonly maxItems?: number | undefined
+  /**
+   * How large the collected pages may be, in UTF-16 units of JSON: 64 Mi by default. The first eight pages are not
+   * measured. A larger list fails with `LimitExceeded`.
+   */
+  readonly maxListingChars?: number | undefined
+  /**
+   * How many notifications wait for each reader of `notifications`, `logs` or `changes`: 256 by default. A full buffer
+   * drops its oldest notification; a stream of `changes` then has a `Gap`.
+   */
+  readonly maxBufferedNotifications?: number | undefined
+  /** Functions around each call, outermost first: see `Middleware`. Default: none. */
+  readonly middleware?: ReadonlyArray<Middleware> | undefined
+  /** Makes a span for each request: `Telemetry.make()`. Default: no spans. */
+  readonly telemetry?: Telemetry | undefined
+  /**
+   * The name that the host gives this server. Handlers of input requests receive it as the `label` of the
+   * `RequestingServer`. Default: none; in a pool, the server's name there.
+   */
+  readonly label?: string | undefined
+  /**
+   * How many times one request may be answered with input requests (`input_required`) before it fails with
+   * `LimitExceeded`: 10 by default. The host answers input requests with the services `Elicitation`, `Sampling` and
+   * `Roots`.
+   */
+  readonly maxRounds?: number | undefined
+  /**
+   * How many input requests one response may contain: 32 by default. A request whose response has more fails with
+   * `LimitExceeded`, and the host receives none of them. An error that lists more URLs to visit than that (2025-11-25,
+   * `-32042`) is passed on unchanged.
+   */
+  readonly maxInputRequests?: number | undefined
+  /**
+   * How many input requests of one response are passed to the host at the same time: 8 by default. The others wait until
+   * one of them is answered. Input requests that a server of a session-based revision sends as requests are bounded by
+   * `limits.maxInFlightRequests`.
+   */
+  readonly inputRequestConcurrency?: number | undefined
+  /**
+   * The bounds of input requests that a server sends as tasks (2025-11-25). With `false` the client does not declare
+   * that it supports them, and answers such requests like all others. See `TaskReceiver`.
+   */
+  readonly taskReceiver?: TaskReceiver.Options | false | undefined
+  /**
+   * Whether the result of a listed tool is validated against its `outputSchema` ("Clients SHOULD validate structured
+   * results against this schema"). Default true, with the default bounds of `SchemaValidation`; an object sets other
+   * bounds. A result that does not match, or that takes more steps than the bounds allow, fails with `InvalidResponse`.
+   * Before it fails for the first time, the tools are listed again, since the tool may have changed. A schema that
+   * cannot be used validates nothing, and is logged.
+   */
+  readonly validateOutput?: boolean | SchemaValidation.Options | undefined
+  /**
+   * For how many tools the client remembers the definition: the `outputSchema`, the parameters that are repeated in
+   * headers, and whether a call is repeatable: 10,000 by default. Beyond that, the tool that was listed first is
+   * forgotten.
+   */
+  readonly maxTools?: number | undefined
+  /**
+   * How large all remembered `outputSchema`s may be together, in UTF-16 units of JSON: 16 Mi by default. Results of tools
+   * beyond that are not validated, which is logged. A schema that is too large for `validateOutput` is not remembered
+   * at all.
+   */
+  readonly maxOutputSchemaChars?: number | undefined
+  /**
+   * Whether and how a lost connection is reopened. By default the transport decides, with the defaults of the policy:
+   * HTTP connections are reopened; a process that exits is only started again if this option is `true` or a policy. The
+   * first connection is attempted once.
+   */
+  readonly reconnect?: Reconnect.Policy | boolean | undefined
+  /**
+   * How many times a request whose response was lost is sent again: 3 by default; then it fails. Only requests that did
+   * not reach the server or that are repeatable are sent again (see `RequestOptions`), within the timeouts of the
+   * request.
+   */
+  readonly maxRetries?: number | undefined
+  /**
+   * Checks the server every `interval` with `ping` or `server/discover`. If no response comes within `timeout`, the
+   * connection ends as lost, and `reconnect` applies. Default: off.
+   */
+  readonly heartbeat?: Heartbeat | undefined
+  /**
+   * How responses are cached, if the server allows it. Default: in memory, for this client alone. `false` turns the
+   * cache off. See `ResponseCache`.
+   */
+  readonly cache?: ResponseCache.Options | false | undefined
+  /**
+   * How tasks are followed. With `false` the client does not declare the extension, and sends no call as a task. See
+   * `RemoteTask`.
+   */
+  readonly tasks?: RemoteTask.Options | boolean | undefined
+  /** The profile of the server from an earlier connection: see `Client.serverProfile`. */
+  readonly serverProfile?: ServerProfile | undefined
+}
+
+/** A client with its options. */
+export interface Configured {
+  readonly options: Options
+  /** Logs a warning, from code that does not run in an effect. */
+  readonly warn: (...message: ReadonlyArray<unknown>) => void
+}
