@@ -10,7 +10,7 @@
  */
 import * as AST from "effect/SchemaAST"
 import { type FieldRule, fieldRule, guardOf, type MemberRule, memberRule, refuse, type Window } from "./Annotate.ts"
-import { literalsOf, without } from "./internal/repair.ts"
+import { literalsOf, without } from "./internal/revisions/repair.ts"
 import { isObject } from "./JsonRpc.ts"
 import * as Revision from "./Revision.ts"
 

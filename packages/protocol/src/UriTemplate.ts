@@ -40,8 +40,8 @@ import {
   type Plan,
   type Side,
   type Variable
-} from "./internal/matchUri.ts"
-import { encodeReserved, encodeUnreserved, normalize } from "./internal/percentEncoding.ts"
+} from "./internal/uriTemplate/matchUri.ts"
+import { encodeReserved, encodeUnreserved, normalize } from "./internal/uriTemplate/percentEncoding.ts"
 
 /** The value of a variable for {@link expand}. `undefined`, `null` and an empty list leave the variable out. */
 export type Value = string | number | boolean | null | undefined | ReadonlyArray<string | number | boolean>

@@ -17,10 +17,10 @@ import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
-import { fallbackOf, type FieldRule, fieldRule } from "../Annotate.ts"
-import { isObject, type JsonObject } from "../JsonRpc.ts"
-import * as Revision from "../Revision.ts"
-import { clip, printable } from "../Text.ts"
+import { fallbackOf, type FieldRule, fieldRule } from "../../Annotate.ts"
+import { isObject, type JsonObject } from "../../JsonRpc.ts"
+import * as Revision from "../../Revision.ts"
+import { clip, printable } from "../../Text.ts"
 
 type Validate = (value: unknown) => Result.Result<unknown, SchemaIssue.Issue>
 

@@ -1,7 +1,7 @@
 /**
  * Percent-encoding for URI templates (RFC 6570). No function throws, and each takes linear time.
  */
-import { wellFormed } from "../Text.ts"
+import { wellFormed } from "../../Text.ts"
 
 const encode = (text: string): string => encodeURIComponent(wellFormed(text))
 
