@@ -1,29 +1,12 @@
 /**
- * Lint rules. The rules of a package's imports are computed from the tables below, because a later override replaces
- * the options of an earlier one: `no-restricted-imports` has to list all of its patterns wherever it is set.
+ * Lint rules. The rules of imports are computed from the tables of `scripts/layers.ts`, because a later override
+ * replaces the options of an earlier one: `no-restricted-imports` has to list all of its patterns wherever it is set.
  *
  * `scripts/conventions.test.ts` breaks each rule on purpose, so that a rule without effect fails a test.
  */
+import { posix } from "node:path"
 import { defineConfig, type OxlintOverride } from "oxlint"
-
-/** The packages that each package may import. Imports point down: never to a package beside or above. */
-const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
-  protocol: [],
-  runtime: ["protocol"],
-  server: ["protocol", "runtime"],
-  client: ["protocol", "runtime"],
-  testing: ["protocol", "runtime", "server", "client"],
-  sql: [],
-  tasks: ["protocol", "runtime", "server", "sql"],
-  auth: ["protocol", "runtime", "server", "client"],
-  cli: ["protocol", "runtime", "client", "tasks", "auth"],
-  console: ["protocol", "runtime", "server", "tasks"],
-  "create-skein": [],
-  openapi: ["protocol", "runtime", "server"],
-  gateway: ["protocol", "runtime", "server", "client"],
-  apps: ["protocol", "runtime", "server", "client"],
-  "code-mode": ["protocol", "runtime", "server"]
-}
+import { allowedLayers, foldersOf, type Layer, type Layers, layers, maxDepth, mayImport } from "./scripts/layers.ts"
 
 /** The modules of a package that may import fewer packages than the rest of it. */
 const mayImportLess: ReadonlyArray<{
@@ -162,7 +145,7 @@ const otherPackages = (allowed: ReadonlyArray<string>): Pattern => {
 
 const node: Pattern = {
   regex: "^node:",
-  message: "Only the modules that oxlint.config.ts lists in mayUseNode may import Node's modules."
+  message: "Only the layers of scripts/layers.ts with `node` may import Node's modules."
 }
 
 /** Imports that are for types only: of some packages, and of the public modules beside a module. */
@@ -189,7 +172,98 @@ const restrict = (
   }
 })
 
+/** The modules of a package that lie in one folder, for which the paths to the layers are equal. */
+interface Place {
+  readonly layer: string
+  /** The folder below `src`, in which `*` is any name. */
+  readonly folder: string
+  readonly files: ReadonlyArray<string>
+  readonly node: Layer["node"]
+}
+
+/** Returns the places of a layer: its public modules, and its folders with their subfolders. */
+const placesOf = (rows: Layers, layer: string): ReadonlyArray<Place> => {
+  const { modules = [], node } = rows[layer]!
+  const place = (folder: string, names: ReadonlyArray<string>, node: Layer["node"]): Place => ({
+    layer,
+    folder,
+    files: names.map((name) => posix.join(folder, `${name}.ts`)),
+    node
+  })
+  const inFolders = foldersOf(layer, rows[layer]!).flatMap((folder) =>
+    Array.from({ length: maxDepth + 1 }, (_, depth) => posix.join(folder, "*/".repeat(depth))).flatMap((folder) => [
+      place(folder, ["*"], node === "named" ? undefined : node),
+      ...node === "named" ? [place(folder, ["node*"], true)] : []
+    ])
+  )
+  const isNamed = (module: string): boolean => module.startsWith("Node")
+  return [
+    ...inFolders,
+    ...node === "named"
+      ? [place("", modules.filter(isNamed), true), place("", modules.filter((name) => !isNamed(name)), undefined)]
+      : [place("", modules, node)]
+  ].filter(({ files }) => files.length > 0)
+}
+
+/** Returns the patterns of the paths from a folder to the modules of a layer. */
+const pathsTo = (rows: Layers, layer: string, from: string): ReadonlyArray<string> => {
+  const { modules = [] } = rows[layer]!
+  const others = Object.entries(rows).flatMap(([other, row]) => foldersOf(other, row))
+  const start = (to: string): string => {
+    const path = posix.relative(from, to)
+    return `^${(path === "" ? "." : path.startsWith("..") ? path : `./${path}`).replaceAll(".", "\\.")}`
+  }
+  return [
+    ...modules.length === 0 ? [] : [`${start("")}/(${modules.join("|")})\\.ts$`],
+    ...foldersOf(layer, rows[layer]!).map((folder) =>
+      // A folder inside may belong to another layer.
+      others.some((other) => other.startsWith(`${folder}/`)) ? `${start(folder)}/[^/]+$` : `${start(folder)}/`
+    )
+  ]
+}
+
+const layerRule = (name: string, rows: Layers, { files, folder, layer, node: mayUseNode }: Place): OxlintOverride => {
+  const { packageTypes = [], packages = mayImport[name] ?? [], typesOf = [] } = rows[layer]!
+  const allowed = allowedLayers(rows, layer)
+  const to = (layers: ReadonlyArray<string>): ReadonlyArray<string> =>
+    layers.flatMap((other) => pathsTo(rows, other, folder))
+  return {
+    files: files.map((file) => `packages/${name}/src/${file}`),
+    rules: {
+      "no-restricted-imports": ["error", {
+        patterns: [
+          ...barrels,
+          byPath,
+          otherPackages([...packages, ...packageTypes]),
+          ...(packageTypes.length === 0 ? [] : [`^@skein/(${packageTypes.join("|")})/`]).concat(to(typesOf)).map(
+            (regex): Pattern => ({ regex, message: "This layer may import types only of it.", allowTypeImports: true })
+          ),
+          ...to(Object.keys(rows).filter((other) => !allowed.includes(other))).map((regex): Pattern => ({
+            regex,
+            message: `Imports point down: layer "${layer}" may import only ${allowed.join(", ")}.`
+          })),
+          ...mayUseNode === true ? [] : [{ ...node, allowTypeImports: mayUseNode === "types" }]
+        ]
+      }],
+      "no-restricted-globals": mayUseNode === true ? "off" : ["error", "process", "Buffer"]
+    }
+  }
+}
+
+/** A folder inside another one may belong to another layer, so its rule comes later. A name comes after the folder `"."`. */
+const weight = ({ folder }: Place): number =>
+  folder === "" ? 0.5 : folder.split("/").filter((name) => !["", ".", "*"].includes(name)).length
+
+const layerRules = (name: string, rows: Layers): ReadonlyArray<OxlintOverride> => [
+  restrict(name, ["**/*.ts"], [node]),
+  ...Object.keys(rows).flatMap((layer) => placesOf(rows, layer))
+    .toSorted((one, other) => weight(one) - weight(other))
+    .map((place) => layerRule(name, rows, place))
+]
+
 const importRules = Object.keys(mayImport).flatMap((name) => {
+  const rows = layers[name]
+  if (rows !== undefined) return layerRules(name, rows)
   const [withNode, withTypes] = [mayUseNode[name], mayUseNodeTypes[name]]
   return [
     restrict(name, ["**/*.ts"], [node]),

@@ -16,8 +16,9 @@ import {
   writeFileSync
 } from "node:fs"
 import { tmpdir } from "node:os"
-import { basename, dirname, join } from "node:path"
+import { basename, dirname, join, posix } from "node:path"
 import { bundle } from "./bundle.ts"
+import { allowedLayers, foldersOf, type Layer, layers } from "./layers.ts"
 import { leftover } from "./leftover.ts"
 import { largeModuleLines, maxLines, minModuleLines, problem, warning } from "./tree.ts"
 
@@ -39,6 +40,7 @@ const put = (path: string, text: string): string => {
 beforeAll(() => {
   repository = mkdtempSync(join(tmpdir(), "skein-conventions-"))
   copyFileSync(join(root, "oxlint.config.ts"), join(repository, "oxlint.config.ts"))
+  put("scripts/layers.ts", readFileSync(join(root, "scripts/layers.ts"), "utf8"))
   copyFileSync(join(root, "tsconfig.base.json"), join(repository, "tsconfig.base.json"))
   symlinkSync(join(root, "node_modules"), join(repository, "node_modules"))
 })
@@ -161,6 +163,37 @@ describe("the linter", () => {
     expect(broken("packages/runtime/src/NodeStreams.ts", uses("node:fs"))).toEqual(imports)
   })
 
+  for (const [name, rows] of Object.entries(layers)) {
+    it(`${name}: rejects imports of layers above and beside, and allows those of layers below`, () => {
+      rmSync(join(repository, "packages"), { recursive: true, force: true })
+      const src = join("packages", name, "src")
+      const places = Object.entries(rows).flatMap(([layer, row]) =>
+        placesIn(layer, row).map((path) => ({ layer, path }))
+      )
+      for (const { layer, path } of places) {
+        const shown = ({ layer: to, path: target }: { readonly layer: string; readonly path: string }) => {
+          const from = posix.relative(posix.dirname(path), target)
+          const isType = rows[layer]!.typesOf?.includes(to) === true
+          return `export ${isType ? "type " : ""}* as ${to} from "${
+            from.startsWith(".") ? from : `./${from}`
+          }" // ${layer} ${to}\n`
+        }
+        put(join(src, path), places.filter((other) => other.path !== path).map(shown).join(""))
+      }
+      const expected = places.map(({ layer, path }) => [
+        path,
+        places.filter((other) => other.path !== path && !allowedLayers(rows, layer).includes(other.layer)).length
+      ])
+      const { stdout } = spawnSync(bin("oxlint"), ["--format", "json", src], { cwd: repository, encoding: "utf8" })
+      const { diagnostics } = JSON.parse(stdout) as {
+        readonly diagnostics: ReadonlyArray<{ readonly code: string; readonly filename: string }>
+      }
+      const restricted = diagnostics.filter(({ code }) => code === imports[0])
+      expect(places.map(({ path }) => [path, restricted.filter(({ filename }) => filename === join(src, path)).length]))
+        .toEqual(expected)
+    })
+  }
+
   it("rejects a cycle of imports, of types too", () => {
     expect(broken("packages/client/src/A.ts", "import { b } from \"./B.ts\"\nexport const a = (): number => b()\n", {
       "packages/client/src/B.ts": "import { c } from \"./C.ts\"\nexport const b = (): number => c()\n",
@@ -176,6 +209,14 @@ describe("the linter", () => {
     expect(broken("packages/server/src/A.ts", "export type A = any\n")).toEqual(["typescript(no-explicit-any)"])
   })
 })
+
+/** Returns a path for each place of a layer: a public module, a module of each folder, and one two folders deeper. */
+const placesIn = (name: string, layer: Layer): ReadonlyArray<string> => [
+  ...(layer.modules ?? []).slice(0, 2).map((module) => `${module}.ts`),
+  ...foldersOf(name, layer).flatMap((folder) =>
+    [`${folder}/a${name}.ts`, `${folder}/deep/er/a${name}.ts`].map(posix.normalize)
+  )
+]
 
 describe("the check of tracked files", () => {
   const lines = (count: number): Buffer => Buffer.from("x\n".repeat(count))

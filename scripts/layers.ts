@@ -1,0 +1,142 @@
+/**
+ * The layers of the packages, and of the modules in them. A package or a module imports its own layer and the layers
+ * below it. `oxlint.config.ts` computes the linter's rules from these tables, and `scripts/imports.ts` checks each
+ * resolved import against them.
+ */
+
+/** The packages that each package may import. Imports point down: never to a package beside or above. */
+export const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
+  protocol: [],
+  runtime: ["protocol"],
+  server: ["protocol", "runtime"],
+  client: ["protocol", "runtime"],
+  testing: ["protocol", "runtime", "server", "client"],
+  sql: [],
+  tasks: ["protocol", "runtime", "server", "sql"],
+  auth: ["protocol", "runtime", "server", "client"],
+  cli: ["protocol", "runtime", "client", "tasks", "auth"],
+  console: ["protocol", "runtime", "server", "tasks"],
+  "create-skein": [],
+  openapi: ["protocol", "runtime", "server"],
+  gateway: ["protocol", "runtime", "server", "client"],
+  apps: ["protocol", "runtime", "server", "client"],
+  "code-mode": ["protocol", "runtime", "server"]
+}
+
+/**
+ * One layer of a package: a few folders, with the public modules that belong to them. A module belongs to the layer of
+ * the innermost folder that is listed.
+ */
+export interface Layer {
+  /**
+   * Folders below `src`, subfolders included; `"."` is `src` itself. The default is the folder in `internal` that has
+   * the layer's name.
+   */
+  readonly folders?: ReadonlyArray<string>
+  /** Public modules, by name: those in `src` itself, which are in no folder. */
+  readonly modules?: ReadonlyArray<string>
+  /** The layers that it may import, besides itself. The default is every layer below it. */
+  readonly layers?: ReadonlyArray<string>
+  /** The layers below it from which it may import types only. */
+  readonly typesOf?: ReadonlyArray<string>
+  /** The packages that it may import. The default is each package that its package may import. */
+  readonly packages?: ReadonlyArray<string>
+  /** The packages from which it may import types only. */
+  readonly packageTypes?: ReadonlyArray<string>
+  /**
+   * Whether it may use Node's modules, `process` and `Buffer`. With `"named"`, only the modules may that are named
+   * `node*.ts` or `Node*.ts`. With `"types"`, they may import types of Node only. The default is not at all.
+   */
+  readonly node?: true | "named" | "types"
+}
+
+/** The layers of a package by name, from the lowest to the highest. */
+export type Layers = Readonly<Record<string, Layer>>
+
+/** How many folders deep a module may lie below the folder of its layer. */
+export const maxDepth = 3
+
+/**
+ * The layers of each package. Each module except the index belongs to one of them: `npm run lint` fails otherwise, so
+ * that the table cannot become stale. A package whose modules are one layer lists the folder `"."`.
+ */
+export const layers: Readonly<Record<string, Layers>> = {
+  protocol: {
+    text: {
+      folders: ["internal/uriTemplate"],
+      modules: [
+        "CanonicalJson",
+        "Conventions",
+        "Header",
+        "JsonRpc",
+        "Nesting",
+        "PrintableError",
+        "Text",
+        "TraceContext",
+        "UriTemplate",
+        "XMcpHeader"
+      ]
+    },
+    validation: { modules: ["SchemaValidation"] },
+    revisions: { modules: ["Adapt", "Annotate", "Cursor", "McpError", "MetaKey", "Primitive", "Revision"] },
+    messages: {
+      folders: [],
+      modules: [
+        "BaseMetadata",
+        "Caching",
+        "CallTool",
+        "Capabilities",
+        "Completion",
+        "Content",
+        "Discover",
+        "Elicitation",
+        "Implementation",
+        "Initialize",
+        "InputRequired",
+        "LegacyTask",
+        "Logging",
+        "Message",
+        "Pagination",
+        "Progress",
+        "Prompt",
+        "Resource",
+        "Roots",
+        "Sampling",
+        "SamplingMessages",
+        "Subscription",
+        "Task",
+        "TaskAugmentation",
+        "Tool"
+      ]
+    },
+    methods: { folders: [], modules: ["Codec", "Method", "RequestMeta", "Skill", "SkillMarkdown"] }
+  },
+  "create-skein": { all: { folders: ["."], node: true } }
+}
+
+/** The packages whose layers are not listed yet. */
+export const pending: ReadonlyArray<string> = [
+  "runtime",
+  "server",
+  "client",
+  "testing",
+  "sql",
+  "tasks",
+  "auth",
+  "cli",
+  "console",
+  "openapi",
+  "gateway",
+  "apps",
+  "code-mode"
+]
+
+/** Returns the folders of a layer. */
+export const foldersOf = (name: string, layer: Layer): ReadonlyArray<string> => layer.folders ?? [`internal/${name}`]
+
+/** Returns the layers that a module of a layer may import, itself included. */
+export const allowedLayers = (rows: Layers, name: string): ReadonlyArray<string> => {
+  const names = Object.keys(rows)
+  const { layers = names.slice(0, names.indexOf(name)), typesOf = [] } = rows[name]!
+  return [name, ...layers, ...typesOf]
+}
