@@ -11,8 +11,8 @@ import type { McpRequest } from "@skein/runtime/RequestContext"
 import type * as Effect from "effect/Effect"
 import type { AsyncHandler } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
-import * as asyncHandler from "./internal/definitions/asyncHandler.ts"
-import * as attempts from "./internal/definitions/attempt.ts"
+import * as asyncHandler from "./internal/handlers/asyncHandler.ts"
+import * as attempts from "./internal/base/attempt.ts"
 
 export type { AsyncHandler } from "./HandlerContext.ts"
 

@@ -32,7 +32,7 @@ import {
   type ResourceEntry,
   type TemplateEntry,
   type ToolEntry
-} from "./internal/catalogState.ts"
+} from "./internal/catalog/catalogState.ts"
 import { type Entry, type Guard, Registry, type Terms } from "./Registry.ts"
 
 // The entries that extensions see. They are declared beside the state of the catalog.
@@ -46,7 +46,7 @@ export type {
   TemplateEntry,
   ToolEntry,
   Watch
-} from "./internal/catalogState.ts"
+} from "./internal/catalog/catalogState.ts"
 
 /**
  * The missing service of a handler that requires a `Scope`. Wrap the effect of the handler in `Effect.scoped`.

@@ -15,7 +15,7 @@ import * as Schema from "effect/Schema"
 import { Catalog } from "./Catalog.ts"
 import type * as Content from "./Content.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
-import { internals } from "./internal/catalogState.ts"
+import { internals } from "./internal/catalog/catalogState.ts"
 import * as Tool from "./Tool.ts"
 
 /** The names of the tools. `false` leaves a tool out. */

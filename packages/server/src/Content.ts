@@ -14,7 +14,7 @@ import type { Annotations } from "@skein/protocol/Content"
 import type { Meta } from "@skein/protocol/Message"
 import type * as Wire from "@skein/protocol/Content"
 import * as Base64 from "effect/encoding/Base64"
-import { omitUndefined } from "./internal/json.ts"
+import { omitUndefined } from "./internal/base/json.ts"
 
 /** The optional members of every content block. */
 export interface BlockOptions {

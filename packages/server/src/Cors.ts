@@ -8,7 +8,7 @@
  * @example
  * const options = { allowedOrigins: ["https://app.example.com"], cors: Cors.make() }
  */
-import type { Cors } from "./internal/http/options.ts"
+import type { Cors } from "./internal/http/access/options.ts"
 
 export type { Cors }
 

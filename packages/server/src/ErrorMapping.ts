@@ -23,8 +23,8 @@ import * as Layer from "effect/Layer"
 import type { Catalog, Handled } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { VisibleError } from "./HandlerError.ts"
-import { failureOf } from "./internal/definitions/handlerError.ts"
-import { describeRequest, withoutRequest } from "./internal/limits/failureAnswer.ts"
+import { failureOf } from "./internal/handlers/handlerError.ts"
+import { describeRequest, withoutRequest } from "./internal/middleware/failureAnswer.ts"
 import * as Middleware from "./Middleware.ts"
 
 /** A failure or a defect of a handler. */

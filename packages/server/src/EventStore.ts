@@ -10,9 +10,9 @@
  */
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
-import { type Bounds, MemoryEventStore, type Store } from "./internal/http/eventStore.ts"
+import { type Bounds, MemoryEventStore, type Store } from "./internal/http/limits/eventStore.ts"
 
-export type { Bounds, Store } from "./internal/http/eventStore.ts"
+export type { Bounds, Store } from "./internal/http/limits/eventStore.ts"
 
 /** Stores the events of an endpoint's streams. */
 export class EventStore extends Context.Service<EventStore, Store>()("@skein/server/EventStore") {}

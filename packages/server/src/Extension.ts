@@ -19,7 +19,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { Catalog, type Handled } from "./Catalog.ts"
-import { type Extension, type ExtensionMethod, internals, type ServerPages } from "./internal/catalogState.ts"
+import { type Extension, type ExtensionMethod, internals, type ServerPages } from "./internal/catalog/catalogState.ts"
 
 export type {
   Extension,
@@ -29,7 +29,7 @@ export type {
   Subscription,
   ToolCall,
   ToolCallResult
-} from "./internal/catalogState.ts"
+} from "./internal/catalog/catalogState.ts"
 
 /**
  * Makes the handler of a method. The params are decoded and the result is encoded in the revision of the caller. In the

@@ -17,9 +17,9 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Catalog from "./Catalog.ts"
 import type { InputError } from "./InputError.ts"
-import { missingElicitation, missingRoots, missingSampling } from "./internal/input/missingCapabilities.ts"
+import { missingElicitation, missingRoots, missingSampling } from "./internal/base/missingCapabilities.ts"
 import { type InputRequest as Input, requestInput } from "./internal/input/requestInput.ts"
-import { CurrentForwarder } from "./internal/observability/logs.ts"
+import { CurrentForwarder } from "./internal/base/logs.ts"
 
 /** Options of a forwarded input request: `timeout`, and `key` of the stateless revision. See `Elicitation.Options`. */
 export type Options = Pick<CallOptions, "key" | "timeout">

@@ -20,7 +20,7 @@ import type * as Scope from "effect/Scope"
 import { Catalog, type Handled, type ToolEntry } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { partLayer } from "./internal/composition/partLayer.ts"
-import { OnceStore } from "./internal/input/onceStore.ts"
+import { OnceStore } from "./internal/base/onceStore.ts"
 import { ToolIndex, wordsOf } from "./internal/composition/toolIndex.ts"
 import * as Tool from "./Tool.ts"
 

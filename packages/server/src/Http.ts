@@ -12,17 +12,17 @@
 import type { RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { internals } from "./internal/catalogState.ts"
-import type { HttpAnswer, HttpRequest } from "./internal/http/adapter.ts"
+import { internals } from "./internal/catalog/catalogState.ts"
+import type { HttpAnswer, HttpRequest } from "./internal/http/messages/adapter.ts"
 import { adapterContext } from "./internal/http/adapters/principal.ts"
-import * as http from "./internal/http/endpoint.ts"
-import { type Options, resolve } from "./internal/http/options.ts"
-import type { FindPrincipal, Pages, Protection } from "./internal/http/protection.ts"
+import * as http from "./internal/http/endpoint/endpoint.ts"
+import { type Options, resolve } from "./internal/http/access/options.ts"
+import type { FindPrincipal, Pages, Protection } from "./internal/http/access/protection.ts"
 import { McpServer } from "./McpServer.ts"
 
-export type { Body, BodyFault, Headers, HttpAnswer, HttpRequest } from "./internal/http/adapter.ts"
-export type { Options, SessionOptions } from "./internal/http/options.ts"
-export { networkOf } from "./internal/limits/client.ts"
+export type { Body, BodyFault, Headers, HttpAnswer, HttpRequest } from "./internal/http/messages/adapter.ts"
+export type { Options, SessionOptions } from "./internal/http/access/options.ts"
+export { networkOf } from "./internal/base/client.ts"
 export {
   type FindPrincipal,
   InvalidPrincipal,
@@ -30,7 +30,7 @@ export {
   type Pages,
   type Protection,
   Refusal
-} from "./internal/http/protection.ts"
+} from "./internal/http/access/protection.ts"
 
 /** Handles the HTTP requests of one adapter. */
 export interface Endpoint {

@@ -55,7 +55,7 @@ import { type Arguments, argumentsOf, Unsupported } from "./internal/httpApi/end
 import { outputSchemaOf, tooLarge, toResult, withoutRoute } from "./internal/httpApi/endpointResult.ts"
 import { type AnswerTooLarge, CallHeaders, makeInProcessClient, NoRoute } from "./internal/httpApi/inProcess.ts"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import type { Writer } from "./internal/definitions/inputSchema.ts"
+import type { Writer } from "./internal/schema/inputSchema.ts"
 import * as Logging from "./Logging.ts"
 import * as Tool from "./Tool.ts"
 

@@ -9,8 +9,8 @@ import * as Config from "effect/Config"
 import { SourceError } from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as environment from "./internal/environment.ts"
-import { type Given, variables } from "./internal/http/variables.ts"
+import * as environment from "./internal/base/environment.ts"
+import { type Given, variables } from "./internal/http/endpoint/variables.ts"
 
 /** The options that are configured. The other ones are missing, and so have their defaults. */
 export type Options = Given

@@ -17,7 +17,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Http from "./Http.ts"
 import * as adapter from "./internal/http/adapters/router.ts"
-import { credentialHeaders, withholds } from "./internal/http/protection.ts"
+import { credentialHeaders, withholds } from "./internal/http/access/protection.ts"
 import type { McpServer } from "./McpServer.ts"
 
 /**

@@ -18,7 +18,7 @@ import * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
-import { type Startable, type StartValidation, startValidation } from "./internal/definitions/standardSchema.ts"
+import { type Startable, type StartValidation, startValidation } from "./internal/schema/standardSchema.ts"
 
 /** The bounds of a schema and of the cost of a validation. */
 export type Options = SchemaValidation.Options

@@ -8,7 +8,7 @@
  * @example
  * NodeHttp.runMain(server, { legacySse: LegacySse.make() })
  */
-import type { LegacySse } from "./internal/http/options.ts"
+import type { LegacySse } from "./internal/http/access/options.ts"
 
 export type { LegacySse }
 

@@ -51,14 +51,14 @@ import type { Catalog, Handled, HandlerServices } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerContext } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
-import { type CallOperation, internals } from "./internal/catalogState.ts"
-import { toEffect } from "./internal/definitions/asyncHandler.ts"
-import { failWithMcpError } from "./internal/definitions/handlerError.ts"
-import { recover } from "./internal/definitions/toolCall.ts"
-import * as hooks from "./internal/dispatch/hookList.ts"
-import { registerLayer } from "./internal/definitions/captureServices.ts"
-import { networkOf } from "./internal/limits/client.ts"
-import { methodOf } from "./internal/dispatch/target.ts"
+import { type CallOperation, internals } from "./internal/catalog/catalogState.ts"
+import { toEffect } from "./internal/handlers/asyncHandler.ts"
+import { failWithMcpError } from "./internal/handlers/handlerError.ts"
+import { recover } from "./internal/handlers/toolCall.ts"
+import * as hooks from "./internal/catalog/hookList.ts"
+import { registerLayer } from "./internal/handlers/captureServices.ts"
+import { networkOf } from "./internal/base/client.ts"
+import { methodOf } from "./internal/middleware/target.ts"
 
 /** Handles a request: the server, or a middleware with everything inside of it. `R` are the services that it needs. */
 export type Handler<R = never> = Dispatcher<McpRequest | R>
@@ -338,7 +338,7 @@ export const listPrompts = /* @__PURE__ */ listing<WirePrompt.Prompt>("prompts/l
  * const watched = Middleware.callTool((call, next) =>
  *   Effect.tap(next(), (result) => Effect.logDebug(call.name, Middleware.failureOf(result))))
  */
-export { failureOf } from "./internal/definitions/handlerError.ts"
+export { failureOf } from "./internal/handlers/handlerError.ts"
 
 /** The methods that a middleware applies to: a list, or `all` methods but `subscriptions/listen`, which has no end. */
 export type Methods = ReadonlyArray<string> | "all"

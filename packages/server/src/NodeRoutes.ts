@@ -29,9 +29,9 @@ import * as Option from "effect/Option"
 import type { Path } from "effect/Path"
 import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import type { HttpAnswer, HttpRequest } from "./internal/http/adapter.ts"
-import { makeSourceCheck } from "./internal/http/pageHandler.ts"
-import { closing, invalid, send, tooManyRequests } from "./internal/http/refusals.ts"
+import type { HttpAnswer, HttpRequest } from "./internal/http/messages/adapter.ts"
+import { makeSourceCheck } from "./internal/http/endpoint/pageHandler.ts"
+import { closing, invalid, send, tooManyRequests } from "./internal/http/messages/refusals.ts"
 
 /** The services of Node that each layer of routes gets. */
 export type RouteServices = HttpPlatform | Etag.Generator | FileSystem | Path

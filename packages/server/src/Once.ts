@@ -19,8 +19,8 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { InputError, Timeout } from "./InputError.ts"
-import { inOneLine, withoutStack } from "./internal/definitions/handlerError.ts"
-import { OnceStore } from "./internal/input/onceStore.ts"
+import { inOneLine, withoutStack } from "./internal/handlers/handlerError.ts"
+import { OnceStore } from "./internal/base/onceStore.ts"
 
 /** Options of `once`. */
 export interface Options {

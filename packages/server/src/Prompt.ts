@@ -36,15 +36,15 @@ import * as Content from "./Content.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import type { AsyncHandler } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
-import { toEffect } from "./internal/definitions/asyncHandler.ts"
-import { type Register, registerLayer, registerScoped } from "./internal/definitions/captureServices.ts"
-import { checkBlocks } from "./internal/definitions/validateDefinition.ts"
-import { failWithMcpError } from "./internal/definitions/handlerError.ts"
-import { makeCompleters } from "./internal/methods/completion.ts"
+import { toEffect } from "./internal/handlers/asyncHandler.ts"
+import { type Register, registerLayer, registerScoped } from "./internal/handlers/captureServices.ts"
+import { checkBlocks } from "./internal/catalog/validateDefinition.ts"
+import { failWithMcpError } from "./internal/handlers/handlerError.ts"
+import { makeCompleters } from "./internal/dispatch/completion.ts"
 import type { Visible } from "./Registry.ts"
-import { omitUndefined } from "./internal/json.ts"
-import { maxProblemChars, trySchema } from "./internal/definitions/jsonSchema.ts"
-import { settle } from "./internal/definitions/standardSchema.ts"
+import { omitUndefined } from "./internal/base/json.ts"
+import { maxProblemChars, trySchema } from "./internal/schema/jsonSchema.ts"
+import { settle } from "./internal/schema/standardSchema.ts"
 import {
   type AnyFields,
   type Checked,
@@ -52,7 +52,7 @@ import {
   type TextReader,
   textReader,
   type TypeOf
-} from "./internal/definitions/textFields.ts"
+} from "./internal/schema/textFields.ts"
 
 /**
  * The schema of the arguments. Each argument is a string on the wire.

@@ -27,12 +27,12 @@ import {
   toggle,
   top,
   withTerms
-} from "./internal/definitions/entryStore.ts"
-import { Mirror, type Projection } from "./internal/definitions/mirror.ts"
-import { afterAll, type Place, placeOf } from "./internal/definitions/placement.ts"
-import { definitionProblem } from "./internal/definitions/validateDefinition.ts"
+} from "./internal/catalog/entryStore.ts"
+import { Mirror, type Projection } from "./internal/catalog/mirror.ts"
+import { afterAll, type Place, placeOf } from "./internal/catalog/placement.ts"
+import { definitionProblem } from "./internal/catalog/validateDefinition.ts"
 
-export type { Entry, Guard, Terms, Visible } from "./internal/definitions/entryStore.ts"
+export type { Entry, Guard, Terms, Visible } from "./internal/catalog/entryStore.ts"
 
 /** The entries of one kind by name. The name of a resource is its URI here, and the name of a template is its text. */
 export class Registry<A extends Entry<unknown>> {

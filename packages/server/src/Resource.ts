@@ -21,12 +21,12 @@ import type { Catalog, HandlerServices } from "./Catalog.ts"
 import { DefinitionError, InvalidUri } from "./DefinitionError.ts"
 import type { HandlerContext } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
-import { toEffect } from "./internal/definitions/asyncHandler.ts"
-import { type Register, registerLayer, registerScoped } from "./internal/definitions/captureServices.ts"
-import { readResource, type ResourceBody } from "./internal/definitions/readResource.ts"
+import { toEffect } from "./internal/handlers/asyncHandler.ts"
+import { type Register, registerLayer, registerScoped } from "./internal/handlers/captureServices.ts"
+import { readResource, type ResourceBody } from "./internal/handlers/readResource.ts"
 import type { Visible } from "./Registry.ts"
-import { isUri } from "./internal/definitions/validateDefinition.ts"
-import { omitUndefined } from "./internal/json.ts"
+import { isUri } from "./internal/catalog/validateDefinition.ts"
+import { omitUndefined } from "./internal/base/json.ts"
 
 /** The description of a resource. Its caching hints limit how long, and by whom, its contents may be cached. */
 export interface Options extends Hint {

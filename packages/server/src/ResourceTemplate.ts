@@ -32,11 +32,11 @@ import type * as Completion from "./Completion.ts"
 import { DefinitionError, InvalidUriTemplate } from "./DefinitionError.ts"
 import type { HandlerContext } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
-import { toEffect } from "./internal/definitions/asyncHandler.ts"
-import { type Register, registerLayer, registerScoped } from "./internal/definitions/captureServices.ts"
-import { readResource, type ResourceBody } from "./internal/definitions/readResource.ts"
-import { trySchema } from "./internal/definitions/jsonSchema.ts"
-import { settle } from "./internal/definitions/standardSchema.ts"
+import { toEffect } from "./internal/handlers/asyncHandler.ts"
+import { type Register, registerLayer, registerScoped } from "./internal/handlers/captureServices.ts"
+import { readResource, type ResourceBody } from "./internal/handlers/readResource.ts"
+import { trySchema } from "./internal/schema/jsonSchema.ts"
+import { settle } from "./internal/schema/standardSchema.ts"
 import {
   type AnyFields,
   type Checked,
@@ -44,12 +44,12 @@ import {
   type TextReader,
   textReader,
   type TypeOf
-} from "./internal/definitions/textFields.ts"
-import * as traversal from "./internal/definitions/traversal.ts"
-import { makeCompleters } from "./internal/methods/completion.ts"
+} from "./internal/schema/textFields.ts"
+import * as traversal from "./internal/handlers/traversal.ts"
+import { makeCompleters } from "./internal/dispatch/completion.ts"
 import type { Visible } from "./Registry.ts"
-import { isUri } from "./internal/definitions/validateDefinition.ts"
-import { omitUndefined } from "./internal/json.ts"
+import { isUri } from "./internal/catalog/validateDefinition.ts"
+import { omitUndefined } from "./internal/base/json.ts"
 
 /**
  * The schema of the variables. A plain variable is decoded from text, an exploded one (`{x*}`) from a list of texts.

@@ -29,8 +29,8 @@ import * as Schedule from "effect/Schedule"
 import type { Catalog, Handled, HandlerServices } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { InputError } from "./InputError.ts"
-import { failureOf } from "./internal/definitions/handlerError.ts"
-import { namesVersion } from "./internal/definitions/toolVersion.ts"
+import { failureOf } from "./internal/handlers/handlerError.ts"
+import { namesVersion } from "./internal/handlers/toolVersion.ts"
 import * as Middleware from "./Middleware.ts"
 
 /** A failed attempt. */

@@ -11,7 +11,7 @@ import type * as Wire from "@skein/protocol/Roots"
 import type { CallOptions, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { InputError } from "./InputError.ts"
-import { missingRoots } from "./internal/input/missingCapabilities.ts"
+import { missingRoots } from "./internal/base/missingCapabilities.ts"
 import { requestInput } from "./internal/input/requestInput.ts"
 
 /**

@@ -21,7 +21,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { InputError } from "./InputError.ts"
 import * as Content from "./Content.ts"
-import { missingSampling } from "./internal/input/missingCapabilities.ts"
+import { missingSampling } from "./internal/base/missingCapabilities.ts"
 import { requestInput, type TaskOptions } from "./internal/input/requestInput.ts"
 
 export type { TaskOptions }

@@ -30,7 +30,7 @@ import * as Hex from "effect/encoding/Hex"
 import * as Layer from "effect/Layer"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
-import { sha256 } from "./internal/input/digest.ts"
+import { sha256 } from "./internal/base/digest.ts"
 import { StateError, TooLarge, Unavailable } from "./StateError.ts"
 import * as StateStore from "./StateStore.ts"
 

@@ -24,8 +24,8 @@ import * as Hex from "effect/encoding/Hex"
 import * as Layer from "effect/Layer"
 import * as KeyValueStore from "effect/persistence/KeyValueStore"
 import * as Semaphore from "effect/Semaphore"
-import { sha256 } from "./internal/input/digest.ts"
-import { OwnedStore } from "./internal/limits/ownedStore.ts"
+import { sha256 } from "./internal/base/digest.ts"
+import { OwnedStore } from "./internal/base/ownedStore.ts"
 import { Full, StateError, TooLarge, Unavailable } from "./StateError.ts"
 
 /** The key of a value: its owner, and the scope and name of the state. Owner and name may be any text. */

@@ -28,9 +28,9 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
-import { internals } from "./internal/catalogState.ts"
-import { registerLayer } from "./internal/definitions/captureServices.ts"
-import { describeRequest, failureAnswer, formatMillis, withoutRequest } from "./internal/limits/failureAnswer.ts"
+import { internals } from "./internal/catalog/catalogState.ts"
+import { registerLayer } from "./internal/handlers/captureServices.ts"
+import { describeRequest, failureAnswer, formatMillis, withoutRequest } from "./internal/middleware/failureAnswer.ts"
 import type * as Middleware from "./Middleware.ts"
 
 /** The limits. `Infinity` disables one. */

@@ -24,9 +24,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Catalog, type ToolEntry } from "./Catalog.ts"
 import { DefinitionError, InvalidValue } from "./DefinitionError.ts"
-import { compareVersions, requestedVersion, versionKey, versionsKey } from "./internal/definitions/toolVersion.ts"
+import { compareVersions, requestedVersion, versionKey, versionsKey } from "./internal/handlers/toolVersion.ts"
 import { Registry } from "./Registry.ts"
-import { isVisible } from "./internal/definitions/entryStore.ts"
+import { isVisible } from "./internal/catalog/entryStore.ts"
 
 const versionOf = ({ definition: { _meta } }: ToolEntry): string => String((_meta as Meta | undefined)?.[versionKey])
 

@@ -28,9 +28,9 @@ import type { Catalog, ToolEntry } from "./Catalog.ts"
 import { DefinitionError, NotFound } from "./DefinitionError.ts"
 import { partLayer } from "./internal/composition/partLayer.ts"
 import { linking } from "./internal/composition/pageTools.ts"
-import { redirectingTo } from "./internal/composition/redirect.ts"
+import { redirectingTo } from "./internal/dispatch/redirect.ts"
 import { changeTool, type ToolChange } from "./internal/composition/toolChange.ts"
-import type { Projection } from "./internal/definitions/mirror.ts"
+import type { Projection } from "./internal/catalog/mirror.ts"
 
 export type { ArgumentChange, ToolChange } from "./internal/composition/toolChange.ts"
 

@@ -15,8 +15,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import * as listing from "../src/internal/definitions/listing.ts"
-import { MethodTable } from "../src/internal/methods/methodTable.ts"
+import * as listing from "../src/internal/dispatch/listing.ts"
+import { MethodTable } from "../src/internal/dispatch/methodTable.ts"
 import * as kit from "./kit.ts"
 
 const tool = (name: string) => Tool.layer(Tool.make(name), () => Effect.succeed("ok"))

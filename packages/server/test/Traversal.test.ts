@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { posix, win32 } from "node:path"
-import { leavesFolder } from "../src/internal/definitions/traversal.ts"
+import { leavesFolder } from "../src/internal/handlers/traversal.ts"
 import * as kit from "./kit.ts"
 
 const echo = (uriTemplate: string, options: { readonly allowTraversal?: boolean } = {}) =>

@@ -25,7 +25,7 @@ import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import { describeFibersOnSignal } from "../../fibers.ts"
 import { countActive, countResources, type ServerState, sumMetric } from "../resourceCounts.ts"
-import { internals } from "../../../packages/server/src/internal/catalogState.ts"
+import { internals } from "../../../packages/server/src/internal/catalog/catalogState.ts"
 
 const echo = Tool.layer(Tool.make("echo", { description: "Returns immediately." }), () => Effect.succeed("done"))
 

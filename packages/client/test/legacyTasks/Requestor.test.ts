@@ -11,7 +11,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 // Loaded before the tests, so that no test waits for the import.
-import * as Loaded from "../../../server/src/internal/legacyTasks/requestInputAsTask.ts"
+import * as Loaded from "../../../server/src/internal/input/legacyTasks/requestInputAsTask.ts"
 import * as Sampling from "../../src/Sampling.ts"
 import { connect, fork } from "../input/kit.ts"
 import * as kit from "./kit.ts"

@@ -18,7 +18,7 @@ import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { type Json, until } from "../http/support/connection.ts"
 import { TransportError } from "@skein/runtime/TransportError"
-import { internals } from "../../../server/src/internal/catalogState.ts"
+import { internals } from "../../../server/src/internal/catalog/catalogState.ts"
 
 const server = McpServer.layer(
   { name: "changing", version: "1.0.0", listChangedDebounce: 0 },

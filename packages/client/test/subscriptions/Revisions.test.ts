@@ -17,7 +17,7 @@ import * as Client from "../../src/Client.ts"
 import * as kit from "./kit.ts"
 import { fieldsOf } from "../support/fields.ts"
 import { peerOf } from "../support/peer.ts"
-import { internals } from "../../../server/src/internal/catalogState.ts"
+import { internals } from "../../../server/src/internal/catalog/catalogState.ts"
 
 const tool = (name: string) => Tool.layer(Tool.make(name), () => Effect.succeed("ok"))
 

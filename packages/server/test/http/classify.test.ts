@@ -1,7 +1,7 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
 import { describe, expect, it } from "@effect/vitest"
-import { type Classified, classify as classifyRequest } from "../../src/internal/http/classify.ts"
+import { type Classified, classify as classifyRequest } from "../../src/internal/http/messages/classify.ts"
 import { meta } from "./kit.ts"
 
 const latest = "2026-07-28"

@@ -13,7 +13,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 // Loaded before, so that no test waits for the file.
-import * as Loaded from "../../src/internal/legacyTasks/requestInputAsTask.ts"
+import * as Loaded from "../../src/internal/input/legacyTasks/requestInputAsTask.ts"
 import * as base from "../kit.ts"
 import * as kit from "./kit.ts"
 

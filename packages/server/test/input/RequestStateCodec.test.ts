@@ -1,9 +1,9 @@
 /** The parts of the codec: the digest of an input request, the canonical form of its text, and the seal. */
 import { describe, expect, it } from "@effect/vitest"
 import { createHash, randomBytes } from "node:crypto"
-import { RequestStateCodec } from "../../src/internal/input/requestStateCodec.ts"
+import { RequestStateCodec } from "../../src/internal/dispatch/requestStateCodec.ts"
 import * as CanonicalJson from "@skein/protocol/CanonicalJson"
-import { sha256 } from "../../src/internal/input/digest.ts"
+import { sha256 } from "../../src/internal/base/digest.ts"
 
 describe("sha256", () => {
   it("returns the values of FIPS 180-4", () => {

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import { ConcurrencyLimiter } from "../../src/internal/limits/concurrencyLimiter.ts"
+import { ConcurrencyLimiter } from "../../src/internal/middleware/concurrencyLimiter.ts"
 import * as kit from "../kit.ts"
 import * as support from "./support.ts"
 

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import * as TestClock from "effect/testing/TestClock"
-import * as limiterStore from "../../src/internal/limits/rateLimitStore.ts"
+import * as limiterStore from "../../src/internal/middleware/rateLimitStore.ts"
 import * as kit from "../kit.ts"
 import * as support from "./support.ts"
 

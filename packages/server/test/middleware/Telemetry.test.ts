@@ -22,7 +22,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Tracer from "effect/Tracer"
 import * as kit from "../kit.ts"
 import * as support from "./support.ts"
-import { internals } from "../../src/internal/catalogState.ts"
+import { internals } from "../../src/internal/catalog/catalogState.ts"
 
 const traceId = "0af7651916cd43dd8448eb211c80319c"
 const spanId = "00f067aa0ba902b7"

@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as kit from "../kit.ts"
 import { acknowledged, all, filter, id, kinds, listen, pass, resource, set, template, tool, updated } from "./kit.ts"
-import { internals } from "../../src/internal/catalogState.ts"
+import { internals } from "../../src/internal/catalog/catalogState.ts"
 
 describe("subscriptions/listen", () => {
   it.effect("2026-07-28 · MUST send the acknowledgment first, with the subset that the server agreed to honor", () =>

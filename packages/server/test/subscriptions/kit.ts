@@ -17,7 +17,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as kit from "../kit.ts"
-import { internals } from "../../src/internal/catalogState.ts"
+import { internals } from "../../src/internal/catalog/catalogState.ts"
 
 export const tool = (name: string) => Tool.layer(Tool.make(name), () => Effect.succeed("ok"))
 export const prompt = (name: string) => Prompt.layer(Prompt.make(name), () => Effect.succeed("ok"))

@@ -15,9 +15,9 @@ import {
   MiddlewareStack,
   OperationHooks,
   withoutMembers
-} from "../catalogState.ts"
-import type { Place } from "../definitions/placement.ts"
-import { withServerServices } from "../observability/logs.ts"
+} from "../catalog/catalogState.ts"
+import type { Place } from "../catalog/placement.ts"
+import { withServerServices } from "../base/logs.ts"
 import type { Naming } from "./naming.ts"
 import { Part, type ProvidePart } from "./part.ts"
 import { partLayer } from "./partLayer.ts"

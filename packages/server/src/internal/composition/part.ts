@@ -22,16 +22,16 @@ import {
 } from "../../Catalog.ts"
 import { DefinitionError, InvalidUri, InvalidUriTemplate } from "../../DefinitionError.ts"
 import type { Entry } from "../../Registry.ts"
-import { internals, type PartMiddleware, type ToolCall } from "../catalogState.ts"
-import type { Projection } from "../definitions/mirror.ts"
-import { omitUndefined } from "../json.ts"
-import { isUri } from "../definitions/validateDefinition.ts"
+import { internals, type PartMiddleware, type ToolCall } from "../catalog/catalogState.ts"
+import type { Projection } from "../catalog/mirror.ts"
+import { omitUndefined } from "../base/json.ts"
+import { isUri } from "../catalog/validateDefinition.ts"
 import * as extensions from "../dispatch/extensions.ts"
-import * as hooks from "../dispatch/hookList.ts"
+import * as hooks from "../catalog/hookList.ts"
 import type { Naming } from "./naming.ts"
 import { linking } from "./pageTools.ts"
-import { redirectingTo } from "./redirect.ts"
-import { isVisible } from "../definitions/entryStore.ts"
+import { redirectingTo } from "../dispatch/redirect.ts"
+import { isVisible } from "../catalog/entryStore.ts"
 
 /** Provides the services that the requests of a part start with. */
 export type ProvidePart = <A, E>(effect: Effect.Effect<A, E, McpRequest>) => Effect.Effect<A, E, McpRequest>

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { Catalog } from "../../Catalog.ts"
-import { nextPlace, type Place, placedInPart } from "../definitions/placement.ts"
+import { nextPlace, type Place, placedInPart } from "../catalog/placement.ts"
 
 /** A part whose definitions are being built. */
 export interface OpenPart<E> {

@@ -8,9 +8,9 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { ToolEntry } from "../../Catalog.ts"
 import { DefinitionError, InvalidSchema, InvalidValue } from "../../DefinitionError.ts"
-import * as jsonSchema from "../definitions/jsonSchema.ts"
-import * as toolCall from "../definitions/toolCall.ts"
-import { omitUndefined } from "../json.ts"
+import * as jsonSchema from "../schema/jsonSchema.ts"
+import * as toolCall from "../handlers/toolCall.ts"
+import { omitUndefined } from "../base/json.ts"
 
 /** A change of one argument. */
 export interface ArgumentChange {

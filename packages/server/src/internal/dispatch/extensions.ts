@@ -12,8 +12,8 @@ import {
   type Subscription,
   type ToolCall,
   type ToolCallResult
-} from "../catalogState.ts"
-import type { Handler, MethodTable } from "../methods/methodTable.ts"
+} from "../catalog/catalogState.ts"
+import type { Handler, MethodTable } from "./methodTable.ts"
 
 /** Finds the handler of a request to a method of an extension. */
 export const handlers = (methods: MethodTable): (request: RequestContext) => Handler | undefined => {

@@ -12,7 +12,7 @@ import type { Origin } from "@skein/runtime/Connection"
 import type { Caller, Refusal } from "@skein/runtime/RequestContext"
 import type { Session } from "@skein/runtime/Session"
 import * as Result from "effect/Result"
-import { ServerSession } from "./session.ts"
+import { ServerSession } from "../base/session.ts"
 
 /** The refusal of a second `initialize` in a session that the transport names. */
 export const alreadyInitialized = (): McpError.McpError => McpError.invalidRequest("The session is initialized already")

@@ -7,9 +7,9 @@ import * as Inspect from "@skein/runtime/Inspect"
 import type { Peer } from "@skein/runtime/Peer"
 import type { RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
-import { internals } from "../catalogState.ts"
+import { internals } from "../catalog/catalogState.ts"
 import type { HttpSession, ServerCore } from "./serverCore.ts"
-import { ServerSession } from "./session.ts"
+import { ServerSession } from "../base/session.ts"
 
 /** The result of `McpServer.interrupt`. */
 export type Interrupted =

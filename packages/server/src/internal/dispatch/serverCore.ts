@@ -10,8 +10,8 @@ import type { Dispatcher, McpRequest, RequestContext } from "@skein/runtime/Requ
 import { RequestRunner } from "@skein/runtime/RequestRunner"
 import type * as Context from "effect/Context"
 import type { Catalog } from "../../Catalog.ts"
-import { internals } from "../catalogState.ts"
-import type { ServerObserver } from "../observability/outcome.ts"
+import { internals } from "../catalog/catalogState.ts"
+import type { ServerObserver } from "../base/outcome.ts"
 import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry.ts"
 import type { Identity } from "./identity.ts"
 

@@ -13,9 +13,9 @@ import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
-import { resolve } from "../definitions/annotations.ts"
-import { holdsAtMost } from "../definitions/inputSchema.ts"
-import * as jsonSchema from "../definitions/jsonSchema.ts"
+import { resolve } from "../schema/annotations.ts"
+import { holdsAtMost } from "../schema/inputSchema.ts"
+import * as jsonSchema from "../schema/jsonSchema.ts"
 
 /** The part of a request that an argument belongs to, named as the handlers of `effect/http-api` name it. */
 export type Place = "params" | "query" | "headers" | "payload"

@@ -13,8 +13,8 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as InputError from "../../InputError.ts"
-import { InOnce } from "./onceStore.ts"
-import { sessionOf } from "../dispatch/session.ts"
+import { InOnce } from "../base/onceStore.ts"
+import { sessionOf } from "../base/session.ts"
 
 /** Options of the task that an input request becomes, in 2025-11-25. */
 export interface TaskOptions {
@@ -111,7 +111,7 @@ const requestAsTask = (
   const limit = timeout ?? task.ttl ?? request.inputTimeout ?? Infinity
   request.markAsked()
   return Effect.flatMap(
-    Effect.promise(() => import("../legacyTasks/requestInputAsTask.ts")),
+    Effect.promise(() => import("./legacyTasks/requestInputAsTask.ts")),
     ({ ask }) => ask(request, session, method, params, limit, task.ttl, options)
   )
 }

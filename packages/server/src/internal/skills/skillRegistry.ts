@@ -17,8 +17,8 @@ import type { Hint } from "../../Caching.ts"
 import type { Catalog, Handled } from "../../Catalog.ts"
 import * as Extension from "../../Extension.ts"
 import { SeparatelyNested, SkillError } from "../../SkillError.ts"
-import { type CatalogInternals, internals } from "../catalogState.ts"
-import { cacheHint } from "../definitions/readResource.ts"
+import { type CatalogInternals, internals } from "../catalog/catalogState.ts"
+import { cacheHint } from "../handlers/readResource.ts"
 
 /** A skill in the list of a server. */
 export interface SkillEntry {

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { Watch } from "../../Catalog.ts"
-import type { Fibers } from "../dispatch/fibers.ts"
+import type { Fibers } from "../base/fibers.ts"
 
 interface Running {
   /** The number of subscribers, those that wait for the confirmation included. */

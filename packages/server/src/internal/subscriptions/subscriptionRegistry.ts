@@ -11,15 +11,15 @@ import type { Caller, RequestContext, SessionPeer } from "@skein/runtime/Request
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Catalog, Watch } from "../../Catalog.ts"
-import { type ChangeListener, internals, type Publish, type Subscription } from "../catalogState.ts"
+import { type ChangeListener, internals, type Publish, type Subscription } from "../catalog/catalogState.ts"
 import type { Change, EventBus, ListKind } from "../../EventBus.ts"
-import { findReader, findWatch } from "../definitions/readResource.ts"
-import * as capabilities from "../dispatch/capabilities.ts"
-import type { Fibers } from "../dispatch/fibers.ts"
-import { ServerSession, sessionOf } from "../dispatch/session.ts"
-import { type NotificationTarget, type OutgoingNotification, PendingNotifications } from "./pendingNotifications.ts"
+import { findReader, findWatch } from "../handlers/readResource.ts"
+import * as capabilities from "./capabilities.ts"
+import type { Fibers } from "../base/fibers.ts"
+import { ServerSession, sessionOf } from "../base/session.ts"
+import { type NotificationTarget, type OutgoingNotification, PendingNotifications } from "../base/pendingNotifications.ts"
 import { ResourceWatches } from "./resourceWatches.ts"
-import { clientOf, KeyedCounter, largestBeside } from "../limits/client.ts"
+import { clientOf, KeyedCounter, largestBeside } from "../base/client.ts"
 
 /** The resolved options of `McpServer.Options` that concern subscriptions. Times are in milliseconds. */
 export interface SubscriptionSettings {

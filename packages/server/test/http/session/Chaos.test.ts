@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import type { Json } from "../kit.ts"
 import { FakeAnswer, FakeRequest } from "./fake.ts"
 import { call, Control, initialize, layer, notification, until } from "./kit.ts"
-import { internals } from "../../../src/internal/catalogState.ts"
+import { internals } from "../../../src/internal/catalog/catalogState.ts"
 
 /** Numbers from 0 to below 1 (mulberry32). */
 const random = (seed: number) => () => {

@@ -8,7 +8,7 @@ import { isUtf8 } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { TLSSocket } from "node:tls"
-import { forwardedAddress } from "../../limits/client.ts"
+import { forwardedAddress } from "../../base/client.ts"
 import type {
   AnswerWatcher,
   Body,
@@ -18,8 +18,8 @@ import type {
   HeadFault,
   HttpAnswer,
   HttpRequest
-} from "../adapter.ts"
-import * as head from "./head.ts"
+} from "../messages/adapter.ts"
+import * as head from "../messages/head.ts"
 import { highWaterMark, largeAnswer } from "./streamingAnswer.ts"
 
 /** The state that all requests of one handler share. */

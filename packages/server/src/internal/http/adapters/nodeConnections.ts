@@ -4,7 +4,7 @@
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
-import { KeyedCounter, largestBeside, networkOf } from "../../limits/client.ts"
+import { KeyedCounter, largestBeside, networkOf } from "../../base/client.ts"
 
 /** The oldest answer of a connection that is not complete. There is no public API; Node's own listener reads it too. */
 export const answerOf = (socket: Duplex): ServerResponse | undefined =>

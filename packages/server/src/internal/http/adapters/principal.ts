@@ -6,11 +6,11 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { McpServer } from "../../../McpServer.ts"
-import { internals } from "../../catalogState.ts"
-import * as logs from "../../observability/logs.ts"
-import type { HttpAnswer, HttpRequest } from "../adapter.ts"
-import type { Endpoint } from "../endpoint.ts"
-import type { FindPrincipal } from "../protection.ts"
+import { internals } from "../../catalog/catalogState.ts"
+import * as logs from "../../base/logs.ts"
+import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
+import type { Endpoint } from "../endpoint/endpoint.ts"
+import type { FindPrincipal } from "../access/protection.ts"
 
 /**
  * The surrounding services and those of the server, which take precedence, so that its loggers receive the logs of an

@@ -21,7 +21,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { forwardedAddress } from "../../limits/client.ts"
+import { forwardedAddress } from "../../base/client.ts"
 import {
   type Body,
   type BodyCounter,
@@ -30,8 +30,8 @@ import {
   type HeadFault,
   type HttpAnswer,
   type HttpRequest
-} from "../adapter.ts"
-import * as head from "./head.ts"
+} from "../messages/adapter.ts"
+import * as head from "../messages/head.ts"
 import { encoder, highWaterMark, largeAnswer, StreamingAnswer } from "./streamingAnswer.ts"
 
 const services = /* @__PURE__ */ Context.omit(Scope.Scope, Layer.CurrentMemoMap)

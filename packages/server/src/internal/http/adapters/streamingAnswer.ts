@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
-import type { AnswerWatcher, Headers, HttpAnswer, HttpRequest } from "../adapter.ts"
+import type { AnswerWatcher, Headers, HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 
 /** How many unread bytes of a stream make its reader slow. */
 export const highWaterMark = 16 * 1024

@@ -5,9 +5,9 @@ import * as Header from "@skein/protocol/Header"
 import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { Principal } from "@skein/runtime/Connection"
 import type * as Context from "effect/Context"
-import { forwardedAddress } from "../../limits/client.ts"
-import { type Body, type BodyCounter, decodeBody, type Headers, type HttpAnswer, type HttpRequest } from "../adapter.ts"
-import { url, urlHostOf } from "./head.ts"
+import { forwardedAddress } from "../../base/client.ts"
+import { type Body, type BodyCounter, decodeBody, type Headers, type HttpAnswer, type HttpRequest } from "../messages/adapter.ts"
+import { url, urlHostOf } from "../messages/head.ts"
 import { encoder, highWaterMark, largeAnswer, StreamingAnswer } from "./streamingAnswer.ts"
 
 /** The values that the application supplies with a request. */

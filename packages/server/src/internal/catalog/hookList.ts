@@ -1,0 +1,72 @@
+/**
+ * The middleware of single operations: calls of tools, reads of resources, prompts, and lists.
+ *
+ * It runs inside of the middleware of the dispatcher and outside of extensions, after the entry was found and its guard
+ * was asked. It sees decoded params, and results before they are encoded for the revision of the caller.
+ */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type { McpError } from "@skein/protocol/McpError"
+import { type Caller, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { insert, type Placed, placeOf, valuesOf } from "./placement.ts"
+
+type Handled<A> = Effect.Effect<A, McpError, McpRequest>
+
+/** The members that all operations have. */
+export interface Operation {
+  readonly caller: Caller
+  readonly request: RequestContext
+}
+
+/** Handles an operation, or passes it on, perhaps changed. */
+export type Hook<Op, A> = (operation: Op, next: (operation: Op) => Handled<A>) => Handled<A>
+
+/** The hooks of one kind of operation, the first one outermost. */
+export class HookList<Op extends Operation, A> {
+  all: ReadonlyArray<Hook<Op, A>> = []
+
+  #placed: ReadonlyArray<Placed<Hook<Op, A>>> = []
+
+  /** Adds a hook until the scope closes. While the server runs it is added inside of the present ones. */
+  add(value: Hook<Op, A>): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.asVoid(Effect.acquireRelease(
+      Effect.withFiber((fiber) => {
+        const added = { place: placeOf(fiber, []), value }
+        this.#resolve(insert(this.#placed, added))
+        return Effect.succeed(added)
+      }),
+      (added) => Effect.sync(() => this.#resolve(this.#placed.filter((other) => other !== added)))
+    ))
+  }
+
+  #resolve(placed: ReadonlyArray<Placed<Hook<Op, A>>>): void {
+    this.#placed = placed
+    this.all = valuesOf(placed)
+  }
+
+  /** Runs an operation through the hooks. Requests in progress continue with the hooks that they started with. */
+  run(operation: Op, last: (operation: Op) => Handled<A>): Handled<A> {
+    const { all } = this
+    const at = (index: number, operation: Op): Handled<A> => {
+      const hook = all[index]
+      return hook === undefined ? last(operation) : hook(operation, (operation) => at(index + 1, operation))
+    }
+    return at(0, operation)
+  }
+}
+
+/** Replaces the arguments in the params of an operation's request. */
+export const withArguments = <Op extends Operation & { readonly arguments: JsonObject }>(
+  operation: Op,
+  args: JsonObject
+): Op =>
+  args === operation.arguments ? operation : {
+    ...operation,
+    arguments: args,
+    request: operation.request.withParams({ ...operation.request.params, arguments: args })
+  }
+
+/** Runs the handler of an operation, whose request may have other params than the one that was dispatched. */
+export const handle = <A>(dispatched: RequestContext, request: RequestContext, effect: Handled<A>): Handled<A> =>
+  request === dispatched ? effect : Effect.provideService(effect, McpRequest, request)

@@ -1,0 +1,189 @@
+/**
+ * The rounds of the stateless requests of one server. The `requestState` of a repeated request is verified before its
+ * handler runs, and a round that ends with input requests is answered with them and with the state for the next round.
+ */
+import * as CanonicalJson from "@skein/protocol/CanonicalJson"
+import type { InputRequests } from "@skein/protocol/InputRequired"
+import * as Codec from "@skein/protocol/Codec"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import * as Method from "@skein/protocol/Method"
+import * as Revision from "@skein/protocol/Revision"
+import type { Answer, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Base64Url from "effect/encoding/Base64Url"
+import * as Result from "effect/Result"
+import { bytesOf, type Options } from "../../RequestState.ts"
+import type { MethodTable } from "./methodTable.ts"
+import { RequestStateCodec } from "./requestStateCodec.ts"
+import { type Answered, Round, type RoundOwner, type RoundState } from "./round.ts"
+
+/** The methods that may be answered with input requests (2026-07-28, "Supported Requests"). */
+const supportedMethods: ReadonlyMap<string, Method.AnyRequest> = new Map(
+  Method.requests.filter(({ inputRequired }) => inputRequired).map((method) => [method.name, method])
+)
+
+type Entries<A> = ReadonlyArray<readonly [key: string, value: A]>
+
+/** An input request that waits for its response: its method, a digest of its content, and its deadline. */
+interface Pending {
+  readonly method: string
+  readonly asked: string
+  /** Its deadline, if it has one, in milliseconds of Unix time. */
+  readonly expires?: number | undefined
+}
+
+/** The content of a `requestState`. It is encrypted and authenticated, so its form needs no validation. */
+interface SealedState {
+  /** The id of the principal, a digest of the request, and the expiry in milliseconds of Unix time. */
+  readonly principal: string | null
+  readonly request: string
+  readonly expires: number
+  readonly rounds: number
+  readonly answers: Entries<Answered>
+  readonly onces: Entries<unknown>
+  /** The input requests that wait for responses. Other responses are ignored. */
+  readonly pending: Entries<Pending>
+}
+
+const refused = (problem: string): Effect.Effect<never, McpError.McpError> =>
+  Effect.fail(McpError.invalidParams(`Invalid params: ${problem}`))
+
+const principalOf = ({ caller: { principal } }: RequestContext): string | null => principal?.id ?? null
+
+export class RoundTrips implements RoundOwner {
+  readonly maxRounds: number
+  readonly #methods: MethodTable
+  readonly #maxSize: number
+  readonly #ttl: number
+  readonly #codec: RequestStateCodec
+  /** One function for all requests, so that no request allocates one. */
+  readonly #startRound: (request: RequestContext) => Round
+
+  constructor(methods: MethodTable, options: Options) {
+    this.#methods = methods
+    this.maxRounds = options.maxRounds ?? 16
+    this.#maxSize = options.maxStateChars ?? 65_536
+    this.#ttl = Duration.toMillis(options.ttl ?? Duration.minutes(10))
+    this.#codec = new RequestStateCodec(methods.description.serverInfo.name, options.keys?.map(bytesOf))
+    // A middleware may have changed the params. The client repeats the ones that it sent, and the state is bound to them.
+    this.#startRound = (request) =>
+      new Round(request.original, this, { rounds: 0, answers: new Map(), onces: new Map() })
+  }
+
+  /** Whether a request may be answered with input requests. */
+  applies({ caller, method }: RequestContext): boolean {
+    return Revision.era(caller.revision) !== "session" && supportedMethods.has(method)
+  }
+
+  /**
+   * Handles a request that may be answered with input requests, and continues its rounds if it carries a
+   * `requestState`.
+   */
+  run(request: RequestContext, next: Dispatcher<McpRequest>): ReturnType<Dispatcher<McpRequest>> {
+    request.rounds = this.#startRound
+    const sealed = request.params?.["requestState"]
+    if (sealed === undefined || sealed === null) return next(request)
+    return Effect.flatMap(this.#resume(request, sealed), (state) => {
+      request.round = new Round(request, this, state)
+      return next(request)
+    })
+  }
+
+  /**
+   * "Servers MUST treat `requestState` as an attacker-controlled input … and MUST reject state that fails
+   * verification."
+   */
+  #resume(request: RequestContext, sealed: unknown): Effect.Effect<RoundState, McpError.McpError> {
+    if (typeof sealed !== "string") return refused("params.requestState: a string is expected")
+    if (sealed.length > this.#maxSize) {
+      return refused("params.requestState: it is longer than every state that this server issues")
+    }
+    return Effect.gen({ self: this }, function*() {
+      const opened = yield* Effect.promise(() => this.#codec.open(sealed))
+      if (opened === undefined) return yield* refused("params.requestState: this server has not issued it")
+      const { answers, expires, onces, pending, principal, request: digested, rounds }: SealedState = JSON.parse(opened)
+      if (principal !== principalOf(request)) {
+        return yield* refused("params.requestState: it was issued to another principal")
+      }
+      const now = yield* Clock.currentTimeMillis
+      if (now >= expires) return yield* refused("params.requestState: it has expired")
+      if (digested !== (yield* digest(request))) {
+        return yield* refused("params.requestState: it belongs to a request with another method or other params")
+      }
+      return { rounds, answers: yield* read(request, answers, pending, now), onces: new Map(onces) }
+    })
+  }
+
+  answer(round: Round): Effect.Effect<Answer, McpError.McpError> {
+    return Effect.gen({ self: this }, function*() {
+      const { request, open, state: { answers, rounds } } = round
+      const now = yield* Clock.currentTimeMillis
+      const sealed: SealedState = {
+        principal: principalOf(request),
+        request: yield* digest(request),
+        expires: now + this.#ttl,
+        rounds: rounds + 1,
+        answers: [...answers],
+        onces: [...round.done],
+        pending: Array.from(open, ([key, { asked, request: { method }, timeout }]) => [
+          key,
+          { method, asked, expires: timeout === undefined ? undefined : now + timeout }
+        ])
+      }
+      const requestState = yield* Effect.promise(() => this.#codec.seal(JSON.stringify(sealed)))
+      if (requestState.length > this.#maxSize) {
+        const message = `requestState exceeds maxStateChars (${this.#maxSize}): the responses so far need ` +
+          `${requestState.length} characters`
+        return yield* Effect.fail(new McpError.McpError({ reason: "InternalError", message }))
+      }
+      const inputRequests = Object.fromEntries(
+        Array.from(open, ([key, { request }]) => [key, request])
+      ) as InputRequests
+      const result = { resultType: "input_required", inputRequests, requestState } as const
+      return this.#methods.encodeResult(supportedMethods.get(request.method)!, result, request)
+    })
+  }
+}
+
+/**
+ * A digest of a request: it must be repeated with the same params, in any order of their members. Refuses params that
+ * nest too deep to be encoded.
+ */
+const digest = ({ method, params }: RequestContext): Effect.Effect<string, McpError.McpError> =>
+  Effect.tryPromise({
+    try: async () => {
+      const { _meta, inputResponses: _answers, requestState: _state, ...salient } = params ?? {}
+      const bytes = new TextEncoder().encode(CanonicalJson.stringify([method, salient]))
+      return Base64Url.encode(new Uint8Array(await globalThis.crypto.subtle.digest("SHA-256", bytes)))
+    },
+    catch: () => McpError.invalidParams("Invalid params: they nest too deep")
+  })
+
+/**
+ * Adds the responses that arrived. Unsolicited ones are ignored; missing ones are requested again before their
+ * deadline.
+ */
+const read = (
+  { caller: { revision }, params }: RequestContext,
+  answers: SealedState["answers"],
+  pending: SealedState["pending"],
+  now: number
+): Effect.Effect<RoundState["answers"], McpError.McpError> => {
+  const all = new Map(answers)
+  const given = params?.["inputResponses"] ?? {}
+  if (!isObject(given)) return refused("params.inputResponses: an object is expected")
+  for (const [key, { asked, expires, method: name }] of pending) {
+    if (expires !== undefined && now >= expires) all.set(key, { asked })
+    else if (Object.hasOwn(given, key) && given[key] !== null) {
+      const answer = given[key]
+      const method = Method.inputRequest(name, revision)!
+      const result = Codec.decode(method.result, revision, answer, `params.inputResponses[${JSON.stringify(key)}]`)
+      if (Result.isFailure(result)) return refused(result.failure)
+      all.set(key, { asked, answer: answer as JsonObject })
+    }
+  }
+  return Effect.succeed(all)
+}

@@ -1,0 +1,114 @@
+/**
+ * Finds the reader of a URI, runs readers, and makes the caching hints of their results.
+ */
+import type * as Wire from "@skein/protocol/Content"
+import type { ReadResourceResult } from "@skein/protocol/Resource"
+import * as McpError from "@skein/protocol/McpError"
+import type { Caller, McpRequest } from "@skein/runtime/RequestContext"
+import * as Effect from "effect/Effect"
+import type { Hint } from "../../Caching.ts"
+import type { Catalog, Handled, Reader, ResourceEntry, TemplateEntry, Watch } from "../../Catalog.ts"
+import * as Content from "../../Content.ts"
+import type { HandlerError } from "../../HandlerError.ts"
+import type { Entry } from "../../Registry.ts"
+import { failWithMcpError } from "./handlerError.ts"
+import { checkContents } from "../catalog/validateDefinition.ts"
+import type { Defined } from "../base/json.ts"
+import { isVisible } from "../catalog/entryStore.ts"
+
+/** The value that a reader returns: text, bytes, contents made by `Content.resourceContents`, or the whole result. */
+export type ResourceBody = string | Uint8Array | ReadonlyArray<Wire.AnyResourceContents> | ReadResourceResult
+
+/** Runs a reader and makes the result of `resources/read`. */
+export const readResource = <E extends HandlerError>(
+  read: Effect.Effect<ResourceBody, E, McpRequest>,
+  uri: string,
+  defaults: Hint & { readonly mimeType?: string | undefined }
+): Handled<ReadResourceResult> => {
+  const hint = cacheHint(defaults)
+  return Effect.map(Effect.catch(read, failWithMcpError), (body) => {
+    if (typeof body === "string" || body instanceof Uint8Array) {
+      return { contents: [Content.resourceContents(uri, body, defaults.mimeType)], ...hint }
+    }
+    if (!("contents" in body)) return { contents: checkContents(body), ...hint }
+    checkContents(body.contents)
+    return { ...hint, ...body, ...cacheHint(body) }
+  })
+}
+
+/** Makes the hint as it is sent: "Servers MUST provide a `ttlMs` value that is `>= 0`", and an integer. */
+export const cacheHint = ({ cacheScope, ttlMs }: Hint): Defined<Hint> => ({
+  ...(ttlMs === undefined ? undefined : { ttlMs: toWholeMillis(ttlMs) }),
+  ...(cacheScope === undefined ? undefined : { cacheScope })
+})
+
+const toWholeMillis = (ttlMs: number): number => Math.min(Math.max(0, Math.floor(ttlMs) || 0), Number.MAX_SAFE_INTEGER)
+
+/** Returns the entry that the reader of a URI belongs to. */
+export const findReadable = (
+  { resources, templates }: Catalog["Service"],
+  uri: string,
+  caller: Caller
+): ResourceEntry | TemplateEntry | undefined => {
+  const resource = resources.seen(uri, caller)
+  if (resource !== undefined) return resource
+  const matching = templates.sorted.filter(([, template]) =>
+    isVisible(template, caller) && template.match(uri) !== undefined
+  )
+  return (matching.find(([, { unlisted }]) => unlisted !== true) ?? matching[0])?.[1]
+}
+
+/**
+ * Returns the reader of a URI for a caller: of the resource with that URI, else of the first template that matches. Returns
+ * the error if its guard refuses the caller.
+ */
+export const findReader = (
+  { resources, templates }: Catalog["Service"],
+  uri: string,
+  caller: Caller
+): Reader | McpError.McpError | undefined => {
+  const resource = resources.seen(uri, caller)
+  if (resource !== undefined) return guarded(resource, resource.read, caller)
+  let unlisted: Reader | McpError.McpError | undefined
+  for (const [, template] of templates.sorted) {
+    if (!isVisible(template, caller)) continue
+    const reading = template.match(uri)
+    if (reading === undefined) continue
+    const found = guarded(template, reading, caller)
+    if (template.unlisted !== true) return found
+    unlisted = unlisted === undefined ? found : either(unlisted, found)
+  }
+  return unlisted
+}
+
+/** Tries a second reader if the first one has no such resource. */
+const either = (first: Reader | McpError.McpError, second: Reader | McpError.McpError): Reader | McpError.McpError => {
+  if (McpError.isMcpError(first)) return second
+  if (McpError.isMcpError(second)) return first
+  return (request) =>
+    Effect.catchIf(first(request), ({ reason }) => reason === "ResourceNotFound", () => second(request))
+}
+
+/** Returns the function that watches a URI for its subscribers, if its entry has one. */
+export const findWatch = ({ resources, templates }: Catalog["Service"], uri: string): Watch | undefined => {
+  const resource = resources.get(uri)
+  if (resource !== undefined) return resource.watch
+  const matching = templates.sorted.filter(([, { match }]) => match(uri) !== undefined).map(([, template]) => template)
+  const listed = matching.find(({ unlisted }) => unlisted !== true)
+  if (listed !== undefined) return listed.watch
+  const watches = matching.flatMap(({ watch }) => watch ?? [])
+  return watches.reduce<Watch | undefined>(
+    (first, second) => first === undefined ? second : (uri) => Effect.catch(first(uri), () => second(uri)),
+    undefined
+  )
+}
+
+const guarded = ({ guard, visible }: Entry<unknown>, read: Reader, caller: Caller): Reader | McpError.McpError =>
+  guard === undefined && visible === undefined ? read : guard?.(caller) ?? privately(read)
+
+/**
+ * Marks the result as private: an entry that only some callers may read must not be shared, even if its caching hints
+ * allow it.
+ */
+const privately = (read: Reader): Reader => (request) =>
+  Effect.map(read(request), (result) => ({ ...result, cacheScope: "private" }))

@@ -1,0 +1,259 @@
+/**
+ * The options of an endpoint and their defaults, which are added once, when the endpoint is made.
+ */
+import * as Defaults from "@skein/runtime/Options"
+import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { McpServer } from "../../../McpServer.ts"
+import type { Pages, Protection } from "./protection.ts"
+
+/** Options of an endpoint. Every member is optional. */
+export interface Options {
+  /**
+   * The path of the endpoint: `/mcp` by default. Other paths are answered with 404. `"*"` answers on every path, for
+   * use behind a router.
+   */
+  readonly path?: string | undefined
+  /**
+   * The allowed names in the `Host` header: `localhost`, `127.0.0.1` and `[::1]` by default. Any other name is answered
+   * with 403, and a warning is logged once. A name allows any port, `name:port` that port only. `"any"` allows every
+   * name: then a web site can reach a server that runs locally (DNS rebinding), unless a proxy validates the header.
+   */
+  readonly allowedHosts?: ReadonlyArray<string> | "any" | undefined
+  /**
+   * The origins of web pages that are allowed: those of `localhost`, `127.0.0.1` and `[::1]`, with any scheme and port,
+   * by default. Any other origin is answered with 403; a request without an `Origin` does not come from a web page. An
+   * entry is a full origin (`https://app.example.com`). `"any"` allows every origin.
+   */
+  readonly allowedOrigins?: ReadonlyArray<string> | "any" | undefined
+  /**
+   * The largest body of a request, in bytes: 4 MiB by default. Bytes are counted while they are read; a larger body is
+   * answered with 413, and the connection is closed.
+   */
+  readonly maxBodyBytes?: number | undefined
+  /**
+   * Requests that are handled at the same time, in all revisions together: 10,000 by default. Requests that end without
+   * suspending are not counted, nor is `subscriptions/listen`. At the bound the next request is answered with 503 and
+   * `Retry-After`, or the oldest request of a client that has at least twice as many is given up (503).
+   */
+  readonly maxConcurrentRequests?: number | undefined
+  /**
+   * What the endpoint retains in memory for all clients together, in bytes: 128 MiB by default (134,217,728). It counts
+   * the parts of bodies that have arrived, the parsed messages of requests that are being handled, the data of sessions,
+   * the unsent parts of answers and streams, and the events of a store in memory. Text is counted by its characters, and
+   * each object or array of a parsed message as 64 bytes.
+   *
+   * At the bound stored events are deleted first. Then the client that retains the most gives up what waits for it:
+   * bodies that are being read (503), unsent answers (the connection is closed), sessions that are half open or were idle
+   * for a minute. Requests of a client in progress are given up (503) only for a client that retains at most half as
+   * much, or for a message of at most a sixteenth of their size. If that does not suffice, a new body is answered with
+   * 503 and `Retry-After`.
+   */
+  readonly maxRetainedBytes?: number | undefined
+  /**
+   * Long-lived streams of this endpoint: 10,000 by default. They are the streams of `subscriptions/listen` and of GET.
+   * At the bound the next one is answered with 503 and `Retry-After`, or the oldest stream of a client that has at least
+   * twice as many is ended.
+   */
+  readonly maxStreams?: number | undefined
+  /**
+   * Characters that wait in memory for a client that is slow to read a stream: 1 Mi by default. Handlers that can wait
+   * do so before that; at the bound the next message closes the connection. In a session the stream continues, and its
+   * client can resume it; a stateless request is cancelled.
+   */
+  readonly maxUnsentChars?: number | undefined
+  /**
+   * How long a client may take for `minReadBytesPerSecond`: 60 seconds by default. In this time it must read all of an
+   * answer, or as many bytes as that rate allows, or its connection is closed, up to a quarter of the time later. A
+   * stream without unsent data is not affected. Of an answer, data that the platform has buffered counts as read: with
+   * `WebHttp` that is every answer but a stream.
+   */
+  readonly sendTimeout?: Duration.Input | undefined
+  /**
+   * How many bytes a client must read per second, on average over each `sendTimeout`, while a part of an answer waits in
+   * memory for it: 1,024 by default. With 0 a single byte suffices.
+   */
+  readonly minReadBytesPerSecond?: number | undefined
+  /**
+   * The number of proxies in front of the server that append to `X-Forwarded-For`: 0 by default. Clients without a
+   * principal are distinguished by their address where they share a bound. Behind a proxy all of them have its address,
+   * unless this is set: then the address is the entry of the outermost of these proxies. Do not set it higher than the
+   * number of your proxies: the other entries are written by the client.
+   */
+  readonly trustedProxies?: number | undefined
+  /**
+   * How often a comment is sent on a quiet stream, so that proxies do not close it: 15 seconds by default, 0 for never.
+   */
+  readonly keepAliveInterval?: Duration.Input | undefined
+  /**
+   * Answers every request with a stream, even if the result is the first message. `"session"`: only in sessions, where
+   * a client can resume a stream, but not a JSON response. Off by default.
+   */
+  readonly alwaysStream?: boolean | "session" | undefined
+  /**
+   * Requires `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` in sessions too, where clients need not send them. Off by
+   * default: there they are validated if present. In stateless requests they are always required.
+   */
+  readonly requireMcpHeaders?: boolean | undefined
+  /** Allows the web pages of `allowedOrigins` to read the answers: `Cors.make()`. Off by default. */
+  readonly cors?: Cors | undefined
+  /**
+   * Authenticates the requests of all revisions and of HTTP+SSE, and answers the pages beside the endpoint, such as the
+   * metadata of RFC 9728: `Protect.make` of `@skein/auth` makes a protection. An effect is run when the endpoint is made.
+   * Requests that the application passes with a principal of its own are not authenticated again. Off by default.
+   */
+  readonly protection?: Protection | Effect.Effect<Protection> | undefined
+  /**
+   * The headers with credentials that handlers and middleware may read: none by default. In a request with a principal, and
+   * in all requests with a `protection`, they cannot read `authorization`, `cookie`, `dpop` and `proxy-authorization`, so
+   * that no handler passes them on to another server. The headers that a `protection` reads are never readable.
+   */
+  readonly readableCredentials?: ReadonlyArray<string> | undefined
+  /**
+   * Pages beside the endpoint, such as `Console.pages` of `@skein/console`. Requests for them pass the checks of Host and
+   * Origin, and not the `protection`: pages authenticate their requests. An effect is run when the endpoint is made. None
+   * by default.
+   */
+  readonly pages?: Pages | Effect.Effect<Pages, never, McpServer | Scope.Scope> | undefined
+  /**
+   * What happens to the streams of GET, `subscriptions/listen` and HTTP+SSE when the credentials that they were opened
+   * with expire (`expiresAt` of the principal). `"end"`, the default, ends them up to two seconds later, and clients
+   * reconnect with their next credentials. An HTTP+SSE session, which ends with its stream, continues if a message with
+   * later credentials has arrived. `"keep"` leaves them open. Responses of requests in progress are not affected.
+   */
+  readonly expiredStreams?: "end" | "keep" | undefined
+  /** The bounds and timeouts of sessions. */
+  readonly sessions?: SessionOptions | undefined
+  /** Serves clients of 2024-11-05 as well: `LegacySse.make()`. Off by default. */
+  readonly legacySse?: LegacySse | undefined
+  /** How long a client should wait before it reconnects to a closed stream: 1 second by default. */
+  readonly retry?: Duration.Input | undefined
+  /**
+   * How long requests in flight may continue after the endpoint has begun to close: 5 seconds by default. Then they are
+   * interrupted and answered with an error: 503 if nothing was sent yet, otherwise on their stream.
+   */
+  readonly shutdownTimeout?: Duration.Input | undefined
+}
+
+/** The bounds and timeouts of sessions. */
+export interface SessionOptions {
+  /**
+   * Open sessions: 10,000 by default. At the bound a session ends that is half open or was idle for a minute, of the
+   * client with the most, or any session of a client with at least twice as many. If there is none, `initialize` is
+   * answered with 503 and `Retry-After`. With `stateless`, POSTs that are handled at the same time.
+   */
+  readonly maxSessions?: number | undefined
+  /**
+   * Open sessions of one principal: 1,000 by default. At the bound its next `initialize` is answered with 503, so that
+   * it does not lock out others. Callers without a principal are bounded by `maxSessions`.
+   */
+  readonly maxSessionsPerPrincipal?: number | undefined
+  /**
+   * Characters of `initialize`, whose client data the session stores: 65,536 by default. A longer one, or one of more
+   * than 1,000 values, is answered with 413.
+   */
+  readonly maxInitializeChars?: number | undefined
+  /** How long a session is open without requests in flight or open streams: 30 minutes by default. */
+  readonly idleTimeout?: Duration.Input | undefined
+  /**
+   * How long a client may take to send `notifications/initialized`, or any other message: 60 seconds by default. Then
+   * the session ends.
+   */
+  readonly initializeTimeout?: Duration.Input | undefined
+  /**
+   * Messages that belong to no request and wait until the client listens, by GET: 100 by default. At the bound the
+   * oldest is dropped. Equal notifications about a changed list are stored once.
+   */
+  readonly maxPendingMessages?: number | undefined
+  /**
+   * Serves without sessions: a client gets no session id, each POST is independent, and GET and DELETE are answered
+   * with 405. In the revisions before 2026-07-28 the client then receives neither requests nor later notifications:
+   * changes of lists, subscriptions and logs are not declared. For deployments in which the next request may reach
+   * another process. Off by default.
+   */
+  readonly stateless?: boolean | undefined
+}
+
+/** Makes the CORS headers of the answers; see `Cors.make`. Requests reach it after the `Origin` was validated. */
+export interface Cors {
+  /** The headers of every answer to a request with this origin, including refusals. */
+  readonly headers: (origin: string | undefined) => { readonly [name: string]: string } | undefined
+  /**
+   * The headers of the answer to a preflight request, 204; `undefined` if an OPTIONS request is not a preflight: it is
+   * answered with 405.
+   */
+  readonly preflight: (
+    origin: string | undefined,
+    header: (name: string) => string | undefined
+  ) => { readonly [name: string]: string } | undefined
+}
+
+/** The transport of 2024-11-05; `LegacySse.make` makes it. */
+export interface LegacySse {
+  readonly path: string
+  readonly messages: string
+  readonly assumeInitialized: boolean
+}
+
+type Plain = Omit<Options, "allowedOrigins" | "cors" | "legacySse" | "pages" | "protection" | "sessions">
+
+/** The options with their defaults; durations in milliseconds. */
+export interface Resolved extends Defaults.Resolved<Plain> {
+  readonly allowedOrigins: ReadonlyArray<string> | "any" | "loopback"
+  readonly cors: Cors | undefined
+  readonly legacySse: LegacySse | undefined
+  readonly pages: Pages | undefined
+  readonly protection: Protection | undefined
+  readonly sessions: Defaults.Resolved<SessionOptions>
+}
+
+/** The names of this machine, which no other machine can claim. */
+export const loopback: ReadonlyArray<string> = ["localhost", "127.0.0.1", "[::1]"]
+
+/** Whether every web page could act as the user of its browser. Browsers do not allow that with a `*` either. */
+const isOpen = ({ allowedOrigins, cors }: Options): boolean =>
+  allowedOrigins === "any" && cors?.headers("null")?.["access-control-allow-credentials"] === "true"
+
+/** The options with a protection and pages that were made. */
+export interface ReadyOptions extends Options {
+  readonly pages?: Pages | undefined
+  readonly protection?: Protection | undefined
+}
+
+/** Adds the defaults. Throws if options contradict each other. */
+export const resolve = (options: ReadyOptions = {}): Resolved => {
+  if (isOpen(options)) {
+    throw new Error("CORS with credentials cannot be combined with allowedOrigins \"any\": list the origins")
+  }
+  const { allowedOrigins = "loopback", cors, legacySse, pages, protection, sessions = {}, ...plain } = options
+  return {
+    ...Defaults.resolve<Plain>(plain, {
+      path: "/mcp",
+      allowedHosts: loopback,
+      maxBodyBytes: 4 * 1024 * 1024,
+      maxConcurrentRequests: 10_000,
+      maxRetainedBytes: 128 * 1024 * 1024,
+      maxStreams: 10_000,
+      alwaysStream: false,
+      expiredStreams: "end",
+      requireMcpHeaders: false,
+      maxUnsentChars: 1024 * 1024,
+      minReadBytesPerSecond: 1_024,
+      readableCredentials: [],
+      trustedProxies: 0
+    }, { keepAliveInterval: 15_000, retry: 1_000, sendTimeout: 60_000, shutdownTimeout: 5_000 }),
+    allowedOrigins,
+    cors,
+    legacySse,
+    pages,
+    protection,
+    sessions: Defaults.resolve<SessionOptions>(sessions, {
+      maxSessions: 10_000,
+      maxSessionsPerPrincipal: 1_000,
+      maxInitializeChars: 65_536,
+      maxPendingMessages: 100,
+      stateless: false
+    }, { idleTimeout: 1_800_000, initializeTimeout: 60_000 })
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * Runs the function that finds the principal of a request.
+ */
+import * as Awaitable from "@skein/runtime/Awaitable"
+import type { Principal } from "@skein/runtime/Connection"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
+import type { EndpointContext } from "../sessions/context.ts"
+import { type FindPrincipal, principalProblem, Refusal } from "../access/protection.ts"
+import { type HttpRefusal, invalid } from "../messages/refusals.ts"
+
+// The client learns nothing about a fault of the application.
+const internalError = { status: 500, error: { code: -32603, message: "Internal error" } } as const
+
+const isRefusal = (error: unknown): error is Refusal =>
+  error instanceof Refusal && Number.isInteger(error.status) && error.status >= 400 && error.status <= 599
+
+const toHttpRefusal = ({ headers, message, status }: Refusal): HttpRefusal =>
+  status < 500 ? invalid(status, message, headers) : { status, error: { code: -32603, message }, headers }
+
+const refusalOf = (cause: Cause.Cause<unknown>): Refusal | undefined => {
+  const error = cause.reasons.find(Cause.isFailReason)?.error
+  return isRefusal(error) ? error : undefined
+}
+
+/** Finds the principal of a request, sets it on the request and calls `then`; or answers the request. */
+export const identify = (
+  find: FindPrincipal,
+  { context, refuse }: Pick<EndpointContext, "context" | "refuse">,
+  request: HttpRequest,
+  answer: HttpAnswer,
+  then: () => void
+): void => {
+  const found = (principal: Principal | undefined): void => {
+    const problem = principalProblem(principal)
+    if (problem !== undefined) return failed(problem, undefined)
+    request.principal = principal
+    then()
+  }
+  const failed = (error: unknown, refusal: Refusal | undefined): void => {
+    if (refusal !== undefined) {
+      try {
+        return refuse(answer, toHttpRefusal(refusal))
+      } catch (invalidHeader) {
+        // Nothing was sent.
+        return failed(invalidHeader, undefined)
+      }
+    }
+    Effect.runForkWith(context)(Effect.logError("failed to find the principal of a request", error))
+    refuse(answer, internalError)
+  }
+  let effect: Principal | undefined | Effect.Effect<Principal | undefined, unknown>
+  try {
+    effect = Awaitable.settle(find(request, answer))
+  } catch (error) {
+    return failed(error, isRefusal(error) ? error : undefined)
+  }
+  if (!Effect.isEffect(effect)) return found(effect)
+  const ended = (exit: Exit.Exit<Principal | undefined, unknown>): void => {
+    if (Exit.isSuccess(exit)) found(exit.value)
+    else if (!answer.isClosed) failed(exit.cause, refusalOf(exit.cause))
+  }
+  // `Effect.fail(refusal)` is an exit. It costs no fiber, so that a flood of refused requests is cheap.
+  if (Exit.isExit(effect)) return ended(effect as Exit.Exit<Principal | undefined, unknown>)
+  const finding = Effect.runForkWith(context)(effect)
+  const exit = finding.pollUnsafe()
+  if (exit !== undefined) return ended(exit)
+  finding.addObserver(ended)
+  // When the client disconnects, the principal is no longer needed.
+  answer.onClose(() => finding.interruptUnsafe())
+}

@@ -1,0 +1,48 @@
+/**
+ * The bodies that are being read, counted as they arrive.
+ */
+import { clientOf } from "../../base/client.ts"
+import type { BodyCounter, HttpRequest } from "../messages/adapter.ts"
+import type { Claim, Load, Share } from "./load.ts"
+
+/** The parts of one body that have arrived. */
+class IncomingBody implements Claim {
+  readonly kind = undefined
+  readonly isWaiting = true
+  share: Share | undefined = undefined
+  bytes = 0
+  /** Drops the body. The endpoint then answers the request. */
+  readonly evict: () => void
+
+  constructor(drop: () => void) {
+    this.evict = drop
+  }
+}
+
+/** Counts the bodies of an endpoint. A body that arrives at once, as most do, is never counted here. */
+export class IncomingBodies implements BodyCounter {
+  readonly #bodies = new Map<HttpRequest, IncomingBody>()
+  readonly #load: Load
+
+  constructor(load: Load) {
+    this.#load = load
+  }
+
+  arrived(request: HttpRequest, bytes: number, drop: () => void): void {
+    let body = this.#bodies.get(request)
+    if (body !== undefined) this.#load.charge(body, bytes)
+    else {
+      this.#bodies.set(request, body = new IncomingBody(drop))
+      this.#load.add(body, clientOf(request), bytes)
+    }
+  }
+
+  /** The body was read, or not: its parts are no longer retained. */
+  received(request: HttpRequest): void {
+    if (this.#bodies.size === 0) return
+    const body = this.#bodies.get(request)
+    if (body === undefined) return
+    this.#bodies.delete(request)
+    this.#load.remove(body)
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * The responses to HTTP requests that are not handled: a status and a JSON-RPC error. Each is logged and counted.
+ */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import * as Revision from "@skein/protocol/Revision"
+import { logValue } from "@skein/protocol/Text"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as LogLevel from "effect/LogLevel"
+import type { ServerCore } from "../../dispatch/serverCore.ts"
+import type { Headers, HttpAnswer } from "./adapter.ts"
+
+/** The headers of a response that is one JSON object. */
+export const json: Headers = { "content-type": "application/json" }
+
+/** Why a request is not handled: the HTTP status, and the JSON-RPC error that is its body. */
+export interface HttpRefusal {
+  readonly status: number
+  readonly error: JsonRpc.ErrorObject
+  readonly headers?: Headers | undefined
+}
+
+/** The request cannot be served: `-32600`. */
+export const invalid = (status: number, message: string, headers?: Headers): HttpRefusal => ({
+  status,
+  error: { code: -32600, message },
+  headers
+})
+
+/** The body is not a JSON-RPC message. */
+export const malformed = ({ error }: JsonRpc.Invalid): HttpRefusal => ({ status: 400, error })
+
+/** The server is overloaded, and may handle the request later: 503. */
+export const busy = (message: string): HttpRefusal => ({
+  status: 503,
+  error: { code: -32603, message },
+  headers: { "retry-after": "1" }
+})
+
+/** The server shuts down before the request was handled completely. */
+export const closing = busy("Service Unavailable: the server is shutting down")
+
+export const tooManyRequests = busy("Service Unavailable: too many requests in flight")
+
+/** A request in progress is given up at a bound, for a client with a smaller share. */
+export const displaced = busy("Service Unavailable: the server is overloaded, and this client has the largest share")
+
+export const tooManyBytes = busy(
+  "Service Unavailable: the server retains too much for its clients (maxRetainedBytes)"
+)
+
+export const tooManyStreams = busy("Service Unavailable: too many open streams")
+
+/** The refusal of a message that belongs to a session and does not have its id. */
+export const noSession = invalid(400, "Bad Request: the Mcp-Session-Id header is missing")
+
+/** The refusal of a response, in a revision in which the server sends no requests. */
+export const noResponses = invalid(400, "Invalid Request: this revision does not allow responses from a client")
+
+/** An error of the protocol, written in a revision. */
+export const fromError = (
+  error: McpError.McpError,
+  revision: Revision.Revision = Revision.latest,
+  status = 400
+): HttpRefusal => ({ status, error: McpError.toErrorObject(error, revision) })
+
+/** The id of a message, if it is a request. */
+export const idOf = (message: JsonRpc.Inbound): JsonRpc.Id | undefined =>
+  message._tag === "Request" ? message.id : undefined
+
+/** Sends a refusal; `id` is that of the request, if it could be read. */
+export const send = (answer: HttpAnswer, refused: HttpRefusal, id?: JsonRpc.Id): void => {
+  const headers = refused.headers === undefined ? json : { ...json, ...refused.headers }
+  answer.reply(refused.status, headers, JsonRpc.encode(JsonRpc.failure(id, refused.error)))
+}
+
+/**
+ * Refuses a request: logs the refusal, counts it, and sends it. Middleware does not see refused requests. They are
+ * logged at the level `Debug` with their error, or as `logged` defines.
+ */
+export type Refuse = (
+  answer: HttpAnswer,
+  refused: HttpRefusal,
+  id?: JsonRpc.Id,
+  logged?: { readonly level: LogLevel.Severity; readonly text: string }
+) => void
+
+export const makeRefuse =
+  (core: ServerCore, context: Context.Context<never>): Refuse => (answer, refused, id, logged) => {
+    const text = logged?.text ?? `HTTP: refused a request with ${refused.status}, ${logValue(refused.error.message)}`
+    Effect.runForkWith(context)(Effect.logWithLevel(logged?.level ?? "Debug")(text))
+    core.observer?.refused(refused.status)
+    send(answer, refused, id)
+  }

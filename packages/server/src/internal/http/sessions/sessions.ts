@@ -1,0 +1,332 @@
+/**
+ * The sessions of an HTTP endpoint: to whom they belong, how many there are, and when they end.
+ */
+import * as Header from "@skein/protocol/Header"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import * as Revision from "@skein/protocol/Revision"
+import { clip } from "@skein/protocol/Text"
+import * as RandomId from "@skein/runtime/RandomId"
+import type { Caller } from "@skein/runtime/RequestContext"
+import type { SessionEnd } from "@skein/runtime/Session"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import { ServerSession } from "../../base/session.ts"
+import { clientOf, KeyedCounter } from "../../base/client.ts"
+import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
+import { isOpening } from "../messages/classify.ts"
+import type { EndpointContext } from "./context.ts"
+import type { Store } from "../limits/eventStore.ts"
+import type { Claim } from "../limits/load.ts"
+import { memoryOf } from "../limits/memory.ts"
+import * as paramHeaders from "../messages/paramHeaders.ts"
+import {
+  busy,
+  closing,
+  fromError,
+  type HttpRefusal,
+  idOf,
+  invalid,
+  malformed,
+  noSession,
+  tooManyBytes,
+  tooManyRequests
+} from "../messages/refusals.ts"
+import type { HttpSessionBase, SessionOwner } from "./sessionBase.ts"
+import { ExpiryTimer } from "./sessionExpiry.ts"
+import { StreamableSession } from "./streamableSession.ts"
+
+// The same answer for a session that never existed, that has ended, or that belongs to another principal.
+export const notFound = invalid(404, "Not Found: there is no such session")
+const tooManySessionsOfPrincipal = busy("Service Unavailable: too many sessions of one principal")
+
+// How often expired streams are removed from the event log, in milliseconds.
+const logSweepInterval = 10_000
+
+/** A session id: 130 random bits, as 22 letters and digits. */
+export const newId = (): string => RandomId.make(22)
+
+/** The caller of a message to a session; undefined before `initialize`, and without a session. */
+const callerOf = (
+  found: StreamableSession | HttpRefusal | undefined,
+  { principal }: HttpRequest
+): Caller | undefined => {
+  const session = found instanceof StreamableSession ? found.peer.session : undefined
+  return session instanceof ServerSession ? session.callerFor(principal) : undefined
+}
+
+export class Sessions implements SessionOwner {
+  readonly endpoint: EndpointContext
+  readonly log: Store
+  isClosing = false
+  readonly #run: <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
+  readonly #scope = Scope.makeUnsafe("parallel")
+  readonly #expiry: ExpiryTimer
+  // The sessions that requests can use, and those that are ending.
+  readonly #open = new Map<string, HttpSessionBase>()
+  readonly #ending = new Set<HttpSessionBase>()
+  // The number of open sessions of each principal.
+  readonly #owned = new KeyedCounter()
+  // The number of POSTs that were handled without a session.
+  #posts = 0
+
+  constructor(endpoint: EndpointContext) {
+    this.endpoint = endpoint
+    this.log = endpoint.eventStore
+    this.#run = Effect.runForkWith(endpoint.context)
+    this.#expiry = new ExpiryTimer(() => this.endpoint.runner.now(), this.#run, (now) => this.#expire(now))
+  }
+
+  /** How many sessions there are. */
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** The sessions that requests can use. */
+  get open(): Iterable<HttpSessionBase> {
+    return this.#open.values()
+  }
+
+  /** Handles a POST of `initialize`, or of a message that belongs to a session. */
+  post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
+    const id = idOf(message)
+    const session = this.#sessionOf(request)
+    const mismatch = this.mismatch(message, request, session, this.endpoint.options.requireMcpHeaders)
+    if (mismatch !== undefined) return this.endpoint.refuse(answer, mismatch, id)
+    const overload = this.overload(message, request)
+    if (overload !== undefined) return this.endpoint.refuse(answer, overload, id)
+    if (this.endpoint.options.sessions.stateless) return this.#postAlone(message, request, answer)
+    if (isOpening(message) && request.header(Header.keys.sessionId) === undefined) {
+      return this.#initialize(message, request, answer)
+    }
+    if (!(session instanceof StreamableSession)) return this.endpoint.refuse(answer, session, id)
+    session.post(message, request, answer)
+  }
+
+  /**
+   * Refuses new requests while the endpoint is overloaded or closes. Responses and notifications are still accepted.
+   */
+  overload({ _tag }: JsonRpc.Inbound, request: HttpRequest): HttpRefusal | undefined {
+    if (_tag !== "Request" && _tag !== "Batch") return undefined
+    if (this.isClosing) return closing
+    const { load, options: { maxConcurrentRequests } } = this.endpoint
+    if (load.requests < maxConcurrentRequests) return undefined
+    return load.makeRoomFor("requests", clientOf(request)) ? undefined : tooManyRequests
+  }
+
+  /** Compares the headers that repeat parts of a message with the message; `required` if they must be present. */
+  mismatch(
+    message: JsonRpc.Inbound,
+    request: HttpRequest,
+    found: StreamableSession | HttpRefusal | undefined,
+    required: boolean
+  ): HttpRefusal | undefined {
+    let wrong: string | undefined
+    if (message._tag === "Batch") wrong = paramHeaders.mismatchOfBatch(message, request, required)
+    else if (message._tag === "Request" || message._tag === "Notification") {
+      const isRequired = required && message._tag === "Request"
+      const caller = isRequired || request.params !== undefined ? callerOf(found, request) : undefined
+      wrong = paramHeaders.mismatch(this.endpoint.core.catalog, message, request, caller, isRequired)
+    }
+    return wrong === undefined ? undefined : fromError(McpError.headerMismatch(wrong), Revision.latestSession)
+  }
+
+  /** Handles a GET, which opens a stream or resumes one. */
+  get(request: HttpRequest, answer: HttpAnswer): void {
+    const session = this.#sessionOf(request)
+    if (!(session instanceof StreamableSession)) return this.endpoint.refuse(answer, session)
+    const last = request.header("last-event-id")
+    if (last === undefined || last === "") session.listen(request, answer)
+    else session.resume(last, request, answer)
+  }
+
+  /** Handles a DELETE, which ends a session. */
+  delete(request: HttpRequest, answer: HttpAnswer): void {
+    const session = this.#sessionOf(request)
+    if (!(session instanceof StreamableSession)) return this.endpoint.refuse(answer, session)
+    this.end(session, { _tag: "ClosedByUs" })
+    answer.reply(204, {}, "")
+  }
+
+  /** Looks up an open session, of either transport. */
+  find(id: string): HttpSessionBase | undefined {
+    return this.#open.get(id)
+  }
+
+  /** Adds a session, and connects it to the server. `bytes` is the memory of its `initialize`. */
+  add(session: HttpSessionBase, bytes: number): void {
+    this.#open.set(session.id, session)
+    this.#owned.add(session.principalId, 1)
+    session.peer = this.endpoint.core.open(session, this.endpoint.runner)
+    // The session of a single request has no data of its own.
+    if (!this.endpoint.options.sessions.stateless) this.endpoint.load.add(session, session.client, bytes)
+  }
+
+  /** Ends a session when it expires. */
+  expire(session: HttpSessionBase): void {
+    this.#expiry.arm(session.nextCheckAt(this.endpoint.runner.now()))
+  }
+
+  /**
+   * Refuses a new session if a bound is reached. Expired sessions are removed first, and then a session of a client with
+   * a larger share, or one that waits for its client.
+   */
+  full(request: HttpRequest): HttpRefusal | undefined {
+    if (this.isClosing) return closing
+    const { maxSessions, maxSessionsPerPrincipal, stateless } = this.endpoint.options.sessions
+    const { principal } = request
+    if (principal !== undefined && this.#owned.of(principal.id) >= maxSessionsPerPrincipal) {
+      return tooManySessionsOfPrincipal
+    }
+    if (this.#open.size >= maxSessions && this.#expiry.wakeAt <= this.endpoint.runner.now()) this.#expiry.check()
+    if (this.#open.size < maxSessions) return undefined
+    const hasRoom = this.endpoint.load.makeRoomFor(stateless ? "requests" : "sessions", clientOf(request))
+    if (hasRoom && this.#open.size < maxSessions) return undefined
+    const wait = Math.ceil((this.#expiry.wakeAt - this.endpoint.runner.now()) / 1_000)
+    const refused = busy("Service Unavailable: too many sessions")
+    return { ...refused, headers: { "retry-after": String(Math.min(Math.max(wait, 1), 60)) } }
+  }
+
+  /**
+   * Ends all sessions. Requests in flight may finish within `shutdownTimeout`, and the input that they request may
+   * arrive; then they are interrupted.
+   */
+  get close(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.isClosing = true
+      this.#expiry.disarm()
+      for (const session of [...this.#open.values()]) session.drain()
+      return Effect.timeoutOption(this.#allEnded, this.endpoint.options.shutdownTimeout).pipe(
+        Effect.andThen(() => {
+          for (const session of [...this.#open.values()]) this.end(session, { _tag: "ClosedByUs" }, true)
+          return this.#allEnded
+        }),
+        Effect.andThen(Scope.close(this.#scope, Exit.void))
+      )
+    })
+  }
+
+  get #allEnded(): Effect.Effect<void> {
+    return Effect.suspend(() =>
+      Effect.forEach([...this.#open.values(), ...this.#ending], ({ peer }) => peer.ended, {
+        concurrency: "unbounded",
+        discard: true
+      })
+    )
+  }
+
+  #initialize(message: JsonRpc.Request, request: HttpRequest, answer: HttpAnswer): void {
+    const refused = this.full(request)
+    if (refused !== undefined) return this.endpoint.refuse(answer, refused, message.id)
+    const session = new StreamableSession(this, newId(), request, this.endpoint.limits)
+    this.add(session, memoryOf(message.params))
+    if (session.isEnding) return this.endpoint.refuse(answer, tooManyBytes, message.id)
+    this.expire(session)
+    session.initialize(message, request, answer)
+  }
+
+  /**
+   * Handles a POST to an endpoint without sessions: opens a session for this POST alone, in the revision of its header
+   * ("the server SHOULD assume protocol version 2025-03-26" without one), and with a client that cannot receive
+   * requests. It ends with the response.
+   */
+  #postAlone(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
+    const id = idOf(message)
+    if (id === undefined && message._tag !== "Batch") {
+      // A notification has no effect: there is no session that it could belong to.
+      if (message._tag === "Invalid") return this.endpoint.refuse(answer, malformed(message))
+      return answer.reply(202, {}, "")
+    }
+    const refused = this.full(request)
+    if (refused !== undefined) return this.endpoint.refuse(answer, refused, id)
+    const session = new StreamableSession(this, String(++this.#posts), request, this.endpoint.limits)
+    this.add(session, 0)
+    this.endpoint.core.subscriptions.singleRequestPeers.add(session.peer)
+    if (isOpening(message)) return session.initialize(message, request, answer)
+    const revision = Revision.read(request.header(Header.keys.protocolVersion)) ?? "2025-03-26"
+    session.peer.session = new ServerSession(session.peer, revision, undefined, {}, request.principal)
+    session.post(message, request, answer)
+    if (!session.busy) this.end(session, { _tag: "ClosedByUs" })
+  }
+
+  /** The session that a request names, or why it cannot use one. */
+  #sessionOf(request: HttpRequest): StreamableSession | HttpRefusal {
+    const id = request.header(Header.keys.sessionId)
+    if (id === undefined || id === "") return noSession
+    const session = this.#open.get(id)
+    if (!(session instanceof StreamableSession) || session.principalId !== request.principal?.id) return notFound
+    // "If the server receives a request with an invalid or unsupported MCP-Protocol-Version, it MUST respond with 400
+    // Bad Request" (2025-06-18, transports). A session supports only the revision that was negotiated.
+    const version = request.header(Header.keys.protocolVersion)
+    if (version === undefined || Revision.read(version) === session.revision) return session
+    const what = `MCP-Protocol-Version is ${clip(version)}, and the session has ${
+      session.revision ?? "no revision yet"
+    }`
+    return invalid(400, `Bad Request: ${what}`)
+  }
+
+  /** Ends the sessions that have expired. Returns the time of the next check. */
+  #expire(now: number): number {
+    let next = Infinity
+    for (const session of [...this.#open.values()]) {
+      if (session.expiresAt(now) > now) next = Math.min(next, session.nextCheckAt(now))
+      else this.end(session, { _tag: "Expired" })
+    }
+    return this.log.sweep?.(now) === true ? Math.min(next, now + logSweepInterval) : next
+  }
+
+  /** Makes a session unavailable to requests. Returns whether it was available. */
+  #remove(session: HttpSessionBase): boolean {
+    const { id, principalId } = session
+    if (!this.#open.delete(id)) return false
+    this.endpoint.load.remove(session)
+    this.#owned.add(principalId, -1)
+    if (this.#open.size === 0) this.#expiry.disarm()
+    return true
+  }
+
+  // ---- for the sessions
+
+  isStreamsFull(client: string): boolean {
+    const { load, options: { maxStreams } } = this.endpoint
+    return load.streams >= maxStreams && !load.makeRoomFor("streams", client)
+  }
+
+  streamOpened(client: string, longLived: Claim | undefined): void {
+    if (longLived !== undefined) this.endpoint.load.add(longLived, client, 0)
+    this.endpoint.core.observer?.streamOpened()
+  }
+
+  streamClosed(longLived: Claim | undefined): void {
+    if (longLived !== undefined) this.endpoint.load.remove(longLived)
+    this.endpoint.core.observer?.streamClosed()
+  }
+
+  streamCompleted(session: HttpSessionBase, stream: number): void {
+    this.log.complete(session.id, stream, session.client)
+    if (this.log.sweep !== undefined) this.#expiry.arm(this.endpoint.runner.now() + logSweepInterval)
+  }
+
+  fork(effect: Effect.Effect<unknown>): void {
+    const fiber = this.#run(effect)
+    if (fiber.pollUnsafe() === undefined) Fiber.runIn(fiber, this.#scope)
+  }
+
+  /** Ends a session; `stopping` if the endpoint closes. When its peer has ended, `closed` follows. */
+  end(session: HttpSessionBase, reason: SessionEnd, stopping?: boolean): void {
+    if (this.#remove(session)) this.#ending.add(session)
+    session.isEnding = true
+    session.peer.close(reason, stopping)
+  }
+
+  closed(session: HttpSessionBase): void {
+    this.#remove(session)
+    this.#ending.delete(session)
+    // A POST without a session is not counted as one, and has no entries in the event log.
+    if (this.endpoint.options.sessions.stateless) session.peer.session = undefined
+    else this.log.forget(session.id)
+    this.endpoint.core.forget(session.peer)
+  }
+}

@@ -1,0 +1,275 @@
+/**
+ * One stream of server-sent events, which outlives the HTTP connections that it is sent on.
+ *
+ * Messages go to the event log, and to the connection if there is one. A client that reconnects gets the messages that
+ * it has missed from the log, and then the stream continues on the new connection. The latest connection replaces the
+ * earlier one: a broken connection can look alive for minutes, and would lock out its own client.
+ */
+import type { Principal } from "@skein/runtime/Connection"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { HttpAnswer } from "../messages/adapter.ts"
+import type { Store } from "../limits/eventStore.ts"
+import type { Claim, Load, Share } from "../limits/load.ts"
+import type { HttpSessionBase } from "./sessionBase.ts"
+import * as sse from "../messages/sse.ts"
+
+/** The session of a stream, as the stream sees it. */
+export interface StreamingSession extends HttpSessionBase {
+  /** Stores the messages for clients that reconnect; undefined if clients cannot resume a stream. */
+  readonly log: Store | undefined
+  /** Whether the client supports events without data. Older clients treat them as invalid messages. */
+  readonly primes: boolean
+  /** Called when a stream gets a connection. `longLived` is true if the client has opened it by GET. */
+  readonly connected: (stream: Stream, longLived: boolean) => void
+  readonly disconnected: (stream: Stream, longLived: boolean) => void
+}
+
+/** The missed events that wait for a client. The store may have deleted them meanwhile. */
+class Replay implements Claim {
+  readonly kind = undefined
+  readonly isWaiting = true
+  share: Share | undefined = undefined
+  bytes = 0
+  readonly #answer: HttpAnswer
+  readonly #load: Load
+
+  constructor(answer: HttpAnswer, load: Load) {
+    this.#answer = answer
+    this.#load = load
+  }
+
+  /** Closes the connection. The client can resume the stream again. */
+  evict(): void {
+    this.#load.remove(this)
+    this.#answer.abort()
+  }
+}
+
+export class Stream implements Claim {
+  readonly kind = "streams"
+  readonly isWaiting = false
+  share: Share | undefined = undefined
+  bytes = 0
+  readonly number: number
+  /** The principal of the latest GET. */
+  principal: Principal | undefined = undefined
+  readonly #session: StreamingSession
+  #answer: HttpAnswer | undefined
+  #keepAliveSlot = 0
+  #longLived = false
+  // The number of the last event, and whether the stream is complete.
+  #last = 0
+  #complete: boolean
+  #buffer: sse.SlowReaderBuffer | undefined
+  /** The connection that the stream is being resumed on. */
+  #resuming: HttpAnswer | undefined
+
+  constructor(session: StreamingSession, number: number, complete = false) {
+    this.#session = session
+    this.number = number
+    this.#complete = complete
+  }
+
+  /** How many milliseconds a client should wait before it reconnects. */
+  get #retry(): number {
+    return Math.ceil(this.#session.owner.endpoint.options.retry)
+  }
+
+  /** Whether a client is connected to it, as far as that is known. */
+  get connected(): boolean {
+    return this.#answer !== undefined || this.#resuming !== undefined
+  }
+
+  /** Sends the head of the stream. */
+  open(answer: HttpAnswer, longLived: boolean): void {
+    this.#endConnections()
+    answer.open(200, sse.headers)
+    // "The server SHOULD immediately send an SSE event consisting of an event ID and an empty data field in order to
+    // prime the client to reconnect" (2025-11-25, transports, sending messages).
+    if (this.#session.primes) answer.write(sse.prime(this.#idOf(this.#last)!, this.#retry))
+    this.#enter(answer, longLived)
+  }
+
+  /** Sends a message. Returns `false` while the client is slow. */
+  send(data: string): boolean {
+    const event = ++this.#last
+    const { client, id, log, owner } = this.#session
+    if (log !== undefined) {
+      log.append(id, this.number, event, data, client)
+      owner.endpoint.load.relieve(client)
+    }
+    const answer = this.#answer
+    if (answer === undefined || answer.isClosed) return true
+    return this.#write(answer, sse.message(data, this.#idOf(event)))
+  }
+
+  /** Ends the stream after its last message. */
+  complete(): void {
+    if (this.#complete) return
+    this.#complete = true
+    this.#session.owner.streamCompleted(this.#session, this.number)
+    this.#leave()?.end()
+  }
+
+  /** Ends the stream, because its session has ended. */
+  abandon(): void {
+    this.#complete = true
+    this.#endConnections()
+  }
+
+  #endConnections(): void {
+    this.#leave()?.end()
+    this.#resuming?.end()
+    this.#resuming = undefined
+  }
+
+  /**
+   * Ends the connection, but not the stream, and sends the client the time to wait before it reconnects ("If the server
+   * does close the connection prior to terminating the SSE stream, it SHOULD send an SSE event with a standard `retry`
+   * field before", 2025-11-25).
+   */
+  disconnect(retry = this.#retry): void {
+    const answer = this.#leave()
+    if (answer === undefined) return
+    answer.write(sse.retry(retry))
+    answer.end()
+  }
+
+  /** Ends the connection; the client can open the stream again. */
+  evict(): void {
+    this.disconnect()
+  }
+
+  /** Succeeds as soon as the client takes more, or has left. */
+  get drained(): Effect.Effect<void> {
+    return this.#answer?.drained ?? Effect.void
+  }
+
+  /**
+   * Continues on a connection whose client has seen the events up to `after`. Calls `refuse` if the events after that
+   * are no longer available.
+   */
+  resume(answer: HttpAnswer, after: number, refuse: () => void): void {
+    if (after > this.#last && !this.#complete) return refuse()
+    this.#endConnections()
+    this.#resuming = answer
+    this.#catchUp(answer, after, refuse)
+  }
+
+  #catchUp(answer: HttpAnswer, after: number, refuse: (() => void) | undefined): void {
+    if (after === this.#last && !this.#complete) return this.#caughtUp(answer, refuse !== undefined)
+    const read = this.#session.log?.read(this.#session.id, this.number, after) ?? Effect.undefined
+    this.#session.owner.fork(Effect.onExit(read, (exit) =>
+      Effect.suspend(() => {
+        // Another connection has taken over, or the session has ended.
+        if (this.#resuming !== answer) return Effect.void
+        const missed = Exit.isFailure(exit) ? undefined : exit.value ?? this.#withoutLog
+        if (missed === undefined) {
+          this.#resuming = undefined
+          if (refuse === undefined) answer.end()
+          else refuse()
+          return Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
+            ? Effect.logError("failed to read the event log", exit.cause)
+            : Effect.void
+        }
+        // No events are left. By the standard of these streams, "204 No Content" makes a client stop reconnecting.
+        if (this.#complete && missed.length === 0 && after >= this.#last) {
+          this.#resuming = undefined
+          if (refuse === undefined) answer.end()
+          else answer.reply(204, {}, "")
+          return Effect.void
+        }
+        if (refuse !== undefined) answer.open(200, sse.headers)
+        const replay = Effect.suspend(() => this.#replay(answer, after, missed, 0))
+        this.#session.owner.fork(Effect.onInterrupt(replay, () => Effect.sync(() => answer.end())))
+        return Effect.void
+      })))
+  }
+
+  /**
+   * Sends the missed events, no faster than the client takes them: it may request the same events many times
+   * concurrently.
+   */
+  #replay(answer: HttpAnswer, after: number, missed: ReadonlyArray<string>, from: number): Effect.Effect<void> {
+    for (let at = from; at < missed.length; at++) {
+      if (this.#resuming !== answer) return Effect.void
+      if (answer.write(sse.message(missed[at]!, this.#idOf(after + at + 1)))) continue
+      const { client, owner: { endpoint: { load } } } = this.#session
+      const claim = new Replay(answer, load)
+      load.add(claim, client, missed.reduce((sum, data, index) => index > at ? sum + data.length : sum, 0))
+      return Effect.flatMap(
+        Effect.ensuring(answer.drained, Effect.sync(() => load.remove(claim))),
+        () => this.#replay(answer, after, missed, at + 1)
+      )
+    }
+    if (this.#resuming !== answer) return Effect.void
+    const event = after + missed.length
+    if (event < this.#last && missed.length > 0) this.#catchUp(answer, event, undefined)
+    else if (!this.#complete) this.#caughtUp(answer, false)
+    else {
+      this.#resuming = undefined
+      answer.end()
+    }
+    return Effect.void
+  }
+
+  /**
+   * The events to send if the log has lost them: none on the standalone stream. A client that could not resume it would
+   * receive no further notifications.
+   */
+  get #withoutLog(): ReadonlyArray<string> | undefined {
+    return this.number === 0 ? [] : undefined
+  }
+
+  #caughtUp(answer: HttpAnswer, first: boolean): void {
+    this.#resuming = undefined
+    if (first) answer.open(200, sse.headers)
+    this.#enter(answer, true)
+  }
+
+  #enter(answer: HttpAnswer, longLived: boolean): void {
+    if (answer.isClosed) return
+    this.#answer = answer
+    this.#longLived = longLived
+    this.#buffer = new sse.SlowReaderBuffer(this.#session.owner.endpoint.options.maxUnsentChars)
+    this.#keepAliveSlot = this.#session.owner.endpoint.keepAlive.add(answer)
+    this.#session.connected(this, longLived)
+    answer.onClose(() => answer === this.#answer && void this.#leave())
+  }
+
+  /** Detaches the connection from the stream, and returns it. */
+  #leave(): HttpAnswer | undefined {
+    const answer = this.#answer
+    if (answer === undefined) return undefined
+    this.#answer = undefined
+    this.#session.owner.endpoint.keepAlive.remove(answer, this.#keepAliveSlot)
+    this.#session.disconnected(this, this.#longLived)
+    return answer
+  }
+
+  #write(answer: HttpAnswer, text: string): boolean {
+    return this.#buffer!.write(answer, text) ?? this.#cut(answer)
+  }
+
+  #cut(answer: HttpAnswer): true {
+    this.#leave()
+    answer.abort()
+    const message = `closed a stream: its client does not read, and ${
+      this.#buffer!.size
+    } characters are unsent (maxUnsentChars)`
+    this.#session.owner.fork(Effect.logWarning(message))
+    return true
+  }
+
+  #idOf(event: number): string | undefined {
+    return this.#session.log === undefined ? undefined : `${this.number}-${event}`
+  }
+}
+
+/** Parses the id of an event: the number of its stream, and its number in the stream. */
+export const parseId = (id: string): { readonly stream: number; readonly event: number } | undefined => {
+  const found = /^(0|[1-9]\d{0,14})-(0|[1-9]\d{0,14})$/.exec(id)
+  return found === null ? undefined : { stream: Number(found[1]), event: Number(found[2]) }
+}

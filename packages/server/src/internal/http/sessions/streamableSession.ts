@@ -1,0 +1,473 @@
+/**
+ * A session over Streamable HTTP (2025-03-26 to 2025-11-25): many HTTP requests, one connection for its peer.
+ *
+ * Messages about a request go to the POST that carried it, and all others to the stream that the client has opened by
+ * GET; "the server MUST send each of its JSON-RPC messages on only one of the connected streams". A client that
+ * disconnects cancels nothing.
+ */
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import type { StreamInfo } from "@skein/runtime/Inspect"
+import type * as Limits from "@skein/runtime/Limits"
+import { Closed, RequestError, Unsupported } from "@skein/runtime/RequestError"
+import * as Effect from "effect/Effect"
+import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
+import type { Store } from "../limits/eventStore.ts"
+import type { Claim, Share } from "../limits/load.ts"
+import { memoryOf } from "../limits/memory.ts"
+import { closing, displaced, invalid, json, malformed, tooManyStreams } from "../messages/refusals.ts"
+import { HttpSessionBase, type SessionOwner } from "./sessionBase.ts"
+import * as sse from "../messages/sse.ts"
+import { parseId, Stream, type StreamingSession } from "./stream.ts"
+
+const noHeaders = {}
+
+const inFlight = invalid(400, "Invalid Request: a request with this id is in flight already")
+const twice = invalid(400, "Invalid Request: two requests of the batch have the same id, or one is in flight already")
+const noBatches = invalid(400, "Invalid Request: only revision 2025-03-26 has batches")
+// "The `initialize` request MUST NOT be part of a JSON-RPC batch" (2025-03-26, lifecycle).
+const noInitialize = invalid(400, "Invalid Request: initialize must not be part of a batch")
+const unknownEvent = invalid(
+  400,
+  "Bad Request: the events after this Last-Event-ID do not exist, or are no longer stored"
+)
+const over = invalid(404, "Not Found: the session is over")
+
+type Reply = JsonRpc.Success | JsonRpc.Failure | JsonRpc.Batch
+
+/**
+ * A POST with requests, until it is answered: with one JSON text if the result is the first message, with a stream from
+ * the moment another message precedes it.
+ */
+class Post implements Claim {
+  readonly kind = "requests"
+  share: Share | undefined = undefined
+  bytes = 0
+  /** The id of its request, or those of all requests of a batch. */
+  readonly id: JsonRpc.Id | ReadonlyArray<JsonRpc.Id>
+  /**
+   * Whether it is the `initialize` request. Its response is never a stream: the header of a success carries the session
+   * id.
+   */
+  readonly isOpening: boolean
+  /** How many bytes of its replies wait for the last one of its batch. */
+  replyBytes = 0
+  /** Whether nothing more will be sent. */
+  isOver = false
+  readonly #session: StreamableSession
+  readonly #answer: HttpAnswer
+  /** Its stream, once there is one. */
+  stream: Stream | undefined = undefined
+  /** How many of its requests have no outcome yet. */
+  #pending: number
+
+  constructor(
+    session: StreamableSession,
+    id: JsonRpc.Id | ReadonlyArray<JsonRpc.Id>,
+    answer: HttpAnswer,
+    isOpening: boolean
+  ) {
+    this.#session = session
+    this.id = id
+    this.isOpening = isOpening
+    this.#answer = answer
+    this.#pending = typeof id === "object" ? id.length : 1
+  }
+
+  /** Whether its session waits for an answer of the client. */
+  get isWaiting(): boolean {
+    return this.#session.isAsking
+  }
+
+  evict(): void {
+    this.#session.displace(this)
+  }
+
+  /** The HTTP response, if nothing was sent yet and the client is connected. */
+  get unanswered(): HttpAnswer | undefined {
+    return this.stream === undefined && !this.#answer.isClosed ? this.#answer : undefined
+  }
+
+  /** Whether the client disconnected before anything was sent. It cannot resume a stream without an event id. */
+  get isLost(): boolean {
+    return this.stream === undefined && this.#answer.isClosed
+  }
+
+  /** Begins a stream. */
+  open(stream: Stream): Stream {
+    this.stream = stream
+    stream.open(this.#answer, false)
+    return stream
+  }
+
+  has(id: JsonRpc.Id): boolean {
+    return typeof this.id === "object" ? this.id.includes(id) : this.id === id
+  }
+
+  /** Sends the response. Throws what `JsonRpc.encode` throws, and then nothing was sent. */
+  respond(reply: Reply, headers = json): void {
+    const stream = this.stream
+    if (stream === undefined) {
+      const text = JsonRpc.encode(reply)
+      this.isOver = true
+      const http = reply._tag === "Failure" ? reply.error.http : undefined
+      return http === undefined
+        ? this.#answer.reply(200, headers, text)
+        : this.#answer.reply(http.status, { ...headers, ...http.headers }, text)
+    }
+    // Clients read one message per event, whether the revision has batches or not.
+    const texts = reply._tag !== "Batch" ? [JsonRpc.encode(reply)] : reply.texts ?? reply.members.map(JsonRpc.encode)
+    this.isOver = true
+    for (const text of texts) stream.send(text)
+    stream.complete()
+  }
+
+  /** Sends an error for its requests, if it has a stream. */
+  fail(error: JsonRpc.ErrorObject): void {
+    const ids = typeof this.id === "object" ? this.id : [this.id]
+    for (const id of ids) this.stream?.send(JsonRpc.encode(JsonRpc.failure(id, error)))
+  }
+
+  /** One of its requests was discarded. Returns whether that was the last one. */
+  discardOne(): boolean {
+    return --this.#pending <= 0
+  }
+
+  /**
+   * Ends it without a response. "Not send a response for the cancelled request" (2025-11-25, cancellation), and still a
+   * POST with a request is answered with JSON or with a stream: so it is an empty stream, which clients accept.
+   */
+  end(): void {
+    this.isOver = true
+    if (this.stream !== undefined) return this.stream.complete()
+    if (this.#answer.isClosed) return
+    this.#answer.open(200, sse.headers)
+    this.#answer.end()
+  }
+}
+
+export class StreamableSession extends HttpSessionBase implements StreamingSession {
+  readonly hasSessionId = true
+  readonly #limits: Limits.Resolved
+  // The POSTs that are not answered yet, by the ids of their requests; undefined while there are none.
+  #posts: Map<JsonRpc.Id, Post> | undefined = undefined
+  // The POST that is being delivered: it may be answered before it is among the others.
+  #current: Post | undefined = undefined
+  // The stream by GET, once the client has opened one.
+  #standalone: Stream | undefined = undefined
+  // Messages that belong to no request, while the client does not listen.
+  #queue: Array<string> | undefined = undefined
+  #streams = 0
+  #isClosed = false
+
+  constructor(owner: SessionOwner, id: string, from: HttpRequest, limits: Limits.Resolved) {
+    super(owner, id, from)
+    this.#limits = limits
+  }
+
+  get busy(): boolean {
+    return this.#posts !== undefined || this.#standalone?.connected === true
+  }
+
+  protected get transport(): "Streamable HTTP" {
+    return "Streamable HTTP"
+  }
+
+  get streams(): ReadonlyArray<StreamInfo> {
+    const standalone = this.#standalone
+    const posts = new Set(this.#posts?.values())
+    return [
+      ...(standalone === undefined ? [] : [{ kind: "listen" as const, about: [], connected: standalone.connected }]),
+      ...Array.from(posts).flatMap(({ id, stream }) =>
+        stream === undefined
+          ? []
+          : [{ kind: "response" as const, about: typeof id === "object" ? id : [id], connected: stream.connected }]
+      )
+    ]
+  }
+
+  // ---- HTTP requests
+
+  /**
+   * Handles the POST of `initialize`. The session ends if `initialize` fails, or if its id does not reach the client.
+   */
+  initialize(message: JsonRpc.Request, request: HttpRequest, answer: HttpAnswer): void {
+    this.#deliver(new Post(this, message.id, answer, true), message, request)
+  }
+
+  post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
+    switch (message._tag) {
+      case "Request":
+        if (this.#find(message.id) !== undefined) return this.owner.endpoint.refuse(answer, inFlight, message.id)
+        return this.#deliver(new Post(this, message.id, answer, false), message, request)
+      case "Batch":
+        return this.#batch(message, request, answer)
+      case "Invalid":
+        // "If the server cannot accept the input, it MUST return an HTTP error status code". An invalid response fails
+        // the request of this side that it belongs to.
+        if (message.answer) this.#receive(message, request)
+        return this.owner.endpoint.refuse(answer, malformed(message), message.answer ? undefined : message.id)
+      default:
+        // "If the server accepts the input, the server MUST return HTTP status code 202 Accepted with no body." A
+        // response to no pending request is a late one.
+        this.#receive(message, request)
+        this.#rest()
+        return answer.reply(202, noHeaders, "")
+    }
+  }
+
+  #batch(batch: JsonRpc.Batch<JsonRpc.Message | JsonRpc.Invalid>, request: HttpRequest, answer: HttpAnswer): void {
+    const { members } = batch
+    const { maxBatchMessages } = this.#limits
+    if (this.revision !== "2025-03-26") return this.owner.endpoint.refuse(answer, noBatches)
+    if (members.length > maxBatchMessages) {
+      return this.owner.endpoint.refuse(
+        answer,
+        invalid(400, `Invalid Request: a batch holds at most ${maxBatchMessages} messages`)
+      )
+    }
+    const ids = new Set<JsonRpc.Id>()
+    for (const member of members) {
+      if (member._tag !== "Request") continue
+      if (member.method === "initialize") return this.owner.endpoint.refuse(answer, noInitialize)
+      if (ids.has(member.id) || this.#find(member.id) !== undefined) return this.owner.endpoint.refuse(answer, twice)
+      ids.add(member.id)
+    }
+    const isAnswered = members.some((one) => one._tag === "Invalid" && !one.answer && one.notification !== true)
+    if (ids.size > 0 || isAnswered) {
+      return this.#deliver(new Post(this, [...ids], answer, false), batch, request)
+    }
+    this.#receive(batch, request)
+    this.#rest()
+    answer.reply(202, noHeaders, "")
+  }
+
+  #receive(message: JsonRpc.Inbound, request: HttpRequest): void {
+    this.arrived(request)
+    this.receiver.message(message, request)
+  }
+
+  /** Delivers the requests of a POST, and remembers the POST until they are answered. */
+  #deliver(post: Post, message: JsonRpc.Inbound, request: HttpRequest): void {
+    if (this.owner.endpoint.options.alwaysStream && !post.isOpening) this.#openStream(post)
+    const outer = this.#current
+    this.#current = post
+    this.arrived(request)
+    try {
+      this.receiver.message(message, request)
+    } finally {
+      this.#current = outer
+    }
+    if (post.isOver || this.#isClosed) return this.#rest()
+    const posts = (this.#posts ??= new Map())
+    if (typeof post.id !== "object") posts.set(post.id, post)
+    else for (const id of post.id) posts.set(id, post)
+    this.owner.endpoint.load.add(post, this.client, memoryOf(message) + post.replyBytes)
+  }
+
+  /** Opens the stream for messages that belong to no request. */
+  listen({ principal }: HttpRequest, answer: HttpAnswer): void {
+    if (this.#isFull(this.#standalone)) return this.owner.endpoint.refuse(answer, tooManyStreams)
+    const stream = this.#standalone ??= new Stream(this, 0)
+    stream.principal = principal
+    stream.open(answer, true)
+  }
+
+  /** Resumes a stream after an event. */
+  resume(lastEventId: string, { principal }: HttpRequest, answer: HttpAnswer): void {
+    const last = parseId(lastEventId)
+    if (last === undefined) return this.owner.endpoint.refuse(answer, unknownEvent)
+    const stream = this.#streamOf(last.stream)
+    if (this.#isFull(stream)) return this.owner.endpoint.refuse(answer, tooManyStreams)
+    stream.principal = principal
+    stream.resume(answer, last.event, () => this.owner.endpoint.refuse(answer, unknownEvent))
+  }
+
+  #isFull(stream: Stream | undefined): boolean {
+    return stream?.connected !== true && this.owner.isStreamsFull(this.client)
+  }
+
+  /** Returns the stream with a number. A complete stream may still be in the event log. */
+  #streamOf(number: number): Stream {
+    if (number === 0) return this.#standalone ??= new Stream(this, 0)
+    for (const { stream } of this.#posts?.values() ?? []) if (stream?.number === number) return stream
+    return new Stream(this, number, true)
+  }
+
+  // ---- messages of the peer
+
+  send(message: JsonRpc.Outbound, about?: JsonRpc.Id): boolean {
+    if (this.#isClosed) return true
+    if (message._tag === "Request" && this.log === undefined) throw notSent(message.method)
+    const post = about === undefined ? this.#current : this.#find(about)
+    if (message._tag === "Request" || message._tag === "Notification") {
+      const text = JsonRpc.encode(message)
+      if (about === undefined || post === undefined || post.isOpening) return this.#sendStandalone(text)
+      if (post.isLost) return sendToNobody(message)
+      return (post.stream ?? this.#openStream(post)).send(text)
+    }
+    if (post === undefined) return true
+    const isOpened = post.isOpening && message._tag === "Success" && !post.isLost &&
+      !this.owner.endpoint.options.sessions.stateless
+    post.respond(message, isOpened ? { ...json, "mcp-session-id": this.id } : json)
+    this.#remove(post)
+    if (post.isOpening && !isOpened) this.owner.end(this, { _tag: "ClosedByUs" })
+    return true
+  }
+
+  get drained(): Effect.Effect<void> {
+    return Effect.suspend(() => this.#standalone?.drained ?? Effect.void)
+  }
+
+  drainedAbout(about: JsonRpc.Id): Effect.Effect<void> {
+    return Effect.suspend(() => this.#find(about)?.stream?.drained ?? Effect.void)
+  }
+
+  replyRetained(about: JsonRpc.Id, chars: number): void {
+    const post = this.#find(about)
+    if (post === undefined) return
+    if (post.share === undefined) post.replyBytes += chars
+    else this.owner.endpoint.load.charge(post, chars)
+  }
+
+  discardRequest(about: JsonRpc.Id): void {
+    const post = this.#find(about)
+    if (post === undefined || !post.discardOne()) return
+    this.#end(post)
+    this.#remove(post)
+  }
+
+  /**
+   * "After the server has sent an SSE event with an event ID to the client, the server MAY close the connection
+   * (without terminating the SSE stream) at any time" (2025-11-25). Before that revision a stream lasts until its
+   * response.
+   */
+  endStream(about: JsonRpc.Id, retry: number | undefined): void {
+    const post = this.#find(about)
+    if (post === undefined || post.isOpening || post.isLost || !this.primes) return
+    ;(post.stream ?? this.#openStream(post)).disconnect(retry)
+  }
+
+  /** Sends a message that belongs to no request, now or when the client listens. */
+  #sendStandalone(text: string): boolean {
+    if (this.#standalone?.connected === true) return this.#standalone.send(text)
+    const queue = (this.#queue ??= [])
+    // One notification suffices for several changes of a list.
+    if (queue.includes(text)) return true
+    queue.push(text)
+    const isFull = queue.length > this.owner.endpoint.options.sessions.maxPendingMessages
+    const dropped = isFull ? queue.shift()!.length : 0
+    this.owner.endpoint.load.charge(this, text.length - dropped)
+    return true
+  }
+
+  #openStream(post: Post): Stream {
+    return post.open(new Stream(this, ++this.#streams))
+  }
+
+  #find(id: JsonRpc.Id): Post | undefined {
+    return this.#current?.has(id) === true ? this.#current : this.#posts?.get(id)
+  }
+
+  #remove(post: Post): void {
+    this.owner.endpoint.load.remove(post)
+    const posts = this.#posts
+    if (posts === undefined) return
+    if (typeof post.id !== "object") posts.delete(post.id)
+    else for (const id of post.id) posts.delete(id)
+    this.#rest()
+  }
+
+  /** Gives up a POST at a bound of the endpoint: answers it with an error, and cancels its requests. */
+  displace(post: Post): void {
+    // "The `initialize` request MUST NOT be cancelled by clients", so its session ends.
+    if (post.isOpening) return this.owner.end(this, { _tag: "ClosedByUs" })
+    const ids = typeof post.id === "object" ? post.id : [post.id]
+    const { unanswered } = post
+    if (unanswered === undefined) post.fail(displaced.error)
+    else this.owner.endpoint.refuse(unanswered, displaced, ids.length === 1 ? ids[0] : undefined)
+    post.end()
+    this.#remove(post)
+    for (const requestId of ids) {
+      this.receiver.message(JsonRpc.notification("notifications/cancelled", { requestId }))
+    }
+  }
+
+  /** Begins the idle time if nothing is in flight and no client listens, or ends a session that is draining. */
+  #rest(): void {
+    if (this.#posts?.size === 0) this.#posts = undefined
+    if (this.#current !== undefined) return
+    if (this.owner.isClosing || this.owner.endpoint.options.sessions.stateless) this.drain()
+    else if (!this.busy) this.touch()
+  }
+
+  drain(): void {
+    if (this.#posts === undefined) this.owner.end(this, { _tag: "ClosedByUs" })
+  }
+
+  /**
+   * Ends a POST that is not answered. If the session ends, the client receives an error: "The SSE stream SHOULD
+   * eventually include a JSON-RPC response for each JSON-RPC request sent in the POST body".
+   */
+  #end(post: Post): void {
+    if (this.isEnding) {
+      const refused = this.owner.isClosing ? closing : over
+      const { unanswered } = post
+      if (unanswered === undefined) post.fail(refused.error)
+      else this.owner.endpoint.refuse(unanswered, refused, typeof post.id === "object" ? undefined : post.id)
+    }
+    post.end()
+  }
+
+  protected closeStreams(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    for (const post of this.#posts?.values() ?? []) {
+      if (!post.isOver) this.#end(post)
+      this.owner.endpoint.load.remove(post)
+    }
+    this.#posts = undefined
+    this.#queue = undefined
+    this.#standalone?.abandon()
+    this.#standalone = undefined
+  }
+
+  // ---- for its streams
+
+  /** A client without a session cannot resume a stream. */
+  get log(): Store | undefined {
+    return this.owner.endpoint.options.sessions.stateless ? undefined : this.owner.log
+  }
+
+  /** Older clients read the data of every event as JSON. */
+  get primes(): boolean {
+    return this.log !== undefined && this.revision !== undefined && this.revision >= "2025-11-25"
+  }
+
+  connected(stream: Stream, longLived: boolean): void {
+    this.owner.streamOpened(this.client, longLived ? stream : undefined)
+    if (longLived) this.owner.endpoint.streamExpiry.add(stream, stream.principal)
+    if (stream !== this.#standalone || this.#queue === undefined) return
+    const queue = this.#queue
+    this.#queue = undefined
+    this.owner.endpoint.load.charge(this, -queue.reduce((sum, text) => sum + text.length, 0))
+    for (const text of queue) stream.send(text)
+  }
+
+  disconnected(stream: Stream, longLived: boolean): void {
+    this.owner.streamClosed(longLived ? stream : undefined)
+    this.owner.endpoint.streamExpiry.remove(stream)
+    this.#rest()
+  }
+}
+
+/** A notification to a client that has left is dropped; a request is not sent, because no response would follow. */
+const sendToNobody = ({ _tag, method }: JsonRpc.Request | JsonRpc.Notification): true => {
+  if (_tag === "Notification") return true
+  throw new RequestError({ reason: new Closed({ message: `The client has left: ${method} was not sent` }), method })
+}
+
+const notSent = (method: string): RequestError =>
+  new RequestError({
+    reason: new Unsupported({ message: `server-to-client requests need sessions: ${method} was not sent` }),
+    method
+  })

@@ -1,0 +1,171 @@
+/**
+ * Limits the number of requests that are handled at the same time.
+ */
+import * as McpError from "@skein/protocol/McpError"
+import type { Answer, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { clientOf, KeyedCounter, largestBeside } from "../base/client.ts"
+import { describeRequest, formatMillis } from "./failureAnswer.ts"
+
+type Handler = Dispatcher<McpRequest>
+
+/** The requests of one key. It exists as long as the key has requests. */
+interface KeyQueue {
+  readonly key: string
+  handled: number
+  /** The numbers of handled and of waiting requests of each client. */
+  readonly handledOf: KeyedCounter
+  readonly waitingOf: KeyedCounter
+  readonly waiting: Set<Ticket>
+}
+
+/** One request of a queue. */
+interface Ticket {
+  readonly queue: KeyQueue
+  readonly client: string
+  admitted: boolean
+  wake: (() => void) | undefined
+}
+
+/**
+ * Handles up to `limit` requests of each key at the same time, and of these up to `maxPerClient` of one client. Up to
+ * `maxWaiting` more of each key wait in order, each for `maxWait`. A full queue admits a request of another client in
+ * place of the last one of the client that has the most.
+ */
+export class ConcurrencyLimiter {
+  readonly #queues = new Map<string, KeyQueue>()
+  readonly #code: number
+  readonly #limit: number
+  readonly #maxPerClient: number
+  readonly #maxWaiting: number
+  readonly #maxWait: Duration.Duration
+
+  /** `code` is the code of the JSON-RPC error that refuses a request. */
+  constructor(code: number, limit: number, maxWaiting: number, maxWait: Duration.Duration, maxPerClient = limit) {
+    this.#code = code
+    this.#limit = limit
+    this.#maxPerClient = maxPerClient
+    this.#maxWaiting = maxWaiting
+    this.#maxWait = maxWait
+  }
+
+  /** The number of keys that have requests now. */
+  get size(): number {
+    return this.#queues.size
+  }
+
+  /** Handles a request as soon as the limit allows it. */
+  run(key: string, request: RequestContext, next: Handler): ReturnType<Handler> {
+    // The finalizer is added before a slot is taken, because a fiber may be interrupted between any two steps.
+    return Effect.suspend(() => {
+      let ticket: Ticket | undefined
+      return Effect.onExitPrimitive(
+        Effect.suspend(() => {
+          ticket = { queue: this.#queueOf(key), client: clientOf(request.origin), admitted: false, wake: undefined }
+          return this.#admit(ticket, request, next)
+        }),
+        () => ticket === undefined ? undefined : this.#leave(ticket)
+      )
+    })
+  }
+
+  #queueOf(key: string): KeyQueue {
+    const known = this.#queues.get(key)
+    if (known !== undefined) return known
+    const [handledOf, waitingOf] = [new KeyedCounter(), new KeyedCounter()]
+    const queue: KeyQueue = { key, handled: 0, handledOf, waitingOf, waiting: new Set() }
+    this.#queues.set(key, queue)
+    return queue
+  }
+
+  #admit(ticket: Ticket, request: RequestContext, next: Handler): ReturnType<Handler> {
+    const { queue } = ticket
+    if (queue.handled < this.#limit && this.#mayRun(ticket)) {
+      this.#start(ticket)
+      return next(request)
+    }
+    if (queue.waiting.size >= this.#maxWaiting && !this.#makeRoom(ticket)) {
+      return this.#refuse(request, `at most ${this.#limit} are handled at the same time and ${this.#maxWaiting} wait`)
+    }
+    const admitted = Effect.callback<void>((resume) => {
+      // Resumes in a turn of its own. Otherwise a request that ends would run all waiting requests inside of each
+      // other.
+      ticket.wake = () => resume(Effect.yieldNow)
+      queue.waiting.add(ticket)
+      queue.waitingOf.add(ticket.client, 1)
+    })
+    return Effect.flatMap(Effect.timeoutOption(admitted, this.#maxWait), () =>
+      ticket.admitted
+        ? next(request)
+        : this.#refuse(
+          request,
+          ticket.wake === undefined
+            ? `at most ${this.#limit} are handled at the same time, and this client has the most of those that wait`
+            : `at most ${this.#limit} are handled at the same time, and none ended within ${
+              formatMillis(Duration.toMillis(this.#maxWait))
+            }`
+        ))
+  }
+
+  /** Whether its client has fewer requests than allowed. Clients that cannot be distinguished are not bounded. */
+  #mayRun({ client, queue }: Ticket): boolean {
+    return client === "" || queue.handledOf.of(client) < this.#maxPerClient
+  }
+
+  #start(ticket: Ticket): void {
+    const { client, queue } = ticket
+    ticket.admitted = true
+    queue.handled++
+    queue.handledOf.add(client, 1)
+  }
+
+  /** Refuses the last waiting request of a client that has at least twice as many as the client of this one. */
+  #makeRoom({ client, queue }: Ticket): boolean {
+    const larger = largestBeside(queue.waitingOf.entries, queue.waitingOf.of(client))
+    const last = Array.from(queue.waiting).findLast((one) => one.client === larger)
+    if (last === undefined) return false
+    this.#stopWaiting(last)
+    const { wake } = last
+    last.wake = undefined
+    wake!()
+    return true
+  }
+
+  #stopWaiting(ticket: Ticket): void {
+    const { client, queue } = ticket
+    if (queue.waiting.delete(ticket)) queue.waitingOf.add(client, -1)
+  }
+
+  /** Starts the first waiting request of the client that has the fewest. */
+  #startNext({ handledOf, waiting }: KeyQueue): void {
+    let first: Ticket | undefined
+    for (const one of waiting) {
+      if (this.#mayRun(one) && (first === undefined || handledOf.of(one.client) < handledOf.of(first.client))) {
+        first = one
+      }
+    }
+    if (first === undefined) return
+    this.#stopWaiting(first)
+    this.#start(first)
+    first.wake!()
+  }
+
+  #refuse(request: RequestContext, why: string): Effect.Effect<Answer, McpError.McpError> {
+    return Effect.fail(
+      McpError.other(this.#code, `Too many requests of ${describeRequest(request)}: ${why}. Try again later`)
+    )
+  }
+
+  #leave(ticket: Ticket): undefined {
+    const { client, queue } = ticket
+    if (ticket.admitted) {
+      queue.handled--
+      queue.handledOf.add(client, -1)
+      this.#startNext(queue)
+    } else this.#stopWaiting(ticket)
+    // A refused request may leave after its key has got another queue.
+    if (queue.handled === 0 && this.#queues.get(queue.key) === queue) this.#queues.delete(queue.key)
+    return undefined
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * Runs a server as a Node process: signals, cleanup and exit code.
+ */
+import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type { Logger } from "effect/Logger"
+import * as Predicate from "effect/Predicate"
+import * as References from "effect/References"
+import { DefinitionError } from "../../DefinitionError.ts"
+import { fillIn, logVariables } from "../base/environment.ts"
+import type { LogOptions } from "./logFormat.ts"
+import * as stdout from "./stdout.ts"
+
+/** The logs and the bounds of the process. */
+export interface MainOptions extends LogOptions {
+  /**
+   * How long the cleanup may take after SIGTERM or SIGINT before the process exits regardless; 5 seconds by default.
+   */
+  readonly shutdownTimeout?: Duration.Input | undefined
+}
+
+/**
+ * Whether an error is a mistake of configuration, whose message describes how to correct it: its stack would show only
+ * this library. The errors of the tasks package are recognized by their tag, because this package cannot import it.
+ */
+const isConfigurationError = (error: unknown): error is { readonly message: string } =>
+  error instanceof DefinitionError || (error instanceof TransportError && error.reason._tag === "OpenFailed") ||
+  (error instanceof Error && Predicate.isTagged(error, "TaskError"))
+
+// The longest delay of a timer.
+const maxDelay = 0x7fffffff
+
+const signals = { SIGINT: 130, SIGTERM: 143 } as const
+
+/** What the process reports before it exits, for the user who started it. */
+interface Report {
+  readonly message: string
+  readonly cause?: Cause.Cause<unknown> | undefined
+}
+
+const reportOf = <E>(cause: Cause.Cause<E>): Report => {
+  const [reason, ...more] = cause.reasons
+  return reason !== undefined && more.length === 0 && Cause.isFailReason(reason) && isConfigurationError(reason.error)
+    ? { message: reason.error.message }
+    : { message: "the process failed", cause }
+}
+
+type Loggers = ReadonlySet<Logger<unknown, unknown>>
+
+/** Loads the loggers of a format. The default one needs no module. */
+const loadLoggers = (format: "json" | "logfmt"): Effect.Effect<Loggers> =>
+  Effect.map(Effect.promise(() => import("./logFormat.ts")), ({ loggersOf }) => loggersOf(format))
+
+/** Writes a report to stderr, through the loggers of a format for programs. `done` is called when it was written. */
+const write = ({ cause, message }: Report, loggers: Loggers | undefined, done: () => void): void => {
+  if (loggers === undefined) {
+    return void process.stderr.write(`${cause === undefined ? message : Cause.pretty(cause)}\n`, done)
+  }
+  const fatal = Effect.logFatal(message, cause ?? Cause.empty)
+  Effect.runFork(Effect.provideService(fatal, References.CurrentLoggers, loggers))
+  process.stderr.write("", done)
+}
+
+/**
+ * Runs an effect as the main program of this process, and exits when it ends.
+ *
+ * - It succeeds: exit 0.
+ * - SIGTERM or SIGINT interrupts it; when its finalizers are done, or after `shutdownTimeout`, the process exits with
+ *   143 or 130. A second signal exits immediately.
+ * - It fails or dies: the cause is written to stderr, exit 1. It is interrupted without a signal: exit 130.
+ *
+ * The logs, and the cause of a failure, are written to stderr.
+ */
+export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptions = {}): void => {
+  const shutdownTimeout = Math.min(Duration.toMillis(options.shutdownTimeout ?? 5_000), maxDelay)
+  // Keeps the event loop alive for a server that only waits for a signal.
+  const keepAlive = setInterval(() => {}, maxDelay)
+  const { logFormat = "pretty", logLevel } = options
+  let code: number | undefined
+  let loggers: Loggers | undefined
+
+  const exit = (status: number, report?: Report): void => {
+    clearInterval(keepAlive)
+    if (report === undefined) return process.exit(status)
+    // A report to a pipe is written asynchronously; a client that does not read it must not delay the exit.
+    setTimeout(() => process.exit(status), shutdownTimeout)
+    write(report, loggers, () => process.exit(status))
+  }
+
+  const onSignal = (signal: keyof typeof signals): void => {
+    if (code !== undefined) process.exit(signals[signal])
+    code = signals[signal]
+    setTimeout(
+      () => {
+        const message = `${signal}: the cleanup took longer than shutdownTimeout (${shutdownTimeout} ms)`
+        exit(signals[signal], { message })
+      },
+      shutdownTimeout
+    )
+    fiber.interruptUnsafe()
+  }
+  process.on("SIGTERM", onSignal)
+  process.on("SIGINT", onSignal)
+
+  const leveled = logLevel === undefined ? effect : Effect.provideService(effect, References.MinimumLogLevel, logLevel)
+  const program = logFormat === "pretty" ? leveled : Effect.flatMap(loadLoggers(logFormat), (loaded) => {
+    loggers = loaded
+    return Effect.provideService(leveled, References.CurrentLoggers, loaded)
+  })
+  const fiber = Effect.runFork(Effect.provideService(program, References.LogToStderr, true))
+  fiber.addObserver((result) => {
+    if (result._tag === "Success") exit(code ?? 0)
+    else if (Cause.hasInterruptsOnly(result.cause)) exit(code ?? signals.SIGINT)
+    else exit(code ?? 1, reportOf(result.cause))
+  })
+}
+
+/**
+ * Runs an effect as the main program of a stdio server. From the call on, only protocol messages reach stdout. The
+ * effect succeeds when its input has ended and its requests in flight are done.
+ */
+export const runStdioMain = <E>(effect: Effect.Effect<unknown, E>, given: MainOptions = {}): void => {
+  stdout.guard()
+  const options = fillIn(given, logVariables, process.env, given.environment)
+  if (typeof options === "string") runMain(invalidEnvironment(options), given)
+  else runMain(effect, options)
+}
+
+/** The program of a process whose environment has a value that is not valid. */
+export const invalidEnvironment = (message: string): Effect.Effect<never, TransportError> =>
+  Effect.fail(new TransportError({ reason: new OpenFailed({ message }) }))
