@@ -89,7 +89,7 @@ const mayImportLess: ReadonlyArray<{
  * has none.
  */
 const mayUseNode: Readonly<Record<string, ReadonlyArray<string>>> = {
-  server: ["{Stdio,NodeHttp,NodePages,NodeSkills}.ts", "internal/{**/node*,stdio*,stdout,stdio/*}.ts"],
+  server: ["{Stdio,NodeHttp,NodePages,NodeSkills}.ts", "internal/{**/node*,process/*}.ts"],
   client: ["{Stdio,NodeConfig,NodeHttp}.ts", "bin/*.ts", "internal/{**/node*,stdio*,process,stdio/*}.ts"],
   testing: ["**/*.ts"],
   sql: ["**/*.ts"],

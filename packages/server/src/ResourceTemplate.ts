@@ -46,7 +46,7 @@ import {
   type TypeOf
 } from "./internal/schema/textFields.ts"
 import * as traversal from "./internal/handlers/traversal.ts"
-import { makeCompleters } from "./internal/dispatch/completion.ts"
+import { makeCompleters } from "./internal/handlers/completers.ts"
 import type { Visible } from "./Registry.ts"
 import { isUri } from "./internal/catalog/validateDefinition.ts"
 import { omitUndefined } from "./internal/base/json.ts"

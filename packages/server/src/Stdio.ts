@@ -8,12 +8,12 @@ import type { TransportError } from "@skein/runtime/TransportError"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as connection from "./internal/stdio/connection.ts"
+import * as connection from "./internal/process/stdioConnection.ts"
 import type { MainOptions as ProcessOptions } from "./internal/process/nodeMain.ts"
 import * as main from "./internal/process/nodeMain.ts"
 import { McpServer } from "./McpServer.ts"
 
-export type { StdioOptions as Options } from "./internal/stdio/connection.ts"
+export type { StdioOptions as Options } from "./internal/process/stdioConnection.ts"
 
 /** Options of the connection and of the process. */
 export interface MainOptions extends connection.StdioOptions, ProcessOptions {}

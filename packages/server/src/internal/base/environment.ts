@@ -1,6 +1,6 @@
 /**
  * Reads options of a server process from variables of its environment: how values are read, and the variables of the
- * logs. `http/variables.ts` has those of a server over HTTP.
+ * logs. `http/endpoint/variables.ts` has those of a server over HTTP.
  *
  * `runMain` reads `process.env` with these functions, without `effect/Config`, which would double the time that a small
  * server takes to load. `HttpConfig` makes a `Config` of the same variables.

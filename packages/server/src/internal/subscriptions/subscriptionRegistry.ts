@@ -17,7 +17,11 @@ import { findReader, findWatch } from "../handlers/readResource.ts"
 import * as capabilities from "./capabilities.ts"
 import type { Fibers } from "../base/fibers.ts"
 import { ServerSession, sessionOf } from "../base/session.ts"
-import { type NotificationTarget, type OutgoingNotification, PendingNotifications } from "../base/pendingNotifications.ts"
+import {
+  type NotificationTarget,
+  type OutgoingNotification,
+  PendingNotifications
+} from "../base/pendingNotifications.ts"
 import { ResourceWatches } from "./resourceWatches.ts"
 import { clientOf, KeyedCounter, largestBeside } from "../base/client.ts"
 

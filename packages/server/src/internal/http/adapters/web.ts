@@ -6,7 +6,14 @@ import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { Principal } from "@skein/runtime/Connection"
 import type * as Context from "effect/Context"
 import { forwardedAddress } from "../../base/client.ts"
-import { type Body, type BodyCounter, decodeBody, type Headers, type HttpAnswer, type HttpRequest } from "../messages/adapter.ts"
+import {
+  type Body,
+  type BodyCounter,
+  decodeBody,
+  type Headers,
+  type HttpAnswer,
+  type HttpRequest
+} from "../messages/adapter.ts"
 import { url, urlHostOf } from "../messages/head.ts"
 import { encoder, highWaterMark, largeAnswer, StreamingAnswer } from "./streamingAnswer.ts"
 

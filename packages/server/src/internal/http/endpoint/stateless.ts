@@ -16,7 +16,15 @@ import type { EndpointContext } from "../sessions/context.ts"
 import type { Claim, Share } from "../limits/load.ts"
 import { memoryOf } from "../limits/memory.ts"
 import * as paramHeaders from "../messages/paramHeaders.ts"
-import { closing, displaced, fromError, type HttpRefusal, json, tooManyRequests, tooManyStreams } from "../messages/refusals.ts"
+import {
+  closing,
+  displaced,
+  fromError,
+  type HttpRefusal,
+  json,
+  tooManyRequests,
+  tooManyStreams
+} from "../messages/refusals.ts"
 import * as sse from "../messages/sse.ts"
 
 const listen = "subscriptions/listen"

@@ -7,7 +7,6 @@ import type * as Fiber from "effect/Fiber"
 import { clientOf } from "../../base/client.ts"
 import type { AnswerWatcher, HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 import type { Claim, Load, Share } from "./load.ts"
-import type { Resolved } from "../access/options.ts"
 
 // How often the answers are checked within the time that a client has.
 const checks = 4
@@ -64,7 +63,7 @@ export class SlowReaders implements AnswerWatcher {
 
   constructor(
     load: Load,
-    { minReadBytesPerSecond, sendTimeout }: Pick<Resolved, "minReadBytesPerSecond" | "sendTimeout">,
+    { minReadBytesPerSecond, sendTimeout }: { readonly minReadBytesPerSecond: number; readonly sendTimeout: number },
     now: () => number,
     context: Context.Context<never>
   ) {

@@ -7,7 +7,7 @@ import * as NodeStreams from "@skein/runtime/NodeStreams"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Readable, Writable } from "node:stream"
-import * as stdout from "../process/stdout.ts"
+import * as stdout from "./stdout.ts"
 
 /** The streams of the connection, and its bounds. */
 export interface StdioOptions extends NodeStreams.Bounds {
