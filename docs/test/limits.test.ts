@@ -238,7 +238,7 @@ describe("limits.md", () => {
       ["maxSessions", { sessions: { maxSessions: 0 } }, initialize.clone()],
       ["maxInitializeChars", { sessions: { maxInitializeChars: 10 } }, initialize.clone()]
     ]
-    const rows = tables.find(({ declared }) => declared.includes("http/options"))!.rows
+    const rows = tables.find(({ declared }) => declared.includes("http/access/options"))!.rows
     for (const [option, options, request] of cases) {
       const { close, handler } = WebHttp.mount(Hello, options)
       const answer = await handler(request)
