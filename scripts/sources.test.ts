@@ -1,0 +1,87 @@
+/** Tests of the check of sources: each breaks one rule on purpose. */
+import { describe, expect, it } from "@effect/vitest"
+import { sourceProblems } from "./sources.ts"
+
+const path = "packages/server/src/internal/a.ts"
+/** The messages about a module, without its path. */
+const about = (text: string, of = path): ReadonlyArray<string> =>
+  sourceProblems(of, text, true).map((problem) => problem.slice(of.length + 1))
+
+describe("the check of comments", () => {
+  it("rejects a sentence that begins with a relative clause", () => {
+    for (
+      const text of [
+        "/** What waits. */",
+        "/**\n * Who asks.\n */",
+        "/** A call. What waits is ended. */",
+        "// Whoever asks."
+      ]
+    ) {
+      expect(about(`${text}\nexport const a = 1\n`)[0]).toContain("a sentence begins with \"Wh")
+    }
+    for (
+      const text of [
+        "/** Returns what a call needs. */",
+        "/** What is a round? See `b`. */",
+        "// The call\n// What is next"
+      ]
+    ) {
+      expect(about(`${text}\nexport const a = 1\n`)).toEqual([])
+    }
+  })
+
+  it("rejects words that are not plain English, and reports the line", () => {
+    const bad = [
+      "Nobody asks",
+      "it is read anew",
+      "it waits for ever",
+      "a key is no secret",
+      "it retries in vain",
+      "accepts no more calls"
+    ]
+    for (const text of bad) {
+      expect(about(`export const a = 1\n\n// ${text}.\nexport const b = 1\n`)[0]).toMatch(
+        /^3: "[\w ]+" in a comment: write /
+      )
+    }
+    const good = [
+      "there is no token",
+      "is no longer open",
+      "at most, and no more than that",
+      "`nobody` and \"whoever\""
+    ]
+    for (const text of good) expect(about(`// ${text}.\nexport const b = 1\n`)).toEqual([])
+  })
+
+  it("reads the lines of one comment together, and leaves texts of the program alone", () => {
+    expect(about("// The call is\n// no secret.\nexport const b = 1\n")).toEqual([
+      "1: \"is no\" in a comment: write is not a, or has no"
+    ])
+    expect(about("export const b = \"nobody // nobody\"\n")).toEqual([])
+  })
+})
+
+describe("the check of defaults", () => {
+  it("rejects a duration with an ad-hoc default, except in Options", () => {
+    const text =
+      "export const a = Duration.toMillis(given.a ?? 1)\nexport const b = Duration.fromInputUnsafe(given.a ?? c)\n"
+    const message = "an option has its default from Options.resolve of @skein/runtime"
+    expect(about(text)).toEqual([`1: ${message}`, `2: ${message}`])
+    expect(about(text, "packages/runtime/src/Options.ts")).toEqual([])
+    expect(about("export const a = Duration.toMillis(settings.a)\n")).toEqual([])
+  })
+})
+
+describe("the check of errors", () => {
+  it("rejects an error with a message that is not printable", () => {
+    const error = (fields: string): string => `export class A extends Data.TaggedError("A")${fields} {}\n`
+    const message = "an error with a message extends PrintableError.tagged, which escapes it"
+    expect(about(error("<{ readonly message: string }>"))).toEqual([`1: ${message}`])
+    expect(about(error("<MessageAndCause>"))).toEqual([`1: ${message}`])
+    expect(about(error("<{ readonly reason: Reason }>"))).toEqual([])
+    expect(about(error(""))).toEqual([])
+    expect(about(error("<{ readonly message: string }>").replace("Data.TaggedError", "PrintableError.tagged"))).toEqual(
+      []
+    )
+  })
+})

@@ -1,0 +1,147 @@
+/**
+ * Checks of TypeScript sources that the linter cannot make: the English of comments, the defaults of options, and the
+ * base of errors. CONTRIBUTING describes the rules.
+ */
+import { globSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { type ESTree, parseSync, Visitor } from "rolldown/utils"
+
+/** Words and forms that a comment does not use, with the proposal that the message makes. */
+const words: ReadonlyArray<readonly [form: RegExp, instead: string]> = [
+  [/\b(nobody|everybody|somebody|whoever)\b/i, "name the person, the caller, the client or the process"],
+  [/\banew\b/i, "again"],
+  [/\bfor ever\b/i, "without end, or the bound"],
+  [/\bin vain\b/i, "without a result"],
+  [/(?<!\bthere )\b(is|are|was|were) no (?!longer\b)/i, "is not a, or has no"],
+  [/(?<!\bthere )\b(is|are|was|were) none\b/i, "has no, and the noun"],
+  [/\bno more\b(?! than\b)/i, "no longer, or no further"],
+  [/\bby (itself|themselves)\b/i, "automatically, or alone"],
+  [/\b(of ours|so be it)\b/i, "a plain sentence"],
+  [/\b(makes?|made|comes?|came) again\b/i, "retries, or reconnects"]
+]
+
+/** A sentence that begins with a relative clause: "What waits is …". A question ends with its mark. */
+const relativeClause = /(?:^|[.:!] )(?:What|Who|Whoever|Whatever)\b(?![^.:!?]*\?)/
+
+/** Returns a comment as one line, without its asterisks and without code and quotations. */
+const proseOf = (comment: string): string =>
+  comment.replaceAll(/^\s*\*+ ?/gm, "").replaceAll(/`[^`]*`/g, "``").replaceAll(/"[^"\n]*"/g, "\"\"")
+    .replaceAll(/\s+/g, " ").trim()
+
+interface Found {
+  readonly start: number
+  readonly message: string
+}
+
+type Parsed = ReturnType<typeof parseSync>
+
+/** Returns the comments, in which the lines of one `//` comment are together. */
+const commentsOf = (
+  text: string,
+  { comments }: Parsed
+): ReadonlyArray<{ readonly start: number; readonly value: string }> => {
+  const joined: Array<{ start: number; end: number; value: string; isLine: boolean }> = []
+  for (const { end, start, type, value } of comments) {
+    const last = joined.at(-1)
+    const isLine = type === "Line"
+    if (isLine && last?.isLine === true && /^\n\s*$/.test(text.slice(last.end, start))) {
+      last.value += `\n${value}`
+      last.end = end
+    } else joined.push({ start, end, value, isLine })
+  }
+  return joined
+}
+
+/** Returns the forms of a module's comments that a reader stops at. */
+const englishOf = (text: string, parsed: Parsed): ReadonlyArray<Found> =>
+  commentsOf(text, parsed).flatMap(({ start, value }) => {
+    const prose = proseOf(value)
+    const clause = relativeClause.exec(prose)?.[0]
+    return [
+      ...clause === undefined
+        ? []
+        : [{ start, message: `a sentence begins with "${clause.replace(/^[.:!] /, "")}": name the thing` }],
+      ...words.flatMap(([form, instead]) => {
+        const word = form.exec(prose)?.[0].trim()
+        return word === undefined ? [] : [{ start, message: `"${word}" in a comment: write ${instead}` }]
+      })
+    ]
+  })
+
+/** Returns the options of a module whose default is not declared with `Options.resolve`. */
+const defaultsOf = (text: string, { program }: Parsed): ReadonlyArray<Found> => {
+  const found: Array<Found> = []
+  new Visitor({
+    CallExpression: ({ arguments: [first], callee, start }) => {
+      const isDuration = /^Duration\.(to[A-Z]\w*|fromInputUnsafe)$/.test(text.slice(callee.start, callee.end))
+      if (isDuration && first?.type === "LogicalExpression" && first.operator === "??") {
+        found.push({ start, message: "an option has its default from Options.resolve of @skein/runtime" })
+      }
+    }
+  }).visit(program)
+  return found
+}
+
+/** Returns the errors of a module that have a message and do not escape it. */
+const errorsOf = (text: string, { program }: Parsed): ReadonlyArray<Found> => {
+  const found: Array<Found> = []
+  const check = (node: ESTree.Class): void => {
+    const base = node.superClass?.type === "CallExpression" ? node.superClass.callee : undefined
+    if (base === undefined || text.slice(base.start, base.end) !== "Data.TaggedError") return
+    const fields = node.superTypeArguments?.params ?? []
+    const hasMessage = fields.some((type) =>
+      type.type !== "TSTypeLiteral" || /\bmessage\b/.test(text.slice(type.start, type.end))
+    )
+    if (hasMessage) {
+      found.push({
+        start: node.start,
+        message: "an error with a message extends PrintableError.tagged, which escapes it"
+      })
+    }
+  }
+  new Visitor({ ClassDeclaration: check, ClassExpression: check }).visit(program)
+  return found
+}
+
+/** The packages to which each check applies so far. */
+const checked: Readonly<Record<"english" | "defaults" | "errors", ReadonlyArray<string>>> = {
+  english: [],
+  defaults: [],
+  errors: []
+}
+
+const packageModule = /^packages\/([^/]+)\/src\/.+\.ts$/
+
+/** Modules that a script writes contain the comments of other programs. */
+const generated = /\/(pageHtml|pageScripts|sandboxScript)\.ts$/
+
+/** The module that resolves options, and the package that imports no other. */
+const resolvesOptions = /^packages\/(runtime\/src\/Options\.ts$|sql\/)/
+
+/** The module that escapes messages, and the error whose message is a part of the protocol and must not change. */
+const ownsMessages = /^packages\/protocol\/src\/(PrintableError|McpError)\.ts$/
+
+/** Returns the problems of a module of a package, each with its line. `complete` applies each check to each package. */
+export const sourceProblems = (path: string, text: string, complete = false): ReadonlyArray<string> => {
+  const name = packageModule.exec(path)?.[1]
+  if (name === undefined || generated.test(path)) return []
+  const applies = (check: keyof typeof checked): boolean => complete || checked[check].includes(name)
+  const parsed = parseSync(path, text)
+  const found = [
+    ...applies("english") ? englishOf(text, parsed) : [],
+    ...applies("defaults") && !resolvesOptions.test(path) ? defaultsOf(text, parsed) : [],
+    ...applies("errors") && !ownsMessages.test(path) ? errorsOf(text, parsed) : []
+  ]
+  return found.map(({ message, start }) => `${path}:${text.slice(0, start).split("\n").length}: ${message}`)
+}
+
+/** `npm run lint` checks every package. `node scripts/sources.ts packages/tasks` lists everything about one. */
+if (import.meta.main) {
+  const root = join(import.meta.dirname, "..")
+  const only = process.argv[2]
+  const found = globSync(`${only ?? "packages/*"}/src/**/*.ts`, { cwd: root }).toSorted().flatMap((path) =>
+    sourceProblems(path, readFileSync(join(root, path), "utf8"), only !== undefined)
+  )
+  for (const text of found) console.error(text)
+  process.exitCode = found.length === 0 ? 0 : 1
+}
