@@ -44,7 +44,7 @@ export type { Actions, PageCall, Refusal } from "./internal/pageMethods.ts"
  * refuses the action with its message.
  */
 export interface Options extends UiPolicy.Options, Actions {
-  /** Name and version of the host, for the page. Default `{ name: "skein", version: "0.1.0" }`. */
+  /** Name and version of the host, for the page. Default `{ name: "skein", version: "0.2.0" }`. */
   readonly hostInfo?: Implementation | undefined
   /** The context of the host, for the page. It contains the tool alone by default. */
   readonly context?: HostContext | undefined
@@ -140,7 +140,7 @@ export const open = (
       domain: meta.domain
     }, {
       ...options,
-      hostInfo: options.hostInfo ?? { name: "skein", version: "0.1.0" },
+      hostInfo: options.hostInfo ?? { name: "skein", version: "0.2.0" },
       serverResources: options.serverResources ?? true,
       maxMessageChars: options.maxMessageChars ?? 1_048_576,
       maxInFlightRequests: options.maxInFlightRequests ?? 32,

@@ -8,7 +8,7 @@ import type * as Scope from "effect/Scope"
 import type { Colors } from "./colors.ts"
 
 /** The version that `--version` prints, and that the commands report to servers. */
-export const version = "0.1.0"
+export const version = "0.2.0"
 
 /** Output of a command: results go to stdout, everything else goes to stderr. */
 export interface Console {

@@ -18,7 +18,7 @@ import type { Heartbeat } from "./heartbeat.ts"
 
 /** The options of a client. All of them are optional. */
 export interface Options {
-  /** Name and version of this client, as it sends them to the server. Default `{ name: "skein", version: "0.1.0" }`. */
+  /** Name and version of this client, as it sends them to the server. Default `{ name: "skein", version: "0.2.0" }`. */
   readonly info?: Implementation | undefined
   /**
    * The revisions that the client accepts. Default: all. A server that speaks none of them is refused with

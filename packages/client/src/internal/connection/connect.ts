@@ -37,7 +37,7 @@ import { type Agreement, type ConnectionOwner, type NegotiatedConnection, readSe
 import type { Broadcast } from "../base/broadcast.ts"
 import { decode } from "./notification.ts"
 
-const defaultInfo: Implementation = { name: "skein", version: "0.1.0" }
+const defaultInfo: Implementation = { name: "skein", version: "0.2.0" }
 
 /** Makes the function that adds the `_meta` of the stateless revision to each request. */
 const stamper = (
