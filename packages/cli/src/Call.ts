@@ -6,8 +6,8 @@
  * skein-call "node server.mjs" greet '{"name":"Ada"}'
  * ```
  */
-import { callCommand, valueOptions } from "./internal/commands/callCommand.ts"
-import { normalize } from "./internal/commands/commandLine.ts"
+import { callCommand } from "./internal/commands/callCommand.ts"
+import { rewrite } from "./internal/commands/commandLine.ts"
 import { nodeMain } from "./internal/base/nodeProcess.ts"
 import { runCommand } from "./internal/commands/runCommand.ts"
 
@@ -16,5 +16,7 @@ import { runCommand } from "./internal/commands/runCommand.ts"
  * the name of the command: `process.argv.slice(2)`. SIGINT, SIGTERM and SIGHUP cancel the call at the server and stop
  * the server's process, within six seconds; a second signal exits at once.
  */
-export const main = (argv: ReadonlyArray<string>): void =>
-  nodeMain("skein-call", runCommand(callCommand("skein-call"), normalize(argv, valueOptions)))
+export const main = (argv: ReadonlyArray<string>): void => {
+  const command = callCommand("skein-call")
+  nodeMain("skein-call", runCommand(command, rewrite(command, argv)))
+}

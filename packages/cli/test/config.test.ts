@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { runCall } from "../src/internal/calls/call.ts"
-import type { Invocation } from "../src/internal/commands/callCommand.ts"
+import type { Invocation } from "../src/internal/calls/call.ts"
 import { type CommandFailed, Process } from "../src/internal/base/process.ts"
 import { invocationOf } from "./invocation.ts"
 

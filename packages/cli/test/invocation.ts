@@ -1,4 +1,4 @@
-import type { Invocation } from "../src/internal/commands/callCommand.ts"
+import type { Invocation } from "../src/internal/calls/call.ts"
 
 /** A call of the tool `t`, with these options. */
 export const invocationOf = (options: Partial<Invocation> = {}): Invocation => ({

@@ -3,17 +3,16 @@ import * as Revision from "@skein/protocol/Revision"
 import * as Command from "effect/cli/Command"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import { callOptions, type Invocation, invocationOf } from "../src/internal/commands/callCommand.ts"
+import type { AccountLine, LoginLine } from "../src/internal/accounts/accounts.ts"
+import type { Invocation } from "../src/internal/calls/call.ts"
+import { callOptions, invocationOf } from "../src/internal/commands/callCommand.ts"
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { hostNames } from "../src/internal/install/hosts.ts"
 import { Process, version } from "../src/internal/base/process.ts"
 import { programFlags, runCommand } from "../src/internal/commands/runCommand.ts"
-import { signInValueOptions } from "../src/internal/commands/signInOptions.ts"
 import {
-  type AccountLine,
-  type LoginLine,
   loginOptions,
   logoutOptions,
   skeinArguments,
@@ -68,6 +67,23 @@ const none = {
   port: undefined,
   redirectUri: undefined,
   scopes: undefined
+}
+
+/** The output of a command line with `--help`. */
+const help = (...argv: ReadonlyArray<string>): string => {
+  let out = ""
+  const process = {
+    env: {},
+    console: {
+      print: (text: string) => Effect.sync(() => void (out += text)),
+      warn: (text: string) => assert.fail(text)
+    },
+    terminal: undefined
+  }
+  const shown = runCommand(skeinCommand, skeinArguments(argv))
+  assert.strictEqual(Effect.runSync(Effect.provideService(shown, Process, process)), 0)
+  for (const line of out.split("\n")) assert.isAtMost(line.length, 120)
+  return out
 }
 
 describe("the command line of skein", () => {
@@ -244,21 +260,6 @@ describe("the command line of skein", () => {
   })
 
   it("shows the commands, and the help of each one", () => {
-    const help = (...argv: ReadonlyArray<string>): string => {
-      let out = ""
-      const process = {
-        env: {},
-        console: {
-          print: (text: string) => Effect.sync(() => void (out += text)),
-          warn: (text: string) => assert.fail(text)
-        },
-        terminal: undefined
-      }
-      const shown = runCommand(skeinCommand, skeinArguments(argv))
-      assert.strictEqual(Effect.runSync(Effect.provideService(shown, Process, process)), 0)
-      for (const line of out.split("\n")) assert.isAtMost(line.length, 120)
-      return out
-    }
     for (const argv of [[], ["--help"], ["-h"]]) {
       const out = help(...argv)
       for (const command of ["call", "inspect", "read", "install", "login", "logout", "whoami"]) {
@@ -268,7 +269,35 @@ describe("the command line of skein", () => {
     for (const command of ["login", "logout", "whoami"]) {
       assert.include(help(command, "--help"), `\n\n  skein ${command} [options] <url>\n\n`)
     }
-    for (const option of signInValueOptions) assert.match(help("login", "--help"), new RegExp(`^  --${option} <`, "m"))
+    for (const option of ["client-id", "issuer", "redirect-uri", "scope", "port"]) {
+      assert.match(help("login", "--help"), new RegExp(`^  --${option} <`, "m"))
+    }
     assert.include(help("call", "--help"), "\n  skein call [options] <url or module> [<tool> [<arguments>]]\n")
+  })
+
+  describe("the words of a server", () => {
+    const commands = skeinCommand.subcommands.flatMap(({ commands }) => commands.map(({ name }) => name))
+
+    it("are found behind every option of every command that takes the command of a server", () => {
+      const rewritten = commands.filter((name) => skeinArguments([name, "x"]).includes("--"))
+      assert.deepStrictEqual(
+        rewritten,
+        commands.filter((name) => help(name, "--help").includes("\"<command and its arguments>\""))
+      )
+      assert.includeMembers(rewritten, ["call", "inspect", "install", "dev", "conformance", "generate-client"])
+      // An option with a value, before and after the server, is one word.
+      for (const name of rewritten) {
+        const options = [...help(name, "--help").matchAll(/^ {2}--([\w-]+)(?:, -\w)*( \S+)?/gm)]
+        assert.isAbove(options.length, 5)
+        for (const [, option, value] of options) {
+          if (option === "config") continue
+          const given = value === undefined ? [`--${option}`] : [`--${option}`, "value"]
+          const joined = value === undefined ? `--${option}` : `--${option}=value`
+          const expected = [name, joined, "--", "node server.js"]
+          assert.deepStrictEqual(skeinArguments([name, ...given, "node server.js"]), expected)
+          assert.deepStrictEqual(skeinArguments([name, "node server.js", ...given]), expected)
+        }
+      }
+    })
   })
 })

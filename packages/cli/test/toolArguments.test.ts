@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Tool } from "@skein/protocol/Tool"
 import * as Result from "effect/Result"
-import type { Assignment } from "../src/internal/commands/argumentWords.ts"
+import type { Assignment } from "../src/internal/base/givenArguments.ts"
 import { suggestion } from "../src/internal/connection/suggestion.ts"
 import { toolArguments } from "../src/internal/calls/toolArguments.ts"
 

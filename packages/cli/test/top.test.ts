@@ -10,7 +10,8 @@ import * as kit from "../../console/test/kit.ts"
 import { Process, type Screen } from "../src/internal/base/process.ts"
 import { skeinArguments, skeinCommand } from "../src/internal/commands/skeinCommand.ts"
 import { runCommand } from "../src/internal/commands/runCommand.ts"
-import { fit, formatAge, lineOf, readRow, Rows, wrap } from "../src/internal/top/topRows.ts"
+import { fit, formatAge, wrap } from "../src/internal/base/columns.ts"
+import { lineOf, readRow, Rows } from "../src/internal/top/topRows.ts"
 import { TopScreen } from "../src/internal/top/topScreen.ts"
 
 const session = (id: string, more: object = {}) => ({

@@ -3,7 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { cp, mkdir, readFile, rm, symlink } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { buildServer } from "../../src/internal/develop/nodeBuild.ts"
-import type { BuildLine } from "../../src/internal/commands/developCommands.ts"
+import type { BuildLine } from "../../src/internal/develop/nodeBuild.ts"
 import { CommandFailed } from "../../src/internal/base/process.ts"
 import { asWord, greeting, makeProject, type Project, run, start } from "./project.ts"
 

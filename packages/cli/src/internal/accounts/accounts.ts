@@ -8,7 +8,6 @@ import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as References from "effect/References"
-import type { AccountLine, LoginLine } from "../commands/skeinCommand.ts"
 import { quoteLine, sanitize } from "../base/format.ts"
 import { tokenFolder, usedTokenFolder } from "../base/nodeProcess.ts"
 import { CommandFailed, Process } from "../base/process.ts"
@@ -25,6 +24,16 @@ import {
   refusing,
   saveLogin
 } from "./signIn.ts"
+import type { SignInOptions } from "./signInOptions.ts"
+
+/** A parsed command line of `logout` or `whoami`. */
+export interface AccountLine {
+  readonly url: URL
+  readonly json: boolean
+}
+
+/** A parsed command line of `login`. */
+export interface LoginLine extends AccountLine, SignInOptions {}
 
 /** Runs a command, with the warnings of the client on stderr. */
 const command = <A, R>(effect: Effect.Effect<A, CommandFailed, R>) =>

@@ -11,7 +11,7 @@ import type * as Scope from "effect/Scope"
 import { quoteLine } from "../base/format.ts"
 import { tokenFolder, usedTokenFolder } from "../base/nodeProcess.ts"
 import { CommandFailed, Process } from "../base/process.ts"
-import { hasAuthorization, type SignInOptions } from "../commands/signInOptions.ts"
+import { hasAuthorization, type SignInOptions } from "./signInOptions.ts"
 
 /** The credentials of the calls of one command. */
 interface SignIns {

@@ -18,7 +18,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { quoteLine, sanitize } from "../base/format.ts"
 import { CommandFailed, Process } from "../base/process.ts"
-import { secretVariable, type SignInOptions } from "../commands/signInOptions.ts"
+import { secretVariable, type SignInOptions } from "./signInOptions.ts"
 
 /** A client that was registered by hand. It is stored without its secret, so that later calls can renew the tokens. */
 const ManualClient = Schema.Struct({

@@ -7,7 +7,17 @@ import { closeSync, constants, existsSync, openSync, readSync, statSync } from "
 import { mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises"
 import { homedir } from "node:os"
 import { delimiter, dirname, join, resolve } from "node:path"
-import type { Place } from "../install/hosts.ts"
+
+/** The computer and the project that a server is installed for. */
+export interface Place {
+  /** As in `process.platform`. */
+  readonly platform: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The folder of the user. */
+  readonly home: string
+  /** The folder of the project. */
+  readonly folder: string
+}
 
 /** A file could not be read or written. `problem` is the code of the system, `ENOENT` for example. */
 export class FileFailed extends Data.TaggedError("FileFailed")<{ readonly problem: string }> {}

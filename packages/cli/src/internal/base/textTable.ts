@@ -3,7 +3,7 @@
  */
 import { printable } from "@skein/protocol/Text"
 import { type Colors, plain } from "./colors.ts"
-import { columnsOf } from "../top/topRows.ts"
+import { columnsOf } from "./columns.ts"
 
 // How much of one text is shown in a table, in characters.
 const maxCell = 80

@@ -5,7 +5,7 @@ import type * as Client from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
 import * as Logging from "@skein/client/Logging"
 import type { CallToolResult } from "@skein/protocol/CallTool"
-import type { RemoteTask, State } from "@skein/client/RemoteTask"
+import type { Handle, RemoteTask, State } from "@skein/client/RemoteTask"
 import type { Progress } from "@skein/runtime/RequestContext"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -13,14 +13,35 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
-import { isWords } from "../commands/argumentWords.ts"
-import type { Invocation } from "../commands/callCommand.ts"
+import { type GivenArguments, isWords } from "../base/givenArguments.ts"
 import type { Server } from "../connection/config.ts"
-import { connect, format, onServer, reportServer, requestTime, within } from "../connection/connection.ts"
+import {
+  connect,
+  format,
+  onServer,
+  reportServer,
+  requestTime,
+  type ServerInvocation,
+  within
+} from "../connection/connection.ts"
 import { quoteName, resultText, sanitize, toolLine } from "../base/format.ts"
 import { CommandFailed, type Console, Process } from "../base/process.ts"
 import { suggesting, suggestion } from "../connection/suggestion.ts"
 import { toolArguments } from "./toolArguments.ts"
+
+/** A parsed command line of `call`. */
+export interface Invocation extends ServerInvocation {
+  /** The tool to call. Without a tool and without `resume`, the tools are listed. */
+  readonly tool: string | undefined
+  /** The arguments of the tool: JSON, or words that its input schema converts. */
+  readonly args: GivenArguments | undefined
+  /** Whether the task of a call continues at the server when this program stops waiting for it. */
+  readonly leave: boolean
+  /** Whether to print the id of the task of the call instead of waiting for it. */
+  readonly task?: boolean | undefined
+  /** The task to wait for, instead of a call of a tool. */
+  readonly resume: Handle | undefined
+}
 
 const listTools = (client: Client.Client, invocation: Invocation, { print, warn }: Console) =>
   Effect.gen(function*() {

@@ -10,12 +10,16 @@ import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
 import type { Tool } from "@skein/protocol/Tool"
 import * as Effect from "effect/Effect"
 import type { Colors } from "../base/colors.ts"
-import { exitCode, format, onClient, requestTime, within } from "../connection/connection.ts"
+import { exitCode, format, onClient, requestTime, type ServerInvocation, within } from "../connection/connection.ts"
 import { argumentsOf, quoteName, sanitize } from "../base/format.ts"
 import type { CommandFailed, Process } from "../base/process.ts"
-import { type InspectLine, parts } from "../commands/serverCommands.ts"
 import { supportedRevisions } from "../connection/supportedRevisions.ts"
 import { cell, denseTable } from "../base/textTable.ts"
+
+const parts = ["info", "tools", "resources", "templates", "prompts"] as const
+
+/** A parsed command line of `inspect`: which parts of the server are shown. None selected: all. */
+export interface InspectLine extends ServerInvocation, Readonly<Record<typeof parts[number], boolean>> {}
 
 /** A capability with the settings that it has turned on: `resources (listChanged, subscribe)`. */
 const capabilityText = (name: string, settings: unknown): string => {

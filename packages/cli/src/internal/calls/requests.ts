@@ -8,12 +8,40 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
-import { exitCode, format, onClient, requestTime } from "../connection/connection.ts"
+import { exitCode, format, onClient, requestTime, type ServerInvocation } from "../connection/connection.ts"
 import { blockText, quoteLine, quoteName, sanitize } from "../base/format.ts"
 import { writeBytes } from "../base/nodeFiles.ts"
 import { CommandFailed, type Console, type Process } from "../base/process.ts"
 import { suggesting } from "../connection/suggestion.ts"
-import type { CompleteLine, PingLine, PromptLine, ReadLine } from "../commands/serverCommands.ts"
+
+/** A parsed command line of `read`. */
+export interface ReadLine extends ServerInvocation {
+  readonly uri: string
+  /** The file for the contents. */
+  readonly output: string | undefined
+}
+
+/** A parsed command line of `prompt`. */
+export interface PromptLine extends ServerInvocation {
+  readonly name: string
+  readonly args: Readonly<Record<string, string>> | undefined
+}
+
+/** A parsed command line of `complete`. */
+export interface CompleteLine extends ServerInvocation {
+  /** The name of a prompt, or a URI template. */
+  readonly of: string
+  readonly argument: string
+  readonly typed: string
+  readonly with: Readonly<Record<string, string>>
+}
+
+/** A parsed command line of `ping`. */
+export interface PingLine extends ServerInvocation {
+  readonly count: number
+  /** Between two requests, in milliseconds. */
+  readonly interval: number
+}
 
 const asJson = (value: unknown): string => JSON.stringify(value, undefined, 2)
 

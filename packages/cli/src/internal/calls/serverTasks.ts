@@ -9,13 +9,12 @@ import type { DetailedTask, Task, TaskStatus } from "@skein/protocol/Task"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { printResult } from "./call.ts"
-import { format, onClient, requestTime } from "../connection/connection.ts"
+import { format, onClient, requestTime, type ServerInvocation } from "../connection/connection.ts"
 import { quoteName } from "../base/format.ts"
 import { CommandFailed, type Process } from "../base/process.ts"
-import type { ServerInvocation } from "../commands/serverOptions.ts"
 import type { Colors } from "../base/colors.ts"
 import { cell, denseTable } from "../base/textTable.ts"
-import { formatAge } from "../top/topRows.ts"
+import { formatAge } from "../base/columns.ts"
 
 /** The state of a task, in the form of either revision with tasks. */
 type AnyTask = Task | DetailedTask

@@ -4,7 +4,7 @@
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import type { Tool } from "@skein/protocol/Tool"
 import * as Result from "effect/Result"
-import type { Assignment } from "../commands/argumentWords.ts"
+import type { Assignment } from "../base/givenArguments.ts"
 import { argumentsOf, quoteName } from "../base/format.ts"
 import { suggestion } from "../connection/suggestion.ts"
 

@@ -7,13 +7,23 @@ import { ClientError, Closed } from "@skein/client/ClientError"
 import type { LoggingMessage } from "@skein/client/Notification"
 import * as Revision from "@skein/protocol/Revision"
 import * as Clock from "effect/Clock"
+import type { LoggingLevel } from "@skein/protocol/Logging"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
-import { format, onClient, requestTime } from "../connection/connection.ts"
+import { format, onClient, requestTime, type ServerInvocation } from "../connection/connection.ts"
 import { quoteLine, quoteName, sanitize } from "../base/format.ts"
 import { CommandFailed, type Process } from "../base/process.ts"
-import type { LogsLine, SubscribeLine } from "../commands/serverCommands.ts"
+
+/** A parsed command line of `logs`. */
+export interface LogsLine extends ServerInvocation {
+  readonly level: LoggingLevel
+}
+
+/** A parsed command line of `subscribe`. */
+export interface SubscribeLine extends ServerInvocation {
+  readonly uris: ReadonlyArray<string>
+}
 
 /** The time of a line: `2026-07-28T09:30:00Z`. */
 const timeText = (now: number): string => new Date(now).toISOString().replace(/\.\d+Z$/, "Z")

@@ -9,36 +9,20 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import { argumentWords, type GivenArguments } from "./argumentWords.ts"
-import { invalid, last, toggle, type ValueOptions } from "./commandLine.ts"
+import type { Invocation } from "../calls/call.ts"
+import { commandOnServer, type CountOperands, invalid, last, toggle } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
 import {
   answeringFlags,
   type AnsweringLine,
-  answerValueOptions,
+  argumentWords,
   checkNamed,
   checkServer,
   serverFlags,
-  type ServerInvocation,
   serverInvocationOf,
   type ServerLine,
-  targetArgument,
-  valueOptionsOf
+  targetArgument
 } from "./serverOptions.ts"
-
-/** A parsed command line. */
-export interface Invocation extends ServerInvocation {
-  /** The tool to call. Without a tool and without `resume`, the tools are listed. */
-  readonly tool: string | undefined
-  /** The arguments of the tool: JSON, or words that its input schema converts. */
-  readonly args: GivenArguments | undefined
-  /** Whether the task of a call continues at the server when this program stops waiting for it. */
-  readonly leave: boolean
-  /** Whether to print the id of the task of the call instead of waiting for it. */
-  readonly task?: boolean | undefined
-  /** The task to wait for, instead of a call of a tool. */
-  readonly resume: Handle | undefined
-}
 
 const isHandle = (value: unknown): value is Handle => isObject(value) && typeof value["taskId"] === "string"
 
@@ -59,9 +43,6 @@ const resumeFlag = Flag.String("resume").pipe(
   }),
   last
 )
-
-/** The options that are followed by a value. */
-export const valueOptions: ValueOptions = /* @__PURE__ */ valueOptionsOf("resume", ...answerValueOptions)
 
 const help = {
   usage: [
@@ -86,12 +67,12 @@ const help = {
     "130 interrupted."
 }
 
-/**
- * The options and operands of the command, without its handler. It parses a command line that `normalize` has
- * rewritten.
- */
+/** The operands of a call are recognized by the arguments of the tool. */
+const countCall: CountOperands = (words) => words.length >= 3 && /^\s*\{/.test(words.at(-1)!) ? 2 : 0
+
+/** The options and operands of the command, without its handler. */
 export const callOptions = <const Name extends string>(name: Name) =>
-  Command.make(name, {
+  commandOnServer(name, {
     ...serverFlags,
     ...answeringFlags,
     leave: toggle(
@@ -109,7 +90,7 @@ export const callOptions = <const Name extends string>(name: Name) =>
     target: targetArgument,
     tool: Argument.String("tool").pipe(Argument.optional, Argument.map(Option.getOrUndefined)),
     args: argumentWords("tool")
-  }).pipe(
+  }, countCall).pipe(
     Command.withDescription("Calls a tool of an MCP server, or lists its tools."),
     Command.annotate(HelpText, help),
     Command.validate((line) => {

@@ -3,13 +3,18 @@
  *
  * `effect/cli` parses options anywhere in the line, up to the first `--`. Here the words of a server's command come
  * first, and the options among them belong to the server: in `skein-call --json node server.js --json -- add` the
- * second `--json` is for `server.js`. So {@link normalize} finds the end of the server's words, and rewrites the line
+ * second `--json` is for `server.js`. So {@link rewrite} finds the end of the server's words, and rewrites the line
  * to `<options> -- <server> <tool> <json>`, with the server as one word. A URL and a module are one word. After
  * `--config` there are no words of a server.
  */
 import * as CliError from "effect/cli/CliError"
+import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
+import * as Param from "effect/cli/Param"
+import * as Primitive from "effect/cli/Primitive"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import { isModule } from "../base/nodeFiles.ts"
 
 const urlScheme = /^https?:\/\//i
@@ -29,9 +34,6 @@ export const splitWords = (text: string): ReadonlyArray<string> => {
 const joinWords = (words: ReadonlyArray<string>): string =>
   words.map((word) => `'${word.replaceAll("'", `'"'"'`)}'`).join(" ")
 
-/** The names of the options, without `--`, that are followed by a value. */
-export type ValueOptions = ReadonlySet<string>
-
 interface Parts {
   /** Each option as one word, its value after `=`. */
   readonly options: ReadonlyArray<string>
@@ -39,7 +41,7 @@ interface Parts {
 }
 
 /** Separates options from other words. With `leading` it stops at the first other word. */
-const separate = (words: ReadonlyArray<string>, valueOptions: ValueOptions, leading: boolean): Parts => {
+const separate = (words: ReadonlyArray<string>, valueOptions: ReadonlySet<string>, leading: boolean): Parts => {
   const options: Array<string> = []
   const others: Array<string> = []
   for (let at = 0; at < words.length; at++) {
@@ -61,11 +63,12 @@ const separate = (words: ReadonlyArray<string>, valueOptions: ValueOptions, lead
 /** How many of the last words are operands of the command, where a server's command has no end mark. */
 export type CountOperands = (words: ReadonlyArray<string>) => number
 
-/** The operands of a call are recognized by the arguments of the tool. */
-const countCall: CountOperands = (words) => words.length >= 3 && /^\s*\{/.test(words.at(-1)!) ? 2 : 0
-
 /** Separates the words of the server, joined to one, from the options and operands after them. */
-const divide = (words: ReadonlyArray<string>, valueOptions: ValueOptions, countOperands: CountOperands): Parts => {
+const divide = (
+  words: ReadonlyArray<string>,
+  valueOptions: ReadonlySet<string>,
+  countOperands: CountOperands
+): Parts => {
   const [first, ...rest] = words
   if (first === undefined) return { options: [], words: [] }
   if (isUrl(first) || isModule(first)) {
@@ -89,7 +92,7 @@ const divide = (words: ReadonlyArray<string>, valueOptions: ValueOptions, countO
 const isOption = (name: string) => (option: string): boolean => option === name || option.startsWith(`${name}=`)
 
 /** The operands of a server that a configuration has. Its place among the operands is empty. */
-const withoutServer = (before: Parts, valueOptions: ValueOptions): Parts => {
+const withoutServer = (before: Parts, valueOptions: ReadonlySet<string>): Parts => {
   const after = separate(before.words, valueOptions, false)
   const words = after.words.filter((word) => word !== "--")
   // Without `--server` the first operand is often its name. The others would be reported first, as invalid JSON.
@@ -97,19 +100,56 @@ const withoutServer = (before: Parts, valueOptions: ValueOptions): Parts => {
   return { options: after.options, words: ["", ...hasServer ? words : words.slice(0, 1)] }
 }
 
+/** How the arguments of a command are rewritten before `effect/cli` parses them: an annotation of the command. */
+class ServerWords extends Context.Service<ServerWords, {
+  /** The options and the operands. */
+  readonly config: Command.Command.Config
+  readonly countOperands: CountOperands
+}>()("@skein/cli/ServerWords") {}
+
+/** The parameter itself, below `Flag.map`, `Flag.optional` and the like. */
+const singleOf = (param: unknown): Param.Single<Param.ParamKind, unknown> | undefined =>
+  !Param.isParam(param)
+    ? undefined
+    : Param.isSingle(param)
+    ? param
+    : singleOf((param as { readonly param?: unknown }).param)
+
+/** The names of the options, without `--`, that are followed by a value. */
+const valueOptionsOf = (config: Command.Command.Config): ReadonlySet<string> =>
+  new Set(
+    Object.values(config).flatMap((param) => {
+      const single = singleOf(param)
+      if (single === undefined || single.kind !== Param.flagKind) return []
+      return Primitive.getTypeName(single.primitiveType) === "boolean" ? [] : [single.name]
+    })
+  )
+
 /**
- * Rewrites the arguments of the process to `<options> -- <server> <tool> <json>`. With `--config` before the first
- * operand, the server is empty.
+ * A command whose operands contain a server. {@link rewrite} finds the words of the server by the options of the
+ * command and by `countOperands`. By default all words are those of the server.
  */
-export const normalize = (
-  argv: ReadonlyArray<string>,
-  valueOptions: ValueOptions,
-  countOperands: CountOperands = countCall
+export const commandOnServer = <const Name extends string, const Config extends Command.Command.Config>(
+  name: Name,
+  config: Config,
+  countOperands: CountOperands = () => 0
+) => Command.make(name, config).pipe(Command.annotate(ServerWords, { config, countOperands }))
+
+/**
+ * Rewrites the arguments of a command of {@link commandOnServer} to `<options> -- <server> <operands>`. With `--config`
+ * before the first operand, the server is empty. The arguments of other commands stay as they are.
+ */
+export const rewrite = (
+  { annotations }: Pick<Command.Command.Any, "annotations">,
+  argv: ReadonlyArray<string>
 ): ReadonlyArray<string> => {
+  const words = Option.getOrUndefined(Context.getOption(annotations, ServerWords))
+  if (words === undefined) return argv
+  const valueOptions = valueOptionsOf(words.config)
   const before = separate(argv, valueOptions, true)
   const after = before.options.some(isOption("--config"))
     ? withoutServer(before, valueOptions)
-    : divide(before.words, valueOptions, countOperands)
+    : divide(before.words, valueOptions, words.countOperands)
   return [...before.options, ...after.options, "--", ...after.words]
 }
 

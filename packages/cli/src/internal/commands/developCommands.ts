@@ -5,8 +5,8 @@ import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import { type CountOperands, invalid, isUrl, last, splitWords, toggle, type ValueOptions } from "./commandLine.ts"
-import type { BridgeBounds } from "../develop/nodeHttpBridge.ts"
+import { commandOnServer, invalid, isUrl, last, splitWords, toggle } from "./commandLine.ts"
+import type { HttpLine } from "../develop/nodeRun.ts"
 import { sanitize } from "../base/format.ts"
 import { HelpText } from "./help.ts"
 import { Process, promised } from "../base/process.ts"
@@ -19,89 +19,10 @@ import {
   headerFlag,
   loginFlag,
   seconds,
-  type ServerInvocation,
   serverInvocationOf,
   targetArgument
 } from "./serverOptions.ts"
-import { signInFlags, signInValueOptions } from "./signInOptions.ts"
-
-/** How a server is served over HTTP. */
-interface HttpLine {
-  readonly http: boolean
-  readonly port: number | undefined
-  readonly host: string | undefined
-}
-
-/** A parsed command line of `run`. */
-export interface RunLine extends HttpLine {
-  readonly module: string
-  /** The name of the export that is the server. */
-  readonly exportName: string | undefined
-  /** A file with variables for the environment of the server. */
-  readonly dotenv: string | undefined
-}
-
-/** A parsed command line of `build`. */
-export interface BuildLine {
-  readonly module: string
-  readonly exportName: string | undefined
-  readonly http: boolean
-  /** The file to write. */
-  readonly out: string | undefined
-  readonly minify: boolean
-  readonly sourcemap: boolean
-  /** Packages that stay outside of the file. */
-  readonly external: ReadonlyArray<string>
-  readonly json: boolean
-}
-
-/** A parsed command line of `dev`. */
-export interface DevLine extends HttpLine, BridgeBounds {
-  /** A command, or a module as a command without arguments. */
-  readonly target: { readonly command: string; readonly args: ReadonlyArray<string> }
-  readonly exportName: string | undefined
-  readonly dotenv: string | undefined
-  /** Variables for the server, in addition to those of this process. */
-  readonly env: Readonly<Record<string, string | undefined>>
-  /** The files and folders to watch. Empty: the folder of the project. */
-  readonly watch: ReadonlyArray<string>
-  /** In milliseconds. */
-  readonly debounce: number
-  /** In milliseconds. */
-  readonly startTimeout: number
-  readonly maxWaiting: number
-  readonly maxFolders: number
-  /** In milliseconds. */
-  readonly drainTimeout: number
-  /** In milliseconds. */
-  readonly closeTimeout: number
-  readonly inspector: boolean
-  readonly inspectorVersion: string
-  /** Whether the command is a program to which nothing connects. */
-  readonly restartOnly: boolean
-  /** In milliseconds, with `restartOnly`. */
-  readonly killTimeout: number
-}
-
-/** A parsed command line of `conformance`. */
-export interface ConformanceLine
-  extends BridgeBounds, Pick<ServerInvocation, "target" | "headers" | "env" | "inputs" | "signIn">
-{
-  readonly exportName: string | undefined
-  readonly revision: string | undefined
-  readonly suite: string | undefined
-  readonly scenario: string | undefined
-  readonly expectedFailures: string | undefined
-  readonly suiteVersion: string
-  /** How long one scenario may take, in milliseconds. */
-  readonly timeout: number
-  /** How long the suite may take, in milliseconds. */
-  readonly totalTimeout: number
-  /** In milliseconds. */
-  readonly closeTimeout: number
-  readonly verbose: boolean
-  readonly json: boolean
-}
+import { signInFlags } from "./signInFlags.ts"
 
 const text = (name: string, metavar: string, description: string) =>
   Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), last)
@@ -260,7 +181,7 @@ const closeTimeout = seconds(
 export const inspectorVersion = "2.12.0"
 
 /** `skein dev`. */
-export const devOptions = Command.make("dev", {
+export const devOptions = commandOnServer("dev", {
   // The bridge listens, and not the server, which the variables are for.
   ...httpFlags(() => ""),
   ...moduleFlags,
@@ -344,7 +265,7 @@ export const devCommand = Command.withHandler(
 export const conformanceVersion = "0.2.0-alpha.12"
 
 /** `skein conformance`. */
-export const conformanceOptions = Command.make("conformance", {
+export const conformanceOptions = commandOnServer("conformance", {
   headers: headerFlag,
   env: envFlag,
   exportName: exportFlag,
@@ -421,27 +342,3 @@ export const conformanceCommand = Command.withHandler(
       ({ conformance }) => conformance(serverInvocationOf(line))
     )
 )
-
-/** How the arguments of these commands are rewritten: see `serverCommands`. */
-export const developRewritings: Readonly<
-  Record<string, { readonly values: ValueOptions; readonly count: CountOperands }>
-> = {
-  dev: {
-    values: new Set(
-      (
-        "port host export dotenv env watch debounce start-timeout drain-timeout close-timeout kill-timeout max-waiting " +
-        "max-folders max-sessions max-body-bytes max-buffered-messages inspector-version"
-      ).split(" ")
-    ),
-    count: () => 0
-  },
-  conformance: {
-    values: new Set(
-      (
-        "header env export config server input revision suite scenario expected-failures suite-version timeout total-timeout " +
-        "close-timeout max-sessions max-body-bytes max-buffered-messages"
-      ).split(" ").concat(...signInValueOptions)
-    ),
-    count: () => 0
-  }
-}

@@ -4,34 +4,14 @@
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import { invalid, last, toggle } from "./commandLine.ts"
+import { commandOnServer, invalid, last, toggle } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
-import {
-  checkNamed,
-  checkServer,
-  serverFlags,
-  type ServerInvocation,
-  serverInvocationOf,
-  targetArgument,
-  valueOptionsOf
-} from "./serverOptions.ts"
-
-/** A parsed command line. */
-export interface GenerateLine extends ServerInvocation {
-  /** The file of the module. Undefined: stdout. */
-  readonly out: string | undefined
-  readonly check: boolean
-  /** How many characters the module has at most. */
-  readonly maxChars: number
-}
+import { checkNamed, checkServer, serverFlags, serverInvocationOf, targetArgument } from "./serverOptions.ts"
 
 const defaultMaxChars = 4 * 1024 * 1024
 
-/** The options that are followed by a value. */
-export const generateValueOptions = /* @__PURE__ */ valueOptionsOf("out", "max-chars")
-
 /** `skein generate-client`. */
-export const generateOptions = Command.make("generate-client", {
+export const generateOptions = commandOnServer("generate-client", {
   ...serverFlags,
   out: Flag.String("out").pipe(
     Flag.withMetavar("<file>"),

@@ -5,9 +5,9 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { choice, type CountOperands, invalid, last, toggle, type ValueOptions } from "./commandLine.ts"
+import { choice, commandOnServer, invalid, last, toggle } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
-import { type HostName, hostNames, hosts } from "../install/hosts.ts"
+import { hostNames, hosts, noUrls } from "../install/hosts.ts"
 import {
   configFlags,
   envFlag,
@@ -15,50 +15,11 @@ import {
   headerFlag,
   needsModule,
   serverRequired,
-  type Target,
   targetArgument
 } from "./serverOptions.ts"
 
-/** A parsed command line of `install`. */
-export interface InstallLine {
-  readonly target: Target
-  /** The export of a module that is the server. Undefined: default, or the only one. */
-  readonly exportName?: string | undefined
-  readonly host: HostName
-  /** The name of the entry. Undefined: derived from the server. */
-  readonly name: string | undefined
-  readonly headers: Readonly<Record<string, string>>
-  /** A variable without a value gets the value that it has in this process. */
-  readonly env: Readonly<Record<string, string | undefined>>
-  /** Whether the file is that of the project, where the host has two files. */
-  readonly project: boolean
-  /** Whether to write without asking. */
-  readonly yes: boolean
-  /** Whether to print the entry instead of writing it. */
-  readonly print: boolean
-  readonly json: boolean
-}
-
-/** The options that are followed by a value. */
-export const installValueOptions: ValueOptions = /* @__PURE__ */ new Set([
-  "host",
-  "name",
-  "header",
-  "env",
-  "export",
-  "config",
-  "server"
-])
-
-/** All words are those of the server's command. */
-export const countInstall: CountOperands = () => 0
-
-/** Why Claude Desktop cannot have a server with a URL. */
-export const noUrls =
-  "The file of Claude Desktop has commands only: add a server with a URL in its settings, under Connectors"
-
 /** `skein install`. */
-export const installOptions = Command.make("install", {
+export const installOptions = commandOnServer("install", {
   host: choice("host", hostNames, "<host>", `The host to install the server in: ${hostNames.join(", ")}`).pipe(
     Flag.optional,
     Flag.map(Option.getOrUndefined)

@@ -9,68 +9,20 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import { argumentWords, isAssignment, stringArguments } from "./argumentWords.ts"
-import { choice, type CountOperands, invalid, last, toggle } from "./commandLine.ts"
+import { isAssignment, stringArguments } from "../base/givenArguments.ts"
+import { choice, commandOnServer, type CountOperands, invalid, last, toggle } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
 import {
   answeringFlags,
-  answerValueOptions,
+  argumentWords,
   checkNamed,
   checkServer,
   seconds,
   serverFlags,
-  type ServerInvocation,
   serverInvocationOf,
   targetArgument,
-  valueOptionsOf,
   withFlag
 } from "./serverOptions.ts"
-
-/** The parts of a server that `inspect` can show. */
-export const parts = ["info", "tools", "resources", "templates", "prompts"] as const
-export type Part = typeof parts[number]
-
-/** A parsed command line of `inspect`. */
-export interface InspectLine extends ServerInvocation, Readonly<Record<Part, boolean>> {}
-
-/** A parsed command line of `read`. */
-export interface ReadLine extends ServerInvocation {
-  readonly uri: string
-  /** The file for the contents. */
-  readonly output: string | undefined
-}
-
-/** A parsed command line of `prompt`. */
-export interface PromptLine extends ServerInvocation {
-  readonly name: string
-  readonly args: Readonly<Record<string, string>> | undefined
-}
-
-/** A parsed command line of `complete`. */
-export interface CompleteLine extends ServerInvocation {
-  /** The name of a prompt, or a URI template. */
-  readonly of: string
-  readonly argument: string
-  readonly typed: string
-  readonly with: Readonly<Record<string, string>>
-}
-
-/** A parsed command line of `ping`. */
-export interface PingLine extends ServerInvocation {
-  readonly count: number
-  /** Between two requests, in milliseconds. */
-  readonly interval: number
-}
-
-/** A parsed command line of `logs`. */
-export interface LogsLine extends ServerInvocation {
-  readonly level: LoggingLevel
-}
-
-/** A parsed command line of `subscribe`. */
-export interface SubscribeLine extends ServerInvocation {
-  readonly uris: ReadonlyArray<string>
-}
 
 const exitCodes = "Exit codes: 0 success, 2 invalid command line, 3 no connection or no answer in time, 4 the server " +
   "refused the request or its answer was invalid, 130 interrupted."
@@ -96,7 +48,7 @@ const loadRequests = Effect.promise(() => import("../calls/requests.ts"))
 const loadWatch = Effect.promise(() => import("../calls/watch.ts"))
 
 /** `skein inspect`. */
-export const inspectOptions = Command.make("inspect", {
+export const inspectOptions = commandOnServer("inspect", {
   ...serverFlags,
   info: toggle("info", "Show the name, the revision, the capabilities and the instructions"),
   tools: toggle("tools", "Show the tools"),
@@ -131,7 +83,7 @@ const uri = (text: string) =>
   uriScheme.test(text) ? Effect.succeed(text) : invalid(`<uri> must be the URI of a resource: ${JSON.stringify(text)}`)
 
 /** `skein read`. */
-export const readOptions = Command.make("read", {
+export const readOptions = commandOnServer("read", {
   ...serverFlags,
   ...answeringFlags,
   output: Flag.String("output").pipe(
@@ -142,7 +94,7 @@ export const readOptions = Command.make("read", {
   json: toggle("json", "Print the whole result as JSON, binary contents in base64"),
   target: targetArgument,
   uri: Argument.String("uri").pipe(Argument.mapEffect(uri))
-}).pipe(
+}, () => 1).pipe(
   Command.withShortDescription("Print the contents of a resource, or write them to a file"),
   Command.withDescription(
     "Prints the contents of a resource of an MCP server. Binary contents are written to a file or a pipe."
@@ -160,8 +112,11 @@ export const readCommand = Command.withHandler(
   (line) => Effect.flatMap(loadRequests, ({ read }) => read(serverInvocationOf(line)))
 )
 
+const countPrompt: CountOperands = (words) =>
+  /^\s*\{/.test(words.at(-1) ?? "") ? 2 : words.length - words.findLastIndex((word) => !isAssignment(word))
+
 /** `skein prompt`. */
-export const promptOptions = Command.make("prompt", {
+export const promptOptions = commandOnServer("prompt", {
   ...serverFlags,
   ...answeringFlags,
   json: toggle("json", "Print the whole result as JSON"),
@@ -173,7 +128,7 @@ export const promptOptions = Command.make("prompt", {
       return Result.isSuccess(args) ? Effect.succeed(args.success) : invalid(args.failure)
     })
   )
-}).pipe(
+}, countPrompt).pipe(
   Command.withShortDescription("Print the messages of a prompt"),
   Command.withDescription("Prints the messages of a prompt of an MCP server, with its arguments filled in."),
   help(
@@ -193,8 +148,11 @@ export const promptCommand = Command.withHandler(
   (line) => Effect.flatMap(loadRequests, ({ prompt }) => prompt(serverInvocationOf(line)))
 )
 
+// The number of its operands is not fixed: without quotes or an end mark the command of the server is one word.
+const countComplete: CountOperands = (words) => words.length - 1
+
 /** `skein complete`. */
-export const completeOptions = Command.make("complete", {
+export const completeOptions = commandOnServer("complete", {
   ...serverFlags,
   with: withFlag,
   json: toggle("json", "Print the whole result as JSON"),
@@ -202,7 +160,7 @@ export const completeOptions = Command.make("complete", {
   of: Argument.String("prompt or template"),
   argument: Argument.String("argument"),
   typed: Argument.String("typed").pipe(Argument.optional, Argument.map(Option.getOrElse(() => "")))
-}).pipe(
+}, countComplete).pipe(
   Command.withShortDescription("Print suggestions for an argument of a prompt or of a resource template"),
   Command.withDescription(
     "Prints the suggestions of an MCP server for an argument of a prompt, or for a variable of a resource template, one " +
@@ -229,7 +187,7 @@ const defaultCount = 4
 const maxCount = 1_000_000
 
 /** `skein ping`. */
-export const pingOptions = Command.make("ping", {
+export const pingOptions = commandOnServer("ping", {
   ...serverFlags,
   count: Flag.String("count").pipe(
     Flag.withMetavar("<number>"),
@@ -278,7 +236,7 @@ const levels: ReadonlyArray<LoggingLevel> = [
 ]
 
 /** `skein logs`. */
-export const logsOptions = Command.make("logs", {
+export const logsOptions = commandOnServer("logs", {
   ...serverFlags,
   level: choice(
     "level",
@@ -306,13 +264,15 @@ export const logsCommand = Command.withHandler(
   (line) => Effect.flatMap(loadWatch, ({ logs }) => logs(serverInvocationOf(line)))
 )
 
+const trailingUris: CountOperands = (words) => words.length - 1 - words.findLastIndex((word) => !uriScheme.test(word))
+
 /** `skein subscribe`. */
-export const subscribeOptions = Command.make("subscribe", {
+export const subscribeOptions = commandOnServer("subscribe", {
   ...serverFlags,
   json: toggle("json", "Print each change as JSON in a line"),
   target: targetArgument,
   uris: Argument.String("uri").pipe(Argument.mapEffect(uri), Argument.variadic())
-}).pipe(
+}, trailingUris).pipe(
   Command.withShortDescription("Print updates of resources and changes of lists until interrupted"),
   Command.withDescription(
     "Prints the changes on an MCP server until it is interrupted: updates of the resources, and changes of the lists of " +
@@ -326,29 +286,3 @@ export const subscribeCommand = Command.withHandler(
   subscribeOptions,
   (line) => Effect.flatMap(loadWatch, ({ subscribe }) => subscribe(serverInvocationOf(line)))
 )
-
-/** How the arguments of a command are rewritten for `effect/cli`. */
-interface Rewriting {
-  /** The options that are followed by a value. */
-  readonly values: ReturnType<typeof valueOptionsOf>
-  /** How many of the last words are operands, if the command of the server is not quoted and has no end mark. */
-  readonly count: CountOperands
-}
-
-const trailingUris: CountOperands = (words) => words.length - 1 - words.findLastIndex((word) => !uriScheme.test(word))
-
-/** The commands whose arguments contain the command line of a server. */
-export const serverCommands: Readonly<Record<string, Rewriting>> = {
-  inspect: { values: valueOptionsOf(), count: () => 0 },
-  read: { values: valueOptionsOf("output", ...answerValueOptions), count: () => 1 },
-  prompt: {
-    values: valueOptionsOf(...answerValueOptions),
-    count: (words) =>
-      /^\s*\{/.test(words.at(-1) ?? "") ? 2 : words.length - words.findLastIndex((word) => !isAssignment(word))
-  },
-  // The number of its operands is not fixed: without quotes or an end mark the command of the server is one word.
-  complete: { values: valueOptionsOf("with"), count: (words) => words.length - 1 },
-  ping: { values: valueOptionsOf("count", "interval"), count: () => 0 },
-  logs: { values: valueOptionsOf("level"), count: () => 0 },
-  subscribe: { values: valueOptionsOf(), count: trailingUris }
-}

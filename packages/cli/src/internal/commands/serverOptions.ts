@@ -7,53 +7,14 @@ import * as Argument from "effect/cli/Argument"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { choice, invalid, isUrl, last, splitWords, toggle, type ValueOptions } from "./commandLine.ts"
+import * as Result from "effect/Result"
+import { hasAuthorization, type SignInOptions } from "../accounts/signInOptions.ts"
+import { parseWords } from "../base/givenArguments.ts"
+import type { GivenAnswers } from "../connection/answers.ts"
+import type { ServerInvocation, Target } from "../connection/connection.ts"
+import { choice, invalid, isUrl, last, splitWords, toggle } from "./commandLine.ts"
 import { isModule } from "../base/nodeFiles.ts"
-import {
-  checkSignIn,
-  hasAuthorization,
-  isGiven,
-  signInFlags,
-  type SignInOptions,
-  signInValueOptions
-} from "./signInOptions.ts"
-
-/** The server: a URL, a module to serve, a program to start, or an entry of a configuration. */
-export type Target =
-  | { readonly _tag: "Configured"; readonly file: string; readonly server: string | undefined }
-  | { readonly _tag: "Url"; readonly url: URL }
-  | { readonly _tag: "Module"; readonly file: string }
-  | { readonly _tag: "Command"; readonly command: string; readonly args: ReadonlyArray<string> }
-
-/** The answers of the command line to forms of the server. */
-export interface GivenAnswers {
-  /** The options `--answer`, in their order. */
-  readonly values: ReadonlyArray<readonly [key: string, value: string]>
-  /** The file of `--answers`. */
-  readonly file: string | undefined
-}
-
-/** How to reach a server: the part of a parsed command line that all commands have. */
-export interface ServerInvocation {
-  readonly target: Target
-  /** The export of a module that is the server. Undefined: default, or the only one. */
-  readonly exportName?: string | undefined
-  readonly headers: Readonly<Record<string, string>>
-  /** Variables for the server's process. One without a value is passed on from this process. */
-  readonly env: Readonly<Record<string, string | undefined>>
-  /** The values of inputs of the configuration. */
-  readonly inputs: Readonly<Record<string, string>>
-  /** In milliseconds. */
-  readonly timeout: number | undefined
-  /** The only revision of the protocol that the client accepts. Undefined: all. */
-  readonly revision?: Revision.Revision | undefined
-  readonly verbose: boolean
-  readonly json: boolean
-  /** How the person signs in when the server requires it. Undefined without `--login`. */
-  readonly signIn: SignInOptions | undefined
-  /** Undefined if the person answers forms, or nobody does. */
-  readonly answers?: GivenAnswers | undefined
-}
+import { checkSignIn, isGiven, signInFlags } from "./signInFlags.ts"
 
 // A day, in seconds.
 const maxTimeout = 86_400
@@ -154,7 +115,8 @@ export const configFlags = {
   ).pipe(Flag.map((inputs): Readonly<Record<string, string>> => Object.fromEntries(inputs)))
 }
 
-const answerFlags = {
+/** The options of a command that can be asked, as members of a command. */
+export const answeringFlags = {
   answer: pairs(
     "answer",
     "<key>=<value>",
@@ -162,33 +124,12 @@ const answerFlags = {
     "The value of a field, for the forms that the server asks for; can be repeated. Forms are then answered without the " +
       "terminal, and a form that the values do not fit is declined"
   ),
-  answers: Flag.String("answers").pipe(
+  answersFile: Flag.String("answers").pipe(
     Flag.withMetavar("<file>"),
     Flag.withDescription("A JSON file with the values of fields: an object, or an array with one for each form"),
     last
   )
 }
-
-/** The options that are followed by a value, of all commands that connect to a server. */
-export const serverValueOptions: ReadonlyArray<string> = [
-  "header",
-  "env",
-  "export",
-  ...Object.keys(configFlags),
-  "timeout",
-  "revision",
-  ...signInValueOptions
-]
-
-/** The options of {@link answeringFlags} that are followed by a value. */
-export const answerValueOptions: ReadonlyArray<string> = Object.keys(answerFlags)
-
-/** Options that are followed by a value, as `normalize` needs them. */
-export const valueOptionsOf = (...names: ReadonlyArray<string>): ValueOptions =>
-  new Set([...serverValueOptions, ...names])
-
-/** The options of a command that can be asked, as members of a command. */
-export const answeringFlags = { answer: answerFlags.answer, answersFile: answerFlags.answers }
 
 /** The parsed options of {@link answeringFlags}. */
 export interface AnsweringLine {
@@ -243,6 +184,16 @@ export const targetArgument = Argument.String("server").pipe(
   Argument.optional,
   Argument.mapEffect((server) => parseTarget(Option.getOrElse(server, () => "")))
 )
+
+/** The operands after the name of a tool or a prompt. See {@link parseWords}. */
+export const argumentWords = (owner: string) =>
+  Argument.String("arguments").pipe(
+    Argument.variadic(),
+    Argument.mapEffect((words) => {
+      const parsed = parseWords(owner, words)
+      return Result.isSuccess(parsed) ? Effect.succeed(parsed.success) : invalid(parsed.failure)
+    })
+  )
 
 /** The parsed options of {@link serverFlags} and {@link targetArgument}. */
 export interface ServerLine extends Omit<ServerInvocation, "target" | "signIn" | "json" | "answers">, SignInOptions {

@@ -4,12 +4,12 @@
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
-import { callCommand, valueOptions } from "./callCommand.ts"
-import { invalid, isUrl, normalize, toggle } from "./commandLine.ts"
-import { buildCommand, conformanceCommand, devCommand, developRewritings, runModuleCommand } from "./developCommands.ts"
-import { generateCommand, generateValueOptions } from "./generateCommand.ts"
+import { callCommand } from "./callCommand.ts"
+import { invalid, isUrl, rewrite, toggle } from "./commandLine.ts"
+import { buildCommand, conformanceCommand, devCommand, runModuleCommand } from "./developCommands.ts"
+import { generateCommand } from "./generateCommand.ts"
 import { HelpText } from "./help.ts"
-import { countInstall, installCommand, installValueOptions } from "./installCommand.ts"
+import { installCommand } from "./installCommand.ts"
 import {
   completeCommand,
   inspectCommand,
@@ -17,27 +17,11 @@ import {
   pingCommand,
   promptCommand,
   readCommand,
-  serverCommands,
   subscribeCommand
 } from "./serverCommands.ts"
 import { headerFlag } from "./serverOptions.ts"
 import { tasksCommand } from "./tasksCommand.ts"
-import { checkSignIn, signInFlags, type SignInOptions } from "./signInOptions.ts"
-
-/** A parsed command line of `logout` or `whoami`. */
-export interface AccountLine {
-  readonly url: URL
-  readonly json: boolean
-}
-
-/** A parsed command line of `top`. */
-export interface TopLine extends AccountLine {
-  readonly once: boolean
-  readonly headers: Readonly<Record<string, string>>
-}
-
-/** A parsed command line of `login`. */
-export interface LoginLine extends AccountLine, SignInOptions {}
+import { checkSignIn, signInFlags } from "./signInFlags.ts"
 
 const urlOf = (description: string) =>
   Argument.String("url").pipe(
@@ -180,13 +164,9 @@ export const skeinCommand = Command.make("skein").pipe(
   ])
 )
 
-/** Rewrites the arguments of the process for `effect/cli`: those of some commands contain the command line of a server. */
-export const skeinArguments = ([command, ...rest]: ReadonlyArray<string>): ReadonlyArray<string> => {
-  if (command === undefined) return []
-  if (command === "call") return [command, ...normalize(rest, valueOptions)]
-  if (command === "generate-client") return [command, ...normalize(rest, generateValueOptions, () => 0)]
-  if (command === "install") return [command, ...normalize(rest, installValueOptions, countInstall)]
-  const rewritings = { ...serverCommands, ...developRewritings }
-  const rewriting = Object.hasOwn(rewritings, command) ? rewritings[command] : undefined
-  return [command, ...rewriting === undefined ? rest : normalize(rest, rewriting.values, rewriting.count)]
+/** Rewrites the arguments of the process for `effect/cli`: those of some commands contain the words of a server. */
+export const skeinArguments = ([name, ...rest]: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (name === undefined) return []
+  const command = skeinCommand.subcommands.flatMap(({ commands }) => commands).find((each) => each.name === name)
+  return [name, ...command === undefined ? rest : rewrite(command, rest)]
 }

@@ -3,6 +3,7 @@
  */
 import * as Argument from "effect/cli/Argument"
 import * as Effect from "effect/Effect"
+import type { StoreLine } from "../tasks/tasks.ts"
 import { invalid } from "./commandLine.ts"
 import {
   checkNamed,
@@ -12,13 +13,6 @@ import {
   serverInvocationOf,
   type ServerLine
 } from "./serverOptions.ts"
-
-/** The store of the tasks, as it is given; `undefined`: by the environment. */
-export interface StoreLine {
-  readonly sqlite: string | undefined
-  readonly postgres: string | undefined
-  readonly json: boolean
-}
 
 /** The words of a command line that are not options, and the first of them as a server. */
 export interface Operands {

@@ -9,29 +9,8 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import { choice, invalid, last, toggle } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
-import { checkOperands, idOf, serverTarget, serverTaskFlags, type StoreLine } from "./taskOperands.ts"
-
-/** Which tasks to list. */
-export interface ListLine extends StoreLine {
-  readonly tool: string | undefined
-  readonly pool: string | undefined
-  readonly owner: string | undefined
-  readonly status: ReadonlyArray<TaskStatus>
-  /** Whether only tasks that have failed are listed. */
-  readonly hasFailed?: true
-  readonly worker: string | undefined
-  readonly limit: number
-}
-
-/** A command about one task of a store. */
-export interface TaskLine extends StoreLine {
-  readonly id: string
-}
-
-/** A command about one tool. */
-export interface ToolLine extends StoreLine {
-  readonly tool: string
-}
+import { checkOperands, idOf, serverTarget, serverTaskFlags } from "./taskOperands.ts"
+import type { StoreLine } from "../tasks/tasks.ts"
 
 const text = (name: string, metavar: string, description: string) =>
   Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), last)

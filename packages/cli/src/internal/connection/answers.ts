@@ -16,7 +16,14 @@ import { quoteBlock, quoteLine, quoteName, sanitize } from "../base/format.ts"
 import { choices, type Field, kindOf, valueOf } from "./formValues.ts"
 import { readText } from "../base/nodeFiles.ts"
 import { CommandFailed, type Console } from "../base/process.ts"
-import type { GivenAnswers } from "../commands/serverOptions.ts"
+
+/** The answers of the command line to forms of the server. */
+export interface GivenAnswers {
+  /** The options `--answer`, in their order. */
+  readonly values: ReadonlyArray<readonly [key: string, value: string]>
+  /** The file of `--answers`. */
+  readonly file: string | undefined
+}
 
 /** The values for one form. A text is converted as if it was typed; several texts are those of a repeated option. */
 type Values = ReadonlyMap<string, unknown>

@@ -5,14 +5,45 @@ import * as Client from "@skein/client/Client"
 import { ClientError, InvalidResponse, NegotiationFailed, Timeout } from "@skein/client/ClientError"
 import type { RequestOptions } from "@skein/client/Client"
 import { isObject } from "@skein/protocol/JsonRpc"
+import type * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
+import type { SignInOptions } from "../accounts/signInOptions.ts"
+import type { GivenAnswers } from "./answers.ts"
 import type { Server } from "./config.ts"
 import { quoteLine, quoteName, sanitize, serverStderr } from "../base/format.ts"
 import { CommandFailed, type Console, Process, version } from "../base/process.ts"
-import type { ServerInvocation, Target } from "../commands/serverOptions.ts"
 import { declineAll, onTerminal } from "./terminalElicitation.ts"
+
+/** The server: a URL, a module to serve, a program to start, or an entry of a configuration. */
+export type Target =
+  | { readonly _tag: "Configured"; readonly file: string; readonly server: string | undefined }
+  | { readonly _tag: "Url"; readonly url: URL }
+  | { readonly _tag: "Module"; readonly file: string }
+  | { readonly _tag: "Command"; readonly command: string; readonly args: ReadonlyArray<string> }
+
+/** How to reach a server: the part of a parsed command line that all commands have. */
+export interface ServerInvocation {
+  readonly target: Target
+  /** The export of a module that is the server. Undefined: default, or the only one. */
+  readonly exportName?: string | undefined
+  readonly headers: Readonly<Record<string, string>>
+  /** Variables for the server's process. One without a value is passed on from this process. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The values of inputs of the configuration. */
+  readonly inputs: Readonly<Record<string, string>>
+  /** In milliseconds. */
+  readonly timeout: number | undefined
+  /** The only revision of the protocol that the client accepts. Undefined: all. */
+  readonly revision?: Revision.Revision | undefined
+  readonly verbose: boolean
+  readonly json: boolean
+  /** How the person signs in when the server requires it. Undefined without `--login`. */
+  readonly signIn: SignInOptions | undefined
+  /** Undefined if the person answers forms, or nobody does. */
+  readonly answers?: GivenAnswers | undefined
+}
 
 /**
  * The exit code for a failure: 3 without a connection or a result in time, 4 when the server refused or its answer was
@@ -93,8 +124,8 @@ export const commandOf = (
   exportName: string | undefined
 ): Effect.Effect<{ readonly command: string; readonly args: ReadonlyArray<string> }> =>
   target._tag === "Command" ? Effect.succeed(target) : Effect.map(
-    Effect.promise(() => import("../develop/nodeRun.ts")),
-    ({ runCommandLine }) => runCommandLine({ module: target.file, exportName, dotenv: undefined })
+    Effect.promise(() => import("../base/nodeProgram.ts")),
+    ({ runCommandLine }) => runCommandLine({ module: target.file, exportName })
   )
 
 /** The server of a command. */

@@ -6,9 +6,8 @@ import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
 import type { Server } from "./config.ts"
-import { connect, requestTime } from "./connection.ts"
+import { connect, requestTime, type ServerInvocation } from "./connection.ts"
 import { quoteName } from "../base/format.ts"
-import type { ServerInvocation } from "../commands/serverOptions.ts"
 
 /** How long the further connections may take, all at the same time, in milliseconds. */
 const maxProbeTime = 5_000

@@ -14,7 +14,6 @@ import { isBuiltin } from "node:module"
 import { basename, dirname, extname, join, relative, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import type * as Rolldown from "rolldown"
-import type { BuildLine } from "../commands/developCommands.ts"
 import { CommandFailed } from "../base/process.ts"
 import { noDefinition } from "./folderServer.ts"
 import { type ModuleFolder, readFolder } from "./nodeFolder.ts"
@@ -58,6 +57,20 @@ runMain(folderServer({ Effect, Layer, McpServer }, ${JSON.stringify({ name, vers
   ${modules.map(({ path }, at) => `[${JSON.stringify(path)}, module${at}]`).join(",\n  ")}
 ]))
 `
+
+/** A parsed command line of `build`. */
+export interface BuildLine {
+  readonly module: string
+  readonly exportName: string | undefined
+  readonly http: boolean
+  /** The file to write. */
+  readonly out: string | undefined
+  readonly minify: boolean
+  readonly sourcemap: boolean
+  /** Packages that stay outside of the file. */
+  readonly external: ReadonlyArray<string>
+  readonly json: boolean
+}
 
 /**
  * The export to serve, without running the module; undefined for a module without exports, which is a program that

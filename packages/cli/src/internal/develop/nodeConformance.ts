@@ -13,8 +13,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join, sep } from "node:path"
 import { makeSignIns } from "../accounts/callCredentials.ts"
-import { commandOf, connect, onServer, resolveEnv } from "../connection/connection.ts"
-import type { ConformanceLine } from "../commands/developCommands.ts"
+import { commandOf, connect, onServer, resolveEnv, type ServerInvocation } from "../connection/connection.ts"
 import { sanitize, serverStderr } from "../base/format.ts"
 import { CommandFailed, Process, promised } from "../base/process.ts"
 import {
@@ -26,9 +25,29 @@ import {
   type ScenarioResult
 } from "./conformanceReport.ts"
 import { forward } from "./nodeForward.ts"
-import { serveBridge } from "./nodeHttpBridge.ts"
+import { type BridgeBounds, serveBridge } from "./nodeHttpBridge.ts"
 import { findDependency } from "./nodeLoadModule.ts"
 import { killGroup } from "./nodeRestart.ts"
+
+/** A parsed command line of `conformance`. */
+export interface ConformanceLine
+  extends BridgeBounds, Pick<ServerInvocation, "target" | "headers" | "env" | "inputs" | "signIn">
+{
+  readonly exportName: string | undefined
+  readonly revision: string | undefined
+  readonly suite: string | undefined
+  readonly scenario: string | undefined
+  readonly expectedFailures: string | undefined
+  readonly suiteVersion: string
+  /** How long one scenario may take, in milliseconds. */
+  readonly timeout: number
+  /** How long the suite may take, in milliseconds. */
+  readonly totalTimeout: number
+  /** In milliseconds. */
+  readonly closeTimeout: number
+  readonly verbose: boolean
+  readonly json: boolean
+}
 
 const suite = "@modelcontextprotocol/conformance"
 

@@ -9,16 +9,44 @@ import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"
 import { relative, resolve, sep } from "node:path"
 import { resolveEnv } from "../connection/connection.ts"
-import type { DevLine } from "../commands/developCommands.ts"
 import { sanitize, sanitizeOutput } from "../base/format.ts"
 import { isModule as isServed } from "../base/nodeFiles.ts"
 import { CommandFailed, Process } from "../base/process.ts"
-import { serveBridge } from "./nodeHttpBridge.ts"
-import { runCommandLine } from "./nodeRun.ts"
+import { type BridgeBounds, serveBridge } from "./nodeHttpBridge.ts"
+import { runCommandLine } from "../base/nodeProgram.ts"
 import { killGroup, restart } from "./nodeRestart.ts"
 import { supervise } from "./nodeSupervise.ts"
 import { isFolder, isIgnoredFolder, projectFolder, watchFiles } from "./nodeWatch.ts"
 import { type Output, Relay } from "./relay.ts"
+import type { HttpLine } from "./nodeRun.ts"
+
+/** A parsed command line of `dev`. */
+export interface DevLine extends HttpLine, BridgeBounds {
+  /** A command, or a module as a command without arguments. */
+  readonly target: { readonly command: string; readonly args: ReadonlyArray<string> }
+  readonly exportName: string | undefined
+  readonly dotenv: string | undefined
+  /** Variables for the server, in addition to those of this process. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The files and folders to watch. Empty: the folder of the project. */
+  readonly watch: ReadonlyArray<string>
+  /** In milliseconds. */
+  readonly debounce: number
+  /** In milliseconds. */
+  readonly startTimeout: number
+  readonly maxWaiting: number
+  readonly maxFolders: number
+  /** In milliseconds. */
+  readonly drainTimeout: number
+  /** In milliseconds. */
+  readonly closeTimeout: number
+  readonly inspector: boolean
+  readonly inspectorVersion: string
+  /** Whether the command is a program to which nothing connects. */
+  readonly restartOnly: boolean
+  /** In milliseconds, with `restartOnly`. */
+  readonly killTimeout: number
+}
 
 /** The number of changed files that wait: a restart is for all of them. */
 const maxChanges = 100

@@ -3,7 +3,6 @@
  */
 import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs"
 import { basename, join } from "node:path"
-import type { RunLine } from "../commands/developCommands.ts"
 import { unusableFile } from "./nodeLoadModule.ts"
 import { projectFolder } from "./nodeWatch.ts"
 
@@ -102,7 +101,7 @@ const packageOf = (folder: string): { readonly name: string; readonly version: s
 /** Reads the folder at an absolute path; undefined if the path is that of a file. */
 export const readFolder = (
   folder: string,
-  { exportName, module: given }: Pick<RunLine, "module" | "exportName">
+  { exportName, module: given }: { readonly module: string; readonly exportName: string | undefined }
 ): ModuleFolder | undefined => {
   if (!statSync(folder).isDirectory()) return undefined
   if (exportName !== undefined) {

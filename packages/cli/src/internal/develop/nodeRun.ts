@@ -7,13 +7,27 @@
 import type * as EffectModule from "effect/Effect"
 import type * as LayerModule from "effect/Layer"
 import { createRequire } from "node:module"
-import { basename, join } from "node:path"
 import { loadEnvFile } from "node:process"
 import { pathToFileURL } from "node:url"
-import type { RunLine } from "../commands/developCommands.ts"
 import { FolderError, folderServer, missingService, type ProjectModules } from "./folderServer.ts"
 import { readFolder } from "./nodeFolder.ts"
 import { type Exports, findDependency, findModule, loadModules, unusableFile } from "./nodeLoadModule.ts"
+
+/** How a server is served over HTTP. */
+export interface HttpLine {
+  readonly http: boolean
+  readonly port: number | undefined
+  readonly host: string | undefined
+}
+
+/** A parsed command line of `run`. */
+export interface RunLine extends HttpLine {
+  readonly module: string
+  /** The name of the export that is the server. */
+  readonly exportName: string | undefined
+  /** A file with variables for the environment of the server. */
+  readonly dotenv: string | undefined
+}
 
 type Layers = typeof LayerModule
 type Effects = typeof EffectModule
@@ -191,21 +205,3 @@ export const prepareServer = (line: RunLine): Promise<() => void> =>
     const server = checked(layer, line.module, Effect, Layer)
     return () => transport.runMain(server, line.http ? { host, port } : {})
   })
-
-/** The command line that starts this program again, for a server that is a process of its own. */
-export const runCommandLine = ({ dotenv, exportName, module }: Pick<RunLine, "module" | "exportName" | "dotenv">) => {
-  const folder = join(import.meta.dirname, "../../bin")
-  // The extension of this file: a program from source has no compiled files.
-  const program = join(folder, `skein${basename(import.meta.filename).endsWith(".ts") ? ".ts" : ".js"}`)
-  return {
-    command: process.execPath,
-    args: [
-      ...process.execArgv,
-      program,
-      "run",
-      ...exportName === undefined ? [] : [`--export=${exportName}`],
-      ...dotenv === undefined ? [] : [`--dotenv=${dotenv}`],
-      module
-    ]
-  }
-}

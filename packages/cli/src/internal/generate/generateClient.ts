@@ -4,12 +4,20 @@
 import type * as Client from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
 import * as Effect from "effect/Effect"
-import { onClient, requestTime, within } from "../connection/connection.ts"
+import { onClient, requestTime, type ServerInvocation, within } from "../connection/connection.ts"
 import { sanitize } from "../base/format.ts"
-import type { GenerateLine } from "../commands/generateCommand.ts"
 import { readText, replaceText } from "../base/nodeFiles.ts"
 import { CommandFailed, type Process } from "../base/process.ts"
 import { clientModule, type Offered } from "./clientModule.ts"
+
+/** A parsed command line of `generate-client`. */
+export interface GenerateLine extends ServerInvocation {
+  /** The file of the module. Undefined: stdout. */
+  readonly out: string | undefined
+  readonly check: boolean
+  /** How many characters the module has at most. */
+  readonly maxChars: number
+}
 
 const orEmpty = <A>(list: Effect.Effect<ReadonlyArray<A>, ClientError>): Effect.Effect<ReadonlyArray<A>, ClientError> =>
   Effect.catchReason(list, "ClientError", "Unsupported", () => Effect.succeed<ReadonlyArray<A>>([]))

@@ -2,17 +2,7 @@
  * The hosts that `install` writes to: their files, and the form of an entry in them.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-
-/** The computer and the project that a server is installed for. */
-export interface Place {
-  /** As in `process.platform`. */
-  readonly platform: string
-  readonly env: Readonly<Record<string, string | undefined>>
-  /** The folder of the user. */
-  readonly home: string
-  /** The folder of the project. */
-  readonly folder: string
-}
+import type { Place } from "../base/nodeFiles.ts"
 
 /** A server as an entry of a host. */
 export type InstalledServer =
@@ -81,6 +71,10 @@ const typed = (server: InstalledServer): JsonObject => ({
   type: server._tag === "Command" ? "stdio" : "http",
   ...untyped("url")(server)
 })
+
+/** Why Claude Desktop cannot have a server with a URL. */
+export const noUrls =
+  "The file of Claude Desktop has commands only: add a server with a URL in its settings, under Connectors"
 
 /** The hosts by the name of the option. */
 export const hosts = {

@@ -7,11 +7,31 @@ import * as Result from "effect/Result"
 import { colorChanges, plain } from "../base/colors.ts"
 import { changedLines, withEntry } from "./configEdit.ts"
 import { sanitize } from "../base/format.ts"
-import { defaultName, type Host, hosts, type InstalledServer, nameFrom, type Place } from "./hosts.ts"
-import { type InstallLine, noUrls } from "../commands/installCommand.ts"
-import { existing, readText, replaceText, thisPlace } from "../base/nodeFiles.ts"
+import { existing, type Place, readText, replaceText, thisPlace } from "../base/nodeFiles.ts"
+import type { Target } from "../connection/connection.ts"
+import { defaultName, type Host, type HostName, hosts, type InstalledServer, nameFrom, noUrls } from "./hosts.ts"
 import { CommandFailed, Process } from "../base/process.ts"
 import { tomlEntry, withTomlEntry } from "./tomlEdit.ts"
+
+/** A parsed command line of `install`. */
+export interface InstallLine {
+  readonly target: Target
+  /** The export of a module that is the server. Undefined: default, or the only one. */
+  readonly exportName?: string | undefined
+  readonly host: HostName
+  /** The name of the entry. Undefined: derived from the server. */
+  readonly name: string | undefined
+  readonly headers: Readonly<Record<string, string>>
+  /** A variable without a value gets the value that it has in this process. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Whether the file is that of the project, where the host has two files. */
+  readonly project: boolean
+  /** Whether to write without asking. */
+  readonly yes: boolean
+  /** Whether to print the entry instead of writing it. */
+  readonly print: boolean
+  readonly json: boolean
+}
 
 const failed = (exitCode: number, report: string): CommandFailed =>
   new CommandFailed({ exitCode, report: sanitize(report) })
@@ -72,9 +92,9 @@ const configured = (file: string, name: string): Effect.Effect<InstalledServer, 
  * project. Another file has the paths of this program and this Node, since a host often has another `PATH`.
  */
 const servingModule = ({ exportName }: InstallLine, file: string, { folder }: Place, isProject: boolean) =>
-  Effect.map(Effect.promise(() => import("../develop/nodeRun.ts")), ({ runCommandLine }) => {
+  Effect.map(Effect.promise(() => import("../base/nodeProgram.ts")), ({ runCommandLine }) => {
     const module = isProject ? file.replaceAll("\\", "/") : existing(folder, file) ?? file
-    const line = runCommandLine({ module, exportName, dotenv: undefined })
+    const line = runCommandLine({ module, exportName })
     return isProject ? { command: "npx", args: ["skein", ...line.args.slice(line.args.indexOf("run"))] } : line
   })
 

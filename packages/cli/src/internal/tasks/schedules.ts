@@ -6,11 +6,10 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { quoteName } from "../base/format.ts"
 import type { CommandFailed, Process } from "../base/process.ts"
-import { nothing, print, withStore } from "./tasks.ts"
-import type { StoreLine } from "../commands/taskOperands.ts"
+import { nothing, print, type StoreLine, withStore } from "./tasks.ts"
 import type { Colors } from "../base/colors.ts"
 import { cell, table } from "../base/textTable.ts"
-import { formatAge } from "../top/topRows.ts"
+import { formatAge } from "../base/columns.ts"
 
 /** A command about one schedule. */
 export interface ScheduleLine extends StoreLine {

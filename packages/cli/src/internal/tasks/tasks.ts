@@ -3,6 +3,7 @@
  */
 import * as Encryption from "@skein/tasks/Encryption"
 import { type ListedTask, TaskAdmin } from "@skein/tasks/TaskAdmin"
+import type { TaskStatus } from "@skein/protocol/Task"
 import type { TaskError } from "@skein/tasks/TaskError"
 import type { TaskSchedules } from "@skein/tasks/TaskSchedules"
 import * as Clock from "effect/Clock"
@@ -12,9 +13,36 @@ import * as Redacted from "effect/Redacted"
 import { quoteLine, quoteName } from "../base/format.ts"
 import type { Colors } from "../base/colors.ts"
 import { CommandFailed, Process } from "../base/process.ts"
-import type { StoreLine } from "../commands/taskOperands.ts"
-import type { ListLine, TaskLine, ToolLine } from "../commands/tasksCommand.ts"
 import { describeTask, describeTasks, describeTools, describeWorkers, queueTable, taskTable } from "./tasksFormat.ts"
+
+/** The store of the tasks, as the command line names it. Without a name, the environment has it. */
+export interface StoreLine {
+  readonly sqlite: string | undefined
+  readonly postgres: string | undefined
+  readonly json: boolean
+}
+
+/** Which tasks to list. */
+export interface ListLine extends StoreLine {
+  readonly tool: string | undefined
+  readonly pool: string | undefined
+  readonly owner: string | undefined
+  readonly status: ReadonlyArray<TaskStatus>
+  /** Whether only tasks that have failed are listed. */
+  readonly hasFailed?: true
+  readonly worker: string | undefined
+  readonly limit: number
+}
+
+/** A command about one task of a store. */
+export interface TaskLine extends StoreLine {
+  readonly id: string
+}
+
+/** A command about one tool. */
+export interface ToolLine extends StoreLine {
+  readonly tool: string
+}
 
 type Env = Process["Service"]["env"]
 

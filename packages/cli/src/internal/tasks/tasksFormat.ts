@@ -13,7 +13,7 @@ import type {
 } from "@skein/tasks/TaskAdmin"
 import type { Colors } from "../base/colors.ts"
 import { cell, table } from "../base/textTable.ts"
-import { formatAge } from "../top/topRows.ts"
+import { formatAge } from "../base/columns.ts"
 
 // How much of a value of a step is shown, in characters.
 const maxValue = 8_192

@@ -9,9 +9,17 @@ import type * as Scope from "effect/Scope"
 import { hasColors } from "../base/colors.ts"
 import { quoteLine } from "../base/format.ts"
 import { CommandFailed, Process, type Screen } from "../base/process.ts"
-import type { TopLine } from "../commands/skeinCommand.ts"
 import { headOf, lineOf, type Row, type RowAction, Rows } from "./topRows.ts"
 import { TopScreen } from "./topScreen.ts"
+
+/** A parsed command line of `top`. */
+export interface TopLine {
+  /** Of the console. */
+  readonly url: URL
+  readonly json: boolean
+  readonly once: boolean
+  readonly headers: Readonly<Record<string, string>>
+}
 
 // The version of the messages that this command reads.
 const version = 1

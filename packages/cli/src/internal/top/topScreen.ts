@@ -1,7 +1,8 @@
 /**
  * The screen of `skein top`: what it shows, and what keys do. It knows no terminal and no network.
  */
-import { fit, formatAge, headOf, lineOf, type Row, type RowAction, Rows, type Visible, wrap } from "./topRows.ts"
+import { fit, formatAge, wrap } from "../base/columns.ts"
+import { headOf, lineOf, type Row, type RowAction, Rows, type Visible } from "./topRows.ts"
 
 /** What a key asks for. */
 export type Action =

@@ -3,36 +3,14 @@
  */
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import type { ValueOptions } from "./commandLine.ts"
+import { secretVariable, type SignInOptions } from "../accounts/signInOptions.ts"
 import { invalid, last, toggle } from "./commandLine.ts"
-
-/** The variable with the secret of `--client-id`. Arguments are visible to all users of a computer; this one is not. */
-export const secretVariable = "SKEIN_CLIENT_SECRET"
-
-/** How a person signs in. */
-export interface SignInOptions {
-  /** The id of a client that was registered by hand, and the issuer of the authorization server that knows it. */
-  readonly clientId: string | undefined
-  readonly issuer: string | undefined
-  /** The redirect URI that this client is registered with. Any on this computer by default. */
-  readonly redirectUri: string | undefined
-  readonly scopes: ReadonlyArray<string> | undefined
-  /** Whether the `resource` parameter is left out, for this server. */
-  readonly omitResource: boolean
-  /** Whether the authorization server of this server supports PKCE although it does not announce it. */
-  readonly assumePkce: boolean
-  /** The port that the browser comes back to. */
-  readonly port: number | undefined
-  /** Whether the person pastes the answer. */
-  readonly paste: boolean
-  /** Whether the person opens the URL. */
-  readonly noBrowser: boolean
-}
 
 const maxPort = 65_535
 
-const flags = {
-  "client-id": Flag.String("client-id").pipe(
+/** The options as members of a command. */
+export const signInFlags = {
+  clientId: Flag.String("client-id").pipe(
     Flag.withMetavar("<id>"),
     Flag.withDescription(
       `Sign in with a client that you registered by hand; its secret, if it has one, is read from ${secretVariable}, ` +
@@ -47,14 +25,14 @@ const flags = {
     ),
     last
   ),
-  "redirect-uri": Flag.String("redirect-uri").pipe(
+  redirectUri: Flag.String("redirect-uri").pipe(
     Flag.withMetavar("<uri>"),
     Flag.withDescription(
       "The redirect URI of the client of --client-id, if it is not http://127.0.0.1/callback with any port"
     ),
     last
   ),
-  scope: Flag.String("scope").pipe(
+  scopes: Flag.String("scope").pipe(
     Flag.withMetavar("<scopes>"),
     Flag.withDescription("The scopes to request, separated by spaces; by default those that the server names"),
     Flag.mapEffect((text) => {
@@ -76,19 +54,7 @@ const flags = {
         : invalid(`--port must be a number from 1 to ${maxPort}: ${JSON.stringify(text)}`)
     }),
     last
-  )
-}
-
-/** The options of {@link signInFlags} that are followed by a value. */
-export const signInValueOptions: ValueOptions = /* @__PURE__ */ new Set(Object.keys(flags))
-
-/** The options as members of a command. */
-export const signInFlags = {
-  clientId: flags["client-id"],
-  issuer: flags.issuer,
-  redirectUri: flags["redirect-uri"],
-  scopes: flags.scope,
-  port: flags.port,
+  ),
   paste: toggle(
     "paste",
     "Print the URL, and paste the address that the browser goes to: for a shell on another computer"
@@ -125,7 +91,3 @@ export const isGiven = (options: SignInOptions): boolean =>
   [options.clientId, options.issuer, options.redirectUri, options.scopes, options.port].some((each) =>
     each !== undefined
   )
-
-/** Whether headers of the person authorize the requests, so that stored tokens are not used. */
-export const hasAuthorization = (headers: Readonly<Record<string, string>>): boolean =>
-  Object.keys(headers).some((name) => name.toLowerCase() === "authorization")

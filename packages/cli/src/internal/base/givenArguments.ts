@@ -3,11 +3,8 @@
  * which has JSON.
  */
 import { isObject } from "@skein/protocol/JsonRpc"
-import * as Argument from "effect/cli/Argument"
-import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { invalid } from "./commandLine.ts"
-import { quoteName } from "../base/format.ts"
+import { quoteName } from "./format.ts"
 
 /** A word with an argument. */
 export interface Assignment {
@@ -61,7 +58,8 @@ const parseObject = (owner: string, text: string): Result.Result<GivenArguments,
     : Result.fail(`The ${owner}'s arguments must be a JSON object`)
 }
 
-const parseWords = (
+/** The words after the name of a tool or a prompt. `owner` has the arguments, in messages: `tool`. */
+export const parseWords = (
   owner: string,
   words: ReadonlyArray<string>
 ): Result.Result<GivenArguments | undefined, string> => {
@@ -75,16 +73,6 @@ const parseWords = (
     (message) => message + assignmentAdvice(words)
   )
 }
-
-/** The operands after the name of a tool or a prompt. `owner` has the arguments, in messages: `tool`. */
-export const argumentWords = (owner: string) =>
-  Argument.String("arguments").pipe(
-    Argument.variadic(),
-    Argument.mapEffect((words) => {
-      const parsed = parseWords(owner, words)
-      return Result.isSuccess(parsed) ? Effect.succeed(parsed.success) : invalid(parsed.failure)
-    })
-  )
 
 /** The words of an argument of a prompt, all of whose values are strings. */
 export const stringArguments = (
