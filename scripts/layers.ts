@@ -10,7 +10,7 @@ export const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   runtime: ["protocol"],
   server: ["protocol", "runtime"],
   client: ["protocol", "runtime"],
-  testing: ["protocol", "runtime", "server", "client"],
+  testing: ["protocol", "runtime"],
   sql: [],
   tasks: ["protocol", "runtime", "server", "sql"],
   auth: ["protocol", "runtime", "server", "client"],
@@ -111,6 +111,40 @@ export const layers: Readonly<Record<string, Layers>> = {
     },
     methods: { folders: [], modules: ["Codec", "Method", "RequestMeta", "Skill", "SkillMarkdown"] }
   },
+  testing: {
+    scenarios: {
+      folders: [],
+      modules: ["AuthorizationScenario", "RawServer", "Scenario", "ScriptedHttpServer"],
+      node: true
+    },
+    behaviour: { folders: ["internal"], node: true },
+    servers: { folders: [], modules: ["FaultyAuthorizationServer", "FaultyServer", "ScriptedServer"], node: true }
+  },
+  // Each command has a runner: it owns the type of its parsed line. The layers of runners do not import each other.
+  cli: {
+    base: { packages: ["protocol"], node: "named" },
+    accounts: { packages: ["protocol", "client", "auth"], node: "named" },
+    connection: { node: "named" },
+    calls: { layers: ["base", "connection"] },
+    install: { layers: ["base", "connection"] },
+    generate: { layers: ["base", "connection"] },
+    tasks: { layers: ["base"] },
+    top: { layers: ["base"] },
+    develop: { layers: ["base", "accounts", "connection"], node: "named" },
+    // Parses the command lines. It imports the types of the runners, and their code when a command runs.
+    commands: {},
+    programs: { folders: ["bin"], modules: ["Call", "Skein"], layers: ["base", "commands"], node: true }
+  },
+  console: {
+    sources: { folders: [], modules: ["ConsoleError", "ConsoleSource"], packages: ["protocol", "runtime"] },
+    tasks: { folders: ["internal/tasks"], modules: ["ConsoleTasks"] },
+    server: {
+      folders: ["internal"],
+      modules: ["Console"],
+      layers: ["sources"],
+      packages: ["protocol", "runtime", "server"]
+    }
+  },
   "create-skein": { all: { folders: ["."], node: true } }
 }
 
@@ -119,12 +153,9 @@ export const pending: ReadonlyArray<string> = [
   "runtime",
   "server",
   "client",
-  "testing",
   "sql",
   "tasks",
   "auth",
-  "cli",
-  "console",
   "openapi",
   "gateway",
   "apps",

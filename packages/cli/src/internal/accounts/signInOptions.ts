@@ -27,3 +27,10 @@ export interface SignInOptions {
 /** Whether headers of the person authorize the requests, so that stored tokens are not used. */
 export const hasAuthorization = (headers: Readonly<Record<string, string>>): boolean =>
   Object.keys(headers).some((name) => name.toLowerCase() === "authorization")
+
+/** Whether any option is given. */
+export const isGiven = (options: SignInOptions): boolean =>
+  options.paste || options.noBrowser || options.omitResource || options.assumePkce ||
+  [options.clientId, options.issuer, options.redirectUri, options.scopes, options.port].some((each) =>
+    each !== undefined
+  )

@@ -24,3 +24,10 @@ export const runCommandLine = ({ dotenv, exportName, module }: {
     ]
   }
 }
+
+/** The words that start `skein dev` again, without the inspector. */
+export const ownCommand = (): ReadonlyArray<string> => [
+  process.execPath,
+  ...process.execArgv,
+  ...process.argv.slice(1).filter((word) => word !== "--inspector" && !word.startsWith("--inspector-version="))
+]

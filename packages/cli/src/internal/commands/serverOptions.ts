@@ -8,13 +8,13 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import { hasAuthorization, type SignInOptions } from "../accounts/signInOptions.ts"
+import { hasAuthorization, isGiven, type SignInOptions } from "../accounts/signInOptions.ts"
 import { parseWords } from "../base/givenArguments.ts"
 import type { GivenAnswers } from "../connection/answers.ts"
 import type { ServerInvocation, Target } from "../connection/connection.ts"
 import { choice, invalid, isUrl, last, splitWords, toggle } from "./commandLine.ts"
 import { isModule } from "../base/nodeFiles.ts"
-import { checkSignIn, isGiven, signInFlags } from "./signInFlags.ts"
+import { checkSignIn, signInFlags } from "./signInFlags.ts"
 
 // A day, in seconds.
 const maxTimeout = 86_400

@@ -84,10 +84,3 @@ export const checkSignIn = (
   if (paste && noBrowser) return invalid("--paste and --no-browser exclude each other")
   return paste && port !== undefined ? invalid("--port cannot be used with --paste: no port is opened") : Effect.void
 }
-
-/** Whether any option is given. */
-export const isGiven = (options: SignInOptions): boolean =>
-  options.paste || options.noBrowser || options.omitResource || options.assumePkce ||
-  [options.clientId, options.issuer, options.redirectUri, options.scopes, options.port].some((each) =>
-    each !== undefined
-  )

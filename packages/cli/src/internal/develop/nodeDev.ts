@@ -13,7 +13,7 @@ import { sanitize, sanitizeOutput } from "../base/format.ts"
 import { isModule as isServed } from "../base/nodeFiles.ts"
 import { CommandFailed, Process } from "../base/process.ts"
 import { type BridgeBounds, serveBridge } from "./nodeHttpBridge.ts"
-import { runCommandLine } from "../base/nodeProgram.ts"
+import { ownCommand, runCommandLine } from "../base/nodeProgram.ts"
 import { killGroup, restart } from "./nodeRestart.ts"
 import { supervise } from "./nodeSupervise.ts"
 import { isFolder, isIgnoredFolder, projectFolder, watchFiles } from "./nodeWatch.ts"
@@ -94,13 +94,6 @@ const inspect = (line: DevLine, args: ReadonlyArray<string>): Effect.Effect<void
       setTimeout(() => killGroup(child, "SIGKILL"), inspectorEndTimeout).unref()
     })
   })
-
-/** The words that start this command again, without the inspector. */
-const ownCommand = (): ReadonlyArray<string> => [
-  process.execPath,
-  ...process.execArgv,
-  ...process.argv.slice(1).filter((word) => word !== "--inspector" && !word.startsWith("--inspector-version="))
-]
 
 /** Waits until no request is in progress, for `timeout` milliseconds at most. */
 export const drain = (relay: Pick<Relay, "isBusy">, timeout: number): Effect.Effect<void> =>
