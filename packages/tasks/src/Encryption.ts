@@ -14,15 +14,30 @@
  * // SKEIN_TASK_KEYS="<new key>,<old key>", each from `openssl rand -base64 32`
  * const Engine = SqliteTasks.layer({ filename: "tasks.db" }).pipe(Layer.provide(Encryption.layerConfig()))
  */
+import * as Sealer from "@skein/runtime/Sealer"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { type Cipher, makeCipher } from "./internal/store/encryption.ts"
+import { redactTaskIds } from "./internal/text.ts"
 import { KeyError, TaskError } from "./TaskError.ts"
 
-export type { Cipher } from "./internal/store/encryption.ts"
+/**
+ * Encrypts and decrypts stored texts. `make` returns one; an application may implement another, on a key service for
+ * instance.
+ */
+export interface Cipher {
+  /** Encrypts a text. `associatedData` names the task and the use of the text. It is authenticated, and not secret. */
+  readonly encrypt: (text: string, associatedData: string) => Effect.Effect<string, TaskError>
+  /**
+   * Decrypts a text. Fails with `KeyError` for a text that was not encrypted with the same associated data and one of
+   * the keys.
+   */
+  readonly decrypt: (encrypted: string, associatedData: string) => Effect.Effect<string, TaskError>
+  /** Whether texts that are not encrypted are read. See `Options`. */
+  readonly readPlaintext: boolean
+}
 
 /**
  * A secret: at least 32 bytes, or a text of at least 32 bytes in UTF-8, from a random source (`openssl rand -base64
@@ -62,13 +77,28 @@ export const make = ({ keys, readPlaintext = false }: Options): Effect.Effect<Ci
   Effect.suspend(() => {
     const secrets = keys.map(bytesOf)
     const short = secrets.findIndex((secret) => secret.length < minKeyBytes)
-    if (secrets.length === 0) return invalid("no key for the encryption of tasks")
-    if (short >= 0) return invalid(`key ${short + 1} for the encryption of tasks has less than ${minKeyBytes} bytes`)
-    return makeCipher(secrets, readPlaintext)
+    if (secrets.length === 0) return fail("no key for the encryption of tasks")
+    if (short >= 0) return fail(`key ${short + 1} for the encryption of tasks has less than ${minKeyBytes} bytes`)
+    return Effect.map(Effect.promise(() => Sealer.make(secrets, "tasks")), (sealer): Cipher => ({
+      readPlaintext,
+      encrypt: (text, associatedData) => Effect.promise(() => sealer.seal(text, associatedData)),
+      decrypt: (encrypted, associatedData) =>
+        Effect.flatMap(
+          Effect.promise(() => sealer.open(encrypted, associatedData)),
+          (text) => text === undefined ? cannotDecrypt(associatedData) : Effect.succeed(text)
+        )
+    }))
   })
 
-const invalid = (message: string): Effect.Effect<never, TaskError> =>
+const fail = (message: string): Effect.Effect<never, TaskError> =>
   Effect.fail(new TaskError({ reason: new KeyError({ message }) }))
+
+const cannotDecrypt = (associatedData: string) =>
+  fail(
+    `cannot decrypt the stored text "${
+      redactTaskIds(associatedData)
+    }": its key is not configured, or it was changed`
+  )
 
 /**
  * Encrypts the texts of the engines that it is provided to.

@@ -90,6 +90,15 @@ describe("encryption", () => {
       expect((yield* stateOf(opened, over!.id)).outcome).toEqual({ _tag: "Result", result: { word: "secret" } })
     }))
 
+  it.effect("decrypts a text that an earlier version has stored", () =>
+    Effect.gen(function*() {
+      const cipher = yield* Encryption.make({ keys: ["0123456789abcdef0123456789abcdef"] })
+      const stored = "Kg8-AQ.6zpgcADhFbL4v7eEP6U939robwF8LzSiVKeSozq17xM0v6R9-28DAsc"
+      expect(yield* cipher.decrypt(stored, "task-1/args")).toBe("a secret \u{1F642}")
+      // The hint of the key.
+      expect((yield* cipher.encrypt("x", "y")).split(".")[0]).toBe("Kg8-AQ")
+    }))
+
   it.effect("encrypts the same text differently each time", () =>
     Effect.gen(function*() {
       const { store } = yield* (yield* database).store({ keys: [a] })

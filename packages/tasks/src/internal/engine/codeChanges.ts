@@ -2,6 +2,7 @@
  * Tasks that run with other code than before: what their runs report, and the tasks that wait for the code that they
  * had.
  */
+import * as Backoff from "@skein/runtime/Backoff"
 import * as Effect from "effect/Effect"
 import type { LogEntry } from "../store/store.ts"
 import { type EventKey, maxBeside, textOf } from "./taskLog.ts"
@@ -12,8 +13,8 @@ const maxTasks = 10_000
 /** Events that a message names, at most. */
 const maxNamed = 10
 
-/** Milliseconds until a task that waits for other code runs again: they double, up to the longest. */
-const pauseMs = { first: 1000, longest: 300_000 }
+/** The pauses until a task that waits for other code runs again. */
+const stopPauses: Backoff.Backoff = { initialDelay: 1000, maxDelay: 300_000 }
 
 /** Milliseconds that the next run of such a task waits for an event, at most. */
 const maxPatienceMs = 60_000
@@ -73,9 +74,9 @@ export class CodeChanges {
 
   /** Records that a task is stopped. Returns the milliseconds until it runs again. */
   noteStop(id: string): number {
-    const stops = this.stopsOf(id)
-    this.#stops.set(id, stops + 1)
-    return Math.min(pauseMs.first * 2 ** stops, pauseMs.longest)
+    const stops = this.stopsOf(id) + 1
+    this.#stops.set(id, stops)
+    return Backoff.delay(stopPauses, stops)
   }
 
   /** Records that a task goes on. */
@@ -94,7 +95,8 @@ export class CodeChanges {
 }
 
 /** Milliseconds that a run waits for an event which its code may reach slowly. */
-export const patienceMs = (gapMs: number, stops: number): number => Math.min(gapMs * 2 ** stops, maxPatienceMs)
+export const patienceMs = (gapMs: number, stops: number): number =>
+  Backoff.delay({ initialDelay: gapMs, maxDelay: maxPatienceMs }, stops + 1)
 
 /**
  * The parts of a task that are under way while an event is stored, so that a later run knows what it must not start

@@ -1,6 +1,7 @@
 /**
  * The services that all runs of a process share, and their retries of store errors.
  */
+import * as Backoff from "@skein/runtime/Backoff"
 import * as Context from "effect/Context"
 import type { Digest } from "effect/crypto/Digest"
 import { sha256 } from "effect/crypto/Digest"
@@ -52,8 +53,8 @@ export const EngineStopped = Context.Reference<Latch.Latch>("@skein/tasks/Engine
   defaultValue: () => Latch.makeUnsafe()
 })
 
-/** Milliseconds before the first retry, the factor from one pause to the next, and the longest pause. */
-const retryPauses = { first: 200, factor: 1.5, longest: 10_000 }
+/** The pauses before the retries of a store operation. */
+const retryPauses: Backoff.Backoff = { initialDelay: 200, factor: 1.5, maxDelay: 10_000 }
 
 /** Whether an encryption key is missing. */
 export const isKeyError = ({ reason }: TaskError): boolean => reason._tag === "KeyError"
@@ -76,15 +77,12 @@ export const isTemporaryFailure = ({ reason }: SqlError): boolean => {
     (typeof errcode === "number" && [10, 13].includes(errcode & 0xff))
 }
 
-/** Pauses before a retry, also where the fiber is uninterruptible. Interrupts when the engine has stopped. */
+/** Pauses before a retry, counted from 1, also where the fiber is uninterruptible. Interrupts when the engine has stopped. */
 export const pauseForRetry = (attempt: number): Effect.Effect<void> =>
   Effect.flatMap(EngineStopped, (stopped) =>
     Effect.flatMap(
       Effect.raceFirst(
-        Effect.as(
-          Effect.sleep(Math.min(retryPauses.first * retryPauses.factor ** attempt, retryPauses.longest)),
-          false
-        ),
+        Effect.as(Effect.sleep(Backoff.delay(retryPauses, attempt)), false),
         Effect.as(stopped.await, true)
       ),
       (hasStopped) => hasStopped ? Effect.interrupt : Effect.void
@@ -95,7 +93,7 @@ export const pauseForRetry = (attempt: number): Effect.Effect<void> =>
  * this one after its next configuration. Any other error is a defect, for instance a value that cannot be stored.
  */
 export const awaitStore = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, never, R> =>
-  Effect.catch(effect, (error) => retryLater(effect, error, 0))
+  Effect.catch(effect, (error) => retryLater(effect, error, 1))
 
 const retryLater = <A, R>(
   effect: Effect.Effect<A, TaskError, R>,
@@ -103,7 +101,7 @@ const retryLater = <A, R>(
   attempt: number
 ): Effect.Effect<A, never, R> => {
   if (!isTemporary(error)) return Effect.die(error)
-  const log = attempt === 0 && isKeyError(error)
+  const log = attempt === 1 && isKeyError(error)
     ? Effect.logError("waiting for the encryption key of a task", error)
     : Effect.void
   return Effect.andThen(

@@ -144,7 +144,7 @@ export class EventWriter {
           const logged = isRepeated
             ? Effect.void
             : Effect.logWarning(`step "${event.name}" was not committed, and runs again`, error)
-          const found = Effect.andThen(Effect.andThen(logged, pauseForRetry(attempt)), committed)
+          const found = Effect.andThen(Effect.andThen(logged, pauseForRetry(attempt + 1)), committed)
           return Effect.flatMap(found, (entry) => {
             if (entry === undefined) return retried(attempt + 1)
             this.#noteStored(entry)

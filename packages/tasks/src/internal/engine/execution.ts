@@ -7,6 +7,7 @@
  */
 import * as McpError from "@skein/protocol/McpError"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Backoff from "@skein/runtime/Backoff"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -29,8 +30,8 @@ import { TaskLog } from "./taskLog.ts"
 /** Milliseconds that a task waits for a handler before it waits in the queue. */
 const handlerWaitMs = 500
 
-/** Milliseconds between two checks for a handler: they double, up to the longest. */
-const handlerPollMs = { first: 1000, longest: 15_000 }
+/** The pauses between two checks for a handler. */
+const handlerPauses: Backoff.Backoff = { initialDelay: 1000, maxDelay: 15_000 }
 
 /** Milliseconds between two checks whether the replay of a cancelled task makes progress. */
 const replayCheckMs = 100
@@ -190,7 +191,7 @@ const releaseUntilHandled = (
     if (handlers.isEmpty) return "release"
     const checks = handlers.noteMissingHandler(id)
     if (checks === 0 && !task.waitsForWorker) yield* awaitStore(store.setWaitsForWorker(id, true))
-    const pause = Math.min(handlerPollMs.longest, handlerPollMs.first * 2 ** checks)
+    const pause = Backoff.delay(handlerPauses, checks + 1)
     yield* awaitStore(store.release(id, workerId, (yield* Clock.currentTimeMillis) + pause))
     return "done"
   })
@@ -205,7 +206,7 @@ const releaseUntilKey = (
     if (handlers.noteMissingHandler(id) === 0) {
       yield* Effect.logError("waiting for the encryption key of a task", error)
     }
-    yield* awaitStore(store.release(id, workerId, (yield* Clock.currentTimeMillis) + handlerPollMs.longest))
+    yield* awaitStore(store.release(id, workerId, (yield* Clock.currentTimeMillis) + handlerPauses.maxDelay))
     return undefined
   })
 

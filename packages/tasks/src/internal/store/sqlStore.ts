@@ -35,6 +35,13 @@ import * as status from "./status.ts"
 /** Whether a text can be the id of a task. Clients may send any text, and the store reads only for possible ids. */
 const isId = (id: string): boolean => /^[\w-]{32}$/.test(id)
 
+/** An operation on a task, which answers `unknown` without a query for a text that cannot be the id of a task. */
+const ofTask = <Args extends ReadonlyArray<unknown>, A>(
+  operation: (id: string, ...args: Args) => Effect.Effect<A, TaskError>,
+  unknown: Effect.Effect<NoInfer<A>>
+) =>
+(id: string, ...args: Args): Effect.Effect<A, TaskError> => isId(id) ? operation(id, ...args) : unknown
+
 /**
  * Retries an effect while the connection to the database is lost: the database may go away at any moment of a start.
  * The client has connected once before, so its configuration is right.
@@ -76,23 +83,23 @@ export const make = (
     return TaskStore.of({
       ...all,
       tools: gates.make(context),
-      admin: { list, find: (id) => isId(id) ? find(id) : Effect.undefined, ...operators },
+      admin: { list, find: ofTask(find, Effect.undefined), ...operators },
       checks: checks.make(context),
       schedules: schedules.make(database),
-      get: (id) => isId(id) ? all.get(id) : Effect.undefined,
-      load: (id) => isId(id) ? all.load(id) : Effect.undefined,
-      finish: (id, end, nextSeq) => isId(id) ? all.finish(id, end, nextSeq) : Effect.succeed(false),
-      setStatusMessage: (id, message, number) => isId(id) ? all.setStatusMessage(id, message, number) : Effect.void,
-      readQuestions: (id) => isId(id) ? all.readQuestions(id) : Effect.succeed({ closed: [], open: [] }),
-      removeQuestion: (id, key) => isId(id) ? all.removeQuestion(id, key) : Effect.void,
-      setWaitsForWorker: (id, waits) => isId(id) ? all.setWaitsForWorker(id, waits) : Effect.void,
-      setProgress: (id, progress) => isId(id) ? all.setProgress(id, progress) : Effect.void,
-      ask: (id, question) => isId(id) ? all.ask(id, question) : Effect.undefined,
-      withdraw: (id, key) => isId(id) ? all.withdraw(id, key) : Effect.void,
-      markLost: (id, key, isAnswered) => isId(id) ? all.markLost(id, key, isAnswered) : Effect.void,
-      answer: (id, key, given) => isId(id) ? all.answer(id, key, given) : Effect.succeed(false),
+      get: ofTask(all.get, Effect.undefined),
+      load: ofTask(all.load, Effect.undefined),
+      finish: ofTask(all.finish, Effect.succeed(false)),
+      setStatusMessage: ofTask(all.setStatusMessage, Effect.void),
+      readQuestions: ofTask(all.readQuestions, Effect.succeed({ closed: [], open: [] })),
+      removeQuestion: ofTask(all.removeQuestion, Effect.void),
+      setWaitsForWorker: ofTask(all.setWaitsForWorker, Effect.void),
+      setProgress: ofTask(all.setProgress, Effect.void),
+      ask: ofTask(all.ask, Effect.undefined),
+      withdraw: ofTask(all.withdraw, Effect.void),
+      markLost: ofTask(all.markLost, Effect.void),
+      answer: ofTask(all.answer, Effect.succeed(false)),
+      expireWithin: ofTask(all.expireWithin, Effect.succeed(Infinity)),
       settle: (ids) => all.settle((typeof ids === "string" ? [ids] : ids).filter(isId)),
-      expireWithin: (id, milliseconds) => isId(id) ? all.expireWithin(id, milliseconds) : Effect.succeed(Infinity),
       remove: (ids) => all.remove(ids.filter(isId)),
       transaction: (effect) => database.transaction(effect),
       findForeignChange: findForeignChange(database, changes),

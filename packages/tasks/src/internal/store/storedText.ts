@@ -2,9 +2,9 @@
  * Texts as they are stored: escaped so that every database returns them unchanged, and encrypted if there is a key.
  */
 import * as Effect from "effect/Effect"
+import type { Cipher } from "../../Encryption.ts"
 import { KeyError, StoreError, TaskError } from "../../TaskError.ts"
 import { redactTaskIds } from "../text.ts"
-import type { Cipher } from "./encryption.ts"
 
 /** The prefix of encrypted texts. */
 export const encryptedPrefix = "sealed:"
