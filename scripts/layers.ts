@@ -145,6 +145,34 @@ export const layers: Readonly<Record<string, Layers>> = {
       packages: ["protocol", "runtime", "server"]
     }
   },
+  sql: {
+    sqlite: { modules: ["SqliteClient"], node: true },
+    postgres: { modules: ["PgClient"], layers: [], node: true }
+  },
+  tasks: {
+    base: {
+      modules: ["CurrentTask", "Encryption", "TaskAdmin", "TaskError", "TaskState"],
+      packages: ["protocol", "runtime"]
+    },
+    telemetry: { modules: ["TaskTelemetry"], packages: ["protocol"] },
+    store: { packages: ["protocol", "runtime"], packageTypes: ["sql"] },
+    engine: {
+      modules: ["Step", "TaskContext", "TaskEngine", "TaskSchedules"],
+      packages: ["protocol", "runtime", "server"]
+    },
+    protocol: { modules: ["Task", "TaskSchedule", "TaskTools"], packages: ["protocol", "runtime", "server"] },
+    // The tasks of 2025-11-25. Only `Tasks` imports them.
+    legacy: { packages: ["protocol", "runtime", "server"] },
+    server: { folders: [], modules: ["Tasks"], packages: ["protocol", "runtime", "server"] },
+    databases: {
+      folders: [],
+      modules: ["MemoryTasks", "PostgresTasks", "SqlTasks", "SqliteTasks"],
+      layers: ["engine", "store", "telemetry", "base"],
+      packages: ["sql"],
+      node: true
+    }
+  },
+  gateway: { proxy: { modules: ["Proxy"] } },
   "create-skein": { all: { folders: ["."], node: true } }
 }
 
@@ -155,9 +183,9 @@ export const pending: ReadonlyArray<string> = [
   "client",
   "sql",
   "tasks",
+  "testing",
   "auth",
   "openapi",
-  "gateway",
   "apps",
   "code-mode"
 ]

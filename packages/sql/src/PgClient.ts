@@ -53,10 +53,10 @@ import type { Borrower, Connection } from "effect/sql/SqlConnection"
 import * as SqlError from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import type { ConnectionOptions } from "node:tls"
-import { makeConnection, makeInTransaction, makeWatch, type Watch } from "./internal/pgConnection.ts"
-import { pgError, toPgError } from "./internal/pgError.ts"
-import { makeListen } from "./internal/pgListener.ts"
-import { makeRegistry } from "./internal/pgTypes.ts"
+import { makeConnection, makeInTransaction, makeWatch, type Watch } from "./internal/postgres/pgConnection.ts"
+import { pgError, toPgError } from "./internal/postgres/pgError.ts"
+import { makeListen } from "./internal/postgres/pgListener.ts"
+import { makeRegistry } from "./internal/postgres/pgTypes.ts"
 
 /**
  * The connection to the database, and the bounds of its use. The environment variables of PostgreSQL (`PGHOST` and so

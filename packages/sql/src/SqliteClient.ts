@@ -40,9 +40,9 @@ import * as SqlClient from "effect/sql/SqlClient"
 import * as SqlError from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import type { DatabaseSync } from "node:sqlite"
-import { loadNodeSqlite } from "./internal/nodeSqlite.ts"
-import { makeConnection } from "./internal/sqliteConnection.ts"
-import { isBusy } from "./internal/sqliteError.ts"
+import { loadNodeSqlite } from "./internal/sqlite/nodeSqlite.ts"
+import { makeConnection } from "./internal/sqlite/sqliteConnection.ts"
+import { isBusy } from "./internal/sqlite/sqliteError.ts"
 
 /** The database and how to open it. */
 export interface Options {

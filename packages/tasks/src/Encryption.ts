@@ -20,7 +20,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { redactTaskIds } from "./internal/text.ts"
+import { redactTaskIds } from "./internal/base/text.ts"
 import { KeyError, TaskError } from "./TaskError.ts"
 
 /**
@@ -95,9 +95,7 @@ const fail = (message: string): Effect.Effect<never, TaskError> =>
 
 const cannotDecrypt = (associatedData: string) =>
   fail(
-    `cannot decrypt the stored text "${
-      redactTaskIds(associatedData)
-    }": its key is not configured, or it was changed`
+    `cannot decrypt the stored text "${redactTaskIds(associatedData)}": its key is not configured, or it was changed`
   )
 
 /**

@@ -23,7 +23,7 @@ import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
-import { failureMessage, isErrorResult } from "../src/internal/text.ts"
+import { failureMessage, isErrorResult } from "../src/internal/base/text.ts"
 import { TaskRequestContext } from "../src/internal/engine/taskRequest.ts"
 
 interface Row {

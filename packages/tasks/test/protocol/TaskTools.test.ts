@@ -10,7 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as serverKit from "../../../server/test/kit.ts"
-import * as kit from "./legacy/kit.ts"
+import * as kit from "../legacy/kit.ts"
 
 const measured = Task.layer(
   Task.make("measured", { output: { sum: Schema.Finite } }),

@@ -7,7 +7,7 @@ import * as TaskTools from "@skein/tasks/TaskTools"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as serverKit from "../../../server/test/kit.ts"
-import * as kit from "./legacy/kit.ts"
+import * as kit from "../legacy/kit.ts"
 
 const server = McpServer.layer({ name: "test", version: "1" }, kit.book, Tasks.layer(), TaskTools.layer()).pipe(
   Layer.provide(MemoryTasks.layer())

@@ -6,7 +6,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { awaitStore, type EngineContext } from "./engineContext.ts"
-import { truncateLine } from "../text.ts"
+import { truncateLine } from "../base/text.ts"
 
 /** The part of `Run` that the writer needs. */
 export interface ProgressTarget {

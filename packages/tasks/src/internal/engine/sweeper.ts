@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 import { isFinal } from "../../TaskState.ts"
 import type { SweepRow, TaskStore } from "../store/store.ts"
-import { shortTaskId } from "../text.ts"
+import { shortTaskId } from "../base/text.ts"
 import type { Alarm } from "./alarm.ts"
 import type { StoreOutage } from "./storeOutage.ts"
 

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import type { Cipher } from "../../Encryption.ts"
 import { KeyError, StoreError, TaskError } from "../../TaskError.ts"
-import { redactTaskIds } from "../text.ts"
+import { redactTaskIds } from "../base/text.ts"
 
 /** The prefix of encrypted texts. */
 export const encryptedPrefix = "sealed:"

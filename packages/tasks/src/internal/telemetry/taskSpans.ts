@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Tracer from "effect/Tracer"
 import type { ObservedAttempt, ObservedRun, RunTrace } from "./taskObserver.ts"
-import { shortTaskId } from "../text.ts"
+import { shortTaskId } from "../base/text.ts"
 
 /** Characters of the name of a step in an attribute. */
 const maxNameChars = 200

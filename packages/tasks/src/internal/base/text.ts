@@ -3,7 +3,7 @@
  */
 import { isObject } from "@skein/protocol/JsonRpc"
 import { clip } from "@skein/protocol/Text"
-import type { Outcome } from "../TaskState.ts"
+import type { Outcome } from "../../TaskState.ts"
 
 /**
  * Characters (UTF-16 units) of a status message, or of a message about progress. Each change and each listing writes,

@@ -7,8 +7,8 @@ import * as Method from "@skein/protocol/Method"
 import type { Task } from "@skein/protocol/Task"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { State } from "../../../TaskState.ts"
-import { resultOf } from "../wire.ts"
+import type { State } from "../../TaskState.ts"
+import { resultOf } from "../protocol/wire.ts"
 
 /** The one revision that has these tasks. */
 export const legacyRevision = "2025-11-25"

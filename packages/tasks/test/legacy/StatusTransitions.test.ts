@@ -6,7 +6,7 @@ import { describe, expect, it } from "@effect/vitest"
 import type { Outcome } from "@skein/tasks/TaskState"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type * as serverKit from "../../../../server/test/kit.ts"
+import type * as serverKit from "../../../server/test/kit.ts"
 import * as kit from "./kit.ts"
 
 const which = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 }))

@@ -11,9 +11,9 @@ import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { type Child, run } from "../../../../server/test/stdio/Child.ts"
-import * as http from "../../../../server/test/http/kit.ts"
-import * as Talk from "../../../../server/test/oracle.ts"
+import { type Child, run } from "../../../server/test/stdio/Child.ts"
+import * as http from "../../../server/test/http/kit.ts"
+import * as Talk from "../../../server/test/oracle.ts"
 import * as kit from "./kit.ts"
 
 /** A server on a free port, on the real engine, and the gates that its tools wait for. */
@@ -228,7 +228,7 @@ describe("2025-11-25 · tasks over stdio", () => {
   it.live("creates a task, asks, receives the answer, lists it, and returns its result", () =>
     Effect.gen(function*() {
       // From the folder of the fixtures, in which this runs.
-      const child = run("../../../../tasks/test/protocol/legacy/fixtures/booking.ts")
+      const child = run("../../../../tasks/test/legacy/fixtures/booking.ts")
       const say = (body: kit.Json) =>
         void child.process.stdin!.write(`${JSON.stringify({ jsonrpc: "2.0", ...body })}\n`)
       const ask = (id: number, method: string, params: kit.Json = {}) => {

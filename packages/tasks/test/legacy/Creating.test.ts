@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
-import * as Spec from "../../../../protocol/test/oracle/Spec.ts"
-import { validate, validated } from "../../../../server/test/kit.ts"
+import * as Spec from "../../../protocol/test/oracle/Spec.ts"
+import { validate, validated } from "../../../server/test/kit.ts"
 import * as kit from "./kit.ts"
 
 describe("2025-11-25 · declaring tasks", () => {

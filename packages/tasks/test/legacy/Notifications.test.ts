@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as AuditLog from "@skein/server/AuditLog"
-import type * as KitClient from "../../../../server/test/kit.ts"
+import type * as KitClient from "../../../server/test/kit.ts"
 import * as Effect from "effect/Effect"
 import * as kit from "./kit.ts"
 
