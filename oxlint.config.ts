@@ -89,7 +89,7 @@ const mayImportLess: ReadonlyArray<{
  * has none.
  */
 const mayUseNode: Readonly<Record<string, ReadonlyArray<string>>> = {
-  server: ["{Stdio,NodeHttp,NodePages,NodeSkills}.ts", "internal/{**/node*,process/*}.ts"],
+  server: ["{Stdio,NodeHttp,NodePages}.ts", "internal/{**/node*,process/*}.ts"],
   client: ["{Stdio,NodeConfig,NodeHttp}.ts", "bin/*.ts", "internal/{**/node*,stdio*,process,stdio/*}.ts"],
   testing: ["**/*.ts"],
   sql: ["**/*.ts"],
@@ -193,7 +193,7 @@ const placesOf = (rows: Layers, layer: string): ReadonlyArray<Place> => {
   const inFolders = foldersOf(layer, rows[layer]!).flatMap((folder) =>
     Array.from({ length: maxDepth + 1 }, (_, depth) => posix.join(folder, "*/".repeat(depth))).flatMap((folder) => [
       place(folder, ["*"], node === "named" ? undefined : node),
-      ...node === "named" ? [place(folder, ["node*"], true)] : []
+      ...node === "named" ? [place(folder, ["node*", "Node*"], true)] : []
     ])
   )
   const isNamed = (module: string): boolean => module.startsWith("Node")

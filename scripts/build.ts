@@ -28,6 +28,7 @@ export const packages: ReadonlyArray<string> = [
   "openapi",
   "gateway",
   "apps",
+  "skills",
   "code-mode",
   "create-skein"
 ]

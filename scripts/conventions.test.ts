@@ -76,6 +76,7 @@ describe("the linter", () => {
       ["openapi", ["client", "tasks", "auth", "console", "cli"]],
       ["gateway", ["tasks", "auth", "console", "cli", "testing", "openapi"]],
       ["apps", ["tasks", "auth", "console", "cli", "testing", "gateway"]],
+      ["skills", ["tasks", "auth", "console", "cli", "testing", "apps"]],
       ["code-mode", ["client", "tasks", "auth", "console", "cli", "testing", "apps"]]
     ] as const
     for (const [name, others] of direction) {
@@ -106,6 +107,18 @@ describe("the linter", () => {
     for (const side of ["client", "server", "runtime"]) {
       expect(broken("packages/apps/src/View.ts", uses(`@skein/${side}/A`))).toEqual(imports)
     }
+  })
+
+  it("rejects an import of the other side in skills, and of both in what they share", () => {
+    for (const [side, other] of [["server", "client"], ["client", "server"]] as const) {
+      for (const module of ["A", "internal/a"]) {
+        expect(broken(`packages/skills/src/${side}/${module}.ts`, uses(`@skein/${side}/A`))).toEqual([])
+        expect(broken(`packages/skills/src/${side}/${module}.ts`, uses(`@skein/${other}/A`))).toEqual(imports)
+        expect(broken(`packages/skills/src/${side}/${module}.ts`, uses("node:fs"))).toEqual(imports)
+      }
+      expect(broken("packages/skills/src/shared/A.ts", uses(`@skein/${side}/A`))).toEqual(imports)
+    }
+    expect(broken("packages/skills/src/server/NodeSkills.ts", uses("node:fs"))).toEqual([])
   })
 
   it("rejects an import of either side in the presets of auth, except of its types", () => {

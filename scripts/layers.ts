@@ -20,6 +20,7 @@ export const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   openapi: ["protocol", "runtime", "server"],
   gateway: ["protocol", "runtime", "server", "client"],
   apps: ["protocol", "runtime", "server", "client"],
+  skills: ["protocol", "runtime", "server", "client"],
   "code-mode": ["protocol", "runtime", "server"]
 }
 
@@ -109,7 +110,13 @@ export const layers: Readonly<Record<string, Layers>> = {
         "Tool"
       ]
     },
-    methods: { folders: [], modules: ["Codec", "Method", "RequestMeta", "Skill", "SkillMarkdown"] }
+    methods: { folders: [], modules: ["Codec", "Method", "RequestMeta"] }
+  },
+  // A server with skills does not load a client, nor a host a server.
+  skills: {
+    shared: { folders: ["shared"], packages: ["protocol"] },
+    client: { folders: ["client"], layers: ["shared"], packages: ["protocol", "runtime", "client"] },
+    server: { folders: ["server"], layers: ["shared"], packages: ["protocol", "runtime", "server"], node: "named" }
   },
   testing: {
     scenarios: {

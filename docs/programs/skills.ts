@@ -1,10 +1,10 @@
 import type * as Client from "@skein/client/Client"
-import * as RemoteSkill from "@skein/client/RemoteSkill"
-import * as SkillToolkit from "@skein/client/SkillToolkit"
+import * as RemoteSkill from "@skein/skills/RemoteSkill"
+import * as SkillToolkit from "@skein/skills/SkillToolkit"
 import * as Catalog from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
-import * as NodeSkills from "@skein/server/NodeSkills"
-import * as Skill from "@skein/server/Skill"
+import * as NodeSkills from "@skein/skills/NodeSkills"
+import * as Skill from "@skein/skills/Skill"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 
@@ -39,13 +39,13 @@ export const daily = (report: Effect.Effect<string>) =>
 // #region load
 export const limits = (client: Client.Client) =>
   Effect.gen(function*() {
-    const entries = yield* client.listSkills()
+    const entries = yield* RemoteSkill.list(client)
     const entry = entries.find(({ frontmatter }) => frontmatter.name === "refunds")!
     const skill = yield* RemoteSkill.load(client, entry)
     const file = yield* skill.read("references/limits.md")
     return { instructions: skill.instructions, limits: file.text }
   }).pipe(
-    Effect.catchReasons("SkillError", {
+    Effect.catchReasons("RemoteSkillError", {
       DigestMismatch: ({ file }) => Effect.fail(`${file} is not the file that was listed`),
       FrontmatterMismatch: ({ members }) => Effect.fail(`the skill was described differently: ${members.join(", ")}`)
     })

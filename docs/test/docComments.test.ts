@@ -1,12 +1,13 @@
-/** The doc comments of the public modules of `@skein/auth`, `@skein/console`, `@skein/openapi`, `@skein/gateway`, `@skein/apps` and `@skein/code-mode`: each export has one, and each function an example. */
+/** The doc comments of the public modules of `@skein/auth`, `@skein/console`, `@skein/openapi`, `@skein/gateway`, `@skein/apps`, `@skein/skills` and `@skein/code-mode`: each export has one, and each function an example. */
 import { describe, expect, it } from "@effect/vitest"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { docs } from "./blocks.ts"
 
 const src = join(docs, "../packages")
-const modules = ["auth", "console", "openapi", "gateway", "apps", "code-mode"].flatMap((name) =>
-  readdirSync(join(src, name, "src")).filter((file) => /^[A-Z]\w*\.ts$/.test(file)).map((file) => `${name}/src/${file}`)
+const modules = ["auth", "console", "openapi", "gateway", "apps", "skills", "code-mode"].flatMap((name) =>
+  readdirSync(join(src, name, "src"), { encoding: "utf8", recursive: true })
+    .filter((file) => /^(?:[a-z]+\/)?[A-Z]\w*\.ts$/.test(file)).map((file) => `${name}/src/${file}`)
 )
 
 /** The doc comment that ends in the line before `at`. */
@@ -17,7 +18,7 @@ const commentAbove = (lines: ReadonlyArray<string>, at: number): string => {
   return lines.slice(from, at).join("\n")
 }
 
-describe("the doc comments of @skein/auth, @skein/console, @skein/openapi, @skein/gateway, @skein/apps and @skein/code-mode", () => {
+describe("the doc comments of @skein/auth, @skein/console, @skein/openapi, @skein/gateway, @skein/apps, @skein/skills and @skein/code-mode", () => {
   it.each(modules)("describe each export, with an example of each function: %s", (module) => {
     const source = readFileSync(join(src, module), "utf8")
     const lines = source.split("\n")

@@ -161,7 +161,7 @@ describe("limits.md", () => {
     ])
     const documented = new Set(tables.map(({ declared }) => declared))
     const sources = globSync(
-      "packages/{server,client,sql,tasks,auth,console,openapi,gateway,apps,code-mode}/src/**/*.ts",
+      "packages/{server,client,sql,tasks,auth,console,openapi,gateway,apps,skills,code-mode}/src/**/*.ts",
       {
         cwd: root
       }

@@ -1,7 +1,7 @@
 /** Runs `programs/skills.ts`. */
 import { expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
-import * as RemoteSkill from "@skein/client/RemoteSkill"
+import * as RemoteSkill from "@skein/skills/RemoteSkill"
 import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import type { Principal } from "@skein/server/Principal"
 import * as McpServer from "@skein/server/McpServer"
@@ -41,7 +41,7 @@ it.effect("does not use a file that is not the listed one", () =>
     const uri = "skill://shop/refunds/references/limits.md"
     const tampered = {
       ...client,
-      listSkills: client.listSkills,
+      requestAll: client.requestAll,
       readResource: (asked: string) =>
         asked === uri
           ? Effect.succeed({ contents: [{ uri, text: "Above 999 EUR a manager must agree.\n" }] })
@@ -59,15 +59,15 @@ it.effect("serves the skills of a folder below a prefix", () =>
     mkdirSync(join(folder, "git/commits"), { recursive: true })
     writeFileSync(join(folder, "git/commits/SKILL.md"), "---\nname: commits\ndescription: Commits\n---\nBe brief.\n")
     const client = yield* connect(served(folder))
-    expect((yield* client.listSkills()).map(({ uri }) => uri)).toEqual(["skill://docs/git/commits/SKILL.md"])
+    expect((yield* RemoteSkill.list(client)).map(({ uri }) => uri)).toEqual(["skill://docs/git/commits/SKILL.md"])
   }))
 
 it.effect("shows a dynamic skill to callers with a principal", () =>
   Effect.gen(function*() {
     const server = McpServer.layer({ name: "shop", version: "1.0.0" }, daily(Effect.succeed("3 orders.")))
-    expect(yield* (yield* connect(server)).listSkills()).toEqual([])
+    expect(yield* RemoteSkill.list(yield* connect(server))).toEqual([])
     const client = yield* connect(server, { id: "ada" })
-    const [entry] = yield* client.listSkills()
+    const [entry] = yield* RemoteSkill.list(client)
     expect(entry!.resources).toBe("dynamic")
     const refused = yield* Effect.flip(RemoteSkill.load(client, entry!))
     expect(refused.reason._tag).toBe("NotVerifiable")
@@ -99,7 +99,7 @@ it.effect("lets a model load a skill", () =>
 
 it.effect("binds an approval to the content", () =>
   Effect.gen(function*() {
-    const [entry] = yield* (yield* connect(Shop)).listSkills()
+    const [entry] = yield* RemoteSkill.list(yield* connect(Shop))
     const approvals = new Map([[`shop ${entry!.uri}`, (yield* RemoteSkill.fingerprint(entry!))!]])
     expect(yield* isApproved("shop", entry!, approvals)).toBe(true)
     expect(yield* isApproved("other", entry!, approvals)).toBe(false)

@@ -6,7 +6,7 @@
  * sets headers, and repeats calls with the requested input.
  */
 import type * as Client from "@skein/client/Client"
-import * as RemoteSkill from "@skein/client/RemoteSkill"
+import * as RemoteSkill from "@skein/skills/RemoteSkill"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { callTool } from "./callTool.ts"
@@ -17,16 +17,16 @@ import { toolCalls } from "./toolCalls.ts"
 export type Program = (client: Client.Client) => Effect.Effect<unknown, Error>
 
 /** Lists the skills, which reads no file of them. */
-const listSkills: Program = (client) => client.listSkills()
+const listSkills: Program = (client) => RemoteSkill.list(client)
 
 /** Loads each skill and reads its files, as far as they can be verified: a skill that fails is refused as a whole. */
 const loadSkills: Program = (client) =>
   Effect.flatMap(
-    client.listSkills(),
+    RemoteSkill.list(client),
     Effect.forEach((entry) =>
       RemoteSkill.load(client, entry).pipe(
         Effect.flatMap(({ paths, read }) => Effect.forEach(paths, read, { discard: true })),
-        Effect.catchTag("SkillError", ({ message }) => Console.error(message))
+        Effect.catchTag("RemoteSkillError", ({ message }) => Console.error(message))
       ), { discard: true })
   )
 

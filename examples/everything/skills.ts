@@ -1,7 +1,7 @@
 /**
  * A skill with files in folders, and one without stable content.
  */
-import * as Skill from "@skein/server/Skill"
+import * as Skill from "@skein/skills/Skill"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { dot } from "./media.ts"

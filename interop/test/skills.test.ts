@@ -9,11 +9,11 @@ import { SkillsClient, SkillVerificationError } from "@modelcontextprotocol/clie
 import { McpServer as SdkServer } from "@modelcontextprotocol/server"
 import { SkillsExtension, type SkillSource } from "@modelcontextprotocol/server/ext/skills"
 import { loadSkills } from "@modelcontextprotocol/server/ext/skills/node"
-import * as RemoteSkill from "@skein/client/RemoteSkill"
-import type * as WireSkill from "@skein/protocol/Skill"
+import * as RemoteSkill from "@skein/skills/RemoteSkill"
+import type * as WireSkill from "@skein/skills/SkillMessage"
 import * as McpServer from "@skein/server/McpServer"
-import * as NodeSkills from "@skein/server/NodeSkills"
-import * as Skill from "@skein/server/Skill"
+import * as NodeSkills from "@skein/skills/NodeSkills"
+import * as Skill from "@skein/skills/Skill"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -234,9 +234,9 @@ for (const revision of revisions) {
       const catalog = await loadSkills(folder, { prefix: "docs", strict: true, pageSize: 1 })
       await connect(catalog)
       const { client, run } = connected
-      const entries = await run(client.listSkills())
+      const entries = await run(RemoteSkill.list(client))
       expect(entries).toEqual(catalog.entries)
-      expect(await run(client.getSkill(uri))).toEqual(entries[0])
+      expect(await run(RemoteSkill.get(client, uri))).toEqual(entries[0])
       const skill = await run(RemoteSkill.load(client, uri))
       expect(skill.instructions).toBe("Look at references/style.md.\n")
       const read: Record<string, Uint8Array> = {}
@@ -277,7 +277,7 @@ for (const revision of revisions) {
       }
       await connect(new SkillsExtension({ source }))
       const { client, run } = connected
-      expect(await run(client.listSkills())).toEqual([])
+      expect(await run(RemoteSkill.list(client))).toEqual([])
       expect((await run(RemoteSkill.load(client, uri))).entry).toEqual(entry)
       const reasons: Array<string> = []
       for (const changed of [`${commits}And more.`, commits.replace("Look", "Peek")]) {
@@ -293,11 +293,11 @@ for (const revision of revisions) {
         const catalog = await loadSkills(folder, { prefix: "docs" })
         await connect(catalog)
         const { client, run } = connected
-        expect(await run(client.listSkills())).toHaveLength(3)
+        expect(await run(RemoteSkill.list(client))).toHaveLength(3)
         mkdirSync(dirname(path))
         writeFileSync(path, "---\nname: later\ndescription: Comes later\n---\n")
         expect(await catalog.reload()).toMatchObject({ added: ["skill://docs/later/SKILL.md"], listChanged: true })
-        expect(await run(client.listSkills())).toHaveLength(4)
+        expect(await run(RemoteSkill.list(client))).toHaveLength(4)
       } finally {
         rmSync(dirname(path), { recursive: true, force: true })
       }

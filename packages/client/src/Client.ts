@@ -34,7 +34,6 @@ import type {
   ResourceTemplate
 } from "@skein/protocol/Resource"
 import type * as Revision from "@skein/protocol/Revision"
-import type { ListSkillsResult, Skill } from "@skein/protocol/Skill"
 import type { ListToolsResult, Tool } from "@skein/protocol/Tool"
 import type { Transport } from "@skein/runtime/Connection"
 import type { SessionEnd } from "@skein/runtime/Session"
@@ -86,6 +85,15 @@ export interface CallTool {
   ): Effect.Effect<A, ClientError, RD>
   /** Returns the result as it is, including a result with `isError`. */
   (name: string, args?: object, options?: CallToolOptions): Effect.Effect<CallToolResult, ClientError>
+}
+
+/** Requests all pages of a list. */
+export interface RequestAll {
+  <R extends { readonly nextCursor?: string | undefined }, A>(
+    method: Method.RequestMethod<{ readonly cursor?: string | undefined }, R>,
+    items: (page: R) => ReadonlyArray<A>,
+    options?: RequestOptions
+  ): Effect.Effect<ReadonlyArray<A>, ClientError>
 }
 
 /** A client of one server. Make it with {@link make} or {@link layer}. */
@@ -201,19 +209,6 @@ export interface Client {
     options?: RequestOptions
   ) => Effect.Effect<GetPromptResult, ClientError>
 
-  /** Lists one page of the skills (the extension `io.modelcontextprotocol/skills`). */
-  readonly listSkillsPage: (options?: PageOptions) => Effect.Effect<ListSkillsResult, ClientError>
-  /**
-   * Lists the entries of all skills, as `listTools` does. The list may be empty or partial: a server may have skills that
-   * it does not list. No file of a skill is read: see `RemoteSkill.load`.
-   */
-  readonly listSkills: (options?: RequestOptions) => Effect.Effect<ReadonlyArray<Skill>, ClientError>
-  /**
-   * Returns the entry of a skill by the URI of its `SKILL.md`, listed or not. If the server has no such skill, the failure
-   * is a `ProtocolError` whose `error.reason` is `InvalidParams`.
-   */
-  readonly getSkill: (uri: string, options?: RequestOptions) => Effect.Effect<Skill, ClientError>
-
   /**
    * Returns suggestions for the value of an argument of a prompt or of a resource template.
    *
@@ -254,6 +249,15 @@ export interface Client {
     params: P,
     options?: RequestOptions
   ) => Effect.Effect<R, ClientError>
+  /**
+   * Requests all pages of a list, as `listTools` does: for a list of an extension. `items` returns the items of a page.
+   *
+   * @example
+   * ```ts
+   * const jobs = yield* client.requestAll(ListJobs, ({ jobs }) => jobs, { retry: true })
+   * ```
+   */
+  readonly requestAll: RequestAll
   /**
    * The changes on the server from when the stream is run: see `Changes`. The stream goes on through reconnects, and
    * ends only with an error: `Unsupported` if the server reports none of the changes in the filter, the error with

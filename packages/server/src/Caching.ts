@@ -11,6 +11,7 @@
  *   Resource.layer(Resource.make("shop://terms", { ttlMs: 3_600_000, cacheScope: "public" }), terms)
  * )
  */
+import type { Defined } from "./internal/base/json.ts"
 
 /** How long, and for whom, a result may be cached. */
 export interface Hint {
@@ -22,6 +23,19 @@ export interface Hint {
    */
   readonly cacheScope?: "public" | "private" | undefined
 }
+
+/**
+ * Returns a hint as results have it: "Servers MUST provide a `ttlMs` value that is `>= 0`", and an integer.
+ *
+ * @example
+ * Caching.toWire({ ttlMs: 1500.5 }) // { ttlMs: 1500 }
+ */
+export const toWire = ({ cacheScope, ttlMs }: Hint): Defined<Hint> => ({
+  ...(ttlMs === undefined ? undefined : { ttlMs: toWholeMillis(ttlMs) }),
+  ...(cacheScope === undefined ? undefined : { cacheScope })
+})
+
+const toWholeMillis = (ttlMs: number): number => Math.min(Math.max(0, Math.floor(ttlMs) || 0), Number.MAX_SAFE_INTEGER)
 
 /** The hints by method, for the methods whose results have hints. The hints of a resource take precedence. */
 export type Methods = {

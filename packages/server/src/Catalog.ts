@@ -110,7 +110,8 @@ export const make = (
 
 /**
  * The services that every request of the server starts with. For a package that runs handlers outside of clients'
- * requests, as `@skein/tasks` does.
+ * requests, as `@skein/tasks` does. A server always returns the same object, also for a view of its catalog, so that it
+ * identifies the server.
  */
 export const requestServices = (catalog: Catalog["Service"]): Context.Context<never> => catalog[internals].base
 

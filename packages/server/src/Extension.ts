@@ -56,6 +56,16 @@ export const method = <P, R>(
 export const layer = (extension: Extension): Layer.Layer<never, never, Catalog> => effect(Effect.succeed(extension))
 
 /**
+ * Adds an extension until the scope closes. Use it for an extension that several definitions share, which the first of
+ * them adds.
+ *
+ * @example
+ * Catalog.persistent(Extension.add(jobs))
+ */
+export const add = (extension: Extension): Effect.Effect<void, never, Catalog | Scope.Scope> =>
+  Effect.flatMap(Catalog, (catalog) => catalog[internals].extensions.add(extension))
+
+/**
  * Makes an extension with an effect and adds it to the server.
  *
  * @example
@@ -65,11 +75,7 @@ export const layer = (extension: Extension): Layer.Layer<never, never, Catalog> 
  */
 export const effect = <E, R>(
   make: Effect.Effect<Extension, E, R>
-): Layer.Layer<never, E, Exclude<R, Scope.Scope> | Catalog> =>
-  Layer.effectDiscard(
-    Effect.flatMap(make, (extension) =>
-      Effect.flatMap(Catalog, (catalog) => catalog[internals].extensions.add(extension)))
-  )
+): Layer.Layer<never, E, Exclude<R, Scope.Scope> | Catalog> => Layer.effectDiscard(Effect.flatMap(make, add))
 
 /**
  * Returns the extensions of a server, in the order of the definitions. In a mounted part those of the part come first, and

@@ -17,7 +17,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import * as Scope from "effect/Scope"
-import type * as Caching from "./Caching.ts"
+import * as Caching from "./Caching.ts"
 import * as Catalog from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { EventBus, type ListKind } from "./EventBus.ts"
@@ -33,7 +33,6 @@ import * as identity from "./internal/dispatch/identity.ts"
 import { LogForwarder, withServerServices } from "./internal/base/logs.ts"
 import type * as Logging from "./Logging.ts"
 import { internals } from "./internal/catalog/catalogState.ts"
-import { cacheHint } from "./internal/handlers/readResource.ts"
 import { omitUndefined } from "./internal/base/json.ts"
 
 /** The description of a server, and its bounds. */
@@ -264,7 +263,7 @@ const make = (
   const { instructions, limits, name, version } = options
   const { base } = catalog[internals]
   const pageSize = Math.max(1, Math.floor(options.pageSize ?? 1000))
-  const hints = Object.entries(options.caching ?? {}).map(([method, hint]) => [method, cacheHint(hint)] as const)
+  const hints = Object.entries(options.caching ?? {}).map(([method, hint]) => [method, Caching.toWire(hint)] as const)
   const description = { serverInfo: describe(options), instructions, revisions, pageSize, caching: new Map(hints) }
   const dispatch = dispatcher.make(description, catalog, subscriptions, logs)
   const core = new ServerCore(catalog, subscriptions, dispatch, identity.make(revisions), limits)

@@ -17,7 +17,6 @@ import type {
   ResourceTemplate
 } from "@skein/protocol/Resource"
 import type * as Revision from "@skein/protocol/Revision"
-import type { ListSkillsResult, Skill } from "@skein/protocol/Skill"
 import type { ListToolsResult, Tool } from "@skein/protocol/Tool"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Effect from "effect/Effect"
@@ -218,21 +217,6 @@ export class ClientMethods {
     return this.#run(this.#client.getPrompt(name, args, options), options)
   }
 
-  /** Lists one page of the skills. */
-  listSkillsPage(options?: Abortable<Client.PageOptions>): Promise<ListSkillsResult> {
-    return this.#run(this.#client.listSkillsPage(options), options)
-  }
-
-  /** Lists the entries of all skills: see `Client.listSkills`. */
-  listSkills(options?: AsyncRequestOptions): Promise<ReadonlyArray<Skill>> {
-    return this.#run(this.#client.listSkills(options), options)
-  }
-
-  /** Returns the entry of a skill by the URI of its `SKILL.md`. */
-  getSkill(uri: string, options?: AsyncRequestOptions): Promise<Skill> {
-    return this.#run(this.#client.getSkill(uri, options), options)
-  }
-
   /** Returns suggestions for the value of an argument of a prompt or of a resource template. */
   complete({ signal, ...options }: Abortable<Client.CompleteOptions>): Promise<CompleteResult> {
     return this.#run(this.#client.complete(options), { signal })
@@ -253,6 +237,15 @@ export class ClientMethods {
   /** Sends a request of the method table, or of an extension: see `Client.request`. */
   request<P, R>(method: Method.RequestMethod<P, R>, params: P, options?: AsyncRequestOptions): Promise<R> {
     return this.#run(this.#client.request(method, params, options), options)
+  }
+
+  /** Requests all pages of a list of an extension: see `Client.requestAll`. */
+  requestAll<R extends { readonly nextCursor?: string | undefined }, A>(
+    method: Method.RequestMethod<{ readonly cursor?: string | undefined }, R>,
+    items: (page: R) => ReadonlyArray<A>,
+    options?: AsyncRequestOptions
+  ): Promise<ReadonlyArray<A>> {
+    return this.#run(this.#client.requestAll(method, items, options), options)
   }
 
   /**

@@ -11,7 +11,6 @@ import * as Method from "@skein/protocol/Method"
 import type { Prompt } from "@skein/protocol/Prompt"
 import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
 import * as Revision from "@skein/protocol/Revision"
-import * as Skill from "@skein/protocol/Skill"
 import type { Tool } from "@skein/protocol/Tool"
 import type { Peer } from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
@@ -134,10 +133,10 @@ export class ClientImpl {
     return this.#client.call(method, options.cursor === undefined ? {} : { cursor: options.cursor }, options)
   }
 
-  #all<R extends { readonly nextCursor?: string | undefined }, A>(
+  requestAll<R extends { readonly nextCursor?: string | undefined }, A>(
     method: Listing<R>,
     items: (page: R) => ReadonlyArray<A>,
-    options: RequestOptions | undefined
+    options?: RequestOptions
   ): All<A> {
     return walk(method.name, this.#client, (cursor) => this.#page(method, { ...options, cursor }), items)
   }
@@ -147,7 +146,7 @@ export class ClientImpl {
   }
 
   listTools(options?: RequestOptions): All<Tool> {
-    return this.#all(Method.ListTools, ({ tools }) => tools, options)
+    return this.requestAll(Method.ListTools, ({ tools }) => tools, options)
   }
 
   callTool(name: string, args?: object, options?: CallToolOptions): Effect.Effect<CallToolResult, ClientError>
@@ -185,7 +184,7 @@ export class ClientImpl {
   }
 
   listResources(options?: RequestOptions): All<Resource> {
-    return this.#all(Method.ListResources, ({ resources }) => resources, options)
+    return this.requestAll(Method.ListResources, ({ resources }) => resources, options)
   }
 
   listResourceTemplatesPage(options?: PageOptions) {
@@ -193,7 +192,7 @@ export class ClientImpl {
   }
 
   listResourceTemplates(options?: RequestOptions): All<ResourceTemplate> {
-    return this.#all(Method.ListResourceTemplates, ({ resourceTemplates }) => resourceTemplates, options)
+    return this.requestAll(Method.ListResourceTemplates, ({ resourceTemplates }) => resourceTemplates, options)
   }
 
   readResource(uri: string, options?: RequestOptions) {
@@ -205,25 +204,11 @@ export class ClientImpl {
   }
 
   listPrompts(options?: RequestOptions): All<Prompt> {
-    return this.#all(Method.ListPrompts, ({ prompts }) => prompts, options)
+    return this.requestAll(Method.ListPrompts, ({ prompts }) => prompts, options)
   }
 
   getPrompt(name: string, args?: Readonly<Record<string, string>>, options?: RequestOptions) {
     return this.#client.call(Method.GetPrompt, args === undefined ? { name } : { name, arguments: args }, options)
-  }
-
-  // The methods of the extension only read. Others outside of the protocol are not sent again by default.
-
-  listSkillsPage(options?: PageOptions) {
-    return this.#page(Skill.ListSkills, { retry: true, ...options })
-  }
-
-  listSkills(options?: RequestOptions): All<Skill.Skill> {
-    return this.#all(Skill.ListSkills, ({ skills }) => skills, { retry: true, ...options })
-  }
-
-  getSkill(uri: string, options?: RequestOptions): Effect.Effect<Skill.Skill, ClientError> {
-    return Effect.map(this.#client.call(Skill.GetSkill, { uri }, { retry: true, ...options }), ({ skill }) => skill)
   }
 
   complete({ argument, contextArguments, ref, ...options }: CompleteOptions) {

@@ -6,14 +6,13 @@ import type { ReadResourceResult } from "@skein/protocol/Resource"
 import * as McpError from "@skein/protocol/McpError"
 import type { Caller, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
-import type { Hint } from "../../Caching.ts"
+import * as Caching from "../../Caching.ts"
 import type { Catalog, Handled, Reader, ResourceEntry, TemplateEntry, Watch } from "../../Catalog.ts"
 import * as Content from "../../Content.ts"
 import type { HandlerError } from "../../HandlerError.ts"
 import type { Entry } from "../../Registry.ts"
 import { failWithMcpError } from "./handlerError.ts"
 import { checkContents } from "../catalog/validateDefinition.ts"
-import type { Defined } from "../base/json.ts"
 import { isVisible } from "../catalog/entryStore.ts"
 
 /** The value that a reader returns: text, bytes, contents made by `Content.resourceContents`, or the whole result. */
@@ -23,26 +22,18 @@ export type ResourceBody = string | Uint8Array | ReadonlyArray<Wire.AnyResourceC
 export const readResource = <E extends HandlerError>(
   read: Effect.Effect<ResourceBody, E, McpRequest>,
   uri: string,
-  defaults: Hint & { readonly mimeType?: string | undefined }
+  defaults: Caching.Hint & { readonly mimeType?: string | undefined }
 ): Handled<ReadResourceResult> => {
-  const hint = cacheHint(defaults)
+  const hint = Caching.toWire(defaults)
   return Effect.map(Effect.catch(read, failWithMcpError), (body) => {
     if (typeof body === "string" || body instanceof Uint8Array) {
       return { contents: [Content.resourceContents(uri, body, defaults.mimeType)], ...hint }
     }
     if (!("contents" in body)) return { contents: checkContents(body), ...hint }
     checkContents(body.contents)
-    return { ...hint, ...body, ...cacheHint(body) }
+    return { ...hint, ...body, ...Caching.toWire(body) }
   })
 }
-
-/** Makes the hint as it is sent: "Servers MUST provide a `ttlMs` value that is `>= 0`", and an integer. */
-export const cacheHint = ({ cacheScope, ttlMs }: Hint): Defined<Hint> => ({
-  ...(ttlMs === undefined ? undefined : { ttlMs: toWholeMillis(ttlMs) }),
-  ...(cacheScope === undefined ? undefined : { cacheScope })
-})
-
-const toWholeMillis = (ttlMs: number): number => Math.min(Math.max(0, Math.floor(ttlMs) || 0), Number.MAX_SAFE_INTEGER)
 
 /** Returns the entry that the reader of a URI belongs to. */
 export const findReadable = (

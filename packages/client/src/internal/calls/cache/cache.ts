@@ -5,7 +5,6 @@ import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
-import * as Skill from "@skein/protocol/Skill"
 import * as Options from "@skein/runtime/Options"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -55,8 +54,9 @@ type Target = readonly [method: string, params?: ReadonlyArray<string>]
 
 const tools: ReadonlyArray<Target> = [[Method.ListTools.name]]
 const prompts: ReadonlyArray<Target> = [[Method.ListPrompts.name]]
-// Templates and skills have no notification of their own. The files of skills are resources.
-const skills: ReadonlyArray<Target> = [[Skill.ListSkills.name], [Skill.GetSkill.name]]
+// Templates and skills have no notification of their own. The files of skills are resources. The methods of skills are
+// those of `@skein/skills`, by name, since another client may have stored their results in a shared store.
+const skills: ReadonlyArray<Target> = [["skills/list"], ["skills/get"]]
 const resources: ReadonlyArray<Target> = [
   [Method.ListResources.name],
   [Method.ListResourceTemplates.name],

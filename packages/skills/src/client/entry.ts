@@ -1,33 +1,33 @@
 /**
  * Checks the entries of skills, before anything of a skill is read (SEP-2640, skill entries and limits).
  */
-import * as Skill from "@skein/protocol/Skill"
-import * as SkillMarkdown from "@skein/protocol/SkillMarkdown"
+import * as SkillMessage from "../shared/SkillMessage.ts"
+import type { SkillBounds } from "../shared/skillBounds.ts"
+import * as SkillMarkdown from "../shared/SkillMarkdown.ts"
 import { quote } from "@skein/protocol/Text"
-import { InvalidEntry, LimitExceeded, NotVerifiable, type Reason, SkillError } from "../../SkillError.ts"
+import { InvalidEntry, LimitExceeded, NotVerifiable, type Reason, RemoteSkillError } from "./RemoteSkillError.ts"
 
-/** The bounds of a skill. */
-export interface SkillBounds {
+/** The bounds of a skill, and whether it may have no digests. */
+export interface SkillTerms extends SkillBounds {
   readonly allowDynamic: boolean
-  readonly maxFiles: number
-  readonly maxBytes: number
-  readonly maxFrontmatterChars: number
 }
 
 /** Makes the failure of a skill. */
-export const skillError = (skill: string, reason: Reason): SkillError => new SkillError({ reason, skill })
+export const skillError = (skill: string, reason: Reason): RemoteSkillError => new RemoteSkillError({ reason, skill })
 
-const invalid = ({ uri }: Skill.Skill, problem: string): SkillError =>
+const invalid = ({ uri }: SkillMessage.Skill, problem: string): RemoteSkillError =>
   skillError(uri, new InvalidEntry({ message: `The entry of the skill ${quote(uri)} is invalid: ${problem}` }))
 
-const filesProblem = (files: ReadonlyArray<Skill.SkillFile>, uri: string): string | undefined => {
-  const inside = `${Skill.rootOf(uri)}/`
+const filesProblem = (files: ReadonlyArray<SkillMessage.SkillFile>, uri: string): string | undefined => {
+  const inside = `${SkillMessage.rootOf(uri)}/`
   const seen = new Set<string>()
   for (const file of files) {
     if (seen.has(file.uri)) return `it lists ${quote(file.uri)} twice`
     seen.add(file.uri)
     if (!file.uri.startsWith(inside)) return `${quote(file.uri)} is outside of the folder of the skill`
-    if (!Skill.isDigest(file.digest)) return `the digest of ${quote(file.uri)} is not sha256: and 64 hexadecimal digits`
+    if (!SkillMessage.isDigest(file.digest)) {
+      return `the digest of ${quote(file.uri)} is not sha256: and 64 hexadecimal digits`
+    }
     if (file.size < 0) return `the size of ${quote(file.uri)} is negative`
   }
   return seen.has(uri) ? undefined : "it does not list its SKILL.md"
@@ -35,13 +35,15 @@ const filesProblem = (files: ReadonlyArray<Skill.SkillFile>, uri: string): strin
 
 /** Returns why a skill must not be loaded, or `undefined`. */
 export const entryProblem = (
-  entry: Skill.Skill,
-  { allowDynamic, maxBytes, maxFiles }: SkillBounds
-): SkillError | undefined => {
+  entry: SkillMessage.Skill,
+  { allowDynamic, maxBytes, maxFiles }: SkillTerms
+): RemoteSkillError | undefined => {
   const { frontmatter: { name }, resources, uri } = entry
   const problem = SkillMarkdown.nameProblem(name)
   if (problem !== undefined) return invalid(entry, problem)
-  if (Skill.nameOf(uri) !== name) return invalid(entry, `its URI must end with /${name}/${Skill.fileName}`)
+  if (SkillMessage.nameOf(uri) !== name) {
+    return invalid(entry, `its URI must end with /${name}/${SkillMessage.fileName}`)
+  }
   if (resources === "dynamic") {
     return allowDynamic ? undefined : skillError(
       uri,
@@ -67,7 +69,7 @@ export const entryProblem = (
  * likeliest first, and none for a reference that leads out of the folder.
  */
 export const resolve = (uri: string, reference: string): ReadonlyArray<string> => {
-  const root = `${Skill.rootOf(uri)}/`
+  const root = `${SkillMessage.rootOf(uri)}/`
   if (reference.includes("://")) {
     const isInside = reference.startsWith(root) && !/\/\.\.?(?:\/|$)/.test(reference)
     return isInside ? [reference] : []
@@ -79,7 +81,7 @@ export const resolve = (uri: string, reference: string): ReadonlyArray<string> =
   }
   if (reference.startsWith("/") || segments.length === 0) return []
   const path = segments.join("/")
-  const encoded = Skill.encodePath(path)
+  const encoded = SkillMessage.encodePath(path)
   // A reference in Markdown may be percent-encoded already.
   return [...new Set(encoded === undefined ? [] : [root + path, root + encoded])]
 }
@@ -92,7 +94,7 @@ const decoded = (segment: string): string => {
   }
 }
 
-/** Returns the form of a URI in which each segment is encoded as `Skill.encodePath` does. */
+/** Returns the form of a URI in which each segment is encoded as `SkillMessage.encodePath` does. */
 const normalized = (uri: string): string =>
   uri.split("/").map((segment) => encodeURIComponent(decoded(segment.toWellFormed()))).join("/")
 
@@ -101,7 +103,7 @@ const normalized = (uri: string): string =>
  * characters: SDK v2 lists a file `Q&A.md` by that name, and Skein as `Q%26A.md`. A URI that is the same is preferred.
  */
 export const listedUri = (
-  files: ReadonlyArray<Skill.SkillFile>,
+  files: ReadonlyArray<SkillMessage.SkillFile>,
   candidates: ReadonlyArray<string>
 ): string | undefined => {
   const listed = new Set(files.map(({ uri }) => uri))

@@ -10,11 +10,11 @@
  */
 import * as Result from "effect/Result"
 import { CORE_SCHEMA, load } from "js-yaml"
-import * as CanonicalJson from "./CanonicalJson.ts"
-import { isObject, type JsonObject } from "./JsonRpc.ts"
-import * as Nesting from "./Nesting.ts"
-import type { Frontmatter } from "./Skill.ts"
-import { clip, quote } from "./Text.ts"
+import * as CanonicalJson from "@skein/protocol/CanonicalJson"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as Nesting from "@skein/protocol/Nesting"
+import type { Frontmatter } from "./SkillMessage.ts"
+import { clip, quote } from "@skein/protocol/Text"
 
 /** A parsed `SKILL.md`. */
 export interface SkillMarkdown {
@@ -23,7 +23,12 @@ export interface SkillMarkdown {
   readonly instructions: string
 }
 
-/** How many characters the frontmatter has at most by default: 65,536. */
+/**
+ * How many characters the frontmatter has at most by default: 65,536.
+ *
+ * @example
+ * const isSupported = yaml.length <= SkillMarkdown.maxFrontmatterChars
+ */
 export const maxFrontmatterChars = 65_536
 
 const maxValues = 10_000
@@ -70,6 +75,9 @@ const split = (markdown: string): readonly [yaml: string, rest: string] | undefi
  * Parses a `SKILL.md`. Fails with a line that says what is wrong: frontmatter that is missing, has more than `maxChars`
  * characters (65,536 by default) or is not YAML with the types of JSON, or a `name` or `description` that the Agent
  * Skills specification does not allow.
+ *
+ * @example
+ * const parsed = SkillMarkdown.parse(text)
  */
 export const parse = (
   markdown: string,
@@ -97,6 +105,9 @@ export const parse = (
 /**
  * Returns why a text is not the name of a skill, or `undefined`: 1 to 64 lowercase letters of ASCII, digits and hyphens,
  * without hyphens at the start or the end, or beside each other.
+ *
+ * @example
+ * SkillMarkdown.nameProblem("refunds") // undefined
  */
 export const nameProblem = (name: unknown): string | undefined =>
   typeof name === "string" && name.length <= 64 && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name)
@@ -150,7 +161,12 @@ export const write = (frontmatter: JsonObject, instructions: string): string => 
   return `---\n${lines.join("\n")}\n---\n\n${instructions}${instructions.endsWith("\n") ? "" : "\n"}`
 }
 
-/** Returns the names of the members in which two frontmatters differ, sorted. */
+/**
+ * Returns the names of the members in which two frontmatters differ, sorted.
+ *
+ * @example
+ * SkillMarkdown.differences({ name: "a", license: "MIT" }, { name: "a" }) // ["license"]
+ */
 export const differences = (one: JsonObject, other: JsonObject): ReadonlyArray<string> =>
   [...new Set([...Object.keys(one), ...Object.keys(other)])]
     .filter((key) =>

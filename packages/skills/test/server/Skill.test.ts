@@ -1,18 +1,18 @@
 /** Skills that are given as values: their entries, files and folders, in every revision. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
-import * as Wire from "@skein/protocol/Skill"
-import * as SkillMarkdown from "@skein/protocol/SkillMarkdown"
+import * as Wire from "@skein/skills/SkillMessage"
+import * as SkillMarkdown from "@skein/skills/SkillMarkdown"
 import * as Catalog from "@skein/server/Catalog"
 import * as Resource from "@skein/server/Resource"
-import * as Skill from "@skein/server/Skill"
+import * as Skill from "@skein/skills/Skill"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
-import * as kit from "./kit.ts"
-import { set } from "./subscriptions/kit.ts"
+import * as kit from "../../../server/test/kit.ts"
+import { set } from "../../../server/test/subscriptions/kit.ts"
 
 const sha256 = (content: string | Uint8Array): string => `sha256:${createHash("sha256").update(content).digest("hex")}`
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Codec from "../src/Codec.ts"
-import * as Revision from "../src/Revision.ts"
-import * as Skill from "../src/Skill.ts"
-import * as SkillMarkdown from "../src/SkillMarkdown.ts"
+import * as Codec from "@skein/protocol/Codec"
+import * as Revision from "@skein/protocol/Revision"
+import * as SkillMessage from "@skein/skills/SkillMessage"
+import * as SkillMarkdown from "@skein/skills/SkillMarkdown"
 
 const parse = (text: string, max?: number) => SkillMarkdown.parse(text, max)
 const problem = (text: string, max?: number) => Result.getOrThrow(Result.flip(parse(text, max)))
@@ -113,21 +113,21 @@ describe("SKILL.md", () => {
 
 describe("the URI of a skill", () => {
   it("has its path and its name", () => {
-    const uri = Skill.uriOf("acme/My team/refunds")!
+    const uri = SkillMessage.uriOf("acme/My team/refunds")!
     expect(uri).toBe("skill://acme/My%20team/refunds/SKILL.md")
-    expect([Skill.rootOf(uri), Skill.pathOf(uri), Skill.nameOf(uri)]).toEqual([
+    expect([SkillMessage.rootOf(uri), SkillMessage.pathOf(uri), SkillMessage.nameOf(uri)]).toEqual([
       "skill://acme/My%20team/refunds",
       "acme/My%20team/refunds",
       "refunds"
     ])
-    expect(Skill.nameOf("github://o/r/skills/pdf/SKILL.md")).toBe("pdf")
+    expect(SkillMessage.nameOf("github://o/r/skills/pdf/SKILL.md")).toBe("pdf")
     for (const other of ["skill://a/skill.md", "skill://SKILL.md", "skill:///SKILL.md", "a/SKILL.md", ""]) {
-      expect(Skill.nameOf(other)).toBeUndefined()
+      expect(SkillMessage.nameOf(other)).toBeUndefined()
     }
   })
 
   it.prop("does not leave its folder", [Schema.String], ([path]) => {
-    const encoded = Skill.encodePath(path)
+    const encoded = SkillMessage.encodePath(path)
     if (encoded === undefined) return
     expect(encoded).toMatch(/^(?!\/)[\w\-.~!*'()%/]+$/)
     expect(new URL(`http://x/root/${encoded}`).pathname.startsWith("/root/")).toBe(true)
@@ -141,7 +141,7 @@ describe("the messages of the extension", () => {
 
   for (const revision of Revision.all) {
     it(`${revision} · caching hints are written since 2026-07-28, and entries without files are left out`, () => {
-      const written = Result.getOrThrow(Codec.encodeResult(Skill.ListSkills, revision, { skills: [] }))
+      const written = Result.getOrThrow(Codec.encodeResult(SkillMessage.ListSkills, revision, { skills: [] }))
       expect(written).toEqual(
         revision === "2026-07-28"
           ? { skills: [], ttlMs: 0, cacheScope: "private", resultType: "complete" }
@@ -155,18 +155,18 @@ describe("the messages of the extension", () => {
         { ...entry, frontmatter: { name: "a" } }
       ]
       const raw = { skills: [entry, ...bad, { ...entry, resources: [{ uri: "skill://a/SKILL.md", digest, size: 3 }] }] }
-      const read = Result.getOrThrow(Codec.decodeResult(Skill.ListSkills, revision, raw, ignored))
+      const read = Result.getOrThrow(Codec.decodeResult(SkillMessage.ListSkills, revision, raw, ignored))
       expect(read.skills.map(({ resources }) => resources)).toEqual(["dynamic", raw.skills.at(-1)!.resources])
       expect(ignored.length).toBe(4)
-      expect(Result.isFailure(Codec.decodeResult(Skill.GetSkill, revision, { skill: bad[0] }, []))).toBe(true)
+      expect(Result.isFailure(Codec.decodeResult(SkillMessage.GetSkill, revision, { skill: bad[0] }, []))).toBe(true)
     })
   }
 
   it("have digests of 64 lowercase hexadecimal digits", () => {
-    expect(Skill.digestText(new Uint8Array(32).fill(0xab))).toBe(`sha256:${"ab".repeat(32)}`)
+    expect(SkillMessage.digestText(new Uint8Array(32).fill(0xab))).toBe(`sha256:${"ab".repeat(32)}`)
     for (const text of [digest.toUpperCase(), digest.slice(0, -1), `${digest}0`, "0".repeat(64)]) {
-      expect(Skill.isDigest(text)).toBe(false)
+      expect(SkillMessage.isDigest(text)).toBe(false)
     }
-    expect(Skill.isDigest(digest)).toBe(true)
+    expect(SkillMessage.isDigest(digest)).toBe(true)
   })
 })

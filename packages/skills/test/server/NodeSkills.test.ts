@@ -1,14 +1,14 @@
 /** The skills of a folder on disk: what is served, what is refused, and what happens when the folder changes. */
 import { describe, expect, it } from "@effect/vitest"
-import type * as Wire from "@skein/protocol/Skill"
-import * as NodeSkills from "@skein/server/NodeSkills"
+import type * as Wire from "@skein/skills/SkillMessage"
+import * as NodeSkills from "@skein/skills/NodeSkills"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
-import * as kit from "./kit.ts"
-import { set } from "./subscriptions/kit.ts"
+import * as kit from "../../../server/test/kit.ts"
+import { set } from "../../../server/test/subscriptions/kit.ts"
 
 const markdown = (name: string, text = "Text"): string =>
   `---\nname: ${name}\ndescription: Does ${name}\n---\n\n${text}\n`

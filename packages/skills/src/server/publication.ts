@@ -1,15 +1,15 @@
 /**
  * Adds the skills of one layer to a server, and replaces them when they change.
  */
-import * as Skill from "@skein/protocol/Skill"
+import * as SkillMessage from "../shared/SkillMessage.ts"
 import { quote } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import { Catalog, updated } from "../../Catalog.ts"
-import { DefinitionError, DuplicateName } from "../../DefinitionError.ts"
-import * as Resource from "../../Resource.ts"
-import type { SkillError } from "../../SkillError.ts"
+import { Catalog, updated } from "@skein/server/Catalog"
+import { DefinitionError, DuplicateName } from "@skein/server/DefinitionError"
+import * as Resource from "@skein/server/Resource"
+import type { SkillError } from "./SkillError.ts"
 import type { ServedFile, ServedSkill } from "./skillFiles.ts"
 import { registryOf } from "./skillRegistry.ts"
 
@@ -73,7 +73,7 @@ export class Publication {
   set(skills: ReadonlyArray<ServedSkill>): Effect.Effect<void, DefinitionError | SkillError> {
     return Effect.uninterruptible(Effect.gen({ self: this }, function*() {
       const registry = yield* registryOf(this.#catalog)
-      const problem = registry.check(this, skills.map(({ uri }) => Skill.rootOf(uri)!))
+      const problem = registry.check(this, skills.map(({ uri }) => SkillMessage.rootOf(uri)!))
       if (problem !== undefined) return yield* problem
       const duplicate = duplicateOf(skills)
       if (duplicate !== undefined) return yield* duplicate

@@ -7,25 +7,24 @@
 import * as Cursor from "@skein/protocol/Cursor"
 import * as McpError from "@skein/protocol/McpError"
 import type * as WireResource from "@skein/protocol/Resource"
-import * as Skill from "@skein/protocol/Skill"
+import * as SkillMessage from "../shared/SkillMessage.ts"
 import { quote } from "@skein/protocol/Text"
 import type { Caller } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import * as Scope from "effect/Scope"
-import type { Hint } from "../../Caching.ts"
-import type { Catalog, Handled } from "../../Catalog.ts"
-import * as Extension from "../../Extension.ts"
-import { SeparatelyNested, SkillError } from "../../SkillError.ts"
-import { type CatalogInternals, internals } from "../catalog/catalogState.ts"
-import { cacheHint } from "../handlers/readResource.ts"
+import * as Caching from "@skein/server/Caching"
+import * as Catalog from "@skein/server/Catalog"
+import * as Extension from "@skein/server/Extension"
+import { SeparatelyNested, SkillError } from "./SkillError.ts"
+
+type Service = Catalog.Catalog["Service"]
 
 /** A skill in the list of a server. */
 export interface SkillEntry {
-  readonly skill: Skill.Skill
+  readonly skill: SkillMessage.Skill
   /** The URIs of its files. */
   readonly files: ReadonlyArray<string>
-  readonly hint: Hint
+  readonly hint: Caching.Hint
 }
 
 /** A folder: its children by name. A child is a file, or a folder. */
@@ -36,11 +35,11 @@ interface Directory {
 
 const slash = (root: string): string => `${root}/`
 
-const rootUriOf = ({ skill }: SkillEntry): string => Skill.rootOf(skill.uri)!
+const rootUriOf = ({ skill }: SkillEntry): string => SkillMessage.rootOf(skill.uri)!
 
 /** The skills of one server. */
 export class SkillRegistry {
-  readonly #catalog: Catalog["Service"]
+  readonly #catalog: Service
   /** The skills that were added together, by the owner of the group. */
   readonly #groups = new Map<object, ReadonlyArray<SkillEntry>>()
   #sorted: ReadonlyArray<readonly [string, SkillEntry]> = []
@@ -48,7 +47,7 @@ export class SkillRegistry {
   // "If the first page has cacheScope private, all subsequent pages MUST also be private" (2026-07-28, caching).
   #isPrivate = false
 
-  constructor(catalog: Catalog["Service"]) {
+  constructor(catalog: Service) {
     this.#catalog = catalog
   }
 
@@ -61,8 +60,8 @@ export class SkillRegistry {
       for (const other of others) {
         const inner = root.startsWith(slash(other)) ? root : other.startsWith(slash(root)) ? other : undefined
         if (inner === undefined) continue
-        const uri = `${inner}/${Skill.fileName}`
-        const outer = `${inner === root ? other : root}/${Skill.fileName}`
+        const uri = `${inner}/${SkillMessage.fileName}`
+        const outer = `${inner === root ? other : root}/${SkillMessage.fileName}`
         const message = `The skill ${quote(uri)} is inside the folder of ${quote(outer)}: add both with one call`
         return new SkillError({ reason: new SeparatelyNested({ message, uri }) })
       }
@@ -89,7 +88,7 @@ export class SkillRegistry {
   }
 
   /** Answers `skills/list`. */
-  list(cursor: string | undefined, caller: Caller, pageSize: number): Handled<Skill.ListSkillsResult> {
+  list(cursor: string | undefined, caller: Caller, pageSize: number): Catalog.Handled<SkillMessage.ListSkillsResult> {
     const start = startOf("skills", cursor, this.#sorted)
     if (Result.isFailure(start)) return Effect.fail(start.failure)
     this.#isPrivate ||= this.#sorted.some(([uri]) => this.#isSelective(uri))
@@ -108,7 +107,7 @@ export class SkillRegistry {
   }
 
   /** Answers `skills/get`. */
-  get(uri: string, caller: Caller): Handled<Skill.GetSkillResult> {
+  get(uri: string, caller: Caller): Catalog.Handled<SkillMessage.GetSkillResult> {
     const found = this.#sorted.find(([key]) => key === uri)?.[1]
     const resource = found === undefined ? undefined : this.#catalog.resources.seen(uri, caller)
     if (found === undefined || resource === undefined) {
@@ -118,7 +117,7 @@ export class SkillRegistry {
     return refused === undefined
       ? Effect.succeed({
         skill: found.skill,
-        ...cacheHint(found.hint),
+        ...Caching.toWire(found.hint),
         ...resource.visible === undefined && resource.guard === undefined
           ? undefined
           : { cacheScope: "private" as const }
@@ -159,7 +158,7 @@ export class SkillRegistry {
     cursor: string | undefined,
     caller: Caller,
     pageSize: number
-  ): Handled<Skill.ReadDirectoryResult> {
+  ): Catalog.Handled<SkillMessage.ReadDirectoryResult> {
     const found = this.#tree.get(uri)
     if (found === undefined || !this.#seesChild(found, caller)) {
       const isFile = this.#sees(uri, caller)
@@ -180,12 +179,12 @@ export class SkillRegistry {
     const described = ([name, child]: readonly [string, string | Directory]): WireResource.Resource =>
       typeof child === "string"
         ? this.#catalog.resources.seen(child, caller)!.definition
-        : { uri: child.uri, name: decoded(name), mimeType: Skill.directoryType }
+        : { uri: child.uri, name: decoded(name), mimeType: SkillMessage.directoryType }
     return Effect.succeed({ resources: items.map(described), ...nextCursor })
   }
 }
 
-// The segments of served URIs were encoded by `Skill.encodePath`.
+// The segments of served URIs were encoded by `SkillMessage.encodePath`.
 const decoded = (segment: string): string => decodeURIComponent(segment)
 
 type Named<A> = readonly [name: string, value: A]
@@ -220,32 +219,36 @@ const pageOf = <A>(
   return { items, nextCursor: undefined }
 }
 
-const registries = new WeakMap<CatalogInternals, SkillRegistry>()
+/** The registries by server, which its services identify. */
+const registries = new WeakMap<object, SkillRegistry>()
 
 /** Returns the registry of a server. The first call adds the extension to the server, for as long as it lives. */
-export const registryOf = (catalog: Catalog["Service"]): Effect.Effect<SkillRegistry> =>
+export const registryOf = (catalog: Service): Effect.Effect<SkillRegistry> =>
   Effect.suspend(() => {
-    const key = catalog[internals]
+    const key = Catalog.requestServices(catalog)
     const known = registries.get(key)
     if (known !== undefined) return Effect.succeed(known)
     const registry = new SkillRegistry(catalog)
     registries.set(key, registry)
-    return Effect.as(Scope.provide(key.extensions.add(extensionOf(registry)), key.scope), registry)
+    return Catalog.persistent(Extension.add(extensionOf(registry))).pipe(
+      Effect.provideService(Catalog.Catalog, catalog),
+      Effect.as(registry)
+    )
   })
 
 const extensionOf = (registry: SkillRegistry): Extension.Extension => ({
-  name: Skill.extension,
+  name: SkillMessage.extension,
   // "A server declaring this extension MUST also declare the resources capability" (SEP-2640, capability negotiation).
   lists: ["resources"],
-  capabilities: () => ({ extensions: { [Skill.extension]: { directoryRead: true } } }),
+  capabilities: () => ({ extensions: { [SkillMessage.extension]: { directoryRead: true } } }),
   methods: [
     Extension.method(
-      Skill.ListSkills,
+      SkillMessage.ListSkills,
       ({ cursor }, { caller }, { pageSize }) => registry.list(cursor, caller, pageSize)
     ),
-    Extension.method(Skill.GetSkill, ({ uri }, { caller }) => registry.get(uri, caller)),
+    Extension.method(SkillMessage.GetSkill, ({ uri }, { caller }) => registry.get(uri, caller)),
     Extension.method(
-      Skill.ReadDirectory,
+      SkillMessage.ReadDirectory,
       ({ cursor, uri }, { caller }, { pageSize }) => registry.readDirectory(uri, cursor, caller, pageSize)
     )
   ]

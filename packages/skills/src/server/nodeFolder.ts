@@ -5,13 +5,13 @@
  * that a folder is read again only if it has changed. A file is read through its real path, which a symbolic link cannot
  * lead out of the folder.
  */
-import * as Skill from "@skein/protocol/Skill"
+import * as SkillMessage from "../shared/SkillMessage.ts"
 import { quote } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import { constants } from "node:fs"
 import { type FileHandle, open, readdir, realpath, stat } from "node:fs/promises"
 import { basename, join, sep } from "node:path"
-import { FolderUnreadable, OutsideFolder, SkillError } from "../../SkillError.ts"
+import { FolderUnreadable, OutsideFolder, SkillError } from "./SkillError.ts"
 import { exceeded, type SkillContent } from "./skillFiles.ts"
 
 /** The bounds of a folder, and which of its files are served. */
@@ -138,9 +138,9 @@ export const read = (
   settings: FolderSettings
 ): Effect.Effect<ReadonlyArray<SkillContent>, SkillError> => {
   const { maxTotalBytes, prefix } = settings
-  const ending = `/${Skill.fileName}`
+  const ending = `/${SkillMessage.fileName}`
   const roots = state.files.flatMap(({ path }) =>
-    path === Skill.fileName ? [""] : path.endsWith(ending) ? [path.slice(0, -Skill.fileName.length)] : []
+    path === SkillMessage.fileName ? [""] : path.endsWith(ending) ? [path.slice(0, -SkillMessage.fileName.length)] : []
   )
   return Effect.tryPromise({
     try: async (signal) => {

@@ -19,19 +19,20 @@
  * const Server = McpServer.layer({ name: "shop", version: "1.0.0" }, Skill.layer(refunds))
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import * as Wire from "@skein/protocol/Skill"
-import * as SkillMarkdown from "@skein/protocol/SkillMarkdown"
+import * as SkillMessage from "../shared/SkillMessage.ts"
+import { skillBounds } from "../shared/skillBounds.ts"
+import * as SkillMarkdown from "../shared/SkillMarkdown.ts"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
-import type { Hint } from "./Caching.ts"
-import { Catalog, type HandlerServices } from "./Catalog.ts"
-import type { DefinitionError } from "./DefinitionError.ts"
-import type { HandlerError } from "./HandlerError.ts"
-import { Publication } from "./internal/skills/publication.ts"
-import { fileUri, formatProblem, invalidSkill, mediaTypeOf, rootUri, serve } from "./internal/skills/skillFiles.ts"
-import { registryOf } from "./internal/skills/skillRegistry.ts"
-import * as Resource from "./Resource.ts"
+import type { Hint } from "@skein/server/Caching"
+import { Catalog, type HandlerServices } from "@skein/server/Catalog"
+import type { DefinitionError } from "@skein/server/DefinitionError"
+import type { HandlerError } from "@skein/server/HandlerError"
+import { Publication } from "./publication.ts"
+import { fileUri, formatProblem, invalidSkill, mediaTypeOf, rootUri, serve } from "./skillFiles.ts"
+import { registryOf } from "./skillRegistry.ts"
+import * as Resource from "@skein/server/Resource"
 import type { SkillError } from "./SkillError.ts"
 
 /** The members that skills have however their content is given. */
@@ -133,7 +134,7 @@ export const fromMarkdown = (
   const { cacheScope, files = {}, prefix, ttlMs } = options
   return Result.mapBoth(SkillMarkdown.parse(markdown), {
     onSuccess: ({ frontmatter: { name } }) => ({ markdown, name, files, prefix, ttlMs, cacheScope }),
-    onFailure: (problem) => invalidSkill(Wire.fileName, problem)
+    onFailure: (problem) => invalidSkill(SkillMessage.fileName, problem)
   })
 }
 
@@ -157,16 +158,16 @@ export const layer = (
   skills: Skill | ReadonlyArray<Skill>,
   options: Bounds = {}
 ): Layer.Layer<never, SkillError | DefinitionError, Catalog> => {
-  const { maxBytes = 16 * 1024 * 1024, maxFiles = 512, maxFrontmatterChars = 65_536 } = options
+  const bounds = skillBounds(options)
   const all = Array.isArray(skills) ? skills as ReadonlyArray<Skill> : [skills as Skill]
   return Layer.effectDiscard(Effect.gen(function*() {
     const served = yield* Effect.forEach(all, ({ cacheScope, files, markdown, name, prefix, ttlMs }) => {
       const contents = Object.entries(files).map(([path, content]) => [path, bytesOf(content)] as const)
       const content = {
         path: pathOf(prefix, name),
-        files: new Map([...contents, [Wire.fileName, utf8.encode(markdown)]])
+        files: new Map([...contents, [SkillMessage.fileName, utf8.encode(markdown)]])
       }
-      return serve(content, { maxBytes, maxFiles, maxFrontmatterChars }, { ttlMs, cacheScope })
+      return serve(content, bounds, { ttlMs, cacheScope })
     })
     const publication = new Publication(yield* Catalog)
     yield* Effect.acquireRelease(publication.set(served), () => publication.clear)
@@ -206,7 +207,7 @@ export const dynamic = <E extends HandlerError = never, R = never>(
     )
     const problem = formatProblem(read.frontmatter)
     if (problem !== undefined) return yield* Result.fail(invalidSkill(path, problem))
-    const uri = `${root}/${Wire.fileName}`
+    const uri = `${root}/${SkillMessage.fileName}`
     const others: Array<readonly [Resource.Resource, Effect.Effect<string | Uint8Array, E, R>]> = []
     for (const [file, content] of Object.entries(files)) {
       const last = file.split("/").at(-1)!

@@ -1,10 +1,10 @@
 /** A scripted server with skills, whose entries and files each test chooses. */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
-import * as Skill from "@skein/protocol/Skill"
+import * as SkillMessage from "@skein/skills/SkillMessage"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { createHash } from "node:crypto"
-import * as Client from "../../src/Client.ts"
+import * as Client from "@skein/client/Client"
 
 export const sha256 = (content: string | Uint8Array): string =>
   `sha256:${createHash("sha256").update(content).digest("hex")}`
@@ -28,7 +28,7 @@ export const files: Readonly<Record<string, string | Uint8Array>> = {
   [`${root}/My%20logo.png`]: logo
 }
 
-export const entry: Skill.Skill = {
+export const entry: SkillMessage.Skill = {
   uri,
   frontmatter,
   resources: Object.entries(files).map(([uri, content]) => fileOf(uri, content))
@@ -81,7 +81,7 @@ export const serverOf = (setting: Setting = {}) => {
     }
   }
   const server = ScriptedServer.make(
-    ScriptedServer.handshake(revision, script, { resources: {}, extensions: { [Skill.extension]: {} } })
+    ScriptedServer.handshake(revision, script, { resources: {}, extensions: { [SkillMessage.extension]: {} } })
   )
   return { server, reads, counts, client: Client.make(server.transport) }
 }

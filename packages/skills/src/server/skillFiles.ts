@@ -2,16 +2,17 @@
  * The files of a skill as a server sends them: text or bytes, media type, digest and size.
  */
 import { isObject } from "@skein/protocol/JsonRpc"
-import * as Skill from "@skein/protocol/Skill"
-import * as SkillMarkdown from "@skein/protocol/SkillMarkdown"
+import * as SkillMessage from "../shared/SkillMessage.ts"
+import type { SkillBounds } from "../shared/skillBounds.ts"
+import * as SkillMarkdown from "../shared/SkillMarkdown.ts"
 import { quote } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { Hint } from "../../Caching.ts"
-import { InvalidPath, InvalidSkill, LimitExceeded, SkillError } from "../../SkillError.ts"
+import type { Hint } from "@skein/server/Caching"
+import { InvalidPath, InvalidSkill, LimitExceeded, SkillError } from "./SkillError.ts"
 
 /** One file of a skill. */
-export interface ServedFile extends Skill.SkillFile {
+export interface ServedFile extends SkillMessage.SkillFile {
   /** The last segment of its path. */
   readonly name: string
   readonly mimeType: string
@@ -22,16 +23,9 @@ export interface ServedFile extends Skill.SkillFile {
 /** A skill with its content. */
 export interface ServedSkill {
   readonly uri: string
-  readonly frontmatter: Skill.Frontmatter
+  readonly frontmatter: SkillMessage.Frontmatter
   readonly files: ReadonlyArray<ServedFile>
   readonly hint: Hint
-}
-
-/** The bounds of one skill. */
-export interface SkillBounds {
-  readonly maxFiles: number
-  readonly maxBytes: number
-  readonly maxFrontmatterChars: number
 }
 
 /** The content of a skill, by path within its folder. */
@@ -89,7 +83,7 @@ export const bodyOf = (bytes: Uint8Array): string | Uint8Array => {
 const digest = (bytes: Uint8Array): Effect.Effect<string> =>
   Effect.map(
     Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>)),
-    (hash) => Skill.digestText(new Uint8Array(hash))
+    (hash) => SkillMessage.digestText(new Uint8Array(hash))
   )
 
 /** Makes the failure of a skill that is invalid. */
@@ -102,7 +96,7 @@ export const invalidSkill = (path: string, problem: string): SkillError =>
  * Returns why a frontmatter that can be read violates the Agent Skills specification, to which a served skill must conform
  * (SEP-2640, skill format). The client of SDK v2 rejects the whole list of a server if one frontmatter does.
  */
-export const formatProblem = ({ compatibility, metadata }: Skill.Frontmatter): string | undefined => {
+export const formatProblem = ({ compatibility, metadata }: SkillMessage.Frontmatter): string | undefined => {
   if (compatibility === "") return "its compatibility must have 1 to 500 characters"
   if (metadata === undefined) return undefined
   if (!isObject(metadata)) return "its metadata must be a mapping of texts"
@@ -118,7 +112,7 @@ export const exceeded = (limit: LimitExceeded["limit"], message: string): SkillE
 
 /** Returns the URI of the folder of a skill, or fails with `InvalidPath`. */
 export const rootUri = (path: string): Result.Result<string, SkillError> => {
-  const encoded = Skill.encodePath(path)
+  const encoded = SkillMessage.encodePath(path)
   return encoded === undefined
     ? Result.fail(
       new SkillError({
@@ -133,7 +127,7 @@ export const rootUri = (path: string): Result.Result<string, SkillError> => {
 
 /** Returns the URI of a file of a skill, or fails with `InvalidPath`. */
 export const fileUri = (root: string, path: string): Result.Result<string, SkillError> => {
-  const encoded = Skill.encodePath(path)
+  const encoded = SkillMessage.encodePath(path)
   return encoded === undefined
     ? Result.fail(
       new SkillError({
@@ -166,10 +160,10 @@ export const serve = (
 ): Effect.Effect<ServedSkill, SkillError> =>
   Effect.gen(function*() {
     const { files, path } = content
-    const markdown = files.get(Skill.fileName)
+    const markdown = files.get(SkillMessage.fileName)
     const text = markdown === undefined ? undefined : bodyOf(markdown)
-    if (text === undefined) return yield* invalidSkill(path, `it has no ${Skill.fileName}`)
-    if (typeof text !== "string") return yield* invalidSkill(path, `its ${Skill.fileName} is not text in UTF-8`)
+    if (text === undefined) return yield* invalidSkill(path, `it has no ${SkillMessage.fileName}`)
+    if (typeof text !== "string") return yield* invalidSkill(path, `its ${SkillMessage.fileName} is not text in UTF-8`)
     const parsed = SkillMarkdown.parse(text, bounds.maxFrontmatterChars)
     if (Result.isFailure(parsed)) return yield* invalidSkill(path, parsed.failure)
     const { frontmatter } = parsed.success
@@ -189,5 +183,5 @@ export const serve = (
       const mimeType = mediaTypeOf(name, typeof body === "string")
       served.push({ uri, name, mimeType, body, digest: yield* digest(bytes), size: bytes.length })
     }
-    return { uri: `${root}/${Skill.fileName}`, frontmatter, files: served, hint }
+    return { uri: `${root}/${SkillMessage.fileName}`, frontmatter, files: served, hint }
   })

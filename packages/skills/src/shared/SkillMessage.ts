@@ -6,31 +6,56 @@
  * of its `SKILL.md`, and the URI, the digest and the size of each file. `SkillMarkdown` reads and writes `SKILL.md`.
  *
  * @example
- * Skill.uriOf("acme/billing/refunds") // skill://acme/billing/refunds/SKILL.md
+ * SkillMessage.uriOf("acme/billing/refunds") // skill://acme/billing/refunds/SKILL.md
  */
 import * as Schema from "effect/Schema"
-import { essential } from "./Annotate.ts"
-import { cacheFields } from "./Caching.ts"
-import { isObject, type JsonObject } from "./JsonRpc.ts"
-import { requestFields, resultFields } from "./Message.ts"
-import type * as Method from "./Method.ts"
-import { pageFields, PaginatedRequestParams } from "./Pagination.ts"
-import { guarded, Uri } from "./Primitive.ts"
-import * as Resource from "./Resource.ts"
+import { essential } from "@skein/protocol/Annotate"
+import { cacheFields } from "@skein/protocol/Caching"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { requestFields, resultFields } from "@skein/protocol/Message"
+import type * as Method from "@skein/protocol/Method"
+import { pageFields, PaginatedRequestParams } from "@skein/protocol/Pagination"
+import { guarded, Uri } from "@skein/protocol/Primitive"
+import * as Resource from "@skein/protocol/Resource"
 
-/** The identifier of the extension, under `extensions` in the capabilities of a server. */
+/**
+ * The identifier of the extension, under `extensions` in the capabilities of a server.
+ *
+ * @example
+ * const isDeclared = client.capabilities.extensions?.[SkillMessage.extension] !== undefined
+ */
 export const extension = "io.modelcontextprotocol/skills"
 
-/** The name of the file that each skill has in its folder. */
+/**
+ * The name of the file that each skill has in its folder.
+ *
+ * @example
+ * const markdown = files.get(SkillMessage.fileName)
+ */
 export const fileName = "SKILL.md"
 
-/** The media type of a directory resource. */
+/**
+ * The media type of a directory resource.
+ *
+ * @example
+ * const folders = resources.filter(({ mimeType }) => mimeType === SkillMessage.directoryType)
+ */
 export const directoryType = "inode/directory"
 
-/** How many files, `SKILL.md` included, a skill has at most that every host supports. */
+/**
+ * How many files, `SKILL.md` included, a skill has at most that every host supports.
+ *
+ * @example
+ * const isSupported = paths.length <= SkillMessage.maxFiles
+ */
 export const maxFiles = 512
 
-/** How many bytes all files of a skill have at most together that every host supports: 16 MiB. */
+/**
+ * How many bytes all files of a skill have at most together that every host supports: 16 MiB.
+ *
+ * @example
+ * const isSupported = total <= SkillMessage.maxBytes
+ */
 export const maxBytes = 16 * 1024 * 1024
 
 /** The frontmatter of a `SKILL.md` as JSON: all members that its author wrote. */
@@ -42,7 +67,12 @@ export interface Frontmatter extends JsonObject {
 const isFrontmatter = (value: unknown): value is Frontmatter =>
   isObject(value) && typeof value["name"] === "string" && typeof value["description"] === "string"
 
-/** The schema of the frontmatter: an object with a `name` and a `description`, returned by reference. */
+/**
+ * The schema of the frontmatter: an object with a `name` and a `description`, returned by reference.
+ *
+ * @example
+ * const isFrontmatter = Schema.is(SkillMessage.Frontmatter)
+ */
 export const Frontmatter = guarded<Frontmatter, Schema.Struct<{ name: Schema.String; description: Schema.String }>>(
   "an object with a name and a description",
   isFrontmatter,
@@ -122,7 +152,12 @@ const entry = <P, R>(
   extension
 })
 
-/** The method `skills/list`. */
+/**
+ * The method `skills/list`.
+ *
+ * @example
+ * const { skills } = yield* client.request(SkillMessage.ListSkills, {})
+ */
 export const ListSkills: Method.RequestMethod<PaginatedRequestParams, ListSkillsResult> = /* @__PURE__ */ entry(
   "skills/list",
   PaginatedRequestParams,
@@ -130,7 +165,12 @@ export const ListSkills: Method.RequestMethod<PaginatedRequestParams, ListSkills
   { cacheable: true }
 )
 
-/** The method `skills/get`. */
+/**
+ * The method `skills/get`.
+ *
+ * @example
+ * const { skill } = yield* client.request(SkillMessage.GetSkill, { uri: "skill://refunds/SKILL.md" })
+ */
 export const GetSkill: Method.RequestMethod<GetSkillRequestParams, GetSkillResult> = /* @__PURE__ */ entry(
   "skills/get",
   GetSkillRequestParams,
@@ -138,7 +178,12 @@ export const GetSkill: Method.RequestMethod<GetSkillRequestParams, GetSkillResul
   { cacheable: true }
 )
 
-/** The method `resources/directory/read`, for a server that declares `directoryRead`. */
+/**
+ * The method `resources/directory/read`, for a server that declares `directoryRead`.
+ *
+ * @example
+ * const { resources } = yield* client.request(SkillMessage.ReadDirectory, { uri: "skill://refunds" })
+ */
 export const ReadDirectory: Method.RequestMethod<ReadDirectoryRequestParams, ReadDirectoryResult> =
   /* @__PURE__ */ entry("resources/directory/read", ReadDirectoryRequestParams, ReadDirectoryResult, {
     cacheable: false,
@@ -152,7 +197,7 @@ const ending = `/${fileName}`
  * no form in a URI: with empty segments, `.` or `..`, control characters, or half of a surrogate pair.
  *
  * @example
- * Skill.encodePath("references/My notes.md") // references/My%20notes.md
+ * SkillMessage.encodePath("references/My notes.md") // references/My%20notes.md
  */
 export const encodePath = (path: string): string | undefined => {
   const segments = path.split("/")
@@ -165,6 +210,9 @@ export const encodePath = (path: string): string | undefined => {
 /**
  * Returns the URI of the `SKILL.md` of a skill by its path, such as `refunds` or `acme/billing/refunds`. Returns
  * `undefined` for a path that {@link encodePath} refuses.
+ *
+ * @example
+ * SkillMessage.uriOf("acme/billing/refunds") // skill://acme/billing/refunds/SKILL.md
  */
 export const uriOf = (path: string): string | undefined => {
   const encoded = encodePath(path)
@@ -174,6 +222,9 @@ export const uriOf = (path: string): string | undefined => {
 /**
  * Returns the URI of the folder of a skill: that of its `SKILL.md` without the last segment. Returns `undefined` if the
  * URI does not end with `/SKILL.md`.
+ *
+ * @example
+ * SkillMessage.rootOf("skill://acme/refunds/SKILL.md") // skill://acme/refunds
  */
 export const rootOf = (uri: string): string | undefined =>
   uri.endsWith(ending) ? uri.slice(0, -ending.length) : undefined
@@ -183,7 +234,7 @@ export const rootOf = (uri: string): string | undefined =>
  * the URI. The last one is the name of the skill. Returns `undefined` for a URI of another form.
  *
  * @example
- * Skill.pathOf("skill://acme/billing/refunds/SKILL.md") // acme/billing/refunds
+ * SkillMessage.pathOf("skill://acme/billing/refunds/SKILL.md") // acme/billing/refunds
  */
 export const pathOf = (uri: string): string | undefined => {
   const start = uri.indexOf("://")
@@ -192,12 +243,27 @@ export const pathOf = (uri: string): string | undefined => {
   return path === "" ? undefined : path
 }
 
-/** Returns the name of a skill: the last segment of {@link pathOf}. */
+/**
+ * Returns the name of a skill: the last segment of {@link pathOf}.
+ *
+ * @example
+ * SkillMessage.nameOf("skill://acme/refunds/SKILL.md") // refunds
+ */
 export const nameOf = (uri: string): string | undefined => pathOf(uri)?.split("/").at(-1)
 
-/** Whether a text is a digest as entries have it. */
+/**
+ * Whether a text is a digest as entries have it.
+ *
+ * @example
+ * const isValid = files.every(({ digest }) => SkillMessage.isDigest(digest))
+ */
 export const isDigest = (text: string): boolean => /^sha256:[0-9a-f]{64}$/.test(text)
 
-/** Makes the text of a digest of the 32 bytes of a SHA-256. */
+/**
+ * Makes the text of a digest of the 32 bytes of a SHA-256.
+ *
+ * @example
+ * const digest = SkillMessage.digestText(createHash("sha256").update(bytes).digest())
+ */
 export const digestText = (hash: Uint8Array): string =>
   `sha256:${Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("")}`

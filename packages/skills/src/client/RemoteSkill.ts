@@ -2,7 +2,7 @@
  * Skills of servers: instructions for a model with the files that they need (the extension
  * `io.modelcontextprotocol/skills`, SEP-2640).
  *
- * `client.listSkills()` returns entries: the name and the description of each skill, and the digest and the size of each
+ * {@link list} returns entries: the name and the description of each skill, and the digest and the size of each
  * of its files. Nothing is read before it is needed. {@link load} reads the `SKILL.md` of one skill, and verifies its
  * size, its digest and its frontmatter. A loaded skill reads its other files when they are asked for, and verifies them
  * too. Nothing that fails a check is returned.
@@ -14,43 +14,80 @@
  * script of a skill run without the approval of the user.
  *
  * @example
- * const [entry] = yield* client.listSkills()
+ * const [entry] = yield* RemoteSkill.list(client)
  * const skill = yield* RemoteSkill.load(client, entry!)
  * const forms = yield* skill.read("references/FORMS.md")
  */
 import * as CanonicalJson from "@skein/protocol/CanonicalJson"
-import type { ReadResourceResult } from "@skein/protocol/Resource"
-import * as Skill from "@skein/protocol/Skill"
-import * as SkillMarkdown from "@skein/protocol/SkillMarkdown"
+import * as SkillMessage from "../shared/SkillMessage.ts"
+import { skillBounds } from "../shared/skillBounds.ts"
+import * as SkillMarkdown from "../shared/SkillMarkdown.ts"
 import { quote } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
-import type { ClientError } from "./ClientError.ts"
-import { serverErrorOf } from "./internal/base/errors.ts"
-import type { RequestOptions } from "./internal/base/callOptions.ts"
-import { entryProblem, listedUri, resolve, type SkillBounds, skillError } from "./internal/skills/entry.ts"
+import type { ClientError } from "@skein/client/ClientError"
+import type { Client, PageOptions, RequestOptions } from "@skein/client/Client"
+import { entryProblem, listedUri, resolve, skillError, type SkillTerms } from "./entry.ts"
 import {
   DigestMismatch,
   FrontmatterMismatch,
   InvalidContent,
   InvalidMarkdown,
   LimitExceeded,
+  type RemoteSkillError,
   SizeMismatch,
-  type SkillError,
   SkillNotFound,
   UnlistedFile
-} from "./SkillError.ts"
+} from "./RemoteSkillError.ts"
 
 /** The entry of a skill. */
-export type Entry = Skill.Skill
+export type Entry = SkillMessage.Skill
 
 /** The members of a client that skills use. */
-export interface SkillClient {
-  readonly listSkills: (options?: RequestOptions) => Effect.Effect<ReadonlyArray<Entry>, ClientError>
-  readonly getSkill: (uri: string, options?: RequestOptions) => Effect.Effect<Entry, ClientError>
-  readonly readResource: (uri: string, options?: RequestOptions) => Effect.Effect<ReadResourceResult, ClientError>
-}
+export type SkillClient = Pick<Client, "request" | "requestAll" | "readResource">
+
+// The methods of the extension only read. A client does not send others outside of the protocol again by default.
+const repeatable = { retry: true } as const
+
+/**
+ * Lists one page of the entries of a server's skills.
+ *
+ * @example
+ * const { nextCursor, skills } = yield* RemoteSkill.listPage(client)
+ */
+export const listPage = (
+  client: SkillClient,
+  { cursor, ...options }: PageOptions = {}
+): Effect.Effect<SkillMessage.ListSkillsResult, ClientError> =>
+  client.request(SkillMessage.ListSkills, cursor === undefined ? {} : { cursor }, { ...repeatable, ...options })
+
+/**
+ * Lists the entries of all skills of a server, as `client.listTools` does for tools. The list may be empty or partial: a
+ * server may have skills that it does not list. No file of a skill is read.
+ *
+ * @example
+ * const entries = yield* RemoteSkill.list(client)
+ */
+export const list = (
+  client: SkillClient,
+  options: RequestOptions = {}
+): Effect.Effect<ReadonlyArray<Entry>, ClientError> =>
+  client.requestAll(SkillMessage.ListSkills, ({ skills }) => skills, { ...repeatable, ...options })
+
+/**
+ * Returns the entry of a skill by the URI of its `SKILL.md`, listed or not. If the server has no such skill, the failure is
+ * a `ProtocolError` whose `error.reason` is `InvalidParams`.
+ *
+ * @example
+ * const entry = yield* RemoteSkill.get(client, "skill://refunds/SKILL.md", { cache: "refresh" })
+ */
+export const get = (
+  client: SkillClient,
+  uri: string,
+  options: RequestOptions = {}
+): Effect.Effect<Entry, ClientError> =>
+  Effect.map(client.request(SkillMessage.GetSkill, { uri }, { ...repeatable, ...options }), ({ skill }) => skill)
 
 /** The bounds of a skill, and the options of its requests. */
 export interface Options {
@@ -96,27 +133,30 @@ export interface RemoteSkill {
    * Reads a file by its path relative to the skill, or by its URI, percent-encoded or not. A verified file is read once. Fails with `UnlistedFile`,
    * `SizeMismatch`, `DigestMismatch`, `InvalidContent`, and `LimitExceeded` for a dynamic skill.
    */
-  readonly read: (path: string) => Effect.Effect<File, SkillError | ClientError>
+  readonly read: (path: string) => Effect.Effect<File, RemoteSkillError | ClientError>
 }
 
-const boundsOf = (options: Options): SkillBounds => {
-  const { allowDynamic = false, maxBytes = 16 * 1024 * 1024, maxFiles = 512, maxFrontmatterChars = 65_536 } = options
-  return { allowDynamic, maxBytes, maxFiles, maxFrontmatterChars }
-}
+const termsOf = (options: Options): SkillTerms => ({
+  ...skillBounds(options),
+  allowDynamic: options.allowDynamic ?? false
+})
 
 /**
  * Checks an entry without reading anything: its URI, the list of its files, and the bounds. Use it to leave skills out
  * that {@link load} would refuse. Fails with `InvalidEntry`, `LimitExceeded` or `NotVerifiable`.
+ *
+ * @example
+ * const usable = entries.filter((entry) => Result.isSuccess(RemoteSkill.check(entry)))
  */
-export const check = (entry: Entry, options: Options = {}): Result.Result<Entry, SkillError> => {
-  const problem = entryProblem(entry, boundsOf(options))
+export const check = (entry: Entry, options: Options = {}): Result.Result<Entry, RemoteSkillError> => {
+  const problem = entryProblem(entry, termsOf(options))
   return problem === undefined ? Result.succeed(entry) : Result.fail(problem)
 }
 
 const sha256 = (bytes: Uint8Array): Effect.Effect<string> =>
   Effect.map(
     Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>)),
-    (hash) => Skill.digestText(new Uint8Array(hash))
+    (hash) => SkillMessage.digestText(new Uint8Array(hash))
   )
 
 const encoder = /* @__PURE__ */ new TextEncoder()
@@ -151,7 +191,7 @@ const fetch = (client: SkillClient, skill: string, uri: string, options: Options
   Effect.flatMap(
     // Only a loaded skill may decide that content is still the one of its entry. It caches what it has verified.
     client.readResource(uri, { ...options.request, cache: "bypass" }),
-    ({ contents }): Effect.Effect<File, SkillError> => {
+    ({ contents }): Effect.Effect<File, RemoteSkillError> => {
       const found = contents.find((content) => content.uri === uri)
       const decoded = found === undefined
         ? Result.fail("no content with its URI")
@@ -167,7 +207,11 @@ const fetch = (client: SkillClient, skill: string, uri: string, options: Options
     }
   )
 
-const verify = (file: File, { digest, size }: Skill.SkillFile, skill: string): Effect.Effect<File, SkillError> => {
+const verify = (
+  file: File,
+  { digest, size }: SkillMessage.SkillFile,
+  skill: string
+): Effect.Effect<File, RemoteSkillError> => {
   const { bytes, uri } = file
   if (bytes.length !== size) {
     const message = `The file ${
@@ -187,12 +231,12 @@ const readerOf = (
   client: SkillClient,
   { resources, uri: skill }: Entry,
   options: Options,
-  { maxBytes }: SkillBounds
+  { maxBytes }: SkillTerms
 ) => {
   if (resources !== "dynamic") {
     const listed = new Map(resources.map((file) => [file.uri, file]))
     const verified = new Map<string, File>()
-    return (uri: string): Effect.Effect<File, SkillError | ClientError> | undefined => {
+    return (uri: string): Effect.Effect<File, RemoteSkillError | ClientError> | undefined => {
       const entry = listed.get(uri)
       if (entry === undefined) return undefined
       return Effect.suspend(() => {
@@ -207,7 +251,7 @@ const readerOf = (
     }
   }
   let total = 0
-  return (uri: string): Effect.Effect<File, SkillError | ClientError> =>
+  return (uri: string): Effect.Effect<File, RemoteSkillError | ClientError> =>
     Effect.flatMap(fetch(client, skill, uri, options), (file) => {
       total += file.bytes.length
       if (total <= maxBytes) return Effect.succeed(file)
@@ -216,10 +260,14 @@ const readerOf = (
     })
 }
 
-const entryOf = (client: SkillClient, uri: string, options: Options): Effect.Effect<Entry, SkillError | ClientError> =>
+const entryOf = (
+  client: SkillClient,
+  uri: string,
+  options: Options
+): Effect.Effect<Entry, RemoteSkillError | ClientError> =>
   Effect.catchIf(
-    client.getSkill(uri, options.request),
-    (error) => serverErrorOf(error)?.reason === "InvalidParams",
+    get(client, uri, options.request),
+    ({ reason }) => reason._tag === "ProtocolError" && reason.error.reason === "InvalidParams",
     () =>
       Effect.fail(
         skillError(uri, new SkillNotFound({ message: `The server has no skill with the URI ${quote(uri)}` }))
@@ -238,13 +286,13 @@ const entryOf = (client: SkillClient, uri: string, options: Options): Effect.Eff
 const markdownOf = (
   { frontmatter, uri }: Entry,
   { text }: File,
-  { maxFrontmatterChars }: SkillBounds
-): Result.Result<SkillMarkdown.SkillMarkdown, SkillError> => {
+  { maxFrontmatterChars }: SkillTerms
+): Result.Result<SkillMarkdown.SkillMarkdown, RemoteSkillError> => {
   const parsed = text === undefined
     ? Result.fail("it is not text in UTF-8")
     : SkillMarkdown.parse(text, maxFrontmatterChars)
   if (Result.isFailure(parsed)) {
-    const message = `The ${Skill.fileName} of the skill ${quote(uri)} is invalid: ${parsed.failure}`
+    const message = `The ${SkillMessage.fileName} of the skill ${quote(uri)} is invalid: ${parsed.failure}`
     return Result.fail(skillError(uri, new InvalidMarkdown({ message })))
   }
   const members = SkillMarkdown.differences(parsed.success.frontmatter, frontmatter)
@@ -260,7 +308,7 @@ const markdownOf = (
  * Loads a skill by its entry, or by the URI of its `SKILL.md`, whose entry is then requested. It reads `SKILL.md` and no
  * other file.
  *
- * Fails with `ClientError`, or with `SkillError`: `SkillNotFound`; `InvalidEntry`, `LimitExceeded` or `NotVerifiable` before
+ * Fails with `ClientError`, or with `RemoteSkillError`: `SkillNotFound`; `InvalidEntry`, `LimitExceeded` or `NotVerifiable` before
  * anything is read; `InvalidContent`, `SizeMismatch`, `DigestMismatch`, `InvalidMarkdown` or `FrontmatterMismatch`.
  *
  * @example
@@ -270,15 +318,15 @@ export const load = (
   client: SkillClient,
   skill: Entry | string,
   options: Options = {}
-): Effect.Effect<RemoteSkill, SkillError | ClientError> =>
+): Effect.Effect<RemoteSkill, RemoteSkillError | ClientError> =>
   Effect.gen(function*() {
-    const bounds = boundsOf(options)
+    const bounds = termsOf(options)
     const entry = typeof skill === "string" ? yield* entryOf(client, skill, options) : skill
     const problem = entryProblem(entry, bounds)
     if (problem !== undefined) return yield* problem
     const { resources, uri } = entry
     const readUri = readerOf(client, entry, options, bounds)
-    const unlisted = (file: string): SkillError =>
+    const unlisted = (file: string): RemoteSkillError =>
       skillError(
         uri,
         new UnlistedFile({ message: `The skill ${quote(uri)} does not list the file ${quote(file)}`, file })
@@ -292,7 +340,7 @@ export const load = (
     const { instructions } = yield* Effect.fromResult(
       markdownOf(entry, yield* readUri(uri) ?? Effect.fail(unlisted(uri)), bounds)
     )
-    const start = Skill.rootOf(uri)!.length + 1
+    const start = SkillMessage.rootOf(uri)!.length + 1
     const paths = resources === "dynamic" ? [] : resources.map((file) => file.uri.slice(start))
     return { entry, instructions, paths, read }
   })

@@ -1,14 +1,13 @@
 /**
  * Lists the skills of a client, of several clients by name, or of a pool, and names them.
  */
-import * as Skill from "@skein/protocol/Skill"
+import * as SkillMessage from "../shared/SkillMessage.ts"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
-import type { ClientError } from "../../ClientError.ts"
-import type { PoolError } from "../../PoolError.ts"
-import type { SkillClient } from "../../RemoteSkill.ts"
-import { listResult } from "../calls/pages.ts"
+import { ClientError, Timeout } from "@skein/client/ClientError"
+import type { PoolError } from "@skein/client/PoolError"
+import * as RemoteSkill from "./RemoteSkill.ts"
 
 /** The members of a pool that a toolkit of skills uses. */
 export interface SkillPool {
@@ -16,19 +15,19 @@ export interface SkillPool {
     readonly servers: ((server: string) => boolean) | undefined
     readonly wait: Duration.Input
   }) => Effect.Effect<ReadonlyArray<{ readonly server: string; readonly tools: unknown }>>
-  readonly client: (name: string) => Effect.Effect<SkillClient, ClientError | PoolError>
+  readonly client: (name: string) => Effect.Effect<RemoteSkill.SkillClient, ClientError | PoolError>
 }
 
 /** A single client, several clients by name, or a pool. */
-export type SkillSource = SkillClient | SkillPool | Readonly<Record<string, SkillClient>>
+export type SkillSource = RemoteSkill.SkillClient | SkillPool | Readonly<Record<string, RemoteSkill.SkillClient>>
 
 /** The skills of one server, or the error of listing them. */
 export interface ListedSkills {
   /** The name that the host gives the server; `undefined` for a single client. */
   readonly server: string | undefined
   /** The client at the time of a call. */
-  readonly client: Effect.Effect<SkillClient, ClientError | PoolError>
-  readonly skills: Result.Result<ReadonlyArray<Skill.Skill>, ClientError | PoolError>
+  readonly client: Effect.Effect<RemoteSkill.SkillClient, ClientError | PoolError>
+  readonly skills: Result.Result<ReadonlyArray<SkillMessage.Skill>, ClientError | PoolError>
 }
 
 /** Which servers are listed, and for how long they are waited for. */
@@ -39,26 +38,26 @@ export interface ListSettings {
 }
 
 // A record may have a server with the name of any member, so the type of the member decides: a client is not a function.
-const isClient = (source: SkillSource): source is SkillClient =>
-  "listSkills" in source && typeof source.listSkills === "function"
+const isClient = (source: SkillSource): source is RemoteSkill.SkillClient =>
+  "requestAll" in source && typeof source.requestAll === "function"
 const isPool = (source: SkillSource): source is SkillPool => "client" in source && typeof source.client === "function"
 
 const list = (
   server: string | undefined,
-  client: Effect.Effect<SkillClient, ClientError | PoolError>,
+  client: Effect.Effect<RemoteSkill.SkillClient, ClientError | PoolError>,
   timeout: Duration.Input
 ): Effect.Effect<ListedSkills> => {
   const who = server === undefined ? "The server" : `The server ${server}`
   const message = `${who} did not list its skills in time (listTimeout)`
-  return Effect.map(
-    Effect.result(
-      Effect.flatMap(
-        client,
-        ({ listSkills }) => Effect.flatten(Effect.map(listResult(listSkills(), timeout, message), Effect.fromResult))
-      )
-    ),
-    (skills) => ({ server, client, skills })
-  )
+  const listed = Effect.flatMap(client, (client) =>
+    RemoteSkill.list(client).pipe(
+      Effect.catchReason("ClientError", "Unsupported", () => Effect.succeed([])),
+      Effect.timeoutOrElse({
+        duration: timeout,
+        orElse: () => Effect.fail(new ClientError({ reason: new Timeout({ message }), method: undefined }))
+      })
+    ))
+  return Effect.map(Effect.result(listed), (skills) => ({ server, client, skills }))
 }
 
 /** Lists the skills of all servers in parallel. A server without the extension has none. */
@@ -86,7 +85,7 @@ export const listAll = (
 /** A skill and its server. */
 export interface Origin {
   readonly server: string | undefined
-  readonly entry: Skill.Skill
+  readonly entry: SkillMessage.Skill
 }
 
 const within = (server: string | undefined, name: string): string => server === undefined ? name : `${server}:${name}`
@@ -97,9 +96,9 @@ const within = (server: string | undefined, name: string): string => server === 
  * never names a skill of another server: "Hosts MUST resolve skill names within a per-origin namespace" (SEP-2640).
  */
 export const idsOf = (all: ReadonlyArray<Origin>): ReadonlyArray<string> => {
-  const forms: ReadonlyArray<(entry: Skill.Skill) => string> = [
+  const forms: ReadonlyArray<(entry: SkillMessage.Skill) => string> = [
     ({ frontmatter }) => frontmatter.name,
-    ({ uri }) => Skill.pathOf(uri) ?? uri,
+    ({ uri }) => SkillMessage.pathOf(uri) ?? uri,
     ({ uri }) => uri
   ]
   const ids = all.map(() => "")

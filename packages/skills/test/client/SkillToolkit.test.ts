@@ -7,11 +7,11 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
-import * as Client from "../../src/Client.ts"
-import * as ClientPool from "../../src/ClientPool.ts"
-import { idsOf } from "../../src/internal/skills/source.ts"
-import * as SkillToolkit from "../../src/SkillToolkit.ts"
-import { warnings } from "../calls/listed.ts"
+import * as Client from "@skein/client/Client"
+import * as ClientPool from "@skein/client/ClientPool"
+import { idsOf } from "../../src/client/source.ts"
+import * as SkillToolkit from "@skein/skills/SkillToolkit"
+import { warnings } from "../../../client/test/calls/listed.ts"
 import { entry, fileOf, files, forms, root, serverOf, uri } from "./kit.ts"
 
 const settle = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 20)))
@@ -149,8 +149,8 @@ describe("a toolkit of skills", () => {
     Effect.gen(function*() {
       const good = yield* serving(skillOf("a")).client
       const plain = yield* Client.make(ScriptedServer.make(ScriptedServer.handshake("2025-11-25")).transport)
-      const failing = { ...good, listSkills: () => Effect.never }
-      const without = { ...good, listSkills: () => plain.listSkills() }
+      const failing = { ...good, requestAll: () => Effect.never }
+      const without = { ...good, requestAll: plain.requestAll }
       const fiber = yield* Effect.forkChild(
         SkillToolkit.make({ good, failing, without }, { listTimeout: "3 seconds" })
       )

@@ -15,11 +15,12 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { fileURLToPath } from "node:url"
-import { Catalog } from "./Catalog.ts"
-import type { DefinitionError } from "./DefinitionError.ts"
-import { type FolderState, read, walk } from "./internal/skills/nodeFolder.ts"
-import { Publication } from "./internal/skills/publication.ts"
-import { serve } from "./internal/skills/skillFiles.ts"
+import { Catalog } from "@skein/server/Catalog"
+import type { DefinitionError } from "@skein/server/DefinitionError"
+import { type FolderState, read, walk } from "./nodeFolder.ts"
+import { Publication } from "./publication.ts"
+import { serve } from "./skillFiles.ts"
+import { skillBounds } from "../shared/skillBounds.ts"
 import type { Bounds, Placement } from "./Skill.ts"
 import type { SkillError } from "./SkillError.ts"
 
@@ -68,11 +69,10 @@ export const layer = (
   options: Options = {}
 ): Layer.Layer<never, SkillError | DefinitionError, Catalog> => {
   const { cacheScope, include = () => true, prefix, ttlMs, watch } = options
-  const { maxBytes = 16 * 1024 * 1024, maxFiles = 512, maxFrontmatterChars = 65_536 } = options
   const { maxDepth = 16, maxTotalBytes = 64 * 1024 * 1024, maxTotalFiles = 10_000 } = options
   const path = folder instanceof URL ? fileURLToPath(folder) : folder
   const settings = { prefix, include, maxDepth, maxTotalFiles, maxTotalBytes }
-  const bounds = { maxBytes, maxFiles, maxFrontmatterChars }
+  const bounds = skillBounds(options)
   return Layer.effectDiscard(Effect.gen(function*() {
     const publication = new Publication(yield* Catalog)
     const publish = (state: FolderState) =>

@@ -21,7 +21,7 @@
  * const prompt = [{ role: "system", content: skills.instructions }, { role: "user", content: question }]
  * const { text } = yield* LanguageModel.generateText({ prompt, toolkit: skills })
  */
-import type { Frontmatter } from "@skein/protocol/Skill"
+import type { Frontmatter } from "../shared/SkillMessage.ts"
 import { quote } from "@skein/protocol/Text"
 import * as Awaitable from "@skein/runtime/Awaitable"
 import * as Prompt from "effect/ai/Prompt"
@@ -32,11 +32,11 @@ import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { ClientError } from "./ClientError.ts"
-import { idsOf, listAll, type SkillPool, type SkillSource } from "./internal/skills/source.ts"
-import type { PoolError } from "./PoolError.ts"
+import type { ClientError } from "@skein/client/ClientError"
+import { idsOf, listAll, type SkillPool, type SkillSource } from "./source.ts"
+import type { PoolError } from "@skein/client/PoolError"
 import * as RemoteSkill from "./RemoteSkill.ts"
-import { LimitExceeded, SkillError, SkillNotFound } from "./SkillError.ts"
+import { LimitExceeded, RemoteSkillError, SkillNotFound } from "./RemoteSkillError.ts"
 
 export type { SkillPool, SkillSource }
 
@@ -92,11 +92,11 @@ export interface Offered {
 
 /** Why a model could not load a skill, or read a file of it. The model receives the members of the schema. */
 export class SkillFailure extends Schema.TaggedError<SkillFailure>()("SkillFailure", {
-  /** The reason of the `SkillError`, the `ClientError` or the `PoolError`. */
+  /** The reason of the `RemoteSkillError`, the `ClientError` or the `PoolError`. */
   reason: Schema.String,
   message: Schema.String
 }) {
-  error?: SkillError | ClientError | PoolError
+  error?: RemoteSkillError | ClientError | PoolError
 }
 
 const origin = { skill: Schema.String, server: Schema.optionalKey(Schema.String), uri: Schema.String }
@@ -165,7 +165,7 @@ export interface Omitted {
   readonly server: string | undefined
   readonly entry: RemoteSkill.Entry
   /** Why it must not be loaded; `undefined` because of `maxSkills`. */
-  readonly error: SkillError | undefined
+  readonly error: RemoteSkillError | undefined
 }
 
 const descriptionOf = ({ description }: Frontmatter): string => quote(description, 1024)
@@ -185,7 +185,7 @@ interface Target {
   readonly client: Effect.Effect<RemoteSkill.SkillClient, ClientError | PoolError>
 }
 
-const failureOf = (error: SkillError | ClientError | PoolError): SkillFailure =>
+const failureOf = (error: RemoteSkillError | ClientError | PoolError): SkillFailure =>
   Object.assign(new SkillFailure({ reason: error.reason._tag, message: error.message }), { error })
 
 const serverOf = (server: string | undefined) => server === undefined ? undefined : { server }
@@ -254,8 +254,8 @@ export const make = (source: SkillSource, options: Options = {}): Effect.Effect<
 
     const loaded = new Map<string, { readonly target: Target; readonly skill: RemoteSkill.RemoteSkill }>()
 
-    const tooLong = (uri: string, text: string | undefined): SkillError | undefined =>
-      text === undefined || text.length <= maxTextChars ? undefined : new SkillError({
+    const tooLong = (uri: string, text: string | undefined): RemoteSkillError | undefined =>
+      text === undefined || text.length <= maxTextChars ? undefined : new RemoteSkillError({
         skill: uri,
         reason: new LimitExceeded({
           limit: "maxTextChars",
@@ -264,7 +264,7 @@ export const make = (source: SkillSource, options: Options = {}): Effect.Effect<
       })
 
     const unknown = (id: string, message: string) =>
-      new SkillError({ skill: id, reason: new SkillNotFound({ message }) })
+      new RemoteSkillError({ skill: id, reason: new SkillNotFound({ message }) })
 
     const load = ({ skill: id }: { readonly skill: string }) =>
       Effect.gen(function*() {
@@ -274,7 +274,10 @@ export const make = (source: SkillSource, options: Options = {}): Effect.Effect<
         }
         if (!loaded.has(id) && loaded.size >= maxLoadedSkills) {
           const message = `${loaded.size} skills are loaded, as many as maxLoadedSkills (${maxLoadedSkills}) allows`
-          return yield* new SkillError({ skill: id, reason: new LimitExceeded({ message, limit: "maxLoadedSkills" }) })
+          return yield* new RemoteSkillError({
+            skill: id,
+            reason: new LimitExceeded({ message, limit: "maxLoadedSkills" })
+          })
         }
         const skill = yield* RemoteSkill.load(yield* target.client, target.skill, options)
         const { entry: { uri }, instructions, paths } = skill

@@ -76,20 +76,20 @@ export type Reason =
  * that of the reason. Failures of requests are `ClientError`s.
  *
  * After `SizeMismatch`, `DigestMismatch`, `FrontmatterMismatch` or `UnlistedFile` the skill may have changed since its
- * entry was fetched: get a new entry (`client.getSkill`, with `cache: "refresh"`), and approve it again.
+ * entry was fetched: get a new entry (`RemoteSkill.get`, with `cache: "refresh"`), and approve it again.
  *
  * @example
  * RemoteSkill.load(client, entry).pipe(
- *   Effect.catchReason("SkillError", "DigestMismatch", ({ file }) => Effect.logWarning("refused", file))
+ *   Effect.catchReason("RemoteSkillError", "DigestMismatch", ({ file }) => Effect.logWarning("refused", file))
  * )
  */
-export class SkillError extends Data.TaggedError("SkillError")<{
+export class RemoteSkillError extends Data.TaggedError("RemoteSkillError")<{
   readonly reason: Reason
   readonly message: string
   /** The URI of the skill. */
   readonly skill: string
 }> {
-  constructor({ reason, skill }: Pick<SkillError, "reason" | "skill">) {
+  constructor({ reason, skill }: Pick<RemoteSkillError, "reason" | "skill">) {
     super({ reason, skill, message: reason.message })
   }
 }

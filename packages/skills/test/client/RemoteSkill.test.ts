@@ -1,25 +1,25 @@
 /** Loading skills: what is read when, what is verified, and what is refused. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Skill from "@skein/protocol/Skill"
+import * as SkillMessage from "@skein/skills/SkillMessage"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { listedUri, resolve } from "../../src/internal/skills/entry.ts"
-import * as RemoteSkill from "../../src/RemoteSkill.ts"
-import type { SkillError } from "../../src/SkillError.ts"
+import { listedUri, resolve } from "../../src/client/entry.ts"
+import * as RemoteSkill from "@skein/skills/RemoteSkill"
+import type { RemoteSkillError } from "@skein/skills/RemoteSkillError"
 import { entry, fileOf, files, forms, logo, markdown, root, serverOf, type Setting, sha256, uri } from "./kit.ts"
 
 const reasonOf = <A, E extends { readonly reason: { readonly _tag: string } }>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.flip(effect), ({ reason }) => reason._tag)
 
 /** The reason for which the skill of a server is refused, and the files that were read. */
-const refusal = (setting: Setting, options?: RemoteSkill.Options, skill: Skill.Skill = entry) =>
+const refusal = (setting: Setting, options?: RemoteSkill.Options, skill: SkillMessage.Skill = entry) =>
   Effect.gen(function*() {
     const { client, reads } = serverOf(setting)
     return [yield* reasonOf(RemoteSkill.load(yield* client, skill, options)), reads.length] as const
   })
 
-const withFiles = (resources: Skill.Skill["resources"]): Skill.Skill => ({ ...entry, resources })
+const withFiles = (resources: SkillMessage.Skill["resources"]): SkillMessage.Skill => ({ ...entry, resources })
 
 describe("a skill", () => {
   for (const revision of ["2024-11-05", "2025-11-25", "2026-07-28"] as const) {
@@ -27,9 +27,9 @@ describe("a skill", () => {
       Effect.gen(function*() {
         const { client: connected, reads } = serverOf({ revision })
         const client = yield* connected
-        const [listed] = yield* client.listSkills()
+        const [listed] = yield* RemoteSkill.list(client)
         assert.deepStrictEqual(listed, entry)
-        assert.deepStrictEqual(yield* client.getSkill(uri), entry)
+        assert.deepStrictEqual(yield* RemoteSkill.get(client, uri), entry)
         assert.deepStrictEqual(reads, [])
         const skill = yield* RemoteSkill.load(client, listed!)
         assert.deepStrictEqual(reads, [uri])
@@ -113,7 +113,7 @@ describe("a skill", () => {
       const { client } = serverOf({ files: { [uri]: text } })
       const error = yield* Effect.flip(RemoteSkill.load(yield* client, withFiles([fileOf(uri, text)])))
       assert.deepStrictEqual(
-        (error as SkillError).reason._tag === "FrontmatterMismatch" && error.message,
+        (error as RemoteSkillError).reason._tag === "FrontmatterMismatch" && error.message,
         [
           `The frontmatter of the skill "${uri}" is not that of its entry ("description"): the skill was not used`
         ][0]
@@ -218,7 +218,7 @@ describe("a skill", () => {
       const { client } = serverOf({
         skills: [without, entry, { ...entry, resources: "none" }, { ...entry, frontmatter: { name: "pdf" } }]
       })
-      assert.deepStrictEqual(yield* (yield* client).listSkills(), [entry])
+      assert.deepStrictEqual(yield* RemoteSkill.list(yield* client), [entry])
     }))
 
   it.effect("is listed from the cache as long as the server allows it", () =>
@@ -228,8 +228,8 @@ describe("a skill", () => {
         hints: { ttlMs: 60_000, cacheScope: "public", resultType: "complete" }
       })
       const connected = yield* client
-      yield* connected.listSkills()
-      yield* connected.listSkills()
+      yield* RemoteSkill.list(connected)
+      yield* RemoteSkill.list(connected)
       assert.strictEqual(counts.get("skills/list"), 1)
     }))
 
@@ -237,7 +237,7 @@ describe("a skill", () => {
     Effect.gen(function*() {
       const client = yield* serverOf().client
       // The extension is declared, but not the setting for directories.
-      const asked = client.request(Skill.ReadDirectory, { uri: root })
+      const asked = client.request(SkillMessage.ReadDirectory, { uri: root })
       assert.strictEqual(yield* reasonOf(asked), "Unsupported")
     }))
 })
@@ -248,14 +248,17 @@ describe("a fingerprint", () => {
       const of = RemoteSkill.fingerprint
       const own = yield* of(entry)
       assert.match(own!, /^sha256:[0-9a-f]{64}$/)
-      assert.strictEqual(yield* of(withFiles((entry.resources as ReadonlyArray<Skill.SkillFile>).toReversed())), own)
+      assert.strictEqual(
+        yield* of(withFiles((entry.resources as ReadonlyArray<SkillMessage.SkillFile>).toReversed())),
+        own
+      )
       for (
         const other of [
           { ...entry, uri: `${uri}x` },
           { ...entry, frontmatter: { ...entry.frontmatter, "allowed-tools": "Bash" } },
           withFiles([fileOf(uri, markdown)]),
           withFiles(
-            (entry.resources as ReadonlyArray<Skill.SkillFile>).map((file) => ({ ...file, digest: sha256("") }))
+            (entry.resources as ReadonlyArray<SkillMessage.SkillFile>).map((file) => ({ ...file, digest: sha256("") }))
           )
         ]
       ) assert.notStrictEqual(yield* of(other), own)
