@@ -23,6 +23,7 @@ import * as SkillMessage from "../shared/SkillMessage.ts"
 import { skillBounds } from "../shared/skillBounds.ts"
 import * as SkillMarkdown from "../shared/SkillMarkdown.ts"
 import { quote } from "@skein/protocol/Text"
+import * as Digest from "@skein/runtime/Digest"
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
@@ -153,12 +154,6 @@ export const check = (entry: Entry, options: Options = {}): Result.Result<Entry,
   return problem === undefined ? Result.succeed(entry) : Result.fail(problem)
 }
 
-const sha256 = (bytes: Uint8Array): Effect.Effect<string> =>
-  Effect.map(
-    Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>)),
-    (hash) => SkillMessage.digestText(new Uint8Array(hash))
-  )
-
 const encoder = /* @__PURE__ */ new TextEncoder()
 
 /**
@@ -173,7 +168,7 @@ const encoder = /* @__PURE__ */ new TextEncoder()
 export const fingerprint = ({ frontmatter, resources, uri }: Entry): Effect.Effect<string | undefined> => {
   if (resources === "dynamic") return Effect.succeed(undefined)
   const files = resources.map(({ digest, size, uri }) => [uri, digest, size]).sort(([a], [b]) => a! < b! ? -1 : 1)
-  return sha256(encoder.encode(CanonicalJson.stringify([uri, frontmatter, files])))
+  return Effect.map(Digest.sha256(CanonicalJson.stringify([uri, frontmatter, files])), SkillMessage.digestText)
 }
 
 const utf8 = /* @__PURE__ */ new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
@@ -219,8 +214,8 @@ const verify = (
     } has ${bytes.length} bytes and its entry says ${size}: the skill was not used`
     return Effect.fail(skillError(skill, new SizeMismatch({ message, file: uri })))
   }
-  return Effect.flatMap(sha256(bytes), (actual) => {
-    if (actual === digest) return Effect.succeed(file)
+  return Effect.flatMap(Digest.sha256(bytes), (actual) => {
+    if (SkillMessage.digestText(actual) === digest) return Effect.succeed(file)
     const message = `The file ${quote(uri)} does not have the digest of its entry: the skill was not used`
     return Effect.fail(skillError(skill, new DigestMismatch({ message, file: uri })))
   })

@@ -2,7 +2,7 @@
  * Checks the entries of skills, before anything of a skill is read (SEP-2640, skill entries and limits).
  */
 import * as SkillMessage from "../shared/SkillMessage.ts"
-import type { SkillBounds } from "../shared/skillBounds.ts"
+import { exceededBound, type SkillBounds } from "../shared/skillBounds.ts"
 import * as SkillMarkdown from "../shared/SkillMarkdown.ts"
 import { quote } from "@skein/protocol/Text"
 import { InvalidEntry, LimitExceeded, NotVerifiable, type Reason, RemoteSkillError } from "./RemoteSkillError.ts"
@@ -36,7 +36,7 @@ const filesProblem = (files: ReadonlyArray<SkillMessage.SkillFile>, uri: string)
 /** Returns why a skill must not be loaded, or `undefined`. */
 export const entryProblem = (
   entry: SkillMessage.Skill,
-  { allowDynamic, maxBytes, maxFiles }: SkillTerms
+  { allowDynamic, ...bounds }: SkillTerms
 ): RemoteSkillError | undefined => {
   const { frontmatter: { name }, resources, uri } = entry
   const problem = SkillMarkdown.nameProblem(name)
@@ -52,16 +52,10 @@ export const entryProblem = (
       })
     )
   }
-  if (resources.length > maxFiles) {
-    const message = `The skill ${quote(uri)} has ${resources.length} files, more than maxFiles (${maxFiles})`
-    return skillError(uri, new LimitExceeded({ message, limit: "maxFiles" }))
-  }
+  const exceeded = exceededBound(uri, resources.map(({ size }) => size), bounds)
+  if (exceeded !== undefined) return skillError(uri, new LimitExceeded(exceeded))
   const fault = filesProblem(resources, uri)
-  if (fault !== undefined) return invalid(entry, fault)
-  const bytes = resources.reduce((sum, { size }) => sum + size, 0)
-  if (bytes <= maxBytes) return undefined
-  const message = `The skill ${quote(uri)} has ${bytes} bytes, more than maxBytes (${maxBytes})`
-  return skillError(uri, new LimitExceeded({ message, limit: "maxBytes" }))
+  return fault === undefined ? undefined : invalid(entry, fault)
 }
 
 /**

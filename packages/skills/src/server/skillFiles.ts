@@ -3,9 +3,10 @@
  */
 import { isObject } from "@skein/protocol/JsonRpc"
 import * as SkillMessage from "../shared/SkillMessage.ts"
-import type { SkillBounds } from "../shared/skillBounds.ts"
+import { exceededBound, type SkillBounds } from "../shared/skillBounds.ts"
 import * as SkillMarkdown from "../shared/SkillMarkdown.ts"
 import { quote } from "@skein/protocol/Text"
+import * as Digest from "@skein/runtime/Digest"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Hint } from "@skein/server/Caching"
@@ -80,12 +81,6 @@ export const bodyOf = (bytes: Uint8Array): string | Uint8Array => {
   }
 }
 
-const digest = (bytes: Uint8Array): Effect.Effect<string> =>
-  Effect.map(
-    Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>)),
-    (hash) => SkillMessage.digestText(new Uint8Array(hash))
-  )
-
 /** Makes the failure of a skill that is invalid. */
 export const invalidSkill = (path: string, problem: string): SkillError =>
   new SkillError({
@@ -142,16 +137,6 @@ export const fileUri = (root: string, path: string): Result.Result<string, Skill
     : Result.succeed(`${root}/${encoded}`)
 }
 
-const checkBounds = ({ files, path }: SkillContent, { maxBytes, maxFiles }: SkillBounds): SkillError | undefined => {
-  if (files.size > maxFiles) {
-    return exceeded("maxFiles", `The skill ${quote(path)} has ${files.size} files, more than maxFiles (${maxFiles})`)
-  }
-  const bytes = [...files.values()].reduce((sum, { length }) => sum + length, 0)
-  return bytes > maxBytes
-    ? exceeded("maxBytes", `The skill ${quote(path)} has ${bytes} bytes, more than maxBytes (${maxBytes})`)
-    : undefined
-}
-
 /** Checks the content of a skill, and computes the digests of its files. */
 export const serve = (
   content: SkillContent,
@@ -172,8 +157,8 @@ export const serve = (
     if (frontmatter.name !== path.split("/").at(-1)) {
       return yield* invalidSkill(path, `its name ${quote(frontmatter.name)} must be that of its folder`)
     }
-    const problem = checkBounds(content, bounds)
-    if (problem !== undefined) return yield* problem
+    const problem = exceededBound(path, [...files.values()].map(({ length }) => length), bounds)
+    if (problem !== undefined) return yield* exceeded(problem.limit, problem.message)
     const root = yield* Effect.fromResult(rootUri(path))
     const served: Array<ServedFile> = []
     for (const [file, bytes] of [...files].sort(([a], [b]) => a < b ? -1 : 1)) {
@@ -181,7 +166,14 @@ export const serve = (
       const name = file.split("/").at(-1)!
       const body = bodyOf(bytes)
       const mimeType = mediaTypeOf(name, typeof body === "string")
-      served.push({ uri, name, mimeType, body, digest: yield* digest(bytes), size: bytes.length })
+      served.push({
+        uri,
+        name,
+        mimeType,
+        body,
+        digest: SkillMessage.digestText(yield* Digest.sha256(bytes)),
+        size: bytes.length
+      })
     }
     return { uri: `${root}/${SkillMessage.fileName}`, frontmatter, files: served, hint }
   })
