@@ -16,6 +16,32 @@ describe("messagesOf", () => {
     expect(messagesOf(source)).toEqual(["the queue is full", "dropped ${count} of ${items.length} notifications"])
   })
 
+  it("lists a concatenation as one message, with the texts of its conditions", () => {
+    const source = "fail(\"the body exceeds \" + name + ` (${size} bytes)` + (known ? \"; raise the bound\" : \"\"))"
+    expect(messagesOf(source))
+      .toEqual(["the body exceeds ${name} (${size} bytes)${known ? \"; raise the bound\" : \"\"}"])
+    expect(messagesOf("refuse(`expected ${a}, got ${b}`)")).toEqual(["expected ${a}, got ${b}"])
+  })
+
+  it("leaves out keys, compared values, headers, SQL, markup, styles, code and examples", () => {
+    const source = [
+      "const details = { \"request id\": 1, scope: \"openid the profile\", examples: [\"call the tool\"] }",
+      "if (kind === \"no result\") store.get(\"the key of it\")",
+      "const headers = { authorization: \"Bearer some token\", b: \"text/html, text/plain\", c: `Basic ${a} b` }",
+      "const query = [\"SELECT a from b\", `where a IN (${b})`, \"(name = ? AND holder = ?)\"]",
+      "const page = `<div id=\"options\" class=\"a b\"></div>`",
+      "const style = \".column, .card { display: grid; gap: 14px }\"",
+      "const code = \"import the from that\"",
+      "const key = `${kind} ${name}`"
+    ].join("\n")
+    expect(messagesOf(source)).toEqual([])
+  })
+
+  it("lists the text of markup without its tags", () => {
+    expect(messagesOf("f(`<p class=\"a b\">${name} asks for access.</p>`)"))
+      .toEqual(["${name} asks for access."])
+  })
+
   it("lists a message once", () => {
     expect(messagesOf("f(\"no such tool\"); g(\"no such tool\")")).toEqual(["no such tool"])
   })

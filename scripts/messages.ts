@@ -1,56 +1,136 @@
 /**
- * Lists every message that the packages can show to a user, an operator or a model, so that messages can be reviewed in one place.
+ * Lists the messages that the packages show to a user, an operator or a model, so that a person can review them in one
+ * place: error and log messages, tool errors, status messages, texts of the command line.
  *
- * `npm run messages` writes a page for each package into `docs/messages`; `scripts/messages.test.ts` fails when a page and the code differ.
+ * `npm run messages` writes a page for each package into `docs/messages`; `scripts/messages.test.ts` fails when a page
+ * and the code differ.
  *
- * A message is a string or template literal of two or more words: error and log messages, tool errors, status messages, the texts of the
- * command line. SQL, code that is generated as text, and the names of fields are left out. An expression inside of a
- * template is shown as its source: `${name}`.
+ * A message is a string, a template, or a concatenation of them, with two or more words in a row. It is one row: an
+ * expression inside is shown as its source, `${name}`, and texts in that expression have no row of their own. Names and
+ * texts for programs are left out: keys, compared values, headers, SQL, HTML and CSS, generated code, and the examples
+ * of `--help`.
  */
 import { parseSync, types } from "@babel/core"
 import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
+type Node = types.Node
+
 const root = join(import.meta.dirname, "..")
 
-/** Two words in a row, as in prose: identifiers, paths, media types and header values have none. */
+/** Two words in a row, without the values between them. */
+const phrase = /[A-Za-z`)][a-z`)'-]*[,:;]? [a-zA-Z`("][\w`("'-]*/
+
+/** Two words around a value: "expected {0}, got {1}". */
+const around = /(^|[ (])[A-Za-z][a-z]+,? \{\d+\}[ ,:;(]+[a-z]{2,}\b/
+
+/** Whether a text has words as in prose. Identifiers, paths and names such as `Bad Request` have none. */
 const isProse = (text: string): boolean =>
-  /[A-Za-z`}][a-z`}'-]*[,:;]? [a-z`$"(][\w`$"({'-]*/.test(text) && !/^[a-z-]+\/[a-z-]+;/.test(text)
+  /(^|[\s("'`])[a-z]{2,}\b/.test(text) && (phrase.test(text.replaceAll(/\{\d+\}/g, "0")) || around.test(text))
+
+/** Whether a text is a value of a header, or an event of a stream. */
+const isHeader = (text: string): boolean =>
+  /^[\w-]+\/[\w-]+[;,]|-src |^(Basic|Bearer|DPoP) \{|^(data|event|id|retry): |^no-store|^openid /i.test(text)
 
 const isSql = (text: string): boolean =>
-  /^\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|BEGIN|PRAGMA|WITH|SET|LISTEN|NOTIFY|AND|OR|ON|FROM|WHERE|LIMIT|ORDER|RETURNING|FOR|VALUES)\b/
-    .test(text) || /\b(IS NULL|NOT NULL|PRIMARY KEY|SELECT|DEFAULT)\b/.test(text)
+  /^[\s(,]*(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|BEGIN|PRAGMA|WITH|SET|LISTEN|NOTIFY|AND|OR|ON|FROM|WHERE|LIMIT|ORDER|RETURNING|FOR|VALUES|CASE|CAST|IN|TEXT)\b/
+    .test(text) ||
+  /\b(IS NULL|NOT NULL|PRIMARY KEY|SELECT|DEFAULT|CASE|BIGINT|VALUES|AND gate|OR skein_\w+)\b|\bIN \(|\bAS \(|= \? AND\b/
+    .test(text)
+
+const isCode = (text: string): boolean =>
+  /^(import|export|const|return|function|await) |[\w.#*:\]] \{ ?[\w-]+:|=> |^--[\w-]+ .*(https?:|\.ts\b|\.yml\b|"node )/
+    .test(text)
+
+/** Tags have no words for a reader; the text between them has. */
+const withoutTags = (text: string): string =>
+  text.replaceAll(/<!--.*?-->/g, " ").replaceAll(
+    /<(!doctype|\/?(a|body|br|button|code|dd|details|div|dl|dt|fieldset|footer|form|h\d|head|header|html|iframe|img|input|label|legend|li|link|main|meta|nav|ol|option|output|p|pre|progress|script|section|select|small|span|strong|style|summary|svg|table|tbody|td|template|textarea|th|thead|title|tr|ul)\b)[^<>]*>/gi,
+    " "
+  )
+
+/** The members whose values are names, or examples of a command line. */
+const namingMembers = new Set([
+  "accept",
+  "authorization",
+  "class",
+  "className",
+  "examples",
+  "id",
+  "key",
+  "mimeType",
+  "scope",
+  "style",
+  "usage",
+  "viewBox"
+])
+
+/** The methods whose first argument is a name, or a text to look for. */
+const namingMethods =
+  /\.(get|set|has|delete|remove|withLock|includes|startsWith|endsWith|indexOf|split|join|on|encode|Literals?|append|setAttribute|querySelector|createElement|exec|prepare|unsafe)$/
+
+/** Whether a part of a node is a name, or a text for a program. */
+const isNaming = (node: Node, member: string, source: (node: Node) => string): boolean => {
+  if (types.isObjectProperty(node)) {
+    return member === "key" || namingMembers.has(source(node.key))
+  }
+  if (types.isBinaryExpression(node)) return /^[!=]==?$/.test(node.operator)
+  if (types.isSwitchCase(node)) return member === "test"
+  return types.isMemberExpression(node) && member === "property"
+}
 
 /** The messages of one module, in the order of the source. */
-export const messagesOf = (source: string): ReadonlyArray<string> => {
+export const messagesOf = (text: string): ReadonlyArray<string> => {
   const found: Array<string> = []
-  const file = parseSync(source, {
+  const file = parseSync(text, {
     babelrc: false,
     configFile: false,
     sourceType: "module",
     parserOpts: { plugins: ["typescript"] }
   })
   if (file === null) throw new Error("the module has no syntax tree")
-  const add = (text: string): void => {
-    const line = text.replaceAll(/\s*\n\s*/g, " ").trim()
-    if (isProse(line) && !isSql(line)) found.push(line)
+  const source = (node: Node): string => text.slice(node.start!, node.end!)
+
+  /** The parts of a text, in which an expression is its source; `undefined` if the node is not a text. */
+  const partsOf = (node: Node): ReadonlyArray<string | Node> | undefined => {
+    if (types.isStringLiteral(node)) return [node.value]
+    if (types.isTemplateLiteral(node)) {
+      return node.quasis.flatMap(({ value }, at) => [value.cooked ?? value.raw, ...node.expressions.slice(at, at + 1)])
+    }
+    if (!types.isBinaryExpression(node, { operator: "+" })) return undefined
+    const [left, right] = [partsOf(node.left), partsOf(node.right)]
+    return left === undefined && right === undefined
+      ? undefined
+      : [...left ?? [node.left], ...right ?? [node.right]]
   }
-  // `traverse` would also find the scope of each name, which takes twenty times as long.
-  types.traverseFast(file, (node) => {
-    if (types.isTSType(node) || types.isImportDeclaration(node) || types.isTaggedTemplateExpression(node)) {
-      return types.traverseFast.skip
+  /** Adds a text, and returns whether it is a message. */
+  const add = (parts: ReadonlyArray<string | Node>): boolean => {
+    const nodes = parts.filter((part) => typeof part !== "string")
+    let at = 0
+    // A value is its number at first, since a tag may contain values, too.
+    const words = withoutTags(parts.map((part) => typeof part === "string" ? part : `{${at++}}`).join(""))
+      .replaceAll(/\s+/g, " ").trim()
+    if (!isProse(words) || isHeader(words) || isSql(words) || isCode(words)) return false
+    found.push(words.replaceAll(/\{(\d+)\}/g, (text, index) => {
+      const node = nodes[Number(index)]
+      return node === undefined ? text : `\${${source(node).replaceAll(/\s+/g, " ")}}`
+    }))
+    return true
+  }
+  const visit = (node: Node): void => {
+    if (types.isTSType(node) || types.isImportDeclaration(node) || types.isTaggedTemplateExpression(node)) return
+    const parts = partsOf(node)
+    if (parts !== undefined && add(parts)) return
+    const isNamingCall = types.isCallExpression(node) && namingMethods.test(source(node.callee))
+    for (const member of types.VISITOR_KEYS[node.type] ?? []) {
+      if (isNaming(node, member, source)) continue
+      const value =
+        (node as unknown as Readonly<Record<string, Node | ReadonlyArray<Node | null> | null | undefined>>)[member]
+      const children = [value].flat().filter((child) => child != null)
+      for (const child of isNamingCall && member === "arguments" ? children.slice(1) : children) visit(child)
     }
-    if (types.isStringLiteral(node)) add(node.value)
-    else if (types.isTemplateLiteral(node)) {
-      const parts = node.quasis.map(({ value }, at) => {
-        const inner = node.expressions[at]
-        const shown = inner === undefined ? "" : `\${${source.slice(inner.start!, inner.end!).replaceAll(/\s+/g, " ")}}`
-        return (value.cooked ?? value.raw) + shown
-      })
-      add(parts.join(""))
-    }
-    return undefined
-  })
+  }
+  visit(file.program)
   return [...new Set(found)]
 }
 
