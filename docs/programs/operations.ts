@@ -62,7 +62,7 @@ const described = Middleware.listTools(({ caller }, next) =>
 // The raw level: the same for every method, on the params as the client sent them.
 const unwrapped = Middleware.layer((next) => (request) =>
   request.method === "tools/call" && request.params?.["name"] === "find"
-    ? next(request.withParams({ ...request.params, name: "search" }))
+    ? next(request.with({ params: { ...request.params, name: "search" } }))
     : next(request)
 )
 // #endregion

@@ -11,7 +11,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Tracer from "effect/Tracer"
-import type { Progress, RequestContext, RunningStep } from "./RequestContext.ts"
+import type { Exchange, Progress, RequestContext, RunningStep } from "./RequestContext.ts"
 import type { Peer } from "./Peer.ts"
 import { monotonicMillis } from "./RequestRunner.ts"
 
@@ -158,7 +158,7 @@ const keys = /* @__PURE__ */ new WeakMap<object, string>()
 let lastKey = 0
 
 /** The key of a request or a peer, as snapshots contain it. An object that no snapshot contained gets one. */
-export const keyOf = (object: RequestContext | Peer): string => {
+export const keyOf = (object: Exchange | Peer): string => {
   const found = keys.get(object)
   if (found !== undefined) return found
   const key = String(++lastKey)
@@ -166,12 +166,12 @@ export const keyOf = (object: RequestContext | Peer): string => {
   return key
 }
 
-const traceOf = (request: RequestContext, span: Tracer.AnySpan | undefined): string | undefined => {
+const traceOf = (exchange: Exchange, span: Tracer.AnySpan | undefined): string | undefined => {
   if (span !== undefined) return span.traceId
-  const { header } = request.origin ?? {}
-  const ofHeader = () => header && TraceContext.fromHeaders((name) => request.origin?.header?.(name))
-  const sent = (TraceContext.fromParams(request.params) ?? ofHeader())?.parent
-  return (sent ?? TraceContext.parseParent(request.traceparent))?.traceId
+  const { header } = exchange.origin ?? {}
+  const ofHeader = () => header && TraceContext.fromHeaders((name) => exchange.origin?.header?.(name))
+  const sent = (TraceContext.fromParams(exchange.params) ?? ofHeader())?.parent
+  return (sent ?? TraceContext.parseParent(exchange.traceparent))?.traceId
 }
 
 const spanOf = (fiber: Fiber.Fiber<unknown, unknown> | undefined): Tracer.AnySpan | undefined =>
@@ -192,25 +192,25 @@ const stepsAt = (steps: Iterable<RunningStep>, now: number): ReadonlyArray<StepI
   }))
 
 /** A running request now; `now` in milliseconds of the monotonic clock. */
-const requestAt = (request: RequestContext, now: number, options: Options): RequestInfo => {
-  const span = spanOf(request.fiber)
+const requestAt = (exchange: Exchange, now: number, options: Options): RequestInfo => {
+  const span = spanOf(exchange.fiber)
   return {
-    key: keyOf(request),
-    id: request.id,
-    method: request.method,
-    target: request.target,
-    revision: request.caller.revision,
-    age: now - (request.startedAt ?? now),
-    startedAt: request.startedAt ?? now,
-    principal: request.caller.principal?.id,
-    client: request.caller.info,
-    traceId: traceOf(request, span),
+    key: keyOf(exchange),
+    id: exchange.id,
+    method: exchange.method,
+    target: exchange.target,
+    revision: exchange.caller.revision,
+    age: now - (exchange.startedAt ?? now),
+    startedAt: exchange.startedAt ?? now,
+    principal: exchange.caller.principal?.id,
+    client: exchange.caller.info,
+    traceId: traceOf(exchange, span),
     span: nameOf(span),
-    streaming: request.sink.isStreaming?.(request) === true,
-    progress: request.lastProgress,
-    cancelled: request.cancelled,
-    ...(options.params === true ? { params: request.params } : undefined),
-    ...(request.runningSteps === undefined ? undefined : { steps: stepsAt(request.runningSteps(), now) })
+    streaming: exchange.sink.isStreaming?.(exchange) === true,
+    progress: exchange.lastProgress,
+    cancelled: exchange.cancelled,
+    ...(options.params === true ? { params: exchange.params } : undefined),
+    ...(exchange.runningSteps === undefined ? undefined : { steps: stepsAt(exchange.runningSteps(), now) })
   }
 }
 
@@ -220,7 +220,7 @@ const maxQueued = 100
 const sessionAt = (
   peer: Peer,
   now: number,
-  at: (request: RequestContext) => RequestInfo,
+  at: (exchange: Exchange) => RequestInfo,
   extra?: Pick<SessionInfo, "connection" | "principal">
 ): SessionInfo => ({
   key: keyOf(peer),
@@ -244,27 +244,27 @@ const now: Effect.Effect<number> = /* @__PURE__ */ Clock.clockWith((clock) => Ef
 
 /** The requests of one peer now. */
 export const session = (peer: Peer, options: Options = {}): Effect.Effect<SessionInfo> =>
-  Effect.map(now, (now) => sessionAt(peer, now, (request) => requestAt(request, now, options)))
+  Effect.map(now, (now) => sessionAt(peer, now, (exchange) => requestAt(exchange, now, options)))
 
 /** The sessions and requests of a server now. */
 export const server = (options: {
   readonly name: string
   readonly version: string
   readonly peers: Iterable<Peer>
-  readonly endpoints?: Iterable<{ readonly requests: Iterable<RequestContext>; readonly streams: number }> | undefined
+  readonly endpoints?: Iterable<{ readonly requests: Iterable<Exchange>; readonly streams: number }> | undefined
   readonly tasks?: Iterable<RequestContext> | undefined
   /** The part of a session that only its server knows. */
   readonly describe?: ((peer: Peer) => Pick<SessionInfo, "connection" | "principal"> | undefined) | undefined
   /** The subscription that a request is. */
-  readonly subscription?: ((request: RequestContext) => SubscriptionInfo | undefined) | undefined
+  readonly subscription?: ((exchange: Exchange) => SubscriptionInfo | undefined) | undefined
   /** Whether requests have their params. */
   readonly params?: boolean | undefined
 }): Effect.Effect<ServerInfo> =>
   Effect.map(now, (now) => {
     const { describe, subscription } = options
-    const at = (request: RequestContext): RequestInfo => {
-      const info = requestAt(request, now, options)
-      const found = subscription?.(request)
+    const at = (exchange: Exchange): RequestInfo => {
+      const info = requestAt(exchange, now, options)
+      const found = subscription?.(exchange)
       return found === undefined ? info : { ...info, subscription: found }
     }
     return {
@@ -274,6 +274,6 @@ export const server = (options: {
       sessions: Array.from(options.peers, (peer) => sessionAt(peer, now, at, describe?.(peer))),
       requests: Array.from(options.endpoints ?? []).flatMap(({ requests }) => Array.from(requests, at)),
       streams: Array.from(options.endpoints ?? []).reduce((sum, { streams }) => sum + streams, 0),
-      tasks: Array.from(options.tasks ?? [], at)
+      tasks: Array.from(options.tasks ?? [], ({ exchange }) => at(exchange))
     }
   })

@@ -2,7 +2,7 @@
  * One side of a connection: it handles the requests of its peer, and sends requests of its own.
  *
  * It needs no fiber while it is idle, and no mailbox, because a connection delivers its messages one by one. Each
- * inbound request is a `RequestContext`, run in a fiber that ends with the session at the latest. Each outbound call
+ * inbound request is an `Exchange`, run in a fiber that ends with the session at the latest. Each outbound call
  * waits in a table, with one timer for all of them.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -23,7 +23,7 @@ import type {
   Dispatcher,
   McpRequest,
   Progress,
-  RequestContext,
+  Exchange,
   SessionPeer
 } from "./RequestContext.ts"
 import { RequestRunner } from "./RequestRunner.ts"
@@ -93,7 +93,7 @@ export interface Peer extends SessionPeer {
    */
   readonly ended: Effect.Effect<SessionEnd>
   /** The inbound requests that are suspended now, oldest first. */
-  readonly requests: Iterable<RequestContext>
+  readonly requests: Iterable<Exchange>
   /** The number of inbound requests that wait until another one ends. */
   readonly queued: number
   /** Those requests, oldest first. */
@@ -212,7 +212,7 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
     return this.#scope
   }
 
-  get requests(): Iterable<RequestContext> {
+  get requests(): Iterable<Exchange> {
     return this.#requests.suspendedRequests
   }
 
@@ -386,13 +386,13 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
   get #shutDown(): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
       const releasable = [...this.requests].filter(({ release }) => release !== undefined)
-      for (const request of releasable) request.release?.()
+      for (const exchange of releasable) exchange.release?.()
       // They end in the next turn, and are answered even if everything else is interrupted.
       if (releasable.length > 0) yield* Effect.yieldNow
       if (this.#draining && this.#running > 0) yield* Effect.timeoutOption(this.#awaitIdle, this.limits.drainTimeout)
       this.#draining = false
       this.#requests.discardQueued()
-      for (const request of this.requests) request.cancel(this.#stopping)
+      for (const exchange of this.requests) exchange.cancel(this.#stopping)
       for (const fiber of this.#notifications?.running.keys() ?? none) fiber.interruptUnsafe()
       const closing = this.#scope === undefined ? undefined : this.fork(Scope.close(this.#scope, Exit.void))
       if (closing !== undefined || this.#running > 0) {

@@ -1,9 +1,12 @@
 /**
  * One inbound request, from its arrival to its response: the same for requests of a session and for stateless requests.
  *
- * A `RequestRunner` runs the request; a `ResponseSink` takes its response. A handler that does not suspend is run and
- * answered synchronously, and costs no timer, no map entry and no scope: members that only a suspended request needs
- * are created when it suspends.
+ * A request has two sides. The `RequestContext` is a value: its handler and middleware read it, and derive others from it
+ * with `with`. The `Exchange` is the one mutable object of a request in flight, and belongs to the code that runs it: a
+ * `RequestRunner` runs it, and a `ResponseSink` takes its response. All contexts of a request share its exchange.
+ *
+ * A handler that does not suspend is run and answered synchronously, and costs no timer, no map entry and no scope:
+ * members that only a suspended request needs are created when it suspends.
  */
 import * as Conventions from "@skein/protocol/Conventions"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -151,17 +154,17 @@ export interface ResponseSink {
   /** The peer of the session that the requests belong to; undefined for stateless requests. */
   readonly peer?: SessionPeer | undefined
   /** Sends the response. May throw what `JsonRpc.encode` throws; then nothing was sent. */
-  readonly respond: (request: RequestContext, message: JsonRpc.Success | JsonRpc.Failure) => void
+  readonly respond: (exchange: Exchange, message: JsonRpc.Success | JsonRpc.Failure) => void
   /** The request was cancelled and is over: no response will follow. */
-  readonly discard: (request: RequestContext) => void
+  readonly discard: (exchange: Exchange) => void
   /** Sends a notification about the request. Returns `false` while the client is slow: wait for `drained`. */
-  readonly notify: (request: RequestContext, method: string, params: JsonRpc.JsonObject) => boolean
+  readonly notify: (exchange: Exchange, method: string, params: JsonRpc.JsonObject) => boolean
   /** Succeeds when the client takes more messages about the request, or has disconnected. */
-  readonly drained: (request: RequestContext) => Effect.Effect<void>
+  readonly drained: (exchange: Exchange) => Effect.Effect<void>
   /** Sends a request about the request, in a session. A sink of stateless requests has none: see {@link Round}. */
   readonly sendRequest?:
     | ((
-      request: RequestContext,
+      exchange: Exchange,
       method: string,
       params: JsonRpc.JsonObject | undefined,
       options: CallOptions | undefined
@@ -170,13 +173,13 @@ export interface ResponseSink {
   /**
    * Closes the HTTP connection that waits for the response, but not the request. Only transports with polling have it.
    */
-  readonly endStream?: ((request: RequestContext, retry: number | undefined) => void) | undefined
+  readonly endStream?: ((exchange: Exchange, retry: number | undefined) => void) | undefined
   /** Whether a stream is open that the response will be sent on. Only `Inspect` asks. */
-  readonly isStreaming?: ((request: RequestContext) => boolean) | undefined
+  readonly isStreaming?: ((exchange: Exchange) => boolean) | undefined
   /** The handler did not end synchronously. */
-  readonly suspended?: ((request: RequestContext) => void) | undefined
+  readonly suspended?: ((exchange: Exchange) => void) | undefined
   /** A request that was suspended is over, and its response was sent or discarded. */
-  readonly ended?: ((request: RequestContext) => void) | undefined
+  readonly ended?: ((exchange: Exchange) => void) | undefined
 }
 
 const progressTokenOf = (params: JsonRpc.JsonObject | undefined): JsonRpc.Id | undefined => {
@@ -198,30 +201,26 @@ export const unavailable = ({ caller, method: handled }: RequestContext, method:
  */
 export type State = "Running" | "Replacing" | "Done"
 
-/** One request in flight. */
-export class RequestContext {
+/**
+ * One request in flight: its state, and what the code that runs it needs. Handlers and middleware have the
+ * `RequestContext` instead.
+ */
+export class Exchange {
   readonly id: JsonRpc.Id
-  readonly method: string
-  /** The params as they were received; undefined after `dropParams`. */
-  params: JsonRpc.JsonObject | undefined
+  /** The headers, principal and services that the transport supplies with the request. */
+  readonly origin: Origin | undefined
+  /** Takes the messages about the request. */
+  readonly sink: ResponseSink
+  /** The request as its sender sent it. */
+  readonly received: RequestContext
   /**
    * How many bytes the handler retains for the request, after `dropParams`. Before that, it is the memory of the params.
    */
   retainedBytes: number | undefined = undefined
-  readonly caller: Caller
-  /** The headers, principal and services that the transport supplies with the request. */
-  readonly origin: Origin | undefined
-  /** Takes the messages about this request. Handlers use the methods of the request instead. */
-  readonly sink: ResponseSink
   /**
    * Starts a round of input requests. The dispatcher of a server sets it where a stateless method may request input.
    */
-  rounds: ((request: RequestContext) => Round) | undefined = undefined
-  /**
-   * Handles another request on behalf of this one, through the middleware of the whole server. The dispatcher of a server
-   * sets it.
-   */
-  dispatch: Dispatcher<McpRequest> | undefined = undefined
+  rounds: ((exchange: Exchange) => Round) | undefined = undefined
   /** The round, once it was needed. */
   round: Round | undefined = undefined
   /** The steps that the handler of a task executes now, for snapshots. Set by the engine of the task. */
@@ -246,36 +245,58 @@ export class RequestContext {
   #cancelled = false
   #stopped = false
 
-  constructor(sink: ResponseSink, request: JsonRpc.Request, caller: Caller, origin?: Origin) {
+  /** `receive` makes the context of a request whose handler has one of another class. */
+  constructor(
+    sink: ResponseSink,
+    request: JsonRpc.Request,
+    caller: Caller,
+    origin?: Origin,
+    receive?: (exchange: Exchange) => RequestContext
+  ) {
     this.sink = sink
     this.id = request.id
-    this.method = request.method
-    this.params = request.params
-    this.caller = caller
     this.origin = origin
+    this.received = receive === undefined
+      ? new RequestContext(this, request.method, request.params, caller)
+      : receive(this)
   }
 
-  /**
-   * Drops the params: a handler without an end of its own (`subscriptions/listen`) has read them, and retains this many
-   * bytes for the request.
-   */
-  dropParams(retainedBytes: number): void {
-    this.params = undefined
-    this.retainedBytes = retainedBytes
+  get method(): string {
+    return this.received.method
   }
 
-  /** The request as its sender sent it. It differs from the request itself after `withParams`. */
-  get original(): RequestContext {
-    return this
+  /** The params as they were received; undefined after `dropParams`. */
+  get params(): JsonRpc.JsonObject | undefined {
+    return this.received.params
   }
 
-  /**
-   * Returns the same request with other params, for a middleware. Everything else is shared with the original: its
-   * state, its rounds of input requests, its progress and its response. Those belong to the message of the sender, so
-   * they are read from the params of the original.
-   */
-  withParams(params: JsonRpc.JsonObject | undefined): RequestContext {
-    return new Proxy<RequestContext>(this, new OtherParams(params))
+  get caller(): Caller {
+    return this.received.caller
+  }
+
+  /** The tool, prompt or resource that the params name, if they name one. */
+  get target(): string | undefined {
+    return this.received.target
+  }
+
+  /** Whether the request is over. */
+  get finished(): boolean {
+    return this.state === "Done"
+  }
+
+  /** Whether the request was cancelled: see `RequestContext.cancelled`. */
+  get cancelled(): boolean {
+    return this.#cancelled
+  }
+
+  /** Whether the request was cancelled because this side stops: see `RequestContext.stopped`. */
+  get stopped(): boolean {
+    return this.#stopped
+  }
+
+  /** The round, which starts when it is first needed; undefined if the request has none. */
+  startRound(): Round | undefined {
+    return this.round ??= this.rounds?.(this)
   }
 
   /** Records that input of the client is requested for it. */
@@ -285,39 +306,15 @@ export class RequestContext {
     this.onAsk?.()
   }
 
-  /** The peer of the session that the request belongs to; undefined for a stateless request over HTTP. */
-  get peer(): SessionPeer | undefined {
-    return this.sink.peer
-  }
-
-  /** The tool, prompt or resource that the params name, if they name one. */
-  get target(): string | undefined {
-    return Conventions.targetOf(this.method, this.params)
-  }
-
-  /** How long a person may take to answer an input request that names no timeout: ten minutes. */
-  get inputTimeout(): Duration.Input | undefined {
-    return timeout
-  }
-
-  /** Whether the request is over. */
-  get finished(): boolean {
-    return this.state === "Done"
-  }
-
   /**
-   * Whether the request was cancelled by its sender, or because this side stops. After that, nothing is sent about it.
+   * Drops the params of a context of the request, and of those that it was derived from: a handler without an end of its
+   * own (`subscriptions/listen`) has read them, and retains this many bytes for the request.
    */
-  get cancelled(): boolean {
-    return this.#cancelled
-  }
-
-  /**
-   * Whether the request was cancelled because this side stops. The sender may still want the result, so work that does
-   * not need the request may continue elsewhere.
-   */
-  get stopped(): boolean {
-    return this.#stopped
+  dropParams(request: RequestContext, retainedBytes: number): void {
+    this.retainedBytes = retainedBytes
+    for (let each: RequestContext | undefined = request; each !== undefined; each = each.source) {
+      ;(each as { params: JsonRpc.JsonObject | undefined }).params = undefined
+    }
   }
 
   /**
@@ -345,79 +342,6 @@ export class RequestContext {
     this.fiber?.interruptUnsafe()
   }
 
-  /**
-   * Reports progress to the client, if the request has a progress token (`notifications/progress`).
-   *
-   * Does nothing without a token, when the value is not greater than the last one, and after the end. A `total` that is
-   * not finite is left out. Waits while the client is slow to read, which limits the rate.
-   */
-  progress(progress: Progress): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      if (!(Number.isFinite(progress.progress) && progress.progress > (this.lastProgress?.progress ?? -Infinity))) {
-        return Effect.void
-      }
-      if (this.finished || this.#cancelled) return Effect.void
-      this.lastProgress = progress
-      const progressToken = progressTokenOf(this.params)
-      if (progressToken === undefined) return Effect.void
-      const { progress: value, total, message } = progress
-      return this.notify("notifications/progress", {
-        progressToken,
-        progress: value,
-        ...(Number.isFinite(total) ? { total } : undefined),
-        ...(message === undefined || this.caller.revision === "2024-11-05" ? undefined : { message })
-      })
-    })
-  }
-
-  /**
-   * Sends a notification that belongs to this request. Nothing is sent after the end. Waits while the client is slow to
-   * read. Parameters without JSON form are a defect.
-   */
-  notify(method: string, params: JsonRpc.JsonObject): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      if (this.finished || this.#cancelled) return Effect.void
-      return this.sink.notify(this, method, params) ? Effect.void : this.sink.drained(this)
-    })
-  }
-
-  /**
-   * Sends a request to the client on behalf of this request. In a session that is a request on the stream of this one;
-   * in a stateless revision it travels in the result of this request, and the handler runs again with the response. It
-   * fails with `RequestError` `Unsupported` where this request cannot be answered with input requests, and with
-   * `Closed` after its end.
-   */
-  request(method: string, params?: JsonRpc.JsonObject, options?: CallOptions): CallResult {
-    return Effect.suspend(() => {
-      if (this.finished || this.#cancelled) {
-        const message = `${this.method} has ended: ${method} was not sent`
-        return Effect.fail(new RequestError({ reason: new Closed({ message }), method }))
-      }
-      if (Revision.era(this.caller.revision) === "session" && this.sink.sendRequest !== undefined) {
-        this.markAsked()
-        return this.sink.sendRequest(this, method, params, options)
-      }
-      if (this.rounds !== undefined) {
-        this.markAsked()
-        return (this.round ??= this.rounds(this)).ask(method, params, options)
-      }
-      return Effect.fail(new RequestError({ reason: new Unsupported({ message: unavailable(this, method) }), method }))
-    })
-  }
-
-  /**
-   * Closes the HTTP connection on which the client waits, but not the request: the client reconnects for the rest,
-   * after `retry` milliseconds (2025-11-25, transports: polling). Does nothing on other transports and in other
-   * revisions.
-   */
-  disconnect(retry?: number): Effect.Effect<void> {
-    return Effect.sync(() => {
-      if (!this.finished && !this.#cancelled) this.sink.endStream?.(this, retry)
-    })
-  }
-
-  // ---- the transitions, for the runner
-
   /** The handler has suspended. */
   suspend(fiber: Fiber.Fiber<Answer, McpError.McpError>, now: number): void {
     this.fiber = fiber
@@ -435,33 +359,205 @@ export class RequestContext {
   }
 }
 
-/**
- * A view of a request with other params. A subclass could not share the private state of its original, and a copy would
- * be another request to everything that waits for the original.
- */
-class OtherParams implements ProxyHandler<RequestContext> {
-  #params: JsonRpc.JsonObject | undefined
+/** The members in which a derived request differs: see `RequestContext.with`. */
+export interface Change {
+  readonly method?: string
+  readonly params?: JsonRpc.JsonObject | undefined
+  readonly caller?: Caller
+  /** The round of its input requests. Requests that are derived from it have it too. */
+  readonly round?: Round | undefined
+  /** Runs around each request to the client. Requests that are derived from it have it too. */
+  readonly aroundInput?: ((result: CallResult) => CallResult) | undefined
+}
 
-  constructor(params: JsonRpc.JsonObject | undefined) {
-    this.#params = params
+/** What a derived request has besides its method, its params and its caller. */
+export interface Derivation extends Pick<Change, "round" | "aroundInput"> {
+  readonly source: RequestContext
+}
+
+/** A request, as its handler and middleware see it. */
+export class RequestContext {
+  /** The request in flight, for the code that runs it. A handler has no use for it. */
+  readonly exchange: Exchange
+  readonly method: string
+  readonly params: JsonRpc.JsonObject | undefined
+  readonly caller: Caller
+  readonly #derivation: Derivation | undefined
+
+  constructor(
+    exchange: Exchange,
+    method: string,
+    params: JsonRpc.JsonObject | undefined,
+    caller: Caller,
+    derivation?: Derivation
+  ) {
+    this.exchange = exchange
+    this.method = method
+    this.params = params
+    this.caller = caller
+    this.#derivation = derivation
   }
 
-  get(original: RequestContext, key: string | symbol): unknown {
-    if (key === "params") return this.#params
-    if (key === "target") return Conventions.targetOf(original.method, this.#params)
-    if (key === "dropParams") {
-      return (retainedBytes: number) => {
-        this.#params = undefined
-        original.dropParams(retainedBytes)
+  /**
+   * Returns the same request with other members, for a middleware. Everything else is that of the request that was
+   * received: its progress, its input requests, its cancellation and its response.
+   */
+  with(change: Change): RequestContext {
+    const { aroundInput, caller = this.caller, method = this.method, round } = change
+    return this.derive(method, "params" in change ? change.params : this.params, caller, {
+      source: this,
+      round: round ?? this.#derivation?.round,
+      aroundInput: aroundInput ?? this.#derivation?.aroundInput
+    })
+  }
+
+  /** Makes a derived request. A subclass returns one of its own class. */
+  protected derive(
+    method: string,
+    params: JsonRpc.JsonObject | undefined,
+    caller: Caller,
+    derivation: Derivation
+  ): RequestContext {
+    return new RequestContext(this.exchange, method, params, caller, derivation)
+  }
+
+  get id(): JsonRpc.Id {
+    return this.exchange.id
+  }
+
+  /** The headers, principal and services that the transport supplies with the request. */
+  get origin(): Origin | undefined {
+    return this.exchange.origin
+  }
+
+  /** The request as its sender sent it. It differs from the request itself after `with`. */
+  get original(): RequestContext {
+    return this.exchange.received
+  }
+
+  /** The request that this one was derived from; undefined for the request that was received. */
+  get source(): RequestContext | undefined {
+    return this.#derivation?.source
+  }
+
+  /** The peer of the session that the request belongs to; undefined for a stateless request over HTTP. */
+  get peer(): SessionPeer | undefined {
+    return this.exchange.sink.peer
+  }
+
+  /** The tool, prompt or resource that the params name, if they name one. */
+  get target(): string | undefined {
+    return Conventions.targetOf(this.method, this.params)
+  }
+
+  /** How long a person may take to answer an input request that names no timeout: ten minutes. */
+  get inputTimeout(): Duration.Input | undefined {
+    return timeout
+  }
+
+  /** Whether the request is over. */
+  get finished(): boolean {
+    return this.exchange.finished
+  }
+
+  /**
+   * Whether the request was cancelled by its sender, or because this side stops. After that, nothing is sent about it.
+   */
+  get cancelled(): boolean {
+    return this.exchange.cancelled
+  }
+
+  /**
+   * Whether the request was cancelled because this side stops. The sender may still want the result, so work that does
+   * not need the request may continue elsewhere.
+   */
+  get stopped(): boolean {
+    return this.exchange.stopped
+  }
+
+  /** The round of input requests, which starts when it is first needed; undefined if the request has none. */
+  startRound(): Round | undefined {
+    return this.#derivation?.round ?? this.exchange.startRound()
+  }
+
+  /**
+   * Reports progress to the client, if the request has a progress token (`notifications/progress`).
+   *
+   * Does nothing without a token, when the value is not greater than the last one, and after the end. A `total` that is
+   * not finite is left out. Waits while the client is slow to read, which limits the rate.
+   */
+  progress(progress: Progress): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { exchange } = this
+      if (!(Number.isFinite(progress.progress) && progress.progress > (exchange.lastProgress?.progress ?? -Infinity))) {
+        return Effect.void
       }
-    }
-    const value: unknown = Reflect.get(original, key, original)
-    return typeof value === "function" && key !== "constructor" ? value.bind(original) : value
+      if (exchange.finished || exchange.cancelled) return Effect.void
+      exchange.lastProgress = progress
+      const progressToken = progressTokenOf(exchange.params)
+      if (progressToken === undefined) return Effect.void
+      const { progress: value, total, message } = progress
+      return this.notify("notifications/progress", {
+        progressToken,
+        progress: value,
+        ...(Number.isFinite(total) ? { total } : undefined),
+        ...(message === undefined || this.caller.revision === "2024-11-05" ? undefined : { message })
+      })
+    })
   }
 
-  set(original: RequestContext, key: string | symbol, value: unknown): boolean {
-    if (key !== "params") return Reflect.set(original, key, value, original)
-    this.#params = value as JsonRpc.JsonObject | undefined
-    return true
+  /**
+   * Sends a notification that belongs to this request. Nothing is sent after the end. Waits while the client is slow to
+   * read. Parameters without JSON form are a defect.
+   */
+  notify(method: string, params: JsonRpc.JsonObject): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { exchange } = this
+      if (exchange.finished || exchange.cancelled) return Effect.void
+      return exchange.sink.notify(exchange, method, params) ? Effect.void : exchange.sink.drained(exchange)
+    })
+  }
+
+  /**
+   * Sends a request to the client on behalf of this request. In a session that is a request on the stream of this one;
+   * in a stateless revision it travels in the result of this request, and the handler runs again with the response. It
+   * fails with `RequestError` `Unsupported` where this request cannot be answered with input requests, and with
+   * `Closed` after its end.
+   */
+  request(method: string, params?: JsonRpc.JsonObject, options?: CallOptions): CallResult {
+    const result = Effect.suspend(() => this.#send(method, params, options))
+    const aroundInput = this.#derivation?.aroundInput
+    return aroundInput === undefined ? result : aroundInput(result)
+  }
+
+  #send(method: string, params: JsonRpc.JsonObject | undefined, options: CallOptions | undefined): CallResult {
+    const { exchange } = this
+    if (exchange.finished || exchange.cancelled) {
+      const message = `${exchange.method} has ended: ${method} was not sent`
+      return Effect.fail(new RequestError({ reason: new Closed({ message }), method }))
+    }
+    const { sink } = exchange
+    if (Revision.era(this.caller.revision) === "session" && sink.sendRequest !== undefined) {
+      exchange.markAsked()
+      return sink.sendRequest(exchange, method, params, options)
+    }
+    const round = exchange.rounds === undefined ? undefined : this.startRound()
+    if (round !== undefined) {
+      exchange.markAsked()
+      return round.ask(method, params, options)
+    }
+    return Effect.fail(new RequestError({ reason: new Unsupported({ message: unavailable(this, method) }), method }))
+  }
+
+  /**
+   * Closes the HTTP connection on which the client waits, but not the request: the client reconnects for the rest,
+   * after `retry` milliseconds (2025-11-25, transports: polling). Does nothing on other transports and in other
+   * revisions.
+   */
+  disconnect(retry?: number): Effect.Effect<void> {
+    return Effect.sync(() => {
+      const { exchange } = this
+      if (!exchange.finished && !exchange.cancelled) exchange.sink.endStream?.(exchange, retry)
+    })
   }
 }

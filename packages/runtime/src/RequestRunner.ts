@@ -12,7 +12,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import { type Answer, type Dispatcher, McpRequest, type RequestContext } from "./RequestContext.ts"
+import { type Answer, type Dispatcher, type Exchange, McpRequest } from "./RequestContext.ts"
 
 /** Whole milliseconds of a clock's monotonic time. Ages and deadlines are measured in it, since it cannot be set. */
 export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
@@ -60,58 +60,58 @@ export class RequestRunner<R = never> {
   }
 
   /** Runs a request. When this returns, the response was sent, or the request has suspended. */
-  start(request: RequestContext): void {
+  start(exchange: Exchange): void {
     let effect: Effect.Effect<Answer, McpError.McpError, R | McpRequest>
     try {
-      effect = this.#handler.dispatch(request)
+      effect = this.#handler.dispatch(exchange.received)
     } catch (defect) {
       // A handler may throw before it returns an effect.
       effect = Effect.die(defect)
     }
-    const fiber = this.#fork(request, effect)
+    const fiber = this.#fork(exchange, effect)
     const exit = fiber.pollUnsafe()
-    if (exit !== undefined) return this.#finish(request, exit)
-    request.suspend(fiber, this.now())
-    this.#observe(request, fiber)
+    if (exit !== undefined) return this.#finish(exchange, exit)
+    exchange.suspend(fiber, this.now())
+    this.#observe(exchange, fiber)
   }
 
   #fork(
-    request: RequestContext,
+    exchange: Exchange,
     effect: Effect.Effect<Answer, McpError.McpError, R | McpRequest>
   ): Fiber.Fiber<Answer, McpError.McpError> {
-    const services = request.origin?.context
+    const services = exchange.origin?.context
     const context = services === undefined ? this.context : Context.merge(services, this.context)
-    return Effect.runForkWith(Context.add(context, McpRequest, request))(effect)
+    return Effect.runForkWith(Context.add(context, McpRequest, exchange.received))(effect)
   }
 
-  #observe(request: RequestContext, fiber: Fiber.Fiber<Answer, McpError.McpError>): void {
+  #observe(exchange: Exchange, fiber: Fiber.Fiber<Answer, McpError.McpError>): void {
     fiber.addObserver((exit) => {
-      const replacement = request.takeReplacement(exit)
+      const replacement = exchange.takeReplacement(exit)
       if (replacement !== undefined) {
-        const next = this.#fork(request, replacement)
-        request.fiber = next
-        return this.#observe(request, next)
+        const next = this.#fork(exchange, replacement)
+        exchange.fiber = next
+        return this.#observe(exchange, next)
       }
-      this.#finish(request, exit)
-      request.sink.ended?.(request)
+      this.#finish(exchange, exit)
+      exchange.sink.ended?.(exchange)
     })
   }
 
-  #finish(request: RequestContext, exit: Exit.Exit<Answer, McpError.McpError>): void {
-    request.state = "Done"
-    const { sink } = request
-    if (request.cancelled) return sink.discard(request)
+  #finish(exchange: Exchange, exit: Exit.Exit<Answer, McpError.McpError>): void {
+    exchange.state = "Done"
+    const { sink } = exchange
+    if (exchange.cancelled) return sink.discard(exchange)
     try {
-      if (Exit.isSuccess(exit)) return sink.respond(request, JsonRpc.success(request.id, resultOf(exit.value)))
-      this.#fail(request, errorOf(exit) ?? this.defect(request, exit.cause))
+      if (Exit.isSuccess(exit)) return sink.respond(exchange, JsonRpc.success(exchange.id, resultOf(exit.value)))
+      this.#fail(exchange, errorOf(exit) ?? this.defect(exchange, exit.cause))
     } catch (error) {
       // The result or the error has no JSON form, and nothing was sent.
-      this.#fail(request, this.defect(request, Cause.die(error)))
+      this.#fail(exchange, this.defect(exchange, Cause.die(error)))
     }
   }
 
-  #fail(request: RequestContext, error: McpError.McpError): void {
-    request.sink.respond(request, JsonRpc.failure(request.id, McpError.toErrorObject(error, request.caller.revision)))
+  #fail(exchange: Exchange, error: McpError.McpError): void {
+    exchange.sink.respond(exchange, JsonRpc.failure(exchange.id, McpError.toErrorObject(error, exchange.caller.revision)))
   }
 
   /**

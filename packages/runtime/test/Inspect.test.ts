@@ -1,6 +1,6 @@
 import * as Inspect from "@skein/runtime/Inspect"
 import { describe, expect, it } from "@effect/vitest"
-import type { RequestContext } from "@skein/runtime/RequestContext"
+import type { Exchange } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { echo, logged, raw } from "./kit.ts"
@@ -8,7 +8,7 @@ import { echo, logged, raw } from "./kit.ts"
 const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
 
 /** The members of a request that nothing sets in these tests. */
-const of = (requests: Iterable<RequestContext>, at: number) => ({
+const of = (requests: Iterable<Exchange>, at: number) => ({
   key: Inspect.keyOf([...requests][at]!),
   principal: undefined,
   client: undefined,

@@ -63,7 +63,7 @@ describe("progress that a handler reports", () => {
       yield* exchange.progress({ progress: 2 })
       yield* exchange.notify("notifications/message", { level: "info", data: 1 })
       expect(other.messages.map((json) => json.method ?? "answer")).toEqual(["notifications/progress", "answer"])
-      expect(exchange.lastProgress).toEqual({ progress: 1 })
+      expect(exchange.exchange.lastProgress).toEqual({ progress: 1 })
     }))
 
   it.effect("waits while the peer is slow to read, and continues when it has read", () =>

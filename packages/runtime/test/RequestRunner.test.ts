@@ -24,13 +24,13 @@ class Recorder implements RequestContext.ResponseSink {
     this.#unsendable = unsendable
   }
 
-  start(request: RequestContext.RequestContext): void {
+  start(request: RequestContext.Exchange): void {
     const logger = Logger.make(() => void this.steps.push("defect"))
     const services = Context.make(Logger.CurrentLoggers, new Set([logger]))
     new RequestRunner<never>({ dispatch: () => this.#handler }, services).start(request)
   }
 
-  respond(_: RequestContext.RequestContext, message: JsonRpc.Success | JsonRpc.Failure) {
+  respond(_: RequestContext.Exchange, message: JsonRpc.Success | JsonRpc.Failure) {
     if (this.responses.push(message) <= this.#unsendable) throw new TypeError("no JSON form")
     this.steps.push("respond")
   }
@@ -39,7 +39,7 @@ class Recorder implements RequestContext.ResponseSink {
     this.steps.push("discard")
   }
 
-  notify(_: RequestContext.RequestContext, method: string) {
+  notify(_: RequestContext.Exchange, method: string) {
     this.steps.push(method)
     return true
   }
@@ -59,7 +59,7 @@ class Recorder implements RequestContext.ResponseSink {
 
 const start = (recorder: Recorder) => {
   const message = { _tag: "Request", id: 1, method: "tools/call", params: { _meta: { progressToken: 1 } } } as const
-  const request = new RequestContext.RequestContext(recorder, message, {
+  const request = new RequestContext.Exchange(recorder, message, {
     revision: "2026-07-28",
     info: undefined,
     capabilities: {}
@@ -120,7 +120,7 @@ describe("a request", () => {
     }))
     expect(seen).toEqual([])
     const request = start(recorder)
-    expect(seen).toEqual([request])
+    expect(seen).toEqual([request.received])
     expect(recorder.steps).toEqual(["respond"])
   })
 
@@ -129,15 +129,15 @@ describe("a request", () => {
       const end = Deferred.makeUnsafe<RequestContext.Answer>()
       const recorder = new Recorder(Deferred.await(end))
       const request = start(recorder)
-      yield* request.progress({ progress: 1 })
-      yield* request.notify("notifications/message", {})
-      expect(yield* Effect.flip(request.request("roots/list"))).toMatchObject({ reason: { _tag: "Unsupported" } })
+      yield* request.received.progress({ progress: 1 })
+      yield* request.received.notify("notifications/message", {})
+      expect(yield* Effect.flip(request.received.request("roots/list"))).toMatchObject({ reason: { _tag: "Unsupported" } })
       expect(recorder.steps).toEqual(["suspended", "notifications/progress", "notifications/message"])
       Deferred.doneUnsafe(end, Effect.succeed({}))
       recorder.steps.length = 0
-      yield* request.progress({ progress: 2 })
-      yield* request.notify("notifications/message", {})
-      expect(yield* Effect.flip(request.request("roots/list"))).toMatchObject({
+      yield* request.received.progress({ progress: 2 })
+      yield* request.received.notify("notifications/message", {})
+      expect(yield* Effect.flip(request.received.request("roots/list"))).toMatchObject({
         reason: { _tag: "Closed" },
         method: "roots/list"
       })
@@ -161,12 +161,12 @@ describe("a request", () => {
       }
       expect(request.round).toBe(undefined)
       const options = { key: "k" }
-      expect(yield* request.request("roots/list", { a: 1 }, options)).toEqual({ n: 1 })
-      expect(yield* request.request("roots/list")).toEqual({ n: 2 })
+      expect(yield* request.received.request("roots/list", { a: 1 }, options)).toEqual({ n: 1 })
+      expect(yield* request.received.request("roots/list")).toEqual({ n: 2 })
       expect(asked).toEqual([["roots/list", { a: 1 }, options], ["roots/list", undefined, undefined]])
       expect([opened, recorder.steps]).toEqual([1, ["suspended"]])
       Deferred.doneUnsafe(end, Effect.succeed({}))
-      expect(yield* Effect.flip(request.request("roots/list"))).toMatchObject({ reason: { _tag: "Closed" } })
+      expect(yield* Effect.flip(request.received.request("roots/list"))).toMatchObject({ reason: { _tag: "Closed" } })
       expect([opened, request.finished]).toEqual([1, true])
     }))
 

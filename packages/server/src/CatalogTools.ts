@@ -4,11 +4,10 @@
  * @example
  * const server = McpServer.layer({ name: "notes", version: "1.0.0" }, Resource.layer(today, readToday), CatalogTools.layer())
  */
-import * as Conventions from "@skein/protocol/Conventions"
 import type { AnyResourceContents } from "@skein/protocol/Content"
 import { Encoded, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
@@ -33,37 +32,15 @@ export interface Options {
 const cursor = Schema.optionalKey(Schema.String).annotate({ description: "The nextCursor of the page before" })
 const readOnly = { annotations: { readOnlyHint: true, openWorldHint: false } }
 
-/**
- * Returns a view of a request with another method and other params. Its caller, progress, input requests and cancellation
- * are those of the request.
- */
-const asRequest = (
-  request: RequestContext,
-  method: string,
-  params: JsonObject | undefined
-): RequestContext => {
-  const target = request.withParams(params)
-  return new Proxy(target, {
-    get: (_, key) => {
-      if (key === "method") return method
-      if (key === "target") return Conventions.targetOf(method, params)
-      // A middleware of a mounted part changes the params of this request.
-      if (key === "withParams") return (changed: JsonObject | undefined) => asRequest(request, method, changed)
-      return Reflect.get(target, key, target) as unknown
-    },
-    set: (_, key, value) => Reflect.set(target, key, value, target)
-  })
-}
-
 /** Handles a request of another method for the caller of the present request, and returns its result. */
 const ask = (method: string, own: JsonObject): Effect.Effect<JsonObject, McpError.McpError, McpRequest | Catalog> =>
   Effect.gen(function*() {
     const { inner } = (yield* Catalog)[internals]
-    const request: RequestContext = yield* McpRequest
+    const request = yield* McpRequest
     if (inner.dispatch === undefined) return yield* Effect.fail(McpError.methodNotFound(method))
     const meta = request.params?.["_meta"]
     const params = meta === undefined ? own : { ...own, _meta: meta }
-    const answer = yield* inner.dispatch(asRequest(request, method, params))
+    const answer = yield* inner.dispatch(request.with({ method, params }))
     return answer instanceof Encoded ? JSON.parse(answer.text) as JsonObject : answer as JsonObject
   })
 

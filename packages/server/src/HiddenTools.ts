@@ -11,16 +11,18 @@ import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
 import * as Task from "@skein/protocol/Task"
 import { clip, quote } from "@skein/protocol/Text"
-import { type Caller, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import { type Caller, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { Catalog, type Handled, type ToolEntry } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { partLayer } from "./internal/composition/partLayer.ts"
-import { OnceStore } from "./internal/base/onceStore.ts"
+import { roundOf } from "./internal/base/onceStore.ts"
+import { InnerCalls } from "./internal/catalog/catalogState.ts"
 import { ToolIndex, wordsOf } from "./internal/composition/toolIndex.ts"
 import * as Tool from "./Tool.ts"
 
@@ -78,20 +80,6 @@ const Found = Schema.Struct({
   signature: Schema.optionalKey(Schema.String)
 })
 
-/** Returns a view of a request with other members, which stay when a middleware changes its params. */
-const withMembers = (target: RequestContext, members: Partial<RequestContext>): RequestContext =>
-  new Proxy(target, {
-    get: (_, key) => {
-      if (key === "withParams") {
-        return (params: JsonObject | undefined) => withMembers(target.withParams(params), members)
-      }
-      return Object.hasOwn(members, key)
-        ? members[key as keyof RequestContext]
-        : Reflect.get(target, key, target) as unknown
-    },
-    set: (_, key, value) => Reflect.set(target, key, value, target)
-  })
-
 /**
  * The caller without the extension for tasks: an inner call needs its result now. In a session the client decides with
  * `task` in its params, which an inner call does not have.
@@ -107,8 +95,6 @@ class Hidden implements HiddenTools {
   readonly #outside: Catalog["Service"]
   readonly #inside: Catalog["Service"]["tools"]
   readonly #maxIndexedChars: number
-  /** The member of a call's params that has the inner call. The params of a client, which are JSON, cannot have it. */
-  readonly #inner = Symbol("@skein/server/innerCall")
   #index: { readonly version: number; readonly tools: ToolIndex } | undefined
 
   constructor(outside: Catalog["Service"], inside: Catalog["Service"]["tools"], maxIndexedChars: number) {
@@ -134,34 +120,27 @@ class Hidden implements HiddenTools {
 
   call(name: string, args: JsonObject, options: CallOptions = {}): ReturnType<HiddenTools["call"]> {
     return Effect.gen({ self: this }, function*() {
-      const present = yield* McpRequest
-      const { dispatch, original } = present
-      if (this.find(name, present.caller) === undefined) {
+      const { caller, original } = yield* McpRequest
+      if (this.find(name, caller) === undefined) {
         return yield* Effect.fail(McpError.invalidParams(`Unknown tool: ${clip(name)}`))
       }
-      if (dispatch === undefined) {
+      const inner = yield* Effect.serviceOption(InnerCalls)
+      if (Option.isNone(inner)) {
         return yield* Effect.fail(
           new McpError.McpError({ reason: "InternalError", message: "Tools cannot be called here" })
         )
       }
-      // The call of the present tool is redirected to the inner one, so that mounted parts translate its name.
-      const params = { ...original.params, [this.#inner]: { name, arguments: args } }
-      const { aroundInput = (input) => input, key = name } = options
-      const round = original.round ??= original.rounds?.(original) ?? new OnceStore(original)
-      const answer = yield* dispatch(withMembers(original.withParams(params), {
+      const { aroundInput, key = name } = options
+      const round = roundOf(original)
+      const meta = original.params?.["_meta"]
+      const answer = yield* inner.value.call(original.with({
+        params: { name, arguments: args, ...(meta === undefined ? undefined : { _meta: meta }) },
         caller: withoutTasks(original.caller),
         round: { ask: round.ask.bind(round), once: (own, effect) => round.once(`${key}/${own}`, effect) },
-        request: (...input) => aroundInput(original.request(...input))
+        aroundInput
       }))
       return (answer instanceof Encoded ? JSON.parse(answer.text) : answer) as CallTool.CallToolResult
     })
-  }
-
-  /** Redirects the calls of `call`. */
-  redirect: ToolEntry["redirect"] = (params) => {
-    const inner = (params as { readonly [key: symbol]: JsonObject | undefined })[this.#inner]
-    const meta = params["_meta"]
-    return inner === undefined || meta === undefined ? inner : { ...inner, _meta: meta }
   }
 }
 
@@ -216,11 +195,11 @@ export const layer = <const L extends ReadonlyArray<Layer.Layer<never, unknown, 
         tools: outside.tools.part({
           name: (own) => own,
           entry: (entry, own) => {
-            const other = redirects[own]?.(hidden)
             return Result.succeed({
               ...entry,
               unlisted: () => !isActive(),
-              redirect: (params, caller) => hidden.redirect!(params, caller) ?? other?.(params, caller)
+              nameOf: (name) => name,
+              redirect: redirects[own]?.(hidden)
             })
           }
         }, place)

@@ -9,7 +9,7 @@
  * const endpoint = yield* Http.make({ path: "/mcp", allowedHosts: ["mcp.example.com"] })
  * onRequest((message) => endpoint.handle(new MyRequest(message), new MyAnswer(message)))
  */
-import type { RequestContext } from "@skein/runtime/RequestContext"
+import type { Exchange } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { internals } from "./internal/catalog/catalogState.ts"
@@ -41,7 +41,7 @@ export interface Endpoint {
    */
   readonly handle: (request: HttpRequest, answer: HttpAnswer, findPrincipal?: FindPrincipal) => void
   /** The stateless requests in progress, without those that end synchronously. */
-  readonly requests: Iterable<RequestContext>
+  readonly requests: Iterable<Exchange>
   /** The number of sessions. */
   readonly sessions: number
   /** The number of open streams without an end of their own: those of `subscriptions/listen` and of GET. */

@@ -279,7 +279,7 @@ const make = (
     serve: (connection) =>
       Effect.updateContext(
         serve(connection),
-        (current: Context.Context<Scope.Scope>) => withServerServices(current, base)
+        (current: Context.Context<Scope.Scope>) => core.services(withServerServices(current, base))
       ),
     inspect: inspector.inspect({}),
     inspectWith: inspector.inspect,

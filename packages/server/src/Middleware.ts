@@ -13,7 +13,7 @@
  * - `next` of `layer` returns the encoded result, as an object or as JSON text (`JsonRpc.Encoded`), or fails with a
  *   JSON-RPC error. A middleware may change either, or answer without calling `next`, in the form of the caller's
  *   revision. In the stateless revision `resultType` and the description of the server are added if they are absent.
- * - A middleware changes the params with `next(request.withParams(params))`. Everything inside of it sees the new
+ * - A middleware changes the params with `next(request.with({ params }))`. Everything inside of it sees the new
  *   params: further middleware, the validation of arguments, the handler, and its `McpRequest`. Middleware outside of it
  *   (an audit log that is listed first) sees the params that the client sent. So do the checks that run before any
  *   middleware: the identity of the caller and the headers that repeat params (`x-mcp-header`). The method of a request

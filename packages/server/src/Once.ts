@@ -20,7 +20,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { InputError, Timeout } from "./InputError.ts"
 import { inOneLine, withoutStack } from "./internal/handlers/handlerError.ts"
-import { OnceStore } from "./internal/base/onceStore.ts"
+import { roundOf } from "./internal/base/onceStore.ts"
 
 /** Options of `once`. */
 export interface Options {
@@ -62,7 +62,7 @@ export const once = <A, E, R>(
   Effect.flatMap(McpRequest, (request) => {
     const { caller: { revision } } = request
     const codec = Schema.toCodecJson(schema)
-    const round = request.round ??= request.rounds?.(request) ?? new OnceStore(request)
+    const round = roundOf(request)
     const encode = Schema.encodeUnknownEffect(codec)
     const run = Effect.timeoutOrElse(
       Effect.flatMap(

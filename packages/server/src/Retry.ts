@@ -90,7 +90,7 @@ export const layer = <R = never>(
     ): Effect.Effect<CallToolResult, McpError.McpError | Again> => {
       attempt++
       const failure = failureOfExit(exit)
-      if (failure === undefined || request.hasAsked || attempt >= maxAttempts) return exit
+      if (failure === undefined || request.exchange.hasAsked || attempt >= maxAttempts) return exit
       return when({ call, attempt, ...failure }) ? Effect.fail(new Again({ exit })) : exit
     }
     const once = Effect.flatMap(Effect.exit(Effect.suspend((): Handled<CallToolResult> => next())), judge)

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
-import { type Answer, RequestContext } from "@skein/runtime/RequestContext"
+import { type Answer, Exchange } from "@skein/runtime/RequestContext"
 import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as Catalog from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
@@ -174,8 +174,8 @@ describe("encoded listings", () => {
     const get = (revision: Revision.Revision, cursor?: string): Effect.Effect<kit.Json> => {
       const caller = { revision, info: undefined, capabilities: {} }
       const params = { ...(cursor === undefined ? {} : { cursor }), _meta: kit.meta() }
-      const exchange = new RequestContext(undefined as never, JsonRpc.request(1, "tools/list", params), caller)
-      return Effect.orDie(methods.handlers.get("tools/list")!(exchange)) as Effect.Effect<kit.Json>
+      const exchange = new Exchange(undefined as never, JsonRpc.request(1, "tools/list", params), caller)
+      return Effect.orDie(methods.handlers.get("tools/list")!(exchange.received)) as Effect.Effect<kit.Json>
     }
     const offer = (name: string) =>
       registry.add(name, {

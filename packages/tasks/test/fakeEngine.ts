@@ -190,7 +190,7 @@ export class Fake {
   #request({ args, state }: Row): TaskRequestContext {
     const { id } = state
     let asked = 0
-    return new TaskRequestContext({ ...state, args, statusMessageCount: 0, waitsForWorker: false }, {
+    return TaskRequestContext.make({ ...state, args, statusMessageCount: 0, waitsForWorker: false }, {
       current: {
         id,
         setStatusMessage: (message) => Effect.sync(() => void this.change(id, { statusMessage: message })),

@@ -13,8 +13,8 @@ import {
   type Caller,
   type CallOptions,
   type CallResult,
+  Exchange,
   type Refusal,
-  RequestContext,
   type ResponseSink
 } from "../RequestContext.ts"
 import type { RequestRunner } from "../RequestRunner.ts"
@@ -98,13 +98,13 @@ export class InboundRequests<R> implements ResponseSink {
   readonly #runner: RequestRunner<R>
   readonly #identify: { readonly identify: Identify }
   #queue: Map<JsonRpc.Id, Queued> | undefined = undefined
-  #suspended: Map<JsonRpc.Id, RequestContext> | undefined = undefined
+  #suspended: Map<JsonRpc.Id, Exchange> | undefined = undefined
   // The suspended requests of sessions that another one has replaced: their ids may be used again.
-  #earlier: Set<RequestContext> | undefined = undefined
+  #earlier: Set<Exchange> | undefined = undefined
   // The sizes of large messages whose requests are suspended or queued, and their sum.
-  #large: Map<RequestContext | Queued, number> | undefined = undefined
+  #large: Map<Exchange | Queued, number> | undefined = undefined
   #largeBytes = 0
-  #batches: Map<RequestContext, BatchReply> | undefined = undefined
+  #batches: Map<Exchange, BatchReply> | undefined = undefined
   // The number of requests and notifications whose handlers have started and not suspended yet. The session does not
   // end meanwhile.
   #starting = 0
@@ -116,7 +116,7 @@ export class InboundRequests<R> implements ResponseSink {
   }
 
   /** The suspended requests, oldest first. */
-  get suspendedRequests(): Iterable<RequestContext> {
+  get suspendedRequests(): Iterable<Exchange> {
     const suspended = this.#suspended?.values() ?? none
     return this.#earlier === undefined ? suspended : [...this.#earlier, ...suspended]
   }
@@ -211,9 +211,9 @@ export class InboundRequests<R> implements ResponseSink {
       caller = { error: this.#defect(request, defect), revision: this.peer.revision }
     }
     if ("error" in caller) return this.#refuse(request, caller, batch)
-    const context = new RequestContext(this, request, caller, origin)
-    if (batch !== undefined) (this.#batches ??= new Map()).set(context, batch)
-    this.#runner.start(context)
+    const exchange = new Exchange(this, request, caller, origin)
+    if (batch !== undefined) (this.#batches ??= new Map()).set(exchange, batch)
+    this.#runner.start(exchange)
   }
 
   /** Starts queued requests, as many as may run. */
@@ -270,14 +270,14 @@ export class InboundRequests<R> implements ResponseSink {
   }
 
   /** Counts the bytes of a large message for as long as its request is suspended or queued. */
-  #hold(key: RequestContext | Queued, origin: Origin | undefined, batch: BatchReply | undefined): void {
+  #hold(key: Exchange | Queued, origin: Origin | undefined, batch: BatchReply | undefined): void {
     const size = Math.floor((origin?.size ?? 0) / (batch?.length ?? 1))
     if (size < minLargeBytes) return
     ;(this.#large ??= new Map()).set(key, size)
     this.#largeBytes += size
   }
 
-  #release(key: RequestContext | Queued): void {
+  #release(key: Exchange | Queued): void {
     const size = this.#large?.get(key)
     if (size === undefined) return
     this.#large!.delete(key)
@@ -307,7 +307,7 @@ export class InboundRequests<R> implements ResponseSink {
     return true
   }
 
-  #earlierOf(id: JsonRpc.Id): RequestContext | undefined {
+  #earlierOf(id: JsonRpc.Id): Exchange | undefined {
     for (const request of this.#earlier ?? none) if (request.id === id) return request
     return undefined
   }
@@ -365,52 +365,52 @@ export class InboundRequests<R> implements ResponseSink {
   // ---- the sink of the responses
 
   /** May throw what `JsonRpc.encode` throws, and then nothing was sent. */
-  respond(request: RequestContext, message: Reply): void {
-    const batch = this.#batches?.get(request)
-    if (batch === undefined) return void this.peer.connection.send(message, request.id)
+  respond(exchange: Exchange, message: Reply): void {
+    const batch = this.#batches?.get(exchange)
+    if (batch === undefined) return void this.peer.connection.send(message, exchange.id)
     const chars = batch.add(message)
-    this.#batches!.delete(request)
-    if (batch.isIncomplete) this.peer.connection.replyRetained?.(request.id, chars)
+    this.#batches!.delete(exchange)
+    if (batch.isIncomplete) this.peer.connection.replyRetained?.(exchange.id, chars)
   }
 
-  discard(request: RequestContext): void {
-    const batch = this.#batches?.get(request)
-    this.#batches?.delete(request)
-    this.#discard(request.id, batch)
+  discard(exchange: Exchange): void {
+    const batch = this.#batches?.get(exchange)
+    this.#batches?.delete(exchange)
+    this.#discard(exchange.id, batch)
   }
 
-  notify(request: RequestContext, method: string, params: JsonRpc.JsonObject): boolean {
-    return this.peer.connection.send(JsonRpc.notification(method, params), request.id)
+  notify(exchange: Exchange, method: string, params: JsonRpc.JsonObject): boolean {
+    return this.peer.connection.send(JsonRpc.notification(method, params), exchange.id)
   }
 
-  drained(request: RequestContext): Effect.Effect<void> {
+  drained(exchange: Exchange): Effect.Effect<void> {
     const { connection } = this.peer
-    return connection.drainedAbout?.(request.id) ?? connection.drained
+    return connection.drainedAbout?.(exchange.id) ?? connection.drained
   }
 
   sendRequest(
-    request: RequestContext,
+    exchange: Exchange,
     method: string,
     params: JsonRpc.JsonObject | undefined,
     options: CallOptions | undefined
   ): CallResult {
-    return this.peer.call(request.id, method, params, options)
+    return this.peer.call(exchange.id, method, params, options)
   }
 
-  endStream(request: RequestContext, retry: number | undefined): void {
-    this.peer.connection.endStream?.(request.id, retry)
+  endStream(exchange: Exchange, retry: number | undefined): void {
+    this.peer.connection.endStream?.(exchange.id, retry)
   }
 
-  suspended(request: RequestContext): void {
-    ;(this.#suspended ??= new Map()).set(request.id, request)
-    this.#hold(request, request.origin, this.#batches?.get(request))
+  suspended(exchange: Exchange): void {
+    ;(this.#suspended ??= new Map()).set(exchange.id, exchange)
+    this.#hold(exchange, exchange.origin, this.#batches?.get(exchange))
     // The handler ended the session before it suspended.
-    if (this.peer.isOver) request.cancel(this.peer.isStopping)
+    if (this.peer.isOver) exchange.cancel(this.peer.isStopping)
   }
 
-  ended(request: RequestContext): void {
-    if (this.#earlier?.delete(request) !== true) this.#suspended!.delete(request.id)
-    this.#release(request)
+  ended(exchange: Exchange): void {
+    if (this.#earlier?.delete(exchange) !== true) this.#suspended!.delete(exchange.id)
+    this.#release(exchange)
     this.#startQueued()
     this.peer.countChanged()
   }

@@ -267,7 +267,7 @@ describe("a mounted part", () => {
             "weather",
             Middleware.layer((next) => (request) =>
               request.method === "tools/call"
-                ? next(request.withParams({ ...request.params, arguments: { city: "Delft" } }))
+                ? next(request.with({ params: { ...request.params, arguments: { city: "Delft" } } }))
                 : next(request)
             ),
             Middleware.callTool((call, next) => {

@@ -422,7 +422,7 @@ describe("the state", () => {
         Tool.layer(Tool.make("t"), () =>
           Effect.flatMap(McpRequest, (exchange) =>
             Effect.sync(() => {
-              seen.push(exchange.round, exchange.state, typeof exchange.rounds)
+              seen.push(exchange.exchange.round, exchange.exchange.state, typeof exchange.exchange.rounds)
               return "done"
             })))
       )

@@ -191,7 +191,7 @@ it.effect("2026-07-28 · records a handler that is interrupted for its input req
         Effect.flatMap(McpRequest, (exchange) =>
           Effect.callback<string>(() => {
             queueMicrotask(() => {
-              exchange.replaceWith(Effect.succeed({ resultType: "complete", content: [] }))
+              exchange.exchange.replaceWith(Effect.succeed({ resultType: "complete", content: [] }))
             })
           }))
     )

@@ -23,7 +23,7 @@ const argumentsOf = Effect.map(McpRequest, ({ params }) => JSON.stringify(params
 const replacing = (args: (given: kit.Json) => kit.Json) =>
   Middleware.layer((next) => (request) =>
     request.method === "tools/call"
-      ? next(request.withParams({ ...request.params, arguments: args(request.params?.["arguments"]) }))
+      ? next(request.with({ params: { ...request.params, arguments: args(request.params?.["arguments"]) } }))
       : next(request)
   )
 
@@ -68,7 +68,7 @@ for (const revision of support.eras) {
     it.effect("cannot reach a tool that the caller may not see", () =>
       Effect.gen(function*() {
         const renamed = Middleware.layer((next) => (request) =>
-          next(request.method === "tools/call" ? request.withParams({ ...request.params, name: "hidden" }) : request)
+          next(request.method === "tools/call" ? request.with({ params: { ...request.params, name: "hidden" } }) : request)
         )
         const hidden = Tool.layer(
           Tool.make("hidden", { visible: ({ principal }) => principal?.id === "admin" }),
@@ -85,10 +85,10 @@ for (const revision of support.eras) {
     it.effect("answers with the error of invalid params, and reads another resource", () =>
       Effect.gen(function*() {
         const other = Middleware.layer((next) => (request) =>
-          request.method === "resources/read" ? next(request.withParams({ uri: "a://two" })) : next(request)
+          request.method === "resources/read" ? next(request.with({ params: { uri: "a://two" } })) : next(request)
         )
         const none = Middleware.layer((next) => (request) =>
-          request.method === "prompts/get" ? next(request.withParams(undefined)) : next(request)
+          request.method === "prompts/get" ? next(request.with({ params: undefined })) : next(request)
         )
         const two = Resource.layer(Resource.make("a://two"), Effect.succeed("two"))
         const server = kit.server(other, none, two, Tool.layer(Tool.make("t"), () => Effect.void))
@@ -106,7 +106,7 @@ for (const revision of support.eras) {
             Effect.onInterrupt(() => Effect.sync(() => void ends.push("interrupted")))
           ))
         const bare = Middleware.layer((next) => (request) =>
-          next(request.method === "tools/call" ? request.withParams({ name: "slow" }) : request)
+          next(request.method === "tools/call" ? request.with({ params: { name: "slow" } }) : request)
         )
         const client = yield* kit.client(kit.server(bare, slow), revision)
         const requestId = client.send("tools/call", { name: "other", _meta: { progressToken: "p" } })
@@ -126,7 +126,7 @@ for (const revision of support.eras) {
         const stamped = Middleware.layer((next) => (request) =>
           request.method !== "tools/call" ? next(request) : Effect.flatMap(
             Effect.orDie(once("stamp", Schema.Number, Effect.sync(() => ++times))),
-            (stamp) => next(request.withParams({ ...request.params, arguments: { text: `stamp ${stamp}` } }))
+            (stamp) => next(request.with({ params: { ...request.params, arguments: { text: `stamp ${stamp}` } } }))
           )
         )
         const ask = Tool.layer(Tool.make("ask", { input: Text }), ({ text }) =>

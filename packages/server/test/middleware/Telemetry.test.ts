@@ -416,7 +416,7 @@ it.effect("2026-07-28 · a handler that is interrupted for its input requests is
         Effect.flatMap(McpRequest, (exchange) =>
           Effect.callback<string>(() => {
             queueMicrotask(() => {
-              exchange.replaceWith(Effect.succeed({ resultType: "complete", content: [] }))
+              exchange.exchange.replaceWith(Effect.succeed({ resultType: "complete", content: [] }))
             })
           }))
     )

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
-import { type Caller, RequestContext, type ResponseSink } from "@skein/runtime/RequestContext"
+import { type Caller, Exchange, type ResponseSink } from "@skein/runtime/RequestContext"
 import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as Catalog from "@skein/server/Catalog"
 import * as Effect from "effect/Effect"
@@ -225,10 +225,10 @@ describe("a stateless request", () => {
       discard: ({ id }) => void calls.push([id, "discarded"]),
       drained: () => Effect.void
     }
-    const open = (id: number): RequestContext => {
+    const open = (id: number): Exchange => {
       const params = { notifications: { resourceSubscriptions: ["r://r"], toolsListChanged: true }, _meta: kit.meta() }
       const request = JsonRpc.request(id, "subscriptions/listen", params)
-      const exchange = new RequestContext(sink, request, core.identifyStateless(request, undefined) as Caller)
+      const exchange = new Exchange(sink, request, core.identifyStateless(request, undefined) as Caller)
       runner.start(exchange)
       return exchange
     }

@@ -68,7 +68,7 @@ const named = durable(() =>
         Effect.fail(++tries * 1000 + index)).pipe(Effect.flip, Effect.orDie)
     })
     const onces = yield* Effect.forEach(names, (name, index) =>
-      taskRequest.round!.once(name, Effect.succeed(index)))
+      taskRequest.startRound()!.once(name, Effect.succeed(index)))
     yield* Effect.forEach(names, (name) =>
       Step.sleep(name, 1))
     const short = names.filter((name) =>

@@ -165,7 +165,7 @@ describe("middleware", () => {
         ), { tools: ["quick"] })
       const raw = Middleware.layer((next) => (request) =>
         request.method === "tools/call"
-          ? next(request.withParams({ ...request.params, arguments: { n: 10 } }))
+          ? next(request.with({ params: { ...request.params, arguments: { n: 10 } } }))
           : next(request)
       )
       const { connect } = yield* kit.server([raw, changed, tools.quick])

@@ -107,9 +107,7 @@ export class Forwarder {
     params: P,
     request: RequestContext
   ): Handled<R> {
-    const round = request.rounds !== undefined && canBeAsked(request)
-      ? request.round ??= request.rounds(request)
-      : undefined
+    const round = request.exchange.rounds !== undefined && canBeAsked(request) ? request.startRound() : undefined
     return round === undefined
       ? this.#direct(method, params, request)
       : this.#inRounds(method, params, request, round)
@@ -140,7 +138,7 @@ export class Forwarder {
     method: RequestMethod<P, R>,
     params: P,
     request: RequestContext,
-    round: NonNullable<RequestContext["round"]>
+    round: NonNullable<ReturnType<RequestContext["startRound"]>>
   ): Handled<R> {
     const next = (reply: Round, number: number): Effect.Effect<R, McpError.McpError> => {
       const run = (call: ParkedCall<Outcome<R>>) => this.#send(method, params, reply, call)

@@ -215,7 +215,7 @@ export class ParkedCalls {
       call.followers--
       if (call.request === request) call.request = undefined
       if (call.followers > 0) return Effect.void
-      const isAnswered = request.state === "Replacing" && !request.cancelled
+      const isAnswered = request.exchange.state === "Replacing" && !request.cancelled
       if (Exit.isSuccess(exit) || !Cause.hasInterruptsOnly(exit.cause) || !isAnswered) return this.#end(call)
       const expire = Effect.andThen(Effect.sleep(this.#bounds.parkedTimeout), Effect.suspend(() => this.#end(call)))
       return Effect.map(Effect.forkIn(Effect.interruptible(expire), this.#scope), (fiber) => {

@@ -74,3 +74,7 @@ export class OnceStore implements Round {
     })
   }
 }
+
+/** The round of a request, or the store of its `once` calls. */
+export const roundOf = (request: RequestContext): Round =>
+  request.startRound() ?? (request.exchange.round = new OnceStore(request.original))

@@ -36,7 +36,7 @@ export const outcomeOf = (request: RequestContext, exit: Exit.Exit<Answer, McpEr
   if (exit._tag === "Success") return ofAnswer(exit.value)
   if (errorOf(exit) !== undefined) return "error"
   // The handler was interrupted to answer the request with its input requests.
-  return request.state === "Replacing" && Cause.hasInterruptsOnly(exit.cause) ? "input_required" : "defect"
+  return request.exchange.state === "Replacing" && Cause.hasInterruptsOnly(exit.cause) ? "input_required" : "defect"
 }
 
 /**

@@ -16,7 +16,7 @@ import type * as WireResource from "@skein/protocol/Resource"
 import type * as WireTool from "@skein/protocol/Tool"
 import type * as XMcpHeader from "@skein/protocol/XMcpHeader"
 import type { Caller, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { ListKind } from "../../EventBus.ts"
@@ -56,6 +56,11 @@ export interface ToolEntry extends Entry<WireTool.Tool> {
   readonly indirect?: (() => boolean) | undefined
   /** Returns the params of the call of another tool that a call stands for. It runs before all middleware. */
   readonly redirect?: ((params: JsonObject, caller: Caller) => JsonObject | undefined) | undefined
+  /**
+   * Returns the name, in the registry of the entry, of another tool that the author of this one names. Only tools that call
+   * others have it.
+   */
+  readonly nameOf?: ((own: string) => string) | undefined
   /** Labels for the author of the server (`Tool.Options.tags`). */
   readonly tags?: ReadonlyArray<string> | undefined
   readonly call: (args: JsonObject, request: RequestContext) => Handled<CallTool.CallToolResult>
@@ -375,6 +380,18 @@ export class OperationHooks {
     }
   }
 }
+
+/**
+ * Handles calls of tools that other tools make: the server that received the request provides it to the request. A
+ * mounted server uses that of the server around it, so that all middleware sees the call.
+ */
+export class InnerCalls extends Context.Service<InnerCalls, {
+  /**
+   * Handles a call that is derived from the present request, through all middleware, guards and extensions. Its name is
+   * the one that the author of the present tool uses.
+   */
+  readonly call: Dispatcher<McpRequest>
+}>()("@skein/server/internal/InnerCalls") {}
 
 /** Receives the changes of a catalog and notifies clients: the server's `SubscriptionRegistry`. */
 export interface ChangeListener {

@@ -64,7 +64,7 @@ export const withArguments = <Op extends Operation & { readonly arguments: JsonO
   args === operation.arguments ? operation : {
     ...operation,
     arguments: args,
-    request: operation.request.withParams({ ...operation.request.params, arguments: args })
+    request: operation.request.with({ params: { ...operation.request.params, arguments: args } })
   }
 
 /** Runs the handler of an operation, whose request may have other params than the one that was dispatched. */

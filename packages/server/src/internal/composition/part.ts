@@ -61,8 +61,8 @@ const namesIn = (params: JsonObject | undefined): JsonObject =>
   omitUndefined({ name: params?.["name"], uri: params?.["uri"], ref: params?.["ref"] })
 
 export class Part {
-  /** The request around the part, and the one that its middleware receives, by the request of the client. */
-  readonly #entered = new WeakMap<RequestContext, readonly [outside: RequestContext, own: RequestContext]>()
+  /** The requests around the part, by those that its middleware receives. */
+  readonly #entered = new WeakMap<RequestContext, RequestContext>()
   readonly #inside: Catalog["Service"]
   /** The catalog that the requests of clients name entries of. A transform around the part has a view of it. */
   readonly #outside: Catalog["Service"]
@@ -169,7 +169,7 @@ export class Part {
     const { extensions: { calling }, operations: { calls } } = this.#inside[internals]
     if (calls.all.length === 0 && calling.length === 0) return entry.call(args, request)
     const params = { ...request.params, name, arguments: args } as ToolCall["params"]
-    const operation = { entry, arguments: args, caller: request.caller, request: request.withParams(params) }
+    const operation = { entry, arguments: args, caller: request.caller, request: request.with({ params }) }
     // The result may be the handle of a task, which is encoded as a result is.
     return calls.run(operation, (changed) =>
       hooks.handle(
@@ -186,7 +186,7 @@ export class Part {
   #get(entry: PromptEntry, name: string, args: JsonObject, request: RequestContext): ReturnType<PromptEntry["get"]> {
     const { prompts } = this.#inside[internals].operations
     if (prompts.all.length === 0) return entry.get(args, request)
-    const own = request.withParams({ ...request.params, name, arguments: args })
+    const own = request.with({ params: { ...request.params, name, arguments: args } })
     return prompts.run(
       { entry, arguments: args, caller: request.caller, request: own },
       (changed) => hooks.handle(request, changed.request, entry.get(changed.arguments, changed.request))
@@ -197,7 +197,7 @@ export class Part {
     const run: Reader = (request) => {
       const { reads } = this.#inside[internals].operations
       if (reads.all.length === 0) return read(request)
-      const own = request.withParams({ ...request.params, uri })
+      const own = request.with({ params: { ...request.params, uri } })
       return reads.run({ entry, uri, caller: request.caller, request: own }, (changed) => read(changed.request))
     }
     return (request) =>
@@ -249,15 +249,17 @@ export class Part {
       enter: (request) => {
         const params = this.#rename(request)
         if (params === undefined) return undefined
-        const own = request.withParams(params)
-        this.#entered.set(request.original, [request, own])
+        const own = request.with({ params })
+        this.#entered.set(own, request)
         return own
       },
       leave: (request) => {
-        const [outside, own] = this.#entered.get(request.original) ?? [request, request]
-        if (request === own) return outside
+        let own: RequestContext | undefined = request
+        while (own !== undefined && !this.#entered.has(own)) own = own.source
+        const outside = own === undefined ? request : this.#entered.get(own)!
+        if (own === request || own === undefined) return outside
         // A middleware of the part has changed the params.
-        return outside.withParams({ ...request.params, ...namesIn(outside.params) })
+        return outside.with({ params: { ...request.params, ...namesIn(outside.params) }, caller: request.caller })
       }
     }
   }

@@ -7,14 +7,14 @@ import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
-import { type Answer, type Dispatcher, McpRequest } from "@skein/runtime/RequestContext"
+import { type Answer, type Dispatcher, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { MinimumLogLevel } from "effect/References"
 import { redirecting } from "./redirect.ts"
 import type { Catalog } from "../../Catalog.ts"
 import { RequestState } from "../../RequestState.ts"
-import { internals, type MiddlewareStack } from "../catalog/catalogState.ts"
+import { type InnerCalls, internals, type MiddlewareStack } from "../catalog/catalogState.ts"
 import { RoundTrips } from "./roundTrips.ts"
 import * as completion from "./completion.ts"
 import { installPrompts, installResources, installTools } from "./catalogMethods.ts"
@@ -26,13 +26,19 @@ import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry
 import * as capabilities from "../subscriptions/capabilities.ts"
 import * as extensions from "./extensions.ts"
 
-/** The dispatcher of a server; `logs` forwards log messages to clients. */
+/** A dispatcher, and the part of it that handles the calls that tools make. */
+export interface ServerDispatcher {
+  readonly dispatch: Dispatcher<McpRequest>
+  readonly inner: InnerCalls["Service"]
+}
+
+/** Makes the dispatcher of a server; `logs` forwards log messages to clients. */
 export const make = (
   description: ServerDescription,
   catalog: Catalog["Service"],
   registry: SubscriptionRegistry,
   logs?: LogForwarder
-): Dispatcher<McpRequest> => {
+): ServerDispatcher => {
   const methods = new MethodTable(description, catalog, registry)
   lifecycle.install(methods)
   installTools(methods)
@@ -65,18 +71,17 @@ export const make = (
     }
     return current(request)
   }
-  // The first redirect may be one to the tool whose call stands for another one.
-  const inner = neverThrowing((received) => {
-    const tool = redirect(received, true)
-    const request = McpError.isMcpError(tool) ? tool : redirect(tool, true)
+  const call = neverThrowing((inner) => {
+    const present = redirect(inner.original, true)
+    if (McpError.isMcpError(present)) return Effect.fail(present)
+    const request = redirect(renamed(catalog, present, inner), true)
     return McpError.isMcpError(request)
       ? Effect.fail(request)
       : Effect.provideService(chain(request), McpRequest, request)
   })
-  return (received) => {
+  const dispatch: Dispatcher<McpRequest> = (received) => {
     const request = redirect(received)
     if (McpError.isMcpError(request)) return Effect.fail(request)
-    received.dispatch = inner
     const effect = !rounds.applies(request)
       ? chain(request)
       // The rounds belong to the request that the client sent, and repeats.
@@ -84,6 +89,15 @@ export const make = (
     // A client that requested debug messages receives them, unless the author of the server has set a minimum level.
     return lowers && request.caller.logLevel === "debug" ? Effect.updateContext(effect, lowerMinimum) : effect
   }
+  return { dispatch, inner: { call } }
+}
+
+/** An inner call with the name that its tool has in the server. Its author names it as the present tool does. */
+const renamed = ({ tools }: Catalog["Service"], present: RequestContext, inner: RequestContext): RequestContext => {
+  const tool = present.target === undefined ? undefined : tools.seen(present.target, present.caller)
+  return tool?.nameOf === undefined
+    ? inner
+    : inner.with({ params: { ...inner.params, name: tool.nameOf(inner.target!) } })
 }
 
 /** The dispatcher with its middleware, the first one outermost. */

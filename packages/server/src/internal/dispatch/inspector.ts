@@ -5,7 +5,7 @@
 import * as McpError from "@skein/protocol/McpError"
 import * as Inspect from "@skein/runtime/Inspect"
 import type { Peer } from "@skein/runtime/Peer"
-import type { RequestContext } from "@skein/runtime/RequestContext"
+import type { Exchange } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import { internals } from "../catalog/catalogState.ts"
 import type { HttpSession, ServerCore } from "./serverCore.ts"
@@ -23,11 +23,11 @@ const interruptedByOperator = new McpError.McpError({
 })
 
 /** Ends a request early, and answers it. */
-const interruptRequest = (request: RequestContext): void => {
+const interruptRequest = (exchange: Exchange): void => {
   // A subscription completes with its result.
-  if (request.release !== undefined) return request.release()
-  if (request.state === "Running") request.replaceWith(Effect.fail(interruptedByOperator))
-  else request.cancel()
+  if (exchange.release !== undefined) return exchange.release()
+  if (exchange.state === "Running") exchange.replaceWith(Effect.fail(interruptedByOperator))
+  else exchange.cancel()
 }
 
 /** Makes the part of a server that looks at it. */
@@ -41,7 +41,7 @@ export const makeInspector = (server: { readonly name: string; readonly version:
   const inspect = (options: Inspect.Options): Effect.Effect<Inspect.ServerInfo> =>
     Effect.suspend(() => {
       const sessions = httpSessions()
-      const listens = new Map(Array.from(subscriptions.listens, (listen) => [listen.request, listen]))
+      const listens = new Map(Array.from(subscriptions.listens, (listen) => [listen.request.exchange, listen]))
       return Inspect.server({
         ...server,
         params: options.params,
@@ -56,8 +56,8 @@ export const makeInspector = (server: { readonly name: string; readonly version:
             principal: http?.principalId ?? (session instanceof ServerSession ? session.principal?.id : undefined)
           }
         },
-        subscription: (request) => {
-          const listen = listens.get(request)
+        subscription: (exchange) => {
+          const listen = listens.get(exchange)
           return listen && { lists: listen.kinds, resources: [...listen.uris] }
         }
       })
@@ -69,10 +69,10 @@ export const makeInspector = (server: { readonly name: string; readonly version:
         ...Array.from(core.endpoints).flatMap(({ requests }) => [...requests]),
         ...Array.from(subscriptions.peers).flatMap(({ requests }) => [...requests])
       ]
-      const request = requests.find((one) => Inspect.keyOf(one) === key)
-      if (request !== undefined) {
-        interruptRequest(request)
-        return { _tag: "Request", method: request.method }
+      const exchange = requests.find((one) => Inspect.keyOf(one) === key)
+      if (exchange !== undefined) {
+        interruptRequest(exchange)
+        return { _tag: "Request", method: exchange.method }
       }
       for (const peer of subscriptions.peers) {
         if (Inspect.keyOf(peer) !== key) continue

@@ -7,17 +7,19 @@ import { clip } from "@skein/protocol/Text"
 import type { RequestContext } from "@skein/runtime/RequestContext"
 import type { Catalog, ToolEntry } from "../../Catalog.ts"
 
-/** Returns the redirect of a tool for a registry in which tools have other names. */
+/** Returns the members of a tool that name other tools, for a registry in which tools have other names. */
 export const redirectingTo = (
-  { redirect }: ToolEntry,
-  nameOf: (own: string) => string
-): Pick<ToolEntry, "redirect"> =>
-  redirect === undefined ? {} : {
+  { nameOf, redirect }: ToolEntry,
+  outside: (own: string) => string
+): Pick<ToolEntry, "nameOf" | "redirect"> => ({
+  ...(nameOf === undefined ? undefined : { nameOf: (own) => outside(nameOf(own)) }),
+  ...(redirect === undefined ? undefined : {
     redirect: (params, caller) => {
       const target = redirect(params, caller)
-      return target && { ...target, name: nameOf(target["name"] as string) }
+      return target && { ...target, name: outside(target["name"] as string) }
     }
-  }
+  })
+})
 
 /**
  * Makes the function that returns the request that a request stands for, or the reason to refuse it. A request of the
@@ -38,6 +40,6 @@ export const redirecting = (
     const tool = target === undefined ? undefined : tools.seen(target, caller)
     if (!isInner && tool?.indirect?.() === true) return McpError.invalidParams(`Unknown tool: ${clip(target!)}`)
     const other = params && tool?.guard?.(caller) === undefined ? tool?.redirect?.(params, caller) : undefined
-    return other === undefined ? request : request.withParams(other)
+    return other === undefined ? request : request.with({ params: other })
   }
 }

@@ -3,7 +3,7 @@
  * have no response yet.
  *
  * A fiber that requests input suspends indefinitely. Once every other fiber of the handler has ended or waits too, the
- * root fiber of the request is interrupted (`RequestContext.replaceWith`), and when it has ended, finalizers included,
+ * root fiber of the request is interrupted (`Exchange.replaceWith`), and when it has ended, finalizers included,
  * the request is answered with the input requests. User code could catch a typed error or a defect and mistake it for
  * another failure; while a fiber is interrupted, operators that recover from failures (`catchCause`, `retry`, `orElse`,
  * …) are skipped.
@@ -192,7 +192,7 @@ export class Round extends OnceStore implements Contract {
 
   #end(): void {
     this.#ended = true
-    this.request.replaceWith(Effect.suspend(() => this.#owner.answer(this)))
+    this.request.exchange.replaceWith(Effect.suspend(() => this.#owner.answer(this)))
     // The interruption of the root does not reach fibers that are detached or uninterruptible.
     for (const [resume, fiber] of [...this.#waiting]) resume(stop(fiber))
   }

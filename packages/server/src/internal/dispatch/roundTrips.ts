@@ -9,7 +9,7 @@ import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
-import type { Answer, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
+import type { Answer, Dispatcher, Exchange, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -60,7 +60,7 @@ export class RoundTrips implements RoundOwner {
   readonly #ttl: number
   readonly #codec: RequestStateCodec
   /** One function for all requests, so that no request allocates one. */
-  readonly #startRound: (request: RequestContext) => Round
+  readonly #startRound: (exchange: Exchange) => Round
 
   constructor(methods: MethodTable, options: Options) {
     this.#methods = methods
@@ -69,8 +69,8 @@ export class RoundTrips implements RoundOwner {
     this.#ttl = Duration.toMillis(options.ttl ?? Duration.minutes(10))
     this.#codec = new RequestStateCodec(methods.description.serverInfo.name, options.keys?.map(bytesOf))
     // A middleware may have changed the params. The client repeats the ones that it sent, and the state is bound to them.
-    this.#startRound = (request) =>
-      new Round(request.original, this, { rounds: 0, answers: new Map(), onces: new Map() })
+    this.#startRound = ({ received }) =>
+      new Round(received, this, { rounds: 0, answers: new Map(), onces: new Map() })
   }
 
   /** Whether a request may be answered with input requests. */
@@ -83,11 +83,12 @@ export class RoundTrips implements RoundOwner {
    * `requestState`.
    */
   run(request: RequestContext, next: Dispatcher<McpRequest>): ReturnType<Dispatcher<McpRequest>> {
-    request.rounds = this.#startRound
+    const { exchange } = request
+    exchange.rounds = this.#startRound
     const sealed = request.params?.["requestState"]
     if (sealed === undefined || sealed === null) return next(request)
     return Effect.flatMap(this.#resume(request, sealed), (state) => {
-      request.round = new Round(request, this, state)
+      exchange.round = new Round(request, this, state)
       return next(request)
     })
   }

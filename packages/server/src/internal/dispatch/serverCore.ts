@@ -6,13 +6,14 @@ import type { Connection } from "@skein/runtime/Connection"
 import type { ConnectionInfo } from "@skein/runtime/Inspect"
 import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
-import type { Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
+import type { Dispatcher, Exchange, McpRequest } from "@skein/runtime/RequestContext"
 import { RequestRunner } from "@skein/runtime/RequestRunner"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import type { Catalog } from "../../Catalog.ts"
-import { internals } from "../catalog/catalogState.ts"
+import { InnerCalls, internals } from "../catalog/catalogState.ts"
 import type { ServerObserver } from "../base/outcome.ts"
 import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry.ts"
+import type { ServerDispatcher } from "./dispatcher.ts"
 import type { Identity } from "./identity.ts"
 
 /** The part of a session over HTTP that `McpServer.inspect` and `interrupt` use. */
@@ -29,7 +30,7 @@ export interface Endpoint {
   /** The sessions that requests can use. */
   readonly openSessions: Iterable<HttpSession>
   /** The stateless requests in flight. */
-  readonly requests: Iterable<RequestContext>
+  readonly requests: Iterable<Exchange>
   /** How many long-lived streams are open. */
   readonly streams: number
 }
@@ -48,11 +49,12 @@ export class ServerCore {
   readonly identifyStateless: Identity["identifyStateless"]
   readonly #onNotification: Peer.BaseOptions<never>["onNotification"]
   readonly dispatch: Dispatcher<McpRequest>
+  readonly #inner: InnerCalls["Service"]
 
   constructor(
     catalog: Catalog["Service"],
     subscriptions: SubscriptionRegistry,
-    dispatch: Dispatcher<McpRequest>,
+    { dispatch, inner }: ServerDispatcher,
     identity: Identity,
     limits: Limits.Limits | undefined
   ) {
@@ -63,6 +65,7 @@ export class ServerCore {
     this.identify = identity.identify
     this.identifyStateless = identity.identifyStateless
     this.dispatch = dispatch
+    this.#inner = inner
     this.#onNotification = (peer, notification) => subscriptions.onNotification(peer, notification)
   }
 
@@ -79,7 +82,12 @@ export class ServerCore {
 
   /** A runner for the requests of a transport, which start with the transport's services. */
   runner(context: Context.Context<never>): RequestRunner {
-    return new RequestRunner<never>(this, context)
+    return new RequestRunner<never>(this, this.services(context))
+  }
+
+  /** The services that requests start with, and those that only the requests which this server receives have. */
+  services<R>(context: Context.Context<R>): Context.Context<R> {
+    return Context.add(context, InnerCalls, this.#inner) as Context.Context<R>
   }
 
   /** Puts the server on a connection. The caller closes the peer, unless the connection ends first. */

@@ -109,7 +109,7 @@ const requestAsTask = (
   const session = sessionOf(request.caller)
   if (session === undefined || !Method.has(capabilities, Method.taskCapability(method), revision)) return undefined
   const limit = timeout ?? task.ttl ?? request.inputTimeout ?? Infinity
-  request.markAsked()
+  request.exchange.markAsked()
   return Effect.flatMap(
     Effect.promise(() => import("./legacyTasks/requestInputAsTask.ts")),
     ({ ask }) => ask(request, session, method, params, limit, task.ttl, options)

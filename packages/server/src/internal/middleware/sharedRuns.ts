@@ -56,13 +56,14 @@ export class SharedRuns {
     }
     this.#running.set(key, running)
     // Its client may take minutes to answer, and the answer is for this request only.
-    const before = request.onAsk
-    request.onAsk = () => {
+    const { exchange } = request
+    const before = exchange.onAsk
+    exchange.onAsk = () => {
       before?.()
       end({ _tag: "Apart" })
     }
     return Effect.onExitPrimitive(Effect.suspend(next), (exit) => {
-      if (request.hasAsked) end({ _tag: "Apart" })
+      if (exchange.hasAsked) end({ _tag: "Apart" })
       else if (Exit.isSuccess(exit)) end(isShared(exit.value) ? { _tag: "Shared", exit } : { _tag: "Apart" })
       else if (Cause.hasInterruptsOnly(exit.cause)) end({ _tag: "Again" })
       else if (exit.cause.reasons.some(Cause.isDieReason)) end({ _tag: "Apart" })

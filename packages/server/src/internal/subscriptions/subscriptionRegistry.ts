@@ -271,19 +271,20 @@ export class SubscriptionRegistry implements ChangeListener {
     return Effect.suspend(() => {
       const refusal = this.#refusal(request)
       if (refusal !== undefined) return Effect.fail(refusal)
+      const { exchange } = request
       const listen = new ListenSubscription(request, kinds, uris)
       this.#add(listen)
       let retained = 0
       for (const uri of uris) retained += subscriptionBytes + uri.length
-      request.dropParams(retained)
+      exchange.dropParams(request, retained)
       // The acknowledgment comes before every notification.
       this.#pending.send(listen, "", {
         method: Method.SubscriptionsAcknowledged.name,
         params: { notifications: agreed }
       })
       const released = Effect.callback<ListenSubscription>((resume) => {
-        request.release = () => resume(Effect.succeed(listen))
-        if (this.#isShutDown) request.release()
+        exchange.release = () => resume(Effect.succeed(listen))
+        if (this.#isShutDown) exchange.release()
       })
       const publish: Publish = (key, method, params) => this.#pending.send(listen, key, { method, params })
       // Children of the fiber that handles the request end with it.
@@ -314,7 +315,7 @@ export class SubscriptionRegistry implements ChangeListener {
     for (const listen of this.#listens) {
       if (listen.client !== larger) continue
       this.#remove(listen)
-      listen.request.release?.()
+      listen.request.exchange.release?.()
       return true
     }
     return false
@@ -338,7 +339,7 @@ export class SubscriptionRegistry implements ChangeListener {
    */
   shutdown(): void {
     this.#isShutDown = true
-    for (const { request } of [...this.#listens]) request.release?.()
+    for (const { request } of [...this.#listens]) request.exchange.release?.()
   }
 
   // ---- changes

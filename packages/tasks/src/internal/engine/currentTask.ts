@@ -27,15 +27,16 @@ export const makeCurrentTask = (run: Run): CurrentTask["Service"] => ({
 /** The request of a run. Input requests of its handler become questions of the task. */
 export const makeTaskRequest = (run: Run, current: CurrentTask["Service"]): TaskRequestContext => {
   const askTask: RunningTask["ask"] = (method, params, options) => ask(run, method, params, options)
-  const request = new TaskRequestContext(run.task, {
+  const request = TaskRequestContext.make(run.task, {
     isCheck: run.isCheck === true,
     current,
     ask: askTask,
     progress: (progress) => run.progress.report(progress)
   })
-  request.runningSteps = () => run.executingSteps.values()
-  request.traceparent = run.task.caller.traceparent
-  request.round = { ask: askTask, once: (key, effect) => once(run, key, effect) }
+  const { exchange } = request
+  exchange.runningSteps = () => run.executingSteps.values()
+  exchange.traceparent = run.task.caller.traceparent
+  exchange.round = { ask: askTask, once: (key, effect) => once(run, key, effect) }
   return request
 }
 

@@ -3,9 +3,17 @@
  * client become questions of the task, progress is written to its row, and notifications about the request are dropped,
  * since the request has ended.
  */
-import { type ErrorObject, isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { type ErrorObject, isObject, type JsonObject, type Request } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import { type CallOptions, type Progress, RequestContext, type ResponseSink } from "@skein/runtime/RequestContext"
+import {
+  type Caller,
+  type CallOptions,
+  type Derivation,
+  Exchange,
+  type Progress,
+  RequestContext,
+  type ResponseSink
+} from "@skein/runtime/RequestContext"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
 import type { CurrentTask } from "../../CurrentTask.ts"
@@ -33,9 +41,32 @@ const noSink: ResponseSink = {
 export class TaskRequestContext extends RequestContext implements TaskRequest {
   readonly #running: RunningTask
 
-  constructor({ args, caller, id, tool }: StoredTask, running: RunningTask) {
-    super(noSink, { _tag: "Request", id, method: "tools/call", params: { name: tool, arguments: args } }, caller)
+  private constructor(
+    exchange: Exchange,
+    params: JsonObject | undefined,
+    caller: Caller,
+    running: RunningTask,
+    derivation?: Derivation
+  ) {
+    super(exchange, "tools/call", params, caller, derivation)
     this.#running = running
+  }
+
+  /** Makes the request of a task. */
+  static make({ args, caller, id, tool }: StoredTask, running: RunningTask): TaskRequestContext {
+    const params = { name: tool, arguments: args }
+    const request: Request = { _tag: "Request", id, method: "tools/call", params }
+    const receive = (exchange: Exchange) => new TaskRequestContext(exchange, params, caller, running)
+    return new Exchange(noSink, request, caller, undefined, receive).received as TaskRequestContext
+  }
+
+  protected override derive(
+    _method: string,
+    params: JsonObject | undefined,
+    caller: Caller,
+    derivation: Derivation
+  ): RequestContext {
+    return new TaskRequestContext(this.exchange, params, caller, this.#running, derivation)
   }
 
   /** The task, for `Step`. */
@@ -68,7 +99,8 @@ export class TaskRequestContext extends RequestContext implements TaskRequest {
 
   override progress(progress: Progress): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (progress.progress > (this.lastProgress?.progress ?? -Infinity)) this.lastProgress = progress
+      const { exchange } = this
+      if (progress.progress > (exchange.lastProgress?.progress ?? -Infinity)) exchange.lastProgress = progress
       return this.#running.progress(progress)
     })
   }

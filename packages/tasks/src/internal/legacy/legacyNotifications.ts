@@ -41,7 +41,7 @@ const afterResponse = (request: RequestContext): Effect.Effect<unknown> => {
   return Effect.andThen(
     Effect.yieldNow,
     Effect.suspend(() => {
-      const { fiber, finished } = pending!
+      const { fiber, finished } = pending!.exchange
       pending = undefined
       return finished || fiber === undefined ? Effect.void : Fiber.await(fiber)
     })

@@ -2,7 +2,7 @@
  * The handlers that a worker runs: those of the server's tools, in the context of the server's requests.
  */
 import * as McpError from "@skein/protocol/McpError"
-import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import { type Exchange, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import { monotonicMillis } from "@skein/runtime/RequestRunner"
 import { requestServices, type ToolEntry } from "@skein/server/Catalog"
 import * as Cause from "effect/Cause"
@@ -39,9 +39,10 @@ const run = (
   base: Context.Context<never>
 ): Effect.Effect<Outcome> =>
   Effect.withFiber((fiber) => {
-    request.startedAt = monotonicMillis(fiber.getRef(Clock.Clock))
+    const { exchange } = request
+    exchange.startedAt = monotonicMillis(fiber.getRef(Clock.Clock))
     // A snapshot shows the span that it is in.
-    request.fiber = fiber as RequestContext["fiber"]
+    exchange.fiber = fiber as Exchange["fiber"]
     if (!isCheck(request)) running.add(request)
     return tool.call(clientArguments(request), request)
   }).pipe(

@@ -39,7 +39,7 @@ const startTask = (
 ): Effect.Effect<string, McpError.McpError> => {
   const { request } = call
   const inputCaller = tools === undefined ? request.caller : withFormCapability(request.caller)
-  const round = request.round ??= request.rounds?.(request)
+  const round = request.startRound()
   const started = Effect.map(tasks.submit(call, args, undefined, inputCaller), ({ id }) => id)
   return round === undefined ? started : round.once(onceKey, started) as typeof started
 }
@@ -72,7 +72,7 @@ export const runInline = (tasks: TaskService["Service"], call: ToolCall): ToolCa
  * end its tasks. After any other interruption the result has no receiver.
  */
 const onInterrupted = (tasks: TaskService["Service"], request: RequestContext, id: string): Effect.Effect<void> =>
-  request.stopped || (request.state === "Replacing" && !request.cancelled)
+  request.stopped || (request.exchange.state === "Replacing" && !request.cancelled)
     ? Effect.void
     : cancelUnwanted(tasks, id)
 

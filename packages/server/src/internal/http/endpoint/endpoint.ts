@@ -8,7 +8,7 @@ import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import { logValue } from "@skein/protocol/Text"
 import * as Limits from "@skein/runtime/Limits"
-import type { RequestContext } from "@skein/runtime/RequestContext"
+import type { Exchange } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -113,7 +113,7 @@ export class Endpoint {
   }
 
   /** The stateless requests in flight. */
-  get requests(): Iterable<RequestContext> {
+  get requests(): Iterable<Exchange> {
     return this.#stateless.suspendedRequests
   }
 

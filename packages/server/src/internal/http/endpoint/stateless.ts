@@ -7,7 +7,7 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import { logValue } from "@skein/protocol/Text"
-import { RequestContext, type ResponseSink } from "@skein/runtime/RequestContext"
+import { Exchange, type ResponseSink } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import { clientOf } from "../../base/client.ts"
@@ -37,7 +37,7 @@ const listen = "subscriptions/listen"
 const statusOf = ({ code }: JsonRpc.ErrorObject): number => code === -32601 ? 404 : code === -32021 ? 400 : 200
 
 /** About how many bytes a suspended request retains. The caller is a part of the params. */
-const retainedBytes = ({ caller, params, retainedBytes }: RequestContext): number =>
+const retainedBytes = ({ caller, params, retainedBytes }: Exchange): number =>
   params === undefined ? (retainedBytes ?? 0) + memoryOf([caller.info, caller.capabilities]) : memoryOf(params)
 
 /** The stateless requests of an endpoint. */
@@ -54,8 +54,8 @@ export class StatelessRequests {
   }
 
   /** The suspended requests, oldest first. */
-  get suspendedRequests(): Iterable<RequestContext> {
-    return Array.from(this.suspended).flatMap(({ request }) => request ?? [])
+  get suspendedRequests(): Iterable<Exchange> {
+    return Array.from(this.suspended).flatMap(({ exchange }) => exchange ?? [])
   }
 
   /** Validates a request and handles it. */
@@ -77,7 +77,7 @@ export class StatelessRequests {
     }
     const overload = this.#overload(message, from)
     if (overload !== undefined) return refuse(to, overload, id)
-    runner.start(new RequestContext(new StatelessResponse(this, from, to), message, caller, from))
+    runner.start(new Exchange(new StatelessResponse(this, from, to), message, caller, from))
   }
 
   #overload({ method }: JsonRpc.Request, from: HttpRequest): HttpRefusal | undefined {
@@ -104,10 +104,10 @@ export class StatelessRequests {
     return Effect.suspend(() => {
       const { limits: { interruptTimeout }, options: { shutdownTimeout } } = this.endpoint
       this.isClosing = true
-      for (const request of this.suspendedRequests) request.release?.()
+      for (const exchange of this.suspendedRequests) exchange.release?.()
       if (this.suspended.size === 0) this.#idle.openUnsafe()
       return Effect.andThen(Effect.timeoutOption(this.#idle.await, shutdownTimeout), () => {
-        for (const request of this.suspendedRequests) request.cancel(true)
+        for (const exchange of this.suspendedRequests) exchange.cancel(true)
         return Effect.andThen(Effect.timeoutOption(this.#idle.await, interruptTimeout), () => this.#abandon())
       })
     })
@@ -125,7 +125,7 @@ export class StatelessRequests {
 /** The response to one request: JSON if the result is the first message, a stream from the first notification on. */
 class StatelessResponse implements ResponseSink, Claim {
   /** The request, once it has suspended. */
-  request: RequestContext | undefined = undefined
+  exchange: Exchange | undefined = undefined
   share: Share | undefined = undefined
   bytes = 0
   readonly isWaiting = false
@@ -148,23 +148,23 @@ class StatelessResponse implements ResponseSink, Claim {
   }
 
   get kind(): "streams" | "requests" {
-    return this.request?.method === listen ? "streams" : "requests"
+    return this.exchange?.method === listen ? "streams" : "requests"
   }
 
   /** Completes a subscription, or answers with an error and cancels the request. */
   evict(): void {
-    const request = this.request!
+    const exchange = this.exchange!
     this.#endpoint.load.remove(this)
-    if (request.release !== undefined) return request.release()
-    if (this.#stream === undefined) this.#endpoint.refuse(this.#to, displaced, request.id)
+    if (exchange.release !== undefined) return exchange.release()
+    if (this.#stream === undefined) this.#endpoint.refuse(this.#to, displaced, exchange.id)
     else {
-      this.#to.write(sse.message(JsonRpc.encode(JsonRpc.failure(request.id, displaced.error))))
+      this.#to.write(sse.message(JsonRpc.encode(JsonRpc.failure(exchange.id, displaced.error))))
       this.#endStream()
     }
-    request.cancel()
+    exchange.cancel()
   }
 
-  respond(_request: RequestContext, message: JsonRpc.Success | JsonRpc.Failure): void {
+  respond(_exchange: Exchange, message: JsonRpc.Success | JsonRpc.Failure): void {
     const text = JsonRpc.encode(message)
     if (this.#stream === undefined) {
       const http = message._tag === "Success" ? undefined : message.error.http
@@ -181,22 +181,22 @@ class StatelessResponse implements ResponseSink, Claim {
    * Ends the response of a request without a result. A client that is still connected, because the server shuts down,
    * receives an error: without one it might wait forever.
    */
-  discard({ id }: RequestContext): void {
+  discard({ id }: Exchange): void {
     const isGone = this.#to.isClosed
     if (this.#stream === undefined) return isGone ? undefined : this.#endpoint.refuse(this.#to, closing, id)
     if (!isGone) this.#to.write(sse.message(JsonRpc.encode(JsonRpc.failure(id, closing.error))))
     this.#endStream()
   }
 
-  notify(request: RequestContext, method: string, params: JsonRpc.JsonObject): boolean {
+  notify(exchange: Exchange, method: string, params: JsonRpc.JsonObject): boolean {
     const text = JsonRpc.encode(JsonRpc.notification(method, params))
-    return this.#openStream().write(this.#to, sse.message(text)) ?? this.#cancelUnread(request)
+    return this.#openStream().write(this.#to, sse.message(text)) ?? this.#cancelUnread(exchange)
   }
 
   /** A client that does not read is treated as disconnected. */
-  #cancelUnread(request: RequestContext): true {
+  #cancelUnread(exchange: Exchange): true {
     this.#to.abort()
-    request.cancel()
+    exchange.cancel()
     const message = `cancelled a request: its client does not read, and ${
       this.#stream!.size
     } characters are unsent (maxUnsentChars)`
@@ -212,21 +212,21 @@ class StatelessResponse implements ResponseSink, Claim {
     return this.#to.drained
   }
 
-  suspended(request: RequestContext): void {
+  suspended(exchange: Exchange): void {
     const { keepAlive, load, streamExpiry } = this.#endpoint
-    this.request = request
+    this.exchange = exchange
     this.#requests.suspended.add(this)
     if (this.#stream !== undefined) this.#keepAliveSlot = keepAlive.add(this.#to)
-    if (request.method === listen) this.#openStream()
+    if (exchange.method === listen) this.#openStream()
     // "Closing the SSE response stream MUST be treated by the server as cancellation of that request." While the server
     // shuts down, a proxy may have closed it for that reason.
-    const left = (): void => request.cancel(this.#requests.isClosing)
+    const left = (): void => exchange.cancel(this.#requests.isClosing)
     if (this.#to.isClosed) left()
     else this.#to.onClose(left)
-    if (this.#requests.isClosing) request.release?.()
-    if (request.finished) return
-    load.add(this, clientOf(this.#from), retainedBytes(request))
-    if (request.method === listen) streamExpiry.add(this, this.#from.principal)
+    if (this.#requests.isClosing) exchange.release?.()
+    if (exchange.finished) return
+    load.add(this, clientOf(this.#from), retainedBytes(exchange))
+    if (exchange.method === listen) streamExpiry.add(this, this.#from.principal)
   }
 
   ended(): void {
@@ -247,7 +247,7 @@ class StatelessResponse implements ResponseSink, Claim {
     this.#stream = new sse.SlowReaderBuffer(this.#endpoint.options.maxUnsentChars)
     this.#to.open(200, sse.headers)
     this.#endpoint.core.observer?.streamOpened()
-    if (this.request !== undefined) this.#keepAliveSlot = this.#endpoint.keepAlive.add(this.#to)
+    if (this.exchange !== undefined) this.#keepAliveSlot = this.#endpoint.keepAlive.add(this.#to)
     return this.#stream
   }
 
