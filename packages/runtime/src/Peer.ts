@@ -21,9 +21,9 @@ import type {
   CallOptions,
   CallResult,
   Dispatcher,
+  Exchange,
   McpRequest,
   Progress,
-  Exchange,
   SessionPeer
 } from "./RequestContext.ts"
 import { RequestRunner } from "./RequestRunner.ts"

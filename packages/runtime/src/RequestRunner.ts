@@ -111,7 +111,10 @@ export class RequestRunner<R = never> {
   }
 
   #fail(exchange: Exchange, error: McpError.McpError): void {
-    exchange.sink.respond(exchange, JsonRpc.failure(exchange.id, McpError.toErrorObject(error, exchange.caller.revision)))
+    exchange.sink.respond(
+      exchange,
+      JsonRpc.failure(exchange.id, McpError.toErrorObject(error, exchange.caller.revision))
+    )
   }
 
   /**

@@ -131,7 +131,9 @@ describe("a request", () => {
       const request = start(recorder)
       yield* request.received.progress({ progress: 1 })
       yield* request.received.notify("notifications/message", {})
-      expect(yield* Effect.flip(request.received.request("roots/list"))).toMatchObject({ reason: { _tag: "Unsupported" } })
+      expect(yield* Effect.flip(request.received.request("roots/list"))).toMatchObject({
+        reason: { _tag: "Unsupported" }
+      })
       expect(recorder.steps).toEqual(["suspended", "notifications/progress", "notifications/message"])
       Deferred.doneUnsafe(end, Effect.succeed({}))
       recorder.steps.length = 0

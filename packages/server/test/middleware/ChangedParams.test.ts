@@ -68,7 +68,9 @@ for (const revision of support.eras) {
     it.effect("cannot reach a tool that the caller may not see", () =>
       Effect.gen(function*() {
         const renamed = Middleware.layer((next) => (request) =>
-          next(request.method === "tools/call" ? request.with({ params: { ...request.params, name: "hidden" } }) : request)
+          next(
+            request.method === "tools/call" ? request.with({ params: { ...request.params, name: "hidden" } }) : request
+          )
         )
         const hidden = Tool.layer(
           Tool.make("hidden", { visible: ({ principal }) => principal?.id === "admin" }),

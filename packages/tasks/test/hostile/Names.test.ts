@@ -80,7 +80,15 @@ const named = durable(() =>
         taskRequest.request("elicitation/create", { key }, { key }),
       { concurrency: "unbounded" }
     ))
-    return JSON.stringify({ steps: steps.map(({ index }) => index), keys: keys.size, retried, onces, answers })
+    return JSON.stringify({
+      steps: steps.map(({ index }) =>
+        index
+      ),
+      keys: keys.size,
+      retried,
+      onces,
+      answers
+    })
   })
 )
 

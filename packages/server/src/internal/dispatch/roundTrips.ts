@@ -69,8 +69,7 @@ export class RoundTrips implements RoundOwner {
     this.#ttl = Duration.toMillis(options.ttl ?? Duration.minutes(10))
     this.#codec = new RequestStateCodec(methods.description.serverInfo.name, options.keys?.map(bytesOf))
     // A middleware may have changed the params. The client repeats the ones that it sent, and the state is bound to them.
-    this.#startRound = ({ received }) =>
-      new Round(received, this, { rounds: 0, answers: new Map(), onces: new Map() })
+    this.#startRound = ({ received }) => new Round(received, this, { rounds: 0, answers: new Map(), onces: new Map() })
   }
 
   /** Whether a request may be answered with input requests. */
