@@ -4,9 +4,11 @@ import { defineConfig } from "vitest/config"
 // purpose. Imports have it anyway, and listed here it would apply to the `require` calls of other packages as well.
 const conditions = ["@skein/source", "node", "module", "default"]
 
-// The tests of `npm run test:long` (`--mode long`), which take minutes together: they start, stop and kill processes,
-// databases, browsers and other programs, or repeat an action thousands of times. `npm test` excludes them and so takes
-// less than five minutes on two cores.
+// Each test is in one of three tiers. `npm test` excludes the tests of both lists, and takes less than four minutes on two cores.
+// A file that takes longer than ten seconds there belongs into a list.
+//
+// The tests of `npm run test:long` (`--mode long`), which .ci/run runs: they start, stop and kill processes, databases, browsers
+// and other programs, or repeat an action thousands of times. Together they take less than ten minutes.
 const long = [
   "packages/client/test/{attacks/{Chunks,Flood,Processes,Schemas,Storms,Wire},browser/Chromium,connection/ManyReconnects,tasks/{ManyTasks,RestartProcess,SkeinServer}}.test.ts",
   "packages/server/test/{input/RandomHandlers,http/process,http/attacks/{replays,totals,unread},http/session/Memory}.test.ts",
@@ -20,10 +22,9 @@ const long = [
   "packages/auth/test/proxy/{Chromium,Postgres,Tasks}.test.ts",
   "packages/auth/test/signin/{chromium,webProcesses}.test.ts",
   "packages/cli/test/generateClient.test.ts",
-  "packages/cli/test/signIn.test.ts",
   "packages/cli/test/develop/*.test.ts",
   "packages/console/test/Page.test.ts",
-  "packages/gateway/test/{Children,Processes}.test.ts",
+  "packages/gateway/test/Children.test.ts",
   "packages/apps/test/{Chromium,ReadyPages,UiPage}.test.ts",
   "packages/code-mode/test/{Bundle,Hostile}.test.ts",
   "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore,Rotation,SharedSignIn}.test.ts",
@@ -33,17 +34,28 @@ const long = [
   "packages/tasks/test/protocol/{Shutdown,ShutdownQuestions}.test.ts",
   "packages/tasks/test/store/MigrateApart.test.ts",
   "packages/testing/test/Client.{faults,http,stdio}.test.ts",
-  "packages/{create-skein/test/Projects,openapi/test/Published}.test.ts",
-  "docs/test/{cli,coming,developing,effectApplications,gettingStarted,http,nginx,quickstarts,siteBrowser,tasksMachines,tasksOperating}.test.ts",
-  "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extApps,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersPool,officialServersReconnect,officialServersStdio,proxiedChildren,proxiedServers,publishedClients,publishedServers,runtimes,sdkClientsHttp,sdkClientsReopen,sdkClientsTasksInline,sdkV1ClientTasks,sdkV1ServerTasks,skeinCall}.test.ts",
+  "docs/test/{coming,developing,effectApplications,gettingStarted,http,nginx,quickstarts,tasksMachines,tasksOperating}.test.ts",
+  "interop/test/{allPairsStdio,authSdkStreams,extApps,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersPool,officialServersReconnect,officialServersStdio,proxiedChildren,proxiedServers,runtimes,sdkClientsHttp,sdkClientsReopen,sdkClientsTasksInline,sdkV1ClientTasks,sdkV1ServerTasks,skeinCall}.test.ts",
   "examples/{apps,browser,comparison,everythingClient,npmScripts,signIn,sqlite,tour,tourAuth,tourTasks}.test.ts",
   "packages/sql/test/{PgBouncer,PgClient}.test.ts",
-  "scripts/{conventions,conformance/judgeClient,conformance/suite,fuzz/fuzz,soak/soak}.test.ts"
+  "scripts/{conventions,conformance/judgeClient,conformance/suite}.test.ts"
+]
+
+// The tests of `npm run test:longest` (`--mode longest`), which find fewer faults in a minute: release-check runs them, and
+// whoever changes their subject. They use programs of other authors (`npm run published`), or what other steps of .ci/run use as
+// well: created projects, the site, the soak and the crash run.
+const longest = [
+  "packages/{create-skein/test/Projects,openapi/test/Published}.test.ts",
+  "packages/gateway/test/Processes.test.ts",
+  "packages/cli/test/signIn.test.ts",
+  "docs/test/{cli,siteBrowser}.test.ts",
+  "interop/test/{authBrowser,authPublished,publishedClients,publishedServers}.test.ts",
+  "scripts/{fuzz/fuzz,soak/soak}.test.ts"
 ]
 
 // Test files with a process of their own: they measure their process, change its environment, its folder or its global
 // objects, or import programs whose state others change.
-const alone = [
+export const alone = [
   "docs/programs/quickstart/test/temperature.test.ts",
   "docs/test/{authoring,providers,proxy}.test.ts",
   "packages/client/test/AsyncClient.test.ts",
@@ -65,18 +77,20 @@ const all = [
 
 const exclude = ["**/node_modules/**"]
 
+export const lists: Readonly<Record<string, Array<string>>> = { long, longest }
+
 export default defineConfig(({ mode }) => ({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: ["@skein/source"] } },
   test: {
-    projects: mode === "long" ?
-      [{ extends: true, test: { name: "long", include: long, exclude, testTimeout: 120_000 } }] :
+    projects: mode in lists ?
+      [{ extends: true, test: { name: mode, include: lists[mode], exclude, testTimeout: 120_000 } }] :
       [
-        { extends: true, test: { name: "alone", include: alone, exclude: [...exclude, ...long] } },
+        { extends: true, test: { name: "alone", include: alone, exclude: [...exclude, ...long, ...longest] } },
         // The other files share processes, and so load each module once. Imports took a quarter of their time.
         {
           extends: true,
-          test: { name: "together", isolate: false, include: all, exclude: [...exclude, ...long, ...alone] }
+          test: { name: "together", isolate: false, include: all, exclude: [...exclude, ...long, ...longest, ...alone] }
         }
       ],
     globalSetup: ["./scripts/setup.ts"],

@@ -117,7 +117,7 @@ export const groups: ReadonlyArray<Group> = [
       "benchmarks.md",
       {
         title: "Repository",
-        pages: ["../CHANGELOG.md", "renamed.md", "../CONTRIBUTING.md", "../SECURITY.md"],
+        pages: ["../CHANGELOG.md", ...pagesIn("changes"), "renamed.md", "../CONTRIBUTING.md", "../SECURITY.md"],
         isOptional: true
       }
     ]

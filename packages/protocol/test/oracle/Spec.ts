@@ -1,7 +1,7 @@
 /**
  * The official JSON Schemas, read from the folder that `SKEIN_SPEC_DIR` names (relative to the repository; by default
  * `../shared/spec`). They are not part of this repository. Without them the oracle's tests are skipped with a message;
- * under `CI=true` they fail.
+ * under `CI=true` they fail, unless `SKEIN_SPEC_DIR` is `none`.
  */
 import * as Revision from "@skein/protocol/Revision"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
@@ -122,7 +122,7 @@ export const examples = (): ReadonlyArray<Example> => {
 export const describeSpec = (name: string, tests: () => void): void => {
   if (present) {
     describe(name, tests)
-  } else if (process.env["CI"] === "true") {
+  } else if (process.env["CI"] === "true" && process.env["SKEIN_SPEC_DIR"] !== "none") {
     it(`${name} · the official schemas are required in CI`, () => {
       throw new Error(`the official schemas are not at ${directory}: set SKEIN_SPEC_DIR`)
     })
