@@ -13,50 +13,9 @@ const mayImportLess: ReadonlyArray<{
   readonly name: string
   readonly files: ReadonlyArray<string>
   readonly packages: ReadonlyArray<string>
-  /** The packages whose types alone they may import. They may import the package's own public modules as types only, too. */
-  readonly types?: ReadonlyArray<string>
   /** Whether they may use Node. */
   readonly node: boolean
 }> = [
-  // A client that signs in does not load a server, and a protected server does not load a client.
-  {
-    name: "auth",
-    files: [
-      "{OAuth,OAuthError,Grant,SignIn,WebSignIn,Outbound}.ts",
-      "{TokenStore,TokenStoreError,SqlTokenStore,KeyValueTokenStore,BrowserTokenStore,EncryptedTokenStore}.ts",
-      "internal/oauth/**/*.ts"
-    ],
-    packages: ["protocol", "runtime", "client"],
-    node: false
-  },
-  {
-    name: "auth",
-    files: ["{Loopback,PasteSignIn,FileTokenStore,NodeOutbound}.ts", "internal/node/**/*.ts"],
-    packages: ["protocol", "runtime", "client"],
-    node: true
-  },
-  {
-    name: "auth",
-    files: ["{Protect,Scopes,TokenVerifier,RequestVerifier,ReplayStore,SqlReplayStore}.ts", "internal/protect/**/*.ts"],
-    packages: ["protocol", "runtime", "server"],
-    node: false
-  },
-  // For both sides.
-  { name: "auth", files: ["internal/{cipher,web}.ts"], packages: ["protocol", "runtime"], node: false },
-  // Values for both sides: they import the types of either package, and load neither.
-  {
-    name: "auth",
-    files: ["{Providers,Secret}.ts", "internal/providers/**/*.ts"],
-    packages: ["protocol", "runtime"],
-    types: ["client", "server"],
-    node: false
-  },
-  {
-    name: "auth",
-    files: ["{Proxy,ProxyStore,UpstreamToken}.ts", "internal/proxy/**/*.ts"],
-    packages: ["protocol", "runtime", "server"],
-    node: true
-  },
   // A server with apps does not load a client, a host does not load a server, and a page loads neither.
   {
     name: "apps",
@@ -94,7 +53,6 @@ const mayUseNode: Readonly<Record<string, ReadonlyArray<string>>> = {
   testing: ["**/*.ts"],
   sql: ["**/*.ts"],
   tasks: ["{Memory,Sqlite,Postgres,Sql}Tasks.ts", "internal/**/node*.ts"],
-  auth: ["DevServer.ts", "internal/testing/**/*.ts"],
   cli: ["bin/*.ts", "internal/**/node*.ts"],
   "create-skein": ["**/*.ts"],
   openapi: ["internal/**/node*.ts"],
@@ -147,15 +105,6 @@ const node: Pattern = {
   regex: "^node:",
   message: "Only the layers of scripts/layers.ts with `node` may import Node's modules."
 }
-
-/** Imports that are for types only: of some packages, and of the public modules beside a module. */
-const typesOnly = (packages: ReadonlyArray<string>): ReadonlyArray<Pattern> => [
-  {
-    regex: `^@skein/(${packages.join("|")})/|^(\\./|(\\.\\./)+)[A-Z]\\w*\\.ts$`,
-    message: "This module serves both sides: it may import their types only.",
-    allowTypeImports: true
-  }
-]
 
 const restrict = (
   name: string,
@@ -270,13 +219,7 @@ const importRules = Object.keys(mayImport).flatMap((name) => {
     ...(withTypes === undefined ? [] : [restrict(name, withTypes, [{ ...node, allowTypeImports: true }])]),
     ...(withNode === undefined ? [] : [restrict(name, withNode, [])]),
     ...mayImportLess.filter((less) => less.name === name).map(
-      ({ files, node: mayUseNode, packages, types }) =>
-        restrict(
-          name,
-          files,
-          [...mayUseNode ? [] : [node], ...types === undefined ? [] : typesOnly(types)],
-          [...packages, ...types ?? []]
-        )
+      ({ files, node: mayUseNode, packages }) => restrict(name, files, mayUseNode ? [] : [node], packages)
     )
   ]
 })

@@ -16,10 +16,11 @@ import {
   writeFileSync
 } from "node:fs"
 import { tmpdir } from "node:os"
-import { basename, dirname, join, posix } from "node:path"
+import { dirname, join, posix } from "node:path"
 import { bundle } from "./bundle.ts"
 import { allowedLayers, foldersOf, type Layer, layers } from "./layers.ts"
 import { leftover } from "./leftover.ts"
+import { publicModules } from "./publicModules.ts"
 import { largeModuleLines, maxLines, minModuleLines, problem, warning } from "./tree.ts"
 
 const root = join(import.meta.dirname, "..")
@@ -86,17 +87,23 @@ describe("the linter", () => {
   })
 
   it("rejects an import of a server in the client side of auth, and of a client in its server side", () => {
-    for (const module of ["OAuth", "FileTokenStore", "internal/oauth/a", "internal/node/a"]) {
+    for (const module of ["client/OAuth", "client/flow/a"]) {
       expect(broken(`packages/auth/src/${module}.ts`, uses("@skein/client/A")), `${module}`).toEqual([])
       expect(broken(`packages/auth/src/${module}.ts`, uses("@skein/server/A")), `${module}`).toEqual(imports)
     }
-    for (const module of ["Protect", "Proxy", "internal/protect/a", "internal/proxy/a"]) {
+    for (const module of ["server/Protect", "proxy/Proxy", "proxy/a"]) {
       expect(broken(`packages/auth/src/${module}.ts`, uses("@skein/server/A")), `${module}`).toEqual([])
       expect(broken(`packages/auth/src/${module}.ts`, uses("@skein/client/A")), `${module}`).toEqual(imports)
     }
-    expect(broken("packages/auth/src/internal/node/a.ts", uses("node:fs"))).toEqual([])
-    expect(broken("packages/auth/src/internal/oauth/a.ts", uses("node:fs"))).toEqual(imports)
-    expect(broken("packages/auth/src/DevServer.ts", uses("@skein/server/A") + uses("@skein/client/A"))).toEqual([])
+    for (const module of ["client/protocol/a", "client/node/Loopback", "server/tokens/a", "shared/a", "testing/a"]) {
+      expect(broken(`packages/auth/src/${module}.ts`, uses("@skein/server/A")), `${module}`).toEqual(imports)
+      expect(broken(`packages/auth/src/${module}.ts`, uses("@skein/client/A")), `${module}`).toEqual(imports)
+    }
+    expect(broken("packages/auth/src/client/protocol/a.ts", uses("../flow/a.ts"))).toEqual(imports)
+    expect(broken("packages/auth/src/client/flow/a.ts", uses("../protocol/a.ts"))).toEqual([])
+    expect(broken("packages/auth/src/client/node/a.ts", uses("node:fs"))).toEqual([])
+    expect(broken("packages/auth/src/client/flow/a.ts", uses("node:fs"))).toEqual(imports)
+    expect(broken("packages/auth/src/testing/a.ts", uses("node:fs"))).toEqual([])
   })
 
   it("rejects an import of the other side in apps, and of both in a page", () => {
@@ -123,7 +130,10 @@ describe("the linter", () => {
 
   it("rejects an import of either side in the presets of auth, except of its types", () => {
     for (
-      const [module, beside] of [["Providers", "./OAuth.ts"], ["internal/providers/a", "../../Protect.ts"]] as const
+      const [module, beside] of [
+        ["providers/Providers", "../client/OAuth.ts"],
+        ["providers/a", "../server/Protect.ts"]
+      ] as const
     ) {
       for (const path of ["@skein/client/A", "@skein/server/A", beside]) {
         const text = uses(path)
@@ -349,13 +359,13 @@ describe("the code that an unused module leaves in a bundle", () => {
 describe("the packages", () => {
   for (const name of packages) {
     it(`${name}: exports each public module from the index in order, and documents each exported name`, () => {
-      const folder = join(root, "packages", name, "src")
-      const modules = readdirSync(folder).filter((file) => file.endsWith(".ts") && file !== "index.ts").sort()
-      const lines = modules.map((file) => `export * as ${basename(file, ".ts")} from "./${file}"\n`)
-      expect(readFileSync(join(folder, "index.ts"), "utf8")).toBe(lines.join(""))
+      const folder = join(root, "packages", name)
+      const modules = publicModules(folder)
+      const lines = modules.map(({ name, path }) => `export * as ${name} from "./${path}.ts"\n`)
+      expect(readFileSync(join(folder, "src/index.ts"), "utf8")).toBe(lines.join(""))
       expect(
-        modules.flatMap((file) =>
-          undocumented(readFileSync(join(folder, file), "utf8")).map((name) => `${file}: ${name}`)
+        modules.flatMap(({ path }) =>
+          undocumented(readFileSync(join(folder, "src", `${path}.ts`), "utf8")).map((name) => `${path}: ${name}`)
         )
       )
         .toEqual([])

@@ -3,29 +3,76 @@
  * public module is not also exported by another module of its package.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { join } from "node:path"
+import { existsSync, globSync, readdirSync, readFileSync } from "node:fs"
+import { basename, join } from "node:path"
+import { publicModules } from "./publicModules.ts"
 
 const root = join(import.meta.dirname, "../packages")
 
 const packages = readdirSync(root).filter((name) => existsSync(join(root, name, "src/index.ts"))).toSorted()
 
-const modulesOf = (name: string): ReadonlyArray<string> =>
-  readdirSync(join(root, name, "src"))
-    .filter((file) => file.endsWith(".ts") && file !== "index.ts")
-    .map((file) => file.slice(0, -".ts".length))
+/** The modules with a capital name outside of folders named `internal`. */
+const capitalModules = (name: string): ReadonlyArray<string> =>
+  globSync("**/[A-Z]*.ts", { cwd: join(root, name, "src"), exclude: ["**/internal/**"] })
+    .map((file) => file.replaceAll("\\", "/").slice(0, -".ts".length))
     .toSorted()
+
+/** The `paths` of the compiler for the public modules of a package, in `tsconfig.base.json`. */
+const compilerPaths = (name: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Array.from(
+      readFileSync(join(root, "../tsconfig.base.json"), "utf8").matchAll(/"(@skein\/[^"]+)": \["([^"]+)"\]/g),
+      ([, specifier = "", path = ""]) => [specifier, path] as const
+    ).filter(([specifier]) => specifier.startsWith(`@skein/${name}/`))
+  )
 
 describe.each(packages)("@skein/%s", (name) => {
   it("exports exactly its public modules from its index", () => {
     const lines = readFileSync(join(root, name, "src/index.ts"), "utf8").trim().split("\n")
-    expect(lines.toSorted()).toEqual(modulesOf(name).map((module) => `export * as ${module} from "./${module}.ts"`))
+    expect(lines).toEqual(
+      publicModules(join(root, name)).map(({ name, path }) => `export * as ${name} from "./${path}.ts"`)
+    )
+  })
+
+  it("exports each module with a capital name by this name, and no other", () => {
+    const modules = publicModules(join(root, name))
+    expect(modules.map(({ path }) => path).toSorted()).toEqual(capitalModules(name))
+    for (const { name, path } of modules) expect(basename(path)).toBe(name)
+  })
+
+  it("exports the source, the declarations and the code of the same module", () => {
+    const { exports } = JSON.parse(readFileSync(join(root, name, "package.json"), "utf8")) as {
+      readonly exports: Readonly<Record<string, unknown>>
+    }
+    const entryOf = (path: string) => ({
+      "@skein/source": `./src/${path}.ts`,
+      types: `./dist/${path}.d.ts`,
+      default: `./dist/${path}.js`
+    })
+    const pathOf = new Map(publicModules(join(root, name)).map(({ name, path }) => [`./${name}`, path]))
+    for (const [subpath, target] of Object.entries(exports)) {
+      if (typeof target !== "object" || target === null) continue
+      expect(target).toEqual(entryOf(subpath === "." ? "index" : subpath === "./*" ? "*" : pathOf.get(subpath)!))
+    }
+  })
+
+  it("resolves its import paths to the same modules for the compiler", () => {
+    // No package imports the one without the prefix.
+    if (name === "create-skein") return
+    const modules = publicModules(join(root, name))
+    const isFlat = modules.every(({ name, path }) => name === path)
+    expect(compilerPaths(name)).toEqual(
+      Object.fromEntries(
+        (isFlat ? [{ name: "*", path: "*" }] : modules)
+          .map((module) => [`@skein/${name}/${module.name}`, `./packages/${name}/src/${module.path}.ts`])
+      )
+    )
   })
 
   it("has one import path for each name", async () => {
     const found = new Map<unknown, Map<string, Array<string>>>()
-    for (const module of modulesOf(name)) {
-      const exports: Record<string, unknown> = await import(join(root, name, "src", `${module}.ts`))
+    for (const { name: module, path } of publicModules(join(root, name))) {
+      const exports: Record<string, unknown> = await import(join(root, name, "src", `${path}.ts`))
       for (const [exported, value] of Object.entries(exports)) {
         if (typeof value !== "object" && typeof value !== "function") continue
         const paths = found.get(value) ?? new Map<string, Array<string>>()

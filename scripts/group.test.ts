@@ -48,7 +48,12 @@ const write = (name: string, modules: Readonly<Record<string, string>>): void =>
   rmSync(folderOf(name), { recursive: true, force: true })
   put(
     `${name}/package.json`,
-    JSON.stringify({ name: `@skein/${name}`, type: "module", sideEffects: false, exports: { "./*": "./dist/*.js" } })
+    JSON.stringify({
+      name: `@skein/${name}`,
+      type: "module",
+      sideEffects: false,
+      exports: { "./*": { "@skein/source": "./src/*.ts", default: "./dist/*.js" } }
+    })
   )
   for (const [module, code] of Object.entries(modules)) {
     const up = "../".repeat(module.split("/").length)

@@ -10,6 +10,7 @@
 import { existsSync, readdirSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { basename, join, relative } from "node:path"
+import { publicModules } from "./publicModules.ts"
 import { type InputOptions, type OutputChunk, type Plugin, rolldown } from "rolldown"
 import type { SourceMap } from "./annotate.ts"
 
@@ -18,6 +19,8 @@ export interface Package {
   readonly folder: string
   /** The public modules and the programs. */
   readonly entries: ReadonlyArray<string>
+  /** The public module of each import specifier: `client/OAuth` of `@skein/auth/OAuth`. */
+  readonly specifiers: ReadonlyMap<string, string>
   /**
    * The static imports of each module: modules of its own package, and other packages by the specifier of the import.
    */
@@ -41,15 +44,10 @@ const compiled = ".tsbuild"
 /** The map of a module of types, for which the compiler writes only `export {}`. */
 const empty: SourceMap = { version: 3, names: [], sources: [], mappings: "", file: "", sourceRoot: undefined }
 
-/** Returns the public modules except the index, and the programs. */
-const entriesOf = (folder: string): ReadonlyArray<string> =>
-  ["", "bin/"].flatMap((within) => {
-    const from = join(folder, "src", within)
-    return (existsSync(from) ? readdirSync(from) : [])
-      .filter((file) => file.endsWith(".ts") && file !== "index.ts")
-      .map((file) => `${within}${basename(file, ".ts")}`)
-      .toSorted()
-  })
+const programsOf = (folder: string): ReadonlyArray<string> => {
+  const from = join(folder, "src/bin")
+  return (existsSync(from) ? readdirSync(from) : []).map((file) => `bin/${basename(file, ".ts")}`).toSorted()
+}
 
 const moduleOf = (folder: string, id: string): string =>
   relative(join(folder, compiled), id).replaceAll("\\", "/").replace(/\.js$/, "")
@@ -83,7 +81,9 @@ const options = (folder: string, entries: ReadonlyArray<string>): InputOptions =
 
 /** Reads the imports of the modules of a package. */
 export const read = async (folder: string): Promise<Package> => {
-  const entries = entriesOf(folder)
+  const modules = publicModules(folder)
+  const entries = [...modules.map(({ path }) => path), ...programsOf(folder)]
+  const specifiers = new Map(modules.map(({ name, path }) => [`@skein/${basename(folder)}/${name}`, path]))
   const imports = new Map<string, ReadonlyArray<string>>()
   const lazy = new Set<string>()
   const reader: Plugin = {
@@ -103,7 +103,22 @@ export const read = async (folder: string): Promise<Package> => {
   const bundle = await rolldown({ ...options(folder, entries), plugins: [mapped, reader] })
   await bundle.generate()
   await bundle.close()
-  return { folder, entries, imports, lazy }
+  return { folder, entries, specifiers, imports, lazy }
+}
+
+/** A public module of another package. */
+interface ModuleBelow {
+  readonly name: string
+  readonly module: string
+}
+
+/** Returns the public module of a specifier in one of the packages. */
+const moduleBelow = (packages: ReadonlyArray<Package>, specifier: string): ModuleBelow | undefined => {
+  for (const { folder, specifiers } of packages) {
+    const module = specifiers.get(specifier)
+    if (module !== undefined) return { name: basename(folder), module }
+  }
+  return undefined
 }
 
 /**
@@ -116,10 +131,10 @@ const withSchema = (packages: ReadonlyArray<Package>): ReadonlyMap<string, Reado
     const modules = new Set<string>()
     found.set(basename(folder), modules)
     const needsSchema = (other: string): boolean => {
-      const [, below, within] = /^@skein\/(\w+)\/(\w+)$/.exec(other) ?? []
-      return below === undefined || within === undefined
+      const below = moduleBelow(packages, other)
+      return below === undefined
         ? other.startsWith("effect/Schema") || modules.has(other)
-        : found.get(below)?.has(within) === true
+        : found.get(below.name)?.has(below.module) === true
     }
     for (let before = -1; before < modules.size;) {
       before = modules.size
@@ -144,9 +159,9 @@ const loaded = (
       if (all.has(module)) continue
       all.add(module)
       for (const other of imports.get(module) ?? []) {
-        const [, below, within] = /^@skein\/(\w+)\/(\w+)$/.exec(other) ?? []
+        const below = moduleBelow(packages, other)
         if (imports.has(other)) left.push(other)
-        else if (below !== undefined && within !== undefined) wanted.set(below, [...wanted.get(below) ?? [], within])
+        else if (below !== undefined) wanted.set(below.name, [...wanted.get(below.name) ?? [], below.module])
       }
     }
     found.set(name, all)

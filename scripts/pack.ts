@@ -12,6 +12,7 @@ import { basename, join } from "node:path"
 import { packages, root } from "./build.ts"
 import { leftover } from "./leftover.ts"
 import { checkCopies } from "./peers.ts"
+import { publicModules } from "./publicModules.ts"
 
 /** The path of the npm that runs this script. The command is not always "npm", for example on Windows. */
 const npm = process.env["npm_execpath"]
@@ -22,11 +23,10 @@ const runNpm = (cwd: string, ...args: ReadonlyArray<string>): string =>
 const bin = (name: string): string => join(root, "node_modules", ".bin", name)
 
 /** Returns the subpaths that a package exports: its index, and each public module. */
-const subpaths = (folder: string): ReadonlyArray<string> =>
-  readdirSync(join(folder, "dist"))
-    .filter((file) => file.endsWith(".js"))
-    .map((file) => file === "index.js" ? "." : `./${file.slice(0, -3)}`)
-    .toSorted()
+const subpaths = (folder: string): ReadonlyArray<string> => [
+  ".",
+  ...publicModules(folder).map(({ name }) => `./${name}`)
+]
 
 /** The published name of a package. */
 const nameOf = (folder: string): string =>

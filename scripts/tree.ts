@@ -15,8 +15,8 @@ export const maxLines = 800
 export const largeModuleLines = 500
 
 /**
- * A module in a folder of a package's `src` fails the check with fewer lines than this. Modules directly in `src` are
- * public, those in `bin` are programs, and both may be shorter.
+ * An internal module of a package's `src` fails the check with fewer lines than this. Public modules, which have a capital
+ * name and are not in a folder `internal`, and the programs in `bin` may be shorter.
  */
 export const minModuleLines = 30
 
@@ -27,7 +27,7 @@ const dashboard = /^docs\/grafana\/.+\.json$/
 /** The pages of `npm run messages`: nobody edits them, and a package has one page. */
 const messagesPage = /^docs\/messages\//
 const packageModule = /^packages\/[^/]+\/src\/.+\.ts$/
-const internalModule = /^packages\/[^/]+\/src\/(?!bin\/).+\/[^/]+\.ts$/
+const internalModule = /^packages\/[^/]+\/src\/(?!bin\/)(?:.*\/[^A-Z/][^/]*|(?:.*\/)?internal\/.*)\.ts$/
 
 interface Lock {
   readonly packages?: Readonly<Record<string, { readonly optionalDependencies?: Readonly<Record<string, string>> }>>

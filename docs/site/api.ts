@@ -1,7 +1,8 @@
 /** The API reference: a page for each public module, from the doc comments, by TypeDoc. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
-import { basename, join } from "node:path"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { basename, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { type PublicModule, publicModules } from "../../scripts/publicModules.ts"
 import { site, staging, typedoc } from "./places.ts"
 import { root } from "./sidebar.ts"
 import { repository } from "./stage.ts"
@@ -10,7 +11,7 @@ import { repository } from "./stage.ts"
 export interface ApiPackage {
   readonly name: string
   readonly description: string
-  readonly modules: ReadonlyArray<string>
+  readonly modules: ReadonlyArray<PublicModule>
 }
 
 /** The packages in the order of the table in the repository's `README.md`. */
@@ -20,14 +21,13 @@ export const apiPackages = (): ReadonlyArray<ApiPackage> =>
     ([, name = "", description = ""]) => ({
       name,
       description,
-      modules: readdirSync(join(root, "packages", name, "src"))
-        .filter((file) => /^[A-Z]\w*\.ts$/.test(file)).map((file) => basename(file, ".ts")).sort()
+      modules: publicModules(join(root, "packages", name))
     })
   )
 
 /** The comment at the head of a module, as Markdown. Its example is code, with or without a fence. */
-const commentOf = (name: string, module: string): string => {
-  const source = readFileSync(join(root, "packages", name, "src", `${module}.ts`), "utf8")
+const commentOf = (name: string, { path }: PublicModule): string => {
+  const source = readFileSync(join(root, "packages", name, "src", `${path}.ts`), "utf8")
   const [, comment = ""] = /^\/\*\*([^]*?)\*\//.exec(source) ?? []
   const [text = "", ...examples] = comment.replaceAll(/^ ?\* ?/gm, "").trim().split(/^@example\n/m)
   const fenced = examples.map((code) => code.includes("```") ? code : `\`\`\`ts\n${code.trim()}\n\`\`\`\n`)
@@ -35,13 +35,13 @@ const commentOf = (name: string, module: string): string => {
 }
 
 /** The first sentence of the comment of a module, for a table. */
-const summaryOf = (name: string, module: string): string => {
+const summaryOf = (name: string, module: PublicModule): string => {
   const [paragraph = ""] = commentOf(name, module).split(/\n\n/)
   return paragraph.replaceAll("\n", " ").replace(/(?<=\w\.) [^]*/, "").replaceAll("|", "\\|")
 }
 
 const rowsOf = ({ modules, name }: ApiPackage): string =>
-  modules.map((module) => `| [${module}](${name}/${module}.md) | ${summaryOf(name, module)} |`).join("\n")
+  modules.map((module) => `| [${module.name}](${name}/${module.name}.md) | ${summaryOf(name, module)} |`).join("\n")
 
 const indexOf = (packages: ReadonlyArray<ApiPackage>): string =>
   "# API\n\nThe public modules of each package. Import a module (`@skein/server/Tool`), or all modules of a package by " +
@@ -59,7 +59,7 @@ export const writeApi = async (): Promise<void> => {
   const app = await Application.bootstrapWithPlugins({
     plugin: [fileURLToPath(import.meta.resolve("typedoc-plugin-markdown"))],
     entryPoints: packages.flatMap(({ modules, name }) =>
-      modules.map((module) => join(root, "packages", name, "src", `${module}.ts`))
+      modules.map(({ path }) => join(root, "packages", name, "src", `${path}.ts`))
     ),
     tsconfig: join(site, "tsconfig.api.json"),
     basePath: join(root, "packages"),
@@ -94,12 +94,17 @@ export const writeApi = async (): Promise<void> => {
   for (const { modules, name } of packages) {
     mkdirSync(join(staging, "api", name), { recursive: true })
     for (const module of modules) {
-      const page = readFileSync(join(typedoc, name, "src", `${module}.md`), "utf8")
+      const at = join(name, "src", `${module.path}.md`)
+      const page = readFileSync(join(typedoc, at), "utf8")
         // A list of names, such as `A`, `E` and `R`, which the signature has already.
         .replaceAll(/^#+ Type Parameters\n\n\| Type Parameter \|\n(?:\|.*\n)+\n/gm, "")
-        .replaceAll(/\]\((?:\.\.\/)+([\w-]+)\/src\//g, (_, other: string) => `](../${other}/`)
-        .replace(/^# .*$/m, () => `# @skein/${name}/${module}\n\n${commentOf(name, module)}`)
-      writeFileSync(join(staging, "api", name, `${module}.md`), page)
+        // The pages of TypeDoc have the paths of the sources, and those of the site the import paths.
+        .replaceAll(/\]\(((?:[\w-]+|\.\.)(?:\/[\w-]+|\/\.\.)*\.md)/g, (_, target: string) => {
+          const path = join(dirname(at), target).replaceAll("\\", "/")
+          return `](../${path.slice(0, path.indexOf("/"))}/${basename(path)}`
+        })
+        .replace(/^# .*$/m, () => `# @skein/${name}/${module.name}\n\n${commentOf(name, module)}`)
+      writeFileSync(join(staging, "api", name, `${module.name}.md`), page)
     }
   }
   writeFileSync(join(staging, "api/index.md"), indexOf(packages))

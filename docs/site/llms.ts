@@ -44,7 +44,7 @@ export const writeLlms = (at: URL | string): void => {
   const paths = (pages: ReadonlyArray<Listed>, isOptional: boolean): ReadonlyArray<string> =>
     pages.filter((each) => each.isOptional === isOptional).map(({ page }) => sitePath(page))
   const sections = groups.map((group) => ({ title: group.title, paths: paths(pagesOf(group), false) }))
-  const api = apiPackages().flatMap(({ modules, name }) => modules.map((module) => `api/${name}/${module}.md`))
+  const api = apiPackages().flatMap(({ modules, name }) => modules.map((module) => `api/${name}/${module.name}.md`))
   const optional = [
     ...paths(groups.flatMap(pagesOf), true).map(row),
     ...api.map((path) => `- [${titleOf(textOf(path))}](${address(path)})`)

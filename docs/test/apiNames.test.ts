@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { publicModules } from "../../scripts/publicModules.ts"
 import { docs, guides } from "./blocks.ts"
 
 const root = join(docs, "..")
@@ -9,10 +10,9 @@ const root = join(docs, "..")
 /** The names that each public module declares, exports or has as members. Modules of one name are taken together. */
 const declared = new Map<string, Set<string>>()
 for (const name of readdirSync(join(root, "packages"))) {
-  const src = join(root, "packages", name, "src")
-  for (const file of readdirSync(src).filter((file) => /^[A-Z]\w*\.ts$/.test(file))) {
-    const source = readFileSync(join(src, file), "utf8")
-    const module = file.slice(0, -".ts".length)
+  const folder = join(root, "packages", name)
+  for (const { name: module, path } of publicModules(folder)) {
+    const source = readFileSync(join(folder, "src", `${path}.ts`), "utf8")
     const names = declared.get(module) ?? new Set()
     declared.set(module, names)
     for (

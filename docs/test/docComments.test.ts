@@ -1,13 +1,13 @@
 /** The doc comments of the public modules of `@skein/auth`, `@skein/console`, `@skein/openapi`, `@skein/gateway`, `@skein/apps`, `@skein/skills` and `@skein/code-mode`: each export has one, and each function an example. */
 import { describe, expect, it } from "@effect/vitest"
-import { readdirSync, readFileSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import { publicModules } from "../../scripts/publicModules.ts"
 import { docs } from "./blocks.ts"
 
 const src = join(docs, "../packages")
 const modules = ["auth", "console", "openapi", "gateway", "apps", "skills", "code-mode"].flatMap((name) =>
-  readdirSync(join(src, name, "src"), { encoding: "utf8", recursive: true })
-    .filter((file) => /^(?:[a-z]+\/)?[A-Z]\w*\.ts$/.test(file)).map((file) => `${name}/src/${file}`)
+  publicModules(join(src, name)).map(({ path }) => `${name}/src/${path}.ts`)
 )
 
 /** The doc comment that ends in the line before `at`. */

@@ -23,7 +23,7 @@ const itemsOf = ({ pages }: Group): Array<DefaultTheme.SidebarItem> =>
 const apiItems: Array<DefaultTheme.SidebarItem> = apiPackages().map(({ modules, name }) => ({
   text: `@skein/${name}`,
   collapsed: true,
-  items: modules.map((module) => ({ text: module, link: `/api/${name}/${module}` }))
+  items: modules.map((module) => ({ text: module.name, link: `/api/${name}/${module.name}` }))
 }))
 
 const sidebar: DefaultTheme.SidebarMulti = {

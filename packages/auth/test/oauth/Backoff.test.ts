@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
-import { failureMarkKey, tokensKey } from "../../src/internal/oauth/records.ts"
+import { failureMarkKey, tokensKey } from "../../src/client/flow/records.ts"
 import { type Answer, errorOf, person, request, type Servers, start } from "./scriptedServers.ts"
 
 const grant = Grant.authorizationCode({ clientName: "Tea House" })

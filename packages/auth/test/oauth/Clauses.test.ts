@@ -14,7 +14,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { createHash } from "node:crypto"
-import { canonicalUri } from "../../src/internal/oauth/urls.ts"
+import { canonicalUri } from "../../src/client/protocol/urls.ts"
 import { errorOf, person, request, type Servers, start } from "./scriptedServers.ts"
 
 const grant = Grant.authorizationCode({ clientName: "Tea House" })

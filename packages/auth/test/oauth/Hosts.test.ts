@@ -1,12 +1,12 @@
 /** Which hosts are this computer, for each part that decides by it, and how texts are written in pages and forms. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Redacted from "effect/Redacted"
-import { render } from "../../src/internal/node/answerPage.ts"
-import { isSecure } from "../../src/internal/oauth/urls.ts"
-import { checkAddress } from "../../src/internal/protect/fetchDocument.ts"
-import { redirectProblem } from "../../src/internal/proxy/registrations.ts"
-import { resolve } from "../../src/internal/proxy/resolveOptions.ts"
-import { escapeHtml, formEncode, isLoopback } from "../../src/internal/web.ts"
+import { render } from "../../src/client/node/answerPage.ts"
+import { isSecure } from "../../src/client/protocol/urls.ts"
+import { checkAddress } from "../../src/server/tokens/fetchDocument.ts"
+import { redirectProblem } from "../../src/proxy/registrations.ts"
+import { resolve } from "../../src/proxy/resolveOptions.ts"
+import { escapeHtml, formEncode, isLoopback } from "../../src/shared/web.ts"
 
 /** Hosts of URLs: whether they are on loopback, and whether a redirect URI may have them. */
 const hosts: ReadonlyArray<readonly [host: string, loopback: boolean, redirect: boolean]> = [

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { lookup } from "node:dns"
 import { type AddressInfo, createServer, isIP } from "node:net"
-import { isPrivate, makeFetch } from "../../src/internal/node/guardedFetch.ts"
+import { isPrivate, makeFetch } from "../../src/shared/node/guardedFetch.ts"
 import { request, start } from "./scriptedServers.ts"
 
 const clientSecret = Redacted.make("secret")

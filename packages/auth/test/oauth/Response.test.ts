@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as oauth from "oauth4webapi"
-import { requestToken } from "../../src/internal/oauth/tokenEndpoint.ts"
+import { requestToken } from "../../src/client/protocol/tokenEndpoint.ts"
 import { errorOf, person, request, type Servers, start } from "./scriptedServers.ts"
 
 const grant = Grant.authorizationCode({ clientName: "Tea House" })

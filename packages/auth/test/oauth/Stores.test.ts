@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/testing/TestClock"
-import { signInMarkKey, tokensKey } from "../../src/internal/oauth/records.ts"
+import { signInMarkKey, tokensKey } from "../../src/client/flow/records.ts"
 import { errorOf, person, request, type Servers, start } from "./scriptedServers.ts"
 
 const grant = Grant.authorizationCode({ clientName: "Tea House" })

@@ -13,7 +13,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
-import { pendingStatesKey, tokensKey } from "../../src/internal/oauth/records.ts"
+import { pendingStatesKey, tokensKey } from "../../src/client/flow/records.ts"
 import { errorOf, person, request, type Servers, start } from "./scriptedServers.ts"
 
 const grant = Grant.authorizationCode({ clientName: "Tea House" })

@@ -1,8 +1,8 @@
 /** The reader of `WWW-Authenticate`: the grammar, several challenges, and any text. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Schema from "effect/Schema"
-import { oauthChallenge, parse } from "../../src/internal/oauth/challenge.ts"
-import * as Scopes from "../../src/internal/oauth/scopes.ts"
+import { oauthChallenge, parse } from "../../src/client/protocol/challenge.ts"
+import * as Scopes from "../../src/client/protocol/scopes.ts"
 
 const plain = (header: string) => parse(header).map(({ params, ...rest }) => ({ ...rest, params: { ...params } }))
 

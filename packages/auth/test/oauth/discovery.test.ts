@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
-import { coversServer, resourceMetadataUrls, serverMetadataUrls } from "../../src/internal/oauth/urls.ts"
+import { coversServer, resourceMetadataUrls, serverMetadataUrls } from "../../src/client/protocol/urls.ts"
 import { errorOf, person, request, type Servers, start } from "./scriptedServers.ts"
 
 const grant = Grant.authorizationCode({ clientName: "Tea House" })

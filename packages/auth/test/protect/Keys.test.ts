@@ -5,7 +5,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
-import { KeySet } from "../../src/internal/protect/keySet.ts"
+import { KeySet } from "../../src/server/tokens/keySet.ts"
 import { type AuthorizationServer, json, makeKey, makeServer } from "./authorizationServer.ts"
 import { problemOf, verify } from "./verify.ts"
 

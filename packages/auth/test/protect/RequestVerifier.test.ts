@@ -18,7 +18,7 @@ import { createHash } from "node:crypto"
 import { createServer, request as httpsRequest } from "node:https"
 import type { AddressInfo } from "node:net"
 import { certificate as pem, privateKey } from "../../../client/test/http/support/certificate.ts"
-import { makeNetworks } from "../../src/internal/protect/networks.ts"
+import { makeNetworks } from "../../src/server/networks.ts"
 import { type Claims, claimsOf, makeKey, makeServer, sign } from "./authorizationServer.ts"
 
 const der = Buffer.from(pem.replaceAll(/-----[^-]+-----|\s/g, ""), "base64")

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { SharedEffects } from "../../src/internal/protect/sharedEffects.ts"
+import { SharedEffects } from "../../src/server/tokens/sharedEffects.ts"
 
 const start = <A, E>(effect: Effect.Effect<A, E>) => Effect.forkChild(effect, { startImmediately: true })
 

@@ -9,7 +9,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import * as Dpop from "../../src/internal/protect/dpop.ts"
+import * as Dpop from "../../src/server/dpop.ts"
 import { resource } from "./authorizationServer.ts"
 import { makeDpopClient } from "./dpopClient.ts"
 

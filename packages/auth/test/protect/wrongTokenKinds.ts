@@ -3,8 +3,8 @@ import * as TokenVerifier from "@skein/auth/TokenVerifier"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as jose from "jose"
-import { bindingProblem } from "../../src/internal/protect/binding.ts"
-import * as Dpop from "../../src/internal/protect/dpop.ts"
+import { bindingProblem } from "../../src/server/binding.ts"
+import * as Dpop from "../../src/server/dpop.ts"
 import {
   type AuthorizationServer,
   type Claims,

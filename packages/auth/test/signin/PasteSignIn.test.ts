@@ -9,7 +9,7 @@ import * as TestClock from "effect/testing/TestClock"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
-import { parse } from "../../src/internal/oauth/pastedAnswer.ts"
+import { parse } from "../../src/client/node/pastedAnswer.ts"
 import { page, registered, unregistered } from "./kit.ts"
 
 const redirectUri = "http://127.0.0.1:49817/callback"

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { existsSync, readFileSync } from "node:fs"
 import { delimiter, join } from "node:path"
-import { commands, open } from "../../src/internal/node/browser.ts"
+import { commands, open } from "../../src/client/node/browser.ts"
 import { directory, program } from "./kit.ts"
 
 const url = "https://login.example/authorize?a=1&b=2"

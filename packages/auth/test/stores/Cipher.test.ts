@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import { isEncrypted, keyProblem, makeCipher } from "../../src/internal/cipher.ts"
+import { isEncrypted, keyProblem, makeCipher } from "../../src/shared/cipher.ts"
 
 const one = "the first key, of thirty-two bytes or more"
 const two = Redacted.make("the second key, of thirty-two bytes or more")

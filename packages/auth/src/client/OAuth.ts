@@ -1,0 +1,410 @@
+/**
+ * Credentials that obtain and renew their tokens themselves: an OAuth 2.1 client for MCP servers.
+ *
+ * Give an `OAuth` to a transport. The first refusal starts the sign-in: the authorization server is discovered, the
+ * client is registered where needed, and the grant obtains a token, which is stored, renewed, and extended by the
+ * scopes that servers require. All revisions and all grants take this one path.
+ *
+ * @example
+ * const program = Effect.gen(function*() {
+ *   const oauth = yield* OAuth.make({ grant: Grant.authorizationCode({ clientName: "Tea House" }) })
+ *   const client = yield* Client.make(NodeHttp.transport({ url, credentials: oauth }))
+ *   return yield* client.callTool("brew")
+ * })
+ * const main = Effect.provide(Effect.scoped(program), [Loopback.layer(), FileTokenStore.layer({ app: "teahouse" })])
+ */
+import type { Credentials } from "@skein/client/Credentials"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
+import * as PubSub from "effect/PubSub"
+import * as Stream from "effect/Stream"
+import type { Definition, Grant } from "./grants/Grant.ts"
+import { knownClient } from "./flow/clients.ts"
+import { probe, serverMetadataOf } from "./protocol/discovery.ts"
+import { type Environment, fromServices, millis, type ServerOptions, type SignInChange } from "./flow/environment.ts"
+import { fail } from "./protocol/errors.ts"
+import { complete, find } from "./flow/personSignIn.ts"
+import type { SavedTokens } from "./flow/records.ts"
+import { ServerTokens } from "./flow/serverTokens.ts"
+import { revoke } from "./protocol/tokenEndpoint.ts"
+import { grantClient } from "./flow/tokens.ts"
+import { serverUrl } from "./protocol/urls.ts"
+import { InvalidAuthorizationResponse, InvalidOptions, type OAuthError } from "./protocol/OAuthError.ts"
+import * as Outbound from "../shared/Outbound.ts"
+import { TokenStore } from "./stores/TokenStore.ts"
+
+export type { ServerOptions, SignInChange } from "./flow/environment.ts"
+
+/** The options of `make`. */
+export interface Options<R = never> {
+  /** How tokens are obtained. */
+  readonly grant: Grant<R>
+  /**
+   * Whose tokens these are, where several users share a store: the id of the user in your application. `""` by default.
+   */
+  readonly account?: string | undefined
+  /**
+   * The scopes to request. By default those of the server's challenge, else all that its metadata lists. A step-up adds
+   * the scopes that the server requires.
+   */
+  readonly scopes?: ReadonlyArray<string> | undefined
+  /** Whether to request a refresh token (`offline_access`) where the authorization server lists it. `true` by default. */
+  readonly offlineAccess?: boolean | undefined
+  /**
+   * Whether tokens are bound to a key (DPoP, RFC 9449): `auto` by default, where both the server and the authorization
+   * server ask for it; `always`; or `never`.
+   */
+  readonly dpop?: "auto" | "always" | "never" | undefined
+  /**
+   * What single servers need that the specification does not provide for, by their URLs: `resource` and `assumePkce`,
+   * which take precedence over the options below. Each use is logged. Empty by default. A key that is not a URL fails with
+   * `InvalidOptions`.
+   *
+   * @example
+   * const oauth = yield* OAuth.make({ grant, servers: { "https://tea.example/mcp": { resource: "omit" } } })
+   */
+  readonly servers?: Readonly<Record<string, ServerOptions>> | undefined
+  /**
+   * The `resource` parameter (RFC 8707) for the servers that are not in `servers`, sent byte for byte. By default the
+   * `resource` of the server's metadata, and the URL of a server without metadata. `omit` leaves it out, for
+   * authorization servers that refuse it, as Microsoft Entra does (AADSTS9010010): set it here only if all servers of
+   * this `OAuth` have such a one, and in `servers` otherwise.
+   */
+  readonly resource?: string | undefined
+  /**
+   * The issuers of authorization servers that support PKCE with S256 and do not announce it, as Amazon Cognito and
+   * Microsoft Entra. Empty by default: a sign-in there fails with `PkceUnsupported`.
+   */
+  readonly assumePkce?: ReadonlyArray<string> | undefined
+  /**
+   * How long before they expire tokens are renewed. 30 seconds by default, and at most half of their lifetime.
+   */
+  readonly refreshBefore?: Duration.Input | undefined
+  /**
+   * How long a person is not asked again. 1 minute by default. When the server refuses a token that was just granted, the
+   * request fails with `TokenRefused`; after a sign-in that was denied or not completed, in any process that shares the
+   * store, with `SignInFailed`. `signIn` asks at any time.
+   */
+  readonly signInInterval?: Duration.Input | undefined
+  /**
+   * How often a person is asked for more scopes of one server within `signInInterval`. 3 by default. Then a request fails
+   * with `InsufficientScope` (2026-07-28, Step-Up Authorization Flow: retry limits).
+   */
+  readonly maxStepUps?: number | undefined
+  /**
+   * The scopes of one sign-in. 200 by default. If a server lists or requires more, the request fails with
+   * `InsufficientScope` and nobody is asked: a URL has no room for them. Choose some with `scopes`.
+   */
+  readonly maxScopes?: number | undefined
+  /**
+   * How long a discovery that led to no tokens is not repeated for the same server. 5 seconds by default. Meanwhile a
+   * refused request has the same outcome.
+   */
+  readonly discoveryInterval?: Duration.Input | undefined
+  /**
+   * How long the token endpoint and the registration endpoint are left alone at most after failures in a row. 1 minute by
+   * default: 1 second after the first failure, and twice as long after each further one. Meanwhile a request is sent
+   * with the token that is still valid, or fails with the same error, in all processes that share the store. `signIn` asks
+   * at any time.
+   */
+  readonly maxRetryDelay?: Duration.Input | undefined
+  /**
+   * The longest delay that the token endpoint may request (`Retry-After`). 10 minutes by default. It counts even if it is
+   * longer than `maxRetryDelay`.
+   */
+  readonly maxRetryAfter?: Duration.Input | undefined
+  /**
+   * How long a sign-in can be finished with its answer. 10 minutes by default. Then `finish` fails with
+   * `InvalidAuthorizationResponse`.
+   */
+  readonly signInTimeout?: Duration.Input | undefined
+  /**
+   * The servers that this value keeps in memory. 1,000 by default. Then the one that was used least recently is dropped;
+   * its tokens stay in the store.
+   */
+  readonly maxServers?: number | undefined
+  /** The way out of requests for metadata and tokens. `Outbound.make()` by default. */
+  readonly outbound?: Outbound.Outbound | undefined
+}
+
+/** What is known about the tokens for a server. It contains no token. */
+export interface SignInState {
+  /** The issuer of the tokens, as text. */
+  readonly issuer: string
+  /** The scopes that were granted. */
+  readonly scopes: ReadonlyArray<string>
+  /** When the access token expires, in milliseconds since the epoch. `undefined` if its issuer does not say. */
+  readonly expiresAt: number | undefined
+  /** Whether the tokens can be renewed without a person. */
+  readonly isRenewable: boolean
+  /** The id of your program at the issuer. */
+  readonly clientId: string
+  /** How the client became known: configured, by its metadata document, or by a dynamic registration. */
+  readonly registration: "given" | "document" | "dynamic"
+  /**
+   * Who signed in, by the ID token of the sign-in: show it, and do not decide by it. `undefined` without one; servers of
+   * OpenID Connect give one for the scope `openid`. Access tokens are not read: they are for the server alone.
+   */
+  readonly person: { readonly subject: string; readonly name?: string } | undefined
+}
+
+type CredentialsService = Credentials["Service"]
+
+/**
+ * Credentials of a transport, and the ways to sign in and out.
+ *
+ * A server is identified by the URL that its transport was given, with its query and without its fragment. Its tokens are
+ * stored under it, and all requests of the transport carry them: also those to the endpoint that a server of HTTP+SSE
+ * names for its session, and those after a redirect, which never leave the origin. Pass the same text to `signIn`,
+ * `signOut` and `state`: `https://tea.example/mcp`, `https://tea.example/mcp/` and `https://tea.example/mcp?team=1` are
+ * three servers.
+ */
+export interface OAuth extends CredentialsService {
+  /**
+   * Signs in now, instead of at the first refusal. Tokens that are stored already are replaced. Fails with
+   * `SignInRequired` if a person has to be redirected.
+   */
+  readonly signIn: (url: URL | string) => Effect.Effect<void, OAuthError>
+  /**
+   * Removes the tokens for a server, and revokes them where the authorization server supports it (RFC 7009). A failed
+   * revocation is logged, and does not fail.
+   */
+  readonly signOut: (url: URL | string) => Effect.Effect<void, OAuthError>
+  /** What is known about the tokens for a server; none if nobody is signed in there. */
+  readonly state: (url: URL | string) => Effect.Effect<Option.Option<SignInState>, OAuthError>
+  /** The events of all servers from now on, for a list of servers in a user interface. Slow readers lose the oldest. */
+  readonly changes: Stream.Stream<SignInChange>
+  /**
+   * Ends a sign-in with the parameters of the redirect URI, in any process that shares the store. Returns the URL of the
+   * server. Each sign-in can be finished once, and by the `account` that began it alone: bind the account to the
+   * browser's session, or an attacker could sign somebody else in as themselves.
+   *
+   * @example
+   * const url = yield* oauth.finish(new URL(request.url).searchParams)
+   */
+  readonly finish: (params: URLSearchParams) => Effect.Effect<URL, OAuthError>
+}
+
+/** Changes that wait for a slow reader. */
+const maxChanges = 64
+
+const parse = (url: URL | string): Effect.Effect<URL, OAuthError> => {
+  const parsed = URL.parse(String(url))
+  if (parsed === null) return fail(new InvalidOptions({ message: "The URL of the server cannot be parsed" }))
+  parsed.hash = ""
+  return Effect.succeed(parsed)
+}
+
+const byServer = (
+  servers: Readonly<Record<string, ServerOptions>>
+): Effect.Effect<ReadonlyMap<string, ServerOptions>, OAuthError> =>
+  Effect.map(
+    Effect.forEach(Object.entries(servers), ([url, options]) =>
+      Effect.map(parse(url), (url) => [serverUrl(url), options] as const)),
+    (entries) =>
+      new Map(entries)
+  )
+
+const check = (definition: Definition): Effect.Effect<void, OAuthError> => {
+  if (definition._tag === "ClientCredentials") {
+    const { clientSecret, privateKey } = definition.options
+    return (clientSecret === undefined) === (privateKey === undefined)
+      ? fail(new InvalidOptions({ message: "Grant.clientCredentials needs one of clientSecret and privateKey" }))
+      : Effect.void
+  }
+  if (definition._tag !== "AuthorizationCode") {
+    const { clientSecret, issuer } = definition.options
+    // The server names the authorization server, and so where the secret would go.
+    return clientSecret === undefined || issuer !== undefined ? Effect.void : fail(
+      new InvalidOptions({
+        message:
+          "A clientSecret needs the issuer of the authorization server that knows it, or \"discovered\" to send it " +
+          "to the one that each server names"
+      })
+    )
+  }
+  const { clientMetadataUrl } = definition.options
+  if (clientMetadataUrl === undefined) return Effect.void
+  const url = URL.parse(clientMetadataUrl)
+  // 2025-11-25: "The client_id URL MUST use the "https" scheme and contain a path component".
+  return url?.protocol === "https:" && url.pathname !== "/" && url.hash === "" && url.username === ""
+    ? Effect.void
+    : fail(new InvalidOptions({ message: "clientMetadataUrl must be an https URL with a path and without fragment" }))
+}
+
+/** The servers of an `OAuth`, the least recently used one first. */
+class Servers {
+  readonly #servers = new Map<string, ServerTokens>()
+  readonly #environment: Environment
+  readonly #maxServers: number
+
+  constructor(environment: Environment, maxServers: number) {
+    this.#environment = environment
+    this.#maxServers = maxServers
+  }
+
+  /** Returns the tokens of a server, which become the ones that were used last. */
+  get(url: URL): ServerTokens {
+    const key = url.href
+    let server = this.#servers.get(key)
+    if (server !== undefined && this.#servers.size === 1) return server
+    if (server === undefined) {
+      const [oldest] = this.#servers.keys()
+      if (oldest !== undefined && this.#servers.size >= this.#maxServers) this.#servers.delete(oldest)
+      const own = new URL(url)
+      own.hash = ""
+      server = new ServerTokens(this.#environment, own)
+    } else this.#servers.delete(key)
+    this.#servers.set(key, server)
+    return server
+  }
+}
+
+/**
+ * Makes an `OAuth`. It has to be made once per account and grant, and serves any number of servers and transports.
+ * Requires the services of its grant and a `TokenStore`.
+ *
+ * @example
+ * const oauth = yield* OAuth.make({
+ *   grant: Grant.clientCredentials({ clientId: "job", clientSecret, issuer: "https://login.example" }),
+ *   scopes: ["tea:read"]
+ * })
+ */
+export const make = <R>(
+  options: Options<R>
+): Effect.Effect<OAuth, OAuthError, TokenStore | R> =>
+  Effect.gen(function*() {
+    const definition = options.grant.definition as Definition
+    yield* check(definition)
+    const services = yield* Effect.context<R>()
+    const store = yield* TokenStore
+    const changes = yield* PubSub.sliding<SignInChange>(maxChanges)
+    const environment: Environment = {
+      ...fromServices(services as Context.Context<never>),
+      definition,
+      store,
+      changes,
+      clock: yield* Clock.Clock,
+      outbound: options.outbound ?? Outbound.make(),
+      settings: {
+        account: options.account ?? "",
+        scopes: options.scopes,
+        offlineAccess: options.offlineAccess ?? true,
+        dpop: options.dpop ?? "auto",
+        resource: options.resource,
+        servers: yield* byServer(options.servers ?? {}),
+        assumePkce: options.assumePkce ?? [],
+        refreshBefore: millis(options.refreshBefore, "30 seconds"),
+        signInInterval: millis(options.signInInterval, "1 minute"),
+        maxStepUps: options.maxStepUps ?? 3,
+        maxScopes: options.maxScopes ?? 200,
+        discoveryInterval: millis(options.discoveryInterval, "5 seconds"),
+        maxRetryDelay: millis(options.maxRetryDelay, "1 minute"),
+        maxRetryAfter: millis(options.maxRetryAfter, "10 minutes"),
+        signInTimeout: millis(options.signInTimeout, "10 minutes")
+      }
+    }
+    const servers = new Servers(environment, options.maxServers ?? 1_000)
+    return fromServers(environment, servers)
+  })
+
+/** The extensions that the grants implement, by their identifiers. Clients declare them. */
+const extensionsOf = ({ _tag }: Definition): OAuth["extensions"] => {
+  switch (_tag) {
+    case "ClientCredentials":
+      return { "io.modelcontextprotocol/oauth-client-credentials": {} }
+    case "IdentityAssertion":
+      return { "io.modelcontextprotocol/enterprise-managed-authorization": {} }
+    default:
+      return undefined
+  }
+}
+
+const fromServers = (environment: Environment, servers: Servers): OAuth => ({
+  extensions: extensionsOf(environment.definition),
+  headers: (request) => servers.get(request.server ?? request.url).headers(request),
+  refused: (challenge) => {
+    const server = servers.get(challenge.server ?? challenge.url)
+    server.nonce(challenge.header("dpop-nonce"))
+    return server.refused(challenge, challenge.authorization?.replace(/^\S+ +/, ""))
+  },
+  replied: ({ header, server, url }) => {
+    const nonce = environment.settings.dpop === "never" ? undefined : header("dpop-nonce")
+    if (nonce !== undefined) servers.get(server ?? url).nonce(nonce)
+  },
+  signIn: Effect.fnUntraced(function*(url) {
+    const parsed = yield* parse(url)
+    const { resourceMetadata, scope } = yield* probe(environment.outbound, parsed)
+    yield* servers.get(parsed).signIn(resourceMetadata, scope)
+  }),
+  signOut: Effect.fnUntraced(function*(url) {
+    const server = servers.get(yield* parse(url))
+    const tokens = yield* server.locked(server.clear())
+    if (tokens === undefined) return
+    yield* Effect.catch(
+      revokeTokens(environment, tokens),
+      ({ message }) => Effect.logWarning("tokens were removed and not revoked", message)
+    )
+    yield* server.publish("signed-out")
+  }),
+  state: Effect.fnUntraced(function*(url) {
+    const tokens = yield* servers.get(yield* parse(url)).read()
+    return tokens === undefined ? Option.none() : Option.some(stateOf(environment.definition, tokens))
+  }),
+  changes: Stream.fromPubSub(environment.changes),
+  finish: Effect.fnUntraced(function*(params) {
+    const { definition } = environment
+    const state = params.get("state")
+    if (definition._tag !== "AuthorizationCode" || state === null) {
+      return yield* fail(
+        new InvalidAuthorizationResponse({ message: "The answer has no state, so it belongs to no sign-in" })
+      )
+    }
+    const url = new URL((yield* find(environment, state)).url)
+    const server = servers.get(url)
+    // The record is taken in the lock: whoever does not get the lock can try again with the same answer.
+    yield* server.replace(complete(environment, definition.options, state, params))
+    yield* server.publish("signed-in")
+    return url
+  })
+})
+
+const stateOf = (definition: Definition, tokens: SavedTokens): SignInState => ({
+  issuer: tokens.issuer,
+  scopes: tokens.grantedScopes,
+  expiresAt: tokens.expiresAt,
+  isRenewable: tokens.refreshToken !== undefined || definition._tag !== "AuthorizationCode",
+  clientId: tokens.clientId,
+  registration: tokens.registration,
+  person: tokens.person
+})
+
+/**
+ * Revokes the refresh token, which ends the grant, and then the access token. Servers whose access tokens are JWTs may be
+ * unable to revoke them (`unsupported_token_type`: RFC 7009, 2.2.1): with the grant ended, that is not a failure.
+ */
+const revokeTokens: (environment: Environment, tokens: SavedTokens) => Effect.Effect<void, OAuthError> = Effect
+  .fnUntraced(function*(environment, tokens) {
+    const { definition, outbound } = environment
+    // The tokens go to their own issuer, whatever the server names now.
+    const server = yield* serverMetadataOf(outbound, tokens.issuer)
+    if (server?.revocation_endpoint === undefined) return
+    const client = definition._tag === "AuthorizationCode"
+      ? yield* knownClient(environment, definition.options, server, tokens.clientId)
+      : yield* grantClient(environment, server, definition)
+    const access = revoke(outbound, server, client, tokens.accessToken, "access_token")
+    if (tokens.refreshToken === undefined) return yield* access
+    // The access token is revoked even if the refresh token was not.
+    const grant = yield* Effect.exit(revoke(outbound, server, client, tokens.refreshToken, "refresh_token"))
+    yield* Effect.catch(
+      access,
+      (error) =>
+        error.reason._tag === "TokenRequestFailed" && error.reason.error === "unsupported_token_type"
+          ? Effect.void
+          : Effect.fail(error)
+    )
+    yield* grant
+  })

@@ -1,0 +1,331 @@
+/**
+ * The client that an authorization server knows: registered by hand, described by a document, or registered
+ * dynamically, in this order (2025-11-25, Client Registration Approaches).
+ */
+import { quote } from "@skein/protocol/Text"
+import * as Effect from "effect/Effect"
+import * as jose from "jose"
+import * as oauth from "oauth4webapi"
+import type { AuthorizationCodeOptions, ClientAuthentication } from "../grants/Grant.ts"
+import { CredentialUnavailable, IssuerMismatch, type OAuthError, RegistrationFailed } from "../protocol/OAuthError.ts"
+import type { Environment } from "./environment.ts"
+import { fail, oauthError, quoteWithout } from "../protocol/errors.ts"
+import type { Discovery } from "../protocol/discovery.ts"
+import type { ServerMetadata } from "../protocol/metadata.ts"
+import { locked, now, read, type Registration, Registrations, registrationsKey, remove, write } from "./records.ts"
+import * as Scopes from "../protocol/scopes.ts"
+import { type Answer, parseObject, positiveSeconds, send } from "../protocol/send.ts"
+import { type AuthenticatedClient, secretAuthentication } from "../protocol/tokenEndpoint.ts"
+import { sameIssuer } from "../protocol/urls.ts"
+
+/** Fails if credentials belong to another authorization server than `server`. Nothing has been sent to it. */
+export const checkIssuer = (
+  clientId: string,
+  issuer: string | undefined,
+  server: ServerMetadata
+): Effect.Effect<void, OAuthError> =>
+  issuer === undefined || issuer === "discovered" || sameIssuer(issuer, server.issuer) ? Effect.void : fail(
+    new IssuerMismatch({
+      message: `The client ${quote(clientId)} is registered with ${quote(issuer)}, ` +
+        `but the server requires tokens of ${quote(server.issuer)}. ` +
+        "Configure a client that is registered there, and its issuer",
+      expected: issuer,
+      actual: server.issuer
+    })
+  )
+
+/** A client with the secret or the key of its configuration. */
+export const configuredClient: (
+  environment: Environment,
+  server: ServerMetadata,
+  clientId: string,
+  authentication: ClientAuthentication
+) => Effect.Effect<AuthenticatedClient, OAuthError> = Effect.fnUntraced(
+  function*(environment, server, clientId, { clientSecret, privateKey }) {
+    if (privateKey !== undefined) {
+      const { algorithm, keyId } = privateKey
+      const pem = yield* environment.secret(privateKey.pem, `The private key of the client ${quote(clientId)}`)
+      const key = yield* Effect.tryPromise({
+        try: () => jose.importPKCS8(pem, algorithm),
+        // The error of the parser may quote the key.
+        catch: () =>
+          oauthError(
+            new CredentialUnavailable({
+              message:
+                `The private key of the client ${quote(clientId)} is not a PKCS #8 key for ${quote(algorithm)} ` +
+                "in the format PEM"
+            })
+          )
+      })
+      const authenticate = oauth.PrivateKeyJwt(keyId === undefined ? key : { key, kid: keyId })
+      return { clientId, authenticate, secrets: [] }
+    }
+    if (clientSecret === undefined) return { clientId, authenticate: oauth.None(), secrets: [] }
+    const secret = yield* environment.secret(clientSecret, `The secret of the client ${quote(clientId)}`)
+    return { clientId, authenticate: secretAuthentication(secret, server, undefined), secrets: [secret] }
+  }
+)
+
+/** How the client of a person becomes known to an authorization server. */
+export const registrationKind = (
+  options: AuthorizationCodeOptions,
+  server: ServerMetadata
+): "given" | "document" | "dynamic" =>
+  options.client !== undefined
+    ? "given"
+    : options.clientMetadataUrl !== undefined && server.client_id_metadata_document_supported === true
+    ? "document"
+    : "dynamic"
+
+const key = (options: AuthorizationCodeOptions, issuer: string): string => registrationsKey(issuer, options.clientName)
+
+/** The redirect URIs that a client is registered with. */
+export const redirectUris = (
+  environment: Environment,
+  options: AuthorizationCodeOptions,
+  server: ServerMetadata
+): Effect.Effect<ReadonlyArray<string>, OAuthError> => {
+  const kind = registrationKind(options, server)
+  if (kind === "given") return Effect.succeed(options.client?.redirectUris ?? [])
+  if (kind === "document") return Effect.succeed(options.redirectUris ?? [])
+  return Effect.map(
+    read(environment.store, Registrations, key(options, server.issuer)),
+    (all) => (all ?? []).map(({ redirectUri }) => redirectUri)
+  )
+}
+
+const isUsable = (registration: Registration, now: number): boolean =>
+  registration.secretExpiresAt === undefined || registration.secretExpiresAt > now
+
+const registered = (registration: Registration, server: ServerMetadata): AuthenticatedClient => {
+  const { authenticationMethod, clientId, clientSecret } = registration
+  return clientSecret === undefined
+    ? { clientId, authenticate: oauth.None(), secrets: [] }
+    : {
+      clientId,
+      authenticate: secretAuthentication(clientSecret, server, authenticationMethod),
+      secrets: [clientSecret]
+    }
+}
+
+const refused = (
+  { isDefault, issuer, pages = "" }: ServerMetadata,
+  problem: string,
+  status?: number,
+  error?: string
+): Effect.Effect<never, OAuthError> =>
+  fail(
+    new RegistrationFailed({
+      message: `This client could not be registered with ${quote(issuer)}: ${problem}. ` +
+        (isDefault === true
+          ? "The server has no metadata for authorization, so the default endpoints of 2025-03-26 were tried. " +
+            `It may require no sign-in, or credentials of another kind${pages}`
+          : "Register a client there by hand and configure it (Grant.authorizationCode, client)"),
+      issuer,
+      status,
+      error
+    })
+  )
+
+/** A longer client id does not fit into the URL of the sign-in, and would be stored for all later ones. */
+const maxClientIdChars = 2_048
+
+/** RFC 6749, A.1. */
+const isClientId = (value: unknown): value is string =>
+  typeof value === "string" && value.length <= maxClientIdChars && /^[\u0020-\u007e]+$/.test(value)
+
+const isAccepted = ({ status }: Answer): boolean => status === 200 || status === 201
+
+/** Whether a registration may have been refused because of its redirect URIs for its `application_type`. */
+const isAboutRedirectUris = ({ status, text }: Answer): boolean => {
+  const error = status === 400 ? parseObject(text)?.["error"] : undefined
+  return error === "invalid_redirect_uri" || error === "invalid_client_metadata"
+}
+
+// The library demands the status 201 and `client_secret_expires_at`, which servers leave out.
+const register: (
+  environment: Environment,
+  options: AuthorizationCodeOptions,
+  server: ServerMetadata,
+  redirectUri: string,
+  scopes: ReadonlyArray<string>
+) => Effect.Effect<Registration, OAuthError> = Effect.fnUntraced(
+  function*(environment, options, server, redirectUri, scopes) {
+    const { issuer, registration_endpoint } = server
+    if (registration_endpoint === undefined) {
+      return yield* refused(
+        server,
+        options.clientMetadataUrl === undefined
+          ? "it offers no dynamic registration"
+          : "it supports neither client ID metadata documents nor dynamic registration"
+      )
+    }
+    const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"]
+    const method = ["none", "client_secret_basic", "client_secret_post"].find((each) => methods.includes(each))
+    // 2026-07-28: "MCP clients MUST specify an appropriate application_type".
+    const type = environment.signIn?.applicationType ?? "native"
+    const request = (applicationType: string) =>
+      Effect.mapError(
+        send(environment.outbound, new URL(registration_endpoint), {
+          method: "POST",
+          headers: { accept: "application/json", "content-type": "application/json" },
+          body: JSON.stringify({
+            client_name: options.clientName,
+            ...(options.clientUri === undefined ? {} : { client_uri: options.clientUri }),
+            redirect_uris: [redirectUri],
+            grant_types: ["authorization_code", "refresh_token"],
+            response_types: ["code"],
+            token_endpoint_auth_method: method ?? "none",
+            application_type: applicationType,
+            ...(scopes.length === 0 ? {} : { scope: scopes.join(" ") })
+          })
+        }),
+        (error) => oauthError(new RegistrationFailed({ message: `No client was registered: ${error.message}`, issuer }))
+      )
+    let answer = yield* request(type)
+    let tried = ""
+    if (isAboutRedirectUris(answer)) {
+      // 2026-07-28: "Clients MAY retry registration with an adjusted application_type".
+      const other = type === "native" ? "web" : "native"
+      const second = yield* request(other)
+      if (isAccepted(second)) answer = second
+      else tried = ` (application_type ${quote(type)}, and ${quote(other)} was refused as well)`
+    }
+    const { status } = answer
+    const json = parseObject(answer.text)
+    if (!isAccepted(answer)) {
+      const { error, error_description: description } = json ?? {}
+      const code = typeof error === "string" ? error : undefined
+      const text = typeof description === "string" ? `: ${quoteWithout(description, [])}` : ""
+      return yield* refused(
+        server,
+        `it answered ${status}${code === undefined ? "" : ` ${quote(code)}`}${text}${tried}`,
+        status,
+        code
+      )
+    }
+    const { client_id, client_secret, client_secret_expires_at: expires, token_endpoint_auth_method } = json ?? {}
+    if (!isClientId(client_id)) {
+      return yield* refused(server, "its answer has no client_id that can be used", status)
+    }
+    const expiry = positiveSeconds(expires)
+    return {
+      clientId: client_id,
+      ...(typeof client_secret === "string" && client_secret !== "" ? { clientSecret: client_secret } : {}),
+      ...(typeof token_endpoint_auth_method === "string" ? { authenticationMethod: token_endpoint_auth_method } : {}),
+      // 0 means that it does not expire (RFC 7591, 3.2.1).
+      ...(expiry === undefined || expiry >= 1e12 ? {} : { secretExpiresAt: expiry * 1_000 }),
+      redirectUri,
+      scopes
+    }
+  }
+)
+
+/** At most so many registrations per issuer are kept: one per redirect URI. */
+const maxRegistrations = 8
+
+/** The client of a sign-in. */
+export interface SignInClient extends AuthenticatedClient {
+  /** Whether it is an earlier registration, which the authorization server may not know any longer. */
+  readonly isStored: boolean
+}
+
+/** The client of a sign-in that is about to begin. A client that is not known yet is registered, once for all who wait. */
+export const clientForSignIn: (
+  environment: Environment,
+  options: AuthorizationCodeOptions,
+  discovery: Discovery,
+  redirectUri: string,
+  scopes: ReadonlyArray<string>
+) => Effect.Effect<SignInClient, OAuthError> = Effect.fnUntraced(
+  function*(environment, options, { resource, server }, redirectUri, scopes) {
+    if (registrationKind(options, server) !== "dynamic") {
+      return { ...yield* knownClient(environment, options, server, ""), isStored: false }
+    }
+    const { store } = environment
+    const at = key(options, server.issuer)
+    const find = Effect.fnUntraced(function*() {
+      const time = yield* now
+      const all = ((yield* read(store, Registrations, at)) ?? []).filter((each) => isUsable(each, time))
+      const same = all.find((each) => each.redirectUri === redirectUri && each.isDoubtful !== true)
+      if (same !== undefined && (same.scopes.length === 0 || Scopes.covers(same.scopes, scopes))) {
+        return { ...registered(same, server), isStored: true }
+      }
+      // Some servers hold a client to the scopes of its registration: a step-up must not need another one.
+      const named = Scopes.union(scopes, same?.scopes ?? [], resource?.scopesSupported ?? [])
+      const made = yield* register(environment, options, server, redirectUri, named)
+      const others = all.filter((each) => each.redirectUri !== redirectUri || each.isDoubtful === true)
+      yield* write(store, at, [made, ...others].slice(0, maxRegistrations))
+      return { ...registered(made, server), isStored: false }
+    })
+    return yield* locked(store, at, find())
+  }
+)
+
+/** The client that tokens or codes were issued to, if it is still known. */
+export const knownClient: (
+  environment: Environment,
+  options: AuthorizationCodeOptions,
+  server: ServerMetadata,
+  clientId: string
+) => Effect.Effect<AuthenticatedClient, OAuthError> = Effect.fnUntraced(
+  function*(environment, options, server, clientId) {
+    switch (registrationKind(options, server)) {
+      case "given": {
+        const { client } = options
+        yield* checkIssuer(client!.clientId, client!.issuer, server)
+        return yield* configuredClient(environment, server, client!.clientId, client!)
+      }
+      case "document":
+        return { clientId: options.clientMetadataUrl!, authenticate: oauth.None(), secrets: [] }
+      case "dynamic": {
+        const all = yield* read(environment.store, Registrations, key(options, server.issuer))
+        const found = all?.find((each) => each.clientId === clientId)
+        return found === undefined
+          ? yield* refused(server, `the registration of the client ${quote(clientId)} is gone`)
+          : registered(found, server)
+      }
+    }
+  }
+)
+
+/**
+ * Uses an earlier registration for no further sign-in, after one that ended without an answer. If an authorization server
+ * has lost the registration, it says so on its page to the person, and to nobody else: the client would send every later
+ * sign-in there too. Tokens of the registration are still renewed with it, because the person may just have given up.
+ */
+export const doubtClient: (
+  environment: Environment,
+  options: AuthorizationCodeOptions,
+  server: ServerMetadata,
+  clientId: string
+) => Effect.Effect<void, OAuthError> = Effect.fnUntraced(function*(environment, options, server, clientId) {
+  const { store } = environment
+  const at = key(options, server.issuer)
+  const doubt = Effect.fnUntraced(function*() {
+    const all = (yield* read(store, Registrations, at)) ?? []
+    const one = all.find((each) => each.clientId === clientId)
+    if (one === undefined) return
+    // One for each redirect URI is enough: the later ones have no tokens, or they would have been answered.
+    const isSecond = all.some((each) => each.isDoubtful === true && each.redirectUri === one.redirectUri)
+    const rest = all.flatMap((each) => each !== one ? [each] : isSecond ? [] : [{ ...each, isDoubtful: true }])
+    yield* write(store, at, rest)
+  })
+  yield* locked(store, at, doubt())
+})
+
+/** Forgets a dynamic registration that the authorization server does not know any longer. */
+export const forgetClient: (
+  environment: Environment,
+  options: AuthorizationCodeOptions,
+  server: ServerMetadata,
+  clientId: string
+) => Effect.Effect<void, OAuthError> = Effect.fnUntraced(function*(environment, options, server, clientId) {
+  const { store } = environment
+  const at = key(options, server.issuer)
+  const forget = Effect.fnUntraced(function*() {
+    const rest = ((yield* read(store, Registrations, at)) ?? []).filter((each) => each.clientId !== clientId)
+    yield* rest.length === 0 ? remove(store, at) : write(store, at, rest)
+  })
+  yield* locked(store, at, forget())
+})

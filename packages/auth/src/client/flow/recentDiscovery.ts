@@ -1,0 +1,51 @@
+/**
+ * Discovers the authorization server of one server anew, so that a change of it is noticed. After a discovery that led to
+ * no new tokens it is not repeated within `discoveryInterval`: a server that refuses each request would double its
+ * traffic.
+ */
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type { OAuthError } from "../protocol/OAuthError.ts"
+import { discover, type Discovery } from "../protocol/discovery.ts"
+import type { Environment } from "./environment.ts"
+import { now } from "./records.ts"
+
+interface Last {
+  readonly at: number
+  readonly named: string | undefined
+  readonly exit: Exit.Exit<Discovery, OAuthError>
+}
+
+/** See the module. One instance per server. */
+export class RecentDiscovery {
+  readonly #environment: Environment
+  readonly #url: URL
+  #last: Last | undefined = undefined
+
+  constructor(environment: Environment, url: URL) {
+    this.#environment = environment
+    this.#url = url
+  }
+
+  /** Discovers the authorization server. `named` is the metadata of the challenge, `issuer` that of the tokens. */
+  find(named: string | undefined, issuer: string | undefined): Effect.Effect<Discovery, OAuthError> {
+    return Effect.gen({ self: this }, function*() {
+      const { definition: { options }, outbound, settings } = this.#environment
+      const time = yield* now
+      const last = this.#last
+      if (last !== undefined && last.named === named && time - last.at < settings.discoveryInterval) {
+        return yield* last.exit
+      }
+      const configured = "client" in options ? options.client?.issuer : "issuer" in options ? options.issuer : undefined
+      const preferred = [configured, issuer].filter((each) => each !== undefined)
+      const exit = yield* Effect.exit(discover(outbound, this.#url, named, preferred))
+      this.#last = { at: time, named, exit }
+      return yield* exit
+    })
+  }
+
+  /** The next discovery is made in any case. */
+  forget(): void {
+    this.#last = undefined
+  }
+}

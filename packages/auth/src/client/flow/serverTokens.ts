@@ -1,0 +1,483 @@
+/**
+ * The tokens of one account at one server: which ones a request carries, and what happens after a refusal.
+ */
+import type { Challenge, CredentialsRequest } from "@skein/client/Credentials"
+import { quote } from "@skein/protocol/Text"
+import type { Headers } from "@skein/runtime/Connection"
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as PubSub from "effect/PubSub"
+import { InsufficientScope, type OAuthError, TokenRefused, TokenRequestFailed } from "../protocol/OAuthError.ts"
+import type { TokenStoreError } from "../stores/TokenStoreError.ts"
+import { Backoff } from "./backoff.ts"
+import { noChallenge, type OAuthChallenge, oauthChallenge } from "../protocol/challenge.ts"
+import type { Discovery } from "../protocol/discovery.ts"
+import { type DpopKey, keyFor, prove, type Prover } from "../protocol/dpop.ts"
+import type { Environment, SignInChange } from "./environment.ts"
+import { fail, storeFailed, without } from "../protocol/errors.ts"
+import { signIn, withOfflineAccess } from "./personSignIn.ts"
+import { now, type SavedTokens, tokensKey } from "./records.ts"
+import { RecentDiscovery } from "./recentDiscovery.ts"
+import * as Scopes from "../protocol/scopes.ts"
+import { place } from "../protocol/send.ts"
+import { checkMark, isAsked, marked } from "./signInMark.ts"
+import { StepUps } from "./stepUps.ts"
+import { isLockLost, StoredTokens } from "./storedTokens.ts"
+import { logResource, obtain, proverOf, refresh, resourceOf, type Target } from "./tokens.ts"
+import { sameIssuer } from "../protocol/urls.ts"
+
+const none: Effect.Effect<Headers> = /* @__PURE__ */ Effect.succeed({})
+
+/** Whether tokens are still valid, as far as their issuer has said. */
+const isValid = (tokens: SavedTokens, time: number): boolean =>
+  tokens.expiresAt === undefined || tokens.expiresAt > time
+
+/** A job, and its outcome. */
+interface Running {
+  readonly kind: string
+  readonly done: Deferred.Deferred<boolean, OAuthError>
+}
+
+/** See the module. One instance per server, whatever the number of transports and requests. */
+export class ServerTokens {
+  readonly url: URL
+  readonly #environment: Environment
+  readonly #key: string
+  /** `undefined` until the store was read; `null` without tokens. */
+  #tokens: SavedTokens | null | undefined = undefined
+  /** The headers of a bearer token, which are the same for each request. */
+  #headers: Effect.Effect<Headers> = none
+  #prover: Prover | undefined = undefined
+  #nonce: string | undefined = undefined
+  #running: Running | undefined = undefined
+  #renewalFailedAt = -Infinity
+  readonly #stored: StoredTokens
+  readonly #discovery: RecentDiscovery
+  readonly #stepUps: StepUps
+  readonly #backoff: Backoff
+
+  constructor(environment: Environment, url: URL) {
+    this.#environment = environment
+    this.#discovery = new RecentDiscovery(environment, url)
+    this.#stepUps = new StepUps(environment.settings)
+    this.url = url
+    this.#key = tokensKey(environment.settings.account, url)
+    this.#stored = new StoredTokens(environment, this.#key)
+    this.#backoff = new Backoff(environment, this.#key)
+  }
+
+  /** The headers of a request. Without tokens there are none: the server says whether it requires any. */
+  headers(request: CredentialsRequest): Effect.Effect<Headers, OAuthError> {
+    const tokens = this.#tokens
+    if (tokens === undefined) return Effect.flatMap(this.#begin, () => this.headers(request))
+    // An exit, without an effect around it: the transport takes the headers without a fiber and a timeout.
+    if (tokens === null) return this.#headers
+    const { clock } = this.#environment
+    const time = clock.currentTimeMillisUnsafe()
+    if (!this.#isDue(tokens, time)) return this.#headersOf(tokens, request, time)
+    // A failure is not one of the request: the tokens may still be valid, and a refusal reports it otherwise.
+    const renewed = Effect.ignore(this.#single("refresh", tokens.accessToken, this.#renew))
+    return Effect.flatMap(
+      renewed,
+      () => this.#headersOf(this.#tokens ?? tokens, request, clock.currentTimeMillisUnsafe())
+    )
+  }
+
+  /** Remembers a nonce for the next proof (RFC 9449, 8.2). */
+  nonce(value: string | undefined): void {
+    if (value !== undefined) this.#nonce = value
+  }
+
+  /** Answers a refusal: `true` if other credentials are there now. */
+  refused(challenge: Challenge, used: string | undefined): Effect.Effect<boolean, OAuthError> {
+    const { attempt, status, wwwAuthenticate } = challenge
+    const token = used ?? this.#tokens?.accessToken
+    // A server may repeat the token in its challenge, whose texts are quoted in errors.
+    const parsed = oauthChallenge(wwwAuthenticate && without(wwwAuthenticate, [token ?? ""]))
+    // The token is accepted; the proof lacks the nonce of the server, which came with this refusal.
+    if (parsed.error === "use_dpop_nonce") return Effect.succeed(attempt <= 2 && this.#nonce !== undefined)
+    if (status === 403 && parsed.error !== "insufficient_scope") return Effect.succeed(false)
+    return status === 403
+      ? this.#single(`scopes ${parsed.scope}`, token, this.#stepUp(parsed, token))
+      : this.#single("sign-in", token, this.#unauthorized(parsed, token))
+  }
+
+  /** Signs in, whatever tokens there are. */
+  signIn(named: string | undefined, scope: string | undefined): Effect.Effect<void, OAuthError> {
+    const job = Effect.gen({ self: this }, function*() {
+      this.#discovery.forget()
+      this.#stepUps.clear()
+      yield* this.#backoff.reset
+      const before = yield* this.#stored.current
+      const found = yield* this.#discover(named ?? before?.resourceMetadataUrl)
+      const challenge = { ...noChallenge, resourceMetadata: named, scope }
+      yield* this.#grant(found, challenge, this.#select(found, challenge, undefined), undefined)
+      return true
+    })
+    return Effect.asVoid(this.#single("sign-in now", undefined, job))
+  }
+
+  /** Stores tokens that were obtained for this server, and uses them from now on. */
+  save(tokens: SavedTokens): Effect.Effect<void, OAuthError> {
+    return Effect.gen({ self: this }, function*() {
+      if (this.#environment.settings.dpop === "always" && tokens.tokenType === "Bearer") {
+        return yield* fail(
+          new TokenRequestFailed({
+            message: `${quote(tokens.issuer)} gave a token that is not bound to a key, and the option dpop is always`,
+            retryable: false
+          })
+        )
+      }
+      // Stored before a request uses them.
+      const written = yield* Effect.exit(this.#stored.write(tokens))
+      this.#discovery.forget()
+      yield* this.#backoff.end
+      if (Exit.isFailure(written) && Cause.findErrorOption(written.cause).pipe(Option.exists(isLockLost))) this.#drop()
+      else yield* this.#use(tokens)
+      yield* written
+    })
+  }
+
+  /** Stores tokens that an effect obtains, in the lock. */
+  replace(tokens: Effect.Effect<SavedTokens, OAuthError>): Effect.Effect<void, OAuthError> {
+    return this.locked(Effect.andThen(
+      Effect.andThen(this.#backoff.reset, this.#stored.current),
+      Effect.uninterruptible(Effect.flatMap(tokens, (tokens) => this.save(tokens)))
+    ))
+  }
+
+  /** Removes the tokens. Returns them, so that they can be revoked. */
+  clear(): Effect.Effect<SavedTokens | undefined, OAuthError> {
+    return Effect.gen({ self: this }, function*() {
+      const tokens = yield* this.#stored.current
+      yield* this.#stored.remove
+      this.#stepUps.clear()
+      yield* Effect.andThen(this.#backoff.reset, this.#backoff.end)
+      yield* this.#use(undefined)
+      return tokens
+    })
+  }
+
+  /** Reads the tokens, and leaves alone those that requests carry: a job may be replacing them. */
+  read(): Effect.Effect<SavedTokens | undefined, OAuthError> {
+    return this.#stored.state
+  }
+
+  /** Reads the tokens in the lock, and uses them: another process may have replaced them. */
+  load(): Effect.Effect<SavedTokens | undefined, OAuthError> {
+    return Effect.gen({ self: this }, function*() {
+      const tokens = yield* this.#stored.current
+      yield* tokens !== undefined && this.#stored.isUnsaved ? this.save(tokens) : this.#use(tokens)
+      return tokens
+    })
+  }
+
+  /**
+   * Runs an effect alone among all that share the store. A process in which a person is being asked is waited for. The
+   * wait for a lock may also end when that process has just stored its tokens and removed its mark: then `again` is the
+   * one more attempt.
+   */
+  locked<A>(effect: Effect.Effect<A, OAuthError>, again = true): Effect.Effect<A, OAuthError> {
+    const failed = Effect.fnUntraced({ self: this }, function*(error: TokenStoreError) {
+      const { _tag } = error.reason
+      if (_tag === "LockLost") this.#drop()
+      else {
+        if (yield* isAsked(this.#environment, this.#key)) return yield* Effect.delay(this.locked(effect), "1 second")
+        if (_tag === "LockTimeout" && again) return yield* this.locked(effect, false)
+      }
+      return yield* Effect.fail(storeFailed(error))
+    })
+    return Effect.catchTag(this.#environment.store.withLock(this.#key, effect), "TokenStoreError", failed)
+  }
+
+  /**
+   * Runs a job in the lock, and once more if the lock was lost: the process was stopped for so long that another one took
+   * the lock over and has stored newer tokens. A person who asked for a sign-in is not asked twice.
+   */
+  #retried(kind: string, job: Effect.Effect<boolean, OAuthError>): Effect.Effect<boolean, OAuthError> {
+    return Effect.catch(
+      this.locked(job),
+      (error) => isLockLost(error) && kind !== "sign-in now" ? this.locked(job) : Effect.fail(error)
+    )
+  }
+
+  publish(status: SignInChange["status"], error?: OAuthError): Effect.Effect<void> {
+    const { url } = this
+    const change = error === undefined ? { url, status } : { url, status, error }
+    return Effect.asVoid(PubSub.publish(this.#environment.changes, change))
+  }
+
+  /** Reads the tokens for the first request, outside of the lock. A job that has begun meanwhile has read newer ones. */
+  readonly #begin: Effect.Effect<void, OAuthError> = Effect.suspend(() =>
+    Effect.flatMap(this.#stored.state, (tokens) => this.#tokens === undefined ? this.#use(tokens) : Effect.void)
+  )
+
+  /** Drops the tokens in memory: the process that took the lock over has stored newer ones. */
+  #drop(): void {
+    this.#stored.drop()
+    this.#tokens = undefined
+  }
+
+  #use(tokens: SavedTokens | undefined): Effect.Effect<void, OAuthError> {
+    return Effect.gen({ self: this }, function*() {
+      const before = this.#tokens
+      if (before?.dpop?.publicJwk !== tokens?.dpop?.publicJwk || before?.tokenType !== tokens?.tokenType) {
+        this.#prover = tokens?.tokenType === "DPoP" ? yield* proverOf(tokens.dpop) : undefined
+      }
+      this.#tokens = tokens ?? null
+      this.#headers = tokens === undefined ? none : Effect.succeed({ authorization: `Bearer ${tokens.accessToken}` })
+    })
+  }
+
+  #headersOf(tokens: SavedTokens, request: CredentialsRequest, time: number): Effect.Effect<Headers, OAuthError> {
+    const prover = this.#prover
+    if (tokens.tokenType === "Bearer" || prover === undefined) return this.#headers
+    const { accessToken } = tokens
+    return Effect.map(
+      prove(prover, request.method, request.url, accessToken, this.#nonce, time),
+      (dpop) => ({ authorization: `DPoP ${accessToken}`, dpop })
+    )
+  }
+
+  /** Whether tokens are about to expire and can be renewed without a person. */
+  #isDue(tokens: SavedTokens, time: number): boolean {
+    const { expiresAt, obtainedAt, refreshToken } = tokens
+    if (expiresAt === undefined) return false
+    const { definition, settings } = this.#environment
+    // Tokens that live shorter than `refreshBefore` would be renewed for each request.
+    const early = Math.min(settings.refreshBefore, (expiresAt - obtainedAt) / 2)
+    return expiresAt - early <= time && time - this.#renewalFailedAt >= settings.discoveryInterval &&
+      !this.#backoff.isActive(time) &&
+      (refreshToken !== undefined || definition._tag !== "AuthorizationCode")
+  }
+
+  /**
+   * Runs one job at a time. A request whose token was replaced meanwhile is sent again. Requests that wait for the same
+   * job share its outcome; if it was interrupted, the next one runs it.
+   */
+  #single(
+    kind: string,
+    used: string | undefined,
+    job: Effect.Effect<boolean, OAuthError>
+  ): Effect.Effect<boolean, OAuthError> {
+    // Not interrupted between the start of a job and its finalizer: the next requests would wait for it forever.
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.suspend(() => {
+        const running = this.#running
+        if (running !== undefined) {
+          return restore(Effect.flatMap(
+            Effect.exit(Deferred.await(running.done)),
+            (exit) =>
+              running.kind !== kind || (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause))
+                ? this.#single(kind, used, job)
+                : exit
+          ))
+        }
+        if (used !== undefined && this.#tokens != null && this.#tokens.accessToken !== used) return Effect.succeed(true)
+        const own: Running = { kind, done: Deferred.makeUnsafe() }
+        this.#running = own
+        return restore(this.#retried(kind, job)).pipe(
+          Effect.tapError((error) =>
+            // The person is still being asked: `OAuth.finish` ends the sign-in.
+            error.reason._tag === "SignInRequired" || this.#backoff.isRepeated(error)
+              ? Effect.void
+              : this.publish("failed", error)
+          ),
+          Effect.onExit((exit) => {
+            this.#running = undefined
+            return Deferred.done(own.done, exit)
+          })
+        )
+      })
+    )
+  }
+
+  #discover(named: string | undefined): Effect.Effect<Discovery, OAuthError> {
+    return this.#discovery.find(named, this.#tokens?.issuer)
+  }
+
+  /** The tokens that came from the authorization server that was found; those of another one are not used with it. */
+  #same(tokens: SavedTokens | undefined, { server }: Discovery): SavedTokens | undefined {
+    return tokens !== undefined && sameIssuer(tokens.issuer, server.issuer) ? tokens : undefined
+  }
+
+  #select(found: Discovery, challenge: OAuthChallenge, before: SavedTokens | undefined): ReadonlyArray<string> {
+    return Scopes.select({
+      configured: this.#environment.settings.scopes,
+      challenged: challenge.scope,
+      supported: found.resource?.scopesSupported,
+      before: before?.requestedScopes ?? []
+    })
+  }
+
+  #target(
+    found: Discovery,
+    named: string | undefined,
+    scopes: ReadonlyArray<string>,
+    dpop: DpopKey | undefined
+  ): Target {
+    return {
+      url: this.url,
+      server: found.server,
+      resource: resourceOf(this.#environment, found, this.url),
+      resourceMetadataUrl: named,
+      scopes,
+      dpop
+    }
+  }
+
+  /** Obtains tokens by the grant, and stores them before they are used. */
+  #grant(
+    found: Discovery,
+    challenge: OAuthChallenge,
+    scopes: ReadonlyArray<string>,
+    key: DpopKey | undefined
+  ): Effect.Effect<void, OAuthError> {
+    return Effect.gen({ self: this }, function*() {
+      const environment = this.#environment
+      const { definition, settings } = environment
+      if (scopes.length > settings.maxScopes) {
+        return yield* fail(
+          new InsufficientScope({
+            message: `${place(this.url)} names ${scopes.length} scopes, more than maxScopes (${settings.maxScopes}). ` +
+              "Configure those that are needed with the option scopes",
+            scopes: scopes.slice(0, settings.maxScopes)
+          })
+        )
+      }
+      yield* logResource(environment, this.url)
+      const isProofAsked = challenge.dpop || found.resource?.dpopRequired === true
+      const dpop = key ?? (yield* keyFor(settings.dpop, found.server.dpop_signing_alg_values_supported, isProofAsked))
+      const target = this.#target(
+        found,
+        challenge.resourceMetadata,
+        withOfflineAccess(environment, found.server, scopes),
+        dpop
+      )
+      if (definition._tag !== "AuthorizationCode") {
+        yield* this.publish("refreshing")
+        yield* this.save(yield* obtain(environment, target))
+      } else {
+        yield* this.publish("signing-in")
+        const asked = Effect.flatMap(
+          signIn(environment, definition.options, found, target),
+          (redeem) => Effect.uninterruptible(Effect.flatMap(redeem, (tokens) => this.save(tokens)))
+        )
+        yield* marked(environment, this.#key, asked)
+      }
+      yield* this.publish("signed-in")
+    }).pipe(Effect.tapError(this.#backoff.failed))
+  }
+
+  /** Renews tokens with their refresh token. `false` if there is none, or it does not work any longer. */
+  #refresh(found: Discovery, tokens: SavedTokens): Effect.Effect<boolean, OAuthError> {
+    const { refreshToken } = tokens
+    if (refreshToken === undefined) return Effect.succeed(false)
+    const target = this.#target(found, tokens.resourceMetadataUrl, tokens.requestedScopes, tokens.dpop)
+    return Effect.uninterruptible(
+      Effect.gen({ self: this }, function*() {
+        yield* this.publish("refreshing")
+        const refreshed = yield* refresh(this.#environment, target, tokens, refreshToken)
+        yield* this.save(refreshed.tokens)
+        if (refreshed._tag === "Refused") return false
+        yield* this.publish("signed-in")
+        return true
+      }).pipe(Effect.tapError(this.#backoff.failed))
+    )
+  }
+
+  /** Renews tokens before they expire. */
+  readonly #renew: Effect.Effect<boolean, OAuthError> = Effect.suspend(() =>
+    Effect.gen({ self: this }, function*() {
+      const tokens = yield* this.load()
+      if (tokens === undefined || !this.#isDue(tokens, yield* now)) return true
+      yield* this.#backoff.check
+      const found = yield* this.#discover(tokens.resourceMetadataUrl)
+      if (this.#same(tokens, found) === undefined) return false
+      if (yield* this.#refresh(found, tokens)) return true
+      if (this.#environment.definition._tag === "AuthorizationCode") return false
+      const challenge = { ...noChallenge, resourceMetadata: tokens.resourceMetadataUrl }
+      yield* this.#grant(found, challenge, tokens.requestedScopes, tokens.dpop)
+      return true
+    }).pipe(Effect.tapError(() =>
+      Effect.map(now, (time) => {
+        this.#renewalFailedAt = time
+      })
+    ))
+  )
+
+  /** Answers a 401. */
+  #unauthorized(challenge: OAuthChallenge, used: string | undefined): Effect.Effect<boolean, OAuthError> {
+    return Effect.gen({ self: this }, function*() {
+      const tokens = yield* this.load()
+      // Somebody who shares the store has signed in or renewed the tokens meanwhile.
+      if (tokens !== undefined && tokens.accessToken !== used) return true
+      yield* this.#backoff.check
+      const found = yield* this.#discover(challenge.resourceMetadata)
+      const same = this.#same(tokens, found)
+      const time = yield* now
+      const { signInInterval } = this.#environment.settings
+      const isFresh = (since: number): boolean =>
+        same !== undefined && time - since < signInInterval && isValid(same, time)
+      if (same !== undefined && isFresh(same.grantedAt)) {
+        return yield* fail(
+          new TokenRefused({
+            message: `${place(this.url)} refused a token that ${quote(same.issuer)} has just issued for it` +
+              `${challenge.error === undefined ? "" : ` (${quote(challenge.error)})`}. ` +
+              "The server has to accept this issuer, resource and scopes; another sign-in would not help"
+          })
+        )
+      }
+      if (same !== undefined && !isFresh(same.obtainedAt) && (yield* this.#refresh(found, same))) return true
+      yield* checkMark(this.#environment, this.#key, this.url)
+      yield* this.#grant(found, challenge, this.#select(found, challenge, same), undefined)
+      return true
+    })
+  }
+
+  /**
+   * Answers a 403 with `insufficient_scope`: requests the scopes that were requested before and those of the challenge
+   * (2026-07-28, Step-Up Authorization Flow), unless that was done before.
+   */
+  #stepUp(challenge: OAuthChallenge, used: string | undefined): Effect.Effect<boolean, OAuthError> {
+    return Effect.gen({ self: this }, function*() {
+      const tokens = yield* this.load()
+      if (tokens !== undefined && tokens.accessToken !== used) return true
+      yield* this.#backoff.check
+      const challenged = Scopes.parse(challenge.scope)
+      const stop = (why: string) =>
+        fail(
+          new InsufficientScope({
+            message: `${place(this.url)} requires scopes${
+              challenged.length === 0 ? "" : ` (${quote(challenged.join(" "))})`
+            } that its token lacks, and ${why}`,
+            scopes: challenged
+          })
+        )
+      if (challenged.length === 0) return yield* stop("it does not name them. Configure them with the option scopes")
+      const found = yield* this.#discover(challenge.resourceMetadata ?? tokens?.resourceMetadataUrl)
+      const same = this.#same(tokens, found)
+      const scopes = Scopes.union(same?.requestedScopes ?? [], challenged)
+      if (
+        this.#stepUps.wereRefused(scopes) || (same !== undefined && Scopes.covers(same.requestedScopes, challenged))
+      ) {
+        return yield* stop(
+          "they were requested before and not granted. The person or an administrator has to grant them"
+        )
+      }
+      if (!this.#stepUps.begin(yield* now)) {
+        const { maxStepUps } = this.#environment.settings
+        return yield* stop(`it has required others ${maxStepUps} times within signInInterval (maxStepUps)`)
+      }
+      const named = challenge.resourceMetadata ?? tokens?.resourceMetadataUrl
+      yield* Effect.tapError(
+        this.#grant(found, { ...challenge, resourceMetadata: named }, scopes, same?.dpop),
+        (error) => Effect.sync(() => this.#stepUps.failed(scopes, error))
+      )
+      return true
+    })
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * Signs a person in without a browser on this computer: the person opens the sign-in page anywhere, and pastes the
+ * address that their browser was redirected to.
+ *
+ * **When to use.** In a shell of another computer (SSH) or of a container. Nothing listens at the redirect URI, so the
+ * browser shows an error page; its address is the answer.
+ *
+ * It writes to stderr and reads from stdin, and only if stdin is a terminal. A stdio server cannot use it: provide a
+ * `terminal` of your own there.
+ *
+ * **Gotchas.** The address contains a code, which is worth nothing without the secret that this process has (PKCE).
+ * Still, a person should paste it only where they started the sign-in themselves.
+ *
+ * @example
+ * const program = Effect.provide(main, [PasteSignIn.layer(), FileTokenStore.layer({ app: "teahouse" })])
+ */
+import { printable, quote } from "@skein/protocol/Text"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { check } from "./browser.ts"
+import { type Terminal as TerminalInterface, terminal as ofProcess } from "./terminal.ts"
+import { parse, type Wanted } from "./pastedAnswer.ts"
+import { isRegistered, parseLoopback } from "../protocol/redirectUri.ts"
+import { type OpenOptions, SignIn, SignInError } from "../grants/SignIn.ts"
+
+/** A terminal with a person who reads and types. */
+export interface Terminal extends TerminalInterface {}
+
+/** The options of `layer` and `make`. */
+export interface Options {
+  /**
+   * The redirect URI. By default one that the client is registered with, else `http://127.0.0.1:49817/callback`.
+   * Nothing needs to listen there.
+   */
+  readonly redirectUri?: string | undefined
+  /** How long the person may take. 5 minutes by default. Then the sign-in fails with `SignInError`. */
+  readonly timeout?: Duration.Input | undefined
+  /** How often the person may paste a text that is not the answer. 10 by default. Then the sign-in fails. */
+  readonly maxPastes?: number | undefined
+  /** The terminal to ask on. The one of this process by default: stdin and stderr. */
+  readonly terminal?: Terminal | undefined
+}
+
+const defaultRedirectUri = "http://127.0.0.1:49817/callback"
+
+const redirectUriOf = (
+  { redirectUri }: Options,
+  { fixed, redirectUris }: OpenOptions
+): Effect.Effect<string, SignInError> => {
+  // Of several, one that leads to this person's own computer.
+  const known = redirectUris.find((uri) => parseLoopback(uri) !== undefined) ?? redirectUris[0]
+  if (redirectUri === undefined) return Effect.succeed(known ?? defaultRedirectUri)
+  if (!fixed || known === undefined || isRegistered(redirectUri, redirectUris)) return Effect.succeed(redirectUri)
+  const message = `The client is not registered with the redirectUri ${quote(redirectUri)}, but with ` +
+    redirectUris.map((uri) => quote(uri)).join(", ")
+  return Effect.fail(new SignInError({ message }))
+}
+
+/** Asks until the person pastes the answer. */
+const ask = ({ readLine, writeLine }: Terminal, wanted: Wanted, maxPastes: number) =>
+  Effect.gen(function*() {
+    for (let pastes = 0; pastes < maxPastes; pastes++) {
+      const text = yield* readLine("Address: ")
+      if (text === undefined) {
+        return yield* new SignInError({ message: "The input ended before the answer of the sign-in was pasted." })
+      }
+      const answer = parse(text, wanted)
+      if (typeof answer !== "string") return answer
+      yield* writeLine(answer)
+    }
+    const message = `The answer of the sign-in was not among ${maxPastes} pasted texts (maxPastes). Start again.`
+    return yield* new SignInError({ message })
+  })
+
+/**
+ * Makes the service. Use {@link layer} unless you combine several.
+ *
+ * @example
+ * const signIn = PasteSignIn.make({ timeout: "10 minutes" })
+ */
+export const make = (options: Options = {}): SignIn["Service"] => ({
+  applicationType: "native",
+  open: (opening) =>
+    Effect.map(redirectUriOf(options, opening), (redirectUri) => {
+      const terminal = options.terminal ?? ofProcess
+      const timeout = Duration.fromInputUnsafe(options.timeout ?? "5 minutes")
+      const maxPastes = options.maxPastes ?? 10
+      const resource = printable(opening.resource, 512)
+      return {
+        redirectUri,
+        authorize: Effect.fnUntraced(function*(url, state) {
+          yield* check(url)
+          yield* terminal.writeLine(
+            `To sign in at ${resource}, open this URL in a browser on any computer:\n\n  ${url.href}\n\n` +
+              `After the sign-in the browser goes to an address that begins with ${redirectUri} and may report that ` +
+              "the page cannot be reached. Copy the whole address from the browser and paste it here."
+          )
+          return yield* Effect.timeoutOrElse(ask(terminal, { url, redirectUri, state }, maxPastes), {
+            duration: timeout,
+            orElse: () => {
+              const message = `The answer of the sign-in at ${resource} was not pasted within ` +
+                `${Duration.format(timeout)} (timeout). Start it again.`
+              return Effect.fail(new SignInError({ message }))
+            }
+          })
+        })
+      }
+    })
+})
+
+/**
+ * Provides `SignIn` with a terminal to paste the answer on.
+ *
+ * @example
+ * const program = Effect.provide(main, PasteSignIn.layer({ timeout: "10 minutes" }))
+ */
+export const layer = (options?: Options): Layer.Layer<SignIn> => Layer.sync(SignIn, () => make(options))

@@ -1,0 +1,126 @@
+/**
+ * Sends one request through an `Outbound`, within its bounds.
+ */
+import { quote } from "@skein/protocol/Text"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type { Outbound } from "../../shared/Outbound.ts"
+import { readText } from "../../shared/web.ts"
+import { isSecure } from "./urls.ts"
+
+/** A request that has no answer, or none that may be read. The message names the origin and path, and no parameter. */
+export class SendError extends Data.TaggedError("SendError")<{
+  readonly message: string
+  /** Whether the URL may not be used at all. */
+  readonly insecure: boolean
+}> {}
+
+/** Origin and path of a URL: its query may contain a secret. */
+export const place = (url: URL): string => quote(`${url.origin}${url.pathname}`)
+
+const failure = (message: string, insecure = false): SendError => new SendError({ message, insecure })
+
+/** The code of a failed socket, which Node's `fetch` has in the cause: `ECONNREFUSED`. Other texts may quote a header. */
+const codeOf = (error: unknown): string => {
+  for (let each = error, depth = 0; each instanceof Error && depth < 4; each = each.cause, depth++) {
+    const { code } = each as { readonly code?: unknown }
+    if (typeof code === "string" && /^[A-Z][A-Z0-9_]{2,40}$/.test(code)) return ` (${code})`
+    if (each.name === "AddressRefused") return ": its address is private (refusePrivateAddresses)"
+  }
+  return ""
+}
+
+/** What is sent. */
+export interface Request {
+  readonly method?: "GET" | "POST"
+  readonly headers?: Record<string, string>
+  readonly body?: string | undefined
+}
+
+/** An answer whose body was read. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+/**
+ * Sends a request as a promise, for a library that takes a `fetch`. Rejects with `SendError`. The time is not bounded
+ * here: the effect around the library has the timeout.
+ */
+export const sendPromise = async (
+  outbound: Outbound,
+  url: URL,
+  request: Request,
+  signal: AbortSignal
+): Promise<Answer> => {
+  if (!isSecure(url)) throw failure(`${place(url)} is neither https nor a loopback address`, true)
+  try {
+    const response = await outbound.fetch(url.href, {
+      method: request.method ?? "GET",
+      headers: request.headers ?? {},
+      ...(request.body === undefined ? {} : { body: request.body }),
+      redirect: "manual",
+      signal
+    })
+    // In a browser a redirect that is not followed has the status 0.
+    const status = response.type === "opaqueredirect" ? 302 : response.status
+    const { maxDocumentBytes } = outbound
+    const text = await readText(
+      response,
+      maxDocumentBytes,
+      () => failure(`The answer of ${place(url)} exceeds maxDocumentBytes (${maxDocumentBytes})`)
+    )
+    return { status, headers: response.headers, text }
+  } catch (error) {
+    if (error instanceof SendError) throw error
+    throw failure(`${place(url)} cannot be reached${codeOf(error)}`)
+  }
+}
+
+/** Bounds an exchange by `documentTimeout`. */
+export const bounded = <A, E>(
+  outbound: Outbound,
+  url: URL,
+  effect: Effect.Effect<A, E>
+): Effect.Effect<A, E | SendError> =>
+  Effect.timeoutOrElse(effect, {
+    duration: outbound.documentTimeout,
+    orElse: () =>
+      Effect.fail(failure(
+        `${place(url)} did not answer within documentTimeout (${Duration.format(outbound.documentTimeout)})`
+      ))
+  })
+
+/** Sends a request and reads its answer. */
+export const send = (outbound: Outbound, url: URL, request: Request = {}): Effect.Effect<Answer, SendError> =>
+  bounded(
+    outbound,
+    url,
+    Effect.tryPromise({
+      try: (signal) => sendPromise(outbound, url, request, signal),
+      catch: (error) => error instanceof SendError ? error : failure(`${place(url)} cannot be reached`)
+    })
+  )
+
+/** Parses a JSON object. `undefined` for any other text. */
+export const parseObject = (text: string): Record<string, unknown> | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? value as Record<string, unknown>
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * A number of seconds above 0 in a JSON document of another party. Some servers write it as text. Anything else counts as
+ * absent: such members are optional (RFC 6749, 5.1; RFC 7591, 3.2.1).
+ */
+export const positiveSeconds = (value: unknown): number | undefined => {
+  const number = typeof value === "string" && /^\d{1,20}$/.test(value) ? Number(value) : value
+  return typeof number === "number" && number > 0 && number < Infinity ? number : undefined
+}

@@ -1,0 +1,223 @@
+/** The authorization server of a proxy: its engine, its pages, its keys and its tokens. */
+import type { HttpAnswer, PageRequest } from "@skein/server/Http"
+import * as Effect from "effect/Effect"
+import * as jose from "jose"
+import { randomUUID } from "node:crypto"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { JWK } from "oidc-provider"
+import { ProxyStore, ProxyStoreError } from "./store.ts"
+import * as NodeOutbound from "../shared/node/NodeOutbound.ts"
+import type * as TokenVerifier from "../server/tokens/TokenVerifier.ts"
+import { makeBridge } from "./bridge.ts"
+import { makeClientDocuments } from "./clientDocuments.ts"
+import { interactionPath } from "./engine.ts"
+import { sendMessage } from "./html.ts"
+import { loadLibrary } from "./library.ts"
+import { MinuteLimit, retryAfterSeconds } from "./minuteLimit.ts"
+import { tokenOf, verifierOf } from "./ownTokens.ts"
+import { cookiePrefixOf, engineOf } from "./proxyEngine.ts"
+import type { Options } from "./proxyOptions.ts"
+import { resolve, StartError } from "./resolveOptions.ts"
+import { makeSealedStore, type SealedStore } from "./sealedRecords.ts"
+import { makeSealing } from "./sealing.ts"
+import { makeSignIn } from "./signIn.ts"
+import { makeUpstream, UpstreamError } from "./upstream.ts"
+import { makeUpstreamTokens } from "./upstreamTokens.ts"
+
+/** The paths of the authorization server, for routers and for the pages of a protection. */
+export const paths: ReadonlyArray<string> = [
+  "/.well-known/oauth-authorization-server",
+  "/.well-known/openid-configuration",
+  "/auth",
+  "/auth/*",
+  "/token",
+  "/token/revocation",
+  "/reg",
+  "/reg/*",
+  "/jwks",
+  `${interactionPath}*`,
+  "/upstream/callback"
+]
+
+const isOwnPath = (path: string): boolean =>
+  paths.some((own) => own.endsWith("/*") ? path.startsWith(own.slice(0, -1)) : path === own)
+
+/**
+ * The signing key of all instances. The first instance makes it. An instance with other keys does not start: a second
+ * signing key would end the access tokens of the others.
+ */
+const signingKey = (store: SealedStore): Effect.Effect<JWK, ProxyStoreError> =>
+  store.withLock(
+    "Key signing",
+    Effect.gen(function*() {
+      const kept = yield* store.getStrict("Key signing")
+      if (kept !== undefined) {
+        // It is encrypted again, so that the old key can be removed.
+        if (!kept.isCurrent) yield* store.set("Key signing", kept.value)
+        return kept.value as JWK
+      }
+      const key = yield* Effect.promise(async () => {
+        const { privateKey } = await jose.generateKeyPair("ES256", { extractable: true })
+        return { ...await jose.exportJWK(privateKey), kid: randomUUID(), alg: "ES256", use: "sig" } as JWK
+      })
+      yield* store.set("Key signing", key)
+      return key
+    })
+  )
+
+/** Starts the authorization server of a proxy. `principalIdOf` finds the id of the principal of a token. */
+export const makeProxy = (options: Options, principalIdOf: (token: TokenVerifier.VerifiedToken) => string) =>
+  Effect.gen(function*() {
+    const resolved = yield* Effect.try({
+      try: () => resolve(options),
+      catch: (cause) => cause instanceof StartError ? cause : new StartError({ message: String(cause), cause })
+    })
+    const failed = (cause: unknown) =>
+      new StartError({ message: cause instanceof Error ? cause.message : String(cause), cause })
+    const runFork = Effect.runForkWith(yield* Effect.context<never>())
+    const onProblem = (event: string, detail: Readonly<Record<string, unknown>>): void =>
+      void runFork(Effect.logDebug(`authorization proxy: ${event}`, detail))
+    const { library, notices } = yield* Effect.tryPromise({ try: loadLibrary, catch: failed })
+    yield* Effect.forEach(notices, (notice) => Effect.logDebug(notice), { discard: true })
+    const sealing = yield* makeSealing(resolved.keys)
+    const store = makeSealedStore(yield* ProxyStore, sealing)
+    const key = yield* Effect.mapError(signingKey(store), failed)
+    const upstream = makeUpstream(options.upstream, `${resolved.origin}/upstream/callback`)
+    const tokens = makeUpstreamTokens({
+      store,
+      upstream,
+      renewBeforeMillis: resolved.renewBeforeMillis,
+      grantMillis: resolved.refreshTokenSeconds * 1000
+    })
+    const registrations = new MinuteLimit(resolved.maxRegistrationsPerMinute)
+    const signIns = new MinuteLimit(resolved.maxSignInsPerMinute)
+    const consents = new MinuteLimit(resolved.maxSignInsPerMinute)
+    /** The addresses of the requests that the engine is answering. */
+    const addresses = new WeakMap<IncomingMessage, string | undefined>()
+    const documents = makeClientDocuments({
+      store,
+      onProblem,
+      outbound: options.outbound ?? NodeOutbound.make(),
+      keepMillis: resolved.refreshTokenSeconds * 1000
+    })
+    const engine = yield* Effect.try({
+      try: () =>
+        engineOf(options, {
+          allowsDocument: (request) =>
+            request === undefined || registrations.allows({ address: addresses.get(request) }, Date.now()),
+          documents,
+          exists: tokens.exists,
+          key,
+          library,
+          onProblem,
+          resolved,
+          sealing,
+          store
+        }),
+      catch: failed
+    })
+    const { provider } = engine
+    const signIn = makeSignIn({
+      provider,
+      store,
+      sealing,
+      upstream,
+      upstreamName: options.upstream.name,
+      upstreamScope: options.upstream.scope,
+      serverName: resolved.serverName,
+      scopes: options.scopes,
+      resource: options.resource,
+      signInMillis: resolved.signInSeconds * 1000,
+      accountOf: (id) => `${options.upstream.issuer} ${id}`,
+      begin: (grant, kept, client) =>
+        Effect.suspend(() =>
+          Effect.andThen(
+            tokens.begin(grant.id, principalIdOf(tokenOf(resolved.origin, options.resource, grant)), kept),
+            documents.remember(grant.clientId, client)
+          )
+        )
+    })
+    const warn = (event: string, error: Error): void =>
+      void runFork(Effect.logWarning(`authorization proxy: ${event}`, { error: error.message }))
+    const { name } = options.upstream
+    /** Tells the person what failed, and the operator why. */
+    const fail = (response: ServerResponse, error: unknown): void => {
+      const advice = `Start again in the application. If it fails again, tell the operator of ${resolved.serverName}.`
+      if (error instanceof UpstreamError) {
+        warn(`the sign-in at ${name} failed`, error)
+        return error.isFinal
+          ? sendMessage(response, 403, `${name} refused the sign-in`, advice)
+          : sendMessage(response, 502, `${name} does not answer`, advice)
+      }
+      if (error instanceof ProxyStoreError) {
+        warn("the store failed", error)
+        return sendMessage(response, 503, "The sign-in cannot go on now", advice)
+      }
+      onProblem("page", { error: error instanceof Error ? error.message : String(error) })
+      sendMessage(response, 403, "This sign-in cannot go on", signIn.expired)
+    }
+    const bridge = makeBridge({
+      origin: resolved.originUrl,
+      sealing,
+      cookiePrefix: cookiePrefixOf(resolved),
+      onProblem,
+      handle: (request, response, { address }) => {
+        addresses.set(request, address)
+        const path = (request.url ?? "/").split("?")[0]!
+        // Each makes a record in the store, which stays until `signInTimeout`. A consent can be sent many times.
+        const limit = path === "/auth"
+          ? signIns
+          : path.startsWith(interactionPath) && request.method === "POST"
+          ? consents
+          : undefined
+        if (limit?.allows({ address }, Date.now()) === false) {
+          onProblem("authorization.error", { error: "too many sign-ins: maxSignInsPerMinute" })
+          response.setHeader("retry-after", String(retryAfterSeconds))
+          return sendMessage(
+            response,
+            429,
+            "Too many sign-ins",
+            "Too many sign-ins were begun from your network. Start again in the application in a minute."
+          )
+        }
+        const page = path === "/upstream/callback"
+          ? signIn.callback
+          : path.startsWith(interactionPath)
+          ? signIn.interaction
+          : undefined
+        if (page === undefined) return engine.handle(request, response)
+        page(request, response).catch((error: unknown) => fail(response, error))
+      }
+    })
+    const pages = (request: PageRequest, answer: HttpAnswer): boolean => {
+      if (!isOwnPath(request.path)) return false
+      if (request.path === "/reg" && request.method === "POST" && !registrations.allows(request, Date.now())) {
+        answer.reply(
+          429,
+          { "content-type": "application/json", "retry-after": String(retryAfterSeconds) },
+          JSON.stringify({
+            error: "too_many_requests",
+            error_description: "too many registrations: try again in a minute"
+          })
+        )
+      } else if (request.path === "/upstream/callback") {
+        const state = bridge.queryOf(request).get("state")
+        Effect.runPromise(signIn.signInOf(state)).then(
+          (id) => bridge.answer(request, answer, id),
+          (error: unknown) => {
+            warn("the store failed", error instanceof Error ? error : new Error(String(error)))
+            answer.reply(503, { "retry-after": "5" }, "")
+          }
+        )
+      } else bridge.answer(request, answer)
+      return true
+    }
+    return {
+      origin: resolved.origin,
+      pages,
+      paths,
+      tokens: tokens.service,
+      verifier: verifierOf(resolved.origin, key, tokens.exists),
+      provider
+    }
+  })

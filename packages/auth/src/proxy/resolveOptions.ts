@@ -1,0 +1,71 @@
+/** Checks the options of a proxy, and fills in their defaults. */
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Redacted from "effect/Redacted"
+import { randomBytes } from "node:crypto"
+import { keyProblem } from "../shared/cipher.ts"
+import { isLoopback } from "../shared/web.ts"
+import type { Options } from "./proxyOptions.ts"
+
+/** Why a proxy does not start. `Proxy` makes its public error of it. */
+export class StartError extends Data.TaggedError("StartError")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
+const seconds = (name: string, input: Duration.Input): number => {
+  const value = Math.floor(Duration.toSeconds(Duration.fromInputUnsafe(input)))
+  if (!(value >= 1)) throw new StartError({ message: `${name} must be at least one second` })
+  return Math.min(value, 10 * 365 * 86_400)
+}
+
+/** A renewal can be three requests, and must end before its lock does. In milliseconds. */
+const maxTimeoutMillis = 15_000
+
+/** Checks the options. A public host needs https, and keys that survive a restart. */
+export const resolve = (options: Options) => {
+  const { resource } = options
+  const [, origin] = /^(https?:\/\/[^/?#]+)/i.exec(resource) ?? []
+  const url = URL.parse(resource)
+  if (origin === undefined || url === null) {
+    throw new StartError({ message: `resource must be the http or https address of the endpoint: ${resource}` })
+  }
+  const local = isLoopback(url.hostname)
+  if (url.protocol !== "https:" && !local) {
+    throw new StartError({ message: `a proxy on a public host needs https: ${origin}` })
+  }
+  if (options.keys === undefined && !local) {
+    throw new StartError({
+      message: `a proxy on a public host needs keys: the tokens of ${origin} are encrypted with them`
+    })
+  }
+  const keys = options.keys?.map(Redacted.value) ?? [randomBytes(32).toString("base64url")]
+  const problem = keyProblem(keys)
+  if (problem !== undefined) throw new StartError({ message: problem })
+  if (options.scopes.length === 0) throw new StartError({ message: "scopes is empty" })
+  const upstreamUrl = URL.parse(options.upstream.issuer)
+  if (upstreamUrl === null || (upstreamUrl.protocol !== "https:" && !isLoopback(upstreamUrl.hostname))) {
+    throw new StartError({ message: `the issuer of the upstream must be an https address: ${options.upstream.issuer}` })
+  }
+  const { timeoutMs = 1 } = options.upstream
+  if (!(timeoutMs >= 1 && timeoutMs <= maxTimeoutMillis)) {
+    throw new StartError({ message: `timeoutMs of the upstream must be from 1 to ${maxTimeoutMillis}: ${timeoutMs}` })
+  }
+  return {
+    origin,
+    originUrl: new URL(origin),
+    keys,
+    serverName: options.serverName ?? url.host,
+    defaultScopes: options.defaultScopes ?? options.scopes,
+    accessTokenSeconds: seconds("accessTokenTtl", options.accessTokenTtl ?? "10 minutes"),
+    refreshTokenSeconds: seconds("refreshTokenTtl", options.refreshTokenTtl ?? "720 hours"),
+    registrationSeconds: seconds("registrationTtl", options.registrationTtl ?? "8760 hours"),
+    signInSeconds: seconds("signInTimeout", options.signInTimeout ?? "10 minutes"),
+    rotationGraceMillis: Duration.toMillis(Duration.fromInputUnsafe(options.rotationGrace ?? "30 seconds")),
+    renewBeforeMillis: Duration.toMillis(Duration.fromInputUnsafe(options.renewBefore ?? "30 seconds")),
+    maxRegistrationsPerMinute: options.maxRegistrationsPerMinute ?? 20,
+    maxSignInsPerMinute: options.maxSignInsPerMinute ?? 60
+  }
+}
+/** The options with their defaults. */
+export type Resolved = ReturnType<typeof resolve>

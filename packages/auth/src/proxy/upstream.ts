@@ -1,0 +1,232 @@
+/** The authorization server behind a proxy: its metadata, and the requests to it. */
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import { decodeJwt } from "jose/jwt/decode"
+import * as oauth from "oauth4webapi"
+import { issuerOfTenant } from "../server/tokens/issuers.ts"
+
+/** A person at the upstream. */
+export interface UpstreamUser {
+  /** The unchanging id of the person at the upstream. */
+  readonly id: string
+  readonly name?: string | undefined
+}
+
+/** The claims of an ID token. */
+export type IdTokenClaims = { readonly [claim: string]: unknown }
+
+/** An authorization server where this server is registered by hand. */
+export interface UpstreamOptions {
+  /** What people know it by: `GitHub`. It is on the consent page. */
+  readonly name: string
+  /** Its issuer. Its metadata is fetched, unless both endpoints are given. */
+  readonly issuer: string
+  /** The client that was registered by hand, with `<origin>/upstream/callback` as its redirect URI. */
+  readonly clientId: string
+  readonly clientSecret: Redacted.Redacted
+  /** The scope that is asked for, separated by spaces. */
+  readonly scope?: string | undefined
+  readonly authorizationEndpoint?: string | undefined
+  readonly tokenEndpoint?: string | undefined
+  readonly userinfoEndpoint?: string | undefined
+  /** `client_secret_post` by default, which most accept. */
+  readonly tokenEndpointAuthMethod?: "client_secret_basic" | "client_secret_post" | undefined
+  /** Further parameters of its authorization request: `{ access_type: "offline" }` for refresh tokens of Google. */
+  readonly authorizationParameters?: Readonly<Record<string, string>> | undefined
+  /** The issuer of its ID tokens, where it is another. `{tenantid}` stands for their claim `tid`, as at Entra. */
+  readonly idTokenIssuer?: string | undefined
+  /**
+   * Finds the person of a token. By default `sub` and `name` of the userinfo endpoint. `idToken` has the verified claims of
+   * the ID token, if the upstream issued one.
+   */
+  readonly user?:
+    | ((accessToken: Redacted.Redacted, idToken: IdTokenClaims | undefined) => Effect.Effect<UpstreamUser, unknown>)
+    | undefined
+  /**
+   * How long one request to it may take: 10,000 ms by default, and 15,000 at most. A renewal can be three requests, and its
+   * lock in the store lasts a minute.
+   */
+  readonly timeoutMs?: number | undefined
+}
+
+/** A request to the upstream failed. `isFinal` if the same request cannot succeed later. */
+export class UpstreamError extends Data.TaggedError("UpstreamError")<{
+  readonly message: string
+  readonly isFinal: boolean
+}> {}
+
+/** The tokens of the upstream for one grant. They are stored encrypted. */
+export interface UpstreamTokens {
+  readonly access: string
+  readonly refresh: string | undefined
+  /** When the access token expires, in milliseconds since 1970. Undefined if the upstream does not say it. */
+  readonly expiresAt: number | undefined
+}
+
+const maxAnswerBytes = 262_144
+
+/** A `fetch` whose answers have at most 256 KiB. */
+const boundedFetch = async (url: string, init: RequestInit): Promise<Response> => {
+  const reply = await fetch(url, { ...init, redirect: "manual" })
+  const chunks: Array<Uint8Array> = []
+  let bytes = 0
+  for await (const chunk of (reply.body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length
+    if (bytes > maxAnswerBytes) throw new Error(`the answer is longer than ${maxAnswerBytes} bytes`)
+    chunks.push(chunk)
+  }
+  const { headers, status, statusText } = reply
+  return new Response(bytes === 0 ? null : Buffer.concat(chunks), { status, statusText, headers })
+}
+
+/**
+ * A `fetch` for token endpoints. GitHub answers errors with status 200, which the library takes for a broken answer: then
+ * a refresh token that was revoked would look like an outage.
+ */
+const tokenFetch = async (url: string, init: RequestInit): Promise<Response> => {
+  const reply = await boundedFetch(url, init)
+  if (reply.status !== 200) return reply
+  const answer: unknown = await reply.clone().json().catch(() => undefined)
+  if (typeof answer !== "object" || answer === null || "access_token" in answer) return reply
+  const { error } = answer as { readonly error?: unknown }
+  return typeof error === "string" ? new Response(reply.body, { status: 400, headers: reply.headers }) : reply
+}
+
+/**
+ * The error of a failed request. It has no cause: the errors of `oauth4webapi` contain the answer, in which there may be
+ * tokens, and the upstream's description may quote the request.
+ */
+const failure = (cause: unknown): UpstreamError => {
+  const answered = cause instanceof oauth.ResponseBodyError || cause instanceof oauth.AuthorizationResponseError
+  if (answered) {
+    const status = cause instanceof oauth.ResponseBodyError ? cause.status : 400
+    // `error` is a code of RFC 6749.
+    return new UpstreamError({
+      message: `the upstream answered ${cause.error.slice(0, 64)}`,
+      isFinal: status < 500 && status !== 429
+    })
+  }
+  const { code, name } = cause as { readonly code?: unknown; readonly name?: unknown }
+  return new UpstreamError({
+    message: `the upstream did not answer as expected (${String(code ?? name ?? "unknown")})`,
+    isFinal: false
+  })
+}
+
+export interface Upstream {
+  /** Begins a sign-in: the address that the person is sent to. */
+  readonly authorizationUrl: (state: string, verifier: string) => Effect.Effect<URL, UpstreamError>
+  /** Finishes a sign-in with the query of the callback. */
+  readonly exchange: (
+    query: URLSearchParams,
+    state: string,
+    verifier: string
+  ) => Effect.Effect<UpstreamTokens & { readonly user: UpstreamUser }, UpstreamError>
+  readonly refresh: (tokens: UpstreamTokens) => Effect.Effect<UpstreamTokens, UpstreamError>
+}
+
+/** Connects to an upstream. Its metadata is fetched at the first need, and kept. */
+export const makeUpstream = (options: UpstreamOptions, redirectUri: string): Upstream => {
+  const { clientId, clientSecret, issuer, timeoutMs = 10_000 } = options
+  const client: oauth.Client = { client_id: clientId }
+  const secret = Redacted.value(clientSecret)
+  const authentication = options.tokenEndpointAuthMethod === "client_secret_basic"
+    ? oauth.ClientSecretBasic(secret)
+    : oauth.ClientSecretPost(secret)
+  const http = (fetch = boundedFetch) => ({
+    [oauth.allowInsecureRequests]: issuer.startsWith("http:"),
+    [oauth.customFetch]: fetch as never,
+    signal: AbortSignal.timeout(timeoutMs)
+  })
+  const given: oauth.AuthorizationServer = {
+    issuer,
+    ...options.authorizationEndpoint !== undefined && { authorization_endpoint: options.authorizationEndpoint },
+    ...options.tokenEndpoint !== undefined && { token_endpoint: options.tokenEndpoint },
+    ...options.userinfoEndpoint !== undefined && { userinfo_endpoint: options.userinfoEndpoint }
+  }
+  let known: oauth.AuthorizationServer | undefined =
+    given.authorization_endpoint !== undefined && given.token_endpoint !== undefined ? given : undefined
+  const attempt = <A>(run: () => Promise<A>) => Effect.tryPromise({ try: run, catch: failure })
+  const discover = async (): Promise<oauth.AuthorizationServer> => {
+    if (known !== undefined) return known
+    const url = new URL(issuer)
+    const found = await oauth.discoveryRequest(url, { algorithm: "oidc", ...http() })
+      .then((reply) => oauth.processDiscoveryResponse(url, reply))
+      .catch(async () =>
+        oauth.processDiscoveryResponse(url, await oauth.discoveryRequest(url, { algorithm: "oauth2", ...http() }))
+      )
+    return known = { ...found, ...given }
+  }
+  const tokensOf = (answer: oauth.TokenEndpointResponse, refresh: string | undefined): UpstreamTokens => ({
+    access: answer.access_token,
+    refresh: answer.refresh_token ?? refresh,
+    expiresAt: answer.expires_in === undefined ? undefined : Date.now() + answer.expires_in * 1000
+  })
+  /** The upstream with the issuer of the ID token in an answer, which differs for each tenant. */
+  const issuedBy = async (server: oauth.AuthorizationServer, reply: Response): Promise<oauth.AuthorizationServer> => {
+    const { idTokenIssuer } = options
+    if (idTokenIssuer === undefined) return server
+    const answer: unknown = await reply.clone().json().catch(() => undefined)
+    const { id_token: token } = Object(answer) as { readonly id_token?: unknown }
+    const issuer = typeof token === "string" ? issuerOfTenant(idTokenIssuer, decodeJwt(token)) : undefined
+    return issuer === undefined ? server : { ...server, issuer }
+  }
+  const userOf = (
+    server: oauth.AuthorizationServer,
+    access: string,
+    idToken: IdTokenClaims | undefined
+  ): Effect.Effect<UpstreamUser, UpstreamError> =>
+    options.user !== undefined
+      ? Effect.mapError(options.user(Redacted.make(access), idToken), failure)
+      : attempt(async () => {
+        const reply = await oauth.userInfoRequest(server, client, access, http())
+        const { name, sub } = await oauth.processUserInfoResponse(server, client, oauth.skipSubjectCheck, reply)
+        return { id: sub, name }
+      })
+  return {
+    authorizationUrl: (state, verifier) =>
+      attempt(async () => {
+        const url = new URL((await discover()).authorization_endpoint!)
+        const parameters = {
+          response_type: "code",
+          client_id: clientId,
+          redirect_uri: redirectUri,
+          ...options.scope !== undefined && { scope: options.scope },
+          state,
+          code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+          code_challenge_method: "S256",
+          ...options.authorizationParameters
+        }
+        for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+        return url
+      }),
+    exchange: (query, state, verifier) =>
+      Effect.flatMap(
+        attempt(async () => {
+          const server = await discover()
+          const params = oauth.validateAuthResponse(server, client, query, state)
+          const reply = await oauth.authorizationCodeGrantRequest(
+            server,
+            client,
+            authentication,
+            params,
+            redirectUri,
+            verifier,
+            http(tokenFetch)
+          )
+          const answer = await oauth.processAuthorizationCodeResponse(await issuedBy(server, reply), client, reply)
+          return { server, tokens: tokensOf(answer, undefined), idToken: oauth.getValidatedIdTokenClaims(answer) }
+        }),
+        ({ idToken, server, tokens }) =>
+          Effect.map(userOf(server, tokens.access, idToken), (user) => ({ ...tokens, user }))
+      ),
+    refresh: ({ refresh }) =>
+      attempt(async () => {
+        const server = await discover()
+        const reply = await oauth.refreshTokenGrantRequest(server, client, authentication, refresh!, http(tokenFetch))
+        const issuing = await issuedBy(server, reply)
+        return tokensOf(await oauth.processRefreshTokenResponse(issuing, client, reply), refresh)
+      })
+  }
+}

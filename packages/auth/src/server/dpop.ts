@@ -1,0 +1,241 @@
+/**
+ * Verifies DPoP proofs: that the sender of a token has the key that the token is bound to (RFC 9449, 4.3 and 7.1).
+ */
+import * as PrintableError from "@skein/protocol/PrintableError"
+import type * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { EmbeddedJWK } from "jose/jwk/embedded"
+import { calculateJwkThumbprint } from "jose/jwk/thumbprint"
+import { jwtVerify } from "jose/jwt/verify"
+import * as ReplayStore from "./ReplayStore.ts"
+import { asymmetric, checkAlgorithms } from "./tokens/algorithms.ts"
+import { type NonceOptions, Nonces } from "./nonces.ts"
+import { readJwt } from "./tokens/parseToken.ts"
+import { sha256 } from "./tokens/sha256.ts"
+import { VerifierUnavailable } from "./tokens/verifiedToken.ts"
+
+/** Options of the verification of DPoP proofs. */
+export interface DpopOptions {
+  /** The accepted algorithms of proofs: all asymmetric ones by default. */
+  readonly algorithms?: ReadonlyArray<string> | undefined
+  /** How old a proof may be, by its `iat`: 60 seconds by default. Its `jti` is stored for this long. */
+  readonly maxProofAge?: Duration.Input | undefined
+  /** How much the clock of a client may be ahead: 5 seconds by default. */
+  readonly clockTolerance?: Duration.Input | undefined
+  /** The longest proof that is looked at, in characters: 8,192 by default. */
+  readonly maxProofChars?: number | undefined
+  /** Demands nonces of this server in proofs. Off by default. */
+  readonly nonces?: NonceOptions | undefined
+}
+
+/** A request with a token that is bound to a key. */
+export interface DpopRequest {
+  /** The header `DPoP`. */
+  readonly proof: string | undefined
+  readonly method: string
+  /** The path of the request, if it may differ from that of the resource, as the paths of HTTP+SSE do. */
+  readonly path?: string | undefined
+  /** The access token. */
+  readonly token: string
+  /** The thumbprint of the key that the token is bound to. */
+  readonly jkt: string
+  /** The sender, whose proofs share a bound of the `ReplayStore`. */
+  readonly owner: string
+}
+
+/**
+ * The proof is not accepted. `code` is the error of the `WWW-Authenticate` header (RFC 9449, 7.1 and 9). The response
+ * to `use_dpop_nonce` has `nonce` in the header `DPoP-Nonce`.
+ */
+export class InvalidProof extends PrintableError.tagged("InvalidProof")<{
+  readonly message: string
+  readonly code: "invalid_dpop_proof" | "use_dpop_nonce"
+  readonly nonce?: string | undefined
+}> {}
+
+/** A proof that was accepted. */
+export interface AcceptedProof {
+  /** A nonce for the header `DPoP-Nonce` of the response, if the client should use a newer one (RFC 9449, 8.2). */
+  readonly nonce: string | undefined
+}
+
+export interface DpopVerifier {
+  /** The accepted algorithms, for `dpop_signing_alg_values_supported` and for `algs` of the challenge. */
+  readonly algorithms: ReadonlyArray<string>
+  readonly verify: (request: DpopRequest) => Effect.Effect<AcceptedProof, InvalidProof | VerifierUnavailable>
+}
+
+type Claims = { readonly [claim: string]: unknown }
+
+const refuse = (message: string): InvalidProof => new InvalidProof({ message, code: "invalid_dpop_proof" })
+
+// The members of private and symmetric keys (RFC 7518, 6; RFC 9964 for AKP).
+const secretMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"]
+
+// The time to verify an RSA signature grows with the key, and the sender chose the key. 8,192 bits, and an exponent of
+// 32 bits.
+const maxModulusChars = 1_366
+const maxExponentChars = 6
+
+const jwkProblem = (jwk: unknown): string | undefined => {
+  if (typeof jwk !== "object" || jwk === null || Array.isArray(jwk)) return "the DPoP proof has no jwk"
+  const key = jwk as Claims
+  if (secretMembers.some((member) => key[member] !== undefined)) return "the jwk of the DPoP proof is not a public key"
+  const { e, n } = key
+  const isLong = (typeof n === "string" && n.length > maxModulusChars) ||
+    (typeof e === "string" && e.length > maxExponentChars)
+  return isLong ? "the key of the DPoP proof is too long" : undefined
+}
+
+// "Syntax-Based Normalization and Scheme-Based Normalization" (RFC 9449, 4.3): the case of the host, the default port,
+// dot segments by URL; escaped letters here.
+const normalized = (uri: string): string | undefined => {
+  const url = URL.parse(uri)
+  if (url === null) return undefined
+  const path = url.pathname.replaceAll(/%[0-9a-f]{2}/gi, (escaped) => {
+    const letter = String.fromCharCode(Number.parseInt(escaped.slice(1), 16))
+    return /[A-Za-z0-9._~-]/.test(letter) ? letter : escaped.toUpperCase()
+  })
+  return `${url.protocol}//${url.host}${path}`
+}
+
+const maxUriChars = 2_048
+const maxJtiChars = 512
+
+class Verifier implements DpopVerifier {
+  readonly algorithms: ReadonlyArray<string>
+  readonly #uri: string
+  readonly #origin: string
+  readonly #clock: Clock.Clock
+  readonly #store: ReplayStore.ReplayStore["Service"]
+  readonly #nonces: Nonces | undefined
+  readonly #maxAge: number
+  readonly #tolerance: number
+  readonly #maxChars: number
+
+  constructor(
+    resource: string,
+    options: DpopOptions,
+    clock: Clock.Clock,
+    store: ReplayStore.ReplayStore["Service"]
+  ) {
+    const uri = normalized(resource)
+    if (uri === undefined) throw new Error(`DPoP: the resource is not a URL: ${resource}`)
+    this.#uri = uri
+    this.#origin = new URL(resource).origin
+    this.algorithms = checkAlgorithms("DPoP", options.algorithms ?? asymmetric)
+    this.#clock = clock
+    this.#store = store
+    this.#nonces = options.nonces === undefined ? undefined : new Nonces(clock, options.nonces)
+    this.#maxAge = Duration.toMillis(Duration.fromInputUnsafe(options.maxProofAge ?? "60 seconds"))
+    this.#tolerance = Duration.toMillis(Duration.fromInputUnsafe(options.clockTolerance ?? "5 seconds"))
+    this.#maxChars = options.maxProofChars ?? 8_192
+  }
+
+  readonly verify = Effect.fnUntraced({ self: this as Verifier }, function*(request: DpopRequest) {
+    const { proof } = request
+    const { claims, jwk } = yield* Effect.suspend(() => this.#read(request))
+    if (claims["ath"] !== (yield* sha256(request.token))) {
+      return yield* refuse("ath of the DPoP proof is not the hash of this token")
+    }
+    const jkt = yield* Effect.tryPromise({
+      try: () => calculateJwkThumbprint(jwk as never),
+      catch: () => refuse("the jwk of the DPoP proof is malformed")
+    })
+    if (jkt !== request.jkt) return yield* refuse("the key of the DPoP proof is not the key of the token")
+    yield* Effect.tryPromise({
+      // The claims were read before: the clock of the program decided about `iat`.
+      try: () =>
+        jwtVerify(proof!, EmbeddedJWK, {
+          algorithms: [...this.algorithms],
+          typ: "dpop+jwt",
+          currentDate: new Date(this.#clock.currentTimeMillisUnsafe())
+        }),
+      catch: () => refuse("the signature of the DPoP proof is not valid")
+    })
+    const nonce = yield* this.#checkNonce(claims["nonce"])
+    const now = this.#clock.currentTimeMillisUnsafe()
+    const isFirst = yield* Effect.catch(
+      Effect.flatMap(sha256(`${jkt} ${String(claims["jti"])}`), (id) =>
+        this.#store.add({
+          id,
+          owner: request.owner,
+          now,
+          // `iat` may be ahead by the tolerance, and the proof is accepted until `iat`, its age and the tolerance.
+          expiresAt: now + this.#maxAge + 2 * this.#tolerance + 1
+        })),
+      (cause) => Effect.fail(new VerifierUnavailable({ message: cause.message, retryAfterSeconds: 5, cause }))
+    )
+    if (!isFirst) return yield* refuse("the DPoP proof was used before")
+    return { nonce } as AcceptedProof
+  })
+
+  /** Reads the proof, and compares what needs no cryptography. */
+  #read({ method, path, proof }: DpopRequest): Effect.Effect<{ claims: Claims; jwk: unknown }, InvalidProof> {
+    const fail = (message: string) => Effect.fail(refuse(message))
+    if (proof === undefined || proof === "") return fail("the request has no DPoP proof")
+    if (proof.length > this.#maxChars) return fail(`the DPoP proof exceeds maxProofChars (${this.#maxChars})`)
+    // Node joins repeated headers by a comma.
+    if (proof.includes(",")) return fail("the request has several DPoP proofs")
+    const parts = readJwt(proof)
+    if (parts === undefined) return fail("the DPoP proof is not a JWT")
+    const { claims, header: { alg, jwk, typ } } = parts
+    if (typ !== "dpop+jwt") return fail("typ of the DPoP proof is not dpop+jwt")
+    if (typeof alg !== "string" || !this.algorithms.includes(alg)) return fail("alg of the DPoP proof is not allowed")
+    const problem = jwkProblem(jwk)
+    if (problem !== undefined) return fail(problem)
+    const { htm, htu, iat, jti } = claims
+    if (typeof jti !== "string" || jti === "" || jti.length > maxJtiChars) {
+      return fail("jti of the DPoP proof is missing")
+    }
+    if (htm !== method) return fail("htm of the DPoP proof is another method")
+    if (typeof htu !== "string" || htu.length > maxUriChars || !this.#isRequested(htu, path)) {
+      return fail("htu of the DPoP proof is another resource")
+    }
+    if (typeof iat !== "number") return fail("iat of the DPoP proof is missing")
+    const age = this.#clock.currentTimeMillisUnsafe() - iat * 1000
+    if (!(age <= this.#maxAge + this.#tolerance && age >= -this.#tolerance)) {
+      return fail("iat of the DPoP proof is too old, or in the future")
+    }
+    return Effect.succeed({ claims, jwk })
+  }
+
+  /** Whether `htu` is the resource, or the path of the request at the origin of the resource. */
+  #isRequested(htu: string, path: string | undefined): boolean {
+    const uri = normalized(htu)
+    return uri === this.#uri ||
+      (path?.startsWith("/") === true && uri !== undefined && uri === normalized(this.#origin + path))
+  }
+
+  /** Returns a nonce for the response if the client should use another one from now on. */
+  #checkNonce(nonce: unknown): Effect.Effect<string | undefined, InvalidProof> {
+    const nonces = this.#nonces
+    if (nonces === undefined) return Effect.undefined
+    return Effect.flatMap(nonces.current, (current) => {
+      if (nonce === current) return Effect.undefined
+      return Effect.flatMap(nonces.isValid(nonce), (isValid) =>
+        isValid ? Effect.succeed(current) : Effect.fail(
+          new InvalidProof({
+            message: "the DPoP proof needs a nonce of this server",
+            code: "use_dpop_nonce",
+            nonce: current
+          })
+        ))
+    })
+  }
+}
+
+/**
+ * Makes the verifier of proofs for a resource. It uses the `ReplayStore` of the program, or one in memory. `htu` is
+ * compared with the resource, since the sender chooses the `Host` header, and with the path of the request at the origin
+ * of the resource, since HTTP+SSE has other paths. A proxy may rewrite paths, so the resource itself is always accepted.
+ */
+export const make = (resource: string, options: DpopOptions = {}): Effect.Effect<DpopVerifier> =>
+  Effect.clockWith((clock) =>
+    Effect.map(
+      Effect.serviceOption(ReplayStore.ReplayStore),
+      (store) => new Verifier(resource, options, clock, Option.getOrElse(store, () => ReplayStore.makeMemory()))
+    )
+  )

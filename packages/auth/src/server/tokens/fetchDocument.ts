@@ -1,0 +1,103 @@
+/**
+ * Requests to an authorization server: for its metadata, its keys, and its introspection of a token.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { isLoopback, readText } from "../../shared/web.ts"
+import { VerifierUnavailable } from "./verifiedToken.ts"
+
+/** Options of the requests of a verifier to its authorization server. */
+export interface FetchOptions {
+  /** How long a request may take, with its body: 5 seconds by default. */
+  readonly requestTimeout?: Duration.Input | undefined
+  /** The largest response that is read, in bytes: 262,144 by default. */
+  readonly maxDocumentBytes?: number | undefined
+  /**
+   * Allows `http:` addresses of other machines, for an authorization server inside a private network. Anybody between
+   * this server and that one can then replace the keys. Off by default: only `https:`, and `http:` on loopback.
+   */
+  readonly allowHttp?: boolean | undefined
+  /** The function that sends requests: `fetch` of the platform by default. */
+  readonly fetch?: typeof globalThis.fetch | undefined
+}
+
+/** A response: its status, and its body as JSON; undefined if the body is not JSON. */
+export interface Document {
+  readonly status: number
+  readonly json: unknown
+}
+
+/** Whether an address is protected from its network: https, http on loopback, or any http address with `allowHttp`. */
+export const isSafe = (address: string, allowHttp: boolean): boolean => {
+  const url = URL.parse(address)
+  if (url === null) return false
+  return url.protocol === "https:" || (url.protocol === "http:" && (allowHttp || isLoopback(url.hostname)))
+}
+
+/** Throws if an address of an option may not be used. */
+export const checkAddress = (option: string, address: string, { allowHttp = false }: FetchOptions): void => {
+  if (isSafe(address, allowHttp)) return
+  throw new Error(`${option} must be an https address, or http on loopback (see allowHttp): ${address}`)
+}
+
+export const unavailable = (message: string, retryAfterSeconds: number, cause?: unknown): VerifierUnavailable =>
+  new VerifierUnavailable({ message, retryAfterSeconds, ...(cause === undefined ? {} : { cause }) })
+
+const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+// The next request may succeed.
+const retryAfterSeconds = 5
+
+/** Sends a request. Fails if there is no response, and not for its status. Redirects are not followed. */
+export const fetchText = (
+  address: string,
+  init: RequestInit,
+  options: FetchOptions
+): Effect.Effect<{ readonly status: number; readonly text: string }, VerifierUnavailable> => {
+  const { allowHttp = false, fetch = globalThis.fetch, maxDocumentBytes = 262_144, requestTimeout = "5 seconds" } =
+    options
+  if (!isSafe(address, allowHttp)) {
+    return Effect.fail(unavailable(`${address} is not an https address, nor http on loopback`, retryAfterSeconds))
+  }
+  const duration = Duration.fromInputUnsafe(requestTimeout)
+  return Effect.tryPromise({
+    try: async (signal) => {
+      const response = await fetch(address, { ...init, redirect: "manual", signal })
+      const text = await readText(
+        response,
+        maxDocumentBytes,
+        () => new Error(`the response exceeds maxDocumentBytes (${maxDocumentBytes})`)
+      )
+      return { status: response.status, text }
+    },
+    catch: (cause) => {
+      const reason = cause instanceof Error
+        ? String((cause.cause as Error | undefined)?.message ?? cause.message)
+        : cause
+      return unavailable(`the request to ${address} failed: ${String(reason)}`, retryAfterSeconds, cause)
+    }
+  }).pipe(Effect.timeoutOrElse({
+    duration,
+    orElse: () =>
+      Effect.fail(
+        unavailable(
+          `the request to ${address} exceeded requestTimeout (${Duration.format(duration)})`,
+          retryAfterSeconds
+        )
+      )
+  }))
+}
+
+/** Sends a request for a JSON document. Fails as `fetchText` does. */
+export const fetchDocument = (
+  address: string,
+  init: RequestInit,
+  options: FetchOptions
+): Effect.Effect<Document, VerifierUnavailable> =>
+  Effect.map(fetchText(address, init, options), ({ status, text }) => ({ status, json: jsonOf(text) }))

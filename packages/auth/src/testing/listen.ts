@@ -1,0 +1,315 @@
+/** The development server: its port, its engine, its users and what happened. */
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as jose from "jose"
+import { randomBytes, randomUUID } from "node:crypto"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import type { ClientMetadata, JWK, KoaContextWithOIDC } from "oidc-provider"
+import { makeMemory } from "../proxy/ProxyStore.ts"
+import { type Engine, type EngineOptions, interactionPath, makeEngine } from "../proxy/engine.ts"
+import { sendMessage } from "../proxy/html.ts"
+import { loadLibrary } from "../proxy/library.ts"
+import { plainRecords } from "../proxy/records.ts"
+import { isLoopback } from "../shared/web.ts"
+import { answerPage, type PageOptions, sendHome } from "./devPages.ts"
+import type { Client, Counts, Event, Options, Service } from "./devServerOptions.ts"
+import { addJwtBearer } from "./jwtBearer.ts"
+
+/** Why the server cannot start. `DevServer` makes its public error of it. */
+class StartError extends Data.Error<{ readonly message: string; readonly cause?: unknown }> {}
+
+const seconds = (name: string, input: Duration.Input): number => {
+  const value = Math.floor(Duration.toSeconds(Duration.fromInputUnsafe(input)))
+  if (!(value >= 1)) throw new StartError({ message: `${name} must be at least one second` })
+  return Math.min(value, Number.MAX_SAFE_INTEGER)
+}
+
+const metadataOf = (client: Client): ClientMetadata => {
+  const interactive = (client.redirectUris ?? []).length > 0
+  const method = client.jwks !== undefined
+    ? "private_key_jwt"
+    : client.clientSecret !== undefined
+    ? "client_secret_basic"
+    : "none"
+  const grants = client.grantTypes ??
+    (interactive ? ["authorization_code", "refresh_token"] : ["client_credentials"])
+  return {
+    client_id: client.clientId,
+    ...client.clientSecret !== undefined && { client_secret: client.clientSecret },
+    ...client.clientName !== undefined && { client_name: client.clientName },
+    ...client.jwks !== undefined && { jwks: client.jwks },
+    redirect_uris: [...client.redirectUris ?? []],
+    grant_types: [...grants],
+    response_types: grants.includes("authorization_code") ? ["code"] : [],
+    application_type: client.applicationType ?? "native",
+    token_endpoint_auth_method: client.tokenEndpointAuthMethod ?? method
+  } as ClientMetadata
+}
+
+/** The options with their defaults, checked. */
+const resolve = (options: Options) => {
+  const host = options.host ?? "127.0.0.1"
+  if (!isLoopback(host)) {
+    throw new StartError({
+      message: `DevServer listens on loopback only, not on ${host}: it lets everybody sign in as any of its users`
+    })
+  }
+  const users = options.users ?? [
+    { name: "ada", claims: { name: "Ada Lovelace", email: "ada@example.com" } },
+    { name: "grace", claims: { name: "Grace Hopper", email: "grace@example.com" } }
+  ]
+  const scopes = options.scopes ?? ["mcp:read", "mcp:write"]
+  const { resources, signInAs } = options
+  if (signInAs !== undefined && !users.some(({ name }) => name === signInAs)) {
+    throw new StartError({ message: `signInAs must be the name of a user: ${signInAs}` })
+  }
+  return {
+    host: host === "[::1]" ? "::1" : host,
+    users,
+    scopes,
+    signInAs,
+    defaultScopes: options.defaultScopes ?? scopes.slice(0, 1),
+    defaultResource: resources?.length === 1 ? resources[0] : undefined,
+    isResource: (resource: string): boolean => {
+      if (resources !== undefined) return resources.includes(resource)
+      const url = URL.parse(resource)
+      return url !== null && (url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname)))
+    },
+    alg: options.signingAlgorithm ?? "ES256",
+    accessTokenFormat: options.accessTokenFormat ?? "jwt",
+    accessTokenSeconds: seconds("accessTokenTtl", options.accessTokenTtl ?? "10 minutes"),
+    refreshTokenSeconds: seconds("refreshTokenTtl", options.refreshTokenTtl ?? "720 hours"),
+    rotationGraceMillis: Duration.toMillis(Duration.fromInputUnsafe(options.rotationGrace ?? 0))
+  } as const
+}
+type Resolved = ReturnType<typeof resolve>
+
+const newKey = async (alg: Resolved["alg"]): Promise<JWK> => {
+  const { privateKey } = await jose.generateKeyPair(alg, { extractable: true })
+  return { ...await jose.exportJWK(privateKey), kid: randomUUID(), use: "sig", alg } as JWK
+}
+
+const configurationOf = (
+  options: Options,
+  { users }: Resolved,
+  nonceSecret: Buffer
+): EngineOptions["configuration"] => {
+  const documents = options.metadataDocuments ?? {}
+  const claimNames = [...new Set(users.flatMap(({ claims }) => Object.keys(claims ?? {})))]
+  return {
+    clients: (options.clients ?? []).map(metadataOf),
+    rotateRefreshToken: options.rotateRefreshTokens ?? true,
+    claims: { openid: ["sub", ...claimNames] },
+    findAccount: (_ctx, accountId) => ({
+      accountId,
+      claims: () => ({ ...users.find(({ name }) => name === accountId)?.claims, sub: accountId })
+    }),
+    extraTokenClaims: (_ctx, token) =>
+      users.find(({ name }) => "accountId" in token && name === token.accountId)?.claims as Record<string, never>,
+    // What nobody serves in a test is here; everything else is fetched, from public addresses only.
+    fetch: (url, init) => {
+      const document = documents[String(url)]
+      return document === undefined ? fetch(url, init as RequestInit) : Promise.resolve(Response.json(document))
+    },
+    features: {
+      registration: { enabled: options.dynamicRegistration ?? true },
+      clientCredentials: { enabled: true },
+      // A public client has nothing to authenticate with (RFC 7662, 2.1).
+      introspection: { enabled: true, allowedPolicy: (_ctx, client) => client.clientAuthMethod !== "none" },
+      clientIdMetadataDocument: { enabled: options.clientIdMetadataDocuments ?? true, ack: "draft-02" },
+      dPoP: { enabled: true, nonceSecret, requireNonce: () => options.requireDpopNonce ?? false }
+    }
+  }
+}
+
+class Log {
+  readonly counts = {
+    registrations: 0,
+    authorizations: 0,
+    tokens: 0,
+    refreshes: 0,
+    refreshReuses: 0,
+    revocations: 0
+  } satisfies Counts
+  readonly #onEvent: (event: Event) => void
+  constructor(onEvent: ((event: Event) => void) | undefined) {
+    this.#onEvent = onEvent ?? (() => {})
+  }
+
+  attach({ provider }: Engine): void {
+    const clientOf = (ctx: KoaContextWithOIDC): string => ctx.oidc.client?.clientId ?? ""
+    provider.on("registration_create.success", (_ctx, client: { readonly clientId: string }) => {
+      this.counts.registrations++
+      this.#onEvent({ type: "registration", clientId: client.clientId })
+    })
+    provider.on("authorization.success", (ctx: KoaContextWithOIDC) => {
+      this.counts.authorizations++
+      const subject = ctx.oidc.session?.accountId ?? ""
+      this.#onEvent({ type: "authorization", clientId: clientOf(ctx), subject })
+    })
+    provider.on("grant.success", (ctx: KoaContextWithOIDC) => {
+      const grantType = String(ctx.oidc.params?.["grant_type"])
+      this.counts.tokens++
+      if (grantType === "refresh_token") this.counts.refreshes++
+      this.#onEvent({ type: "token", clientId: clientOf(ctx), grantType })
+    })
+    provider.on("grant.error", (ctx: KoaContextWithOIDC, error: { readonly error_detail?: string | undefined }) => {
+      if (error.error_detail !== "refresh token already used") return
+      this.counts.refreshReuses++
+      this.#onEvent({ type: "refreshReuse", clientId: clientOf(ctx) })
+    })
+    provider.use(async (ctx, next) => {
+      await next()
+      const { oidc } = ctx as Partial<KoaContextWithOIDC>
+      if (oidc?.route !== "revocation" || ctx.status !== 200) return
+      this.counts.revocations++
+      this.#onEvent({ type: "revocation", clientId: oidc.client?.clientId ?? "" })
+    })
+  }
+
+  refused(event: string, detail: Readonly<Record<string, unknown>>): void {
+    this.#onEvent({ type: "refusal", event, detail })
+  }
+}
+
+const open = (server: Server, port: number, host: string): Effect.Effect<number, StartError, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.callback((resume) => {
+      server.once(
+        "error",
+        (cause: NodeJS.ErrnoException) =>
+          resume(
+            Effect.fail(
+              new StartError({
+                message: `cannot listen on ${host}:${port} (${cause.code})${
+                  cause.code === "EADDRINUSE" ? ": end the program that uses the port, or choose another port" : ""
+                }`,
+                cause
+              })
+            )
+          )
+      )
+      server.listen(port, host, () => resume(Effect.succeed((server.address() as AddressInfo).port)))
+    }),
+    () =>
+      Effect.callback<void>((resume) => {
+        server.close(() => resume(Effect.void))
+        server.closeAllConnections()
+      })
+  )
+
+/** Starts the server. It ends with the scope. */
+export const listen = (options: Options): Effect.Effect<Service, StartError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const resolved = yield* Effect.try({
+      try: () => resolve(options),
+      catch: (cause) => cause instanceof StartError ? cause : new StartError({ message: String(cause), cause })
+    })
+    const log = new Log(options.onEvent)
+    const runFork = Effect.runForkWith(yield* Effect.context<never>())
+    const { library, notices } = yield* Effect.tryPromise({
+      try: loadLibrary,
+      catch: (cause) => new StartError({ message: cause instanceof Error ? cause.message : String(cause), cause })
+    })
+    yield* Effect.forEach(notices, (notice) => Effect.logDebug(notice), { discard: true })
+    const server = createServer()
+    const port = yield* open(server, options.port ?? 0, resolved.host)
+    const authority = `${resolved.host === "::1" ? "[::1]" : resolved.host}:${port}`
+    const issuer = `http://${authority}`
+    const records = plainRecords(makeMemory())
+    const keys = [yield* Effect.promise(() => newKey(resolved.alg))]
+    const nonceSecret = randomBytes(32)
+    const cookieKey = randomBytes(32).toString("base64url")
+    const pages: PageOptions = { ...resolved, issuer }
+    const build = (): Engine => {
+      const engine = makeEngine({
+        ...resolved,
+        library,
+        records,
+        issuer,
+        jwks: { keys },
+        cookieKeys: [cookieKey],
+        signInSeconds: 600,
+        cookiePrefix: `skein_dev_${port}_`,
+        configuration: configurationOf(options, resolved, nonceSecret),
+        onProblem: (event, detail) => {
+          log.refused(event, detail)
+          runFork(Effect.logDebug(`authorization server: ${event}`, detail))
+        }
+      })
+      log.attach(engine)
+      if (options.assertionIssuers !== undefined && options.assertionIssuers.length > 0) {
+        addJwtBearer(engine.provider, {
+          ...resolved,
+          library,
+          issuers: options.assertionIssuers,
+          resourceServer: (resource) => ({
+            scope: resolved.scopes.join(" "),
+            audience: resource,
+            accessTokenTTL: resolved.accessTokenSeconds,
+            accessTokenFormat: "jwt",
+            jwt: { sign: { alg: resolved.alg } }
+          })
+        })
+      }
+      return engine
+    }
+    let engine = yield* Effect.try({
+      try: build,
+      catch: (cause) =>
+        new StartError({ message: `the options are refused: ${cause instanceof Error ? cause.message : cause}`, cause })
+    })
+    server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+      const path = (request.url ?? "/").split("?")[0]!
+      // The engine makes addresses of this header, and a page of another name must not reach the server (DNS rebinding).
+      if (request.headers.host !== authority) {
+        return sendMessage(response, 421, "Unknown host", `This server answers at ${issuer} only.`)
+      }
+      if (path === "/" && request.method === "GET") return sendHome(response, pages)
+      if (!path.startsWith(interactionPath)) return engine.handle(request, response)
+      answerPage(engine.provider, pages, request, response).catch((error: unknown) => {
+        log.refused("page", { error: String(error) })
+        runFork(Effect.logDebug("authorization server: page", { error: String(error) }))
+        sendMessage(
+          response,
+          400,
+          "This sign-in cannot go on",
+          "It has expired, or another browser began it. Start again in the application."
+        )
+      })
+    })
+    return {
+      issuer,
+      scopes: resolved.scopes,
+      users: resolved.users,
+      counts: Effect.sync((): Counts => ({ ...log.counts })),
+      rotateKeys: Effect.promise(async () => {
+        keys.unshift(await newKey(resolved.alg))
+        engine = build()
+      }),
+      revokeAll: records.revokeAll,
+      issueToken: ({ claims, clientId, expiresInSeconds, resource, scopes, subject }) =>
+        Effect.promise(async () => {
+          const now = Math.floor(Date.now() / 1000)
+          const { kid } = keys[0]!
+          const sub = subject ?? resolved.users[0]?.name ?? "nobody"
+          return new jose.SignJWT({
+            ...resolved.users.find(({ name }) => name === sub)?.claims,
+            iss: issuer,
+            sub,
+            aud: resource,
+            client_id: clientId ?? "test",
+            scope: (scopes ?? resolved.scopes).join(" "),
+            iat: now,
+            exp: now + (expiresInSeconds ?? resolved.accessTokenSeconds),
+            jti: randomUUID(),
+            ...claims
+          }).setProtectedHeader({ alg: resolved.alg, typ: "at+jwt", ...kid !== undefined && { kid } }).sign(
+            await jose.importJWK(keys[0] as jose.JWK, resolved.alg)
+          )
+        })
+    } satisfies Service
+  })
