@@ -207,7 +207,11 @@ describe("the linter", () => {
         path,
         places.filter((other) => other.path !== path && !allowedLayers(rows, layer).includes(other.layer)).length
       ])
-      const { stdout } = spawnSync(bin("oxlint"), ["--format", "json", src], { cwd: repository, encoding: "utf8" })
+      const { stdout } = spawnSync(bin("oxlint"), ["--format", "json", src], {
+        cwd: repository,
+        encoding: "utf8",
+        maxBuffer: 64 * 1024 * 1024
+      })
       const { diagnostics } = JSON.parse(stdout) as {
         readonly diagnostics: ReadonlyArray<{ readonly code: string; readonly filename: string }>
       }
