@@ -46,7 +46,7 @@ export class MemoryProvider {
   /** How often tokens were saved. */
   saves = 0
   stored: StoredTokens | undefined
-  /** What was invalidated, by its kind. */
+  /** The kinds of credentials that were invalidated. */
   readonly invalidated: Array<string> = []
   #client: { readonly client_id: string } | undefined
   #verifier = ""

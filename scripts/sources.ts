@@ -2,9 +2,9 @@
  * Checks of TypeScript sources that the linter cannot make: the English of comments, the defaults of options, and the
  * base of errors. CONTRIBUTING describes the rules.
  */
-import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { type ESTree, parseSync, Visitor } from "rolldown/utils"
+import { checkFiles } from "./tree.ts"
 
 /** Words and forms that a comment does not use, with the proposal that the message makes. */
 const words: ReadonlyArray<readonly [form: RegExp, instead: string]> = [
@@ -110,7 +110,8 @@ const checked: Readonly<Record<"english" | "defaults" | "errors", ReadonlyArray<
   errors: []
 }
 
-const packageModule = /^packages\/([^/]+)\/src\/.+\.ts$/
+const packageModule = /^packages\/([^/]+)\/src\//
+const packageFile = /^packages\//
 
 /** Modules that a script writes contain the comments of other programs. */
 const generated = /\/(pageHtml|pageScripts|sandboxScript)\.ts$/
@@ -121,27 +122,29 @@ const resolvesOptions = /^packages\/(runtime\/src\/Options\.ts$|sql\/)/
 /** The module that escapes messages, and the error whose message is a part of the protocol and must not change. */
 const ownsMessages = /^packages\/protocol\/src\/(PrintableError|McpError)\.ts$/
 
-/** Returns the problems of a module of a package, each with its line. `complete` applies each check to each package. */
+/** Returns the problems of a file, each with its line. `complete` applies each check to each package. */
 export const sourceProblems = (path: string, text: string, complete = false): ReadonlyArray<string> => {
+  if (!path.endsWith(".ts") || generated.test(path)) return []
   const name = packageModule.exec(path)?.[1]
-  if (name === undefined || generated.test(path)) return []
-  const applies = (check: keyof typeof checked): boolean => complete || checked[check].includes(name)
+  const applies = (check: keyof typeof checked): boolean =>
+    name !== undefined && (complete || checked[check].includes(name))
   const parsed = parseSync(path, text)
   const found = [
-    ...applies("english") ? englishOf(text, parsed) : [],
+    ...applies("english") || !packageFile.test(path) ? englishOf(text, parsed) : [],
     ...applies("defaults") && !resolvesOptions.test(path) ? defaultsOf(text, parsed) : [],
     ...applies("errors") && !ownsMessages.test(path) ? errorsOf(text, parsed) : []
   ]
   return found.map(({ message, start }) => `${path}:${text.slice(0, start).split("\n").length}: ${message}`)
 }
 
-/** `npm run lint` checks every package. `node scripts/sources.ts packages/tasks` lists everything about one. */
+/** `npm run lint` checks every file. `node scripts/sources.ts packages/tasks` lists everything about one package. */
 if (import.meta.main) {
   const root = join(import.meta.dirname, "..")
   const only = process.argv[2]
-  const found = globSync(`${only ?? "packages/*"}/src/**/*.ts`, { cwd: root }).toSorted().flatMap((path) =>
-    sourceProblems(path, readFileSync(join(root, path), "utf8"), only !== undefined)
-  )
+  const found = checkFiles(root, (path, bytes) =>
+    only === undefined || path.startsWith(`${only}/`)
+      ? sourceProblems(path, bytes.toString("utf8"), only !== undefined).join("\n") || undefined
+      : undefined)
   for (const text of found) console.error(text)
   process.exitCode = found.length === 0 ? 0 : 1
 }

@@ -24,7 +24,7 @@ const lock = /(^|\/)package-lock\.json$/
 /** Grafana imports a dashboard as one document, which has a line per member. */
 const dashboard = /^docs\/grafana\/.+\.json$/
 
-/** The pages of `npm run messages`: nobody edits them, and a package has one page. */
+/** The pages of `npm run messages`, one for each package. A script writes them. */
 const messagesPage = /^docs\/messages\//
 const packageModule = /^packages\/[^/]+\/src\/.+\.ts$/
 const internalModule = /^packages\/[^/]+\/src\/(?!bin\/)(?:.*\/[^A-Z/][^/]*|(?:.*\/)?internal\/.*)\.ts$/

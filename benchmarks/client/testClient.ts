@@ -32,7 +32,7 @@ export interface Turns {
 export interface Client {
   /** Lists the tools, as an application does before it calls them. */
   readonly discover: () => Promise<void>
-  /** Runs operations, `inFlight` at a time, until there are no more. */
+  /** Runs operations, `inFlight` at a time, until all are done. */
   readonly drive: (job: Job, inFlight: number, turns: Turns) => Promise<void>
   /** The detection result for `kept` of a later connection, if the library supports it. */
   readonly kept: unknown

@@ -11,7 +11,7 @@ export interface Version {
   readonly close: () => Promise<unknown>
 }
 
-/** What to measure, and how long: times are in milliseconds. */
+/** The slices of one measurement. Times are in milliseconds. */
 export interface Plan {
   readonly pairs: number
   readonly warmUp: number

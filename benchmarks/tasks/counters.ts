@@ -4,7 +4,7 @@
  */
 import { Client } from "pg"
 
-/** What PostgreSQL has counted in a database so far. */
+/** The counters of PostgreSQL for one database. */
 export interface Counts {
   readonly transactions: number
   readonly statements: number

@@ -3,7 +3,7 @@ import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
 import { z } from "zod"
 
-/** What the desk has done. */
+/** The actions of the desk. */
 export const notes: Array<string> = []
 
 const openDesk = async () => ({

@@ -76,7 +76,7 @@ const parse = (exposition: string): ReadonlyMap<string, ReadonlySet<string>> => 
 const fetchMetrics = (port: number) =>
   Effect.promise(async () => parse(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()))
 
-/** What an engine exports that has run a task, has one that waits, and has had each kind of trouble. */
+/** The metrics of an engine that has run a task, has a waiting task, and has had each kind of trouble. */
 const scraped = Effect.gen(function*() {
   const server = yield* Layer.build(metricsOn(0))
   const { address } = Context.get(server, HttpServer)
@@ -114,7 +114,7 @@ const scraped = Effect.gen(function*() {
   )
 )
 
-/** What a server exports that has answered, failed and refused requests, and has a session with a stream. */
+/** The metrics of a server that has answered, failed and refused requests, and has a session with a stream. */
 const scrapedServer = Effect.gen(function*() {
   const { url } = yield* started("metrics")
   const port = Number(new URL(url).port)

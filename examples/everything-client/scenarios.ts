@@ -1,6 +1,6 @@
 /**
  * One program for each scenario of the official conformance suite, and one for all scenarios of authorization: the client
- * signs in by itself.
+ * signs in automatically.
  *
  * The programs are short, since the client does most of the work: it fills in the defaults of forms, resumes streams,
  * sets headers, and repeats calls with the requested input.

@@ -8,7 +8,7 @@ import * as TokenVerifier from "@skein/auth/TokenVerifier"
 import type * as Http from "@skein/server/Http"
 import type * as Effect from "effect/Effect"
 
-/** What `main.ts` needs to protect the server, and `welcome.ts` to say how to sign in. */
+/** The values with which `main.ts` protects the server, and `welcome.ts` explains how to sign in. */
 export interface Auth {
   readonly issuer: string
   readonly users: ReadonlyArray<string>

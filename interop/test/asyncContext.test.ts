@@ -19,7 +19,7 @@ import { z } from "zod"
 
 const count = State.make("count", { schema: Schema.Int, initial: 0 })
 
-/** What each member returns: its value as JSON, or the message of its error. */
+/** The result of each member: its value as JSON, or the message of its error. */
 const members: { readonly [name: string]: (context: HandlerContext) => unknown } = {
   header: ({ header }) => [header("X-Tenant"), header("authorization")],
   principal: ({ principal }) => principal?.id,

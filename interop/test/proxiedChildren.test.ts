@@ -23,7 +23,7 @@ const children: ReadonlyArray<readonly ["sdk-v1" | "sdk-v2", Revision.Revision]>
   ["sdk-v2", "2026-07-28"]
 ]
 
-/** What is not passed on, see `docs/remote-servers.md`, or what the server lacks without a proxy too. */
+/** The features that are not passed on (`docs/remote-servers.md`), or that the server lacks without a proxy, too. */
 const missing = (
   server: string,
   front: Revision.Revision,

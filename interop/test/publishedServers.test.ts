@@ -35,7 +35,7 @@ const command = (
   }
 }
 
-/** What the three clients read. */
+/** The readings of the three clients. */
 interface All {
   readonly v1: Readings.Reading
   /** Undefined if the client failed. */
@@ -83,7 +83,7 @@ const count = (reading: Readings.Reading, name: string): number => {
   return Array.isArray(list) ? list.length : 0
 }
 
-/** What was compared, for the table. */
+/** A summary of the compared answers, for the table. */
 const summary = (reading: Readings.Reading): string =>
   ["tools", "resources", "resourceTemplates", "prompts"]
     .filter((name) => count(reading, name) > 0)

@@ -28,7 +28,7 @@ const whoami = Tool.layer(
   () => Effect.map(Principal.current, (found) => Option.getOrThrow(found).id)
 )
 
-/** What the SDK stores, and the URL that it would open in a browser. */
+/** Stores the values of the SDK, and the URL that it would open in a browser. */
 class Provider implements OAuthClientProvider {
   readonly redirectUrl = redirectUrl
   readonly clientMetadata = { redirect_uris: [redirectUrl], client_name: "SDK v1", token_endpoint_auth_method: "none" }

@@ -12,10 +12,10 @@ import { type Expectations, type Options, type Report, report } from "./report.t
 import { startEverythingServer, startProxyServer } from "./serverProcess.ts"
 
 /**
- * What a front must have. With a server of sessions behind, a check that fails ends a scenario before its last check. One
- * of the unscored checks of 2025-11-25 is not decided, other than without a proxy: whether a call can be resumed whose
- * stream the server closes. Only the connection of the proxy is closed and resumed, and the stream of the caller stays
- * open.
+ * The minimum results of a front. With a server of sessions behind, a check that fails ends a scenario before its last
+ * check. Without a proxy, all unscored checks of 2025-11-25 are decided; with one, all but one: whether a call can be
+ * resumed whose stream the server closes. Only the connection of the proxy is closed and resumed, and the stream of the
+ * caller stays open.
  */
 const expected = (minChecks: number): Expectations => ({
   "2026-07-28": { scenarios: 37, minChecks },
@@ -26,7 +26,7 @@ const expected = (minChecks: number): Expectations => ({
   "2025-03-26": { scenarios: 1, minChecks: 3 }
 })
 
-/** What must be found, by the revision that the proxy speaks to the server behind it. */
+/** The expected results, by the revision that the proxy speaks to the server behind it. */
 const behind: { readonly [revision: string]: Pick<Options, "differences" | "expected"> } = {
   "2026-07-28": { expected: expected(120) },
   "2025-11-25": {

@@ -94,7 +94,7 @@ export interface Report {
   readonly passed: boolean
 }
 
-/** What a selection must have. */
+/** The minimum results of a selection. */
 export interface Expectation {
   /** The exact number of scenarios. A list that the suite changes is noticed by it. */
   readonly scenarios?: number

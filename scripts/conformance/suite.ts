@@ -16,7 +16,7 @@ export const suiteVersion = async (): Promise<string> => JSON.parse(await readFi
 /** The side under test: an MCP server, an MCP client, or an authorization server. */
 export type Side = "server" | "client" | "authorization"
 
-/** What the suite calls a side in its lists, and in the names of result folders. */
+/** The names of a side in the lists of the suite, and in its result folders. */
 const namesOf: { readonly [side in Side]: { readonly heading: string; readonly prefix: string } } = {
   server: { heading: "server scenarios", prefix: "server-" },
   client: { heading: "client scenarios", prefix: "" },

@@ -20,7 +20,7 @@ export const targets: ReadonlyArray<Target> = [
   httpTarget
 ]
 
-/** What to run. */
+/** The targets and runs of one call. */
 export interface Plan {
   readonly seed: number
   /** One target, by its name: all of them by default. */

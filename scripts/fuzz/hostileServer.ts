@@ -166,7 +166,7 @@ export class HostileServer {
     if (random.chance(0.05)) this.#deliver(answer)
   }
 
-  /** Sends a request or a notification that nobody asked for. */
+  /** Sends an unsolicited request or notification. */
   say(): void {
     const random = this.#random
     const revision = this.#revision

@@ -63,7 +63,7 @@ export class MessageReader {
   }
 }
 
-/** What happens to a connection after a message. */
+/** The state of a connection after a message. */
 export type Afterwards = "keep" | "end" | "destroy" | "reset"
 
 /** Writes bytes in pieces, in several turns of the event loop. */

@@ -100,7 +100,7 @@ const stop = async (url: string): Promise<void> => {
   await run("rm", name)
 }
 
-/** What a container of the image contains, and who runs it. */
+/** The files of a container of the image, and its user. */
 const look = `JSON.stringify([process.getuid(), fs.readdirSync("/app", { recursive: true }).toSorted()])`
 const contents = [1000, ["dist", "dist/main.cjs", "dist/main.cjs.map"]]
 

@@ -10,7 +10,7 @@ import type { Connection, Server } from "./library.ts"
 /** The result of one request of a library, or its error. */
 type Outcome = { readonly value: unknown } | { readonly error: unknown }
 
-/** What a library reads from one server, by request. */
+/** The answers of one server that a library reads, by request. */
 export type LibraryReading = Readonly<Record<string, Outcome>>
 
 const outcome = async (act: () => unknown): Promise<Outcome> => {
