@@ -41,8 +41,8 @@ const long = [
   "scripts/{conventions,conformance/judgeClient,conformance/suite}.test.ts"
 ]
 
-// The tests of `npm run test:longest` (`--mode longest`), which find fewer faults in a minute: release-check runs them, and
-// whoever changes their subject. They use programs of other authors (`npm run published`), or what other steps of .ci/run use as
+// The tests of `npm run test:longest` (`--mode longest`), which find fewer faults in a minute. release-check runs them; run
+// them, too, when you change their subject. They use programs of other authors (`npm run published`), or what other steps of .ci/run use as
 // well: created projects, the site, the soak and the crash run.
 const longest = [
   "packages/{create-skein/test/Projects,openapi/test/Published}.test.ts",
