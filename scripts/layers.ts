@@ -231,8 +231,6 @@ export const pending: ReadonlyArray<string> = [
   "runtime",
   "server",
   "client",
-  "sql",
-  "tasks",
   "openapi",
   "apps",
   "code-mode"

@@ -20,6 +20,15 @@ export const Files = Proxy.layer(
 export const Desk = McpServer.layer({ name: "desk", version: "1.0.0" }, add, Files)
 // #endregion
 
+// #region named
+/** Tools and prompts have a prefix: `files_read`. */
+export const Prefixed = McpServer.layer({ name: "desk", version: "1.0.0" }, McpServer.mount("files", Files))
+
+/** A function makes the names. Without a prefix, URIs stay as they are. */
+export const renamed = (transport: Transport) =>
+  McpServer.mount({ name: (own, kind) => `${kind}.${own}` }, Proxy.layer(Client.make(transport)))
+// #endregion
+
 // #region chosen
 export const readOnly = (transport: Transport) =>
   Proxy.layer(Client.make(transport, { label: "notes" }), {

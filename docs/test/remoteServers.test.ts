@@ -42,6 +42,14 @@ it.live("takes the selected entries over", () =>
     expect((yield* Effect.flip(client.readResource("secret://key"))).reason._tag).toBe("ProtocolError")
   }))
 
+it.live("gives the entries other names, and calls them by their own", () =>
+  Effect.gen(function*() {
+    const renamed = yield* connect(Programs.renamed(InMemoryTransport.transport(yield* serve(Notes))))
+    expect((yield* renamed.listTools()).map(({ name }) => name)).toEqual(["tool.find", "tool.write"])
+    expect((yield* renamed.callTool("tool.find")).content).toMatchObject([{ text: "found" }])
+    expect((yield* renamed.readResource("notes://today")).contents).toMatchObject([{ text: "tea" }])
+  }))
+
 it.live("shows the remote server to administrators only", () =>
   Effect.gen(function*() {
     const proxy = Programs.forAdmins(InMemoryTransport.transport(yield* serve(Notes)))

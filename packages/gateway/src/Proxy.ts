@@ -2,9 +2,9 @@
  * Remote and child servers as definitions of a server: their tools, resources, templates and prompts stand beside the
  * server's own.
  *
- * The server and the remote server may speak any revisions of the protocol. What the remote server asks during a call
- * (forms, URLs, samples of a model, roots) is asked of the caller of that call. Progress, log messages and cancellation are
- * passed on for each call.
+ * The server and the remote server may speak any revisions of the protocol. The caller of a call answers the input
+ * requests of the remote server during that call (forms, URLs, samples of a model, roots). Progress, log messages and
+ * cancellation are passed on for each call.
  *
  * This module has nothing to do with `Proxy` of `@skein/auth`, which is an OAuth proxy.
  *
@@ -18,12 +18,13 @@ import type * as Reconnect from "@skein/client/Reconnect"
 import type { Prompt } from "@skein/protocol/Prompt"
 import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
 import type { Tool } from "@skein/protocol/Tool"
+import { resolve } from "@skein/runtime/Options"
 import type { Caller } from "@skein/runtime/RequestContext"
 import * as Catalog from "@skein/server/Catalog"
 import * as Extension from "@skein/server/Extension"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -33,7 +34,7 @@ import { type EntryContext, unlistedEntry } from "./internal/proxy/entries.ts"
 import { Forwarder } from "./internal/proxy/forward.ts"
 import { Listing, type Selection } from "./internal/proxy/listing.ts"
 import { ParkedCalls } from "./internal/proxy/parkedCalls.ts"
-import { Refresh } from "./internal/proxy/refresh.ts"
+import { Refresh, RefreshInterval } from "./internal/proxy/refresh.ts"
 import { everything, Relay } from "./internal/proxy/relay.ts"
 import { Remote } from "./internal/proxy/remote.ts"
 import { watcher } from "./internal/proxy/watch.ts"
@@ -59,11 +60,40 @@ export interface Connections<R = never> {
 export interface ConnectionOptions {
   /**
    * How many connections may be open: 100 by default. At the bound, the one that was unused for the longest time is
-   * closed. If all are in use, a request is refused with `-32603` (`TooManyConnections`).
+   * closed. If all are in use, a request is refused with `-32603` (`TooManyConnections`). One client, which is a
+   * principal or the network of an address, may have three quarters of them. Raise it for more users at the same time;
+   * lower it if each connection is a process.
    */
   readonly maxConnections?: number | undefined
-  /** How long an unused connection stays open: 5 minutes by default. */
+  /**
+   * How long an unused connection stays open: 5 minutes by default. Lower it if each connection is a process, or costs
+   * something at the remote server.
+   */
   readonly idleTimeout?: Duration.Input | undefined
+}
+
+/** The bounds of a proxy. */
+export interface Limits {
+  /**
+   * How many entries of each kind are taken over: 1,000 by default. Further ones are left out, which is logged. Raise it
+   * for a remote server with longer lists.
+   */
+  readonly maxEntries?: number | undefined
+  /**
+   * How many calls of stateless callers may wait for answers in this process: 1,000 by default. At the bound a further
+   * input request is refused, which the remote server may handle. Raise it for many users of tools that ask.
+   */
+  readonly maxParkedCalls?: number | undefined
+  /**
+   * How many of them one client may have: 100 by default. A client is a principal, or else the network of an address.
+   * Calls without either are counted in `maxParkedCalls` only. Raise it if many users share one principal.
+   */
+  readonly maxParkedCallsPerClient?: number | undefined
+  /**
+   * How long such a call waits for the caller's answers: 10 minutes by default, as the `ttl` of `RequestState`. Then it is
+   * cancelled at the remote server. Raise it for questions that take people longer.
+   */
+  readonly parkedTimeout?: Duration.Input | undefined
 }
 
 /** The lists of a remote server. */
@@ -76,7 +106,7 @@ export interface Lists {
 
 /** The options of a proxy. All of them are optional. */
 export interface Options<R = never> {
-  /** What messages call the remote server: the `label` of the client by default, once it was connected. */
+  /** The name of the remote server in messages: the `label` of the client by default, once it was connected. */
   readonly label?: string | undefined
   /** Which tools are taken over: all by default. A predicate receives the definition of the remote server. */
   readonly tools?: Selection<Tool> | undefined
@@ -88,66 +118,39 @@ export interface Options<R = never> {
    */
   readonly resourceTemplates?: Selection<ResourceTemplate> | undefined
   /**
-   * Which URIs can be read and subscribed to although no list has them, as those of links in results of tools. All by
-   * default if `resources` and `resourceTemplates` are not restricted, otherwise none. URIs that the server's own resources
-   * and templates have are never asked for at the remote server. If several proxies have a URI, the next one is asked
-   * after `ResourceNotFound`.
+   * Which URIs can be read and subscribed to although no list has them, such as those of links in results of tools. The
+   * default is all of them if `resources` and `resourceTemplates` are not restricted, and none otherwise. The server reads
+   * URIs of its own resources and templates itself. If several proxies have a URI, `ResourceNotFound` of one of them
+   * lets the server ask the next one.
    */
   readonly unlistedResources?: boolean | ((uri: string) => boolean) | undefined
   /** Which prompts are taken over: all by default. */
   readonly prompts?: Selection<Prompt> | undefined
-  /** How many entries of each kind are taken over: 1,000 by default. Further ones are left out, which is logged. */
-  readonly maxEntries?: number | undefined
+  /** The bounds of the proxy. The timeouts of forwarded requests are those of the client (`Client.Options`). */
+  readonly limits?: Limits | undefined
   /**
    * Whose connection calls use. By default all callers share the one that also lists. With `perPrincipal` or `perSession`
    * the credentials of each user can be used at the remote server.
    */
   readonly connections?: Connections<R> | undefined
   /**
-   * How long the remote server may take to answer a forwarded request. Without it, the `timeout` of the client applies (60
-   * seconds). Progress restarts it, if the caller asks for progress. The time in which a caller answers input requests does
-   * not count.
-   */
-  readonly timeout?: Duration.Input | undefined
-  /** How long a forwarded request may take in total. Without it, the `maxTimeout` of the client applies (1 hour). */
-  readonly maxTimeout?: Duration.Input | undefined
-  /**
-   * How many calls of stateless callers may wait for answers in this process: 1,000 by default. At the bound a further
-   * input request is refused, which the remote server may handle.
-   */
-  readonly maxParkedCalls?: number | undefined
-  /**
-   * How many of them one principal may have: 100 by default. Anonymous callers are told apart by their address.
-   */
-  readonly maxParkedCallsPerPrincipal?: number | undefined
-  /**
-   * How long such a call waits for the caller's answers: 10 minutes by default, as the `ttl` of `RequestState`. Then it is
-   * cancelled at the remote server.
-   */
-  readonly parkedTimeout?: Duration.Input | undefined
-  /**
-   * What is listed while the remote server cannot be reached: `last` lists what was listed last (the default), `nothing`
-   * removes it. Calls fail with `-32603` (`RemoteUnavailable`) in both cases.
+   * The lists while the remote server cannot be reached: `last` offers the last ones (the default), and `nothing` removes
+   * them. Calls fail with `-32603` (`RemoteUnavailable`) in both cases.
    */
   readonly whileDown?: "last" | "nothing" | undefined
-  /** What is listed at the start if the remote server cannot be reached then: nothing by default. */
+  /** The lists at the start if the remote server cannot be reached then: empty by default. */
   readonly initial?: Lists | undefined
   /** Receives the lists after each change, to store them for `initial`. */
   readonly onListing?: ((lists: Lists) => Effect.Effect<void>) | undefined
   /**
    * How long the start of the server waits for the lists of the remote server: 10 seconds by default. After that, or
-   * after the first failure, the server starts without them, and its lists change when they arrive.
+   * after the first failure, the server starts without them, and its lists change when they arrive. Lower it for hosts
+   * that give a server little time to start.
    */
   readonly startTimeout?: Duration.Input | undefined
   /**
-   * How long to wait between two times that changed lists are read: 200 milliseconds by default. The tools, the resources
-   * with their templates, and the prompts wait separately.
-   */
-  readonly refreshInterval?: Duration.Input | undefined
-  /**
-   * When a client that has ended, or could not connect, is made again: the defaults of `Reconnect.Policy`, but
-   * without end (`maxAttempts` is ignored). A client that opens its own connection again does so by its own option
-   * `reconnect`.
+   * When the proxy makes a new client after one that has ended or could not connect: the defaults of `Reconnect.Policy`,
+   * without a limit of attempts (`maxAttempts` is ignored). A client reconnects first, by its own option `reconnect`.
    */
   readonly reconnect?: Reconnect.Policy | undefined
 }
@@ -192,8 +195,9 @@ let unlisted = 0
  * - The first argument makes the client that lists and, unless there are `connections`, serves all calls. It may be a
  *   client that is open already. Such a client answers input requests with its own handlers, its log messages are not passed
  *   on, and it is not made again.
- * - The names of entries are those of the remote server. An entry whose name the server has already is left out, with a
- *   warning in the log.
+ * - Entries have the names that they have at the remote server. Mount the proxy to give them a prefix or other names:
+ *   `McpServer.mount("weather", Proxy.layer(…))`, or `McpServer.mount({ name: (own, kind) => … }, Proxy.layer(…))`. An
+ *   entry whose name the server has already is left out, with a warning in the log.
  * - The server starts even if the remote server cannot be reached, and connects as soon as it can. Its lists change
  *   then, and whenever those of the remote server do.
  * - Errors of the remote server keep their code, message and data. A failure without such an error is `-32603`, with a
@@ -242,19 +246,17 @@ export const layer = <R = never, R2 = never>(
     const pool = connections === undefined ? undefined : new ConnectionPool({
       per: connections.per,
       make: (caller) => provided(connections.make(caller)),
-      maxConnections: connections.options.maxConnections ?? 100,
-      idleTimeout: Duration.fromInputUnsafe(connections.options.idleTimeout ?? "5 minutes")
+      ...resolve(connections.options, { maxConnections: 100 }, { idleTimeout: "5 minutes" })
     }, environment)
-    const parked = new ParkedCalls({
-      maxParkedCalls: options.maxParkedCalls ?? 1_000,
-      maxParkedCallsPerPrincipal: options.maxParkedCallsPerPrincipal ?? 100,
-      parkedTimeout: Duration.fromInputUnsafe(options.parkedTimeout ?? "10 minutes")
-    }, scope)
-    const { maxTimeout, timeout } = options
+    const limits = resolve(
+      options.limits ?? {},
+      { maxEntries: 1_000, maxParkedCalls: 1_000, maxParkedCallsPerClient: 100 },
+      { parkedTimeout: "10 minutes" }
+    )
+    const parked = new ParkedCalls(limits, scope)
     const forwarder = new Forwarder(
       pool?.connect ?? ((_, ended) => ended === undefined ? remote.connection : remote.connectionAfter(ended)),
       parked,
-      { timeout, maxTimeout },
       name,
       environment.run
     )
@@ -262,12 +264,11 @@ export const layer = <R = never, R2 = never>(
     const { prompts = true, resourceTemplates = true, resources = true, tools = true } = options
     const listing = new Listing(catalog, entries, {
       select: { tools, resources, resourceTemplates, prompts },
-      maxEntries: options.maxEntries ?? 1_000,
+      maxEntries: limits.maxEntries,
       name
     })
-    const { initial = none, onListing, refreshInterval = "200 millis", startTimeout = "10 seconds", whileDown } =
-      options
-    const refresh = new Refresh(listing, name, refreshInterval, initial, onListing)
+    const { initial = none, onListing, startTimeout = "10 seconds", whileDown } = options
+    const refresh = new Refresh(listing, name, yield* RefreshInterval, initial, onListing)
     const lost = whileDown === "nothing" ? listing.clear : Effect.void
 
     const includes = options.unlistedResources ?? (resources === true && resourceTemplates === true)

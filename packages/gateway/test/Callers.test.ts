@@ -3,7 +3,9 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import * as ClientElicitation from "@skein/client/Elicitation"
 import * as Http from "@skein/client/Http"
+import { NotificationListener } from "@skein/client/NotificationListener"
 import * as Proxy from "@skein/gateway/Proxy"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
@@ -69,18 +71,25 @@ const greetings = (near: Running, asked: Array<string>) =>
     return results.map(textOf)
   })
 
+/** Returns the HTTP transport to a server, from an address. */
+const httpTo = ({ context }: Running) =>
+  Effect.gen(function*() {
+    const handler = yield* Effect.provideContext(
+      WebHttp.handler({ allowedHosts: ["server.example"] }),
+      Context.merge(context as Context.Context<McpServer.McpServer>, yield* Effect.context<Scope.Scope>())
+    )
+    return (address: string | undefined) => {
+      const fetch: typeof globalThis.fetch = (input, init) =>
+        handler(new Request(input, init), address === undefined ? {} : { address })
+      return Http.transport({ url: "https://server.example/mcp", fetch })
+    }
+  })
+
 describe("calls of several callers at once", () => {
   it.live("are asked their own questions over HTTP, on one connection", () =>
     Effect.gen(function*() {
       const far = yield* build(pairing())
-      const handler = yield* Effect.provideContext(
-        WebHttp.handler({ allowedHosts: ["far.example"] }),
-        Context.merge(far.context as Context.Context<McpServer.McpServer>, yield* Effect.context<Scope.Scope>())
-      )
-      const fetch: typeof globalThis.fetch = (input, init) => handler(new Request(input, init))
-      const make = Client.make(Http.transport({ url: "https://far.example/mcp", fetch }), {
-        revisions: ["2025-11-25"]
-      })
+      const make = Client.make((yield* httpTo(far))(undefined), { revisions: ["2025-11-25"] })
       const near = yield* build(McpServer.layer({ name: "near", version: "1" }, Proxy.layer(make)))
       const asked: Array<string> = []
       expect(yield* greetings(near, asked)).toEqual(["Ada is Ada", "Bob is Bob"])
@@ -107,6 +116,54 @@ describe("calls of several callers at once", () => {
       expect(yield* greetings(near, asked)).toEqual(["Ada is Ada", "Bob is Bob"])
     }))
 })
+
+it.live(
+  "a client that visits many URLs does not keep another one from the end of its visit",
+  () =>
+    Effect.gen(function*() {
+      const visits = new Map<string, Elicitation.Visit>()
+      const far = yield* build(McpServer.layer(
+        { name: "far", version: "1" },
+        Tool.layer(Tool.make("visit", { input: { id: Schema.String } }), ({ id }) =>
+          Effect.map(Elicitation.url("Log in", "https://shop.example/login", { elicitationId: id }), (answer) => {
+            if (answer.action === "accept") {
+              visits.set(id, answer.content)
+            }
+            return answer.action
+          })),
+        Tool.layer(Tool.make("finish", { input: { id: Schema.String } }), ({ id }) =>
+          Effect.as(visits.get(id)!.complete, "finished"))
+      ))
+      const near = yield* build(
+        McpServer.layer({ name: "near", version: "1" }, Proxy.layer(source(far, "2025-11-25")))
+      )
+      const finished: Array<string> = []
+      const client = (principal: string) => {
+        const onNotification = ({ method, params }: JsonRpc.Notification) => {
+          if (method === Method.ElicitationComplete.name) {
+            finished.push(`${principal}: ${String(params?.["elicitationId"])}`)
+          }
+        }
+        return connect(near, "2025-11-25", { principal }, answering).pipe(
+          Effect.provideService(NotificationListener, { onNotification })
+        )
+      }
+      const bob = yield* client("bob")
+      const ada = yield* client("ada")
+      yield* bob.callTool("visit", { id: "bob" })
+      for (let count = 0; count < 1_001; count++) {
+        yield* ada.callTool("visit", { id: `ada-${count}` })
+      }
+      for (const id of ["ada-0", "bob", "ada-1000"]) {
+        yield* bob.callTool("finish", { id })
+      }
+      yield* until(() =>
+        finished.length === 2
+      )
+      expect(finished).toEqual(["bob: bob", "ada: ada-1000"])
+    }),
+  30_000
+)
 
 /** A remote server that returns the principal of its caller, and a proxy with connections of their own. */
 const passing = (
@@ -187,6 +244,35 @@ describe("connections for single callers", () => {
       yield* until(() => log.count("interrupted") === 1)
       expect(made).toEqual(["ada", "bob", "ada"])
     }))
+
+  it.live("are for one client three quarters at most, so that others get one", () =>
+    Effect.gen(function*() {
+      const { log, made, near } = yield* passing(Proxy.perSession, { maxConnections: 4 })
+      const session = (principal: string) => connect(near, "2025-11-25", { principal })
+      const slow = (client: Client.Client) => Effect.forkChild(client.callTool("slow"), { startImmediately: true })
+      for (let count = 1; count <= 3; count++) {
+        yield* slow(yield* session("ada"))
+        yield* until(() => log.count("began") === count)
+      }
+      const refused = yield* Effect.flip((yield* session("ada")).callTool("who"))
+      expect(refused).toMatchObject({ reason: { error: { data: { reason: "TooManyConnections" } } } })
+      expect(refused.message).toContain("This client uses 3 connections to the remote server")
+      expect(textOf(yield* (yield* session("bob")).callTool("who"))).toBe("far bob")
+      // The one that Bob does not use gives way, and not one of Ada.
+      expect(textOf(yield* (yield* session("bob")).callTool("who"))).toBe("far bob")
+      expect(made).toEqual(["ada", "ada", "ada", "bob", "bob"])
+    }))
+
+  it.live("of a client that has its share replace an unused one of its own", () =>
+    Effect.gen(function*() {
+      const { made, near, open } = yield* passing(Proxy.perSession, { maxConnections: 4 })
+      for (const principal of ["bob", "ada", "ada", "ada", "ada"]) {
+        yield* (yield* connect(near, "2025-11-25", { principal })).callTool("who")
+      }
+      expect(made).toEqual(["bob", "ada", "ada", "ada", "ada"])
+      while ((yield* open) > 4) yield* Effect.sleep(5)
+      expect(yield* open).toBe(4)
+    }))
 })
 
 // ---- calls that wait for the answers of stateless callers
@@ -234,7 +320,7 @@ describe("a parked call", () => {
 
   it.live("keeps the keys of a stateless remote server, and is not kept for one", () =>
     Effect.gen(function*() {
-      const { near } = yield* through(remote(), "2026-07-28", { maxParkedCalls: 0 })
+      const { near } = yield* through(remote(), "2026-07-28", { limits: { maxParkedCalls: 0 } })
       const client = yield* connect(near, "2026-07-28", {}, answering)
       expect(Object.keys((yield* required(client, "ask")).inputRequests ?? {})).toEqual(["who"])
       expect(JSON.parse(textOf(yield* client.callTool("ask")))).toHaveLength(2)
@@ -252,7 +338,7 @@ describe("a parked call", () => {
   it.live("ends after parkedTimeout, and is cancelled at the remote server", () =>
     Effect.gen(function*() {
       const log = new Log()
-      const { near } = yield* through(remote(log), "2025-11-25", { parkedTimeout: 1 })
+      const { near } = yield* through(remote(log), "2025-11-25", { limits: { parkedTimeout: 1 } })
       const client = yield* connect(near, "2026-07-28", {}, answering)
       const first = yield* required(client, "ask")
       yield* until(() => log.count("ask interrupted") === 1)
@@ -263,12 +349,12 @@ describe("a parked call", () => {
       })
     }))
 
-  it.live("is refused its question at the bounds (maxParkedCalls, maxParkedCallsPerPrincipal)", () =>
+  it.live("is refused its question at the bounds (maxParkedCalls, maxParkedCallsPerClient)", () =>
     Effect.gen(function*() {
       for (
         const [options, bound] of [
-          [{ maxParkedCalls: 1 }, "maxParkedCalls"],
-          [{ maxParkedCallsPerPrincipal: 1 }, "maxParkedCallsPerPrincipal"]
+          [{ limits: { maxParkedCalls: 1 } }, "maxParkedCalls"],
+          [{ limits: { maxParkedCallsPerClient: 1 } }, "maxParkedCallsPerClient"]
         ] as const
       ) {
         const far = yield* build(remote())
@@ -281,8 +367,49 @@ describe("a parked call", () => {
         const second = yield* ada.callTool("ask", {}, fail)
         expect(second).toMatchObject({ isError: true })
         expect(textOf(second)).toContain(`(${bound})`)
-        if (bound === "maxParkedCallsPerPrincipal") yield* required(bob, "sample")
+        if (bound === "maxParkedCallsPerClient") yield* required(bob, "sample")
       }
+    }))
+
+  /** Connects stateless clients over HTTP, each from its address. The connection to the remote server is HTTP too. */
+  const overHttp = (options: Proxy.Options) =>
+    Effect.gen(function*() {
+      const far = yield* httpTo(yield* build(remote()))
+      const source = Client.make(far(undefined), { revisions: ["2025-11-25"] })
+      const near = yield* httpTo(
+        yield* build(McpServer.layer({ name: "near", version: "1" }, Proxy.layer(source, options)))
+      )
+      return (address: string | undefined) =>
+        Effect.provide(Client.make(near(address), { revisions: ["2026-07-28"], cache: false }), answering)
+    })
+
+  it.live("counts for the first 64 bits of the IPv6 address of an anonymous client", () =>
+    Effect.gen(function*() {
+      const connectFrom = yield* overHttp({ limits: { maxParkedCallsPerClient: 1 } })
+      yield* required(yield* connectFrom("2001:db8:1:2::1"), "sample")
+      const neighbour = yield* connectFrom("2001:DB8:1:2:ffff::9")
+      expect(textOf(yield* neighbour.callTool("ask", {}, fail))).toContain("(maxParkedCallsPerClient)")
+      yield* required(yield* connectFrom("2001:db8:1:3::1"), "sample")
+      yield* required(yield* connectFrom("192.0.2.1"), "sample")
+      const mapped = yield* connectFrom("::ffff:192.0.2.1")
+      expect(textOf(yield* mapped.callTool("ask", {}, fail))).toContain("(maxParkedCallsPerClient)")
+    }))
+
+  it.live("counts for no client where neither principal nor address is known", () =>
+    Effect.gen(function*() {
+      const connectFrom = yield* overHttp({ limits: { maxParkedCalls: 2, maxParkedCallsPerClient: 1 } })
+      yield* required(yield* connectFrom(undefined), "sample")
+      yield* required(yield* connectFrom(undefined), "sample")
+      const third = yield* connectFrom(undefined)
+      expect(textOf(yield* third.callTool("ask", {}, fail))).toContain("(maxParkedCalls)")
+    }))
+
+  it.live("no longer counts after its end", () =>
+    Effect.gen(function*() {
+      const { near } = yield* through(remote(), "2025-11-25", { limits: { maxParkedCallsPerClient: 1 } })
+      const client = yield* connect(near, "2026-07-28", { principal: "ada" }, answering)
+      for (let call = 0; call < 3; call++) expect(textOf(yield* client.callTool("sample"))).toBe("Tea")
+      yield* required(client, "sample")
     }))
 
   it.live("ends with the proxy", () =>

@@ -8,12 +8,14 @@ import * as Prompt from "@skein/server/Prompt"
 import * as Resource from "@skein/server/Resource"
 import * as Tool from "@skein/server/Tool"
 import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
+import { RefreshInterval } from "../src/internal/proxy/refresh.ts"
 import { build, connect, eras, type Running, source, through } from "./kit.ts"
 import { remote } from "./remote.ts"
 
@@ -38,12 +40,16 @@ const turns = (condition: () => boolean): Effect.Effect<void> =>
     while (!condition()) await new Promise((resolve) => setImmediate(resolve))
   })
 
+/** Builds proxies with another pause between two times that changed lists are read. */
+const refreshing = <A, E, R>(interval: Duration.Input, building: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.provideService(building, RefreshInterval, interval)
+
 const catalogOf = ({ context }: Running) => Context.get(context as Context.Context<Catalog.Catalog>, Catalog.Catalog)
 
 describe.each(eras)("the lists of a server of %s", (behind) => {
   it.live("change when the remote server's do, and only the entries that differ", () =>
     Effect.gen(function*() {
-      const { far, near } = yield* through(server(tool("a"), tool("b")), behind, { refreshInterval: 0 })
+      const { far, near } = yield* refreshing(0, through(server(tool("a"), tool("b")), behind))
       const client = yield* connect(near, "2025-11-25")
       const changes: Array<string> = []
       yield* Effect.forkScoped(
@@ -68,13 +74,12 @@ describe.each(eras)("the lists of a server of %s", (behind) => {
     }))
 })
 
-describe("refreshInterval", () => {
+describe("the refresh interval", () => {
   it.effect("is the time between two times that one list is read, and delays no list of another kind", () =>
     Effect.gen(function*() {
-      const { far, near } = yield* through(
-        server(tool("a"), Prompt.layer(Prompt.make("p"), () => Effect.succeed("p"))),
-        "2025-11-25",
-        { refreshInterval: "1 minute" }
+      const { far, near } = yield* refreshing(
+        "1 minute",
+        through(server(tool("a"), Prompt.layer(Prompt.make("p"), () => Effect.succeed("p"))), "2025-11-25")
       )
       const { prompts, tools } = catalogOf(near)
       const add = <E>(effect: Effect.Effect<void, E, Catalog.Catalog | Scope.Scope>) =>
@@ -121,7 +126,7 @@ describe("the options of a proxy", () => {
       const logged: Array<string> = []
       const logger = Logger.make<unknown, void>(({ message }) => void logged.push(String(message)))
       const { near } = yield* Effect.provide(
-        through(server(tool("a"), tool("b"), tool("c")), "2025-11-25", { maxEntries: 2 }),
+        through(server(tool("a"), tool("b"), tool("c")), "2025-11-25", { limits: { maxEntries: 2 } }),
         Logger.layer([logger])
       )
       expect(catalogOf(near).tools.size).toBe(2)
@@ -134,7 +139,7 @@ describe("the options of a proxy", () => {
       const logged: Array<string> = []
       const logger = Logger.make<unknown, void>(({ message }) => void logged.push(String(message)))
       const { far, near } = yield* Effect.provide(
-        through(server(tool("a")), "2025-11-25", { refreshInterval: 0, onListing: () => Effect.die("disk full") }),
+        refreshing(0, through(server(tool("a")), "2025-11-25", { onListing: () => Effect.die("disk full") })),
         Logger.layer([logger])
       )
       const scope = yield* Effect.scope

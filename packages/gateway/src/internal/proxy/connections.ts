@@ -7,12 +7,13 @@ import * as CanonicalJson from "@skein/protocol/CanonicalJson"
 import { LoggingLevel } from "@skein/protocol/Logging"
 import type * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
+import * as ClientKey from "@skein/runtime/ClientKey"
+import { KeyedCounter } from "@skein/runtime/KeyedCounter"
 import type { Caller, RequestContext, SessionPeer } from "@skein/runtime/RequestContext"
 import * as Catalog from "@skein/server/Catalog"
 import * as Extension from "@skein/server/Extension"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
@@ -75,7 +76,8 @@ export interface PoolSettings {
   readonly per: "principal" | "session"
   readonly make: (caller: Caller) => MakeClient
   readonly maxConnections: number
-  readonly idleTimeout: Duration.Duration
+  /** In milliseconds. */
+  readonly idleTimeout: number
 }
 
 interface Pooled {
@@ -86,7 +88,12 @@ interface Pooled {
   /** The number of requests that use it now. */
   users: number
   idle: Fiber.Fiber<void> | undefined
+  /** The key of the client that it was opened for. */
+  readonly client: string | undefined
 }
+
+/** The part of the connections that one client may have, so that the others get some too. */
+const clientShare = 0.75
 
 /** The connections of single sessions or principals, each opened with its first request. */
 export class ConnectionPool {
@@ -94,6 +101,8 @@ export class ConnectionPool {
   readonly #environment: Environment
   /** By key, the least recently used first. */
   readonly #pooled = new Map<string, Pooled>()
+  /** Their numbers by client. */
+  readonly #counts = new KeyedCounter()
   readonly #sessions = new WeakMap<SessionPeer, string>()
   #lastSession = 0
 
@@ -119,11 +128,9 @@ export class ConnectionPool {
             if (known !== undefined && !isUsable) {
               this.#environment.run(this.#close(key, known))
             }
-            const pooled = isUsable ? known : this.#add(key, request.caller)
-            if (pooled === undefined) {
-              const { maxConnections } = this.#settings
-              const message = `${upper(named(name))} has ${maxConnections} connections in use (maxConnections)`
-              return Effect.fail(remoteError("TooManyConnections", `${message}. Try again later`))
+            const pooled = isUsable ? known : this.#add(key, request)
+            if (typeof pooled === "string") {
+              return Effect.fail(remoteError("TooManyConnections", pooled))
             }
             pooled.users++
             pooled.idle?.interruptUnsafe()
@@ -169,17 +176,31 @@ export class ConnectionPool {
       ))
   }
 
-  #add(key: string, caller: Caller): Pooled | undefined {
+  /** Opens a connection. Returns why it may not be opened: all connections are in use, or all that the client may have. */
+  #add(key: string, request: RequestContext): Pooled | string {
     const { make, maxConnections } = this.#settings
-    if (this.#pooled.size >= maxConnections) {
-      const unused = [...this.#pooled].find(([, { users }]) => users === 0)
-      if (unused === undefined) return undefined
+    const { caller } = request
+    const client = ClientKey.ofRequest(request)
+    const maxPerClient = Math.max(1, Math.floor(maxConnections * clientShare))
+    const hasShare = this.#counts.of(client) >= maxPerClient
+    if (hasShare || this.#pooled.size >= maxConnections) {
+      const unused = [...this.#pooled].find(([, { client: other, users }]) =>
+        users === 0 && (!hasShare || other === client)
+      )
+      if (unused === undefined) {
+        const { name } = this.#environment
+        return hasShare
+          ? `This client uses ${maxPerClient} connections to ${named(name)}, all that one client may have ` +
+            `(three quarters of maxConnections). Try again later`
+          : `${upper(named(name))} has ${maxConnections} connections in use (maxConnections). Try again later`
+      }
       this.#environment.run(this.#close(...unused))
     }
     const scope = Scope.forkUnsafe(this.#environment.scope)
     const ready = Deferred.makeUnsafe<RemoteConnection, ClientError>()
-    const pooled: Pooled = { scope, ready, connection: undefined, users: 0, idle: undefined }
+    const pooled: Pooled = { scope, ready, connection: undefined, users: 0, idle: undefined, client }
     this.#pooled.set(key, pooled)
+    this.#counts.add(client, 1)
     const opening = open(Effect.suspend(() => make(caller)), declaredBy(caller), this.#environment).pipe(
       Scope.provide(scope),
       Effect.tap((connection) =>
@@ -207,7 +228,10 @@ export class ConnectionPool {
   }
 
   #close(key: string, pooled: Pooled): Effect.Effect<void> {
-    if (this.#pooled.get(key) === pooled) this.#pooled.delete(key)
+    if (this.#pooled.get(key) === pooled) {
+      this.#pooled.delete(key)
+      this.#counts.release(pooled.client)
+    }
     // Where it runs in a fiber of its own, the end of the proxy waits for it.
     return Effect.uninterruptible(Scope.close(pooled.scope, Exit.void))
   }

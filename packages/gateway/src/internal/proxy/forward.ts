@@ -18,11 +18,11 @@ import type { RequestMethod } from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import * as Task from "@skein/protocol/Task"
+import * as ClientKey from "@skein/runtime/ClientKey"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import type { Handled } from "@skein/server/Catalog"
 import * as Forwarding from "@skein/server/Forwarding"
 import { type InputError, toMcpError as ofInputError } from "@skein/server/InputError"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
@@ -49,12 +49,6 @@ export type Connect = (
   request: RequestContext,
   ended?: RemoteConnection
 ) => Effect.Effect<RemoteConnection, McpError.McpError, Scope.Scope>
-
-/** The timeouts of forwarded requests. */
-export interface Timeouts {
-  readonly timeout: Duration.Input | undefined
-  readonly maxTimeout: Duration.Input | undefined
-}
 
 /** What the next round adds to the params, in the stateless revision. */
 interface Round {
@@ -83,20 +77,17 @@ const canBeAsked = ({ caller: { capabilities } }: RequestContext): boolean =>
 export class Forwarder {
   readonly #connect: Connect
   readonly #parked: ParkedCalls
-  readonly #timeouts: Timeouts
   readonly #name: RemoteName
   readonly #run: (effect: Effect.Effect<void>) => unknown
 
   constructor(
     connect: Connect,
     parked: ParkedCalls,
-    timeouts: Timeouts,
     name: RemoteName,
     run: (effect: Effect.Effect<void>) => unknown
   ) {
     this.#connect = connect
     this.#parked = parked
-    this.#timeouts = timeouts
     this.#name = name
     this.#run = run
   }
@@ -121,6 +112,7 @@ export class Forwarder {
     const forwarded: ForwardedRequest = {
       caller: request.caller,
       owner: ownerOf(request),
+      client: ClientKey.ofRequest(request),
       request,
       ask: (question, key) => Effect.provideService(Forwarding.inputRequest(question, { key }), McpRequest, request),
       sentIds: [],
@@ -195,7 +187,6 @@ export class Forwarder {
       const meta = client.era === "stateless" ? statelessMeta(forwarded, received) : passedOn(received?.["_meta"])
       const sent = { ...params, ...round, ...(meta === undefined ? undefined : { _meta: meta }) }
       const options: RequestOptions = {
-        ...this.#timeouts,
         // A result that depends on answers is not one for other callers, and each caller has a right to a fresh one.
         cache: "bypass",
         inputRequests: "fail",

@@ -17,6 +17,8 @@ export interface ForwardedRequest {
   readonly caller: Caller
   /** Identifies the caller for as long as it can be asked: its connection, its principal, or the request alone. */
   readonly owner: unknown
+  /** The key of the client, for the bounds that clients share: see `ClientKey`. */
+  readonly client: string | undefined
   /**
    * The request that receives progress and log messages: that of the present round. Undefined while the call waits for
    * the next round.

@@ -8,12 +8,13 @@
  */
 import type { InputRequest, InputResponse } from "@skein/protocol/InputRequired"
 import type * as McpError from "@skein/protocol/McpError"
+import * as ClientKey from "@skein/runtime/ClientKey"
+import { KeyedCounter } from "@skein/runtime/KeyedCounter"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Forwarding from "@skein/server/Forwarding"
 import { InputError, LimitExceeded } from "@skein/server/InputError"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -24,8 +25,9 @@ import { remoteError } from "./remoteError.ts"
 /** The bounds of parked calls. */
 export interface Bounds {
   readonly maxParkedCalls: number
-  readonly maxParkedCallsPerPrincipal: number
-  readonly parkedTimeout: Duration.Duration
+  readonly maxParkedCallsPerClient: number
+  /** In milliseconds. */
+  readonly parkedTimeout: number
 }
 
 /** An input request of the remote server. */
@@ -33,20 +35,16 @@ interface Question {
   readonly key: string
   readonly question: InputRequest
   readonly answer: Deferred.Deferred<InputResponse, InputError>
-  /** Whether it needs no answer any more: it was answered, or the remote server has withdrawn it. */
+  /** Whether it no longer needs an answer: it was answered, or the remote server has withdrawn it. */
   isSettled: boolean
 }
-
-/** The client whose calls share the bound: a principal, or the address of anonymous callers. */
-const clientOf = ({ caller: { principal }, origin }: RequestContext): string =>
-  principal === undefined ? `address ${origin?.address ?? ""}` : `principal ${principal.id}`
 
 /** A call at the remote server that outlives the round in which it began. */
 export class ParkedCall<A> implements ForwardedRequest {
   readonly id = globalThis.crypto.randomUUID()
   readonly caller: ForwardedRequest["caller"]
   readonly owner: unknown
-  readonly client: string
+  readonly client: string | undefined
   readonly sentIds: Array<number> = []
   readonly questions: Array<Question> = []
   lacking: ForwardedRequest["lacking"] = undefined
@@ -64,7 +62,7 @@ export class ParkedCall<A> implements ForwardedRequest {
     this.request = request
     this.caller = request.caller
     this.owner = ownerOf(request)
-    this.client = clientOf(request)
+    this.client = ClientKey.ofRequest(request)
   }
 
   readonly ask: ForwardedRequest["ask"] = (question) =>
@@ -106,6 +104,8 @@ export class ParkedCalls {
   readonly #scope: Scope.Scope
   /** The calls that have asked, by id. */
   readonly #calls = new Map<string, ParkedCall<unknown>>()
+  /** Their numbers by client. */
+  readonly #counts = new KeyedCounter()
 
   constructor(bounds: Bounds, scope: Scope.Scope) {
     this.#bounds = bounds
@@ -120,17 +120,16 @@ export class ParkedCalls {
   /** Adds a call that asks for the first time. Returns why it may not ask. */
   retain(call: ParkedCall<unknown>): string | undefined {
     if (this.#calls.has(call.id)) return undefined
-    const { maxParkedCalls, maxParkedCallsPerPrincipal } = this.#bounds
-    if (this.#calls.size >= maxParkedCalls) {
-      return `${maxParkedCalls} calls wait for answers of their callers already (maxParkedCalls)`
+    const { maxParkedCalls, maxParkedCallsPerClient } = this.#bounds
+    switch (this.#counts.acquire(call.client, maxParkedCalls, maxParkedCallsPerClient)) {
+      case "max":
+        return `${maxParkedCalls} calls are waiting for the answers of their clients (maxParkedCalls)`
+      case "maxPerKey":
+        return `${maxParkedCallsPerClient} calls of this client are waiting for its answers (maxParkedCallsPerClient)`
+      default:
+        this.#calls.set(call.id, call)
+        return undefined
     }
-    let own = 0
-    for (const { client } of this.#calls.values()) if (client === call.client) own++
-    if (own >= maxParkedCallsPerPrincipal) {
-      return `${own} calls of this caller wait for its answers already (maxParkedCallsPerPrincipal)`
-    }
-    this.#calls.set(call.id, call as ParkedCall<unknown>)
-    return undefined
   }
 
   /**
@@ -152,7 +151,7 @@ export class ParkedCalls {
         yield* Effect.onInterrupt(restore(settled), () => this.#end(call))
         const exit = fiber.pollUnsafe()
         if (exit === undefined) return call
-        this.#calls.delete(call.id)
+        this.#forget(call)
         return exit
       })
     )
@@ -224,10 +223,14 @@ export class ParkedCalls {
     })
   }
 
+  #forget({ client, id }: Pick<ParkedCall<unknown>, "client" | "id">): void {
+    if (this.#calls.delete(id)) this.#counts.release(client)
+  }
+
   /** Forgets a call, and interrupts it at the remote server if it has not ended. */
-  #end(call: Pick<ParkedCall<unknown>, "fiber" | "id">): Effect.Effect<void> {
+  #end(call: Pick<ParkedCall<unknown>, "client" | "fiber" | "id">): Effect.Effect<void> {
     return Effect.suspend(() => {
-      this.#calls.delete(call.id)
+      this.#forget(call)
       return Fiber.interrupt(call.fiber!)
     })
   }

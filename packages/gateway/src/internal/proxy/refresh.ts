@@ -3,6 +3,7 @@
  */
 import type { Client } from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
+import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
@@ -12,7 +13,12 @@ import type * as Scope from "effect/Scope"
 import type { Kind, Listing, Lists } from "./listing.ts"
 import { named, type RemoteName } from "./remoteError.ts"
 
-// After how long a list is read again that could not be read.
+/** The pause between two times that changed lists of a kind are read. Tests set another one. */
+export const RefreshInterval = Context.Reference<Duration.Input>("@skein/gateway/RefreshInterval", {
+  defaultValue: () => "200 millis"
+})
+
+// The pause before a list is read again that could not be read.
 const retryDelay = "5 seconds"
 
 const kinds: ReadonlyArray<Kind> = ["tools", "resources", "resourceTemplates", "prompts"]

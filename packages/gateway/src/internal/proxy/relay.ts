@@ -20,6 +20,8 @@ import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { LoggingMessageNotificationParams } from "@skein/protocol/Logging"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
+import { KeyedCounter } from "@skein/runtime/KeyedCounter"
+import type { Caller } from "@skein/runtime/RequestContext"
 import * as Catalog from "@skein/server/Catalog"
 import * as Extension from "@skein/server/Extension"
 import * as Forwarding from "@skein/server/Forwarding"
@@ -27,7 +29,6 @@ import type { InputError } from "@skein/server/InputError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { Caller } from "@skein/runtime/RequestContext"
 import type * as Scope from "effect/Scope"
 import { CurrentRequest, type ForwardedRequest } from "./forwardedRequest.ts"
 import { omitMeta } from "./meta.ts"
@@ -97,13 +98,20 @@ const notAttributed: Refusal = {
   reason: InputRefused,
   error: new McpError.McpError({
     reason: "InternalError",
-    message: "The input request does not name its request, and several callers have requests in progress"
+    message:
+      "Input requests are refused while several callers have requests in progress on this connection: the transport does not show which of them an input request belongs to"
   }),
   cause: undefined
 }
 
-// How many URLs whose visit is not complete yet are remembered for each connection. The oldest one is forgotten first.
+// How many URLs whose visit is not complete yet are remembered for each connection. At the bound the oldest one of the
+// client with the most is forgotten, so that a client cannot make the others miss the end of their visits.
 const maxVisits = 1_000
+
+interface Visit {
+  readonly caller: Caller
+  readonly client: string | undefined
+}
 
 /** Passes the messages of one connection on. */
 export class Relay {
@@ -113,8 +121,9 @@ export class Relay {
   readonly #requests = new Set<ForwardedRequest>()
   /** The request of each id that was sent on the present connection. */
   readonly #sent = new Map<number, ForwardedRequest>()
-  /** The callers that were asked to visit a URL, by the id of the elicitation. */
-  readonly #visits = new Map<string, Caller>()
+  /** The callers that were asked to visit a URL, by the id of the elicitation, oldest first. */
+  readonly #visits = new Map<string, Visit>()
+  readonly #visitCounts = new KeyedCounter()
 
   constructor(catalog: Catalog.Catalog["Service"], run: (effect: Effect.Effect<void>) => unknown) {
     this.#catalog = catalog
@@ -200,7 +209,7 @@ export class Relay {
       const id = asked.method === "elicitation/create" && asked.params.mode === "url"
         ? asked.params.elicitationId
         : undefined
-      if (id !== undefined) this.#remember(id, request.caller)
+      if (id !== undefined) this.#remember(id, request)
       return Effect.mapError(request.ask(asked), (error) => {
         if (error.reason._tag === "MissingCapability") {
           request.lacking = { ...request.lacking, ...error.reason.capabilities }
@@ -210,10 +219,26 @@ export class Relay {
     })
   }
 
-  #remember(id: string, caller: Caller): void {
-    this.#visits.delete(id)
-    this.#visits.set(id, caller)
-    if (this.#visits.size > maxVisits) this.#visits.delete(this.#visits.keys().next().value!)
+  #remember(id: string, { caller, client }: ForwardedRequest): void {
+    // Only in this revision a client receives the notification that a visit is complete.
+    if (caller.revision !== "2025-11-25") return
+    this.#forget(id)
+    if (this.#visits.size >= maxVisits) {
+      const { largest } = this.#visitCounts
+      for (const [oldest, visit] of this.#visits) {
+        if (largest !== undefined && visit.client !== largest) continue
+        this.#forget(oldest)
+        break
+      }
+    }
+    this.#visits.set(id, { caller, client })
+    this.#visitCounts.add(client, 1)
+  }
+
+  #forget(id: string): Visit | undefined {
+    const visit = this.#visits.get(id)
+    if (visit !== undefined && this.#visits.delete(id)) this.#visitCounts.release(visit.client)
+    return visit
   }
 
   #onNotification({ method, params = {} }: JsonRpc.Notification, requestId: number | undefined): void {
@@ -229,14 +254,13 @@ export class Relay {
     }
   }
 
-  /** Tells the caller that was asked to visit a URL that the visit is complete. */
+  /** Notifies the caller that was asked to visit a URL that the visit is complete. */
   #visited(id: unknown): void {
-    const caller = typeof id === "string" ? this.#visits.get(id) : undefined
-    if (caller === undefined) return
-    this.#visits.delete(id as string)
-    if (caller.revision !== "2025-11-25") return
+    const visit = typeof id === "string" ? this.#forget(id) : undefined
+    if (visit === undefined) return
+    const { caller } = visit
     const notification = { method: Method.ElicitationComplete.name, params: { elicitationId: id as string } }
-    const told = Extension.notify(caller, `elicitation ${id as string}`, notification)
-    this.#run(Effect.asVoid(Effect.provideService(told, Catalog.Catalog, this.#catalog)))
+    const sent = Extension.notify(caller, `elicitation ${id as string}`, notification)
+    this.#run(Effect.asVoid(Effect.provideService(sent, Catalog.Catalog, this.#catalog)))
   }
 }
