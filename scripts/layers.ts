@@ -222,6 +222,17 @@ export const layers: Readonly<Record<string, Layers>> = {
       node: true
     }
   },
+  openapi: {
+    // The answers of an API, for `OpenApi` and `HttpApiTools`.
+    answer: { packages: ["protocol", "runtime", "server"] },
+    document: { modules: ["OpenApiError"], packages: ["protocol"], node: "named" },
+    schema: { layers: ["document"], packages: ["protocol"] },
+    arguments: { layers: ["schema", "document"], packages: ["protocol"] },
+    call: { packages: ["protocol", "runtime"] },
+    plan: { modules: ["OpenApi"] },
+    // It reads no documents.
+    httpApi: { modules: ["HttpApiTools"], layers: ["answer"] }
+  },
   gateway: { proxy: { modules: ["Proxy"] } },
   "create-skein": { all: { folders: ["."], node: true } }
 }
@@ -231,7 +242,6 @@ export const pending: ReadonlyArray<string> = [
   "runtime",
   "server",
   "client",
-  "openapi",
   "apps",
   "code-mode"
 ]

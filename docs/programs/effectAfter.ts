@@ -1,7 +1,7 @@
 // #region after
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as HttpApiTools from "@skein/server/HttpApiTools"
+import * as HttpApiTools from "@skein/openapi/HttpApiTools"
 import * as HttpRoutes from "@skein/server/HttpRoutes"
 import * as McpServer from "@skein/server/McpServer"
 import * as Layer from "effect/Layer"

@@ -1,4 +1,4 @@
-import * as HttpApiTools from "@skein/server/HttpApiTools"
+import * as HttpApiTools from "@skein/openapi/HttpApiTools"
 import * as HttpRoutes from "@skein/server/HttpRoutes"
 import { McpRequest } from "@skein/server/McpRequest"
 import * as McpServer from "@skein/server/McpServer"

@@ -1,4 +1,4 @@
-import * as HttpApiTools from "@skein/server/HttpApiTools"
+import * as HttpApiTools from "@skein/openapi/HttpApiTools"
 import * as HttpRoutes from "@skein/server/HttpRoutes"
 import * as McpServer from "@skein/server/McpServer"
 import * as Principal from "@skein/server/Principal"

@@ -26,6 +26,7 @@
  * const server = McpServer.layer({ name: "pets", version: "1.0.0" }, pets)
  */
 import type { Awaitable } from "@skein/runtime/Awaitable"
+import { resolve, type Resolved } from "@skein/runtime/Options"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as AsyncHandler from "@skein/server/AsyncHandler"
 import type { Catalog, HandlerServices } from "@skein/server/Catalog"
@@ -38,16 +39,17 @@ import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import { defaultMaxAnswerBytes } from "./internal/answer/answer.ts"
 import type { Credentials, Value } from "./internal/call/send.ts"
 import { load } from "./internal/document/load.ts"
 import type { Operation } from "./internal/document/operations.ts"
-import { type Definition, register } from "./internal/register.ts"
-import { type LeftOut, type Route, select, type Selection } from "./internal/select.ts"
+import { type Definition, register } from "./internal/plan/register.ts"
+import { type LeftOut, type Route, select, type Selection } from "./internal/plan/select.ts"
 import type { OpenApiError } from "./OpenApiError.ts"
 
 export type { Credentials, Value } from "./internal/call/send.ts"
 export type { Operation } from "./internal/document/operations.ts"
-export type { LeftOut, Route, Selection } from "./internal/select.ts"
+export type { LeftOut, Route, Selection } from "./internal/plan/select.ts"
 
 /** A document: its URL (`https:` or `file:`), its text in JSON or YAML, or the parsed document. */
 export type Document = URL | string | object
@@ -106,8 +108,6 @@ export interface Options<E = never, R = never> {
    * the annotations of nested parts, then the parts that are farthest from its root.
    */
   readonly maxSchemaChars?: number | undefined
-  /** The most characters of a tool's description; 1,024 by default. The rest is cut off. */
-  readonly maxDescriptionChars?: number | undefined
   /**
    * Whether tools list the schemas of their results. Not by default, since they are several times as long as those of the
    * arguments, and few clients use them. Results have structured content in both cases.
@@ -125,13 +125,28 @@ export interface Options<E = never, R = never> {
   readonly allowReference?: ((url: URL) => boolean) | undefined
   /** Whether documents may be loaded over `http:`. Not by default. */
   readonly allowHttp?: boolean | undefined
-  /** The most other documents that references lead to; 50 by default. A document with more fails the layer. */
-  readonly maxDocuments?: number | undefined
   /** The most bytes of each document; 32 MiB by default. A larger document fails the layer. */
   readonly maxDocumentBytes?: number | undefined
   /** The time to load all documents; 30 seconds by default. More fails the layer. */
   readonly loadTimeout?: Duration.Input | undefined
 }
+
+type Bounds = Pick<
+  Options,
+  "timeout" | "maxAnswerBytes" | "maxOperations" | "maxSchemaChars" | "maxDocumentBytes" | "loadTimeout"
+>
+
+const resolved = (options: Bounds): Resolved<Bounds> =>
+  resolve(
+    options,
+    {
+      maxAnswerBytes: defaultMaxAnswerBytes,
+      maxOperations: 500,
+      maxSchemaChars: 16_384,
+      maxDocumentBytes: 32 * 1024 * 1024
+    },
+    { timeout: "30 seconds", loadTimeout: "30 seconds" }
+  )
 
 /** A definition that `layer` registers. */
 export interface Listed {
@@ -169,22 +184,21 @@ interface Selected {
 const read = <E, R>(document: Document, options: Options<E, R>): Effect.Effect<Selected, OpenApiError> =>
   Effect.gen(function*() {
     const client = yield* currentClient
+    const { loadTimeout, maxDocumentBytes, maxOperations, maxSchemaChars } = resolved(options)
     const loaded = yield* load(sourceOf(document), client, {
       documentUrl: urlOf(options.documentUrl),
       allowReference: options.allowReference,
       allowHttp: options.allowHttp ?? false,
-      maxDocuments: options.maxDocuments ?? 50,
-      maxDocumentBytes: options.maxDocumentBytes ?? 32 * 1024 * 1024,
-      loadTimeout: options.loadTimeout ?? "30 seconds"
+      maxDocumentBytes,
+      loadTimeout
     })
     const selected = yield* Effect.fromResult(select(loaded, {
       ...options,
       baseUrl: options.baseUrl === undefined ? undefined : String(options.baseUrl),
-      maxOperations: options.maxOperations ?? 500,
+      maxOperations,
       hiddenParameters: new Set(options.hiddenParameters?.map((name) => name.toLowerCase())),
       outputSchemas: options.outputSchemas ?? false,
-      maxSchemaChars: options.maxSchemaChars ?? 16_384,
-      maxDescriptionChars: options.maxDescriptionChars ?? 1_024,
+      maxSchemaChars,
       isStrict: options.onInvalidOperation === "fail"
     }))
     return { client, ...selected }
@@ -236,6 +250,7 @@ export const layer = <E extends HandlerError = never, R = never>(
   Layer.effectDiscard(Effect.gen(function*() {
     const { client, definitions, leftOut } = yield* read(document, options)
     const { credentials } = options
+    const { maxAnswerBytes, timeout } = resolved(options)
     yield* warn(leftOut)
     const sending = {
       client,
@@ -243,8 +258,8 @@ export const layer = <E extends HandlerError = never, R = never>(
       credentials: credentials &&
         ((operation: Operation): Effect.Effect<Credentials, HandlerError, R | McpRequest> =>
           Effect.flatMap(McpRequest, (request) => AsyncHandler.settle(() => credentials(operation, request)))),
-      timeout: options.timeout ?? "30 seconds",
-      maxAnswerBytes: options.maxAnswerBytes ?? 262_144
+      timeout,
+      maxAnswerBytes
     }
     for (const definition of definitions) yield* register(definition, sending)
   })) as Layer.Layer<never, OpenApiError | DefinitionError, Catalog | HandlerServices<R>>

@@ -45,8 +45,8 @@ export class ReferenceNotAllowed extends PrintableError.tagged("ReferenceNotAllo
 /** The document exceeds a bound. */
 export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{
   readonly message: string
-  /** The option with the bound. */
-  readonly limit: "maxOperations" | "maxDocuments" | "maxDocumentBytes" | "loadTimeout"
+  /** The option with the bound, or `"documents"` for the fixed number of other documents. */
+  readonly limit: "maxOperations" | "documents" | "maxDocumentBytes" | "loadTimeout"
 }> {}
 
 /** An operation cannot be called, and `onInvalidOperation` is `"fail"`. */

@@ -84,14 +84,11 @@ describe("a tool", () => {
       })
     }))
 
-  it.effect("has a description of at most maxDescriptionChars", () =>
+  it.effect("has a description of at most 1,024 characters", () =>
     Effect.gen(function*() {
-      const document = operation("/", "get", { description: "x".repeat(100) })
-      const [tool] = yield* Effect.flatMap(
-        connect(document, { maxDescriptionChars: 50 }),
-        (client) => client.listTools()
-      )
-      expect(tool!.description).toBe(`${"x".repeat(50)}…`)
+      const document = operation("/", "get", { description: "x".repeat(2_000) })
+      const [tool] = yield* Effect.flatMap(connect(document), (client) => client.listTools())
+      expect(tool!.description).toBe(`${"x".repeat(1_024)}…`)
     }))
 
   it.effect("lists its output schema, which every object matches, with outputSchemas", () =>

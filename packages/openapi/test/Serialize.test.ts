@@ -1,7 +1,14 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { encode, forCookie, forHeader, forPath, forQuery, type Serialization } from "../src/internal/call/serialize.ts"
+import {
+  encode,
+  forCookie,
+  forHeader,
+  forPath,
+  forQuery,
+  type Serialization
+} from "../src/internal/arguments/serialize.ts"
 
 const of = (style: Serialization["style"], explode: boolean, more: Partial<Serialization> = {}): Serialization => ({
   key: "color",

@@ -4,6 +4,7 @@
  *
  * Code that reads or writes a value of a peer recursively catches that error, and refuses the value.
  */
+import { isObject } from "./JsonRpc.ts"
 
 interface CauseLike {
   readonly cause?: unknown
@@ -53,3 +54,27 @@ export const refusing = <A, B>(use: (value: A) => B, refuse: () => B) => (value:
 
 /** Describes the fault of a value for which `exceedsStack` holds, as the predicate of a sentence. */
 export const problem = "is nested too deeply"
+
+/**
+ * Whether a JSON value has at most `most` values, itself and all nested values included. It stops at the bound, and does
+ * not recurse.
+ *
+ * @example
+ * Nesting.holdsAtMost({ ids: [1, 2] }, 10) // true
+ */
+export const holdsAtMost = (value: unknown, most: number): boolean => {
+  const left = [value ?? null]
+  let count = 1
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if (Array.isArray(next)) {
+      if ((count += next.length) > most) return false
+      for (const item of next) left.push(item ?? null)
+    } else if (isObject(next)) {
+      for (const key in next) {
+        if (++count > most) return false
+        left.push(next[key] ?? null)
+      }
+    }
+  }
+  return true
+}

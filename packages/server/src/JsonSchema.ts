@@ -15,9 +15,12 @@
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as SchemaValidation from "@skein/protocol/SchemaValidation"
+import type { ObjectSchema } from "@skein/protocol/Tool"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
+import * as jsonSchema from "./internal/schema/jsonSchema.ts"
 import { type Startable, type StartValidation, startValidation } from "./internal/schema/standardSchema.ts"
 
 /** The bounds of a schema and of the cost of a validation. */
@@ -72,3 +75,21 @@ export const make = <T = JsonObject>(schema: JsonObject | boolean, options: Opti
   }
   return made
 }
+
+/**
+ * Returns the JSON Schema of the arguments that an Effect Schema reads, as lists of tools have it. Throws a `TypeError` if
+ * the schema has no JSON Schema, or is not that of an object.
+ *
+ * @example
+ * const { properties } = JsonSchema.ofArguments(Schema.Struct({ id: Schema.Int }))
+ */
+export const ofArguments = (schema: Schema.Constraint): ObjectSchema => jsonSchema.input(schema)
+
+/**
+ * Returns the JSON Schema of the structured content that an Effect Schema writes, as lists of tools have it. Throws a
+ * `TypeError` if the schema has no JSON Schema.
+ *
+ * @example
+ * const described = JsonSchema.ofResult(Schema.Struct({ total: Schema.Number }))
+ */
+export const ofResult = (schema: Schema.Constraint): JsonObject => jsonSchema.output(schema)

@@ -26,6 +26,7 @@
  */
 import type * as Wire from "@skein/protocol/CallTool"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as Nesting from "@skein/protocol/Nesting"
 import * as McpError from "@skein/protocol/McpError"
 import { clip, quote } from "@skein/protocol/Text"
 import type { ToolAnnotations } from "@skein/protocol/Tool"
@@ -191,7 +192,7 @@ const argumentsOf = (tool: AiTool.Any): (args: JsonObject) => Effect.Effect<Argu
 }
 
 // In larger arguments only the first problem is searched for, as for other tools.
-const holdsFew = (args: JsonObject): boolean => inputSchema.holdsAtMost(args, 10_000)
+const holdsFew = (args: JsonObject): boolean => Nesting.holdsAtMost(args, 10_000)
 
 /** Whether a call needs approval. */
 const needsApproval = ({ needsApproval }: AiTool.Any, args: unknown): Effect.Effect<boolean> => {

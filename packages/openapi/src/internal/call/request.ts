@@ -8,9 +8,9 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { quote } from "@skein/protocol/Text"
 import type * as HttpBody from "effect/http/HttpBody"
 import * as Result from "effect/Result"
-import type { Argument, Arguments } from "../arguments.ts"
+import type { Argument, Arguments } from "../arguments/arguments.ts"
 import type { Operation } from "../document/operations.ts"
-import { forCookie, forHeader, forPath, forQuery, textOf } from "./serialize.ts"
+import { forCookie, forHeader, forPath, forQuery, textOf } from "../arguments/serialize.ts"
 import { given, writeBody } from "./writeBody.ts"
 
 /** The parts of a request that an operation determines. */

@@ -2,6 +2,7 @@
  * Sends the request of a call to the API, with its credentials and within its time.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
@@ -10,11 +11,11 @@ import type { HttpClientError } from "effect/http/HttpClientError"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import * as boundedBody from "../boundedBody.ts"
+import * as boundedBody from "../answer/boundedBody.ts"
 import type { Operation } from "../document/operations.ts"
-import * as answers from "./answer.ts"
+import * as answers from "../answer/answer.ts"
 import { type ApiRequest, makeRequest, type RequestPlan } from "./request.ts"
-import { encode } from "./serialize.ts"
+import { encode } from "../arguments/serialize.ts"
 
 /** A text, or a secret one that logs do not show. */
 export type Value = string | Redacted.Redacted
@@ -32,7 +33,8 @@ export interface SendOptions<E, R> {
   readonly client: HttpClient.HttpClient
   readonly headers: Readonly<Record<string, Value>>
   readonly credentials: ((operation: Operation) => Effect.Effect<Credentials, E, R>) | undefined
-  readonly timeout: Duration.Input
+  /** In milliseconds. */
+  readonly timeout: number
   readonly maxAnswerBytes: number
 }
 
@@ -117,7 +119,18 @@ const execute = Effect.fnUntraced(function*(
   }
 })
 
-/** Calls the API. Fails only as the credentials fail. */
+/** What a model should do after a status that concerns the credentials or the address of the API. */
+const advise = (status: number): string | undefined => {
+  if (status === 401) {
+    return "The API does not accept the credentials of this server. Do not call again with the same request"
+  }
+  if (status === 403) return "The API does not allow this with the credentials of this server"
+  if (status === 405) return "The API does not support this operation here"
+  if (status >= 300 && status < 400) return "The API redirects elsewhere, which is not followed"
+  return status >= 500 ? "The API failed. Call again later" : undefined
+}
+
+/** Calls the API. It fails only if making the credentials fails. */
 export const send = <E, R>(
   plan: RequestPlan,
   args: JsonObject,
@@ -146,7 +159,7 @@ export const send = <E, R>(
       )
     }
     if (received.success._tag === "None") {
-      const after = Duration.format(Duration.fromInputUnsafe(timeout))
+      const after = Duration.format(Duration.millis(timeout))
       return failed(
         `${name} failed: no complete answer within ${after}. ` +
           (operation.method === "GET"
@@ -158,7 +171,8 @@ export const send = <E, R>(
     const { body, status } = value
     if (status < 200 || status >= 300) {
       const secrets = secretsOf([...revealAll(headers), ...revealAll(own.headers), ...revealAll(own.query)])
-      return failed(answers.failure(name, value, secrets), status)
+      const now = yield* Clock.currentTimeMillis
+      return failed(answers.failure({ name, who: "The API", advise, secrets }, value, now), status)
     }
     if (body.isCut) {
       return failed(answers.tooLarge(name, value, maxAnswerBytes, plan.arguments.list.map((each) => each.name)), status)

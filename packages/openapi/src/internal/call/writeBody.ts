@@ -6,10 +6,10 @@ import { wellFormed } from "@skein/protocol/Text"
 import * as Base64 from "effect/encoding/Base64"
 import * as HttpBody from "effect/http/HttpBody"
 import * as Result from "effect/Result"
-import type { Argument, Arguments } from "../arguments.ts"
-import type { Body } from "../body.ts"
+import type { Argument, Arguments } from "../arguments/arguments.ts"
+import type { Body } from "../arguments/body.ts"
 import type { Schema } from "../schema/convert.ts"
-import { forQuery, textOf } from "./serialize.ts"
+import { forQuery, textOf } from "../arguments/serialize.ts"
 
 const empty = Result.succeed(HttpBody.empty)
 

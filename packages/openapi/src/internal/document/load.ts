@@ -19,18 +19,21 @@ import {
   ReferenceNotAllowed,
   UnsupportedVersion
 } from "../../OpenApiError.ts"
-import * as boundedBody from "../boundedBody.ts"
+import * as boundedBody from "../answer/boundedBody.ts"
 import { readFile } from "./nodeFile.ts"
 import { parse } from "./parse.ts"
+
+/** The most other documents that references lead to. */
+const maxDocuments = 50
 
 /** The bounds of loading, with their defaults. */
 export interface LoadOptions {
   readonly documentUrl: URL | undefined
   readonly allowReference: ((url: URL) => boolean) | undefined
   readonly allowHttp: boolean
-  readonly maxDocuments: number
   readonly maxDocumentBytes: number
-  readonly loadTimeout: Duration.Input
+  /** In milliseconds. */
+  readonly loadTimeout: number
 }
 
 /** A loaded document, in which each reference is local. */
@@ -110,7 +113,7 @@ const isBeside = (url: URL, base: URL | undefined): boolean =>
 
 /** Moves the parts of other documents into the document. */
 const bundle = (root: JsonObject, base: URL | undefined, client: HttpClient, options: LoadOptions) => {
-  const { allowReference, maxDocuments } = options
+  const { allowReference } = options
   let count = 0
   let failure: OpenApiError | undefined
   const readReference = (url: URL) => {
@@ -124,7 +127,7 @@ const bundle = (root: JsonObject, base: URL | undefined, client: HttpClient, opt
     }
     if (++count > maxDocuments) {
       return Effect.fail(
-        exceeded("maxDocuments", `The references lead to more than maxDocuments (${maxDocuments}) documents`)
+        exceeded("documents", `The references lead to more than ${maxDocuments} other documents`)
       )
     }
     return Effect.flatMap(readText(client, url, options), (text) => Effect.fromResult(parse(text, url)))

@@ -104,7 +104,7 @@ const bounded = <A>(
   maxValues: number | undefined
 ): typeof read =>
   maxValues === undefined ? read : (value) =>
-    holdsAtMost(value, maxValues)
+    Nesting.holdsAtMost(value, maxValues)
       ? read(value)
       : Result.fail(`the arguments have more than ${maxValues} values`)
 
@@ -131,24 +131,6 @@ export const writer = (schema: AnySchema): Writer<unknown> => {
  */
 const maxValuesForAllProblems = 10_000
 
-/** Whether a value has at most `most` values, counting itself and all nested values. Stops counting at the bound. */
-export const holdsAtMost = (value: unknown, most: number): boolean => {
-  const left = [value ?? null]
-  let count = 1
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    if (Array.isArray(next)) {
-      if ((count += next.length) > most) return false
-      for (const item of next) left.push(item ?? null)
-    } else if (isObject(next)) {
-      for (const key in next) {
-        if (++count > most) return false
-        left.push(next[key] ?? null)
-      }
-    }
-  }
-  return true
-}
-
 /**
  * Compiles the function that decodes a value. Validation stops at the first problem, because a body may have a million
  * of them. Only a small value is decoded a second time, to report all of its problems.
@@ -161,7 +143,7 @@ export const decoder = <A>(
   return Nesting.refusing((value: unknown): Result.Result<A, string> => {
     const decoded = decode(value)
     if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)
-    if (!holdsAtMost(value, maxValuesForAllProblems)) return Result.fail(decoded.failure.message)
+    if (!Nesting.holdsAtMost(value, maxValuesForAllProblems)) return Result.fail(decoded.failure.message)
     const again = (all ??= Schema.decodeUnknownResult(schema, { errors: "all" }))(value)
     return Result.fail((Result.isFailure(again) ? again : decoded).failure.message)
   }, () => Result.fail(`the value ${Nesting.problem}`))

@@ -3,6 +3,7 @@
  */
 import * as Header from "@skein/protocol/Header"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Nesting from "@skein/protocol/Nesting"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
@@ -14,7 +15,6 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as EventStore from "../../../EventStore.ts"
-import { holdsAtMost } from "../../schema/inputSchema.ts"
 import type { HttpSession, ServerCore } from "../../dispatch/serverCore.ts"
 import { clientOf } from "../../base/client.ts"
 import { LegacySseRoutes } from "../legacySse/routes.ts"
@@ -291,7 +291,7 @@ export class Endpoint {
    * Whether an `initialize` exceeds its bounds. Its session stores the information about the client that it contains.
    */
   #isTooLarge({ params }: JsonRpc.Request, { size }: HttpRequest): boolean {
-    return size > this.options.sessions.maxInitializeChars || !holdsAtMost(params, maxValues)
+    return size > this.options.sessions.maxInitializeChars || !Nesting.holdsAtMost(params, maxValues)
   }
 
   /**

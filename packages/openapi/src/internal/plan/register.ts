@@ -14,8 +14,8 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
-import * as answers from "./call/answer.ts"
-import { type Outcome, send, type SendOptions } from "./call/send.ts"
+import * as answers from "../answer/answer.ts"
+import { type Outcome, send, type SendOptions } from "../call/send.ts"
 import type { Address } from "./address.ts"
 import { readArguments } from "./address.ts"
 import type { Plan } from "./plan.ts"
@@ -63,7 +63,11 @@ const toResult = (plan: Plan, uri: string, outcome: Outcome) =>
   outcome._tag === "Failed"
     ? Tool.result({ isError: true, content: outcome.message })
     : Tool.result({
-      content: answers.toContent(outcome.answer, uri),
+      content: answers.toContent(
+        outcome.answer,
+        uri,
+        `The API answered with status ${outcome.answer.status} and without content`
+      ),
       ...(structuredOf(plan, outcome.answer) === undefined
         ? undefined
         : { structured: structuredOf(plan, outcome.answer) })

@@ -2,7 +2,7 @@
 import type { Principal } from "@skein/runtime/Connection"
 import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import type * as Catalog from "@skein/server/Catalog"
-import * as HttpApiTools from "@skein/server/HttpApiTools"
+import * as HttpApiTools from "@skein/openapi/HttpApiTools"
 import * as HttpRoutes from "@skein/server/HttpRoutes"
 import * as McpServer from "@skein/server/McpServer"
 import * as Context from "effect/Context"
@@ -23,7 +23,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { Client, type Json } from "../kit.ts"
+import { Client, type Json } from "../../../server/test/kit.ts"
 
 export class Pet extends Schema.Class<Pet>("Pet")({
   id: Schema.Int,

@@ -6,21 +6,23 @@ import * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import { clip } from "@skein/protocol/Text"
 import type { ToolAnnotations } from "@skein/protocol/Tool"
 import * as Result from "effect/Result"
-import { InvalidOperation, OpenApiError } from "../OpenApiError.ts"
-import { type Arguments, argumentsOf, inputSchema } from "./arguments.ts"
-import type { RequestPlan } from "./call/request.ts"
-import type { Found, Operation } from "./document/operations.ts"
-import { objectAt, resolve } from "./document/pointer.ts"
-import { titleOf } from "./names.ts"
-import { assemble } from "./schema/assemble.ts"
-import type { Schemas } from "./schema/convert.ts"
+import { InvalidOperation, OpenApiError } from "../../OpenApiError.ts"
+import { type Arguments, argumentsOf, inputSchema } from "../arguments/arguments.ts"
+import type { RequestPlan } from "../call/request.ts"
+import type { Found, Operation } from "../document/operations.ts"
+import { objectAt, resolve } from "../document/pointer.ts"
+import { titleOf } from "../arguments/names.ts"
+import { assemble } from "../schema/assemble.ts"
+import type { Schemas } from "../schema/convert.ts"
+
+/** The longest description of a tool, in UTF-16 units. */
+const maxDescriptionChars = 1_024
 
 /** The bounds of plans, with their defaults, and the choices of the author. */
 export interface PlanOptions {
   readonly hiddenParameters: ReadonlySet<string>
   readonly outputSchemas: boolean
   readonly maxSchemaChars: number
-  readonly maxDescriptionChars: number
 }
 
 /** The schemas of a document, for arguments and for results. */
@@ -99,11 +101,11 @@ const annotationsOf = ({ method }: Operation, title: string | undefined): ToolAn
   return { ...(title === undefined ? undefined : { title }), ...hints, openWorldHint: true }
 }
 
-const descriptionOf = ({ deprecated, description, method, path, summary }: Operation, maxChars: number): string => {
+const descriptionOf = ({ deprecated, description, method, path, summary }: Operation): string => {
   const isRepeated = summary !== undefined && description?.startsWith(summary.replace(/\.$/, "")) === true
   const parts = [deprecated ? "Deprecated." : undefined, isRepeated ? undefined : summary, description]
   const text = parts.filter((part) => part !== undefined).join("\n\n").trim()
-  return clip(text === "" ? `${method} ${path}` : text, maxChars)
+  return clip(text === "" ? `${method} ${path}` : text, maxDescriptionChars)
 }
 
 /** Checks a schema as the server and its clients do. */
@@ -144,7 +146,7 @@ export const planOf = (
     arguments: args,
     accept,
     title,
-    description: descriptionOf(operation, options.maxDescriptionChars),
+    description: descriptionOf(operation),
     inputSchema: checked(place, input),
     outputSchema: schema === undefined || !options.outputSchemas
       ? undefined

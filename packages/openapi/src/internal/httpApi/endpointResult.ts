@@ -2,25 +2,16 @@
  * Turns the answer of an endpoint into the result of a tool, and describes the answers that it declares.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import { clip, printableLines } from "@skein/protocol/Text"
+import * as JsonSchema from "@skein/server/JsonSchema"
+import * as Tool from "@skein/server/Tool"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import type { Top as Endpoint } from "effect/http-api/HttpApiEndpoint"
-import type { Headers } from "effect/http/Headers"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
-import * as Content from "../../Content.ts"
-import * as jsonSchema from "../schema/jsonSchema.ts"
-import { ToolResult } from "../handlers/toolCall.ts"
+import * as answers from "../answer/answer.ts"
 import { Unsupported } from "./endpointArguments.ts"
 import type { AnswerTooLarge } from "./inProcess.ts"
-
-/** An answer of an endpoint, whole. */
-export interface EndpointAnswer {
-  readonly status: number
-  readonly headers: Headers
-  readonly bytes: Uint8Array
-}
 
 // `asJson`, `asText` and so on, and `encodeToWithHeaders`, leave these annotations. `effect/http-api` exports no functions
 // that read them.
@@ -47,29 +38,10 @@ export const outputSchemaOf = (
   if (bodies.length === 0 || !bodies.every(isJsonBody)) return undefined
   // A body below headers is not encoded as JSON yet.
   const json = bodies.map((body) => Schema.toCodecJson(body))
-  return () => jsonSchema.output(json.length === 1 ? json[0]! : Schema.Union(json))
+  return () => JsonSchema.ofResult(json.length === 1 ? json[0]! : Schema.Union(json))
 }
 
 const isJson = (mediaType: string): boolean => /[/+]json$/.test(mediaType)
-const isText = (mediaType: string): boolean =>
-  /^text\/|[/+](?:json|xml|yaml|javascript|csv|x-www-form-urlencoded|x-ndjson)$/.test(mediaType)
-
-const mediaTypeOf = (headers: Headers): string => (headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase()
-
-const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
-
-const advices: Readonly<Record<number, string>> = {
-  400: "Check the arguments",
-  403: "The account of the caller lacks the permission. Do not repeat the call: tell the user",
-  404: "Check the ids among the arguments",
-  409: "The call conflicts with the present state. Read the state before you call again",
-  413: "Send less",
-  415: "The endpoint does not accept this payload",
-  422: "Check the arguments",
-  429: "Too many calls. Wait before you call again",
-  503: "Call again later"
-}
-
 /**
  * The credentials in the headers of a call: some; none, because the caller has none; or none, because the server may not
  * pass on those of the caller.
@@ -87,38 +59,28 @@ const adviceWithout: Readonly<Record<Credentials, string>> = {
     "token of the MCP client. If that does not help, tell the user that the MCP server passes no credentials on to this endpoint"
 }
 
-/** The choices and the circumstances of a result. */
-export interface ResultOptions {
-  readonly hasOutputSchema: boolean
-  readonly maxErrorChars: number
-  readonly credentials: Credentials
+/** What a model should do after a status that concerns the caller or the endpoint. */
+const adviceOf = (credentials: Credentials) => (status: number): string | undefined => {
+  switch (status) {
+    case 401:
+      return adviceWithout[credentials]
+    case 403:
+      return "The account of the caller lacks the permission. Do not repeat the call: tell the user"
+    case 415:
+      return "The endpoint does not accept this payload"
+    case 503:
+      return "Call again later"
+  }
+  return undefined
 }
 
-/** Writes the message for a model about an answer that is not a success. */
-const failure = (
-  name: string,
-  { bytes, headers, status }: EndpointAnswer,
-  { credentials, maxErrorChars }: ResultOptions
-): string => {
-  const advice = status === 401 ? adviceWithout[credentials] : advices[status]
-  const retryAfter = headers["retry-after"]
-  const mediaType = mediaTypeOf(headers)
-  const body = bytes.length > 0 && (isText(mediaType) || mediaType === "") ? textOf(bytes).trim() : ""
-  return [
-    `${name} failed with status ${status}.`,
-    advice === undefined ? "" : `${advice}.`,
-    retryAfter !== undefined && /^\d{1,9}$/.test(retryAfter) ? `Call again after ${retryAfter} seconds.` : "",
-    body === "" ? "" : `The endpoint answered:\n${printableLines(body, maxErrorChars)}`
-  ].filter((part) => part !== "").join(" ")
-}
-
-const failed = (content: string): ToolResult<never> => new ToolResult({ isError: true, content })
+const failed = (content: string) => Tool.result({ isError: true, content })
 
 /**
  * Makes the result for an endpoint whose request matches no route of the router. A router refuses a long value in a path
  * (100 characters by default) in the same way, which the model can correct.
  */
-export const withoutRoute = (method: string, path: string): ToolResult<never> =>
+export const withoutRoute = (method: string, path: string) =>
   failed(
     `The server has no route for ${method} ${path}. ` +
       (/[:*]/.test(path)
@@ -127,15 +89,16 @@ export const withoutRoute = (method: string, path: string): ToolResult<never> =>
   )
 
 /** Makes the result for an answer above `maxAnswerBytes`. */
-export const tooLarge = (
-  name: string,
-  { bytes }: AnswerTooLarge,
-  maxErrorChars: number
-): ToolResult<never> =>
-  failed(
-    `The answer of ${name} has more than ${bytes.length} bytes, which is too large. Ask for less. It begins with:\n` +
-      printableLines(clip(textOf(bytes.subarray(0, 4 * maxErrorChars)), maxErrorChars), maxErrorChars)
-  )
+export const tooLarge = (name: string, answer: AnswerTooLarge, argumentNames: ReadonlyArray<string>) =>
+  failed(answers.tooLarge(name, answer, answer.body.bytes.length, argumentNames))
+
+/** The circumstances of a result. */
+export interface ResultOptions {
+  readonly hasOutputSchema: boolean
+  readonly credentials: Credentials
+  /** The present time, in milliseconds. */
+  readonly now: number
+}
 
 /**
  * Makes the result for an answer: structured content for JSON, and a block of its kind for any other body. A status other
@@ -144,23 +107,27 @@ export const tooLarge = (
  */
 export const toResult = (
   name: string,
-  answer: EndpointAnswer,
-  options: ResultOptions
-): ToolResult<unknown> => {
-  const { bytes, headers, status } = answer
-  if (status < 200 || status > 299) return failed(failure(name, answer, options))
-  const mediaType = mediaTypeOf(headers)
-  if (isJson(mediaType)) {
-    const structured = Result.try({ try: (): unknown => JSON.parse(textOf(bytes)), catch: String })
-    if (Result.isSuccess(structured)) return new ToolResult({ structured: structured.success })
+  received: answers.Received,
+  { credentials, hasOutputSchema, now }: ResultOptions
+): Tool.Result<unknown> => {
+  const { status } = received
+  if (status < 200 || status > 299) {
+    const source = { name, who: "The endpoint", advise: adviceOf(credentials), secrets: [] }
+    return failed(answers.failure(source, received, now))
   }
-  if (options.hasOutputSchema) {
+  const answer = answers.read(received)
+  if (isJson(answer.mediaType)) {
+    const structured = Result.try({ try: (): unknown => JSON.parse(answer.text ?? ""), catch: String })
+    if (Result.isSuccess(structured)) return Tool.result({ structured: structured.success })
+  }
+  if (hasOutputSchema) {
     return failed(`${name} answered with status ${status} and without the JSON that its schema describes`)
   }
-  if (bytes.length === 0) return new ToolResult({ content: `${name} succeeded with status ${status}` })
-  if (isText(mediaType)) return new ToolResult({ content: textOf(bytes) })
-  if (mediaType.startsWith("image/")) return new ToolResult({ content: [Content.image(bytes, mediaType)] })
-  if (mediaType.startsWith("audio/")) return new ToolResult({ content: [Content.audio(bytes, mediaType)] })
-  const mimeType = mediaType === "" ? "application/octet-stream" : mediaType
-  return new ToolResult({ content: [Content.resource(`httpapi:///${encodeURIComponent(name)}`, bytes, { mimeType })] })
+  return Tool.result({
+    content: answers.toContent(
+      answer,
+      `httpapi:///${encodeURIComponent(name)}`,
+      `${name} succeeded with status ${status}`
+    )
+  })
 }

@@ -1,6 +1,6 @@
 /** The endpoints of an `HttpApi` as tools, called in the process of their application. */
 import { describe, expect, it } from "@effect/vitest"
-import * as HttpApiTools from "@skein/server/HttpApiTools"
+import * as HttpApiTools from "@skein/openapi/HttpApiTools"
 import { McpRequest } from "@skein/server/McpRequest"
 import * as Telemetry from "@skein/server/Telemetry"
 import * as Deferred from "effect/Deferred"
@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
-import * as kit from "../kit.ts"
+import * as kit from "../../../server/test/kit.ts"
 import { Api, call, connect, routed, within } from "./kit.ts"
 import type { Probe } from "./kit.ts"
 
@@ -176,7 +176,7 @@ describe("the tools of an API", () => {
       const missing = yield* call(client, "pets_find", { id: 100 })
       expect(missing.isError).toBe(true)
       expect(text(missing)).toBe(
-        `GET /pets/:id failed with status 404. Check the ids among the arguments. The endpoint answered:\n` +
+        `GET /pets/:id failed with HTTP status 404. Check the ids among the arguments. The endpoint answered:\n` +
           `{"_tag":"NoSuchPet","id":100}`
       )
       const wrong = yield* call(client, "pets_replace", { id: 1, id_body: "x", born: "never", extra: 1 })
@@ -203,11 +203,11 @@ describe("the tools of an API", () => {
 
   it.effect("cut answers above maxAnswerBytes", () =>
     Effect.gen(function*() {
-      const client = yield* connect(server({ maxAnswerBytes: 1000, maxErrorChars: 20 }))
+      const client = yield* connect(server({ maxAnswerBytes: 1000 }))
       const large = yield* call(client, "pets_large")
       expect(large.isError).toBe(true)
       expect(text(large)).toMatch(/more than 1000 bytes.*It begins with:\nx+…?$/s)
-      expect(text(large).length).toBeLessThan(200)
+      expect(text(large).length).toBeLessThan(1_200)
     }))
 
   it.effect("end when the client cancels the call", () =>
@@ -232,7 +232,7 @@ describe("the security of an API", () => {
       const refused = yield* call(client, "who_am_i")
       expect(refused.isError).toBe(true)
       expect(text(refused)).toBe(
-        "GET /me failed with status 401. The call reached the endpoint without credentials. Do not repeat it: ask the user to " +
+        "GET /me failed with HTTP status 401. The call reached the endpoint without credentials. Do not repeat it: ask the user to " +
           "sign in or to check the token of the MCP client. If that does not help, tell the user that the MCP server passes " +
           "no credentials on to this endpoint. The endpoint answered:\n{\"_tag\":\"Refused\"}"
       )

@@ -7,6 +7,7 @@
 import type { Principal } from "@skein/runtime/Connection"
 import { printable } from "@skein/protocol/Text"
 import { McpRequest } from "@skein/runtime/RequestContext"
+import * as Logging from "@skein/server/Logging"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -21,14 +22,11 @@ import { isHttpServerError } from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Option from "effect/Option"
-import * as Stream from "effect/Stream"
-import * as Logging from "../../Logging.ts"
+import type * as answers from "../answer/answer.ts"
+import * as boundedBody from "../answer/boundedBody.ts"
 
 /** The beginning of an answer that has more bytes than the bound. */
-export class AnswerTooLarge extends Data.TaggedError("AnswerTooLarge")<{
-  readonly status: number
-  readonly bytes: Uint8Array
-}> {}
+export class AnswerTooLarge extends Data.TaggedError("AnswerTooLarge")<answers.Received> {}
 
 /** The router has no route for the request. */
 export class NoRoute extends Data.TaggedError("NoRoute") {}
@@ -45,40 +43,24 @@ export interface InProcessOptions {
 
 /** The headers that the author adds to a call, by their names in lower case. They replace those of the arguments. */
 export const CallHeaders: Context.Reference<Readonly<Record<string, string>>> = /* @__PURE__ */ Context.Reference(
-  "@skein/server/HttpApiTools/CallHeaders",
+  "@skein/openapi/HttpApiTools/CallHeaders",
   { defaultValue: (): Readonly<Record<string, string>> => ({}) }
 )
 
-const join = (chunks: ReadonlyArray<Uint8Array>, size: number): Uint8Array => {
-  const bytes = new Uint8Array(size)
-  let at = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk.subarray(0, size - at), at)
-    at += Math.min(chunk.length, size - at)
-  }
-  return bytes
-}
-
-/** Reads a body up to the bound. Stops at the bound, so that an endless answer costs no more. */
+/** Reads the body of an answer. An endless one costs no more than the bound. */
 const readBody = (
   response: HttpServerResponse.HttpServerResponse,
   maxBytes: number
 ): Effect.Effect<Uint8Array, AnswerTooLarge> =>
-  Effect.suspend(() => {
-    if (response.body._tag === "Empty") return Effect.succeed(new Uint8Array(0))
-    let total = 0
-    return HttpServerResponse.toClientResponse(response).stream.pipe(
-      Stream.takeUntil((chunk) => (total += chunk.length) > maxBytes),
-      Stream.runCollect,
-      Effect.orDie,
-      Effect.flatMap((chunks) => {
-        const bytes = join(chunks, Math.min(total, maxBytes))
-        return total > maxBytes
-          ? Effect.fail(new AnswerTooLarge({ status: response.status, bytes }))
-          : Effect.succeed(bytes)
-      })
+  response.body._tag === "Empty"
+    ? Effect.succeed(new Uint8Array(0))
+    : Effect.flatMap(
+      Effect.orDie(boundedBody.read(HttpServerResponse.toClientResponse(response), maxBytes)),
+      (body) =>
+        body.isCut
+          ? Effect.fail(new AnswerTooLarge({ status: response.status, headers: response.headers, body }))
+          : Effect.succeed(body.bytes)
     )
-  })
 
 const isRouteNotFound = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.some((reason) =>
@@ -111,7 +93,7 @@ export const makeInProcessClient = (
       onSome: ({ peerAddress, remoteAddress }) => inner.modify({ peerAddress, remoteAddress })
     })
     let answer: HttpClientResponse | AnswerTooLarge | undefined
-    // It runs uninterruptibly, with the scope of the request. A stream may wait for ever.
+    // It runs uninterruptibly, with the scope of the request. A stream may never end.
     const take = (_: unknown, response: HttpServerResponse.HttpServerResponse) =>
       Effect.interruptible(readBody(response, maxAnswerBytes)).pipe(
         Effect.match({

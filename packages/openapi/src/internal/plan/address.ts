@@ -6,11 +6,11 @@ import * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import { clip } from "@skein/protocol/Text"
 import * as UriTemplate from "@skein/protocol/UriTemplate"
 import * as Result from "effect/Result"
-import type { Argument } from "./arguments.ts"
-import { encode } from "./call/serialize.ts"
-import { Names } from "./names.ts"
+import type { Argument } from "../arguments/arguments.ts"
+import { encode } from "../arguments/serialize.ts"
+import { Names } from "../arguments/names.ts"
 import { invalidOperation, type Plan } from "./plan.ts"
-import { typesOf } from "./schema/keywords.ts"
+import { typesOf } from "../schema/keywords.ts"
 
 /** The URI of an operation without arguments, and the template with all of them. */
 export interface Address {

@@ -4,12 +4,12 @@
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { clip } from "@skein/protocol/Text"
 import { type Body, bodyOf } from "./body.ts"
-import type { Found } from "./document/operations.ts"
-import { resolve } from "./document/pointer.ts"
-import type { Serialization, Style } from "./call/serialize.ts"
+import type { Found } from "../document/operations.ts"
+import { resolve } from "../document/pointer.ts"
+import type { Serialization, Style } from "./serialize.ts"
 import { Names, toName } from "./names.ts"
-import type { Schema, Schemas } from "./schema/convert.ts"
-import { maxDescriptionChars } from "./schema/keywords.ts"
+import type { Schema, Schemas } from "../schema/convert.ts"
+import { maxDescriptionChars } from "../schema/keywords.ts"
 
 /** The place of an argument in the request. */
 export type Place = "path" | "query" | "header" | "cookie" | "body"

@@ -32,6 +32,7 @@ import { clip } from "@skein/protocol/Text"
 import type { ToolAnnotations } from "@skein/protocol/Tool"
 import type { Awaitable } from "@skein/runtime/Awaitable"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
@@ -46,18 +47,18 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import * as AsyncHandler from "./AsyncHandler.ts"
-import type { Catalog, HandlerServices } from "./Catalog.ts"
-import { DefinitionError, InvalidSchema } from "./DefinitionError.ts"
-import type { HandlerError } from "./HandlerError.ts"
-import { CurrentPrincipal } from "./HttpRoutes.ts"
+import * as AsyncHandler from "@skein/server/AsyncHandler"
+import type { Catalog, HandlerServices } from "@skein/server/Catalog"
+import { DefinitionError, InvalidSchema } from "@skein/server/DefinitionError"
+import type { HandlerError } from "@skein/server/HandlerError"
+import { CurrentPrincipal } from "@skein/server/HttpRoutes"
+import { defaultMaxAnswerBytes } from "./internal/answer/answer.ts"
 import { type Arguments, argumentsOf, Unsupported } from "./internal/httpApi/endpointArguments.ts"
 import { outputSchemaOf, tooLarge, toResult, withoutRoute } from "./internal/httpApi/endpointResult.ts"
 import { type AnswerTooLarge, CallHeaders, makeInProcessClient, NoRoute } from "./internal/httpApi/inProcess.ts"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import type { Writer } from "./internal/schema/inputSchema.ts"
-import * as Logging from "./Logging.ts"
-import * as Tool from "./Tool.ts"
+import * as Logging from "@skein/server/Logging"
+import * as Tool from "@skein/server/Tool"
 
 /** An endpoint, as the options see it. */
 export interface Endpoint {
@@ -123,8 +124,6 @@ export interface Options<Groups extends HttpApiGroup.Constraint, E = never, R = 
   readonly baseUrl?: string | undefined
   /** The most bytes of an answer: 262,144 by default. A larger answer is a failure, with its beginning. */
   readonly maxAnswerBytes?: number | undefined
-  /** The most characters of the body of a failed call that a model receives: 2,000 by default. */
-  readonly maxErrorChars?: number | undefined
   /**
    * What happens to a selected endpoint that cannot be a tool: it is left out with a warning in the log (`"warn"`, the
    * default), or it fails the layer (`"fail"`).
@@ -140,7 +139,7 @@ export interface Options<Groups extends HttpApiGroup.Constraint, E = never, R = 
  *   .annotate(HttpApiTools.Hints, { readOnlyHint: true })
  */
 export const Hints: Context.Reference<ToolAnnotations> = /* @__PURE__ */ Context.Reference(
-  "@skein/server/HttpApiTools/Hints",
+  "@skein/openapi/HttpApiTools/Hints",
   { defaultValue: (): ToolAnnotations => ({}) }
 )
 
@@ -239,7 +238,7 @@ const textsOf = ({ endpoint: { annotations }, shown }: Found, given: string | un
 }
 
 /** Writes JSON that the endpoint has encoded by its own schema. */
-const encoded = (jsonSchema: () => JsonObject): Writer<unknown> => ({
+const encoded = (jsonSchema: () => JsonObject): NonNullable<Tool.Tool<string, JsonObject, unknown>["output"]> => ({
   jsonSchema,
   compile: () => Result.succeed
 })
@@ -299,12 +298,12 @@ export const layer = <
 > =>
   Layer.effectDiscard(Effect.gen(function*() {
     const router = yield* HttpRouter.HttpRouter
-    const { credentials, exclude, include, maxErrorChars = 2_000, onUnsupported = "warn" } = options
+    const { credentials, exclude, include, onUnsupported = "warn" } = options
     const forwarded = options.forwardHeaders?.map((name) => name.toLowerCase()) ?? []
     const client = makeInProcessClient({
       router,
       baseUrl: options.baseUrl ?? "http://localhost",
-      maxAnswerBytes: options.maxAnswerBytes ?? 262_144,
+      maxAnswerBytes: options.maxAnswerBytes ?? defaultMaxAnswerBytes,
       currentPrincipal: CurrentPrincipal
     })
     const found = yield* endpointsOf(api as unknown as HttpApi.Top, client)
@@ -360,16 +359,17 @@ export const layer = <
           if (Result.isFailure(answer)) {
             return answer.failure instanceof NoRoute
               ? withoutRoute(shown.method, shown.path)
-              : tooLarge(place, answer.failure, maxErrorChars)
+              : tooLarge(place, answer.failure, Object.keys(args.jsonSchema().properties ?? {}))
           }
-          const bytes = new Uint8Array(yield* Effect.orDie(answer.success.arrayBuffer))
+          const { headers: answered, status } = answer.success
+          const body = { bytes: new Uint8Array(yield* Effect.orDie(answer.success.arrayBuffer)), isCut: false }
           const isSent = each.credentialHeaders.some((header) => (headers[header] ?? "").trim() !== "")
           // A principal without credentials has signed in at the MCP endpoint, whose `protection` withholds its token.
           const isAnonymous = request.caller.principal === undefined
-          return toResult(place, { bytes, headers: answer.success.headers, status: answer.success.status }, {
+          return toResult(place, { body, headers: answered, status }, {
             hasOutputSchema: outputSchema !== undefined,
-            maxErrorChars,
-            credentials: isSent ? "sent" : mayPassOn && isAnonymous ? "absent" : "unforwarded"
+            credentials: isSent ? "sent" : mayPassOn && isAnonymous ? "absent" : "unforwarded",
+            now: yield* Clock.currentTimeMillis
           })
         }) as Effect.Effect<Tool.Result<unknown>, E | HandlerError, R>)
     }

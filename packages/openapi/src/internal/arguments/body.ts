@@ -2,10 +2,10 @@
  * Reads the request body of an operation: its media type, and the fields that become arguments.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
-import type { Style } from "./call/serialize.ts"
-import { objectAt, resolve } from "./document/pointer.ts"
-import type { Schema, Schemas } from "./schema/convert.ts"
-import { requiredOf, schemasByName } from "./schema/keywords.ts"
+import type { Style } from "./serialize.ts"
+import { objectAt, resolve } from "../document/pointer.ts"
+import type { Schema, Schemas } from "../schema/convert.ts"
+import { requiredOf, schemasByName } from "../schema/keywords.ts"
 
 /** How a body is written. */
 export type BodyKind = "json" | "form" | "multipart" | "text" | "bytes"

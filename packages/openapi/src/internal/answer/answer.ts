@@ -2,14 +2,18 @@
  * Reads the answer of an API: its content as blocks for a model, or a message about its failure.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
-import { clip, printable, printableLines } from "@skein/protocol/Text"
+import { clip, printableLines } from "@skein/protocol/Text"
+import * as RetryAfter from "@skein/runtime/RetryAfter"
 import * as Content from "@skein/server/Content"
 import type { Headers } from "effect/http/Headers"
 import * as Result from "effect/Result"
-import type { Body } from "../boundedBody.ts"
+import type { Body } from "./boundedBody.ts"
 
 /** The longest part of the body of an error that a model receives, in UTF-16 units. */
 const maxErrorChars = 2_000
+
+/** The most bytes of an answer by default. */
+export const defaultMaxAnswerBytes = 262_144
 
 /** An answer of the API that succeeded. */
 export interface Answer {
@@ -64,14 +68,16 @@ export const read = ({ body: { bytes }, headers, status }: Received): Answer => 
   return { status, mediaType, text, bytes, object: isObject(value) ? value : undefined }
 }
 
-/** The content of an answer, as blocks for a model. `uri` names the content if it is neither text, an image nor audio. */
+/**
+ * The content of an answer, as blocks for a model. `uri` names the content if it is neither text, an image nor audio, and
+ * `empty` is the text for an answer without content.
+ */
 export const toContent = (
-  { bytes, mediaType, status, text }: Answer,
-  uri: string
+  { bytes, mediaType, text }: Answer,
+  uri: string,
+  empty: string
 ): ReadonlyArray<Content.ContentBlock> => {
-  if (text !== undefined) {
-    return [Content.text(text === "" ? `The API answered with status ${status} and without content` : text)]
-  }
+  if (text !== undefined) return [Content.text(text === "" ? empty : text)]
   if (/^image\/(?:png|jpeg|gif|webp|avif|bmp)$/.test(mediaType)) return [Content.image(bytes, mediaType)]
   if (mediaType.startsWith("audio/")) return [Content.audio(bytes, mediaType)]
   return [
@@ -81,24 +87,20 @@ export const toContent = (
   ]
 }
 
+/** What a model should do after a status that is not a success, for any API. */
 const advices: Readonly<Record<number, string>> = {
   400: "Check the arguments",
-  401: "The API does not accept the credentials of this server. Do not call again with the same request",
-  403: "The API does not allow this with the credentials of this server",
   404: "Check the ids among the arguments",
-  405: "The API does not support this operation here",
   409: "The request conflicts with the present state. Read the state before you call again",
   413: "Send less",
   422: "Check the arguments",
   429: "Too many requests. Wait before you call again"
 }
 
-const retryAfter = (headers: Headers): string => {
-  const value = headers["retry-after"]
-  if (value === undefined) return ""
-  return /^\d{1,9}$/.test(value)
-    ? `Call again after ${value} seconds at the earliest.`
-    : `Call again after ${printable(value, 60)} at the earliest.`
+const retryAfter = (headers: Headers, now: number): string => {
+  const date = Date.parse(headers["date"] ?? "")
+  const delay = RetryAfter.parse(headers["retry-after"], Number.isNaN(date) ? now : date)
+  return delay === undefined ? "" : `Call again after ${Math.ceil(delay / 1_000)} seconds at the earliest.`
 }
 
 /** Removes credentials from a text that the API sent: some APIs repeat the request in their errors. */
@@ -113,21 +115,28 @@ const errorBody = ({ body: { bytes }, headers }: Received, secrets: ReadonlyArra
   return printableLines(withoutSecrets(shown.trim(), secrets), maxErrorChars)
 }
 
-/** Writes the message for a model about an answer that is not a success. `name` is the operation: `GET /pets`. */
-export const failure = (name: string, received: Received, secrets: ReadonlyArray<string>): string => {
+/** The origin of an answer, for the messages about it. */
+export interface Source {
+  /** The name of the operation: `GET /pets`. */
+  readonly name: string
+  /** The subject that answered: `The API`. */
+  readonly who: string
+  /** What a model should do after a status, where that differs from the common advice. */
+  readonly advise: (status: number) => string | undefined
+  /** The texts that no message may contain. */
+  readonly secrets: ReadonlyArray<string>
+}
+
+/** Writes the message for a model about an answer that is not a success. `now` is the present time in milliseconds. */
+export const failure = ({ advise, name, secrets, who }: Source, received: Received, now: number): string => {
   const { headers, status } = received
-  const advice = advices[status] ??
-    (status >= 500
-      ? "The API failed. Call again later"
-      : status >= 300 && status < 400
-      ? "The API redirects elsewhere, which is not followed"
-      : "")
+  const advice = advise(status) ?? advices[status]
   const body = errorBody(received, secrets)
   return [
     `${name} failed with HTTP status ${status}.`,
-    advice === "" ? "" : `${advice}.`,
-    retryAfter(headers),
-    body === "" ? "" : `The API answered:\n${body}`
+    advice === undefined ? "" : `${advice}.`,
+    retryAfter(headers, now),
+    body === "" ? "" : `${who} answered:\n${body}`
   ].filter((part) => part !== "").join(" ")
 }
 

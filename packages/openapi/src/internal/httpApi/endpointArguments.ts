@@ -5,7 +5,9 @@
  * has one, such as a number, and the text of the wire elsewhere, such as the ISO text of a date.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as Nesting from "@skein/protocol/Nesting"
 import type { ObjectSchema } from "@skein/protocol/Tool"
+import * as JsonSchema from "@skein/server/JsonSchema"
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import type { Top as Endpoint } from "effect/http-api/HttpApiEndpoint"
@@ -13,9 +15,6 @@ import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
-import { resolve } from "../schema/annotations.ts"
-import { holdsAtMost } from "../schema/inputSchema.ts"
-import * as jsonSchema from "../schema/jsonSchema.ts"
 
 /** The part of a request that an argument belongs to, named as the handlers of `effect/http-api` name it. */
 export type Place = "params" | "query" | "headers" | "payload"
@@ -173,8 +172,10 @@ const partsOf = (endpoint: Endpoint): ReadonlyArray<Part> => {
 
 /** The properties of an object schema, without a reference at its root. */
 const propertiesOf = (node: unknown, root: JsonObject): { properties: JsonObject; required: ReadonlyArray<string> } => {
-  const definitions = isObject(root["$defs"]) ? root["$defs"] as Record<string, JsonObject> : {}
-  const object = isObject(node) ? resolve(node, definitions) : {}
+  const name = isObject(node) && typeof node["$ref"] === "string" ? node["$ref"].replace(/^#\/\$defs\//, "") : undefined
+  const definitions = isObject(root["$defs"]) ? root["$defs"] : {}
+  const found = name !== undefined && Object.hasOwn(definitions, name) ? definitions[name] : node
+  const object = isObject(found) ? found : {}
   return {
     properties: isObject(object["properties"]) ? object["properties"] : {},
     required: Array.isArray(object["required"]) ? object["required"] as ReadonlyArray<string> : []
@@ -223,7 +224,7 @@ const decodeParts = (
   headers: Headers
 ): Effect.Effect<Parts, string, unknown> =>
   Effect.gen(function*() {
-    const errors = holdsAtMost(args, maxValuesForAllProblems) ? "all" as const : "first" as const
+    const errors = Nesting.holdsAtMost(args, maxValuesForAllProblems) ? "all" as const : "first" as const
     const known = new Set(parts.flatMap(({ members }) => members.map(({ name }) => name)))
     const unknown = Object.keys(args).filter((name) => !known.has(name))
     const problems: Array<string> = unknown.slice(0, 10).map((name) => `Unexpected argument ${JSON.stringify(name)}`)
@@ -319,7 +320,7 @@ export const argumentsOf = (endpoint: Endpoint, given: ReadonlyArray<string>): A
         ? [[`${part.place} of the request`, part.codec]]
         : part.members.map(({ name, schema }) => [name, schema] as const)
     )
-    const root = jsonSchema.input(Schema.Struct(Object.fromEntries(fields)))
+    const root = JsonSchema.ofArguments(Schema.Struct(Object.fromEntries(fields)))
     const { properties: all } = propertiesOf(root, root)
     const properties: Record<string, unknown> = {}
     const required: Array<string> = []
@@ -332,7 +333,7 @@ export const argumentsOf = (endpoint: Endpoint, given: ReadonlyArray<string>): A
         if (nested === undefined ? isRequired : nested.required.includes(key)) required.push(name)
       }
     }
-    if (Object.keys(properties).length === 0) return jsonSchema.none
+    if (Object.keys(properties).length === 0) return { type: "object", additionalProperties: false }
     return withUsedDefinitions({
       type: "object",
       properties,
