@@ -14,7 +14,7 @@ export const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   sql: [],
   tasks: ["protocol", "runtime", "server", "sql"],
   auth: ["protocol", "runtime", "server", "client"],
-  cli: ["protocol", "runtime", "client", "tasks", "auth"],
+  cli: ["protocol", "runtime", "server", "client", "tasks", "auth"],
   console: ["protocol", "runtime", "server", "tasks"],
   "create-skein": [],
   openapi: ["protocol", "runtime", "server"],

@@ -1,16 +1,16 @@
 /** The bounds of the bridge between HTTP and stdio, with real requests and a server that the test writes for. */
 import { assert, describe, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
+import type { Connection, Receiver } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import { drain } from "../src/internal/develop/nodeDev.ts"
 import { type BridgeBounds, serveBridge } from "../src/internal/develop/nodeHttpBridge.ts"
-import type { Output } from "../src/internal/develop/relay.ts"
 
-/** Starts a bridge. Its servers answer every request with an empty result, and their outputs are in `hosts`. */
+/** Starts a bridge. Its servers answer every request with an empty result, and send their messages with `hosts`. */
 const serve = (bounds: Partial<BridgeBounds>) => {
-  const hosts: Array<Output> = []
+  const hosts: Array<{ readonly send: (message: JsonRpc.Notification) => void }> = []
   const ended = new Set<number>()
   const warnings: Array<string> = []
   return Effect.map(
@@ -21,16 +21,20 @@ const serve = (bounds: Partial<BridgeBounds>) => {
       maxBodyBytes: 4 * 1024 * 1024,
       maxBufferedMessages: 1_000,
       ...bounds,
-      open: (host) =>
-        Effect.gen(function*() {
-          const position = hosts.push(host) - 1
-          yield* Effect.addFinalizer(() => Effect.sync(() => ended.add(position)))
-          return {
-            fromHost: (message) => {
-              if (message._tag === "Request") host.send(JsonRpc.success(message.id, {}))
-            }
-          }
-        }),
+      connect: Effect.gen(function*() {
+        let receiver: Receiver | undefined
+        const position = hosts.push({ send: (message) => receiver!.message(message) }) - 1
+        yield* Effect.addFinalizer(() => Effect.sync(() => ended.add(position)))
+        return {
+          open: (given) => void (receiver = given),
+          send: (message) => {
+            if (message._tag === "Request") receiver!.message(JsonRpc.success(message.id, {}))
+            return true
+          },
+          drained: Effect.void,
+          close: Effect.void
+        } satisfies Connection
+      }),
       warn: (line) => warnings.push(line)
     }),
     (url) => ({ url, hosts, ended, warnings })
@@ -63,7 +67,7 @@ describe("the bridge of skein dev", () => {
       assert.strictEqual((yield* post(url, initialize)).status, 200)
       const refused = yield* post(url, `${initialize} `)
       assert.strictEqual(refused.status, 413)
-      assert.include(refused.text, `The body exceeds ${initialize.length} bytes (--max-body-bytes)`)
+      assert.include(refused.text, "Content Too Large")
       // Far more than the buffers of both sockets take.
       assert.strictEqual((yield* post(url, "x".repeat(16 * 1024 * 1024))).status, 413)
     }))
@@ -77,7 +81,7 @@ describe("the bridge of skein dev", () => {
       assert.deepStrictEqual(warnings, [])
       for (const position of [4, 5]) send(position)
       assert.deepStrictEqual(warnings, [
-        "More than 3 messages of the server have no stream: the oldest are dropped (--max-buffered-messages)"
+        "HTTP: more than 3 messages of a session have no stream: the oldest are dropped (--max-buffered-messages)"
       ])
       const received = yield* Effect.promise(async () => {
         const stream = await fetch(url, { headers: { accept: "text/event-stream", ...headers } })

@@ -182,23 +182,7 @@ const bridged = (
       maxBodyBytes,
       maxBufferedMessages,
       warn: (text) => console.warn(`skein conformance: ${text}`),
-      open: (host, ended) =>
-        Effect.gen(function*() {
-          const connection = yield* Effect.mapError(connect, (error) => failed(error.message))
-          connection.open({
-            message: (message) => {
-              if (message._tag === "Batch") {
-                for (const member of message.members) if (member._tag !== "Invalid") host.send(member)
-              } else if (message._tag !== "Invalid") host.send(message)
-            },
-            end: (end) => ended(end._tag === "Lost" ? end.cause.message : "The server has ended")
-          })
-          return {
-            fromHost: (message) => {
-              if (message._tag !== "Invalid" && message._tag !== "Batch") connection.send(message)
-            }
-          }
-        })
+      connect
     })
   })
 

@@ -1,6 +1,8 @@
 /**
  * `skein dev`: a server that is restarted when its files change, while its hosts stay connected.
  */
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import type { Connection, Receiver } from "@skein/runtime/Connection"
 import * as NodeStreams from "@skein/runtime/NodeStreams"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -170,7 +172,19 @@ export const dev = (line: DevLine): Effect.Effect<void, CommandFailed, Process> 
       maxSessions,
       maxBodyBytes,
       maxBufferedMessages,
-      open,
+      connect: Effect.gen(function*() {
+        const host: { receiver?: Receiver } = {}
+        const relay = yield* open({ send: (message) => host.receiver?.message(message as JsonRpc.Inbound) })
+        return {
+          open: (receiver) => void (host.receiver = receiver),
+          send: (message) => {
+            relay.fromHost(message as JsonRpc.Inbound)
+            return true
+          },
+          drained: Effect.void,
+          close: Effect.void
+        } satisfies Connection
+      }),
       warn: log
     })
     log(`Listening on ${url}, watching ${paths.join(", ")}`)

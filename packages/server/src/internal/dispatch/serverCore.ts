@@ -56,7 +56,9 @@ export class ServerCore {
     subscriptions: SubscriptionRegistry,
     { dispatch, inner }: ServerDispatcher,
     identity: Identity,
-    limits: Limits.Limits | undefined
+    limits: Limits.Limits | undefined,
+    onNotification: Peer.BaseOptions<never>["onNotification"] = (peer, notification) =>
+      subscriptions.onNotification(peer, notification)
   ) {
     this.catalog = catalog
     this.subscriptions = subscriptions
@@ -66,7 +68,7 @@ export class ServerCore {
     this.identifyStateless = identity.identifyStateless
     this.dispatch = dispatch
     this.#inner = inner
-    this.#onNotification = (peer, notification) => subscriptions.onNotification(peer, notification)
+    this.#onNotification = onNotification
   }
 
   /** The options of a peer on a connection. */

@@ -29,6 +29,8 @@ export interface SessionOwner {
   readonly streamClosed: (longLived: Claim | undefined) => void
   /** Called when a stream that is in the event log is complete. */
   readonly streamCompleted: (session: HttpSessionBase, stream: number) => void
+  /** Called when a message without a stream is dropped because more than `maxPendingMessages` wait. */
+  readonly messageDropped: () => void
   /** Ends a session; `stopping` because the endpoint closes. Later requests do not find it. */
   readonly end: (session: HttpSessionBase, reason: SessionEnd, stopping?: boolean) => void
   /** Called when the connection of a session has closed and its resources are released. */

@@ -69,6 +69,8 @@ export class Sessions implements SessionOwner {
   readonly #ending = new Set<HttpSessionBase>()
   // The number of open sessions of each principal.
   readonly #owned = new KeyedCounter()
+  // Whether a warning about dropped messages was logged.
+  #hasDropped = false
   // The number of POSTs that were handled without a session.
   #posts = 0
 
@@ -307,6 +309,15 @@ export class Sessions implements SessionOwner {
   streamCompleted(session: HttpSessionBase, stream: number): void {
     this.log.complete(session.id, stream, session.client)
     if (this.log.sweep !== undefined) this.#expiry.arm(this.endpoint.runner.now() + logSweepInterval)
+  }
+
+  messageDropped(): void {
+    if (this.#hasDropped) return
+    this.#hasDropped = true
+    const { context, options: { sessions: { maxPendingMessages } } } = this.endpoint
+    Effect.runForkWith(context)(Effect.logWarning(
+      `HTTP: more than ${maxPendingMessages} messages of a session have no stream: the oldest are dropped (maxPendingMessages)`
+    ))
   }
 
   fork(effect: Effect.Effect<unknown>): void {

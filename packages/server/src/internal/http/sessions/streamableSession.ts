@@ -356,6 +356,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     queue.push(text)
     const isFull = queue.length > this.owner.endpoint.options.sessions.maxPendingMessages
     const dropped = isFull ? queue.shift()!.length : 0
+    if (isFull) this.owner.messageDropped()
     this.owner.endpoint.load.charge(this, text.length - dropped)
     return true
   }
