@@ -1,9 +1,10 @@
 /**
  * The certificate of a client: of the connection itself, or forwarded by a proxy that ends TLS.
  */
+import { sha256Base64Url } from "@skein/runtime/Digest"
 import type { HttpRequest } from "@skein/server/Http"
 import * as Effect from "effect/Effect"
-import { decode, encode } from "jose/base64url"
+import { decode } from "jose/base64url"
 import { makeNetworks } from "./networks.ts"
 import { nodeCrypto } from "./tokens/sha256.ts"
 
@@ -94,11 +95,7 @@ export const certificateFinder = (
 }
 
 /** The thumbprint of a certificate (RFC 8705, 3.1). */
-export const thumbprintOf = (raw: Uint8Array): Effect.Effect<string> =>
-  Effect.map(
-    Effect.promise(() => crypto.subtle.digest("SHA-256", new Uint8Array(raw))),
-    (digest) => encode(new Uint8Array(digest))
-  )
+export const thumbprintOf = (raw: Uint8Array): Effect.Effect<string> => sha256Base64Url(raw)
 
 /** The facts in a certificate. Undefined if it is not a certificate. */
 export const readCertificate = (raw: Uint8Array): Effect.Effect<ClientCertificate | undefined> =>

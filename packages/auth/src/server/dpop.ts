@@ -1,6 +1,7 @@
 /**
  * Verifies DPoP proofs: that the sender of a token has the key that the token is bound to (RFC 9449, 4.3 and 7.1).
  */
+import { sha256Base64Url } from "@skein/runtime/Digest"
 import * as PrintableError from "@skein/protocol/PrintableError"
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -13,7 +14,6 @@ import * as ReplayStore from "./ReplayStore.ts"
 import { asymmetric, checkAlgorithms } from "./tokens/algorithms.ts"
 import { type NonceOptions, Nonces } from "./nonces.ts"
 import { readJwt } from "./tokens/parseToken.ts"
-import { sha256 } from "./tokens/sha256.ts"
 import { VerifierUnavailable } from "./tokens/verifiedToken.ts"
 
 /** Options of the verification of DPoP proofs. */
@@ -137,7 +137,7 @@ class Verifier implements DpopVerifier {
   readonly verify = Effect.fnUntraced({ self: this as Verifier }, function*(request: DpopRequest) {
     const { proof } = request
     const { claims, jwk } = yield* Effect.suspend(() => this.#read(request))
-    if (claims["ath"] !== (yield* sha256(request.token))) {
+    if (claims["ath"] !== (yield* sha256Base64Url(request.token))) {
       return yield* refuse("ath of the DPoP proof is not the hash of this token")
     }
     const jkt = yield* Effect.tryPromise({
@@ -158,7 +158,7 @@ class Verifier implements DpopVerifier {
     const nonce = yield* this.#checkNonce(claims["nonce"])
     const now = this.#clock.currentTimeMillisUnsafe()
     const isFirst = yield* Effect.catch(
-      Effect.flatMap(sha256(`${jkt} ${String(claims["jti"])}`), (id) =>
+      Effect.flatMap(sha256Base64Url(`${jkt} ${String(claims["jti"])}`), (id) =>
         this.#store.add({
           id,
           owner: request.owner,

@@ -39,6 +39,19 @@ describe("the cipher", () => {
       assert.isUndefined(yield* before.decrypt(next, "use"))
     }))
 
+  it.effect("decrypts texts that were stored by 0.1", () =>
+    Effect.gen(function*() {
+      const stored = {
+        tokens: "skein.1.Wow3lQ.5HQCkUHQTQ27l-AziMC7bGV_jKwlQGi41gEiKreiO_sdzP_gxQ0GKkkuVVPchp0GomLqGQ",
+        proxy: "skein.1.vCDhNw.ogFGmxPwl3z8VLsdOACZoV0k-Gazakj8DKwu9k7aiNoYgNMv3NVesDhIrrhuQzJT6kvpTA"
+      }
+      for (const purpose of ["tokens", "proxy"] as const) {
+        const cipher = yield* makeCipher([two, one], purpose)
+        assert.strictEqual(yield* cipher.decrypt(stored[purpose], "use é"), "{\"json\":1} \ud800 é")
+        assert.isFalse(cipher.isCurrent(stored[purpose]))
+      }
+    }))
+
   it.effect("has other keys for each purpose of one secret", () =>
     Effect.gen(function*() {
       const tokens = yield* makeCipher([one], "tokens")

@@ -3,6 +3,7 @@
  * attempt is made by the first request after the delay. All processes that share the store share the delay, because they
  * share the refresh token. Jobs in the lock of the tokens use it.
  */
+import * as Backoff from "@skein/runtime/Backoff"
 import * as Effect from "effect/Effect"
 import { type OAuthError, TokenRequestFailed } from "../protocol/OAuthError.ts"
 import type { Environment } from "./environment.ts"
@@ -13,7 +14,7 @@ import { FailureMark, failureMarkKey, now, read, remove, write } from "./records
 const initialDelay = 1_000
 
 /** The failures of one server. */
-export class Backoff {
+export class TokenBackoff {
   readonly #environment: Environment
   readonly #key: string
   #failures = 0
@@ -65,10 +66,9 @@ export class Backoff {
       // A person who signs in again brings another code, and a program would repeat its request.
       const isLasting = isToken && (reason.retryable || definition._tag !== "AuthorizationCode")
       if (!isLasting && reason._tag !== "RegistrationFailed") return Effect.void
-      const delay = Math.min(initialDelay * 2 ** this.#failures, settings.maxRetryDelay)
-      const asked = isToken ? Math.min(reason.retryAfter ?? 0, settings.maxRetryAfter) : 0
-      this.#failures++
-      this.#until = time + Math.max(delay, asked)
+      const { maxRetryAfter, maxRetryDelay: maxDelay } = settings
+      const requested = isToken ? reason.retryAfter : undefined
+      this.#until = time + Backoff.delay({ initialDelay, maxDelay, maxRetryAfter }, ++this.#failures, 0, requested)
       this.#error = error
       // Any other failure may be one of the configuration of this process.
       if (!isToken || !reason.retryable) return Effect.void

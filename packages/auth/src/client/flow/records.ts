@@ -1,6 +1,7 @@
 /**
  * The values in a `TokenStore`, and their keys. Values are JSON; a value that cannot be read counts as absent.
  */
+import { sha256Hex } from "@skein/runtime/Digest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -165,11 +166,7 @@ export const remove = (store: TokenStore["Service"], key: string): Effect.Effect
   Effect.mapError(store.remove(key), storeFailed)
 
 /** A short text that stands for a key: half of its SHA-256, in hexadecimal. */
-export const digest = (key: string): Effect.Effect<string> =>
-  Effect.map(
-    Effect.promise(() => crypto.subtle.digest("SHA-256", new TextEncoder().encode(key))),
-    (hash) => Array.from(new Uint8Array(hash, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("")
-  )
+export const digest = (key: string): Effect.Effect<string> => Effect.map(sha256Hex(key), (hash) => hash.slice(0, 32))
 
 /** Runs an effect in the lock of a key. Who has to wait for a person uses `ServerTokens.locked`, which goes on waiting. */
 export const locked = <A>(

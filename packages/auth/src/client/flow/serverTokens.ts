@@ -12,7 +12,7 @@ import * as Option from "effect/Option"
 import * as PubSub from "effect/PubSub"
 import { InsufficientScope, type OAuthError, TokenRefused, TokenRequestFailed } from "../protocol/OAuthError.ts"
 import type { TokenStoreError } from "../stores/TokenStoreError.ts"
-import { Backoff } from "./backoff.ts"
+import { TokenBackoff } from "./backoff.ts"
 import { noChallenge, type OAuthChallenge, oauthChallenge } from "../protocol/challenge.ts"
 import type { Discovery } from "../protocol/discovery.ts"
 import { type DpopKey, keyFor, prove, type Prover } from "../protocol/dpop.ts"
@@ -57,7 +57,7 @@ export class ServerTokens {
   readonly #stored: StoredTokens
   readonly #discovery: RecentDiscovery
   readonly #stepUps: StepUps
-  readonly #backoff: Backoff
+  readonly #backoff: TokenBackoff
 
   constructor(environment: Environment, url: URL) {
     this.#environment = environment
@@ -66,7 +66,7 @@ export class ServerTokens {
     this.url = url
     this.#key = tokensKey(environment.settings.account, url)
     this.#stored = new StoredTokens(environment, this.#key)
-    this.#backoff = new Backoff(environment, this.#key)
+    this.#backoff = new TokenBackoff(environment, this.#key)
   }
 
   /** The headers of a request. Without tokens there are none: the server says whether it requires any. */

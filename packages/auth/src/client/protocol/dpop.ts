@@ -1,6 +1,7 @@
 /**
  * Proofs of possession of a key (DPoP, RFC 9449), for requests to the token endpoint and to the server.
  */
+import { sha256Base64Url } from "@skein/runtime/Digest"
 import * as Effect from "effect/Effect"
 import * as jose from "jose"
 import * as oauth from "oauth4webapi"
@@ -56,13 +57,13 @@ export interface Prover {
   hashed?: { readonly accessToken: string; readonly hash: string }
 }
 
-const hashOf = async (prover: Prover, accessToken: string): Promise<string> => {
-  if (prover.hashed?.accessToken === accessToken) return prover.hashed.hash
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(accessToken))
-  const hash = jose.base64url.encode(new Uint8Array(digest))
-  prover.hashed = { accessToken, hash }
-  return hash
-}
+const hashOf = (prover: Prover, accessToken: string): Effect.Effect<string> =>
+  prover.hashed?.accessToken === accessToken
+    ? Effect.succeed(prover.hashed.hash)
+    : Effect.map(sha256Base64Url(accessToken), (hash) => {
+      prover.hashed = { accessToken, hash }
+      return hash
+    })
 
 /** Reads a stored key pair. */
 export const makeProver = (key: DpopKey): Effect.Effect<Prover, OAuthError> =>
@@ -83,19 +84,20 @@ export const prove = (
   nonce: string | undefined,
   now: number
 ): Effect.Effect<string, OAuthError> =>
-  attempt("A DPoP proof could not be made", async () => {
-    const claims = {
-      htm: method,
-      htu: `${url.origin}${url.pathname}`,
-      ath: await hashOf(prover, accessToken),
-      jti: crypto.randomUUID(),
-      iat: Math.floor(now / 1_000)
-    }
-    return new jose.SignJWT(nonce === undefined ? claims : { ...claims, nonce })
-      .setProtectedHeader({
-        typ: "dpop+jwt",
-        alg: prover.key.algorithm,
-        jwk: prover.key.publicJwk as jose.JWK
-      })
-      .sign(prover.privateKey)
-  })
+  Effect.flatMap(hashOf(prover, accessToken), (ath) =>
+    attempt("A DPoP proof could not be made", () => {
+      const claims = {
+        htm: method,
+        htu: `${url.origin}${url.pathname}`,
+        ath,
+        jti: crypto.randomUUID(),
+        iat: Math.floor(now / 1_000)
+      }
+      return new jose.SignJWT(nonce === undefined ? claims : { ...claims, nonce })
+        .setProtectedHeader({
+          typ: "dpop+jwt",
+          alg: prover.key.algorithm,
+          jwk: prover.key.publicJwk as jose.JWK
+        })
+        .sign(prover.privateKey)
+    }))

@@ -2,6 +2,7 @@
  * Requests to the token endpoint and the revocation endpoint (RFC 6749, 3.2; RFC 7009).
  */
 import { quote } from "@skein/protocol/Text"
+import * as RetryAfter from "@skein/runtime/RetryAfter"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as oauth from "oauth4webapi"
@@ -143,16 +144,9 @@ const client = ({ clientId }: AuthenticatedClient): oauth.Client => ({
   [oauth.clockSkew]: -5
 })
 
-/** `Retry-After` in milliseconds (RFC 9110, 10.2.3): seconds, or a date. */
-const retryAfterOf = (headers: Headers): number | undefined => {
-  const value = headers.get("retry-after")
-  if (value === null) return undefined
-  const date = Date.parse(value)
-  const time = /^\d+$/.test(value)
-    ? Number(value) * 1_000
-    : date - (Date.parse(headers.get("date") ?? "") || Date.now())
-  return time > 0 ? time : undefined
-}
+/** The requested delay in milliseconds. A date that has passed requests none. */
+const retryAfterOf = (headers: Headers): number | undefined =>
+  RetryAfter.parse(headers.get("retry-after"), Date.parse(headers.get("date") ?? "") || Date.now()) || undefined
 
 /** What a request was for, for messages. */
 interface Purpose {

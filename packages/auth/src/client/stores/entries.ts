@@ -1,23 +1,18 @@
 /** How values and keys are written by stores whose keys or texts are limited: file names, columns, other stores. */
-import * as Effect from "effect/Effect"
-import * as Base64Url from "effect/encoding/Base64Url"
-
-const utf8 = new TextEncoder()
+import { sha256Base64Url } from "@skein/runtime/Digest"
+import type * as Effect from "effect/Effect"
 
 /**
  * Returns the name of a key: 43 letters, digits, `-` and `_`, which are the SHA-256 of its JSON. A key may be longer than
  * a file name or an index can be, and JSON also distinguishes characters that UTF-8 does not have (lone surrogates).
  */
-export const nameOf = (key: string): Effect.Effect<string> =>
-  Effect.promise(async () =>
-    Base64Url.encode(new Uint8Array(await crypto.subtle.digest("SHA-256", utf8.encode(JSON.stringify(key)))))
-  )
+export const nameOf = (key: string): Effect.Effect<string> => sha256Base64Url(JSON.stringify(key))
 
 /** Writes a value as JSON, which has neither NUL nor lone surrogates: databases refuse these. */
 export const encodeValue = (value: string): string => JSON.stringify(value)
 
 /**
- * Reads what `encodeValue` has written; `undefined` for any other text. The error of `JSON.parse` quotes the text, so it
+ * Reads a text of `encodeValue`; `undefined` for any other text. The error of `JSON.parse` quotes the text, so it
  * is not passed on.
  */
 export const decodeValue = (text: string): string | undefined => {

@@ -7,6 +7,7 @@
  * therefore checks in its own transaction that the lock is still held, with the row locked (fencing).
  */
 import * as Context from "effect/Context"
+import * as Backoff from "@skein/runtime/Backoff"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { TokenStoreError } from "./TokenStoreError.ts"
@@ -46,9 +47,11 @@ export const fenced = <A>(
 export const deleteAbandoned = ({ now, run }: TokenDatabase): Effect.Effect<unknown, TokenStoreError> =>
   run(`DELETE FROM skein_token_locks WHERE expires_at < ${now} - 86400000`)
 
-/** Polls after 20 ms, then after twice the time, at most 500 ms, each with jitter. */
+/** The delays between polls for a lock, in milliseconds. */
+const polls: Backoff.Backoff = { initialDelay: 25, maxDelay: 600, jitter: "half" }
+
 const pause = (attempt: number): Effect.Effect<void> =>
-  Effect.suspend(() => Effect.sleep(Math.min(20 * 2 ** attempt, 500) * (0.75 + Math.random() / 2)))
+  Effect.suspend(() => Effect.sleep(Backoff.delay(polls, attempt, Math.random())))
 
 /** The lock of a row. */
 export const makeLease = (
@@ -95,9 +98,9 @@ export const makeLease = (
     ),
     (isHeld) => isHeld ? renew : Effect.fail(lockLost())
   )
-  const waiting = Effect.suspend(() => acquire(0))
+  const waiting = Effect.suspend(() => acquire(1))
   return {
-    acquire: outside(handedOver > 0 && handedOver % maxHandedOver === 0 ? Effect.andThen(pause(5), waiting) : waiting),
+    acquire: outside(handedOver > 0 && handedOver % maxHandedOver === 0 ? Effect.andThen(pause(6), waiting) : waiting),
     // Also after an interrupted acquisition, which the database may have executed.
     release: Effect.ignore(
       outside(run("DELETE FROM skein_token_locks WHERE name = ? AND holder = ?", name, lease.holder))

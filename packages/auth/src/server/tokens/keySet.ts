@@ -1,6 +1,11 @@
 /**
  * The keys of an authorization server: its JSON Web Key Set (RFC 7517).
+ *
+ * `createRemoteJWKSet` of jose also stores keys and fetches them with a cooldown. It is not used, because it has no bound for
+ * the bytes of a key set, follows its address without the checks of `fetchDocument`, does not tell the issuer of a key
+ * (Entra names one for each), and cannot end the use of old keys with 503 while the issuer is unavailable.
  */
+import * as Backoff from "@skein/runtime/Backoff"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -178,7 +183,7 @@ export class KeySet {
       }),
       Effect.tapError((failure) =>
         Effect.suspend(() => {
-          const wait = Math.min(this.#cooldown, 1_000 * 2 ** this.#failures++)
+          const wait = Backoff.delay({ initialDelay: 1_000, maxDelay: this.#cooldown }, ++this.#failures)
           this.#nextFetch = clock.currentTimeMillisUnsafe() + wait
           this.#failure = failure
           return Effect.logWarning("failed to fetch the keys of an issuer", failure)

@@ -1,11 +1,9 @@
 /**
- * SHA-256 of a text. Node, Bun, Deno and workers with Node's modules have it as a function. Elsewhere only WebCrypto has
- * it, as a promise.
+ * SHA-256 of a text as a function, which Node, Bun, Deno and workers with Node's modules have. Elsewhere only WebCrypto
+ * has it, as a promise (`@skein/runtime/Digest`).
  */
-import * as Effect from "effect/Effect"
-import { encode } from "jose/base64url"
 
-/** What is used of `node:crypto`, where the platform has it. */
+/** The used part of `node:crypto`. */
 interface NodeCrypto {
   readonly createHash: (algorithm: string) => {
     readonly update: (text: string) => { readonly digest: (encoding: "base64url") => string }
@@ -34,10 +32,3 @@ export const sha256Function = (): ((text: string) => string) | undefined => {
     ? (text) => createHash("sha256").update(text).digest("base64url")
     : (text) => hash("sha256", text, "base64url")
 }
-
-/** The hash of a text in base64url, on every platform. */
-export const sha256 = (text: string): Effect.Effect<string> =>
-  Effect.map(
-    Effect.promise(() => crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))),
-    (digest) => encode(new Uint8Array(digest))
-  )

@@ -1,10 +1,11 @@
 /**
  * The tokens that were verified, by their hash.
  */
+import { sha256Base64Url } from "@skein/runtime/Digest"
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { sha256, sha256Function } from "./sha256.ts"
+import { sha256Function } from "./sha256.ts"
 import { SharedEffects } from "./sharedEffects.ts"
 import { tooLong } from "./parseToken.ts"
 import {
@@ -81,7 +82,9 @@ class TokenCache implements CachedTokenVerifier {
   verify(token: string, context: VerifyContext): Verification {
     if (token.length > this.maxTokenChars) return this.#long
     const hash = this.#hash
-    if (hash === undefined) return Effect.flatMap(sha256(token), (key) => effectOf(this.#verify(key, token, context)))
+    if (hash === undefined) {
+      return Effect.flatMap(sha256Base64Url(token), (key) => effectOf(this.#verify(key, token, context)))
+    }
     return this.#verify(hash(token), token, context)
   }
 
