@@ -1,7 +1,8 @@
 /** `architecture.md` against the code: every `file: function` that it names exists. */
 import { describe, expect, it } from "@effect/vitest"
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { mayImport } from "../../scripts/layers.ts"
 import { docs, read } from "./blocks.ts"
 
 const page = read("architecture.md")
@@ -11,14 +12,14 @@ const packages = join(docs, "../packages")
 const pathOf = (name: string): string => join(packages, name.replace("/", "/src/"))
 
 const hops = Array.from(
-  page.matchAll(/`((?:protocol|runtime|server|client|tasks|auth|cli|console)\/[\w/]+\.ts): ([\w.#]+)`/g),
+  page.matchAll(/`([a-z-]+\/[\w/]+\.ts): ([\w.#]+)`/g),
   ([, file = "", name = ""]) => ({ file, name })
 )
 
 /** Whether a source declares a function, a class, a constant or a method of this name. */
 const declares = (source: string, name: string): boolean => {
   const escaped = name.replaceAll(/[#$]/g, "\\$&")
-  const declaration = `(?:const|class|function|get|readonly) ${escaped}\\b`
+  const declaration = `(?:const|class|interface|function|get|readonly) ${escaped}\\b`
   const method = `^  (?:static |override |async )*${escaped}(?:<[^>]*>)?\\(`
   const property = `^  (?:readonly )?${escaped}\\b[^\\n]*=`
   return new RegExp(`${declaration}|${method}|${property}`, "m").test(source)
@@ -36,14 +37,21 @@ describe("architecture.md", () => {
     expect(name.split(".").filter((part) => !declares(source, part))).toEqual([])
   })
 
-  it("names existing files in the table of places", () => {
-    const table = page.slice(page.indexOf("## Where to change what"), page.indexOf("## Glossary"))
-    const named = Array.from(
-      table.matchAll(/`((?:protocol|runtime|server|client|tasks|auth)\/[\w/]+\.ts)`/g),
-      ([, file = ""]) => file
-    )
-    expect(named.length).toBeGreaterThan(10)
-    expect(named.filter((file) => !existsSync(pathOf(file)))).toEqual([])
+  it("names existing files", () => {
+    const named = Array.from(page.matchAll(/`([a-z-]+\/[\w/]+\.ts)`/g), ([, file = ""]) => file)
+    expect(named.length).toBeGreaterThan(20)
+    expect(named.filter((file) => !existsSync(pathOf(file)) && !existsSync(join(docs, "..", file)))).toEqual([])
+  })
+
+  it("lists the packages, with those that each may import", () => {
+    const [, table = ""] = page.split("| Package ")
+    const rows = table.split("\n\n")[0]!.split("\n").slice(2).map((row) => row.split("|").slice(1, 3))
+    const listed = rows.map(([name = "", imports = ""]) => [
+      name.replaceAll(/[` ]/g, ""),
+      Array.from(imports.matchAll(/`([a-z-]+)`/g), ([, imported]) => imported)
+    ])
+    expect(Object.fromEntries(listed)).toEqual(mayImport)
+    expect(listed.map(([name]) => name).toSorted()).toEqual(readdirSync(packages).toSorted())
   })
 
   it("lists the layers of the client's pipeline in their order", () => {
