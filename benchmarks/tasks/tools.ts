@@ -73,5 +73,5 @@ const unbounded = { live: Infinity, retained: Infinity }
 export const server = McpServer.layer(
   { name: "bench", version: "1.0.0" },
   ...definitions,
-  Tasks.layer({ limits: { all: unbounded, perOwner: unbounded, perTool: unbounded } })
+  Tasks.layer({ limits: { all: unbounded, perClient: unbounded, perTool: unbounded } })
 )

@@ -58,7 +58,7 @@ export const tasks = Tasks.layer({
   ttl: "2 days",
   // All principals of a shop see its tasks.
   owner: ({ principal }) => principal === undefined ? null : `shop ${String(principal["shop"])}`,
-  limits: { perOwner: { live: 20, retained: 500 } }
+  limits: { perClient: { live: 20, retained: 500 } }
 })
 // #endregion
 

@@ -57,7 +57,7 @@ const task = (tool: string): NewTask => ({
   caller: { revision: "2025-11-25", capabilities: {}, info: undefined, principal: undefined },
   ttlMs: null,
   pollIntervalMs: 1000,
-  limits: { all: {}, owner: {}, tool: {} }
+  limits: { all: {}, client: {}, tool: {} }
 })
 
 /** The metrics of a scrape, with the labels of their samples. */

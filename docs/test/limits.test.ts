@@ -185,13 +185,13 @@ describe("limits.md", () => {
   })
 
   it("lists the defaults of tasks without options", () => {
-    const { limits: { all, owner, tool }, maxTtlMs: maxTtl, ttlMs: ttl } = Terms.resolveSettings({})
+    const { limits: { all, client, tool }, maxTtlMs: maxTtl, ttlMs: ttl } = Terms.resolveSettings({})
     const count = (given: number | undefined) => given!.toLocaleString("en")
     const both = ({ live, retained }: typeof all) => `${count(live)} and ${count(retained)}`
     const cells: Readonly<Record<string, string>> = {
       ttl: `${ttl! / 3_600_000} h`,
       maxTtl: `${maxTtl! / 86_400_000} days`,
-      "limits.perOwner": both(owner),
+      "limits.perClient": both(client),
       "limits.perTool": both(tool),
       "limits.all": both(all)
     }

@@ -79,7 +79,7 @@ const newTask = (tool: string, args: NewTask["args"] = {}, changes: Partial<NewT
   },
   ttlMs: 86_400_000,
   pollIntervalMs: 1_000,
-  limits: { all: {}, owner: {}, tool: {} },
+  limits: { all: {}, client: {}, tool: {} },
   ...changes
 })
 
@@ -156,7 +156,7 @@ const runExpiring = ({ count, expireAt }: Of<"runExpiring">) =>
 
 /** Waits until no task is stored. An expired task cannot be read, but counts as retained until it is deleted. */
 const awaitDeletion = () => {
-  const only = newTask("one", {}, { limits: { all: { retained: 1 }, owner: {}, tool: {} } })
+  const only = newTask("one", {}, { limits: { all: { retained: 1 }, client: {}, tool: {} } })
   const attempt: Effect.Effect<void, unknown> = Effect.catchReason(
     engine.submit(only),
     "TaskError",

@@ -127,7 +127,7 @@ if (chromium === undefined) {
           caller: { revision: "2025-11-25", capabilities: {}, info: undefined, principal: undefined },
           ttlMs: null,
           pollIntervalMs: 1000,
-          limits: { all: {}, owner: {}, tool: {} }
+          limits: { all: {}, client: {}, tool: {} }
         })
         const asked = yield* Effect.repeat(Effect.delay(get(id), 20), {
           until: (state) => state?.status === "input_required"

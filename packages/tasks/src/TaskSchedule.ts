@@ -97,7 +97,7 @@ export const layer = <Name extends string, Input, Output>(
             ttlMs,
             pollIntervalMs,
             caller: policy.inputFrom === "anyone" ? withAllInputCapabilities(caller) as NewTask["caller"] : caller,
-            limits: owner === null ? { ...limits, owner: {} } : limits
+            limits: owner === null ? { ...limits, client: {} } : limits
           }
         })))
       })

@@ -24,7 +24,8 @@ export interface CountLimits {
 /** The limits that a new task is checked against. */
 export interface TaskLimits {
   readonly all: CountLimits
-  readonly owner: CountLimits
+  /** Of the tasks of the same owner, or, without an owner, of the same `NewTask.client`. */
+  readonly client: CountLimits
   readonly tool: CountLimits
 }
 
@@ -64,6 +65,11 @@ export interface NewTask {
   /** The tasks of its tool that count for the same rate (`Pace.rate`), up to 512 characters. Default: those with "". */
   readonly rateKey?: string | undefined
   readonly owner: Owner
+  /**
+   * The key of the client that submits a task without an owner: its tasks are counted together for `limits.client`. The
+   * store has a digest of it. Default: the task counts in the other limits only.
+   */
+  readonly client?: string | undefined
   readonly caller: StoredCaller
   /** Milliseconds from its creation until it is cancelled and deleted; `null`: never. */
   readonly ttlMs: number | null

@@ -36,7 +36,7 @@ export interface Options extends TasksOptions {}
  * mounted in it, is a defect when the server is built.
  *
  * @example
- * Tasks.layer({ ttl: "2 days", limits: { perOwner: { live: 20 } } })
+ * Tasks.layer({ ttl: "2 days", limits: { perClient: { live: 20 } } })
  */
 export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog | TaskEngine> =>
   Extension.effect(Effect.gen(function*() {

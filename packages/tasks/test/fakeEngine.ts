@@ -30,6 +30,7 @@ interface Row {
   state: State
   readonly args: JsonObject
   readonly limits: NewTask["limits"]
+  readonly client: string | undefined
   /** Every status that the task has had, in order. */
   readonly history: Array<State["status"]>
   readonly waiting: Map<string, Deferred.Deferred<JsonObject>>
@@ -133,7 +134,7 @@ export class Fake {
     if (!this.#fits(task)) {
       return Effect.fail(new TaskError({ reason: new LimitExceeded({ message: "There are too many" }) }))
     }
-    const { args, limits, ...rest } = task
+    const { args, client, limits, ...rest } = task
     const id = Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString("base64url")
     const state: State = {
       ...rest,
@@ -153,6 +154,7 @@ export class Fake {
       // Stored values are JSON.
       args: JSON.parse(JSON.stringify(args)),
       limits,
+      client,
       history: ["working"],
       waiting: new Map(),
       watchers: new Set(),
@@ -163,12 +165,12 @@ export class Fake {
     return Effect.as(this.submitting, state)
   }
 
-  #fits({ limits, owner, tool }: NewTask): boolean {
+  #fits({ client, limits, owner, tool }: NewTask): boolean {
     const all = this.#alive()
     const fits = (of: ReadonlyArray<State>, { live = Infinity, retained = Infinity }: CountLimits): boolean =>
       of.length < retained && of.filter((state) => !isFinal(state)).length < live
     return fits(all, limits.all) && fits(all.filter((state) => state.tool === tool), limits.tool) &&
-      fits(all.filter((state) => state.owner === owner), limits.owner)
+      fits(all.filter((state) => state.owner === owner && this.find(state.id)?.client === client), limits.client)
   }
 
   #alive(): ReadonlyArray<State> {

@@ -62,7 +62,7 @@ const customer = Effect.gen(function*() {
     },
     ttlMs: null,
     pollIntervalMs: 1000,
-    limits: { all: {}, owner: {}, tool: {} }
+    limits: { all: {}, client: {}, tool: {} }
   }))
   yield* Stream.runForEach(engine.watch(id), (state) => {
     const [question] = state.questions

@@ -17,7 +17,7 @@ export const newTask = (tool: string, options: Partial<NewTask> = {}): NewTask =
   caller: { revision: "2025-11-25", capabilities: {}, info: undefined, principal: undefined },
   ttlMs: null,
   pollIntervalMs: 1000,
-  limits: { all: {}, owner: {}, tool: {} },
+  limits: { all: {}, client: {}, tool: {} },
   ...options
 })
 

@@ -26,7 +26,7 @@ for (const revision of ["2024-11-05", "2025-11-25", "2026-07-28"] as const) {
     Effect.scoped(Effect.gen(function*() {
       const { connect, context } = yield* kit.server(
         [quick, slow],
-        { limits: { perOwner: { live: 5, retained: 5 } } },
+        { limits: { perClient: { live: 5, retained: 5 } } },
         MemoryTasks.layer({ pollInterval: "1 minute" }) as never
       )
       const client = yield* connect({ principal: { id: "ann" }, revision, can: {} })

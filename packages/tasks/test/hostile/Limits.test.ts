@@ -46,7 +46,7 @@ it.live(
   () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect, context } = yield* server([endless, other], {
-        limits: { perOwner: { live: 7, retained: 9 } }
+        limits: { perClient: { live: 7, retained: 9 } }
       })
       const doors = [yield* connect(modern), yield* connect(legacy), yield* connect(older), yield* connect(modern)]
       const flood = Effect.forEach(

@@ -209,7 +209,7 @@ describe("the protocol on the engine in memory", () => {
         caller: { revision: "2026-07-28", capabilities: {}, info: undefined, principal: undefined },
         ttlMs: 60_000,
         pollIntervalMs: 1000,
-        limits: { all: {}, owner: {}, tool: {} }
+        limits: { all: {}, client: {}, tool: {} }
       })
       const client = yield* connect()
       const waiting = yield* until(client, state.id, ({ statusMessage }) => statusMessage !== undefined)

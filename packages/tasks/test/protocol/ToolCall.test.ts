@@ -193,7 +193,11 @@ describe("the policy of tasks", () => {
         ttlMs: day,
         pollIntervalMs: 1000,
         pool: "default",
-        limits: { all: { live: 10_000, retained: 100_000 }, owner: {}, tool: { live: 1000, retained: 10_000 } }
+        limits: {
+          all: { live: 10_000, retained: 100_000 },
+          client: { live: 100, retained: 1000 },
+          tool: { live: 1000, retained: 10_000 }
+        }
       })
     }))
 
@@ -226,13 +230,23 @@ describe("the policy of tasks", () => {
 
   it.effect("counts the tasks of each principal separately: at the limit of one, others can create tasks", () =>
     Effect.gen(function*() {
-      const { connect, fake } = yield* kit.server([tools.gated().definition], { limits: { perOwner: { live: 2 } } })
+      const { connect, fake } = yield* kit.server([tools.gated().definition], { limits: { perClient: { live: 2 } } })
       const alice = yield* connect({ principal: { id: "alice" } })
       yield* kit.begin(alice, "bake")
       yield* kit.begin(alice, "bake")
       expect((yield* alice.error("tools/call", { name: "bake" })).code).toBe(-32603)
       yield* kit.begin(yield* connect({ principal: { id: "bob" } }), "bake")
-      const owner = { live: 2, retained: 1000 }
-      expect([...fake.rows.values()].map(({ limits }) => limits.owner)).toEqual([owner, owner, owner])
+      const client = { live: 2, retained: 1000 }
+      expect([...fake.rows.values()].map(({ limits }) => limits.client)).toEqual([client, client, client])
+    }))
+
+  it.effect("counts the tasks of each client without a principal separately", () =>
+    Effect.gen(function*() {
+      const { connect } = yield* kit.server([tools.gated().definition], { limits: { perClient: { live: 2 } } })
+      const one = yield* connect({})
+      yield* kit.begin(one, "bake")
+      yield* kit.begin(one, "bake")
+      expect((yield* one.error("tools/call", { name: "bake" })).code).toBe(-32603)
+      yield* kit.begin(yield* connect({}), "bake")
     }))
 })

@@ -197,7 +197,7 @@ describe("TaskSchedules", () => {
       logged.length = 0
       const runs = yield* recording
       const { get, set } = yield* schedules
-      const limits = { all: {}, owner: {}, tool: { live: 1 } }
+      const limits = { all: {}, client: {}, tool: { live: 1 } }
       yield* set("a", { ...hourly, task: { tool: "endless", limits } })
       yield* set("b", { ...hourly, task: { tool: "endless", limits } })
       yield* set("c", hourly)

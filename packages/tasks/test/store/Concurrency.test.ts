@@ -13,7 +13,7 @@ each([pg], (backend) => {
   it.effect("several processes insert at a limit: they reach it, and never exceed it", () =>
     Effect.gen(function*() {
       const [a, b] = yield* two
-      const limits = { all: { live: 20 }, tool: { retained: 11 }, owner: { live: 5 } }
+      const limits = { all: { live: 20 }, tool: { retained: 11 }, client: { live: 5 } }
       const submits = Array.from({ length: 60 }, (_, index) =>
         Effect.exit(insert([a, b][index % 2]!, {
           limits,

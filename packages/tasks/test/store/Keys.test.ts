@@ -39,7 +39,7 @@ each(all, (backend) => {
   it.effect("creates one task for 20 submissions at once, and none above a limit", () =>
     Effect.gen(function*() {
       const { store } = yield* fresh(backend)
-      const limits = { all: { live: 1 }, owner: {}, tool: {} }
+      const limits = { all: { live: 1 }, client: {}, tool: {} }
       const states = yield* Effect.all(
         Array.from({ length: 20 }, () => store.insert(task({ key: "\0 odd \ud800", limits }))),
         { concurrency: "unbounded" }

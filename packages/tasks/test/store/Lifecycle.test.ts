@@ -189,7 +189,7 @@ each(all, (backend) => {
         const insert = store.insert(task(options), undefined, () => Effect.sync(() => void (begun = true)))
         return Effect.map(Effect.flip(insert), ({ message, reason }) => ({ begun, message, reason }))
       }
-      const limits = { all: { live: 3, retained: 4 }, tool: { live: 2, retained: 3 }, owner: { live: 1, retained: 2 } }
+      const limits = { all: { live: 3, retained: 4 }, tool: { live: 2, retained: 3 }, client: { live: 1, retained: 2 } }
       const first = yield* insert(opened, { limits })
       expect(yield* refused({ limits })).toMatchObject({
         begun: false,
@@ -218,14 +218,16 @@ each(all, (backend) => {
       yield* insert(opened, { limits })
       const { counted, kept } = yield* counters(opened)
       expect(kept).toEqual(counted)
-      expect((yield* refused({ limits: { all: {}, tool: {}, owner: { live: 0 } }, owner: "new", tool: "new" })).message)
+      expect(
+        (yield* refused({ limits: { all: {}, tool: {}, client: { live: 0 } }, owner: "new", tool: "new" })).message
+      )
         .toContain("0 tasks of the owner")
     }))
 
   it.effect("counts tasks without an owner too", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
-      const limits = { all: {}, tool: {}, owner: { live: 1 } }
+      const limits = { all: {}, tool: {}, client: { live: 1 } }
       yield* insert(opened, { limits, owner: null })
       const error = yield* Effect.flip(insert(opened, { limits, owner: null }))
       expect(error).toMatchObject({
@@ -233,6 +235,30 @@ each(all, (backend) => {
         message: "limit reached: 1 tasks without an owner that have not ended"
       })
       yield* insert(opened, { limits, owner: "" })
+    }))
+
+  it.effect("counts the tasks of a client without an owner, apart from those of owners and other clients", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { store } = opened
+      const limits = { all: {}, tool: {}, client: { live: 1, retained: 2 } }
+      const anonymous = (client: string) => insert(opened, { limits, owner: null, client })
+      const first = yield* anonymous("a")
+      expect((yield* Effect.flip(anonymous("a"))).message).toBe(
+        "limit reached: 1 tasks of the client that have not ended"
+      )
+      yield* anonymous("b")
+      for (const owner of ["a", "~a", null]) yield* insert(opened, { limits, owner })
+      yield* store.finish(first.id, completed({}))
+      const second = yield* anonymous("a")
+      yield* store.finish(second.id, { status: "cancelled" })
+      expect((yield* Effect.flip(anonymous("a"))).message).toBe("limit reached: 2 stored tasks of the client")
+      yield* store.remove([first.id, second.id])
+      yield* anonymous("a")
+      const { counted, kept } = yield* counters(opened)
+      expect(kept).toEqual(counted)
+      // The client is no owner: every caller that has the id sees the task.
+      expect((yield* store.list([null], undefined, 10)).length).toBe(3)
     }))
 
   it.effect("an expired task cannot be read, before and after the sweep", () =>

@@ -47,7 +47,7 @@ const ends = {
   cancel: { status: "cancelled" }
 } as const
 
-const limits = { all: { retained: 9 }, owner: { live: 3 }, tool: { live: 4 } }
+const limits = { all: { retained: 9 }, client: { live: 3 }, tool: { live: 4 } }
 
 const run = (opened: Opened, operations: ReadonlyArray<Operation>) =>
   Effect.gen(function*() {

@@ -120,7 +120,7 @@ export const task = (options: Partial<NewTask> = {}): NewTask => ({
   },
   ttlMs: 3_600_000,
   pollIntervalMs: 1000,
-  limits: { all: {}, owner: {}, tool: {} },
+  limits: { all: {}, client: {}, tool: {} },
   ...options
 })
 
@@ -166,7 +166,7 @@ export const counters = ({ sql }: Opened) => {
   return Effect.all({
     kept: Effect.map(sql.unsafe("SELECT * FROM skein_task_counts WHERE retained <> 0 OR live <> 0"), numbers),
     counted: Effect.map(
-      sql.unsafe([counted(0, "''"), counted(1, "tool"), counted(2, "owner")].join(" UNION ALL ")),
+      sql.unsafe([counted(0, "''"), counted(1, "tool"), counted(2, "counter")].join(" UNION ALL ")),
       numbers
     )
   })

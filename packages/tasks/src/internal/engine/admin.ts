@@ -62,7 +62,7 @@ export const makeAdmin = (
         if (end < 0) return undefined
         const { args, caller, owner, pool, tool } = task
         const { pollIntervalMs, ttlMs } = found.state
-        const limits = { all: {}, owner: {}, tool: {} }
+        const limits = { all: {}, client: {}, tool: {} }
         const copied = Effect.gen(function*() {
           const state = yield* store.insert({ args, caller, owner, pool, tool, pollIntervalMs, ttlMs, limits })
           const events = entries.slice(0, end).filter(({ kind }) => kind !== "undo" && kind !== "giveUp")

@@ -23,7 +23,7 @@ import { makeAdmin } from "./admin.ts"
 import { Alarm } from "./alarm.ts"
 import { checkAddedHandlers, checkCode } from "./codeCheck.ts"
 import { CodeChanges } from "./codeChanges.ts"
-import type { EngineContext } from "./engineContext.ts"
+import { type EngineContext, fingerprint } from "./engineContext.ts"
 import { HandlerRegistry } from "./handlerRegistry.ts"
 import { makeSchedules } from "./schedules.ts"
 import { StoreOutage } from "./storeOutage.ts"
@@ -178,8 +178,12 @@ const make = (options: Options) =>
           workerId === undefined || !isClaimed
             ? Effect.void
             : sql.afterCommit(Effect.sync(() => worker.runNew(state, task.args, workerId)))
+        const { client, owner } = task
+        const counted = owner !== null || client === undefined
+          ? Effect.succeed(task)
+          : Effect.map(fingerprint(engine, client), (digest) => ({ ...task, client: digest }))
         return Effect.tap(
-          store.insert(task, workerId, started),
+          Effect.flatMap(counted, (task) => store.insert(task, workerId, started)),
           ({ createdAt, ttlMs }) =>
             Effect.sync(() => ttlMs === null ? undefined : expiryAlarm.wakeBefore(createdAt + ttlMs))
         )

@@ -41,7 +41,7 @@ export const defaults = {
   pollIntervalMs: 1000,
   limits: {
     all: { live: 10_000, retained: 100_000 },
-    owner: { live: 100, retained: 1000 },
+    client: { live: 100, retained: 1000 },
     tool: { live: 1000, retained: 10_000 }
   }
 } as const
@@ -104,7 +104,7 @@ const storedTask = ({ task }: Definition): Stored["task"] => {
     ttlMs: ttlMs === Infinity ? null : ttlMs,
     pollIntervalMs: given.pollIntervalMs ?? defaults.pollIntervalMs,
     caller: given.caller ?? { revision: "2026-07-28", capabilities: {}, info: undefined, principal: undefined },
-    limits: given.limits ?? (owner === null ? { ...defaults.limits, owner: {} } : defaults.limits)
+    limits: given.limits ?? (owner === null ? { ...defaults.limits, client: {} } : defaults.limits)
   }
 }
 

@@ -109,8 +109,11 @@ export class Prepares extends Context.Service<Prepares, true>()("@skein/tasks/Pr
 export interface LimitOptions {
   /** Of all tasks. Default: 10,000 that have not ended, and 100,000 stored ones. */
   readonly all?: CountLimits | undefined
-  /** Of the tasks of one owner. Default: 100 and 1,000. Tasks without an owner (`null`) do not count. */
-  readonly perOwner?: CountLimits | undefined
+  /**
+   * Of the tasks of one owner. Default: 100 and 1,000. The tasks of a caller without an owner (`null`) are counted by the
+   * network of its address, or by its session; those of a caller without either count in the other limits only.
+   */
+  readonly perClient?: CountLimits | undefined
   /** Of the tasks of one tool without limits of its own. Default: 1,000 and 10,000. */
   readonly perTool?: CountLimits | undefined
 }
@@ -176,7 +179,7 @@ export const resolveSettings = (options: TasksOptions) => {
     owner,
     limits: {
       all: withDefaults(limits.all, 10_000, 100_000),
-      owner: withDefaults(limits.perOwner, 100, 1000),
+      client: withDefaults(limits.perClient, 100, 1000),
       tool: withDefaults(limits.perTool, 1000, 10_000)
     },
     maxWatchedTasks: Math.max(0, options.maxWatchedTasks ?? 100),

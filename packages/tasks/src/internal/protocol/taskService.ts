@@ -5,6 +5,7 @@ import * as McpError from "@skein/protocol/McpError"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Nesting from "@skein/protocol/Nesting"
 import * as TraceContext from "@skein/protocol/TraceContext"
+import * as ClientKey from "@skein/runtime/ClientKey"
 import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import { type Catalog, type Handled, requestServices, type ToolEntry } from "@skein/server/Catalog"
 import * as Extension from "@skein/server/Extension"
@@ -203,6 +204,7 @@ export const makeTaskService = (
       const policy = policyFor(tool)
       if (policy === undefined) return Effect.die(new Error(`calls of ${params.name} cannot become tasks`))
       const owner = policy.owner(caller)
+      const client = owner === null ? ClientKey.ofRequest(request) : undefined
       const submitted = withMcpErrors(engine.submit({
         tool: params.name,
         args,
@@ -210,11 +212,11 @@ export const makeTaskService = (
         priority: policy.priority,
         rateKey: policy.rateKey?.({ args: params.arguments ?? noArguments, caller }),
         owner,
+        client,
         caller: storedCaller(inputCaller, traceparent),
         ttlMs: ttlMs === undefined ? policy.ttlMs : capTtl(Math.max(0, Math.floor(ttlMs)), policy.maxTtlMs),
         pollIntervalMs: policy.pollIntervalMs,
-        // Tasks without an owner have no limit per owner.
-        limits: owner === null ? { ...policy.limits, owner: {} } : policy.limits
+        limits: owner === null && client === undefined ? { ...policy.limits, client: {} } : policy.limits
       }))
       return paced.has(tool) ? submitted : Effect.andThen(withMcpErrors(pace([tool])), submitted)
     })

@@ -10,7 +10,7 @@ import type { EndOutcome } from "../telemetry/taskObserver.ts"
 import type { Store, TaskEnd } from "./store.ts"
 import * as quotas from "./quotas.ts"
 import { currentMillis, isDivisionByZero, maxNameChars, maxTime, type Row, toStoredMillis } from "./database.ts"
-import { associatedData, isLive, live, ownerToRow, queued, type StoreContext } from "./rows.ts"
+import { associatedData, counterOf, isLive, live, ownerToRow, queued, type StoreContext } from "./rows.ts"
 import { recordCancellation } from "./runSignals.ts"
 import { escape, permanentError, toJson, unescape } from "./storedText.ts"
 
@@ -50,7 +50,7 @@ const rankOf = (priority = 0): number =>
 /** Whether a row of the queue is claimed. */
 const isClaimed = (row: Row): boolean => Number(row["state"]) === queued.running
 
-const quotaKeyOf = (row: Row): quotas.QuotaKey => ({ tool: row["tool"] as string, owner: row["owner"] as string })
+const quotaKeyOf = (row: Row): quotas.QuotaKey => ({ tool: row["tool"] as string, counter: row["counter"] as string })
 
 /** The lifecycle operations of `TaskStore`. `get` reads a state. */
 export const make = ({ changes, database, observer, signals, texts }: StoreContext, get: Store["get"]) => {
@@ -64,10 +64,10 @@ export const make = ({ changes, database, observer, signals, texts }: StoreConte
     CASE WHEN gates.tool IS NULL THEN CAST(? AS INTEGER) ELSE 0 END,
     CASE WHEN gates.tool IS NULL THEN 0 ELSE 1 END`
   const taskColumns =
-    "id, tool, pool, owner, status, created_at, updated_at, expires_at, ttl, poll_interval, caller, args, submission_key"
+    "id, tool, pool, owner, status, created_at, updated_at, expires_at, ttl, poll_interval, caller, args, submission_key, counter"
   const taskValues = `CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), 'working', CAST(? AS BIGINT),
     CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT),
-    CAST(? AS TEXT)`
+    CAST(? AS TEXT), CAST(? AS TEXT)`
   const ignoreTaken = "ON CONFLICT (owner, tool, submission_key) WHERE submission_key IS NOT NULL DO NOTHING"
   // PostgreSQL creates, queues, counts and announces a task in one statement. A division by zero rolls it back.
   const createTask = database.prepare(
@@ -101,7 +101,7 @@ export const make = ({ changes, database, observer, signals, texts }: StoreConte
   const endTask = (condition: string) =>
     `UPDATE skein_tasks SET status = ?, outcome = ?, is_error = ?, message = COALESCE(?, message),
        version = version + 1, updated_at = ${database.greatest}(updated_at, ?)
-     WHERE id = ? AND ${live} ${condition} RETURNING id, tool, owner, pool, created_at`
+     WHERE id = ? AND ${live} ${condition} RETURNING id, tool, counter, pool, created_at`
   // On SQLite, triggers change the queue and the counters.
   const finishTask = changes.prepare(
     endTask("AND NOT EXISTS (SELECT 1 FROM skein_task_log WHERE task_id = skein_tasks.id AND seq >= ?)"),
@@ -122,7 +122,7 @@ export const make = ({ changes, database, observer, signals, texts }: StoreConte
       isPostgres
         ? `SELECT id FROM skein_tasks WHERE id IN (${database.textsOfJson}) ORDER BY id FOR UPDATE SKIP LOCKED`
         : database.textsOfJson
-    }) RETURNING id, tool, owner, status`
+    }) RETURNING id, tool, counter, status`
   )
   // The queue comes before the log: its rows are locked by those who append.
   const deleteRows = ["skein_task_questions", "skein_task_queue", "skein_task_log"].map((table) =>
@@ -132,10 +132,11 @@ export const make = ({ changes, database, observer, signals, texts }: StoreConte
   const afterCommit = (report: () => void): Effect.Effect<void> => database.sql.afterCommit(Effect.sync(report))
 
   const insertNew: Store["insert"] = (task, worker, then = () => Effect.void) => {
-    const counts = { tool: escape(task.tool), owner: ownerToRow(task.owner) }
+    const counts = { tool: escape(task.tool), counter: counterOf(task) }
+    const owner = ownerToRow(task.owner)
     const pool = escape(task.pool)
     if (counts.tool.length > maxNameChars) return Effect.fail(tooLong("tool"))
-    if (counts.owner.length > maxNameChars) return Effect.fail(tooLong("owner"))
+    if (owner.length > maxNameChars) return Effect.fail(tooLong("owner"))
     if (pool.length > maxNameChars) return Effect.fail(tooLong("pool"))
     if (escape(task.rateKey ?? "").length > maxNameChars) return Effect.fail(tooLong("rate key"))
     return Effect.suspend(() => {
@@ -149,7 +150,7 @@ export const make = ({ changes, database, observer, signals, texts }: StoreConte
           id,
           counts.tool,
           pool,
-          counts.owner,
+          owner,
           createdAt,
           createdAt,
           expiresAt,
@@ -157,7 +158,8 @@ export const make = ({ changes, database, observer, signals, texts }: StoreConte
           pollIntervalMs,
           caller,
           args,
-          task.key === undefined ? null : escape(task.key)
+          task.key === undefined ? null : escape(task.key),
+          counts.counter
         ]
         const noted = observer === undefined ?
           then :

@@ -46,6 +46,7 @@ const createTables = (database: Database) => {
       caller TEXT NOT NULL,
       args TEXT NOT NULL,
       submission_key TEXT,
+      counter TEXT NOT NULL DEFAULT '',
       outcome TEXT
     ) ${fillFactor}`,
     "CREATE INDEX IF NOT EXISTS skein_tasks_owner ON skein_tasks (owner, created_at, id)",
@@ -61,7 +62,7 @@ const createTables = (database: Database) => {
       answer TEXT,
       PRIMARY KEY (task_id, name)
     )`,
-    // `kind`: 0 all tasks, 1 of a tool, 2 of an owner.
+    // `kind`: 0 all tasks, 1 of a tool, 2 of an owner, or of a client without one: the `counter` of their tasks.
     `CREATE TABLE IF NOT EXISTS skein_task_counts (
       kind SMALLINT NOT NULL,
       name TEXT NOT NULL,
@@ -133,7 +134,7 @@ const createTables = (database: Database) => {
       WHEN OLD.status IN ('working', 'input_required') AND NEW.status NOT IN ('working', 'input_required')
       BEGIN
         UPDATE skein_task_counts SET live = live - 1
-        WHERE (kind, name) IN (VALUES (0, ''), (1, NEW.tool), (2, NEW.owner));
+        WHERE (kind, name) IN (VALUES (0, ''), (1, NEW.tool), (2, NEW.counter));
       END`,
       `CREATE TRIGGER IF NOT EXISTS skein_tasks_settled AFTER UPDATE OF status ON skein_tasks
       WHEN OLD.status IN ('working', 'input_required') AND NEW.status IN ('completed', 'failed')

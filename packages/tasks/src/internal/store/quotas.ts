@@ -1,17 +1,18 @@
 /**
- * The numbers of tasks: of all, of a tool, of an owner. Each transaction changes the counters last, and in this order,
+ * The numbers of tasks: of all, of a tool, of an owner or a client without one. Each transaction changes the counters last, and in this order,
  * so that transactions do not deadlock, and wait for a counter no longer than a commit takes.
  */
 import * as Effect from "effect/Effect"
 import { LimitExceeded, TaskError } from "../../TaskError.ts"
 import type { CountLimits, TaskLimits } from "../../TaskState.ts"
 import type { Database } from "./database.ts"
+import { clientPrefix } from "./rows.ts"
 import { unescape } from "./storedText.ts"
 
-/** The counters of a task, by the stored names. */
+/** The counters of a task, by the stored names. `counter`: see `counterOf`. */
 export interface QuotaKey {
   readonly tool: string
-  readonly owner: string
+  readonly counter: string
 }
 
 const unbounded = Number.MAX_SAFE_INTEGER
@@ -19,15 +20,15 @@ const toLimit = (limit: number | undefined): number =>
   limit === undefined || !(limit < unbounded) ? unbounded : Math.max(Math.floor(limit), 0)
 
 /** The parameters of `bounds`. */
-export const limitParameters = ({ all, owner, tool }: TaskLimits, key: QuotaKey): ReadonlyArray<string | number> => [
+export const limitParameters = ({ all, client, tool }: TaskLimits, key: QuotaKey): ReadonlyArray<string | number> => [
   toLimit(all.live),
   toLimit(all.retained),
   key.tool,
   toLimit(tool.live),
   toLimit(tool.retained),
-  key.owner,
-  toLimit(owner.live),
-  toLimit(owner.retained)
+  key.counter,
+  toLimit(client.live),
+  toLimit(client.retained)
 ]
 
 /** The rows of the counters of a task, with their limits: `kind`, `name`, `live`, `retained`. */
@@ -52,7 +53,7 @@ const addToCounts = `ON CONFLICT (kind, name) DO UPDATE SET
  * a trigger does it.
  */
 export const countEnd = `INSERT INTO skein_task_counts (kind, name, live, retained)
-  SELECT kinds.kind, CASE kinds.kind WHEN 0 THEN '' WHEN 1 THEN changed.tool ELSE changed.owner END, -1, 0
+  SELECT kinds.kind, CASE kinds.kind WHEN 0 THEN '' WHEN 1 THEN changed.tool ELSE changed.counter END, -1, 0
   FROM changed CROSS JOIN (VALUES (0), (1), (2)) AS kinds(kind) ORDER BY kinds.kind ${addToCounts}`
 
 /** Counts the task in the row `created`, on PostgreSQL, in the counters of `bound`. Returns the counters. */
@@ -60,13 +61,15 @@ export const countNew = `INSERT INTO skein_task_counts (kind, name, live, retain
   SELECT bound.kind, bound.name, 1, 1 FROM created CROSS JOIN bound ORDER BY bound.kind ${addToCounts}
   RETURNING kind, live, retained`
 
-const quotaName = (kind: number, { owner, tool }: QuotaKey): string =>
+const quotaName = (kind: number, { counter, tool }: QuotaKey): string =>
   kind === 0
     ? "in total"
     : kind === 1
     ? `of the tool "${unescape(tool)}"`
-    : owner === ""
+    : counter === ""
     ? "without an owner"
+    : counter.startsWith(clientPrefix)
+    ? "of the client"
     : "of the owner"
 
 const exceeded = (kind: number, key: QuotaKey, counter: "live" | "retained", limit: number) => {
@@ -107,8 +110,8 @@ export const make = (database: Database) => {
   )
   const clearEmpty = database.prepare("DELETE FROM skein_task_counts WHERE kind > 0 AND retained <= 0")
 
-  const change = ({ owner, tool }: QuotaKey, live: number, retained: number) =>
-    add(live, retained, tool, live, retained, owner, live, retained)
+  const change = ({ counter, tool }: QuotaKey, live: number, retained: number) =>
+    add(live, retained, tool, live, retained, counter, live, retained)
 
   return {
     /**
@@ -125,7 +128,7 @@ export const make = (database: Database) => {
       Effect.andThen(subtract(JSON.stringify(differencesOf(tasks))), clearEmpty()),
     /** The error for the limit that is reached. */
     limitError: (key: QuotaKey, limits: TaskLimits): Effect.Effect<TaskError, TaskError> =>
-      Effect.map(read(key.tool, key.owner), (rows) => {
+      Effect.map(read(key.tool, key.counter), (rows) => {
         const all = [0, 1, 2].map((kind) => rows.find((row) => Number(row["kind"]) === kind) ?? { ...none, kind })
         return findExceeded(all, key, limits, 1) ??
           new TaskError({ reason: new LimitExceeded({ message: "limit on tasks reached" }) })
@@ -136,8 +139,8 @@ export const make = (database: Database) => {
 /** The differences of the counters after the deletion of tasks. */
 const differencesOf = (tasks: ReadonlyArray<QuotaKey & { readonly isLive: boolean }>) => {
   const differences = new Map<string, { kind: number; name: string; live: number; retained: number }>()
-  for (const { isLive, owner, tool } of tasks) {
-    for (const [kind, name] of ["", tool, owner].entries()) {
+  for (const { counter, isLive, tool } of tasks) {
+    for (const [kind, name] of ["", tool, counter].entries()) {
       const key = `${kind}${name}`
       const difference = differences.get(key) ?? { kind, name, live: 0, retained: 0 }
       differences.set(key, difference)
@@ -151,10 +154,10 @@ const differencesOf = (tasks: ReadonlyArray<QuotaKey & { readonly isLive: boolea
 const findExceeded = (
   rows: ReadonlyArray<Readonly<Record<string, unknown>>>,
   key: QuotaKey,
-  { all, owner, tool }: TaskLimits,
+  { all, client, tool }: TaskLimits,
   more: number
 ): TaskError | undefined => {
-  const limits: ReadonlyArray<CountLimits> = [all, tool, owner]
+  const limits: ReadonlyArray<CountLimits> = [all, tool, client]
   for (const row of rows) {
     const kind = Number(row["kind"])
     const { live, retained } = limits[kind]!

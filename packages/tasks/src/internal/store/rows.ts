@@ -6,7 +6,7 @@ import type { TaskStatus } from "@skein/protocol/Task"
 import type { Progress } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
-import type { Outcome, Owner, Question, State, StoredCaller } from "../../TaskState.ts"
+import type { NewTask, Outcome, Owner, Question, State, StoredCaller } from "../../TaskState.ts"
 import type { TaskObserver } from "../telemetry/taskObserver.ts"
 import { redactTaskIds } from "../base/text.ts"
 import type { StoredTask, SweepRow } from "./store.ts"
@@ -59,6 +59,13 @@ export const isLive = ({ status }: Row): boolean => status === "working" || stat
 
 /** An owner as it is stored: `""` for `null`, and any other after a `=`. */
 export const ownerToRow = (owner: Owner): string => owner === null ? "" : `=${escape(owner)}`
+/**
+ * The name of the counter of a task that counts for its owner, or for the client that has submitted it without one.
+ * `""`: of a task without either.
+ */
+export const counterOf = ({ client, owner }: NewTask): string =>
+  owner === null && client !== undefined ? `${clientPrefix}${client}` : ownerToRow(owner)
+export const clientPrefix = "~"
 const ownerOf = (stored: string): Owner => stored === "" ? null : unescape(stored.slice(1))
 
 /** The associated data of the texts of a task. See `Cipher`. */
