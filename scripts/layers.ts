@@ -127,6 +127,42 @@ export const layers: Readonly<Record<string, Layers>> = {
     behaviour: { folders: ["internal"], node: true },
     servers: { folders: [], modules: ["FaultyAuthorizationServer", "FaultyServer", "ScriptedServer"], node: true }
   },
+  client: {
+    base: {
+      modules: [
+        "Changes",
+        "ClientError",
+        "Credentials",
+        "Middleware",
+        "Notification",
+        "NotificationListener",
+        "PoolError",
+        "Progress",
+        "Reconnect",
+        "RemoteTask",
+        "RequestingServer",
+        "ResponseCache",
+        "ServerProfile",
+        "Status",
+        "TaskReceiver",
+        "Telemetry",
+        "UriTemplate"
+      ]
+    },
+    // The transports. They import no other part of the client.
+    http: { modules: ["Http", "NodeHttp"], node: "named" },
+    stdio: { modules: ["Stdio"], layers: ["base"], node: true },
+    // The handlers of the host for input requests of a server.
+    input: { modules: ["Elicitation", "LanguageModelSampling", "Roots", "Sampling"], layers: ["base"] },
+    // Opens a connection, negotiates, and replaces it when it is lost.
+    connection: { layers: ["base", "input"] },
+    // Each call, from its parameters to its result.
+    calls: { layers: ["base", "input", "connection"] },
+    toolkit: { modules: ["Toolkit"], layers: ["base", "calls"] },
+    client: { modules: ["Client", "Logging"], layers: ["base", "input", "connection", "calls", "toolkit"] },
+    pool: { modules: ["ClientPool", "NodeConfig", "ServerConfig"], node: "named" },
+    async: { modules: ["AsyncClient", "AsyncClientPool"] }
+  },
   // A client that signs in does not load a server, and a protected server does not load a client.
   auth: {
     shared: { folders: ["shared"], packages: ["protocol", "runtime"] },
@@ -241,7 +277,6 @@ export const layers: Readonly<Record<string, Layers>> = {
 export const pending: ReadonlyArray<string> = [
   "runtime",
   "server",
-  "client",
   "apps",
   "code-mode"
 ]

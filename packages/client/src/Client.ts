@@ -45,9 +45,11 @@ import type * as Stream from "effect/Stream"
 import type { Change, Filter, Options as ChangesOptions } from "./Changes.ts"
 import type { ClientError } from "./ClientError.ts"
 import type { ServerProfile } from "./ServerProfile.ts"
-import { logConnection } from "./internal/connection/logConnection.ts"
 import { ClientImpl } from "./internal/client/client.ts"
 import { ClientContextImpl } from "./internal/client/context.ts"
+import { ServerState } from "./internal/client/serverState.ts"
+import { Connector } from "./internal/connection/connector.ts"
+import { logConnection } from "./internal/connection/logConnection.ts"
 import * as ConnectionSupervisor from "./internal/connection/supervisor.ts"
 import type {
   CallToolOptions,
@@ -326,10 +328,15 @@ export const Client: Context.Service<Client, Client> = Context.Service<Client>("
 export const make = (transport: Transport, options: Options = {}): Effect.Effect<Client, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
     const scope = yield* Effect.scope
-    const context = new ClientContextImpl(transport, options, yield* Effect.context<never>(), scope)
-    context.supervisor = yield* ConnectionSupervisor.make(context)
-    yield* logConnection(context.supervisor.last, context.answers.capabilities, options.label)
-    return new ClientImpl(context)
+    const server = new ServerState(options, yield* Effect.context<never>(), scope)
+    const connector = new Connector(transport, server)
+    const supervisor = yield* ConnectionSupervisor.make(
+      connector,
+      server,
+      ConnectionSupervisor.resolveReconnect(options, transport)
+    )
+    yield* logConnection(supervisor.last, server.answers.capabilities, options.label)
+    return new ClientImpl(new ClientContextImpl(supervisor, server))
   })
 
 /**

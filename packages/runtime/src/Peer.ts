@@ -39,6 +39,16 @@ export interface BaseOptions<R> {
    */
   readonly identify: Identify
   /**
+   * Whether a message is handled. A message that is not handled gets no reply. It is called for each message, and for
+   * each member of a batch, and must not throw. By default every message is handled.
+   */
+  readonly accept?: ((message: JsonRpc.Message | JsonRpc.Invalid) => boolean) | undefined
+  /**
+   * Whether the members of a batch are handled one by one, each with a reply of its own. By default a batch gets one
+   * reply, and is refused in revisions that have no batches.
+   */
+  readonly splitBatches?: boolean | undefined
+  /**
    * Handles a notification other than `notifications/cancelled` and `notifications/progress`, which the peer handles
    * itself. Failures are logged. Handlers start in the order of the notifications, and do not wait for each other.
    */
@@ -231,6 +241,8 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
   // ---- the messages of the peer
 
   message(inbound: JsonRpc.Inbound, origin: Origin | undefined): void {
+    if (inbound._tag === "Batch") return this.#onBatch(inbound.members, origin)
+    if (this.#options.accept?.(inbound) === false) return
     switch (inbound._tag) {
       case "Request":
         return this.#requests.receive(inbound, origin)
@@ -241,9 +253,15 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
         return this.#calls?.settle(inbound)
       case "Invalid":
         return this.#onInvalid(inbound)
-      case "Batch":
-        return this.#requests.receiveBatch(inbound.members, origin, (member, origin) => this.message(member, origin))
     }
+  }
+
+  #onBatch(members: ReadonlyArray<JsonRpc.Message | JsonRpc.Invalid>, origin: Origin | undefined): void {
+    const options = this.#options
+    if (options.splitBatches === true) return members.forEach((member) => this.message(member, origin))
+    const accepted = options.accept === undefined ? members : members.filter((member) => options.accept!(member))
+    if (accepted.length === 0 && members.length > 0) return
+    this.#requests.receiveBatch(accepted, origin, (member, origin) => this.message(member, origin))
   }
 
   refused(id: JsonRpc.Id, error: TransportError): void {

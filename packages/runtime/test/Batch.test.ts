@@ -223,6 +223,25 @@ describe("batches", () => {
       ]])
     }))
 
+  it.effect("with splitBatches handles the members one by one, in every revision", () =>
+    Effect.gen(function*() {
+      const { other } = yield* raw({ dispatch: echo, splitBatches: true })
+      other.json([request(1, "a"), request(2, "b")])
+      expect(other.messages).toMatchObject([{ id: 1 }, { id: 2 }])
+    }))
+
+  it.effect("neither handles nor answers messages and members of batches that are not accepted", () =>
+    Effect.gen(function*() {
+      const accept = (message: { readonly _tag: string }) => message._tag !== "Request"
+      const { handlers, other } = yield* raw({ revision, accept })
+      other.json(request(1))
+      other.json([request(2), request(3)])
+      expect(other.messages).toEqual([])
+      expect(handlers.started).toEqual([])
+      other.json([request(4), { jsonrpc: "2.0" }])
+      expect(other.messages).toMatchObject([[{ error: { code: -32600 } }]])
+    }))
+
   it.effect("settles two calls by one batch of responses, one of them invalid", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ revision })

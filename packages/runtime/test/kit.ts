@@ -194,6 +194,8 @@ export interface RawOptions {
   readonly onNotification?: Peer.Options<never>["onNotification"]
   readonly onLate?: Peer.Options<never>["onLateResult"]
   readonly patient?: boolean
+  readonly accept?: Peer.Options<never>["accept"]
+  readonly splitBatches?: boolean
 }
 
 const caller = (session: Session.Session | undefined, fallback: Revision.Revision): RequestContext.Caller => ({
@@ -219,6 +221,8 @@ export const raw = (options: RawOptions = {}): Effect.Effect<
       onNotification: options.onNotification,
       onLateResult: options.onLate,
       pauseTimeoutsWhileHandling: options.patient,
+      accept: options.accept,
+      splitBatches: options.splitBatches,
       limits: options.limits
     })
     if (revision !== "2026-07-28") peer.session = session(revision)

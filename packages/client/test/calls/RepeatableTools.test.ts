@@ -6,7 +6,7 @@ import type { NegotiatedConnection } from "../../src/internal/connection/connect
 
 const repeatable = (annotations?: ToolAnnotations): boolean => {
   const definitions = new Definitions.ToolCatalog({ options: {}, warn: () => {} })
-  const line = { revision: "2025-11-25", isStateless: false, connection: {} } as NegotiatedConnection
+  const line = { revision: "2025-11-25", isStateless: false, sendsHeaders: false } as NegotiatedConnection
   const inputSchema = { type: "object" } as const
   definitions.read(line, { tools: [{ name: "t", inputSchema, ...(annotations && { annotations }) }] })
   assert.isFalse(definitions.repeatable("other"))

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
@@ -17,13 +18,14 @@ import { endMessage, quiet, until } from "./support.ts"
 const policy = Reconnect.resolve({ jitter: "none" })
 
 /** A supervisor whose connections can only end. */
-const keeping = (settings: Partial<Supervisor.SupervisorOptions> = {}) =>
+const keeping = (opening: () => Effect.Effect<void> = () => Effect.void) =>
   Effect.gen(function*() {
     const log: Array<string> = []
     const ends: Array<(end: SessionEnd) => void> = []
-    const supervisor = yield* Supervisor.make({
+    const source: Supervisor.ConnectionSource = {
       context: yield* Effect.context<never>(),
-      open: (_fresh, owned) => {
+      callClock: new CallClock(),
+      open: (_last, _fresh, owned) => {
         const scope = Scope.makeUnsafe()
         owned(scope)
         return Effect.acquireRelease(
@@ -40,13 +42,17 @@ const keeping = (settings: Partial<Supervisor.SupervisorOptions> = {}) =>
             return line
           }),
           () => Effect.sync(() => log.push("closed"))
-        ).pipe(Scope.provide(scope))
-      },
-      opened: () => Effect.sync(() => void log.push("opened")),
+        ).pipe(
+          Effect.tap(opening),
+          Effect.tap(() => Effect.sync(() => log.push("opened"))),
+          Scope.provide(scope),
+          Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+        )
+      }
+    }
+    const supervisor = yield* Supervisor.make(source, { reopened: () => {}, ended: () => {} }, {
       policy,
-      callClock: new CallClock(),
-      timeouts: { timeout: 60_000, maxTimeout: 3_600_000, maxRetries: 3, backoff: policy },
-      ...settings
+      timeouts: { timeout: 60_000, maxTimeout: 3_600_000, maxRetries: 3, backoff: policy }
     })
     return {
       supervisor,
@@ -112,7 +118,7 @@ describe("a supervisor", () => {
       const logger = Logger.make<unknown, void>(({ message }) => void messages.push(message))
       let opened = 0
       const { supervisor, lose } = yield* Effect.provide(
-        keeping({ opened: () => ++opened === 1 ? Effect.void : Effect.die(new Error("boom")) }),
+        keeping(() => ++opened === 1 ? Effect.void : Effect.die(new Error("boom"))),
         Logger.layer([logger])
       )
       lose()

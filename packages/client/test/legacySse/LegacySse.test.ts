@@ -37,7 +37,7 @@ const channelWith = (settings: Resolved) =>
     const made: HttpChannel = {
       settings,
       callClock: new CallClock(),
-      exchange: (request, use) => client.exchange(request, use),
+      exchanger: client,
       fork: (effect) => {
         const fiber = Effect.runFork(effect)
         fibers.add(fiber)

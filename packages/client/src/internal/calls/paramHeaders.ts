@@ -9,6 +9,7 @@ import * as Result from "effect/Result"
 import { ClientError, Timeout } from "../../ClientError.ts"
 import type { CallContext, CallHandler, CallLayer } from "./context.ts"
 import { encodeParams } from "./send.ts"
+import { mirrors } from "./toolCatalog.ts"
 import { remainingTime } from "../base/callOptions.ts"
 import { refreshed } from "./toolListRefresh.ts"
 
@@ -37,7 +38,7 @@ const withHeaders = (next: CallHandler, call: CallContext): ReturnType<CallHandl
  */
 export const sendParamHeaders: CallLayer = (next) => (call) => {
   const { client: { toolCatalog, supervisor, toolListRefresh }, connection, method, options, params, sentAt } = call
-  if (method.name !== "tools/call" || connection.connection.sendsHeaders !== true || !connection.isStateless) {
+  if (method.name !== "tools/call" || !mirrors(connection)) {
     return next(call)
   }
   const { name } = params as CallToolRequestParams

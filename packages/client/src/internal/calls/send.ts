@@ -22,7 +22,7 @@ export const send = (
   params: JsonObject,
   options: CallOptions
 ): Effect.Effect<JsonObject, ClientError> => {
-  const { connection: { sendsHeaders }, peer, revision, telemetry } = connection
+  const { peer, revision, sendsHeaders: http, telemetry } = connection
   const result = Effect.withFiber((fiber) =>
     Effect.mapError(
       peer.request(method, traced(fiber, connection.stamp(params)), options),
@@ -31,7 +31,7 @@ export const send = (
   )
   return telemetry === undefined
     ? result
-    : telemetry.around({ method, params, revision, http: sendsHeaders === true }, result)
+    : telemetry.around({ method, params, revision, http }, result)
 }
 
 /** The parameters of a call in the form of its connection's revision, or the reason why they have none. */

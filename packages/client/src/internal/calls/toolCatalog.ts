@@ -48,8 +48,8 @@ const isRepeatable = (annotations: ToolAnnotations | undefined): boolean =>
 const mirroredOf = (tool: Tool): Known["mirrored"] =>
   Result.match(XMcpHeader.fromSchema(tool.inputSchema), { onSuccess: (params) => params, onFailure: (rule) => rule })
 
-const mirrors = ({ connection, isStateless }: NegotiatedConnection): boolean =>
-  isStateless && connection.sendsHeaders === true
+/** Whether calls on a connection repeat parameters in HTTP headers. */
+export const mirrors = ({ isStateless, sendsHeaders }: NegotiatedConnection): boolean => isStateless && sendsHeaders
 
 /**
  * Whether the revision has structured content and output schemas. Servers also send them in older revisions; there a

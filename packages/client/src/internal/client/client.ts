@@ -230,21 +230,21 @@ export class ClientImpl {
   // ---- messages of the server
 
   changes(filter: Changes.Filter, options?: Changes.Options): Stream.Stream<Changes.Change, ClientError> {
-    return this.#client.changes.on(this.#client, filter, options)
+    return this.#client.server.changes.on(this.#client, filter, options)
   }
 
   get logs(): Stream.Stream<LoggingMessage> {
-    return this.#client.notifications.filter((notice) => notice._tag === "LoggingMessage")
+    return this.#client.server.notifications.filter((notification) => notification._tag === "LoggingMessage")
   }
 
   get notifications(): Stream.Stream<Notification> {
-    return this.#client.notifications.stream
+    return this.#client.server.notifications.stream
   }
 
   // ---- the client itself
 
   get clearCache(): Effect.Effect<void> {
-    return Effect.sync(() => this.#client.clearCache())
+    return Effect.sync(() => this.#client.server.clearCache())
   }
 
   get status(): Stream.Stream<Status> {

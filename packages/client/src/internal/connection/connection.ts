@@ -3,7 +3,6 @@ import type { Implementation } from "@skein/protocol/Implementation"
 import type { LoggingLevel } from "@skein/protocol/Logging"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
-import type { Connection } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import type { Peer } from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
@@ -28,7 +27,10 @@ export interface ConnectionOwner {
 /** A connection to a server, and what the handshake negotiated. */
 export interface NegotiatedConnection {
   readonly peer: Peer
-  readonly connection: Connection
+  /** Whether the HTTP headers of a request reach the server. */
+  readonly sendsHeaders: boolean
+  /** The variant of HTTP that the server speaks. It is stored in the server profile. */
+  readonly httpMode: string | undefined
   readonly agreement: Agreement
   /** Notifies one owner when the connection and all of its fibers have ended; at once if they have ended already. */
   readonly onEnd: (owner: ConnectionOwner) => void
@@ -57,7 +59,7 @@ export interface NegotiatedConnection {
 
 /** The server profile, to be stored for the next connection; `undefined` while the server is silent about it. */
 export const serverProfileOf = (
-  { agreement: { silence, ...agreed }, connection: { httpMode } }: NegotiatedConnection
+  { agreement: { silence, ...agreed }, httpMode }: NegotiatedConnection
 ): ServerProfile | undefined => {
   const profile = silence === undefined ? agreed : silence.verdict
   return profile === undefined ? undefined : { ...profile, httpMode }

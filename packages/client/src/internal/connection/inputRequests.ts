@@ -66,8 +66,8 @@ const requestIdOf = ({ origin }: RequestContext): number | undefined =>
 const refuse = (error: McpError.McpError): Ready => Result.fail(error)
 
 /** Validates a request of the server, and returns the effect of its response. */
-const prepare = (services: InputHandlers, exchange: RequestContext, declared: boolean): Ready => {
-  const { caller: { info, revision }, method: name, params } = exchange
+const prepare = (services: InputHandlers, request: RequestContext, declared: boolean): Ready => {
+  const { caller: { info, revision }, method: name, params } = request
   const method = Method.request(name, revision) === undefined ? undefined : inputMethods.get(name)
   if (method === undefined) return refuse(McpError.methodNotFound(name))
   const refused = unanswered(services, name as InputRequest["method"])
@@ -78,12 +78,12 @@ const prepare = (services: InputHandlers, exchange: RequestContext, declared: bo
   const read = Codec.decodeParams(method, revision, given)
   if (Result.isFailure(read)) return refuse(McpError.invalidParams(read.failure))
   const question = { method: name, params: read.success } as InputRequest
-  const related = relatedOf(exchange)
+  const related = relatedOf(request)
   return Result.mapBoth(
     handleInputRequest(
       services,
       question,
-      requestingServerOf(services, info, revision, undefined, requestIdOf(exchange))
+      requestingServerOf(services, info, revision, undefined, requestIdOf(request))
     ),
     {
       onFailure: ({ error }) => error,
@@ -172,12 +172,12 @@ export class InputRequestHandler {
   }
 
   /** Handles a request of the server in a session. */
-  dispatch(exchange: RequestContext, peer: Peer): ReturnType<Dispatcher> {
-    if (exchange.method === "ping") return Effect.succeed({})
+  dispatch(request: RequestContext, peer: Peer): ReturnType<Dispatcher> {
+    if (request.method === "ping") return Effect.succeed({})
     const { taskReceiver } = this.#options
-    const question = () => prepare(this.#services, exchange, taskReceiver !== false)
-    if (taskReceiver !== false && concernsTasks(this.#services, exchange)) {
-      return (this.#receiving ??= new Receiving(taskReceiver)).answer(exchange, peer, question)
+    const question = () => prepare(this.#services, request, taskReceiver !== false)
+    if (taskReceiver !== false && concernsTasks(this.#services, request)) {
+      return (this.#receiving ??= new Receiving(taskReceiver)).answer(request, peer, question)
     }
     const asked = question()
     return Result.isFailure(asked) ? Effect.fail(asked.failure) : asked.success

@@ -19,7 +19,7 @@ const textOf = (
   { tasks, ...declared }: ClientCapabilities,
   label: string
 ): string => {
-  const { connection: { httpMode }, isAssumed, revision } = connection
+  const { httpMode, isAssumed, revision } = connection
   const server = serverOf(connection)
   const name = server === undefined
     ? "a server without a name"

@@ -5,6 +5,8 @@
  * A fiber opens the next connection when all fibers of the previous one have ended. While a connection is open there is
  * no such fiber.
  */
+import type { Transport } from "@skein/runtime/Connection"
+import * as Limits from "@skein/runtime/Limits"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -23,6 +25,7 @@ import { delayAfter } from "../base/backoff.ts"
 import { Broadcast } from "../base/broadcast.ts"
 import { type CallClock, monotonicMillis } from "../base/callClock.ts"
 import { connectionLost } from "../base/errors.ts"
+import type { Options } from "./clientOptions.ts"
 import { type ConnectionOwner, type NegotiatedConnection, serverOf } from "./connection.ts"
 
 /** Runs for a connection, in a scope that closes with it. */
@@ -40,23 +43,57 @@ export interface Timeouts {
 /** Receives the scope of a connection that is being opened. Of several that are opened in turn, the last one counts. */
 export type ScopeListener = (scope: Scope.Closeable) => void
 
+/** Opens the connections that a supervisor keeps open. */
+export interface ConnectionSource {
+  /** The services of the supervisor's fibers. */
+  readonly context: Context.Context<never>
+  /** The clock of the timeouts of calls. */
+  readonly callClock: CallClock
+  /**
+   * Opens the connection after `last`; with `fresh`, without the stored server profile, which has turned out to be
+   * wrong.
+   */
+  readonly open: (
+    last: NegotiatedConnection | undefined,
+    fresh: boolean,
+    owned: ScopeListener
+  ) => Effect.Effect<NegotiatedConnection, ClientError>
+}
+
+/** Is notified of the changes of connection of a client. */
+export interface SupervisorListener {
+  /** Called for each connection but the first, before the hooks run. */
+  readonly reopened: () => void
+  /** Called when no connection follows. */
+  readonly ended: () => void
+}
+
 /** The options of a supervisor. */
 export interface SupervisorOptions {
-  /** The services of its fibers. */
-  readonly context: Context.Context<never>
-  /** Opens a connection; with `fresh`, without the stored server profile, which has turned out to be wrong. */
-  readonly open: (fresh: boolean, owned: ScopeListener) => Effect.Effect<NegotiatedConnection, ClientError>
-  /** Runs for each connection before it is used. */
-  readonly opened: ConnectionHook
-  /** Called for each connection but the first, before the hooks run. */
-  readonly reopened?: (() => void) | undefined
-  /** Called when no connection follows. */
-  readonly ended?: (() => void) | undefined
   /** How a lost connection is reopened. Without it, a lost connection ends the client. */
   readonly policy: Reconnect.Resolved | undefined
   readonly timeouts: Timeouts
-  /** The clock of the timeouts of calls. */
-  readonly callClock: CallClock
+}
+
+const patienceOf = (options: Options, backoff: Reconnect.Resolved): Timeouts => {
+  const { maxTimeout, timeout } = Limits.resolve(options.limits)
+  return { timeout, maxTimeout, maxRetries: options.maxRetries ?? 3, backoff }
+}
+
+// The defaults, which most clients share: an idle client needs no objects for them.
+const usual = patienceOf({}, Reconnect.resolve())
+const usuallyReopened: SupervisorOptions = { policy: usual.backoff, timeouts: usual }
+
+/** Applies the defaults: the transport decides whether its connections are reopened by default. */
+export const resolveReconnect = (options: Options, transport: Transport): SupervisorOptions => {
+  const asked = options.reconnect ?? transport.reconnects ?? false
+  const backoff = Reconnect.resolve(typeof asked === "object" ? asked : undefined)
+  const isUsual = backoff === usual.backoff && options.limits === undefined && options.maxRetries === undefined
+  if (isUsual && asked !== false) return usuallyReopened
+  return {
+    policy: asked === false ? undefined : backoff,
+    timeouts: isUsual ? usual : patienceOf(options, backoff)
+  }
 }
 
 // Statuses that wait for a slow reader. Older ones are dropped, since the latest one matters.
@@ -91,14 +128,16 @@ export class ConnectionSupervisor implements ConnectionOwner {
   /**
    * The connection that is open or, between two, the last one. Its negotiated values apply until the next one is open.
    */
-  last!: NegotiatedConnection
+  last: NegotiatedConnection = undefined!
   /** The connection, if it is open now. It may still be set for a moment after its end: a call on it fails unsent. */
   current: NegotiatedConnection | undefined = undefined
   /** The last connection that `refute` has ended. */
   refuted: NegotiatedConnection | undefined = undefined
   /** The failure of every call after the client was closed, including calls that the cache could answer. */
   closed: ClientError | undefined = undefined
-  readonly #settings: SupervisorOptions
+  readonly #source: ConnectionSource
+  readonly #listener: SupervisorListener
+  readonly #options: SupervisorOptions
   readonly #clock: Clock.Clock
   // The scope of the connection that is open or being opened, and since when it is open.
   #scope: Scope.Closeable | undefined = undefined
@@ -117,15 +156,17 @@ export class ConnectionSupervisor implements ConnectionOwner {
   #gone: ClientError | undefined = undefined
   #fresh = false
 
-  constructor(settings: SupervisorOptions) {
-    this.#settings = settings
-    this.#clock = Context.get(settings.context, Clock.Clock)
+  constructor(source: ConnectionSource, listener: SupervisorListener, options: SupervisorOptions) {
+    this.#source = source
+    this.#listener = listener
+    this.#options = options
+    this.#clock = Context.get(source.context, Clock.Clock)
   }
 
   // ---- for the calls
 
   get timeouts(): Timeouts {
-    return this.#settings.timeouts
+    return this.#options.timeouts
   }
 
   /** The connection. Waits while it is being reopened, and fails after it was given up or closed. */
@@ -148,16 +189,16 @@ export class ConnectionSupervisor implements ConnectionOwner {
 
   /** Whether the policy allows another connection after that one is lost. */
   willReconnect(connection: NegotiatedConnection): boolean {
-    return this.#settings.policy !== undefined || this.refuted === connection
+    return this.#options.policy !== undefined || this.refuted === connection
   }
 
   get callClock(): CallClock {
-    return this.#settings.callClock
+    return this.#source.callClock
   }
 
   /** Milliseconds of the clock of the timeouts of calls. */
   now(): number {
-    return this.#settings.callClock.at(monotonicMillis(this.#clock))
+    return this.#source.callClock.at(monotonicMillis(this.#clock))
   }
 
   /**
@@ -197,14 +238,9 @@ export class ConnectionSupervisor implements ConnectionOwner {
   /** Opens a connection in a scope of its own. */
   get open(): Effect.Effect<NegotiatedConnection, ClientError> {
     return Effect.gen({ self: this }, function*() {
-      const connection = yield* this.#settings.open(this.#fresh, (scope) => {
+      const connection = yield* this.#source.open(this.last, this.#fresh, (scope) => {
         this.#scope = scope
       })
-      const scope = this.#scope!
-      yield* this.#settings.opened(connection).pipe(
-        Scope.provide(scope),
-        Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
-      )
       this.#since = this.now()
       return connection
     })
@@ -222,7 +258,7 @@ export class ConnectionSupervisor implements ConnectionOwner {
   connectionEnded(connection: NegotiatedConnection, end: SessionEnd): void {
     if (this.#gone !== undefined) return
     const following = Effect.map(this.#after(connection, end), (next) => next?.onEnd(this))
-    this.#reconnecting = Effect.runForkWith(this.#settings.context)(
+    this.#reconnecting = Effect.runForkWith(this.#source.context)(
       Effect.catchCauseIf(following, (cause) => !Cause.hasInterruptsOnly(cause), (cause) =>
         Effect.andThen(
           Effect.logError("defect while reconnecting", cause),
@@ -235,7 +271,7 @@ export class ConnectionSupervisor implements ConnectionOwner {
   #after(connection: NegotiatedConnection, end: SessionEnd): Effect.Effect<NegotiatedConnection | undefined> {
     return Effect.gen({ self: this }, function*() {
       this.current = undefined
-      const { policy } = this.#settings
+      const { policy } = this.#options
       const isRefuted = this.refuted === connection
       if (connection.isAssumed === true) this.#fresh = true
       if (policy !== undefined && this.now() - this.#since >= policy.stableAfter) this.#attempts = 0
@@ -251,7 +287,7 @@ export class ConnectionSupervisor implements ConnectionOwner {
   /** Opens the next connection, or gives up. */
   #reconnect(end: SessionEnd, isRefuted: boolean): Effect.Effect<NegotiatedConnection | undefined> {
     return Effect.gen({ self: this }, function*() {
-      const { policy } = this.#settings
+      const { policy } = this.#options
       let cause: SessionEnd | ClientError = end
       let isFree = isRefuted
       while (true) {
@@ -276,7 +312,7 @@ export class ConnectionSupervisor implements ConnectionOwner {
   }
 
   #reopened(connection: NegotiatedConnection): Effect.Effect<void> {
-    this.#settings.reopened?.()
+    this.#listener.reopened()
     const scope = this.#scope!
     const hooks = Array.from(this.#hooks ?? [], (hook) =>
       Effect.suspend(() => hook(connection)).pipe(
@@ -322,7 +358,7 @@ export class ConnectionSupervisor implements ConnectionOwner {
     if (this.#ended !== undefined) Deferred.doneUnsafe(this.#ended, Effect.succeed(end))
     this.#become({ _tag: "Ended", end })
     this.#statuses?.end()
-    this.#settings.ended?.()
+    this.#listener.ended()
   }
 
   get #awaitNext(): Effect.Effect<NegotiatedConnection, ClientError> {
@@ -357,11 +393,15 @@ const isPermanent = (cause: SessionEnd | ClientError): boolean =>
 
 const closed: SessionEnd = { _tag: "ClosedByUs" }
 
-/** Opens the first connection. The hook `opened` runs for each connection, in a scope that closes with it. */
-export const make = (settings: SupervisorOptions): Effect.Effect<ConnectionSupervisor, ClientError, Scope.Scope> =>
+/** Opens the first connection. */
+export const make = (
+  source: ConnectionSource,
+  listener: SupervisorListener,
+  options: SupervisorOptions
+): Effect.Effect<ConnectionSupervisor, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
     const scope = yield* Effect.scope
-    const supervisor = new ConnectionSupervisor(settings)
+    const supervisor = new ConnectionSupervisor(source, listener, options)
     yield* Scope.addFinalizerExit(scope, (exit) => supervisor.close(exit))
     const first = yield* supervisor.open
     supervisor.use(first)

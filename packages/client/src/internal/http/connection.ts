@@ -28,10 +28,11 @@ const logDefect = (exit: Exit.Exit<void>): Effect.Effect<void> | undefined =>
     : undefined
 
 /** A connection to one server. */
-export class HttpConnection extends Exchanger implements Connection, StreamableChannel {
+export class HttpConnection implements Connection, StreamableChannel {
+  readonly exchanger: Exchanger
   readonly sendsHeaders = true
   httpMode: HttpMode = "streamable"
-  readonly #context: Context.Context<never>
+  readonly #client: HttpClient
   #fibers: Set<Fiber.Fiber<void>> | undefined
   #protocol: HttpProtocol
   #receiver: Receiver | undefined
@@ -42,8 +43,9 @@ export class HttpConnection extends Exchanger implements Connection, StreamableC
   readonly #pending: Array<(receiver: Receiver) => void> = []
 
   constructor(client: HttpClient, settings: Resolved, context: Context.Context<never>) {
-    super(client, settings, Context.getOrUndefined(context, CurrentCallClock) ?? new CallClock())
-    this.#context = context
+    this.#client = client
+    const callClock = Context.getOrUndefined(context, CurrentCallClock) ?? new CallClock()
+    this.exchanger = new Exchanger(client, settings, callClock, context)
     this.#protocol = new Streamable(this)
   }
 
@@ -76,11 +78,11 @@ export class HttpConnection extends Exchanger implements Connection, StreamableC
   /** Closes the connection, after ending the session on the server within `closeTimeout`. */
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
-      this.#closing ??= this.runDetached(Effect.andThen(
+      this.#closing ??= this.exchanger.runDetached(Effect.andThen(
         this.#end === undefined && this.settings.closeTimeout > 0
           ? Effect.timeoutOption(this.#protocol.close, this.settings.closeTimeout)
           : Effect.void,
-        Effect.andThen(Effect.sync(() => this.end({ _tag: "ClosedByUs" })), this.client.close)
+        Effect.andThen(Effect.sync(() => this.end({ _tag: "ClosedByUs" })), this.#client.close)
       ))
       return Effect.asVoid(Fiber.await(this.#closing))
     })
@@ -88,8 +90,16 @@ export class HttpConnection extends Exchanger implements Connection, StreamableC
 
   // ---- for the protocol
 
+  get settings(): Resolved {
+    return this.exchanger.settings
+  }
+
+  get callClock(): CallClock {
+    return this.exchanger.callClock
+  }
+
   fork(effect: Effect.Effect<void>): Fiber.Fiber<void> {
-    const fiber = this.runDetached(Effect.onExitPrimitive(effect, logDefect))
+    const fiber = this.exchanger.runDetached(Effect.onExitPrimitive(effect, logDefect))
     if (fiber.pollUnsafe() !== undefined) return fiber
     // The fiber itself may have ended the connection.
     if (this.#end !== undefined) fiber.interruptUnsafe()
@@ -116,7 +126,7 @@ export class HttpConnection extends Exchanger implements Connection, StreamableC
   end(end: End): void {
     if (this.#end !== undefined) return
     this.#end = end
-    this.releaseCredentials(end._tag === "ClosedByUs")
+    this.exchanger.release(end._tag === "ClosedByUs")
     for (const fiber of this.#fibers ?? []) fiber.interruptUnsafe()
     this.#deliverNext((receiver) => receiver.end(end))
   }
@@ -160,10 +170,6 @@ export class HttpConnection extends Exchanger implements Connection, StreamableC
     } finally {
       this.#isDelivering = false
     }
-  }
-
-  runDetached<A>(effect: Effect.Effect<A>): Fiber.Fiber<A> {
-    return Effect.runForkWith(this.#context)(effect)
   }
 }
 

@@ -172,7 +172,7 @@ export const readOnce = (
     stream.reached = false
     const { lastId, opened } = stream
     return Effect.catch(
-      channel.exchange(request(lastId), (reply): Effect.Effect<Outcome> => {
+      channel.exchanger.exchange(request(lastId), (reply): Effect.Effect<Outcome> => {
         stream.reached = true
         const { status } = reply
         if (status < 200 || status >= 300 || mediaType(reply) !== "text/event-stream") return onResponse(reply)

@@ -5,6 +5,7 @@
 import type { Headers } from "@skein/runtime/Connection"
 import { TransportError } from "@skein/runtime/TransportError"
 import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -108,29 +109,34 @@ const replyOf = (url: URL, server: URL, reply: HttpResponse): CredentialsReply =
   header: (name) => reply.header(name.toLowerCase())
 })
 
-/** Makes the HTTP exchanges of one connection. It is its base class, which saves an object for each idle client. */
-export abstract class Exchanger implements ReportOwner {
+/** Makes the HTTP exchanges of one connection. */
+export class Exchanger implements ReportOwner {
+  readonly #client: HttpClient
   readonly settings: Resolved
   readonly callClock: CallClock
-  protected readonly client: HttpClient
+  readonly #context: Context.Context<never>
   // How often the credentials were renewed.
   #renewals = 0
 
-  constructor(client: HttpClient, settings: Resolved, callClock: CallClock) {
-    this.client = client
+  /** A report to the credentials runs with the services of the context. */
+  constructor(client: HttpClient, settings: Resolved, callClock: CallClock, context: Context.Context<never>) {
+    this.#client = client
     this.settings = settings
     this.callClock = callClock
+    this.#context = context
   }
 
-  abstract runDetached<A>(effect: Effect.Effect<A>): Fiber.Fiber<A>
+  runDetached<A>(effect: Effect.Effect<A>): Fiber.Fiber<A> {
+    return Effect.runForkWith(this.#context)(effect)
+  }
 
   renewed(): void {
     this.#renewals++
   }
 
-  /** Requests of this connection no longer wait for credentials. */
-  protected releaseCredentials(isClosedByUs: boolean): void {
-    const { settings } = this
+  /** The connection has ended: its requests no longer wait for credentials. */
+  release(isClosedByUs: boolean): void {
+    const settings = this.settings
     if (settings.credentials !== undefined) release(this, settings.credentials, settings, isClosedByUs)
   }
 
@@ -172,7 +178,7 @@ export abstract class Exchanger implements ReportOwner {
       }
       return use(reply)
     }
-    const { client } = this
+    const client = this.#client
     const ready = this.#withHeaders(request)
     const made = Effect.isEffect(ready)
       ? Effect.flatMap(ready, (request) => client.exchange(request, (reply) => onResponse(reply, request.headers)))

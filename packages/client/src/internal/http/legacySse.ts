@@ -129,7 +129,10 @@ class LegacySse implements HttpProtocol {
   }
 
   #sendRequest(id: JsonRpc.Id, request: HttpRequest): void {
-    const taken = this.#channel.exchange(request, (reply) => is2xx(reply) ? Effect.void : this.#refusal(reply, id))
+    const taken = this.#channel.exchanger.exchange(
+      request,
+      (reply) => is2xx(reply) ? Effect.void : this.#refusal(reply, id)
+    )
     const fiber = this.#channel.fork(
       Effect.catch(taken, (error) => Effect.sync(() => this.#channel.refused(id, error)))
     )
@@ -155,13 +158,16 @@ const readStream = (
   channel: HttpChannel,
   onChunk: (chunk: Uint8Array) => TransportError | undefined
 ): Effect.Effect<void, TransportError> =>
-  channel.exchange({ method: "GET", url: channel.settings.url, headers: { accept: "text/event-stream" } }, (reply) => {
-    if (!is2xx(reply)) return Effect.flip(readRefusal(reply, channel))
-    const type = mediaType(reply)
-    return type === "text/event-stream"
-      ? reply.chunks(onChunk)
-      : Effect.fail(unusable(reply, `${type === "" ? "no media type" : type} instead of text/event-stream`))
-  })
+  channel.exchanger.exchange(
+    { method: "GET", url: channel.settings.url, headers: { accept: "text/event-stream" } },
+    (reply) => {
+      if (!is2xx(reply)) return Effect.flip(readRefusal(reply, channel))
+      const type = mediaType(reply)
+      return type === "text/event-stream"
+        ? reply.chunks(onChunk)
+        : Effect.fail(unusable(reply, `${type === "" ? "no media type" : type} instead of text/event-stream`))
+    }
+  )
 
 /**
  * Opens HTTP+SSE, after a server has refused `initialize` as a server of 2024-11-05 does (2025-11-25, transports,

@@ -21,11 +21,8 @@ export interface HttpProtocol {
   readonly queue: { readonly full: boolean; readonly drained: Effect.Effect<void> }
 }
 
-/** The connection as its protocol uses it. */
-export interface HttpChannel {
-  readonly settings: Resolved
-  /** The clock of timeouts that must not pass while credentials are being obtained. */
-  readonly callClock: CallClock
+/** Makes HTTP requests. */
+export interface HttpExchanger {
   /**
    * Makes a request with the headers and the credentials of the transport, and follows redirects. `use` receives any
    * other response.
@@ -34,6 +31,14 @@ export interface HttpChannel {
     request: HttpRequest,
     use: (reply: HttpResponse) => Effect.Effect<A, E>
   ) => Effect.Effect<A, E | TransportError>
+}
+
+/** The connection as its protocol uses it. */
+export interface HttpChannel {
+  readonly settings: Resolved
+  /** The clock of timeouts that must not pass while credentials are being obtained. */
+  readonly callClock: CallClock
+  readonly exchanger: HttpExchanger
   /** Runs an effect in the scope of the connection. A defect is logged. */
   readonly fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   /** Passes a received message to the peer. `about` is the request on whose stream it arrived. */

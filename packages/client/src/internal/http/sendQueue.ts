@@ -117,7 +117,7 @@ export class SendQueue {
   #deliver(request: HttpRequest, tries: number, attempt: number): Effect.Effect<void, TransportError> {
     const { postTimeout, resumption } = this.#channel.settings
     const once = this.#channel.callClock.timeoutOrElse(
-      this.#channel.exchange(request, (reply) => this.#accepted(reply)),
+      this.#channel.exchanger.exchange(request, (reply) => this.#accepted(reply)),
       postTimeout,
       () => Effect.fail(connectionLost(`The server did not accept a message within ${postTimeout} ms (postTimeout)`))
     )

@@ -89,7 +89,9 @@ export class Streamable implements HttpProtocol {
       this.queue.idle,
       Effect.suspend(() => {
         const request = this.#session.deleteRequest
-        return request === undefined ? Effect.void : Effect.ignore(this.#channel.exchange(request, () => Effect.void))
+        return request === undefined
+          ? Effect.void
+          : Effect.ignore(this.#channel.exchanger.exchange(request, () => Effect.void))
       })
     )
   }
@@ -127,7 +129,7 @@ export class Streamable implements HttpProtocol {
   #run(pending: Pending, request: HttpRequest): Effect.Effect<void> {
     return Effect.matchCause(
       Effect.flatMap(
-        this.#channel.exchange(request, (reply) => this.#onReply(pending, reply)),
+        this.#channel.exchanger.exchange(request, (reply) => this.#onReply(pending, reply)),
         (rest) => rest ?? Effect.void
       ),
       {

@@ -68,12 +68,12 @@ export class Receiving {
   }
 
   /** Answers a request that concerns tasks. `ready` returns the effect that answers an input request. */
-  answer(exchange: RequestContext, peer: Peer, ready: () => Ready): Effect.Effect<Answer, McpError> {
-    if (methods.has(exchange.method)) return Effect.flatMap(this.#of(peer), (tasks) => tasks.answer(exchange))
+  answer(request: RequestContext, peer: Peer, ready: () => Ready): Effect.Effect<Answer, McpError> {
+    if (methods.has(request.method)) return Effect.flatMap(this.#of(peer), (tasks) => tasks.answer(request))
     const question = ready()
     return Result.isFailure(question)
       ? Effect.fail(question.failure)
-      : Effect.flatMap(this.#of(peer), (tasks) => tasks.create(exchange, question.success))
+      : Effect.flatMap(this.#of(peer), (tasks) => tasks.create(request, question.success))
   }
 
   #of(peer: Peer): Effect.Effect<Tasks> {
