@@ -14,7 +14,7 @@ export const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   sql: [],
   tasks: ["protocol", "runtime", "server", "sql"],
   auth: ["protocol", "runtime", "server", "client"],
-  cli: ["protocol", "runtime", "server", "client", "tasks", "auth"],
+  cli: ["protocol", "runtime", "server", "client", "tasks", "auth", "console"],
   console: ["protocol", "runtime", "server", "tasks"],
   "create-skein": [],
   openapi: ["protocol", "runtime", "server"],
@@ -215,14 +215,14 @@ export const layers: Readonly<Record<string, Layers>> = {
     install: { layers: ["base", "connection"] },
     generate: { layers: ["base", "connection"] },
     tasks: { layers: ["base"] },
-    top: { layers: ["base"] },
+    top: { layers: ["base"], packages: ["protocol", "console"] },
     develop: { layers: ["base", "accounts", "connection"], node: "named" },
     // Parses the command lines. It imports the types of the runners, and their code when a command runs.
     commands: {},
     programs: { folders: ["bin"], modules: ["Call", "Skein"], layers: ["base", "commands"], node: true }
   },
   console: {
-    sources: { folders: [], modules: ["ConsoleError", "ConsoleSource"], packages: ["protocol", "runtime"] },
+    sources: { folders: [], modules: ["ConsoleError", "ConsoleSource", "RowTree"], packages: ["protocol", "runtime"] },
     tasks: { folders: ["internal/tasks"], modules: ["ConsoleTasks"] },
     server: {
       folders: ["internal"],

@@ -11,7 +11,7 @@ import { Process, type Screen } from "../src/internal/base/process.ts"
 import { skeinArguments, skeinCommand } from "../src/internal/commands/skeinCommand.ts"
 import { runCommand } from "../src/internal/commands/runCommand.ts"
 import { fit, formatAge, wrap } from "../src/internal/base/columns.ts"
-import { lineOf, readRow, Rows } from "../src/internal/top/topRows.ts"
+import { lineOf, makeTree, readChanges, readRow } from "../src/internal/top/topRows.ts"
 import { TopScreen } from "../src/internal/top/topScreen.ts"
 
 const session = (id: string, more: object = {}) => ({
@@ -26,22 +26,26 @@ const session = (id: string, more: object = {}) => ({
 
 const server = { id: "server:server", kind: "server", label: "tea 1.0", state: "running" }
 
-const filled = (...rows: ReadonlyArray<object>): Rows => {
-  const all = new Rows()
-  all.receive({ at: 1, reset: true, set: [server, ...rows] })
+const filled = (...rows: ReadonlyArray<object>): Tree => {
+  const all = makeTree()
+  all.receive(readChanges({ at: 1, reset: true, set: [server, ...rows] }))
   return all
 }
 
-const labels = (rows: Rows, ...args: Parameters<Rows["visible"]>) => rows.visible(...args).map(({ row }) => row.label)
+type Tree = ReturnType<typeof makeTree>
+
+const visible = (rows: Tree, filter = "", busyOnly = false) => rows.visible({ filter, busyOnly })
+
+const labels = (...args: Parameters<typeof visible>) => visible(...args).map(({ row }) => row.label)
 
 describe("rows", () => {
   it("applies changes when they are complete, and keeps a changed row at its place", () => {
     const rows = filled(session("a"), session("b"))
-    assert.isFalse(rows.receive({ at: 2, set: [session("c")], continues: true }))
+    assert.isFalse(rows.receive(readChanges({ at: 2, set: [session("c")], continues: true })))
     assert.deepEqual(labels(rows), ["tea 1.0", "a", "b"])
-    assert.isTrue(rows.receive({ at: 2, set: [session("a", { label: "A" })], remove: ["server:b"] }))
+    assert.isTrue(rows.receive(readChanges({ at: 2, set: [session("a", { label: "A" })], remove: ["server:b"] })))
     assert.deepEqual(labels(rows), ["tea 1.0", "A", "c"])
-    assert.isTrue(rows.receive({ at: 3, reset: true, set: [server] }))
+    assert.isTrue(rows.receive(readChanges({ at: 3, reset: true, set: [server] })))
     assert.deepEqual(labels(rows), ["tea 1.0"])
   })
 
@@ -93,14 +97,14 @@ describe("rows", () => {
     ])
     for (const value of [undefined, "x", {}]) expect(readRow({ id: "x", actions: value })!.actions).toEqual([])
     const rows = filled(session("a", { summary: "3 ready" }))
-    assert.include(lineOf(rows.visible()[1]!, 100, 0), "3 ready")
+    assert.include(lineOf(visible(rows)[1]!, 100, 0), "3 ready")
     assert.deepEqual(labels(rows, "3 ready"), ["tea 1.0", "a"])
   })
 
   it("does not count rows that have failed", () => {
     const task = { kind: "task", label: "t", state: "failed" }
     const rows = filled({ id: "1", ...task }, { id: "2", ...task, state: "running" })
-    assert.strictEqual(rows.count("task"), 1)
+    assert.strictEqual(rows.counts().get("task"), 1)
   })
 
   it("breaks texts into lines of the width of the terminal", () => {
@@ -118,8 +122,8 @@ describe("rows", () => {
   })
 
   it("makes lines of the width of the terminal", () => {
-    const [visible] = filled().visible()
-    for (const width of [60, 100, 140]) assert.strictEqual(Array.from(lineOf(visible!, width, 0)).length, width)
+    const [first] = visible(filled())
+    for (const width of [60, 100, 140]) assert.strictEqual(Array.from(lineOf(first!, width, 0)).length, width)
   })
 })
 
@@ -127,11 +131,11 @@ describe("the screen", () => {
   const make = () => {
     const screen = new TopScreen(false)
     screen.isConnected = true
-    screen.rows.receive({
+    screen.rows.receive(readChanges({
       at: 1,
       reset: true,
       set: [server, ...Array.from({ length: 50 }, (_, at) => session(`s${at}`))]
-    })
+    }))
     const line = (start: string) =>
       screen.draw(100, 20, 1).split("\r\n").find((text) => text.includes(start))?.split("\u001b[K")[0]
     return {
@@ -178,7 +182,7 @@ describe("the screen", () => {
     const { line, screen } = make()
     const confirm = "Its tasks wait until it is resumed, in all processes of the store. ".repeat(3).trim()
     const actions = [{ name: "pause", label: "Pause", confirm }, { name: "now", label: "Check now" }]
-    screen.rows.receive({ at: 2, set: [session("s0", { actions })] })
+    screen.rows.receive(readChanges({ at: 2, set: [session("s0", { actions })] }))
     screen.press("ja", 14)
     assert.isDefined(line("s0:  1 Pause  2 Check now  any other key: none"))
     for (const key of ["3", "y", "\u001b", "0"]) {
@@ -218,7 +222,7 @@ describe("the screen", () => {
   it("shows the next row as selected after the end of the selected one", () => {
     const { screen, selected } = make()
     screen.press("jj", 14)
-    screen.rows.receive({ at: 2, remove: ["server:s1"] })
+    screen.rows.receive(readChanges({ at: 2, remove: ["server:s1"] }))
     assert.strictEqual(selected(), "s2")
   })
 })

@@ -1,6 +1,7 @@
 /** A tree grid that has elements for the rows in sight only, however many there are. */
 import { formatAge, formatCount, formatProgress, kindLetter, kindName } from "./format.ts"
-import type { Visible } from "./model.ts"
+import type { Row } from "../src/internal/messages.ts"
+import type { Visible } from "../src/RowTree.ts"
 
 // The height of a row, in pixels, and how many rows beyond those in sight have elements.
 const rowHeight = 30
@@ -22,7 +23,7 @@ interface Slot {
     readonly principal: HTMLElement
     readonly trace: HTMLElement
   }
-  shown: Visible | undefined
+  shown: Visible<Row> | undefined
   index: number
 }
 
@@ -68,7 +69,7 @@ export class Grid {
   readonly #body: HTMLElement
   readonly #actions: Actions
   readonly #slots: Array<Slot> = []
-  #rows: ReadonlyArray<Visible> = []
+  #rows: ReadonlyArray<Visible<Row>> = []
   #selected = -1
   #now = 0
 
@@ -87,7 +88,7 @@ export class Grid {
   }
 
   /** Shows these rows. `now` is the time of the server. */
-  show(rows: ReadonlyArray<Visible>, selected: number, now: number): void {
+  show(rows: ReadonlyArray<Visible<Row>>, selected: number, now: number): void {
     if (rows.length !== this.#rows.length) {
       this.#body.style.height = `${rows.length * rowHeight}px`
       set(this.#grid, "aria-rowcount", String(rows.length + 1))

@@ -7,7 +7,7 @@ import * as connection from "./connection.ts"
 import { firstAction, showDetails } from "./details.ts"
 import { formatCount } from "./format.ts"
 import { Grid } from "./grid.ts"
-import { Model, type Visible } from "./model.ts"
+import { RowTree, type Visible } from "../src/RowTree.ts"
 
 const byId = <E extends HTMLElement = HTMLElement>(id: string): E => document.getElementById(id) as E
 
@@ -17,9 +17,15 @@ const busyOnly = byId<HTMLInputElement>("busyOnly")
 const details = byId("details")
 const banner = byId("banner")
 
-const model = new Model()
+const textOf = ({ details, kind, label, principal, state, summary, traceId, waitsFor }: Row): string => {
+  const { client, revision, transport } = details ?? {}
+  return [kind, label, state, waitsFor, summary, principal, traceId, transport, revision, client].join(" ")
+    .toLowerCase()
+}
+
+const tree = new RowTree<Row>({ textOf, makeMore: (row) => row as Row })
 let hello: Hello | undefined
-let rows: ReadonlyArray<Visible> = []
+let rows: ReadonlyArray<Visible<Row>> = []
 /** The id of the selected row, and the place where it was last. */
 let selected: string | undefined
 let selectedIndex = -1
@@ -37,10 +43,10 @@ const announce = (text: string): void => void (byId("announcement").textContent 
 /** Builds the list again if something has changed, and shows it. */
 const update = (): void => {
   const view = { filter: filter.value.trim(), busyOnly: busyOnly.checked }
-  const from = JSON.stringify([model.version, view])
+  const from = JSON.stringify([tree.version, view])
   if (from !== builtFrom) {
     builtFrom = from
-    rows = model.visible(view)
+    rows = tree.visible(view)
     const at = selected === undefined ? -1 : rows.findIndex(({ row }) => row.id === selected)
     // The selected row has ended, or is hidden: the next one takes its place, and the details stay.
     if (at === -1 && selectedIndex >= 0) {
@@ -51,7 +57,7 @@ const update = (): void => {
   }
   grid.parentElement!.querySelector<HTMLElement>("#empty")!.hidden = rows.length > 0
   if (rows.length === 0) {
-    byId("empty").textContent = model.size > 0
+    byId("empty").textContent = tree.size > 0
       ? "No row matches the filter."
       : isConnected
       ? "The server has no sessions and no requests."
@@ -64,7 +70,7 @@ const update = (): void => {
 const counted = ["session", "request", "task", "question", "stream"] as const
 
 const showCounts = (isFiltered: boolean): void => {
-  const counts = model.counts()
+  const counts = tree.counts()
   const texts = counted.flatMap((kind) => {
     const count = counts.get(kind) ?? 0
     return count === 0 && kind !== "session" ? [] : [`${formatCount(count)} ${kind}${count === 1 ? "" : "s"}`]
@@ -73,17 +79,17 @@ const showCounts = (isFiltered: boolean): void => {
     const shown = rows.filter(({ isDim }) => !isDim).length
     texts.push(`${formatCount(shown)} ${shown === 1 ? "row" : "rows"} shown`)
   }
-  byId("counts").textContent = model.size === 0 ? "" : texts.join(" · ")
+  byId("counts").textContent = tree.size === 0 ? "" : texts.join(" · ")
 }
 
 const updateDetails = (): void => {
   if (details.hidden || detailed === undefined) return
-  const row = model.get(detailed.id)
+  const row = tree.get(detailed.id)
   detailed = row ?? detailed
   showDetails(details, detailed, {
     now: now(),
     isOver: row === undefined,
-    isExtra: model.isExtra(detailed.id),
+    isExtra: tree.isExtra(detailed.id),
     isConnected,
     showPayloads: hello?.showPayloads === true,
     answer: answered?.id === detailed.id ? answered.text : undefined,
@@ -112,10 +118,10 @@ const toggle = (index: number, expanded?: boolean): void => {
   const visible = rows[index]
   if (visible === undefined || !visible.hasChildren) return
   const isExpanded = expanded ?? !visible.isExpanded
-  model.setExpanded(visible.row.id, isExpanded)
+  tree.setExpanded(visible.row.id, isExpanded)
   update()
   const { row } = visible
-  if (isExpanded && model.isUnloaded(row)) void showMore({ parent: row, after: row.more?.after })
+  if (isExpanded && tree.isUnloaded(row)) void showMore({ parent: row, after: row.more?.after })
 }
 
 /** Shows the details of a row, or further rows. */
@@ -128,10 +134,10 @@ const open = (index: number): void => {
   update()
 }
 
-const showMore = async ({ after, parent }: NonNullable<Visible["more"]>): Promise<void> => {
+const showMore = async ({ after, parent }: NonNullable<Visible<Row>["more"]>): Promise<void> => {
   if (after === undefined) return
   try {
-    model.addMore(parent.id, await connection.more(parent.id, after))
+    tree.addMore(parent.id, await connection.more(parent.id, after))
     update()
   } catch (error) {
     report(`Further rows were not loaded: ${(error as Error).message}`)
@@ -269,11 +275,11 @@ filter.addEventListener("keydown", (event) => {
 })
 busyOnly.addEventListener("change", update)
 byId("expand").addEventListener("click", () => {
-  model.expandAll()
+  tree.expandAll()
   update()
 })
 byId("collapse").addEventListener("click", () => {
-  model.collapseAll()
+  tree.collapseAll()
   update()
 })
 
@@ -294,9 +300,9 @@ connection.connect({
     hello = received
   },
   rows: (event) => {
-    if (!model.receive(event)) return
+    if (!tree.receive(event)) return
     skew = event.at - Date.now()
-    const server = model.get("server:server")
+    const server = tree.get("server:server")
     if (server !== undefined) {
       byId("title").textContent = server.label
       document.title = `${server.label} · Console`

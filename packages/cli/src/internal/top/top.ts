@@ -9,7 +9,7 @@ import type * as Scope from "effect/Scope"
 import { hasColors } from "../base/colors.ts"
 import { quoteLine } from "../base/format.ts"
 import { CommandFailed, Process, type Screen } from "../base/process.ts"
-import { headOf, lineOf, type Row, type RowAction, Rows } from "./topRows.ts"
+import { headOf, lineOf, makeTree, readChanges, type Row, type RowAction } from "./topRows.ts"
 import { TopScreen } from "./topScreen.ts"
 
 /** A parsed command line of `top`. */
@@ -88,10 +88,12 @@ const once = (line: TopLine): Effect.Effect<void, CommandFailed, Process> =>
     const tree = yield* attempt((signal) => send(line, "tree", { signal }).then(json))
     if (tree["version"] !== version) yield* attempt(async () => checkVersion(tree))
     if (line.json) return yield* console.print(JSON.stringify(tree, undefined, 2))
-    const rows = new Rows()
-    rows.receive({ ...tree, set: tree["rows"] })
+    const rows = makeTree()
+    rows.receive(readChanges({ ...tree, set: tree["rows"] }))
     const width = Math.max(100, screen?.size().columns ?? 140)
-    const lines = rows.visible().map((visible) => lineOf(visible, width, rows.at).trimEnd())
+    const lines = rows.visible({ filter: "", busyOnly: false }).map((visible) =>
+      lineOf(visible, width, rows.at).trimEnd()
+    )
     yield* console.print([headOf(width).trimEnd(), ...lines].join("\n"))
   })
 
@@ -174,7 +176,7 @@ const live = (line: TopLine, screen: Screen): Effect.Effect<void, CommandFailed,
           checkVersion(data)
           instance = typeof data["instance"] === "string" ? data["instance"] : ""
           if (typeof data["interval"] === "number") interval = data["interval"]
-        } else if (name === "rows" && top.rows.receive(data)) {
+        } else if (name === "rows" && top.rows.receive(readChanges(data))) {
           top.skew = heardAt - top.rows.at
           top.status = "live"
           top.isConnected = true

@@ -1,6 +1,7 @@
 /**
  * The rows of a console as `skein top` shows them: the tree, what of it is visible, and its lines.
  */
+import { type Changes, RowTree, type Visible } from "@skein/console/RowTree"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { printable } from "@skein/protocol/Text"
 import { fit, formatAge } from "../base/columns.ts"
@@ -31,14 +32,6 @@ export interface Row {
   /** At most 9: a digit chooses one. */
   readonly actions: ReadonlyArray<RowAction>
   readonly left: number | undefined
-}
-
-/** A row at its place in the list. */
-export interface Visible {
-  readonly row: Row
-  readonly level: number
-  readonly hasChildren: boolean
-  readonly isExpanded: boolean
 }
 
 // How much of one text is shown, in characters. Details can have arguments. Confirmations are shown completely.
@@ -97,105 +90,20 @@ export const readRow = (value: unknown): Row | undefined => {
   }
 }
 
-/** The rows that a console has sent. */
-export class Rows {
-  readonly #rows = new Map<string, Row>()
-  readonly #children = new Map<string | undefined, Set<string>>()
-  readonly #collapsed = new Set<string>()
-  #pending: Array<JsonObject> = []
-  /** The time of the server at the last change. */
-  at = 0
+const textOf = ({ kind, label, principal, state, summary, traceId, waitsFor }: Row): string =>
+  [kind, label, state, waitsFor, summary, principal, traceId].join(" ").toLowerCase()
 
-  get(id: string | undefined): Row | undefined {
-    return id === undefined ? undefined : this.#rows.get(id)
-  }
+/** The rows that a console has sent, as a tree. */
+export const makeTree = (): RowTree<Row> => new RowTree({ textOf, makeMore: (row) => readRow(row)! })
 
-  /** Receives an event `rows`. Returns whether a change is complete. */
-  receive(event: JsonObject): boolean {
-    if (event["reset"] === true) this.#pending = []
-    this.#pending.push(event)
-    if (event["continues"] === true) return false
-    const all = this.#pending
-    this.#pending = []
-    for (const { remove, reset, set } of all) {
-      if (reset === true) {
-        this.#rows.clear()
-        this.#children.clear()
-      }
-      for (const id of Array.isArray(remove) ? remove : []) this.#remove(id)
-      for (const value of Array.isArray(set) ? set : []) {
-        const row = readRow(value)
-        if (row !== undefined) this.#set(row)
-      }
-    }
-    this.at = number(event["at"]) ?? this.at
-    return true
-  }
-
-  #set(row: Row): void {
-    this.#remove(row.id, row.parent)
-    this.#rows.set(row.id, row)
-    const siblings = this.#children.get(row.parent)
-    if (siblings === undefined) this.#children.set(row.parent, new Set([row.id]))
-    else siblings.add(row.id)
-  }
-
-  /** Removes a row, unless it stays where it is. */
-  #remove(id: unknown, unless?: string): void {
-    const row = typeof id === "string" ? this.#rows.get(id) : undefined
-    if (row === undefined || (row.parent === unless && unless !== undefined)) return
-    this.#rows.delete(row.id)
-    this.#children.get(row.parent)?.delete(row.id)
-  }
-
-  /** Expands or collapses a row. */
-  setExpanded(id: string, isExpanded: boolean): void {
-    if (isExpanded) this.#collapsed.delete(id)
-    else this.#collapsed.add(id)
-  }
-
-  /** How many rows there are of a kind, without those that have failed. */
-  count(kind: string): number {
-    let count = 0
-    for (const row of this.#rows.values()) if (row.kind === kind && row.state !== "failed") count++
-    return count
-  }
-
-  /** The visible rows, in their order. */
-  visible(filter = "", hideIdle = false): ReadonlyArray<Visible> {
-    const words = filter.toLowerCase().split(/\s+/).filter((word) => word !== "")
-    const shown = words.length === 0 ? undefined : this.#matches(words)
-    const all: Array<Visible> = []
-    const add = (parent: string | undefined, level: number, isInMatch: boolean): void => {
-      for (const id of this.#children.get(parent) ?? []) {
-        const row = this.#rows.get(id)!
-        if (hideIdle && row.kind === "session" && row.state === "idle") continue
-        if (shown !== undefined && !isInMatch && !shown.has(id)) continue
-        const hasChildren = (this.#children.get(id)?.size ?? 0) > 0
-        const isExpanded = hasChildren && (shown !== undefined || !this.#collapsed.has(id))
-        all.push({ row, level, hasChildren, isExpanded })
-        if (isExpanded) add(id, level + 1, isInMatch || shown?.get(id) === true)
-      }
-    }
-    add(undefined, 0, false)
-    return all
-  }
-
-  /** The rows that match (`true`), and their ancestors. */
-  #matches(words: ReadonlyArray<string>): ReadonlyMap<string, boolean> {
-    const shown = new Map<string, boolean>()
-    for (const row of this.#rows.values()) {
-      const { kind, label, principal, state, summary, traceId, waitsFor } = row
-      const all = [kind, label, state, waitsFor, summary, principal, traceId].join(" ").toLowerCase()
-      if (!words.every((word) => all.includes(word))) continue
-      shown.set(row.id, true)
-      for (let up = this.get(row.parent); up !== undefined && !shown.has(up.id); up = this.get(up.parent)) {
-        shown.set(up.id, false)
-      }
-    }
-    return shown
-  }
-}
+/** Reads an event `rows`. Unknown members are ignored. */
+export const readChanges = ({ at, continues, remove, reset, set }: JsonObject): Changes<Row> => ({
+  at: number(at) ?? 0,
+  reset: reset === true,
+  set: (Array.isArray(set) ? set : []).flatMap((value) => readRow(value) ?? []),
+  remove: (Array.isArray(remove) ? remove : []).filter((id) => typeof id === "string"),
+  continues: continues === true
+})
 
 /** The columns of a table, by the width of the terminal. */
 export const columnsFor = (width: number) => {
@@ -208,7 +116,7 @@ export const columnsFor = (width: number) => {
 }
 
 /** The columns of one row as a line without colors. */
-export const lineOf = (visible: Visible, width: number, now: number): string => {
+export const lineOf = (visible: Visible<Row>, width: number, now: number): string => {
   const { hasChildren, isExpanded, level, row } = visible
   const columns = columnsFor(width)
   const twisty = hasChildren ? isExpanded ? "▾ " : "▸ " : "  "

@@ -1,8 +1,9 @@
 /**
  * The screen of `skein top`: what it shows, and what keys do. It knows no terminal and no network.
  */
+import type { Visible } from "@skein/console/RowTree"
 import { fit, formatAge, wrap } from "../base/columns.ts"
-import { headOf, lineOf, type Row, type RowAction, Rows, type Visible } from "./topRows.ts"
+import { headOf, lineOf, makeTree, type Row, type RowAction } from "./topRows.ts"
 
 /** What a key asks for. */
 export type Action =
@@ -77,7 +78,7 @@ type Question =
   | { readonly _tag: "Confirm"; readonly row: Row; readonly action: RowAction }
 
 export class TopScreen {
-  readonly rows = new Rows()
+  readonly rows = makeTree()
   /** The state of the connection, for the head. */
   status = "connecting…"
   isConnected = false
@@ -98,8 +99,8 @@ export class TopScreen {
     this.#useColors = useColors
   }
 
-  get #visible(): ReadonlyArray<Visible> {
-    return this.rows.visible(this.#filter, this.#hideIdle)
+  get #visible(): ReadonlyArray<Visible<Row>> {
+    return this.rows.visible({ filter: this.#filter, busyOnly: this.#hideIdle })
   }
 
   /** Handles what the terminal has sent. */
@@ -198,14 +199,14 @@ export class TopScreen {
     return undefined
   }
 
-  #select(all: ReadonlyArray<Visible>, by: number): undefined {
+  #select(all: ReadonlyArray<Visible<Row>>, by: number): undefined {
     this.#index = Math.min(Math.max(0, this.#find(all) + by), Math.max(0, all.length - 1))
     this.#selected = all[this.#index]?.row.id
     return undefined
   }
 
   /** The place of the selected row. If it has ended, the next row takes its place. */
-  #find(all: ReadonlyArray<Visible>): number {
+  #find(all: ReadonlyArray<Visible<Row>>): number {
     const at = all.findIndex(({ row }) => row.id === this.#selected)
     this.#index = at === -1 ? Math.min(this.#index, Math.max(0, all.length - 1)) : at
     this.#selected = all[this.#index]?.row.id
@@ -254,8 +255,9 @@ export class TopScreen {
 
   #head(width: number, shown: number): ReadonlyArray<string> {
     const server = this.rows.get("server:server")?.label ?? "console"
+    const all = this.rows.counts()
     const counts = ["session", "request", "task"].flatMap((kind) => {
-      const count = this.rows.count(kind)
+      const count = all.get(kind) ?? 0
       return count === 0 && kind === "task" ? [] : [`${count.toLocaleString("en")} ${kind}${count === 1 ? "" : "s"}`]
     })
     const state = fit(`${server}  ${this.status}  ${counts.join(" · ")}`, width)

@@ -1,8 +1,33 @@
-/** The rows of a console, and those of them that are visible. */
-import type { More, Row, Rows } from "../src/internal/messages.ts"
+/**
+ * The tree of the rows of a console, as its viewers have it: the page, and `skein top`. It imports nothing, so that the
+ * page contains only this.
+ */
+
+/** The members of a row that the tree reads. */
+export interface TreeRow {
+  readonly id: string
+  readonly parent?: string | undefined
+  readonly kind: string
+  readonly label: string
+  readonly state: string
+  readonly since?: number | undefined
+  /** How many children it has, if they are not all sent, and the position after the last one that was. */
+  readonly more?: { readonly total: number; readonly after?: string | undefined } | undefined
+}
+
+/** The event `rows` of a console: changes since the last one. The event without `continues` completes a change. */
+export interface Changes<Row> {
+  /** Milliseconds of Unix time, by the clock of the server. */
+  readonly at: number
+  /** Whether all earlier rows are forgotten first. */
+  readonly reset?: boolean | undefined
+  readonly set?: ReadonlyArray<Row> | undefined
+  readonly remove?: ReadonlyArray<string> | undefined
+  readonly continues?: boolean | undefined
+}
 
 /** A row at its place in the list. */
-export interface Visible {
+export interface Visible<Row> {
   readonly row: Row
   readonly level: number
   readonly hasChildren: boolean
@@ -15,24 +40,28 @@ export interface Visible {
   /** Whether it does not match the filter itself. */
   readonly isDim: boolean
   /** Set if it stands for children that are not shown. */
-  readonly more?: { readonly parent: Row; readonly after: string | undefined }
+  readonly more?: { readonly parent: Row; readonly after: string | undefined } | undefined
 }
 
-/** What the viewer wants to see. */
+/** Which rows the viewer wants to see. */
 export interface View {
   readonly filter: string
   readonly busyOnly: boolean
 }
 
-const textOf = ({ details, kind, label, principal, state, summary, traceId, waitsFor }: Row): string => {
-  const { client, revision, transport } = details ?? {}
-  return [kind, label, state, waitsFor, summary, principal, traceId, transport, revision, client].join(" ")
-    .toLowerCase()
+/** How a viewer reads and makes its rows. */
+export interface Options<Row> {
+  /** The text of a row that a filter is compared with, in lower case. */
+  readonly textOf: (row: Row) => string
+  /** Makes the row that stands for children that are not shown. */
+  readonly makeMore: (row: TreeRow) => Row
 }
 
 const none: ReadonlySet<string> = new Set()
 
-export class Model {
+/** The rows that a console has sent, and those of them that are visible. */
+export class RowTree<Row extends TreeRow> {
+  readonly #options: Options<Row>
   readonly #rows = new Map<string, Row>()
   readonly #children = new Map<string, Set<string>>()
   readonly #roots = new Set<string>()
@@ -42,11 +71,15 @@ export class Model {
   readonly #after = new Map<string, string | undefined>()
   readonly #collapsed = new Set<string>()
   /** Changes that are not complete. */
-  #pending: Array<Rows> = []
+  #pending: Array<Changes<Row>> = []
   /** When the rows were read, by the clock of the server. */
   at = 0
   /** Grows with each change. */
   version = 0
+
+  constructor(options: Options<Row>) {
+    this.#options = options
+  }
 
   get size(): number {
     return this.#rows.size
@@ -62,7 +95,7 @@ export class Model {
   }
 
   /** Receives an event. Returns whether a change is complete. */
-  receive(event: Rows): boolean {
+  receive(event: Changes<Row>): boolean {
     if (event.reset === true) this.#pending = []
     this.#pending.push(event)
     if (event.continues === true) return false
@@ -79,7 +112,10 @@ export class Model {
   }
 
   /** Adds the rows that were asked for. */
-  addMore(parent: string, { after, rows }: More): void {
+  addMore(
+    parent: string,
+    { after, rows }: { readonly rows: ReadonlyArray<Row>; readonly after?: string | undefined }
+  ): void {
     for (const row of rows) if (!this.#rows.has(row.id)) this.#set(row, true)
     this.#after.set(parent, after)
     this.version++
@@ -159,10 +195,10 @@ export class Model {
   }
 
   /** The visible rows, in their order. */
-  visible({ busyOnly, filter }: View): ReadonlyArray<Visible> {
+  visible({ busyOnly, filter }: View): ReadonlyArray<Visible<Row>> {
     const words = filter.toLowerCase().split(/\s+/).filter((word) => word !== "")
     const matches = words.length === 0 ? undefined : this.#matches(words)
-    const all: Array<Visible> = []
+    const all: Array<Visible<Row>> = []
     const add = (ids: Iterable<string>, level: number, isInMatch: boolean): void => {
       const rows: Array<Row> = []
       for (const id of ids) {
@@ -201,14 +237,14 @@ export class Model {
   }
 
   /** Adds the row that stands for the children that are not shown. */
-  #addMore(all: Array<Visible>, parent: Row, level: number, children: ReadonlySet<string>): void {
+  #addMore(all: Array<Visible<Row>>, parent: Row, level: number, children: ReadonlySet<string>): void {
     let shown = 0
     for (const id of children) if (this.#rows.get(id)!.kind !== "group") shown++
     const left = parent.more!.total - shown
     const after = this.#after.has(parent.id) ? this.#after.get(parent.id) : parent.more!.after
     if (left <= 0) return
     all.push({
-      row: {
+      row: this.#options.makeMore({
         id: `${parent.id}…`,
         parent: parent.id,
         kind: "more",
@@ -216,7 +252,7 @@ export class Model {
           ? `${left.toLocaleString("en")} more are not shown`
           : `${left.toLocaleString("en")} more: press Enter or click to show some`,
         state: ""
-      },
+      }),
       level,
       hasChildren: false,
       isExpanded: false,
@@ -233,7 +269,7 @@ export class Model {
     const found = new Set<string>()
     const shown = new Set<string>()
     for (const row of this.#rows.values()) {
-      const text = textOf(row)
+      const text = this.#options.textOf(row)
       if (!words.every((word) => text.includes(word))) continue
       found.add(row.id)
       for (let at: Row | undefined = row; at !== undefined && !shown.has(at.id);) {
