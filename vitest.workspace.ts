@@ -35,7 +35,7 @@ const long = [
   "packages/tasks/test/store/MigrateApart.test.ts",
   "packages/testing/test/Client.{faults,http,stdio}.test.ts",
   "docs/test/{coming,developing,effectApplications,gettingStarted,http,nginx,quickstarts,tasksMachines,tasksOperating}.test.ts",
-  "interop/test/{allPairsStdio,authSdkStreams,extApps,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersPool,officialServersReconnect,officialServersStdio,proxiedChildren,proxiedServers,runtimes,sdkClientsHttp,sdkClientsReopen,sdkClientsTasksInline,sdkV1ClientTasks,sdkV1ServerTasks,skeinCall}.test.ts",
+  "interop/test/{allPairsStdio,authSdkStreams,extApps,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersPool,officialServersReconnect,officialServersStdio,proxiedChildren,proxiedServers,sdkClientsHttp,sdkClientsReopen,sdkClientsTasksInline,sdkV1ClientTasks,sdkV1ServerTasks,skeinCall}.test.ts",
   "examples/{apps,browser,comparison,everythingClient,npmScripts,signIn,sqlite,tour,tourAuth,tourTasks}.test.ts",
   "packages/sql/test/{PgBouncer,PgClient}.test.ts",
   "scripts/{conventions,conformance/judgeClient,conformance/suite}.test.ts"
@@ -49,7 +49,7 @@ const longest = [
   "packages/gateway/test/Processes.test.ts",
   "packages/cli/test/signIn.test.ts",
   "docs/test/{cli,siteBrowser}.test.ts",
-  "interop/test/{authBrowser,authPublished,publishedClients,publishedServers}.test.ts",
+  "interop/test/{authBrowser,authPublished,publishedClients,publishedServers,runtimes}.test.ts",
   "scripts/{fuzz/fuzz,soak/soak}.test.ts"
 ]
 
@@ -84,7 +84,7 @@ export default defineConfig(({ mode }) => ({
   ssr: { resolve: { conditions, externalConditions: ["@skein/source"] } },
   test: {
     projects: mode in lists ?
-      [{ extends: true, test: { name: mode, include: lists[mode], exclude, testTimeout: 120_000 } }] :
+      [{ extends: true, test: { name: mode, include: lists[mode], exclude, testTimeout: 240_000 } }] :
       [
         { extends: true, test: { name: "alone", include: alone, exclude: [...exclude, ...long, ...longest] } },
         // The other files share processes, and so load each module once. Imports took a quarter of their time.
@@ -99,8 +99,10 @@ export default defineConfig(({ mode }) => ({
     pool: "forks",
     maxWorkers: 2,
     execArgv: ["--expose-gc", "--conditions=@skein/source"],
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
-    teardownTimeout: 10_000
+    // At least ten times what a test takes, because the machine may be busy with something else. A test ends long before.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    teardownTimeout: 60_000,
+    expect: { poll: { timeout: 60_000 } }
   }
 }))

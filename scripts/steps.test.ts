@@ -70,7 +70,7 @@ describe.skipIf(process.platform === "win32")("the steps of .ci/run", () => {
 
   it.each(["SIGTERM", "SIGINT"] as const)("ends the running command when the script receives %s", async (signal) => {
     const { child, ended } = start(`step one 10 ${nested()}`)
-    await expect.poll(() => readFile(join(folder, "inner"), "utf8").catch(() => ""), { timeout: 20_000 }).toMatch(/\d/)
+    await expect.poll(() => readFile(join(folder, "inner"), "utf8").catch(() => ""), { timeout: 60_000 }).toMatch(/\d/)
     child.kill(signal)
     expect((await ended).code).toBe(signal === "SIGTERM" ? 143 : 130)
     expect(await runs("inner")).toBe(false)

@@ -77,7 +77,7 @@ describe("programs/carts.ts", () => {
         expect(held()).toEqual([1, 1])
       }))
       // The session ends when the server has seen that the client disconnected.
-      yield* Effect.promise(() => vi.waitFor(() => expect(held()).toEqual([0, 0])))
+      yield* Effect.promise(() => vi.waitFor(() => expect(held()).toEqual([0, 0]), 60_000))
     }))
 
   it.effect("shares the carts of a database between two servers", () =>

@@ -113,8 +113,8 @@ describe.each(Revision.all)("%s", (revision) => {
         return JSON.parse((block as { readonly text: string }).text)
       }
       expect(await all("tool")).toEqual(expected(revision))
-      await vi.waitFor(() => expect(logged).toContain("hello"))
-      await vi.waitFor(() => expect(reported).toContain(1))
+      await vi.waitFor(() => expect(logged).toContain("hello"), 60_000)
+      await vi.waitFor(() => expect(reported).toContain(1), 60_000)
       // A task continues after its request, so it has no headers.
       const durable = { ...expected(revision), header: [null, null] }
       expect(await all("task")).toEqual(durable)

@@ -25,7 +25,7 @@ describe.each(Revision.all)("%s", (revision) => {
     const watching = (async () => {
       for await (const change of client.changes({ tools: true })) seen.push(change._tag)
     })()
-    await vi.waitFor(() => expect(seen).toEqual(["Subscribed"]))
+    await vi.waitFor(() => expect(seen).toEqual(["Subscribed"]), 60_000)
     const remove = await server.add(
       Tool.async(Tool.make("late"), () => "later"),
       Tool.async(Tool.make("too"), () => "")
@@ -38,10 +38,10 @@ describe.each(Revision.all)("%s", (revision) => {
     expect(await names()).toEqual(["price", "late", "too"])
     await remove()
     expect(await names()).toEqual(["price"])
-    await vi.waitFor(() => expect(seen).toContain("ToolListChanged"))
+    await vi.waitFor(() => expect(seen).toContain("ToolListChanged"), 60_000)
     await client.close()
     await watching
-    await vi.waitFor(() => expect(server.add()).rejects.toThrow("does not run"))
+    await vi.waitFor(() => expect(server.add()).rejects.toThrow("does not run"), 60_000)
   })
 
   it("notifies subscribers of an updated resource", async () => {

@@ -82,7 +82,7 @@ describe("skein-call · an SDK server over stdio", () => {
 
   it("prints progress to stderr with --verbose; SIGINT cancels the call, ends the server and exits with 130", async () => {
     const { child, ended, err, out } = start("--verbose", ...server, "count", "{\"steps\":2}")
-    await expect.poll(err, { timeout: 20_000 }).toContain("2/2 step 2\n")
+    await expect.poll(err, { timeout: 60_000 }).toContain("2/2 step 2\n")
     child.kill("SIGINT")
     // `close` follows the end of the server, which shares stderr.
     expect(await ended).toBe(130)

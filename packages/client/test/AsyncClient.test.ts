@@ -105,7 +105,7 @@ for (const revision of Revision.all) {
       const typed = await client.callTool("sum", args, options)
       expectTypeOf(typed).toEqualTypeOf<{ sum: string }>()
       expect([typed, progress]).toEqual([{ sum: "3" }, [1]])
-      await vi.waitFor(() => expect(logs).toEqual(["adding"]))
+      await vi.waitFor(() => expect(logs).toEqual(["adding"]), 60_000)
       expect(await client.callTool("sum", args, { output: Schema.Struct({ sum: Schema.Number }) })).toEqual({ sum: 3 })
       expect(await client.callTool("fail")).toMatchObject({ isError: true, ...text("there is no tea") })
       expect((await client.listTools()).map(({ name }) => name)).toContain("sum")
@@ -126,7 +126,7 @@ for (const revision of Revision.all) {
       })
       expect(completion.values).toEqual(["Grace"])
       await client.ping()
-      await vi.waitFor(() => expect(logs).toEqual(["adding", "adding"]))
+      await vi.waitFor(() => expect(logs).toEqual(["adding", "adding"]), 60_000)
       await client.setLoggingLevel("error")
       await client.callTool("sum", args)
       await client.ping()
@@ -389,7 +389,7 @@ describe("AsyncClient", () => {
     if (long._tag !== "RemoteTask") return expect(long._tag).toBe("RemoteTask")
     await long.cancel()
     await expect(long.result()).rejects.toMatchObject({ reason: { _tag: "TaskCancelled" } })
-  }, 30_000)
+  }, 120_000)
 
   it("returns the result of a tool that is not a task from startTask", async () => {
     await using client = await AsyncClient.connect(shop().transport())

@@ -43,9 +43,9 @@ describe("the signature of a tool", () => {
     const tree = { type: "object", properties: { next: { $ref: "#" } } }
     expect(typeOf(tree)).toMatch(/^\{ next\?: \{ next\?: .*unknown.*\}$/)
     const wide = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`p${i}`, { $ref: "#" }]))
-    const started = performance.now()
+    const started = process.cpuUsage().user
     expect(signature({ properties: wide })).toBeUndefined()
-    expect(performance.now() - started).toBeLessThan(1000)
+    expect(process.cpuUsage().user - started).toBeLessThan(5_000_000)
   })
 
   it("is left out beyond the bound", () => {

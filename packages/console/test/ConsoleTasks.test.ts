@@ -48,7 +48,7 @@ const query = { limit: 2, maxRows: 100, showPayloads: false }
 
 /** Repeats a look until it shows what is expected. */
 const eventually = <A, E, R>(look: Effect.Effect<A, E, R>, is: (value: A) => boolean) =>
-  Effect.timeout(Effect.repeat(Effect.delay(look, 20), { until: is }), "10 seconds")
+  Effect.timeout(Effect.repeat(Effect.delay(look, 20), { until: is }), "60 seconds")
 
 const program = ConsoleTasks.layerWith({ overviewInterval: 0 }).pipe(
   Layer.provideMerge(ConsoleSources.layer),

@@ -57,7 +57,7 @@ it.live("shows the executing steps of a task with their attempt, age and span, a
       Effect.repeat(Effect.delay(source.read(query), 20), {
         until: ({ nodes }) => stepsOf(nodes).some(({ waitsFor }) => waitsFor === "span phone the baker")
       }),
-      "10 seconds"
+      "60 seconds"
     )
     const task = nodes.find(({ kind }) => kind === "task")!
     expect(task).toMatchObject({ label: "cater", state: "running", traceId: expect.stringMatching(/^[\da-f]{32}$/) })
@@ -81,6 +81,6 @@ it.live("shows the executing steps of a task with their attempt, age and span, a
     expect(yield* Context.get(context, TaskAdmin).cancel(listed!.state.id)).toBe(true)
     yield* Effect.timeout(
       Effect.repeat(Effect.delay(source.read(query), 20), { until: ({ nodes }) => stepsOf(nodes).length === 0 }),
-      "10 seconds"
+      "60 seconds"
     )
   }).pipe(Effect.scoped))

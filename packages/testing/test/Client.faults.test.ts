@@ -61,7 +61,7 @@ describe("the connection is cut after each number of bytes", () => {
         expect(new Set(outcomes.slice(begun))).toEqual(new Set(["answered"]))
         expect(server.sessionCount).toBe(1)
       })),
-    30_000
+    120_000
   )
 
   it.live(
@@ -85,7 +85,7 @@ describe("the connection is cut after each number of bytes", () => {
         expect(new Set(outcomes.slice(0, whole))).toEqual(new Set(["Closed"]))
         expect(new Set(outcomes.slice(whole))).toEqual(new Set(["answered"]))
       })),
-    30_000
+    120_000
   )
 })
 

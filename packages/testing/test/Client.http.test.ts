@@ -56,7 +56,7 @@ describe.each(httpClients)(
       ({ scenario }) =>
         Effect.gen(function*() {
           const server = yield* FaultyServer.http(scenario)
-          const outcomes = yield* runClient(transport(server.url, 40), 20_000)
+          const outcomes = yield* runClient(transport(server.url, 40), 120_000)
           expect(outcomes.map(({ exit, key }) => [exit, server.callCount(key)])).toEqual(
             outcomes.map(({ key }) => [Exit.succeed(key), 1])
           )

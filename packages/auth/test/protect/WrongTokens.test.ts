@@ -33,15 +33,18 @@ describe("wrong tokens", () => {
   it.effect("cost less processor time than a verification, where no key is needed", () =>
     Effect.gen(function*() {
       const ready = yield* setup
+      /** The least of several measurements, because the collector of garbage runs in some of them. */
       const cpu = Effect.fnUntraced(function*(text: string) {
-        const before = process.cpuUsage()
-        for (let i = 0; i < 500; i++) yield* problemOf(ready.verifier, text)
-        const { system, user } = process.cpuUsage(before)
-        return user + system
+        const times: Array<number> = []
+        for (let round = 0; round < 6; round++) {
+          const before = process.cpuUsage()
+          for (let i = 0; i < 100; i++) yield* problemOf(ready.verifier, text)
+          const { system, user } = process.cpuUsage(before)
+          times.push(user + system)
+        }
+        return Math.min(...times)
       })
-      const good = yield* token(ready, 0)
-      yield* cpu(good)
-      const full = yield* cpu(good)
+      const full = yield* cpu(yield* token(ready, 0))
       for (const claims of [{ iss: "https://other.example" }, { aud: "x" }, { exp: -6 }]) {
         expect(yield* cpu(yield* token(ready, 0, claims))).toBeLessThan(full)
       }

@@ -169,7 +169,7 @@ for (const [wire, transport] of wires) {
           revisions,
           reconnect: false
         })
-        const end = yield* Effect.timeout(client.ended, 8_000)
+        const end = yield* Effect.timeout(client.ended, 60_000)
         assert.strictEqual(end._tag, "Lost")
         assert.isBelow(id, 100_000)
         assert.isAtMost(server.byMethod("POST").length, 1_024 + 2)
@@ -241,7 +241,7 @@ describe("2024-11-05 · a server that never responds to a POST", () => {
           reconnect: false
         }
       )
-      const end = yield* Effect.timeout(client.ended, 8_000)
+      const end = yield* Effect.timeout(client.ended, 60_000)
       assert.include(end._tag === "Lost" ? end.cause.message : "", "maxUndeliveredMessages")
       // Messages that waited for `notifications/initialized` to be accepted count too, and were never sent.
       assert.isBelow(server.byMethod("POST").length, 60)

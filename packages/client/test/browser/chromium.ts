@@ -105,8 +105,8 @@ export const browse = (
     const { ended, stderr } = yield* visit(chromium, `${url.origin}/`)
     void ended.then((how) => reject(new Error(`${chromium} ended before its page did (${how}):\n${stderr()}`)))
     return yield* Effect.timeoutOrElse(Effect.promise(() => promise), {
-      duration: "15 seconds",
+      duration: "60 seconds",
       orElse: () =>
-        Effect.die(new Error(`The page reported nothing within 15 seconds. ${chromium} wrote:\n${stderr()}`))
+        Effect.die(new Error(`The page reported nothing within 60 seconds. ${chromium} wrote:\n${stderr()}`))
     })
   })

@@ -237,7 +237,7 @@ describe("AsyncClientPool", () => {
     const pool = await AsyncClientPool.make({ a: { transport: hanging.transport } })
     const client = await pool.client("a")
     const failure = client.callTool("wait").then(() => undefined, (error: unknown) => error)
-    await vi.waitFor(() => expect(hanging.requests("tools/call").length).toBe(1))
+    await vi.waitFor(() => expect(hanging.requests("tools/call").length).toBe(1), 60_000)
     const states = pool.states()[Symbol.asyncIterator]()
     await states.next()
     const next = states.next()

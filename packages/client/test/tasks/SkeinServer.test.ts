@@ -244,7 +244,7 @@ for (const shape of shapes) {
           // open.
           assert.strictEqual(asked.length, shape === "2025-11-25" ? 2 : 1)
         })),
-      30_000
+      120_000
     )
   })
 }

@@ -105,7 +105,7 @@ it.live("2024-11-05 · counts a session that continues on a new stream without i
         state: { value: 1 }
       })
     }))
-    yield* Effect.promise(() => vi.waitFor(() => expect(at.endpoint.streams).toBe(0)))
+    yield* Effect.promise(() => vi.waitFor(() => expect(at.endpoint.streams).toBe(0), 60_000))
     yield* kit.settle
     expect((yield* counted("mcp.server.sessions")).state.value).toBe(0)
     expect((yield* counted("mcp.server.session.duration")).state.count).toBe(1)

@@ -49,7 +49,7 @@ const tools = {
 
 /** Repeats a look until it shows what is expected. */
 const eventually = <A, E, R>(look: Effect.Effect<A, E, R>, is: (value: A) => boolean) =>
-  Effect.timeout(Effect.repeat(Effect.delay(look, 20), { until: is }), "10 seconds")
+  Effect.timeout(Effect.repeat(Effect.delay(look, 20), { until: is }), "60 seconds")
 
 it.live.skipIf(server === undefined)(
   "checks new code on PostgreSQL in a process that runs no tasks",
@@ -82,7 +82,7 @@ it.live.skipIf(server === undefined)(
         expect((yield* admin.list({ tool: "t" }))[0]?.place).toMatchObject({ _tag: "Waiting", runs: 1 })
       }).pipe(Effect.provideContext(planned))
     }).pipe(Effect.scoped),
-  30_000
+  120_000
 )
 
 for (const [store, layer] of stores) {
@@ -134,7 +134,7 @@ for (const [store, layer] of stores) {
           { tool: "goes", kind: "missing", count: 1, tasks: [gone.id], details: [] }
         ])
         expect(yield* admin.check({ tool: "stays" })).toEqual({ checked: 1, isComplete: true, findings: [] })
-      }).pipe(Effect.scoped, Effect.provide(layer)), 30_000)
+      }).pipe(Effect.scoped, Effect.provide(layer)), 120_000)
 
     it.live("inspects the log of a task: names, attempts and failures, and records only if asked for", () =>
       Effect.gen(function*() {

@@ -90,7 +90,7 @@ describe.each(["SQLite", "PostgreSQL"] as const)("%s", (name) => {
         const unbooked = Effect.repeat(Effect.andThen(Effect.sleep(10), Effect.sync(() => log.includes("unbook"))), {
           until: (found) => found
         })
-        yield* Effect.timeout(unbooked, "10 seconds")
+        yield* Effect.timeout(unbooked, "60 seconds")
         expect(yield* beside(({ wake }) => wake(asleep))).toBe(true)
 
         const again = yield* beside(({ rerun }) => rerun(done))
@@ -101,13 +101,13 @@ describe.each(["SQLite", "PostgreSQL"] as const)("%s", (name) => {
         yield* Effect.sleep(200)
         expect((yield* beside(({ inspect }) => inspect(held.id)))!.place).toMatchObject({ heldBy: "pause" })
         expect(yield* beside(({ resume }) => resume("job"))).toBe(true)
-        yield* Effect.provideContext(Effect.timeout(ended(held.id), "10 seconds"), context)
+        yield* Effect.provideContext(Effect.timeout(ended(held.id), "60 seconds"), context)
 
         const schedules = <A>(use: (schedules: TaskSchedules["Service"]) => Effect.Effect<A, TaskError>) =>
           Effect.scoped(Effect.flatMap(Layer.build(admin), (context) => use(Context.get(context, TaskSchedules))))
         yield* schedules(({ set }) => set("yearly", { cron: "0 0 1 1 *", task: { tool: "job" } }))
         const triggered = yield* schedules(({ trigger }) => trigger("yearly"))
-        yield* Effect.provideContext(Effect.timeout(ended(triggered!.id), "10 seconds"), context)
+        yield* Effect.provideContext(Effect.timeout(ended(triggered!.id), "60 seconds"), context)
         expect(yield* schedules(({ pause }) => pause("yearly"))).toBe(true)
         expect(yield* schedules(({ list }) => list())).toMatchObject([
           { name: "yearly", tool: "job", isPaused: true, lastTask: triggered!.id }
@@ -121,7 +121,7 @@ describe.each(["SQLite", "PostgreSQL"] as const)("%s", (name) => {
           concurrency: 2
         })
       }).pipe(Effect.scoped),
-    30_000
+    120_000
   )
 })
 

@@ -99,7 +99,7 @@ for (const [store, layer] of stores) {
           expect(new Set(keys).size).toBe(8 + 2 + 1)
           expect(keys).toHaveLength(8 + 2 + 1)
         }).pipe(Effect.provide(layer)),
-      20_000
+      120_000
     )
 
     it.live(
@@ -142,7 +142,7 @@ for (const [store, layer] of stores) {
           const end = yield* ended(id)
           expect(textOf(end)).toBe("Sure")
         }).pipe(Effect.provide(layer)),
-      20_000
+      120_000
     )
 
     it.live("is cancelled like any other task, and compensates what it has done since", () =>
@@ -169,7 +169,7 @@ for (const [store, layer] of stores) {
         const admin = yield* TaskAdmin
         yield* Effect.repeat(Effect.delay(admin.inspect(id), 20), { until: (task) => task?.place._tag === "Settled" })
         expect(undone).toEqual([2])
-      }).pipe(Effect.provide(layer)), 20_000)
+      }).pipe(Effect.provide(layer)), 120_000)
   })
 }
 
@@ -242,7 +242,7 @@ describe("Task.continueWith", () => {
         expect(textOf(end)).toBe("Done")
         expect(rounds).toEqual([1, 2, 3, 4, 5, 6])
       }).pipe(Effect.scoped),
-    30_000
+    120_000
   )
 
   it.live("runs with the arguments of its log, if another worker continues it while this one reads it", () =>

@@ -38,7 +38,7 @@ const worker = Effect.gen(function*() {
   const settled = (id: string) => {
     const rows = sql`SELECT task_id FROM skein_task_queue WHERE task_id = ${id}`
     const until = Effect.repeat(Effect.delay(rows, 50), { until: (rows) => rows.length === 0 })
-    return Effect.timeout(until, "15 seconds")
+    return Effect.timeout(until, "60 seconds")
   }
   return { engine, sql, begin, settled }
 })
@@ -70,7 +70,7 @@ describe.skipIf(server === undefined)("PostgreSQL · steps of a cancelled task",
           yield* Effect.sleep(1000)
           expect(yield* sql`SELECT COALESCE(SUM(amount), 0)::int AS sum FROM paid`).toEqual([{ sum: 0 }])
         }).pipe(Effect.scoped),
-      30_000
+      120_000
     )
   }
 })

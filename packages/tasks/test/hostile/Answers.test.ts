@@ -107,7 +107,7 @@ describe("2026-07-28 · Streamable HTTP", () => {
         expect(result.content[0].text).toContain("Hello")
         expect(result.content[0].text).not.toMatch(/Eve|Bye/)
       })),
-    20_000
+    120_000
   )
 
   it.live("ignores an answer that arrives before its question", () =>
@@ -119,7 +119,7 @@ describe("2026-07-28 · Streamable HTTP", () => {
       yield* until(taskId, asks(1))
       yield* update("right")
       expect((yield* until(taskId, over)).result.content[0].text).toBe("right")
-    })), 20_000)
+    })), 120_000)
 
   it.live(
     "returns arguments and answers of megabytes unchanged, rejects endless nesting, and stays up",

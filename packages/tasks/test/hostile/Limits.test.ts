@@ -81,7 +81,7 @@ it.live(
       const bob = yield* connect({ principal: { id: "bob" } })
       yield* kit.begin(bob, "endless")
     })),
-  20_000
+  120_000
 )
 
 it.live(
@@ -115,7 +115,7 @@ it.live(
       yield* consistent(context)
       expect(yield* sql`SELECT * FROM skein_task_queue`).toHaveLength(0)
     })),
-  20_000
+  120_000
 )
 
 const asks = (seen: Array<string>) =>
@@ -180,7 +180,7 @@ it.live(
       )
       expect(begun()).toBe(1)
     })),
-  20_000
+  120_000
 )
 
 it.live("drops arguments under the name of the prepared value for every tool: a tool may become prepared before they are read", () =>
@@ -208,4 +208,4 @@ it.live("10,000 watchers of one task receive its end", () =>
     yield* client.result("tasks/cancel", { taskId })
     yield* Effect.forEach(fibers, Fiber.await)
     expect(ended).toBe(10_000)
-  })), 30_000)
+  })), 120_000)

@@ -145,7 +145,7 @@ for (const [engine, make, absent] of engines) {
             answers: short.map((key) => ({ key }))
           })
         })
-      ), 20_000)
+      ), 120_000)
 
     // The rest does not depend on the database.
     if (engine === "PostgreSQL") return

@@ -252,5 +252,5 @@ describe("2025-11-25 · tasks over stdio", () => {
       expect((yield* ask(5, "tasks/cancel", { taskId })).error.code).toBe(-32602)
       child.process.stdin!.end()
       expect(yield* Effect.promise(() => child.exit)).toBe(0)
-    }), 20_000)
+    }), 120_000)
 })

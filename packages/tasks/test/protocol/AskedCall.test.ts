@@ -357,7 +357,7 @@ describe("the order of a shutdown, while a call is asked", () => {
           expect(log).toEqual(["oven on", "cake"])
           yield* two.stop("server", "engine")
         })),
-      30_000
+      120_000
     )
   }
 
@@ -380,6 +380,6 @@ describe("the order of a shutdown, while a call is asked", () => {
         })
         yield* two.stop("server", "engine")
       })),
-    30_000
+    120_000
   )
 })

@@ -195,12 +195,14 @@ describe("Task.async", () => {
   it.live("a cancelled task aborts its handler, and compensates", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
+      let isHired = false
       const { client } = yield* start(join(yield* folder, "tasks.db"), async (_, { sleep, step }) => {
         await step("hire", () => "van", { compensate: (what, _, reason) => void log.push(`${what} ${reason}`) })
+        isHired = true
         await sleep("long", "1 day")
       })
       const { taskId } = yield* client.call("t", {})
-      yield* Effect.sleep(100)
+      yield* Effect.repeat(Effect.sleep(5), { until: () => isHired })
       yield* client.request("tasks/cancel", { taskId })
       yield* Effect.repeat(Effect.sleep(20), { until: () => log.length > 0 })
       expect(log).toEqual(["van cancelled"])

@@ -84,7 +84,7 @@ describe("stdio: a process that stops while a call waits", () => {
           second.process.stdin!.end()
           expect(yield* Effect.promise(() => second.exit)).toBe(0)
         })),
-      30_000
+      120_000
     )
   }
 
@@ -104,7 +104,7 @@ describe("stdio: a process that stops while a call waits", () => {
           yield* logged("cake")
           expect(done()).toEqual(["oven on", "waits", "waits", "cake"])
         })),
-      30_000
+      120_000
     )
   }
 
@@ -124,7 +124,7 @@ describe("stdio: a process that stops while a call waits", () => {
         yield* logged("oven off: cancelled")
         expect(done().filter((line) => line !== "waits")).toEqual(["oven on", "oven off: cancelled"])
       })),
-    30_000
+    120_000
   )
 })
 

@@ -27,6 +27,6 @@ for (const way of ["runMain", "serve", "layer"]) {
         // Each line is a message, or this throws.
         expect(child.messages()).toMatchObject([{ id: 1, result: { content: [{ text: "A cake" }] } }])
       })),
-    20_000
+    120_000
   )
 }

@@ -203,5 +203,5 @@ each([pg], (backend) => {
       expect(listening.map(({ calls }) => calls)).toEqual([1, 1, 1])
       yield* here.store.setStatusMessage(tasks[0]!.id, "after")
       yield* listening[0]!.after(1)
-    }), 30_000)
+    }), 120_000)
 })

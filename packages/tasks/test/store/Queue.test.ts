@@ -271,9 +271,7 @@ each([pg], (backend) => {
         const opened = yield* Effect.flatten(backend.database)
         const { store } = opened
         const options = { host: "here", pools: ["default"] }
-        yield* store.register("short", { ...options, leaseMs: 300 })
-        yield* store.register("long", { ...options, leaseMs: 60_000 })
-        yield* store.register("next", { ...options, leaseMs: 60_000 })
+        for (const worker of ["short", "long", "next"]) yield* store.register(worker, { ...options, leaseMs: 60_000 })
         const [one, other] = [(yield* insert(opened)).id, (yield* insert(opened)).id]
         expect(yield* store.claim("short", undefined, 1)).toHaveLength(1)
         expect(yield* store.claim("long", undefined, 1)).toHaveLength(1)
@@ -293,6 +291,6 @@ each([pg], (backend) => {
         yield* store.takeBackLost
         expect(yield* store.claim("next", undefined, 10)).toHaveLength(1)
       }),
-    20_000
+    120_000
   )
 })

@@ -59,7 +59,7 @@ const serviceOf = ({ attributes }: any) => attributeOf(attributes, "service.name
 const eventually = <A>(look: () => A | undefined) =>
   Effect.timeout(
     Effect.repeat(Effect.delay(Effect.sync(look), 50), { until: (found) => found !== undefined }),
-    "20 seconds"
+    "60 seconds"
   )
 
 describePostgres("tasks of a front end and its workers", (postgres) => {

@@ -34,7 +34,7 @@ describe("a body", () => {
           raw.write("0\r\n\r\n")
           expect(yield* raw.until("\r\n\r\n")).toContain("HTTP/1.1 400")
         })),
-      15_000
+      120_000
     )
   }
 

@@ -88,7 +88,7 @@ describe("a line of the log", () => {
           }
         }))
       ),
-    15_000
+    120_000
   )
 })
 

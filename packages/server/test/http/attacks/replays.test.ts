@@ -113,6 +113,6 @@ describe("an unread response", () => {
         yield* fixtures.until(() => read > size || !open[1]!)
         expect(open).toEqual([false, true])
       })),
-    30_000
+    120_000
   )
 })

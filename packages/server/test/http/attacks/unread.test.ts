@@ -64,7 +64,7 @@ describe("unsent answers", () => {
           yield* raw.closed
           expect(read).toBeLessThan(16_000_000)
         })),
-      20_000
+      120_000
     )
   }
 

@@ -47,7 +47,7 @@ describe("a client that does not read", () => {
         expect(rest.messages).toHaveLength(402)
         expect(rest.messages.at(-1)).toMatchObject({ id: 1, result: { content: [{ text: "flooded" }] } })
       }),
-    30_000
+    120_000
   )
 })
 
