@@ -10,47 +10,42 @@ const conditions = ["@skein/source", "node", "module", "default"]
 // The tests of `npm run test:long` (`--mode long`), which .ci/run runs: they start, stop and kill processes, databases, browsers
 // and other programs, or repeat an action thousands of times. Together they take less than ten minutes.
 const long = [
-  "packages/client/test/{attacks/{Chunks,Flood,Processes,Schemas,Storms,Wire},browser/Chromium,connection/ManyReconnects,tasks/{ManyTasks,RestartProcess,SkeinServer}}.test.ts",
-  "packages/server/test/{input/RandomHandlers,http/process,http/attacks/{replays,totals,unread},http/session/Memory}.test.ts",
-  "packages/server/test/{Conformance,TypeErrors,http/processOptions,stdio/LogFormat}.test.ts",
-  "packages/{client,server}/test/stdio/Process.test.ts",
-  "packages/server/test/state/PostgresStateStore.test.ts",
-  "packages/protocol/test/{hostile/*,oracle/{AcrossRevisions,Generators,Read,Sensitivity,Write}}.test.ts",
-  "packages/auth/test/oauth/Browser.test.ts",
-  "packages/auth/test/protect/PostgresReplayStore.test.ts",
-  "packages/auth/test/hostile/Documents.test.ts",
-  "packages/auth/test/proxy/{Chromium,Postgres,Tasks}.test.ts",
-  "packages/auth/test/signin/{chromium,webProcesses}.test.ts",
-  "packages/cli/test/generateClient.test.ts",
-  "packages/cli/test/develop/*.test.ts",
-  "packages/console/test/Page.test.ts",
-  "packages/gateway/test/Children.test.ts",
-  "packages/apps/test/{Chromium,ReadyPages,UiPage}.test.ts",
-  "packages/code-mode/test/{Bundle,Hostile}.test.ts",
-  "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore,Rotation,SharedSignIn}.test.ts",
-  "packages/tasks/test/crash/**/*.test.ts",
-  "packages/tasks/test/engine/{Admin,CodeChanges,CutOffSteps,Outages,PacesPostgres,Postgres,SqlTasksPostgres,Stalls,Replays,Takeover}.test.ts",
-  "packages/tasks/test/{PgBouncer,hostile/{Limits,Memory,Names},random/RandomHandlers,schedules/Schedules,telemetry/Processes}.test.ts",
-  "packages/tasks/test/protocol/{Shutdown,ShutdownQuestions}.test.ts",
-  "packages/tasks/test/store/MigrateApart.test.ts",
-  "packages/testing/test/Client.{faults,http,stdio}.test.ts",
-  "docs/test/{coming,developing,effectApplications,gettingStarted,http,nginx,quickstarts,tasksMachines,tasksOperating}.test.ts",
-  "interop/test/{allPairsStdio,authSdkStreams,extApps,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersPool,officialServersReconnect,officialServersStdio,proxiedChildren,proxiedServers,sdkClientsHttp,sdkClientsReopen,sdkClientsTasksInline,sdkV1ClientTasks,sdkV1ServerTasks,skeinCall}.test.ts",
-  "examples/{apps,browser,comparison,everythingClient,npmScripts,signIn,sqlite,tour,tourAuth,tourTasks}.test.ts",
-  "packages/sql/test/{PgBouncer,PgClient}.test.ts",
-  "scripts/{conventions,conformance/judgeClient,conformance/suite}.test.ts"
+  "packages/client/test/{attacks/{Flood,Processes,Schemas,Storms,Wire},browser/Chromium,stdio/Process,tasks/{ManyTasks,RestartProcess,SkeinServer}}.test.ts",
+  "packages/server/test/{Conformance,TypeErrors,input/RandomHandlers,state/PostgresStateStore,stdio/{LogFormat,Process}}.test.ts",
+  "packages/server/test/http/{process,processOptions,session/Memory}.test.ts",
+  "packages/protocol/test/{hostile/Cases,oracle/{AcrossRevisions,Generators,Read,Sensitivity,Write}}.test.ts",
+  "packages/auth/test/{hostile/Documents,oauth/Browser,protect/PostgresReplayStore,proxy/{Postgres,Tasks},signin/{chromium,webProcesses}}.test.ts",
+  "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore}.test.ts",
+  "packages/cli/test/develop/{build,dev,folder,modules,restart,run}.test.ts",
+  "packages/{apps/test/{Chromium,ReadyPages,UiPage},code-mode/test/{Bundle,Hostile},console/test/Page}.test.ts",
+  "packages/tasks/test/{PgBouncer,crash/{FailedTask,Sqlite},hostile/{Limits,Memory,Names},random/RandomHandlers}.test.ts",
+  "packages/tasks/test/{protocol/{Shutdown,ShutdownQuestions},schedules/Schedules,store/MigrateApart,telemetry/Processes}.test.ts",
+  "packages/tasks/test/engine/{Admin,CodeChanges,CutOffSteps,Outages,PacesPostgres,Postgres,SqlTasksPostgres,Replays,Takeover}.test.ts",
+  "packages/{sql/test/{PgBouncer,PgClient},testing/test/Client.{faults,stdio}}.test.ts",
+  "docs/test/{coming,effectApplications,gettingStarted,http,nginx,quickstarts,tasksOperating}.test.ts",
+  "interop/test/{allPairsStdio,authSdkStreams,extTasksClient,proxiedChildren,proxiedServers}.test.ts",
+  "interop/test/{officialServersHttp,officialServersPool,officialServersReconnect,officialServersStdio}.test.ts",
+  "interop/test/{sdkClientsHttp,sdkClientsReopen,sdkClientsTasksInline,sdkV1ClientTasks,sdkV1ServerTasks}.test.ts",
+  "examples/{apps,everythingClient,npmScripts,signIn,sqlite,tourAuth,tourTasks}.test.ts",
+  "scripts/conventions.test.ts"
 ]
 
 // The tests of `npm run test:longest` (`--mode longest`), which find fewer faults in a minute. release-check runs them; run
-// them, too, when you change their subject. They use programs of other authors (`npm run published`), or what other steps of .ci/run use as
-// well: created projects, the site, the soak and the crash run.
+// them, too, when you change their subject. They repeat accidents at random for minutes, use programs of other authors (`npm run
+// published`), or test again what other steps of .ci/run use: created projects, the site, conformance, the soak and crash runs.
 const longest = [
-  "packages/{create-skein/test/Projects,openapi/test/Published}.test.ts",
-  "packages/gateway/test/Processes.test.ts",
-  "packages/cli/test/signIn.test.ts",
-  "docs/test/{cli,siteBrowser}.test.ts",
-  "interop/test/{authBrowser,authPublished,publishedClients,publishedServers,runtimes}.test.ts",
-  "scripts/{fuzz/fuzz,soak/soak}.test.ts"
+  "packages/client/test/{attacks/Chunks,connection/ManyReconnects}.test.ts",
+  "packages/server/test/http/attacks/{replays,totals,unread}.test.ts",
+  "packages/protocol/test/hostile/Search.test.ts",
+  "packages/auth/test/{proxy/Chromium,stores/{Rotation,SharedSignIn}}.test.ts",
+  "packages/cli/test/{develop/conformance,generateClient,signIn}.test.ts",
+  "packages/{create-skein/test/Projects,openapi/test/Published,testing/test/Client.http}.test.ts",
+  "packages/gateway/test/{Children,Processes}.test.ts",
+  "packages/tasks/test/{crash/{Continued,Deadlines,Schedules},engine/Stalls}.test.ts",
+  "docs/test/{cli,developing,siteBrowser,tasksMachines}.test.ts",
+  "interop/test/{authBrowser,authPublished,extApps,inspector,manySdkClients,publishedClients,publishedServers,runtimes,skeinCall}.test.ts",
+  "examples/{browser,comparison,tour}.test.ts",
+  "scripts/{conformance/{judgeClient,suite},fuzz/fuzz,soak/soak}.test.ts"
 ]
 
 // Test files with a process of their own: they measure their process, change its environment, its folder or its global
@@ -84,7 +79,8 @@ export default defineConfig(({ mode }) => ({
   ssr: { resolve: { conditions, externalConditions: ["@skein/source"] } },
   test: {
     projects: mode in lists ?
-      [{ extends: true, test: { name: mode, include: lists[mode], exclude, testTimeout: 240_000 } }] :
+      // They wait for other programs most of the time.
+      [{ extends: true, test: { name: mode, include: lists[mode], exclude, maxWorkers: 3, testTimeout: 240_000 } }] :
       [
         { extends: true, test: { name: "alone", include: alone, exclude: [...exclude, ...long, ...longest] } },
         // The other files share processes, and so load each module once. Imports took a quarter of their time.
