@@ -151,9 +151,9 @@ it.live("leaves no connection and no fiber after it was opened and closed many t
       expect(yield* works(client)).toBe(true)
       yield* Scope.close(scope, Exit.void)
     }
-    yield* Effect.sleep(20)
-    const { requests, sessions } = yield* running.server.inspect
-    expect(sessions).toEqual([])
+    const { requests } = yield* Effect.repeat(Effect.delay(running.server.inspect, 10), {
+      until: ({ sessions }) => sessions.length === 0
+    })
     expect(requests).toEqual([])
     expect(outage.size).toBe(0)
   }))
