@@ -8,41 +8,6 @@ import { posix } from "node:path"
 import { defineConfig, type OxlintOverride } from "oxlint"
 import { allowedLayers, foldersOf, type Layer, type Layers, layers, maxDepth, mayImport } from "./scripts/layers.ts"
 
-/** The modules of a package that may import fewer packages than the rest of it. */
-const mayImportLess: ReadonlyArray<{
-  readonly name: string
-  readonly files: ReadonlyArray<string>
-  readonly packages: ReadonlyArray<string>
-  /** Whether they may use Node. */
-  readonly node: boolean
-}> = [
-  // A server with apps does not load a client, a host does not load a server, and a page loads neither.
-  {
-    name: "apps",
-    files: [
-      "{App,AppHtml,Approval,AskError,Choice,Upload,UploadError}.ts",
-      "internal/{askTool,fileReceiver,openQuestions,readyPages}.ts"
-    ],
-    packages: ["protocol", "runtime", "server"],
-    node: false
-  },
-  {
-    name: "apps",
-    files: ["{AppHost,AppFrame,AppError}.ts", "internal/{appSession,pageMethods}.ts"],
-    packages: ["protocol", "runtime", "client"],
-    node: false
-  },
-  {
-    name: "apps",
-    files: [
-      "{SandboxProxy,UiMessage,UiMeta,UiPolicy,View,ViewError}.ts",
-      "internal/{dom,pageQuestion,pageScripts,viewPort,viewStyle}.ts"
-    ],
-    packages: ["protocol"],
-    node: false
-  }
-]
-
 /**
  * The modules under `src` that may import `node:` modules and use `process` and `Buffer`. A package that is not named
  * has none.
@@ -50,13 +15,6 @@ const mayImportLess: ReadonlyArray<{
 const mayUseNode: Readonly<Record<string, ReadonlyArray<string>>> = {
   server: ["{Stdio,NodeHttp,NodePages}.ts", "internal/{**/node*,process/*}.ts"],
   client: ["{Stdio,NodeConfig,NodeHttp}.ts", "bin/*.ts", "internal/{**/node*,stdio*,process,stdio/*}.ts"],
-  testing: ["**/*.ts"],
-  sql: ["**/*.ts"],
-  tasks: ["{Memory,Sqlite,Postgres,Sql}Tasks.ts", "internal/**/node*.ts"],
-  cli: ["bin/*.ts", "internal/**/node*.ts"],
-  "create-skein": ["**/*.ts"],
-  openapi: ["internal/**/node*.ts"],
-  apps: ["AppFile.ts"],
   "code-mode": ["internal/node*.ts"]
 }
 
@@ -217,10 +175,7 @@ const importRules = Object.keys(mayImport).flatMap((name) => {
   return [
     restrict(name, ["**/*.ts"], [node]),
     ...(withTypes === undefined ? [] : [restrict(name, withTypes, [{ ...node, allowTypeImports: true }])]),
-    ...(withNode === undefined ? [] : [restrict(name, withNode, [])]),
-    ...mayImportLess.filter((less) => less.name === name).map(
-      ({ files, node: mayUseNode, packages }) => restrict(name, files, mayUseNode ? [] : [node], packages)
-    )
+    ...(withNode === undefined ? [] : [restrict(name, withNode, [])])
   ]
 })
 

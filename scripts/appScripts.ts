@@ -9,7 +9,7 @@ import { join } from "node:path"
 const root = join(import.meta.dirname, "..")
 
 /** The module that the scripts are written to. */
-export const target: string = join(root, "packages/apps/src/internal/pageScripts.ts")
+export const target: string = join(root, "packages/apps/src/shared/pageScripts.ts")
 
 /** Bundles a module for browsers, minified, as a classic script. */
 export const bundled = async (file: string): Promise<string> => {
@@ -46,7 +46,7 @@ const scripts = [
   ["approval", "approval.ts", "The script of the page of `Approval`"],
   ["choice", "choice.ts", "The script of the page of `Choice`"],
   ["form", "form.ts", "The script of the page of `Form`"],
-  ["ui", "ui.ts", "The script of the page of `UiApp`"],
+  ["ui", "ui/ui.ts", "The script of the page of `UiApp`"],
   ["upload", "upload.ts", "The script of the page of `Upload`"]
 ] as const
 
@@ -75,5 +75,5 @@ export const scriptsModule = async (): Promise<string> => {
 if (import.meta.main) {
   const text = await scriptsModule()
   await writeFile(target, text)
-  console.log(`packages/apps/src/internal/pageScripts.ts  ${text.length} characters`)
+  console.log(`packages/apps/src/shared/pageScripts.ts  ${text.length} characters`)
 }

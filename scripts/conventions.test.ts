@@ -107,13 +107,22 @@ describe("the linter", () => {
   })
 
   it("rejects an import of the other side in apps, and of both in a page", () => {
-    for (const [module, allowed, refused] of [["App", "server", "client"], ["AppHost", "client", "server"]] as const) {
+    const sides = [["server/A", "server", "client"], ["ui/a", "server", "client"], [
+      "host/a",
+      "client",
+      "server"
+    ]] as const
+    for (const [module, allowed, refused] of sides) {
       expect(broken(`packages/apps/src/${module}.ts`, uses(`@skein/${allowed}/A`))).toEqual([])
       expect(broken(`packages/apps/src/${module}.ts`, uses(`@skein/${refused}/A`))).toEqual(imports)
+      expect(broken(`packages/apps/src/${module}.ts`, uses("node:fs"))).toEqual(imports)
     }
     for (const side of ["client", "server", "runtime"]) {
-      expect(broken("packages/apps/src/View.ts", uses(`@skein/${side}/A`))).toEqual(imports)
+      expect(broken("packages/apps/src/page/View.ts", uses(`@skein/${side}/A`))).toEqual(imports)
+      expect(broken("packages/apps/src/shared/a.ts", uses(`@skein/${side}/A`))).toEqual(imports)
     }
+    expect(broken("packages/apps/src/server/a.ts", uses("../ui/Ui.ts"))).toEqual(imports)
+    expect(broken("packages/apps/src/ui/a.ts", uses("../page/View.ts"))).toEqual(imports)
   })
 
   it("rejects an import of the other side in skills, and of both in what they share", () => {

@@ -112,6 +112,20 @@ export const layers: Readonly<Record<string, Layers>> = {
     },
     methods: { folders: [], modules: ["Codec", "Method", "RequestMeta"] }
   },
+  // A server with apps does not load a client, a host does not load a server, and a page loads neither.
+  apps: {
+    shared: { folders: ["shared"], packages: ["protocol"] },
+    page: { folders: ["page"], layers: ["shared"], packages: ["protocol"] },
+    host: { folders: ["host"], layers: ["shared"], packages: ["protocol", "runtime", "client"] },
+    server: { folders: ["server"], layers: ["shared"], packages: ["protocol", "runtime", "server"] },
+    node: { folders: ["node"], layers: [], packages: ["protocol"], node: true },
+    ui: {
+      folders: ["ui"],
+      layers: ["shared", "server"],
+      typesOf: ["page"],
+      packages: ["protocol", "runtime", "server"]
+    }
+  },
   // A server with skills does not load a client, nor a host a server.
   skills: {
     shared: { folders: ["shared"], packages: ["protocol"] },
@@ -277,7 +291,6 @@ export const layers: Readonly<Record<string, Layers>> = {
 export const pending: ReadonlyArray<string> = [
   "runtime",
   "server",
-  "apps",
   "code-mode"
 ]
 

@@ -1,5 +1,5 @@
 /** The page of `Approval`: a title, details and two buttons. */
-import type { PageApproval } from "../src/internal/pageQuestion.ts"
+import type { PageApproval } from "../src/shared/pageQuestion.ts"
 import { byId, send, start, visible } from "./ready.ts"
 
 const approve = byId<HTMLButtonElement>("approve")

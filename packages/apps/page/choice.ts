@@ -1,5 +1,5 @@
 /** The page of `Choice`: a list of options and a button. */
-import type { PageChoice } from "../src/internal/pageQuestion.ts"
+import type { PageChoice } from "../src/shared/pageQuestion.ts"
 import { byId, element, say, send, start, visible } from "./ready.ts"
 
 const form = byId<HTMLFormElement>("form")

@@ -1,5 +1,5 @@
 /** Draws fields with their labels, descriptions and problems, and reads their values. */
-import type { PageField } from "../src/internal/pageField.ts"
+import type { PageField } from "../src/shared/pageField.ts"
 import { element, visible } from "./ready.ts"
 
 /** The value of a field: none if it is empty. */

@@ -1,5 +1,5 @@
 /** The page of `Form`: fields and a button. */
-import type { PageForm } from "../src/internal/pageQuestion.ts"
+import type { PageForm } from "../src/shared/pageQuestion.ts"
 import { draw, readAll, showProblems } from "./fields.ts"
 import { byId, say, send, start, visible } from "./ready.ts"
 

@@ -2,7 +2,7 @@
  * The script of the sandbox proxy: loads the page of an app into a frame of its own, and passes messages between the host
  * and the page ("Sandbox proxy", 2026-01-26). It sends no requests, and trusts neither side's messages beyond their source.
  */
-import type { SandboxResource } from "../src/UiMessage.ts"
+import type { SandboxResource } from "../src/shared/UiMessage.ts"
 
 const settings = JSON.parse(document.getElementById("settings")!.textContent!) as {
   readonly hostOrigins: ReadonlyArray<string>

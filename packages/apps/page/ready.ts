@@ -1,9 +1,9 @@
 /** The parts that the pages of the ready apps share: the question, the note below it, and the report to the model. */
 import type { CallToolResult } from "@skein/protocol/CallTool"
-import type { PageQuestion } from "../src/internal/pageQuestion.ts"
-import { problemsKey, questionKey } from "../src/internal/pageQuestion.ts"
-import type * as View from "../src/View.ts"
-import type { ViewError } from "../src/ViewError.ts"
+import type { PageQuestion } from "../src/shared/pageQuestion.ts"
+import { problemsKey, questionKey } from "../src/shared/pageQuestion.ts"
+import type * as View from "../src/page/View.ts"
+import type { ViewError } from "../src/page/ViewError.ts"
 
 /** `viewGlobal.ts`, which the document contains before the script of the page. */
 declare const SkeinView: {

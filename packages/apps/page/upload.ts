@@ -1,5 +1,5 @@
 /** The page of `Upload`: picks files, and sends them in parts. */
-import type { PageUpload } from "../src/internal/pageQuestion.ts"
+import type { PageUpload } from "../src/shared/pageQuestion.ts"
 import { byId, call, element, finish, messageOf, onTeardown, say, start, visible } from "./ready.ts"
 
 const form = byId<HTMLFormElement>("form")

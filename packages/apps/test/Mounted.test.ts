@@ -10,7 +10,7 @@ import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
 import * as Transform from "@skein/server/Transform"
 import * as Effect from "effect/Effect"
-import type { MessageEvent } from "../src/internal/dom.ts"
+import type { MessageEvent } from "../src/shared/dom.ts"
 import * as kit from "./kit.ts"
 
 const named = (tool: UiMeta.WithMeta) => tool._meta?.[MetaKey.toolNames]

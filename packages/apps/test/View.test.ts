@@ -1,7 +1,7 @@
 import { assert, describe, expect, it } from "@effect/vitest"
-import type { MessageEvent, Window } from "../src/internal/dom.ts"
-import { type Params, ViewPort } from "../src/internal/viewPort.ts"
-import { ViewStyle } from "../src/internal/viewStyle.ts"
+import type { MessageEvent, Window } from "../src/shared/dom.ts"
+import { type Params, ViewPort } from "../src/page/viewPort.ts"
+import { ViewStyle } from "../src/page/viewStyle.ts"
 import type { ViewError } from "@skein/apps/ViewError"
 
 const element = () => {

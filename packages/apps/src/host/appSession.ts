@@ -1,0 +1,389 @@
+/** One page and its host: the handshake, the messages in both directions, and their bounds. */
+import type { Client } from "@skein/client/Client"
+import type { ClientError } from "@skein/client/ClientError"
+import type { CallToolResult } from "@skein/protocol/CallTool"
+import type { Implementation } from "@skein/protocol/Implementation"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import { latest } from "@skein/protocol/Revision"
+import type { Tool } from "@skein/protocol/Tool"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FiberMap from "effect/FiberMap"
+import * as Latch from "effect/Latch"
+import type * as Scope from "effect/Scope"
+import type { DisplayMode, HostContext, LogMessage, Size } from "../shared/UiMessage.ts"
+import { revision } from "../shared/UiMeta.ts"
+import type { Policy } from "../shared/UiPolicy.ts"
+import { capabilitiesOf, makeMethods, type Settings } from "./pageMethods.ts"
+
+/** Sends a message to a page. The message is JSON. */
+export type Post = (message: JsonObject) => void
+
+/** A page that is shown, or will be. It ends with the scope that opened it. */
+export interface AppSession {
+  readonly tool: Tool
+  /** The URI of the page. */
+  readonly uri: string
+  /** The HTML of the page. Do not load it outside of a sandbox. */
+  readonly html: string
+  readonly policy: Policy
+  /** Whether the page wants a border and a background. `undefined`: the host decides. */
+  readonly prefersBorder: boolean | undefined
+  /** The origin that the page asks for, in a form that the host defines. Untrusted. */
+  readonly domain: string | undefined
+  /**
+   * Sets the function that sends a message to the page, until the scope closes. It must not throw. `resize` receives
+   * the sizes that the page reports.
+   */
+  readonly attach: (post: Post, resize?: (size: Size) => void) => Effect.Effect<void, never, Scope.Scope>
+  /** Handles a message of the page. Any value may be passed: what is not a message is ignored. */
+  readonly receive: (message: unknown) => void
+  /** Waits until the page has completed the handshake. */
+  readonly initialized: Effect.Effect<void>
+  /**
+   * Calls the tool, and gives the page the arguments, then the result or the cancellation. It does not wait for the page.
+   * Interrupting it cancels the call.
+   */
+  readonly call: (args: JsonObject) => Effect.Effect<CallToolResult, ClientError>
+  /** Gives the page incomplete arguments, while the model writes them. Ignored after `input`. */
+  readonly partialInput: (args: JsonObject) => Effect.Effect<void>
+  /** Gives the page the arguments of a call that the host makes itself. The first ones count. */
+  readonly input: (args: JsonObject) => Effect.Effect<void>
+  /** Gives the page the result. The page receives empty arguments before, if `input` was not called. */
+  readonly result: (result: CallToolResult) => Effect.Effect<void>
+  /** Notifies the page that the call was cancelled. */
+  readonly cancelled: (reason?: string) => Effect.Effect<void>
+  /** Changes members of the context, such as the theme. */
+  readonly setContext: (change: HostContext) => Effect.Effect<void>
+  /** The present context. */
+  readonly context: Effect.Effect<HostContext>
+  /** Lets the page prepare for its end within `teardownTimeout`. Remove the frame afterwards. */
+  readonly teardown: (reason?: string) => Effect.Effect<void>
+}
+
+/** The options of a session, with their defaults. */
+export interface SessionSettings extends Settings {
+  readonly hostInfo: Implementation
+  readonly context?: HostContext | undefined
+  readonly maxMessageChars: number
+  readonly maxInFlightRequests: number
+  readonly maxMessagesPerSecond: number
+  readonly teardownTimeout: Duration.Input
+}
+
+type Page = Pick<AppSession, "domain" | "html" | "policy" | "prefersBorder" | "tool" | "uri">
+
+const note = (method: string, params: JsonObject): JsonObject => ({ jsonrpc: "2.0", method, params })
+
+const isSize = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value) && value >= 0
+
+const displayModes: ReadonlyArray<string> = ["inline", "fullscreen", "pip"] satisfies ReadonlyArray<DisplayMode>
+
+class Session {
+  readonly #page: Page
+  readonly #settings: SessionSettings
+  readonly #clock: Clock.Clock
+  readonly #run: (key: string, effect: Effect.Effect<void>) => unknown
+  readonly #running: FiberMap.FiberMap<string>
+  readonly #methods: ReturnType<typeof makeMethods>
+  readonly initialized: Latch.Latch = Latch.makeUnsafe()
+  readonly #answers = new Map<string, Deferred.Deferred<void>>()
+  post: Post | undefined = undefined
+  resize: ((size: Size) => void) | undefined = undefined
+  context: HostContext
+  #isInitialized = false
+  /** The members of the context that the page does not have yet. */
+  #changed: HostContext = {}
+  /** The modes that the page supports, if it declares them. */
+  #pageModes: ReadonlyArray<unknown> | undefined = undefined
+  #partial: JsonObject | undefined = undefined
+  #input: JsonObject | undefined = undefined
+  /** The result or the cancellation. */
+  #outcome: JsonObject | undefined = undefined
+  #second = 0
+  #messages = 0
+  #tasks = 0
+
+  constructor(
+    client: Client,
+    page: Page,
+    settings: SessionSettings,
+    clock: Clock.Clock,
+    running: FiberMap.FiberMap<string>,
+    run: (key: string, effect: Effect.Effect<void>) => unknown
+  ) {
+    this.#page = page
+    this.#settings = settings
+    this.#clock = clock
+    this.#running = running
+    this.#run = run
+    this.context = { ...settings.context, toolInfo: { tool: page.tool } }
+    this.#methods = makeMethods(client, page.tool, settings, {
+      current: () => this.context.displayMode ?? "inline",
+      isAvailable: (mode) =>
+        displayModes.includes(mode) &&
+        this.context.availableDisplayModes?.includes(mode as DisplayMode) === true &&
+        (this.#pageModes?.includes(mode) ?? true),
+      set: (displayMode) => Effect.sync(() => this.setContext({ displayMode }))
+    })
+  }
+
+  #send(message: JsonObject): void {
+    this.post?.(message)
+  }
+
+  /** "The Host MUST NOT send any request or notification to the View before it receives an `initialized` notification". */
+  #flush(): void {
+    if (!this.#isInitialized) return
+    if (Object.keys(this.#changed).length > 0) {
+      this.#send(note("ui/notifications/host-context-changed", this.#changed as JsonObject))
+      this.#changed = {}
+    }
+    if (this.#input === undefined) {
+      if (this.#partial !== undefined) {
+        this.#send(note("ui/notifications/tool-input-partial", { arguments: this.#partial }))
+      }
+    } else this.#send(note("ui/notifications/tool-input", { arguments: this.#input }))
+    if (this.#outcome !== undefined) this.#send(this.#outcome)
+  }
+
+  setContext(change: HostContext): void {
+    this.context = { ...this.context, ...change }
+    if (this.#isInitialized) this.#send(note("ui/notifications/host-context-changed", change as JsonObject))
+    else this.#changed = { ...this.#changed, ...change }
+  }
+
+  partialInput(args: JsonObject): void {
+    if (this.#input !== undefined) return
+    this.#partial = args
+    if (this.#isInitialized) this.#send(note("ui/notifications/tool-input-partial", { arguments: args }))
+  }
+
+  /** "This notification is sent at most once and is required before sending `ui/notifications/tool-result`". */
+  input(args: JsonObject): void {
+    if (this.#input !== undefined) return
+    this.#input = args
+    if (this.#isInitialized) this.#send(note("ui/notifications/tool-input", { arguments: args }))
+  }
+
+  /** A cancellation may come before the arguments are complete. */
+  outcome(message: JsonObject, needsInput: boolean): void {
+    if (needsInput) this.input({})
+    this.#outcome = message
+    if (this.#isInitialized) this.#send(message)
+  }
+
+  /** Whether the page may send another message in this second. */
+  #counts(): boolean {
+    const second = Math.floor(this.#clock.currentTimeMillisUnsafe() / 1000)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#messages = 0
+    }
+    return ++this.#messages <= this.#settings.maxMessagesPerSecond
+  }
+
+  receive(received: unknown): void {
+    const isInTime = this.#counts()
+    if (!isObject(received)) return
+    if (!isInTime && (received["id"] === undefined || this.#messages > 2 * this.#settings.maxMessagesPerSecond)) return
+    let text: string | undefined
+    try {
+      text = JSON.stringify(received)
+    } catch {
+      // Not JSON: a cycle or a bigint.
+    }
+    if (text === undefined) return
+    const { maxMessageChars } = this.#settings
+    const isTooLarge = text.length > maxMessageChars
+    // A message by structured clone may have values that JSON lacks: dates, maps, typed arrays.
+    const message = JsonRpc.parse(isTooLarge ? { ...received, params: {} } : JSON.parse(text))
+    if (message._tag === "Request") {
+      const { id } = message
+      const error = isTooLarge
+        ? McpError.invalidRequest(`The message is larger than maxMessageChars (${maxMessageChars})`)
+        : isInTime
+        ? undefined
+        : McpError.other(
+          -32_000,
+          `More than ${this.#settings.maxMessagesPerSecond} messages in a second (maxMessagesPerSecond)`
+        )
+      if (error === undefined) this.#requested(id, message.method, message.params ?? {})
+      else this.#respond(id, Exit.fail(error))
+    } else if (isTooLarge || message._tag === "Invalid") {
+      if (message._tag === "Invalid" && !message.answer && message.id !== undefined) {
+        this.#send({ jsonrpc: "2.0", id: message.id, error: message.error })
+      }
+    } else if (message._tag === "Notification") this.#notified(message.method, message.params ?? {})
+    else {
+      const answered = this.#answers.get(String(message.id))
+      if (answered !== undefined) Deferred.doneUnsafe(answered, Effect.void)
+    }
+  }
+
+  #respond(id: JsonRpc.Id, exit: Exit.Exit<JsonObject, McpError.McpError>): void {
+    if (Exit.isSuccess(exit)) return this.#send({ jsonrpc: "2.0", id, result: exit.value })
+    // The page has cancelled the request, or is gone.
+    if (Cause.hasInterruptsOnly(exit.cause)) return
+    const fail = exit.cause.reasons.find(Cause.isFailReason)
+    const error = fail?.error ?? McpError.internal()
+    this.#send({ jsonrpc: "2.0", id, error: { ...McpError.toErrorObject(error, latest) } })
+  }
+
+  #requested(id: JsonRpc.Id, method: string, params: JsonObject): void {
+    if (method === "ui/initialize") return this.#initialize(id, params)
+    const handler = this.#methods.get(method)
+    if (handler === undefined) return this.#respond(id, Exit.fail(McpError.methodNotFound(method)))
+    const key = `${typeof id} ${id}`
+    const { maxInFlightRequests } = this.#settings
+    if (FiberMap.hasUnsafe(this.#running, key)) {
+      return this.#respond(id, Exit.fail(McpError.invalidRequest("The id of the request is in use")))
+    }
+    if (this.#tasks >= maxInFlightRequests) {
+      const message = `${maxInFlightRequests} requests are in progress (maxInFlightRequests)`
+      return this.#respond(id, Exit.fail(McpError.other(-32_000, message)))
+    }
+    this.#tasks++
+    this.#run(
+      key,
+      Effect.suspend(() => handler(params)).pipe(
+        Effect.tapCause((cause) =>
+          cause.reasons.some(Cause.isDieReason) ? Effect.logError(`${method} of a page failed`, cause) : Effect.void
+        ),
+        Effect.onExit((exit) =>
+          Effect.sync(() => {
+            this.#tasks--
+            this.#respond(id, exit)
+          })
+        ),
+        Effect.exit,
+        Effect.asVoid
+      )
+    )
+  }
+
+  #initialize(id: JsonRpc.Id, { appCapabilities }: JsonObject): void {
+    const modes = isObject(appCapabilities) ? appCapabilities["availableDisplayModes"] : undefined
+    this.#pageModes = Array.isArray(modes) ? modes : undefined
+    // A page that was reloaded repeats the handshake, and needs everything again.
+    this.#isInitialized = false
+    this.#changed = {}
+    const { hostInfo } = this.#settings
+    this.#respond(
+      id,
+      Exit.succeed({
+        protocolVersion: revision,
+        hostInfo,
+        hostCapabilities: capabilitiesOf(this.#settings, this.#page.policy),
+        hostContext: this.context
+      })
+    )
+  }
+
+  #notified(method: string, params: JsonObject): void {
+    if (method === "ui/notifications/initialized") {
+      if (this.#isInitialized) return
+      this.#isInitialized = true
+      this.#flush()
+      this.initialized.openUnsafe()
+    } else if (method === "ui/notifications/size-changed") {
+      const { height, width } = params
+      this.resize?.({ ...(isSize(width) ? { width } : undefined), ...(isSize(height) ? { height } : undefined) })
+    } else if (method === "notifications/cancelled") {
+      const id = params["requestId"]
+      if (JsonRpc.isId(id)) this.#run(`cancel ${typeof id} ${id}`, FiberMap.remove(this.#running, `${typeof id} ${id}`))
+    } else if (method === "notifications/message") {
+      const { data, level, logger } = params
+      const { log } = this.#settings
+      if (log === undefined || typeof level !== "string" || this.#tasks >= this.#settings.maxInFlightRequests) return
+      const message: LogMessage = { level, data, ...(typeof logger === "string" ? { logger } : undefined) }
+      this.#tasks++
+      this.#run(`log ${++logs}`, Effect.ensuring(log(message), Effect.sync(() => void this.#tasks--)))
+    }
+  }
+
+  /** Asks the page to prepare for its end. */
+  teardown(reason: string | undefined): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (!this.#isInitialized || this.post === undefined) return Effect.void
+      const id = `host-${++requests}`
+      const answered = Deferred.makeUnsafe<void>()
+      this.#answers.set(id, answered)
+      const params = reason === undefined ? {} : { reason }
+      this.#send({ jsonrpc: "2.0", id, method: "ui/resource-teardown", params })
+      return Deferred.await(answered).pipe(
+        Effect.timeoutOption(this.#settings.teardownTimeout),
+        Effect.ensuring(Effect.sync(() => {
+          this.#answers.delete(id)
+          this.#isInitialized = false
+        })),
+        Effect.asVoid
+      )
+    })
+  }
+}
+
+let requests = 0
+let logs = 0
+
+const cancelled = (reason: string | undefined): JsonObject =>
+  note("ui/notifications/tool-cancelled", reason === undefined ? {} : { reason })
+
+/** Makes the session of a page. Closing the scope interrupts the requests of the page. */
+export const makeSession = (
+  client: Client,
+  page: Page,
+  settings: SessionSettings
+): Effect.Effect<AppSession, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const running = yield* FiberMap.make<string>()
+    const run = yield* FiberMap.runtime(running)()
+    const session = new Session(client, page, settings, yield* Clock.Clock, running, run)
+    const result = (value: CallToolResult) =>
+      Effect.sync(() => session.outcome(note("ui/notifications/tool-result", value as JsonObject), true))
+    const stop = (reason?: string) => Effect.sync(() => session.outcome(cancelled(reason), false))
+    return {
+      ...page,
+      attach: (post, resize) =>
+        Effect.asVoid(Effect.acquireRelease(
+          Effect.sync(() => {
+            session.post = post
+            session.resize = resize
+          }),
+          () =>
+            Effect.sync(() => {
+              if (session.post !== post) return
+              session.post = undefined
+              session.resize = undefined
+            })
+        )),
+      receive: (message) => session.receive(message),
+      initialized: session.initialized.await,
+      call: (args) =>
+        Effect.suspend(() => {
+          session.input(args)
+          return client.callTool(page.tool.name, args)
+        }).pipe(
+          Effect.tap(result),
+          // "Host MUST send this notification if the tool execution was cancelled, for any reason".
+          Effect.onExit((exit) =>
+            Exit.isSuccess(exit)
+              ? Effect.void
+              : stop(Cause.hasInterruptsOnly(exit.cause) ? "the call was cancelled" : "the call failed")
+          )
+        ),
+      partialInput: (args) => Effect.sync(() => session.partialInput(args)),
+      input: (args) => Effect.sync(() => session.input(args)),
+      result,
+      cancelled: stop,
+      setContext: (change) => Effect.sync(() => session.setContext(change)),
+      context: Effect.sync(() => session.context),
+      teardown: (reason) => session.teardown(reason)
+    }
+  })

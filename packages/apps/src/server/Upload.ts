@@ -1,0 +1,224 @@
+/**
+ * Lets the user pick files, on a page with a button and a place to drop them. The page is a part of this module: an author
+ * writes none. `handle` receives the bytes, and the model only the names and the sizes.
+ *
+ * A model calls the tool, and its host shows the page, as in `Approval`. The page declares the files, and sends each one in
+ * parts of `maxPartBytes`, as base64, to a tool that models do not get. The server checks the number, the sizes, the names
+ * and the types, whatever the page has checked. The parts are in memory until `handle` has ended, the user cancels,
+ * `transferTimeout` has passed, or the session ends. They are never written to a disk.
+ *
+ * - The name and the type of a file are what the browser says. A type is no proof: look at the bytes before you trust it.
+ *   A name has no slash and no control character, but do not use it as a path.
+ * - A client without pages fails the call with `AskError` `CannotAsk`: no form has files.
+ * - The page shows why an upload is refused (`UploadError`), and the user can pick other files.
+ *
+ * @example
+ * const invoices = Upload.make("upload_invoices", {
+ *   description: "Lets the user upload invoices",
+ *   accept: [".pdf", "image/*"],
+ *   maxFiles: 5
+ * })
+ * const live = Upload.layer(invoices, {
+ *   ask: () => Effect.succeed({ title: "Which invoices?" }),
+ *   handle: ({ files }) => Effect.map(store(files), (ids) => `Stored as ${ids.join(", ")}`)
+ * })
+ */
+import * as RuntimeOptions from "@skein/runtime/Options"
+import * as AsyncHandler from "@skein/server/AsyncHandler"
+import type { Catalog, HandlerServices } from "@skein/server/Catalog"
+import type { DefinitionError } from "@skein/server/DefinitionError"
+import type { HandlerError } from "@skein/server/HandlerError"
+import type * as Tool from "@skein/server/Tool"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as askTool from "./askTool.ts"
+import { FileReceiver, type ReceivedFile } from "./fileReceiver.ts"
+import { uploadPage } from "./readyPages.ts"
+
+export type { Bounds } from "./openQuestions.ts"
+
+/** A file: its name and its media type, as the browser of the user says, and its bytes. Two files may have the same name. */
+export interface File extends ReceivedFile {}
+
+/** What the page asks for. The texts are shown as text: markup has no effect. */
+export interface Question extends askTool.Question {
+  /** The label of the button that sends the files. `Upload` by default. */
+  readonly upload?: string | undefined
+}
+
+/** The bounds of the files. */
+export interface FileOptions {
+  /**
+   * The accepted files, as in HTML: `.csv`, `image/png` or `image/*`. A file needs one of them. All files by default.
+   */
+  readonly accept?: ReadonlyArray<string> | undefined
+  /** The number of files: 10 by default. More are refused with `WrongCount`. */
+  readonly maxFiles?: number | undefined
+  /** The number of bytes of a file: 10,485,760 by default. A larger one is refused with `FileTooLarge`. */
+  readonly maxFileBytes?: number | undefined
+  /** The number of bytes of all files of an upload: 20,971,520 by default. More are refused with `TotalTooLarge`. */
+  readonly maxTotalBytes?: number | undefined
+  /**
+   * The number of bytes of a part: 262,144 by default. A part is a message of the page to its host, as base64. Hosts bound
+   * messages: `AppHost` allows a million characters.
+   */
+  readonly maxPartBytes?: number | undefined
+  /**
+   * The number of bytes of the uploads of one caller in progress: 41,943,040 by default. A caller is a principal, else a
+   * session, else a network address. A further upload is refused with `BuffersFull`.
+   */
+  readonly maxBufferedBytesPerCaller?: number | undefined
+  /** The number of bytes of all uploads in progress: 104,857,600 by default. A further one is refused with `BuffersFull`. */
+  readonly maxBufferedBytes?: number | undefined
+  /** How long the transfer of the files may take: 5 minutes by default. Then the question is closed. */
+  readonly transferTimeout?: Duration.Input | undefined
+}
+
+/** The description of the tool, and its bounds. */
+export interface Options<Input extends Tool.AnySchema> extends askTool.AskOptions<Input>, FileOptions {}
+
+const Size = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+/** What the page sends. */
+const Step = Schema.Union([
+  Schema.Struct({
+    step: Schema.Literal("begin"),
+    files: Schema.Array(Schema.Struct({ name: Schema.String, type: Schema.String, size: Size }))
+  }),
+  Schema.Struct({ step: Schema.Literal("part"), file: Size, at: Size, data: Schema.String }),
+  Schema.Struct({ step: Schema.Literal("end") }),
+  Schema.Struct({ step: Schema.Literal("cancel") })
+])
+
+/** A tool that lets the user upload files. Made by `Upload.make`. Its page calls a second tool, `<name>_files`. */
+export interface Upload<Name extends string, Input> extends askTool.AskTool<Name, Input, typeof Step.Type> {
+  readonly files: RuntimeOptions.Resolved<FileOptions>
+}
+
+/** The files, and the arguments of the call. */
+export interface Uploaded<Input> {
+  readonly files: ReadonlyArray<File>
+  readonly input: Input
+}
+
+/**
+ * Defines a tool that lets the user upload files. `input` has the arguments, as in `Tool.make`.
+ *
+ * @example
+ * const photo = Upload.make("upload_photo", { accept: ["image/jpeg", "image/png"], maxFiles: 1, maxFileBytes: 2_000_000 })
+ */
+export const make = <const Name extends string, Input extends Tool.AnySchema = {}>(
+  name: Name,
+  options: Options<Input> & Pick<Tool.CheckedSchemas<Input, never>, "input"> = {}
+): Upload<Name, Tool.InputOf<Input>> => {
+  const files = RuntimeOptions.resolve<FileOptions>(options, {
+    accept: [],
+    maxFiles: 10,
+    maxFileBytes: 10_485_760,
+    maxTotalBytes: 20_971_520,
+    maxPartBytes: 262_144,
+    maxBufferedBytesPerCaller: 41_943_040,
+    maxBufferedBytes: 104_857_600
+  }, { transferTimeout: "5 minutes" })
+  // Every option that is not taken out here is sent in `tools/list`.
+  const {
+    accept: _a,
+    maxBufferedBytes: _b,
+    maxBufferedBytesPerCaller: _c,
+    maxFileBytes: _f,
+    maxFiles: _n,
+    maxPartBytes: _p,
+    maxTotalBytes: _t,
+    transferTimeout: _e,
+    ...rest
+  } = options
+  return {
+    ...askTool.make<Name, Input, typeof Step>(name, rest as askTool.AskOptions<Input>, {
+      app: uploadPage,
+      suffix: "files",
+      answer: Step
+    }),
+    files
+  }
+}
+
+/**
+ * Registers the tool with two functions: `ask` makes the question from the arguments, and `handle` runs when all files have
+ * arrived. The model receives what `handle` returns, as text, with the names and the sizes of the files. The bytes are
+ * forgotten when `handle` ends, unless it keeps them.
+ *
+ * @example
+ * const live = Upload.layer(photo, {
+ *   ask: () => Effect.succeed({ title: "Your photo", details: "It is shown to your team." }),
+ *   handle: ({ files: [photo] }) => Effect.as(savePhoto(photo!.bytes), "The photo is saved")
+ * })
+ */
+export const layer = <
+  Name extends string,
+  Input,
+  E1 extends HandlerError = never,
+  R1 = never,
+  E2 extends HandlerError = never,
+  R2 = never
+>(
+  upload: Upload<Name, Input>,
+  handlers: {
+    readonly ask: (input: Input) => Effect.Effect<Question, E1, R1>
+    readonly handle: (uploaded: Uploaded<Input>) => Effect.Effect<Tool.Answer<never>, E2, R2>
+  }
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R1> | HandlerServices<R2>> => {
+  const { ask, handle } = handlers
+  const { accept, maxFileBytes, maxFiles, maxPartBytes, maxTotalBytes, transferTimeout } = upload.files
+  const live = Effect.sync(() => {
+    const receiver = new FileReceiver(upload.files)
+    return askTool.layer<Name, Input, typeof Step.Type, Question, E1 | E2, R1 | R2>(upload, {
+      ask,
+      check: ({ details, upload }) => Effect.succeed([details, upload]),
+      forPage: ({ upload = "Upload" }) => ({ upload, accept, maxFiles, maxFileBytes, maxTotalBytes, maxPartBytes }),
+      withoutPage: ({ question }) => Effect.fail(askTool.cannotAsk(question, "no pages")),
+      closed: (waiting) => receiver.release(waiting),
+      answer: (open, token, step) => {
+        if (step.step === "end") {
+          // Nothing may interrupt between the question, which is then answered, and the release of its bytes.
+          return Effect.uninterruptibleMask((restore) =>
+            Effect.flatMap(open.take(token, (waiting) => receiver.complete(waiting)), (waiting) =>
+              Effect.ensuring(
+                restore(Effect.suspend(() => handle({ files: receiver.files(waiting), input: waiting.input }))),
+                Effect.sync(() => receiver.release(waiting))
+              ))
+          )
+        }
+        return Effect.flatMap(open.get(token), ({ caller, value: waiting }) => {
+          if (step.step === "part") return receiver.add(waiting, step)
+          if (step.step === "cancel") return Effect.sync(() => receiver.release(waiting))
+          return Effect.tap(
+            receiver.begin(waiting, caller, step.files),
+            () => Effect.sync(() => open.closeAfter(token, transferTimeout))
+          )
+        })
+      }
+    })
+  })
+  return Layer.unwrap(live)
+}
+
+/**
+ * Registers the tool with functions that return values or promises: see `Tool.async`.
+ *
+ * @example
+ * server.use(Upload.async(photo, {
+ *   ask: () => ({ title: "Your photo" }),
+ *   handle: async ({ files }, { signal }) => `Saved as ${await save(files[0].bytes, signal)}`
+ * }))
+ */
+const async_ = <Name extends string, Input, R = never>(
+  upload: Upload<Name, Input>,
+  { ask, handle }: {
+    readonly ask: AsyncHandler.AsyncHandler<Input, Question, R>
+    readonly handle: AsyncHandler.AsyncHandler<Uploaded<Input>, Tool.Answer<never>, R>
+  }
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
+  layer(upload, { ask: AsyncHandler.toEffect(ask), handle: AsyncHandler.toEffect(handle) })
+export { async_ as async }

@@ -1,0 +1,198 @@
+/**
+ * Receives files in parts. The page declares the files, and their bytes are reserved; then it sends the parts in order. All
+ * that the page says is checked: a page is only as honest as its host.
+ */
+import { quote } from "@skein/protocol/Text"
+import * as Base64 from "effect/encoding/Base64"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { Reason } from "./UploadError.ts"
+import {
+  BuffersFull,
+  FileTooLarge,
+  Incomplete,
+  InvalidName,
+  InvalidPart,
+  TotalTooLarge,
+  TypeNotAccepted,
+  UploadError,
+  WrongCount
+} from "./UploadError.ts"
+
+/** A file that a page declares. */
+export interface DeclaredFile {
+  readonly name: string
+  readonly type: string
+  readonly size: number
+}
+
+/** A part of a file: base64 of the bytes from `at`. */
+export interface Part {
+  readonly file: number
+  readonly at: number
+  readonly data: string
+}
+
+/** A file that has arrived. */
+export interface ReceivedFile {
+  readonly name: string
+  readonly type: string
+  readonly bytes: Uint8Array<ArrayBuffer>
+}
+
+/** The bounds of the files, and the accepted types. */
+export interface FileBounds {
+  readonly accept: ReadonlyArray<string>
+  readonly maxFiles: number
+  readonly maxFileBytes: number
+  readonly maxTotalBytes: number
+  readonly maxPartBytes: number
+  readonly maxBufferedBytesPerCaller: number
+  readonly maxBufferedBytes: number
+}
+
+interface Incoming extends DeclaredFile {
+  bytes: Uint8Array<ArrayBuffer> | undefined
+  received: number
+}
+
+interface Transfer {
+  readonly caller: string
+  readonly total: number
+  readonly files: ReadonlyArray<Incoming>
+}
+
+type Received<A> = Effect.Effect<A, UploadError>
+
+const fail = (reason: Reason): Received<never> => Effect.fail(new UploadError(reason))
+
+const maxNameChars = 255
+
+const isName = (name: string): boolean =>
+  name !== "" && name.length <= maxNameChars && !/[/\\\p{Cc}]/u.test(name) && name !== "." && name !== ".."
+
+const mediaType = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}$/
+
+/** The media type without parameters, in lower case. One that is malformed says nothing about the file. */
+const typeOf = (type: string): string => {
+  const name = type.slice(0, maxNameChars).split(";", 1)[0]!.trim().toLowerCase()
+  return mediaType.test(name) ? name : "application/octet-stream"
+}
+
+/** Whether an entry of `accept` allows a file, as in the attribute of HTML: `.csv`, `image/*` or `image/png`. */
+const accepts = (entry: string, name: string, type: string): boolean => {
+  const wanted = entry.trim().toLowerCase()
+  if (wanted.startsWith(".")) return name.toLowerCase().endsWith(wanted)
+  return wanted.endsWith("/*") ? type.startsWith(wanted.slice(0, -1)) : type === wanted
+}
+
+/** The transfers of one app, by the question that each belongs to. */
+export class FileReceiver {
+  readonly #bounds: FileBounds
+  readonly #transfers = new Map<object, Transfer>()
+  readonly #reserved = new Map<string, number>()
+  #total = 0
+
+  constructor(bounds: FileBounds) {
+    this.#bounds = bounds
+  }
+
+  #problemOf(files: ReadonlyArray<DeclaredFile>): Reason | undefined {
+    const { accept, maxFileBytes, maxFiles, maxTotalBytes } = this.#bounds
+    if (files.length === 0) return new WrongCount({ message: "Choose a file" })
+    if (files.length > maxFiles) {
+      return new WrongCount({ message: `${files.length} files are more than maxFiles (${maxFiles})` })
+    }
+    let total = 0
+    for (const { name, size, type } of files) {
+      if (!isName(name)) return new InvalidName({ message: `The name ${quote(name)} of a file is not allowed` })
+      if (size > maxFileBytes) {
+        const message = `The file ${quote(name)} has ${size} bytes, more than maxFileBytes (${maxFileBytes})`
+        return new FileTooLarge({ message })
+      }
+      if (accept.length > 0 && !accept.some((entry) => accepts(entry, name, typeOf(type)))) {
+        const message = `The file ${quote(name)} is not of an accepted type: ${accept.join(", ")}`
+        return new TypeNotAccepted({ message })
+      }
+      total += size
+    }
+    return total <= maxTotalBytes
+      ? undefined
+      : new TotalTooLarge({ message: `The files have ${total} bytes, more than maxTotalBytes (${maxTotalBytes})` })
+  }
+
+  /** Begins a transfer, and reserves its bytes. It replaces the one that the question had. */
+  begin(question: object, caller: string, files: ReadonlyArray<DeclaredFile>): Received<void> {
+    this.release(question)
+    const problem = this.#problemOf(files)
+    if (problem !== undefined) return fail(problem)
+    const { maxBufferedBytes, maxBufferedBytesPerCaller } = this.#bounds
+    const total = files.reduce((sum, { size }) => sum + size, 0)
+    const own = (this.#reserved.get(caller) ?? 0) + total
+    if (own > maxBufferedBytesPerCaller || this.#total + total > maxBufferedBytes) {
+      const bound = own > maxBufferedBytesPerCaller
+        ? `maxBufferedBytesPerCaller (${maxBufferedBytesPerCaller})`
+        : `maxBufferedBytes (${maxBufferedBytes})`
+      return fail(new BuffersFull({ message: `Too many files arrive at once: ${bound}. Try again later` }))
+    }
+    this.#reserved.set(caller, own)
+    this.#total += total
+    const incoming = files.map((file): Incoming => ({ ...file, bytes: undefined, received: 0 }))
+    this.#transfers.set(question, { caller, total, files: incoming })
+    return Effect.void
+  }
+
+  /** Adds a part. Parts of a file arrive in order. */
+  add(question: object, { at, data, file: index }: Part): Received<void> {
+    const { maxPartBytes } = this.#bounds
+    const file = this.#transfers.get(question)?.files[index]
+    if (file === undefined) return fail(new InvalidPart({ message: "The part belongs to no file" }))
+    const problem = (text: string) =>
+      fail(new InvalidPart({ message: `A part of the file ${quote(file.name)} ${text}` }))
+    if (at !== file.received) return problem(`begins at ${at} in the place of ${file.received}`)
+    // Four characters of base64 are three bytes.
+    if (data.length > Math.ceil(maxPartBytes / 3) * 4) return problem(`is larger than maxPartBytes (${maxPartBytes})`)
+    const bytes = Base64.decode(data)
+    if (Result.isFailure(bytes)) return problem("is not base64")
+    const { length } = bytes.success
+    if (length > maxPartBytes) return problem(`is larger than maxPartBytes (${maxPartBytes})`)
+    if (length === 0 || at + length > file.size) {
+      return problem(`has ${length} bytes, and ${file.size - at} are missing`)
+    }
+    file.bytes ??= new Uint8Array(file.size)
+    file.bytes.set(bytes.success, at)
+    file.received = at + length
+    return Effect.void
+  }
+
+  /** Fails unless all bytes have arrived. */
+  complete(question: object): Received<void> {
+    const transfer = this.#transfers.get(question)
+    if (transfer === undefined) return fail(new Incomplete({ message: "No files were sent" }))
+    const missing = transfer.files.find(({ received, size }) => received < size)
+    return missing === undefined
+      ? Effect.void
+      : fail(
+        new Incomplete({
+          message: `The file ${quote(missing.name)} has ${missing.received} of ${missing.size} bytes`
+        })
+      )
+  }
+
+  /** The files of a complete transfer. Their bytes stay reserved until `release`. */
+  files(question: object): ReadonlyArray<ReceivedFile> {
+    const { files } = this.#transfers.get(question)!
+    return files.map(({ bytes = new Uint8Array(0), name, type }) => ({ name, type: typeOf(type), bytes }))
+  }
+
+  /** Forgets the transfer of a question, and frees its bytes. */
+  release(question: object): void {
+    const transfer = this.#transfers.get(question)
+    if (transfer === undefined) return
+    this.#transfers.delete(question)
+    this.#total -= transfer.total
+    const left = (this.#reserved.get(transfer.caller) ?? 0) - transfer.total
+    if (left > 0) this.#reserved.set(transfer.caller, left)
+    else this.#reserved.delete(transfer.caller)
+  }
+}

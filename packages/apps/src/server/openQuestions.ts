@@ -1,0 +1,193 @@
+/**
+ * The questions that wait for an answer of their page. Each has a token that only its page receives, so that nobody else
+ * answers it: in `_meta` of the result, which hosts do not give to models.
+ *
+ * A question ends with its answer, after its timeout, with its session, or with the server.
+ */
+import { quote } from "@skein/protocol/Text"
+import * as Options from "@skein/runtime/Options"
+import * as RandomId from "@skein/runtime/RandomId"
+import { McpRequest, type RequestContext, type SessionPeer } from "@skein/runtime/RequestContext"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as FiberMap from "effect/FiberMap"
+import * as Scope from "effect/Scope"
+import { AskError, InputTooLarge, InvalidQuestion, NotOpen, TooManyOpen } from "./AskError.ts"
+
+/** The bounds of a ready app. */
+export interface Bounds {
+  /** How long the user may take to answer: 10 minutes by default. Then the question is closed. */
+  readonly timeout?: Duration.Input | undefined
+  /**
+   * The number of open questions of one caller: 20 by default. A caller is a principal, else a session, else a network
+   * address. A further call fails.
+   */
+  readonly maxOpenPerCaller?: number | undefined
+  /** The number of open questions of all callers: 1,000 by default. A further call fails. */
+  readonly maxOpen?: number | undefined
+  /** The number of characters of all texts of a question: 20,000 by default. A larger question is not shown. */
+  readonly maxQuestionChars?: number | undefined
+  /**
+   * The number of characters of the arguments of a call, as JSON: 65,536 by default. The server retains them until the
+   * answer. A call with more fails.
+   */
+  readonly maxInputChars?: number | undefined
+}
+
+/** A question that waits. */
+export interface Entry<A> {
+  readonly value: A
+  /** To whom it belongs, for the bounds of one caller. */
+  readonly caller: string
+  readonly principal: string | undefined
+  readonly peer: SessionPeer | undefined
+}
+
+const notOpen = (): AskError =>
+  new AskError(
+    new NotOpen({ message: "This question is no longer open. It was answered already, or too much time has passed" })
+  )
+
+/** To whom a question belongs, for the bound of one caller. */
+const callerOf = ({ caller, origin, peer }: RequestContext, peers: WeakMap<SessionPeer, string>): string => {
+  if (caller.principal !== undefined) return `principal ${caller.principal.id}`
+  if (peer === undefined) return `address ${origin?.address ?? ""}`
+  const known = peers.get(peer) ?? `session ${RandomId.make(8)}`
+  peers.set(peer, known)
+  return known
+}
+
+/** The open questions of one app. */
+export class OpenQuestions<A> {
+  readonly #bounds: Options.Resolved<Bounds>
+  readonly #timers: FiberMap.FiberMap<string>
+  readonly #run: (token: string, effect: Effect.Effect<void>) => unknown
+  readonly #closed: (value: A) => void
+  readonly #entries = new Map<string, Entry<A>>()
+  readonly #counts = new Map<string, number>()
+  readonly #peers = new WeakMap<SessionPeer, string>()
+  /** The sessions whose end is watched. */
+  readonly #watched = new WeakSet<SessionPeer>()
+
+  constructor(
+    bounds: Bounds,
+    timers: FiberMap.FiberMap<string>,
+    run: (token: string, effect: Effect.Effect<void>) => unknown,
+    closed: (value: A) => void
+  ) {
+    this.#timers = timers
+    this.#run = run
+    this.#closed = closed
+    this.#bounds = Options.resolve<Bounds>(
+      bounds,
+      { maxOpenPerCaller: 20, maxOpen: 1_000, maxQuestionChars: 20_000, maxInputChars: 65_536 },
+      { timeout: "10 minutes" }
+    )
+  }
+
+  /** Checks the texts of a question. The first is its title. */
+  check(texts: ReadonlyArray<string | undefined>): Effect.Effect<void, AskError> {
+    const { maxQuestionChars } = this.#bounds
+    const total = texts.reduce((sum, text) => sum + (text?.length ?? 0), 0)
+    const problem = (texts[0] ?? "").trim() === ""
+      ? "has no title"
+      : total > maxQuestionChars
+      ? `has ${total} characters, more than maxQuestionChars (${maxQuestionChars})`
+      : undefined
+    return problem === undefined
+      ? Effect.void
+      : Effect.fail(new AskError(new InvalidQuestion({ message: `The question ${quote(texts[0] ?? "")} ${problem}` })))
+  }
+
+  /** Opens a question, and returns its token. */
+  readonly add = (value: A): Effect.Effect<string, AskError, McpRequest> =>
+    Effect.flatMap(McpRequest, (request) => {
+      const { maxInputChars, maxOpen, maxOpenPerCaller } = this.#bounds
+      const chars = JSON.stringify(request.params?.["arguments"] ?? {}).length
+      if (chars > maxInputChars) {
+        const message = `The arguments have ${chars} characters, more than maxInputChars (${maxInputChars})`
+        return Effect.fail(new AskError(new InputTooLarge({ message })))
+      }
+      const caller = callerOf(request, this.#peers)
+      const own = this.#counts.get(caller) ?? 0
+      if (own >= maxOpenPerCaller || this.#entries.size >= maxOpen) {
+        const bound = own >= maxOpenPerCaller ? `maxOpenPerCaller (${maxOpenPerCaller})` : `maxOpen (${maxOpen})`
+        const message = `Too many questions wait for an answer: ${bound}. Let the user answer them first`
+        return Effect.fail(new AskError(new TooManyOpen({ message })))
+      }
+      const token = RandomId.make(32)
+      const { peer } = request
+      this.#entries.set(token, { value, caller, principal: request.caller.principal?.id, peer })
+      this.#counts.set(caller, own + 1)
+      this.closeAfter(token, this.#bounds.timeout)
+      return Effect.as(this.#watch(peer), token)
+    })
+
+  /** Closes a question after a time, in the place of the time that was set before. */
+  closeAfter(token: string, timeoutMs: number): void {
+    this.#run(token, Effect.andThen(Effect.sleep(timeoutMs), Effect.sync(() => this.close(token))))
+  }
+
+  /** Returns the question of a token, which stays open. */
+  readonly get = (token: string): Effect.Effect<Entry<A>, AskError, McpRequest> =>
+    Effect.flatMap(McpRequest, ({ caller }) => {
+      const entry = this.#entries.get(token)
+      return entry === undefined || entry.principal !== caller.principal?.id
+        ? Effect.fail(notOpen())
+        : Effect.succeed(entry)
+    })
+
+  /** Takes the question of a token, if `accepts` does not fail. It is answered then, and nobody else can answer it. */
+  readonly take = <E>(
+    token: string,
+    accepts: (value: A) => Effect.Effect<void, E>
+  ): Effect.Effect<A, AskError | E, McpRequest> =>
+    Effect.uninterruptible(
+      Effect.flatMap(this.get(token), ({ value }) =>
+        Effect.flatMap(accepts(value), () => {
+          this.#remove(token)
+          return Effect.as(FiberMap.remove(this.#timers, token), value)
+        }))
+    )
+
+  /** Closes a question without an answer. */
+  close(token: string): void {
+    const entry = this.#remove(token)
+    if (entry !== undefined) this.#closed(entry.value)
+  }
+
+  #remove(token: string): Entry<A> | undefined {
+    const entry = this.#entries.get(token)
+    if (entry === undefined) return undefined
+    this.#entries.delete(token)
+    const left = this.#counts.get(entry.caller)! - 1
+    if (left > 0) this.#counts.set(entry.caller, left)
+    else this.#counts.delete(entry.caller)
+    return entry
+  }
+
+  /** Closes the questions of a session when it ends. */
+  #watch(peer: SessionPeer | undefined): Effect.Effect<void> {
+    if (peer === undefined || this.#watched.has(peer)) return Effect.void
+    this.#watched.add(peer)
+    return Scope.addFinalizer(
+      peer.scope,
+      Effect.suspend(() => {
+        const tokens = [...this.#entries].flatMap(([token, entry]) => entry.peer === peer ? [token] : [])
+        for (const token of tokens) this.close(token)
+        return Effect.forEach(tokens, (token) => FiberMap.remove(this.#timers, token), { discard: true })
+      })
+    )
+  }
+}
+
+/** Makes the open questions of one app. `closed` is called for each one that ends without an answer. */
+export const make = <A>(
+  bounds: Bounds,
+  closed: (value: A) => void = () => {}
+): Effect.Effect<OpenQuestions<A>, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const timers = yield* FiberMap.make<string>()
+    // Timers have the services of the server: those of a request would retain it.
+    return new OpenQuestions(bounds, timers, yield* FiberMap.runtime(timers)(), closed)
+  })
