@@ -5,7 +5,6 @@
 import type * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Method from "@skein/protocol/Method"
-import type { Headers } from "@skein/runtime/Connection"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
@@ -78,12 +77,6 @@ export interface CallContext {
   /** When the present round began, and when the present attempt did, in milliseconds of the monotonic clock. */
   readonly startedAt: number
   readonly sentAt: number
-  /**
-   * The parameters in the form of the revision, and the HTTP headers that repeat a part of them, if a layer needed
-   * them.
-   */
-  readonly encoded: JsonObject | undefined
-  readonly headers: Headers | undefined
 }
 
 /** The response to a call. The layers complete it on its way to the caller. */

@@ -4,6 +4,7 @@
  */
 import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import type { CallOptions } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
@@ -11,8 +12,9 @@ import * as Result from "effect/Result"
 import { type ClientError, Unsupported } from "../../ClientError.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import { clientError } from "../base/errors.ts"
-import type { CallContext, CallHandler, CallResponse } from "./context.ts"
+import type { CallHandler, CallResponse } from "./context.ts"
 import { fromRequest } from "../base/failure.ts"
+import { mirrors, noHeaders } from "./toolCatalog.ts"
 import { traced } from "./trace.ts"
 
 /** Sends one request outside of the layers of a call, with the trace of the fiber and with telemetry. */
@@ -34,16 +36,6 @@ export const send = (
     : telemetry.around({ method, params, revision, http }, result)
 }
 
-/** The parameters of a call in the form of its connection's revision, or the reason why they have none. */
-export const encodeParams = ({ connection, method, params }: CallContext): Result.Result<JsonObject, ClientError> => {
-  const written = Codec.encodeParams(method, connection.revision, params)
-  if (Result.isSuccess(written)) return Result.succeed(written.success)
-  const { failure } = written
-  return Result.fail(
-    clientError(Unsupported, `${method.name} cannot be sent: ${failure.message}`, method.name, failure)
-  )
-}
-
 /** A response that the layers have not completed, or one with a result that is complete already. */
 export const responseOf = (
   connection: NegotiatedConnection,
@@ -60,20 +52,25 @@ export const responseOf = (
   keep: false
 })
 
-const sendEncoded = (
-  { connection, headers, method, options, startedAt }: CallContext,
-  encoded: JsonObject
-): Effect.Effect<CallResponse, ClientError> =>
-  Effect.map(
-    send(connection, method.name, encoded, headers === undefined ? options : { ...options, headers }),
+/**
+ * Sends the request of a call in the form of its connection's revision, with the HTTP headers that repeat its
+ * parameters, and waits for its response.
+ */
+export const sendRequest: CallHandler = ({ client, connection, method, options, params, startedAt }) => {
+  const encoded = Codec.encodeParams(method, connection.revision, params)
+  if (Result.isFailure(encoded)) {
+    const { failure } = encoded
+    const message = `${method.name} cannot be sent: ${failure.message}`
+    return Effect.fail(clientError(Unsupported, message, method.name, failure))
+  }
+  const isMirrored = method.name === Method.CallTool.name && mirrors(connection)
+  const headers = isMirrored ? client.toolCatalog.headers(encoded.success) : noHeaders
+  if (Result.isFailure(headers)) return Effect.fail(headers.failure)
+  const sent = headers.success === undefined ? options : { ...options, headers: headers.success }
+  return Effect.map(
+    send(connection, method.name, encoded.success, sent),
     (raw) => responseOf(connection, startedAt, raw, undefined)
   )
-
-/** Sends the request, and waits for its response. */
-export const sendRequest: CallHandler = (call) => {
-  if (call.encoded !== undefined) return sendEncoded(call, call.encoded)
-  const encoded = encodeParams(call)
-  return Result.isSuccess(encoded) ? sendEncoded(call, encoded.success) : Effect.fail(encoded.failure)
 }
 
 const memberOf = (value: unknown, key: string): JsonObject => {

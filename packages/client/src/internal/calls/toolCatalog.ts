@@ -48,7 +48,10 @@ const isRepeatable = (annotations: ToolAnnotations | undefined): boolean =>
 const mirroredOf = (tool: Tool): Known["mirrored"] =>
   Result.match(XMcpHeader.fromSchema(tool.inputSchema), { onSuccess: (params) => params, onFailure: (rule) => rule })
 
-/** Whether calls on a connection repeat parameters in HTTP headers. */
+/** The headers of a request that repeats none of its parameters. */
+export const noHeaders: Result.Result<Headers | undefined, ClientError> = Result.succeed(undefined)
+
+/** Whether tool calls on a connection repeat parameters in HTTP headers. */
 export const mirrors = ({ isStateless, sendsHeaders }: NegotiatedConnection): boolean => isStateless && sendsHeaders
 
 /**
@@ -87,11 +90,11 @@ export class ToolCatalog {
     return usable.length === page.tools.length ? page : { ...page, tools: usable }
   }
 
-  /** The headers that repeat arguments of a call, given its encoded parameters. */
+  /** The headers that repeat arguments of a call, given its encoded parameters; undefined if it has none. */
   headers(params: JsonObject): Result.Result<Headers | undefined, ClientError> {
     const mirrored = this.#tools?.get(params["name"] as string)?.mirrored
     if (mirrored === undefined || mirrored.length === 0 || typeof mirrored === "string") {
-      return Result.succeed(undefined)
+      return noHeaders
     }
     return Result.mapError(
       XMcpHeader.encode(mirrored, params["arguments"]),

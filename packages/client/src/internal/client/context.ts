@@ -17,7 +17,7 @@ import { ToolListRefresh } from "../calls/toolListRefresh.ts"
 import type { Options } from "../connection/clientOptions.ts"
 import type { InputRequestHandler } from "../connection/inputRequests.ts"
 import type { ConnectionSupervisor } from "../connection/supervisor.ts"
-import { call, compose } from "./pipeline.ts"
+import { call, withMiddleware } from "./pipeline.ts"
 import type { ServerState } from "./serverState.ts"
 
 /** Makes the calls of one client. */
@@ -39,7 +39,7 @@ export class ClientContextImpl implements ClientContext {
   ): Effect.Effect<R, ClientError> {
     const { label, middleware } = this.options
     if (middleware !== undefined && middleware.length > 0) {
-      const handler = this.#handler ??= compose(this, middleware)
+      const handler = this.#handler ??= withMiddleware(this, middleware)
       const asked = { server: label, method, params, options } as unknown as Call
       return Effect.suspend(() => handler(asked)) as Effect.Effect<R, ClientError>
     }

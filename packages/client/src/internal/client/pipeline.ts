@@ -11,7 +11,7 @@ import { augmentWithTask, retryAsTask } from "../calls/legacyTasks/requestTask.t
 import { awaitTask } from "../calls/tasks/awaitTask.ts"
 import type { CallContext, CallHandler, CallLayer, ClientContext, InternalOptions } from "../calls/context.ts"
 import { provideInput, visitUrls } from "../calls/inputRounds.ts"
-import { sendParamHeaders } from "../calls/paramHeaders.ts"
+import { refreshParamHeaders } from "../calls/paramHeaders.ts"
 import { cacheResponses, readResponse } from "../calls/response.ts"
 import { retryLostRequests } from "../calls/retry.ts"
 import { sendRequest } from "../calls/send.ts"
@@ -37,10 +37,14 @@ const layers: ReadonlyArray<CallLayer> = [
   retryLostRequests,
   // On the connection that was chosen.
   augmentWithTask,
-  sendParamHeaders
+  refreshParamHeaders
 ]
 
-const handle: CallHandler = layers.reduceRight<CallHandler>((next, layer) => layer(next), sendRequest)
+/** Puts layers around a handler. The first layer is outermost. */
+const compose = <H>(layers: ReadonlyArray<(next: H) => H>, handler: H): H =>
+  layers.reduceRight((next, layer) => layer(next), handler)
+
+const handle: CallHandler = compose(layers, sendRequest)
 
 /** Whether a request may be sent twice without harm. Methods outside of the protocol are not repeatable by default. */
 const isRepeatable = (client: ClientContext, method: string, params: unknown, { retry }: InternalOptions): boolean => {
@@ -50,31 +54,6 @@ const isRepeatable = (client: ClientContext, method: string, params: unknown, { 
     : Method.request(method, client.supervisor.last.revision) !== undefined
 }
 
-const begin = (
-  client: ClientContext,
-  method: Method.RequestMethod<unknown, unknown>,
-  params: unknown,
-  options: InternalOptions
-): CallContext => {
-  const { supervisor } = client
-  const { maxTimeout } = options
-  const now = supervisor.now()
-  return {
-    client,
-    method,
-    params,
-    options,
-    isRepeatable: isRepeatable(client, method.name, params, options),
-    deadline: maxTimeout === undefined ? Infinity : now + Duration.toMillis(maxTimeout),
-    rounds: 0,
-    connection: supervisor.last,
-    startedAt: now,
-    sentAt: now,
-    encoded: undefined,
-    headers: undefined
-  }
-}
-
 /** Makes a call through all layers, without the middleware of the application. */
 export const call = (
   client: ClientContext,
@@ -82,11 +61,28 @@ export const call = (
   params: unknown,
   options: InternalOptions
 ): Effect.Effect<unknown, ClientError> =>
-  Effect.suspend(() => Effect.map(handle(begin(client, method, params, options)), ({ result }) => result))
+  Effect.suspend(() => {
+    const { supervisor } = client
+    const { maxTimeout } = options
+    const now = supervisor.now()
+    const begun: CallContext = {
+      client,
+      method,
+      params,
+      options,
+      isRepeatable: isRepeatable(client, method.name, params, options),
+      deadline: maxTimeout === undefined ? Infinity : now + Duration.toMillis(maxTimeout),
+      rounds: 0,
+      connection: supervisor.last,
+      startedAt: now,
+      sentAt: now
+    }
+    return Effect.map(handle(begun), ({ result }) => result)
+  })
 
-/** The middleware of the application around the calls of one client. Applied once per client. */
-export const compose = (client: ClientContext, middleware: ReadonlyArray<Middleware>): Handler =>
-  middleware.reduceRight<Handler>(
-    (next, layer) => layer(next),
+/** Puts the middleware of the application around the calls of one client. Applied once per client. */
+export const withMiddleware = (client: ClientContext, middleware: ReadonlyArray<Middleware>): Handler =>
+  compose<Handler>(
+    middleware,
     ({ method, options, params }) => call(client, method, params, options) as Effect.Effect<JsonObject, ClientError>
   )
