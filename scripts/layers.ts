@@ -222,7 +222,7 @@ export const layers: Readonly<Record<string, Layers>> = {
   },
   // Each command has a runner: it owns the type of its parsed line. The layers of runners do not import each other.
   cli: {
-    base: { packages: ["protocol"], node: "named" },
+    base: { packages: ["protocol", "auth"], node: "named" },
     accounts: { packages: ["protocol", "client", "auth"], node: "named" },
     connection: { node: "named" },
     calls: { layers: ["base", "connection"] },

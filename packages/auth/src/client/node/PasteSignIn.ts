@@ -27,6 +27,8 @@ import { type OpenOptions, SignIn, SignInError } from "../grants/SignIn.ts"
 /** A terminal with a person who reads and types. */
 export interface Terminal extends TerminalInterface {}
 
+export { readLine } from "./terminal.ts"
+
 /** The options of `layer` and `make`. */
 export interface Options {
   /**

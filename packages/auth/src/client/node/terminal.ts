@@ -14,7 +14,11 @@ export interface Terminal {
   readonly readLine: (prompt: string) => Effect.Effect<string | undefined, SignInError>
 }
 
-const readLine = (prompt: string): Effect.Effect<string | undefined> =>
+/**
+ * Shows the prompt on stderr and returns the line that was typed, or `undefined` when the input has ended. stdin must be a
+ * terminal.
+ */
+export const readLine = (prompt: string): Effect.Effect<string | undefined> =>
   Effect.callback((resume) => {
     const lines = createInterface({ input: process.stdin, output: process.stderr })
     let answer: string | undefined

@@ -6,7 +6,6 @@ import * as Effect from "effect/Effect"
 import * as UserDirectories from "effect/persistence/UserDirectories"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
 import { ansi, type Colors, hasColors, plain } from "./colors.ts"
 import { sanitize, sanitizeColored } from "./format.ts"
 import { CommandFailed, type Console, Process, type Screen, type Terminal } from "./process.ts"
@@ -42,19 +41,7 @@ const console: Console = {
 const terminal: Terminal = {
   writeLine: (line) => Effect.sync(() => warn(line)),
   readLine: (prompt) =>
-    Effect.callback((resume) => {
-      const lines = createInterface({ input: process.stdin, output: process.stderr })
-      let answer: string | undefined
-      // The terminal sends no signal while a line is edited.
-      lines.on("SIGINT", () => void process.kill(process.pid, "SIGINT"))
-      lines.question(prompt, (line) => {
-        answer = line
-        lines.close()
-      })
-      // Closing releases stdin, which must happen before the next prompt.
-      lines.on("close", () => resume(Effect.succeed(answer)))
-      return Effect.sync(() => lines.close())
-    })
+    Effect.flatMap(Effect.promise(() => import("@skein/auth/PasteSignIn")), ({ readLine }) => readLine(prompt))
 }
 
 // The alternate screen, without a cursor; and back.

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import { choice, invalid, last, toggle } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
 import { checkOperands, idOf, serverTarget, serverTaskFlags } from "./taskOperands.ts"
+import type { CommandFailed, Process } from "../base/process.ts"
 import type { StoreLine } from "../tasks/tasks.ts"
 
 const text = (name: string, metavar: string, description: string) =>
@@ -49,6 +50,19 @@ const loadServer = Effect.promise(() => import("../calls/serverTasks.ts"))
 
 const checkStore = ({ postgres, sqlite }: StoreLine) =>
   postgres === undefined || sqlite === undefined ? Effect.void : invalid("--sqlite and --postgres exclude each other")
+
+/** A command about the store of the tasks. `load` imports its runner, when the command runs. */
+const onStore = <const Name extends string, Line extends StoreLine, Context, E, R, Runner>(
+  usage: string,
+  command: Command.Command<Name, Line, Context, E, R>,
+  load: Effect.Effect<Runner>,
+  run: (runner: Runner, line: Line) => Effect.Effect<void, CommandFailed, Process>
+) =>
+  command.pipe(
+    help(usage),
+    Command.validate((line) => checkStore(line)),
+    Command.withHandler((line) => Effect.flatMap(load, (runner) => run(runner, line)))
+  )
 
 const statuses: ReadonlyArray<TaskStatus> = ["working", "input_required", "completed", "failed", "cancelled"]
 const maxListed = 1000
@@ -98,26 +112,26 @@ const list = Command.make("list", {
   })
 )
 
-const failed = Command.make("failed", { ...storeFlags }).pipe(
-  Command.withShortDescription("List tasks that have failed, newest first"),
-  Command.withDescription(
-    "Lists the 50 newest tasks that have failed, with an error of the protocol or a result with isError, and their reasons."
+const failed = onStore(
+  "[options]",
+  Command.make("failed", { ...storeFlags }).pipe(
+    Command.withShortDescription("List tasks that have failed, newest first"),
+    Command.withDescription(
+      "Lists the 50 newest tasks that have failed, with an error of the protocol or a result with isError, and their reasons."
+    )
   ),
-  help("[options]"),
-  Command.validate((line) => checkStore(line)),
-  Command.withHandler((line) =>
-    Effect.flatMap(load, ({ list }) =>
-      list({
-        ...line,
-        status: [],
-        hasFailed: true,
-        tool: undefined,
-        pool: undefined,
-        owner: undefined,
-        worker: undefined,
-        limit: 50
-      }))
-  )
+  load,
+  ({ list }, line) =>
+    list({
+      ...line,
+      status: [],
+      hasFailed: true,
+      tool: undefined,
+      pool: undefined,
+      owner: undefined,
+      worker: undefined,
+      limit: 50
+    })
 )
 
 /** The form of the command lines of a command about one task. */
@@ -203,85 +217,99 @@ const cancel = Command.make("cancel", {
   })
 )
 
-const wake = Command.make("wake", { ...storeFlags, id }).pipe(
-  Command.withShortDescription("Let a task that waits be checked now"),
-  Command.withDescription(
-    "Lets a worker check a task that waits, before its time. It waits again if nothing has happened."
+const wake = onStore(
+  "[options] <id>",
+  Command.make("wake", { ...storeFlags, id }).pipe(
+    Command.withShortDescription("Let a task that waits be checked now"),
+    Command.withDescription(
+      "Lets a worker check a task that waits, before its time. It waits again if nothing has happened."
+    )
   ),
-  help("[options] <id>"),
-  Command.validate((line) => checkStore(line)),
-  Command.withHandler((line) => Effect.flatMap(load, ({ wake }) => wake(line)))
+  load,
+  ({ wake }, line) => wake(line)
 )
 
-const rerun = Command.make("rerun", {
-  ...storeFlags,
-  id,
-  from: text("from", "<step>", "The first step that runs again; the ones before keep their results")
-}).pipe(
-  Command.withShortDescription("Run a task again, as a new task, from its beginning or from a step"),
-  Command.withDescription(
-    "Runs a task again, as a new task with the same owner and arguments. The steps run with new idempotency keys: " +
-      "their effects happen again."
+const rerun = onStore(
+  "[options] <id>",
+  Command.make("rerun", {
+    ...storeFlags,
+    id,
+    from: text("from", "<step>", "The first step that runs again; the ones before keep their results")
+  }).pipe(
+    Command.withShortDescription("Run a task again, as a new task, from its beginning or from a step"),
+    Command.withDescription(
+      "Runs a task again, as a new task with the same owner and arguments. The steps run with new idempotency keys: " +
+        "their effects happen again."
+    )
   ),
-  help("[options] <id>"),
-  Command.validate((line) => checkStore(line)),
-  Command.withHandler((line) => Effect.flatMap(load, ({ rerun }) => rerun(line)))
+  load,
+  ({ rerun }, line) => rerun(line)
 )
 
-const pause = Command.make("pause", { ...storeFlags, tool }).pipe(
-  Command.withShortDescription("Hold the tasks of a tool until it is resumed"),
-  Command.withDescription(
-    "Pauses a tool for all workers. Calls are accepted and their tasks wait; what runs goes on until it waits next."
+const pause = onStore(
+  "[options] <tool>",
+  Command.make("pause", { ...storeFlags, tool }).pipe(
+    Command.withShortDescription("Hold the tasks of a tool until it is resumed"),
+    Command.withDescription(
+      "Pauses a tool for all workers. Calls are accepted and their tasks wait; what runs goes on until it waits next."
+    )
   ),
-  help("[options] <tool>"),
-  Command.validate((line) => checkStore(line)),
-  Command.withHandler((line) => Effect.flatMap(load, ({ pause }) => pause(line)))
+  load,
+  ({ pause }, line) => pause(line)
 )
 
-const resume = Command.make("resume", { ...storeFlags, tool }).pipe(
-  Command.withShortDescription("Let the tasks of a paused tool run again"),
-  Command.withDescription("Resumes a tool that was paused."),
-  help("[options] <tool>"),
-  Command.validate((line) => checkStore(line)),
-  Command.withHandler((line) => Effect.flatMap(load, ({ resume }) => resume(line)))
+const resume = onStore(
+  "[options] <tool>",
+  Command.make("resume", { ...storeFlags, tool }).pipe(
+    Command.withShortDescription("Let the tasks of a paused tool run again"),
+    Command.withDescription("Resumes a tool that was paused.")
+  ),
+  load,
+  ({ resume }, line) => resume(line)
 )
 
-const stats = Command.make("stats", {
-  ...storeFlags,
-  watch: toggle("watch", "Print the numbers every two seconds, until the command is interrupted")
-}).pipe(
-  Command.withShortDescription("Show how many tasks there are, by tool and status, and the queue"),
-  Command.withDescription(
-    "Shows how many tasks there are by tool and status, how many wait and run by pool and tool, how long the oldest has " +
-      "waited for a worker, and which tools are paused or limited."
+const stats = onStore(
+  "[options]",
+  Command.make("stats", {
+    ...storeFlags,
+    watch: toggle("watch", "Print the numbers every two seconds, until the command is interrupted")
+  }).pipe(
+    Command.withShortDescription("Show how many tasks there are, by tool and status, and the queue"),
+    Command.withDescription(
+      "Shows how many tasks there are by tool and status, how many wait and run by pool and tool, how long the oldest has " +
+        "waited for a worker, and which tools are paused or limited."
+    )
   ),
-  help("[options]"),
-  Command.validate((line) => checkStore(line)),
-  Command.withHandler((line) => Effect.flatMap(load, ({ stats }) => stats(line)))
+  load,
+  ({ stats }, line) => stats(line)
 )
 
-const workers = Command.make("workers", { ...storeFlags }).pipe(
-  Command.withShortDescription("List the workers of a PostgreSQL database"),
-  Command.withDescription(
-    "Lists the workers of a PostgreSQL database: pools, machine, lease, and how many tasks each runs."
+const workers = onStore(
+  "[options]",
+  Command.make("workers", { ...storeFlags }).pipe(
+    Command.withShortDescription("List the workers of a PostgreSQL database"),
+    Command.withDescription(
+      "Lists the workers of a PostgreSQL database: pools, machine, lease, and how many tasks each runs."
+    )
   ),
-  help("[options]"),
-  Command.validate((line) => checkStore(line)),
-  Command.withHandler((line) => Effect.flatMap(load, ({ workers }) => workers(line)))
+  load,
+  ({ workers }, line) => workers(line)
 )
 
-const migrate = Command.make("migrate", {
-  ...storeFlags,
-  dryRun: toggle("dry-run", "Only show the versions")
-}).pipe(
-  Command.withShortDescription("Create the tables of tasks, or migrate them to the version of this program"),
-  Command.withDescription(
-    "Creates the tables of tasks, or migrates them to the version of this program, for servers and workers with " +
-      "migrate: false. A SQLite file must not be in use by its server."
+const migrate = onStore(
+  "[options]",
+  Command.make("migrate", {
+    ...storeFlags,
+    dryRun: toggle("dry-run", "Only show the versions")
+  }).pipe(
+    Command.withShortDescription("Create the tables of tasks, or migrate them to the version of this program"),
+    Command.withDescription(
+      "Creates the tables of tasks, or migrates them to the version of this program, for servers and workers with " +
+        "migrate: false. A SQLite file must not be in use by its server."
+    )
   ),
-  help("[options]"),
-  Command.validate((line) => checkStore(line)),
-  Command.withHandler((line) => Effect.flatMap(load, ({ migrate }) => migrate(line)))
+  load,
+  ({ migrate }, line) => migrate(line)
 )
 
 const backup = Command.make("backup", {
@@ -301,14 +329,16 @@ const schedule = Argument.String("schedule").pipe(Argument.withDescription("The 
 
 const loadSchedules = Effect.promise(() => import("../tasks/schedules.ts"))
 
-const schedules = Command.make("schedules", { ...storeFlags }).pipe(
-  Command.withShortDescription("List the schedules, by their names"),
-  Command.withDescription(
-    "Lists up to 1,000 schedules: their times, tools, and the tasks that they have started last."
+const schedules = onStore(
+  "[options]",
+  Command.make("schedules", { ...storeFlags }).pipe(
+    Command.withShortDescription("List the schedules, by their names"),
+    Command.withDescription(
+      "Lists up to 1,000 schedules: their times, tools, and the tasks that they have started last."
+    )
   ),
-  help("[options]"),
-  Command.validate((line) => checkStore(line)),
-  Command.withHandler((line) => Effect.flatMap(loadSchedules, ({ list }) => list(line)))
+  loadSchedules,
+  ({ list }, line) => list(line)
 )
 
 /** A command that changes one schedule. */
@@ -318,12 +348,14 @@ const onSchedule = <const Name extends string>(
   description: string,
   run: "trigger" | "pause" | "resume" | "remove"
 ) =>
-  Command.make(name, { ...storeFlags, schedule }).pipe(
-    Command.withShortDescription(short),
-    Command.withDescription(description),
-    help("[options] <schedule>"),
-    Command.validate((line) => checkStore(line)),
-    Command.withHandler((line) => Effect.flatMap(loadSchedules, ({ changes }) => changes[run](line)))
+  onStore(
+    "[options] <schedule>",
+    Command.make(name, { ...storeFlags, schedule }).pipe(
+      Command.withShortDescription(short),
+      Command.withDescription(description)
+    ),
+    loadSchedules,
+    ({ changes }, line) => changes[run](line)
   )
 
 const scheduleCommands = [
