@@ -15,7 +15,7 @@ import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
 import { defaultPrefix, fillIn, namesOf } from "./internal/base/environment.ts"
-import { adapterContext, handle } from "./internal/http/adapters/principal.ts"
+import { adapterContext } from "./internal/http/adapters/adapterContext.ts"
 import { endConnection, isAfterEnd } from "./internal/http/messages/head.ts"
 import * as health from "./internal/http/endpoint/health.ts"
 import { loopback, resolve } from "./internal/http/access/options.ts"
@@ -176,11 +176,12 @@ const prepare = (
       return routes.handle(message, response, request, answer, shared.closing)
     }
     const { principal } = options
-    if (request.headFault !== "Framing") return handle(endpoint, principal, message, request, answer)
+    const find = principal === undefined || request.principal !== undefined ? undefined : () => principal(message)
+    if (request.headFault !== "Framing") return endpoint.handle(request, answer, find)
     // Requests after this one would be a part of its body to another server.
     endConnection(message)
     // Node's parser may refuse the body next. Its answer would be lost after the first bytes of another.
-    setImmediate(() => handle(endpoint, principal, message, request, answer))
+    setImmediate(() => endpoint.handle(request, answer, find))
   }
   return { handler, shared }
 }

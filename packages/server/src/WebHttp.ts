@@ -29,7 +29,6 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Http from "./Http.ts"
-import { handle } from "./internal/http/adapters/principal.ts"
 import * as adapter from "./internal/http/adapters/web.ts"
 import type { RequestInput } from "./internal/http/adapters/web.ts"
 import type { McpServer } from "./McpServer.ts"
@@ -69,7 +68,9 @@ export const handler = (options: Options = {}): Effect.Effect<Handler, never, Mc
       new Promise((settle) => {
         const answer = new adapter.WebAnswer(message, settle)
         const request = new adapter.WebRequest(message, answer, input, options.trustedProxies ?? 0)
-        handle(endpoint, options.principal, message, request, answer)
+        const { principal } = options
+        const isFound = principal === undefined || request.principal !== undefined
+        endpoint.handle(request, answer, isFound ? undefined : (_, answer) => principal(message, answer))
       })
   })
 

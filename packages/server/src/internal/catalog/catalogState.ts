@@ -15,6 +15,7 @@ import type * as WirePrompt from "@skein/protocol/Prompt"
 import type * as WireResource from "@skein/protocol/Resource"
 import type * as WireTool from "@skein/protocol/Tool"
 import type * as XMcpHeader from "@skein/protocol/XMcpHeader"
+import type { Layer as ComposeLayer } from "@skein/runtime/Compose"
 import type { Caller, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -195,7 +196,7 @@ export interface Extension {
   readonly ready?: Effect.Effect<void, never, Scope.Scope> | undefined
 }
 
-type Wrap = (next: Dispatcher<McpRequest>) => Dispatcher<McpRequest>
+type Wrap = ComposeLayer<RequestContext, ReturnType<Dispatcher<McpRequest>>>
 
 /** A part of a server, such as a mounted one, with middleware around the requests for its own entries. */
 export interface PartMiddleware {
@@ -268,14 +269,11 @@ export class MiddlewareStack {
   }
 }
 
-/** An extension that takes part in tool calls. */
-export type CallingExtension = Extension & { readonly call: NonNullable<Extension["call"]> }
-
 /** The extensions of a server, in the order of the definitions. */
 export class ExtensionList {
   all: ReadonlyArray<Extension> = []
-  /** The extensions that take part in tool calls. */
-  calling: ReadonlyArray<CallingExtension> = []
+  /** The extensions that take part in tool calls, as layers around the call. */
+  calling: ReadonlyArray<ComposeLayer<ToolCall, ToolCallResult>> = []
   /** The methods of the extensions, by name. One name may have several methods, for different revisions. */
   methods: ReadonlyMap<string, ReadonlyArray<ExtensionMethod>> = new Map()
 
@@ -323,7 +321,9 @@ export class ExtensionList {
     const all = valuesOf(placed)
     this.#placed = placed
     this.all = all
-    this.calling = all.filter((extension): extension is CallingExtension => extension.call !== undefined)
+    this.calling = all.filter(({ call }) => call !== undefined).map((extension) => (next) => (toolCall) =>
+      extension.call!(toolCall, next)
+    )
     this.methods = Map.groupBy(all.flatMap(({ methods }) => methods ?? []), ({ method }) => method.name)
   }
 }

@@ -6,6 +6,7 @@
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { McpError } from "@skein/protocol/McpError"
+import { compose, type Layer } from "@skein/runtime/Compose"
 import { type Caller, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -22,14 +23,17 @@ export interface Operation {
 /** Handles an operation, or passes it on, perhaps changed. */
 export type Hook<Op, A> = (operation: Op, next: (operation: Op) => Handled<A>) => Handled<A>
 
+type HookLayer<Op, A> = Layer<Op, Handled<A>>
+
 /** The hooks of one kind of operation, the first one outermost. */
 export class HookList<Op extends Operation, A> {
-  all: ReadonlyArray<Hook<Op, A>> = []
+  all: ReadonlyArray<HookLayer<Op, A>> = []
 
-  #placed: ReadonlyArray<Placed<Hook<Op, A>>> = []
+  #placed: ReadonlyArray<Placed<HookLayer<Op, A>>> = []
 
   /** Adds a hook until the scope closes. While the server runs it is added inside of the present ones. */
-  add(value: Hook<Op, A>): Effect.Effect<void, never, Scope.Scope> {
+  add(hook: Hook<Op, A>): Effect.Effect<void, never, Scope.Scope> {
+    const value: HookLayer<Op, A> = (next) => (operation) => hook(operation, next)
     return Effect.asVoid(Effect.acquireRelease(
       Effect.withFiber((fiber) => {
         const added = { place: placeOf(fiber, []), value }
@@ -40,19 +44,14 @@ export class HookList<Op extends Operation, A> {
     ))
   }
 
-  #resolve(placed: ReadonlyArray<Placed<Hook<Op, A>>>): void {
+  #resolve(placed: ReadonlyArray<Placed<HookLayer<Op, A>>>): void {
     this.#placed = placed
     this.all = valuesOf(placed)
   }
 
   /** Runs an operation through the hooks. Requests in progress continue with the hooks that they started with. */
   run(operation: Op, last: (operation: Op) => Handled<A>): Handled<A> {
-    const { all } = this
-    const at = (index: number, operation: Op): Handled<A> => {
-      const hook = all[index]
-      return hook === undefined ? last(operation) : hook(operation, (operation) => at(index + 1, operation))
-    }
-    return at(0, operation)
+    return compose(this.all, last)(operation)
   }
 }
 
@@ -67,6 +66,9 @@ export const withArguments = <Op extends Operation & { readonly arguments: JsonO
     request: operation.request.with({ params: { ...operation.request.params, arguments: args } })
   }
 
-/** Runs the handler of an operation, whose request may have other params than the one that was dispatched. */
-export const handle = <A>(dispatched: RequestContext, request: RequestContext, effect: Handled<A>): Handled<A> =>
-  request === dispatched ? effect : Effect.provideService(effect, McpRequest, request)
+/** Provides the request of an operation to its handler, unless it is the one that was dispatched. */
+export const provideRequest = <A>(
+  dispatched: RequestContext,
+  request: RequestContext,
+  effect: Handled<A>
+): Handled<A> => request === dispatched ? effect : Effect.provideService(effect, McpRequest, request)

@@ -26,8 +26,8 @@ import { internals, type PartMiddleware, type ToolCall } from "../catalog/catalo
 import type { Projection } from "../catalog/mirror.ts"
 import { omitUndefined } from "../base/json.ts"
 import { isUri } from "../catalog/validateDefinition.ts"
-import * as extensions from "../dispatch/extensions.ts"
-import * as hooks from "../catalog/hookList.ts"
+import { callThrough } from "../dispatch/callTool.ts"
+import { provideRequest } from "../catalog/hookList.ts"
 import type { Naming } from "./naming.ts"
 import { linking } from "./pageTools.ts"
 import { redirectingTo } from "../dispatch/redirect.ts"
@@ -169,18 +169,9 @@ export class Part {
     const { extensions: { calling }, operations: { calls } } = this.#inside[internals]
     if (calls.all.length === 0 && calling.length === 0) return entry.call(args, request)
     const params = { ...request.params, name, arguments: args } as ToolCall["params"]
-    const operation = { entry, arguments: args, caller: request.caller, request: request.with({ params }) }
+    const own: ToolCall = { tool: entry, params, request: request.with({ params }) }
     // The result may be the handle of a task, which is encoded as a result is.
-    return calls.run(operation, (changed) =>
-      hooks.handle(
-        request,
-        changed.request,
-        extensions.call(calling, {
-          tool: entry,
-          params: { ...params, arguments: changed.arguments },
-          request: changed.request
-        })
-      )) as ReturnType<ToolEntry["call"]>
+    return callThrough(this.#inside, own, request) as ReturnType<ToolEntry["call"]>
   }
 
   #get(entry: PromptEntry, name: string, args: JsonObject, request: RequestContext): ReturnType<PromptEntry["get"]> {
@@ -189,7 +180,7 @@ export class Part {
     const own = request.with({ params: { ...request.params, name, arguments: args } })
     return prompts.run(
       { entry, arguments: args, caller: request.caller, request: own },
-      (changed) => hooks.handle(request, changed.request, entry.get(changed.arguments, changed.request))
+      (changed) => provideRequest(request, changed.request, entry.get(changed.arguments, changed.request))
     )
   }
 

@@ -7,11 +7,12 @@ import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
+import { compose } from "@skein/runtime/Compose"
 import { type Answer, type Dispatcher, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { MinimumLogLevel } from "effect/References"
-import { redirecting } from "./redirect.ts"
+import { hasRedirects, redirect, redirecting, type Tools } from "./redirect.ts"
 import type { Catalog } from "../../Catalog.ts"
 import { RequestState } from "../../RequestState.ts"
 import { type InnerCalls, internals, type MiddlewareStack } from "../catalog/catalogState.ts"
@@ -23,7 +24,6 @@ import { MethodTable, type ServerDescription } from "./methodTable.ts"
 import * as subscriptions from "./subscriptions.ts"
 import { type LogForwarder, lowerMinimum } from "../base/logs.ts"
 import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry.ts"
-import * as capabilities from "../subscriptions/capabilities.ts"
 import * as extensions from "./extensions.ts"
 
 /** A dispatcher, and the part of it that handles the calls that tools make. */
@@ -46,54 +46,56 @@ export const make = (
   installPrompts(methods)
   completion.install(methods)
   subscriptions.install(methods)
+  const { tools } = catalog
   const { handlers } = methods
   const extensionHandler = extensions.handlers(methods)
+  const { base, extensions: added, middleware } = catalog[internals]
 
   const handle: Dispatcher<McpRequest> = (request) => {
-    const handler = extensionHandler(request)
-    if (handler !== undefined) return handler(request)
     const method = Method.request(request.method, request.caller.revision)
-    const own = method === undefined || !capabilities.offered(catalog, method) ? undefined : handlers.get(method.name)
-    return own === undefined ? Effect.fail(McpError.methodNotFound(request.method)) : own(request)
+    const handler = (added.methods.size === 0 ? undefined : extensionHandler(request)) ??
+      (method && handlers.get(method.name))
+    return handler === undefined ? Effect.fail(McpError.methodNotFound(request.method)) : handler(request)
   }
 
-  const { base, middleware } = catalog[internals]
+  // The dispatcher as the present definitions make it: with the middleware, and also with the redirects of tools.
+  let inside = handle
+  let redirected = handle
+  let version = -1
+  let toolsVersion = -1
+  const refresh = (): void => {
+    version = middleware.version
+    toolsVersion = tools.version
+    inside = middleware.isEmpty ? handle : withMiddleware(methods, middleware, handle)
+    redirected = hasRedirects(tools) ? redirecting(tools, middleware.isEmpty ? withService(handle) : inside) : inside
+  }
+
   const rounds = new RoundTrips(methods, Context.get(base, RequestState))
   const lowers = logs !== undefined && !base.mapUnsafe.has(MinimumLogLevel.key)
-  const redirect = redirecting(catalog)
   catalog[internals].inner.dispatch = (request) => neverThrowing(withParts(middleware, withService(handle)))(request)
-  let current = handle
-  let version = 0
-  const chain: Dispatcher<McpRequest> = (request) => {
-    if (version !== middleware.version) {
-      current = middleware.isEmpty ? handle : withMiddleware(methods, middleware, handle)
-      version = middleware.version
-    }
-    return current(request)
-  }
-  const call = neverThrowing((inner) => {
-    const present = redirect(inner.original, true)
-    if (McpError.isMcpError(present)) return Effect.fail(present)
-    const request = redirect(renamed(catalog, present, inner), true)
-    return McpError.isMcpError(request)
-      ? Effect.fail(request)
-      : Effect.provideService(chain(request), McpRequest, request)
-  })
-  const dispatch: Dispatcher<McpRequest> = (received) => {
-    const request = redirect(received)
-    if (McpError.isMcpError(request)) return Effect.fail(request)
-    const effect = !rounds.applies(request)
-      ? chain(request)
-      // The rounds belong to the request that the client sent, and repeats.
-      : rounds.run(received, request === received ? chain : () => chain(request))
+
+  const dispatch: Dispatcher<McpRequest> = (request) => {
+    if (version !== middleware.version || toolsVersion !== tools.version) refresh()
+    const effect = rounds.run(request, redirected)
     // A client that requested debug messages receives them, unless the author of the server has set a minimum level.
     return lowers && request.caller.logLevel === "debug" ? Effect.updateContext(effect, lowerMinimum) : effect
   }
+
+  const call = neverThrowing((inner) => {
+    if (version !== middleware.version || toolsVersion !== tools.version) refresh()
+    const present = redirect(tools, inner.original, true)
+    if (McpError.isMcpError(present)) return Effect.fail(present)
+    const request = redirect(tools, renamed(tools, present, inner), true)
+    return McpError.isMcpError(request)
+      ? Effect.fail(request)
+      : Effect.provideService(inside(request), McpRequest, request)
+  })
+
   return { dispatch, inner: { call } }
 }
 
 /** An inner call with the name that its tool has in the server. Its author names it as the present tool does. */
-const renamed = ({ tools }: Catalog["Service"], present: RequestContext, inner: RequestContext): RequestContext => {
+const renamed = (tools: Tools, present: RequestContext, inner: RequestContext): RequestContext => {
   const tool = present.target === undefined ? undefined : tools.seen(present.target, present.caller)
   return tool?.nameOf === undefined
     ? inner
@@ -120,17 +122,23 @@ const withService = (handle: Dispatcher<McpRequest>): Dispatcher<McpRequest> => 
   request.original === request ? handle(request) : Effect.provideService(handle(request), McpRequest, request)
 
 const around = (stack: MiddlewareStack, next: Dispatcher<McpRequest>): Dispatcher<McpRequest> =>
-  stack.all.reduceRight((next, wrap) => neverThrowing(wrap(next)), neverThrowing(withParts(stack, next)))
+  compose(
+    stack.all.map((wrap) => (next) => neverThrowing(wrap(next))),
+    neverThrowing(withParts(stack, next))
+  )
 
 /** A part runs its middleware around the requests for its own entries, with the names that it uses. */
 const withParts = (stack: MiddlewareStack, next: Dispatcher<McpRequest>): Dispatcher<McpRequest> =>
-  stack.parts.filter((part) => !part.stack.isEmpty).reduceRight((next, part) => {
-    const inside = around(part.stack, (request) => next(part.leave(request)))
-    return (request) => {
-      const own = part.enter(request)
-      return own === undefined ? next(request) : part.provide(inside(own))
-    }
-  }, next)
+  compose(
+    stack.parts.filter((part) => !part.stack.isEmpty).map((part) => (next) => {
+      const inside = around(part.stack, (request) => next(part.leave(request)))
+      return (request) => {
+        const own = part.enter(request)
+        return own === undefined ? next(request) : part.provide(inside(own))
+      }
+    }),
+    next
+  )
 
 /** Whether an object lacks a `resultType` or `serverInfo`. The runner reports an answer that is not an object. */
 const isIncomplete = (answer: Answer): answer is JsonRpc.JsonObject =>

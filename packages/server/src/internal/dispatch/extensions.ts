@@ -6,13 +6,7 @@ import * as Revision from "@skein/protocol/Revision"
 import type { Caller, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { Catalog } from "../../Catalog.ts"
-import {
-  type CallingExtension,
-  internals,
-  type Subscription,
-  type ToolCall,
-  type ToolCallResult
-} from "../catalog/catalogState.ts"
+import { internals, type Subscription } from "../catalog/catalogState.ts"
 import type { Handler, MethodTable } from "./methodTable.ts"
 
 /** Finds the handler of a request to a method of an extension. */
@@ -43,14 +37,6 @@ export const declared = (
   const all = [own as JsonObject, ...added]
   const merged = Object.assign({}, ...all.map((each) => each["extensions"]))
   return Object.assign({}, ...all, Object.keys(merged).length === 0 ? undefined : { extensions: merged })
-}
-
-/** Calls a tool through the extensions that take part in tool calls, the first one outermost. */
-export const call = (calling: ReadonlyArray<CallingExtension>, toolCall: ToolCall, index = 0): ToolCallResult => {
-  const extension = calling[index]
-  return extension === undefined
-    ? toolCall.tool.call(toolCall.params.arguments ?? {}, toolCall.request)
-    : extension.call(toolCall, (toolCall) => call(calling, toolCall, index + 1))
 }
 
 /** The parts of a `subscriptions/listen` that extensions serve. */

@@ -20,7 +20,7 @@ export const install = (methods: MethodTable): void => {
   // Session-based revisions only. `MethodTable.encodeResult` encodes the result.
   methods.add(Method.Ping, () => Effect.succeed({}))
   // The params were read when the caller was identified.
-  methods.handlers.set(Method.Initialize.name, (request) =>
+  methods.set(Method.Initialize, (request) =>
     Effect.suspend(() => {
       const { peer } = request
       // A second `initialize` may have been received while a middleware delayed the first one.

@@ -110,7 +110,7 @@ export const installListing = <R>(
     if (pages === undefined) cached.set(revision, pages = [])
     return Effect.succeed(pages[number] ??= encoded(page(sorted, start.success, request)))
   })
-  methods.handlers.set(method.name, list)
+  methods.set(method as Method.AnyRequest, list)
 }
 
 const listedFor = ({ definition, listedAs }: Entry<unknown>, { caller }: RequestContext): unknown =>

@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Hint } from "../../Caching.ts"
 import type { Catalog, Handled } from "../../Catalog.ts"
+import { offered } from "../subscriptions/capabilities.ts"
 import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry.ts"
 
 /** Handles the requests of one method. */
@@ -49,22 +50,28 @@ export class MethodTable {
   /** Adds a method whose results are encoded. */
   add<P, R>(
     method: Method.RequestMethod<P, R>,
-    run: (params: P, request: RequestContext) => Handled<Codec.Writable<R>>,
-    isValid?: (params: JsonObject | undefined) => params is P & JsonObject
+    run: (params: P, request: RequestContext) => Handled<Codec.Writable<R>>
   ): void {
-    this.handlers.set(method.name, this.encoding(method, run, isValid))
+    this.set(method, this.encoding(method, run))
+  }
+
+  /** Adds the handler of a method. The method does not exist while the server does not declare its capability. */
+  set(method: Method.AnyRequest, handler: Handler): void {
+    this.handlers.set(
+      method.name,
+      (request) =>
+        offered(this.catalog, method) ? handler(request) : Effect.fail(McpError.methodNotFound(request.method))
+    )
   }
 
   /** Makes a handler that decodes the params and encodes the result. */
   encoding<P, R>(
     method: Method.RequestMethod<P, R>,
-    run: (params: P, request: RequestContext) => Handled<Codec.Writable<R>>,
-    isValid?: (params: JsonObject | undefined) => params is P & JsonObject
+    run: (params: P, request: RequestContext) => Handled<Codec.Writable<R>>
   ): Handler {
     return decoding(
       method,
-      (params, request) => Effect.map(run(params, request), (result) => this.encodeResult(method, result, request)),
-      isValid
+      (params, request) => Effect.map(run(params, request), (result) => this.encodeResult(method, result, request))
     )
   }
 
@@ -100,11 +107,9 @@ export class MethodTable {
 /** Makes a handler that decodes the params, or answers with `-32602`. */
 export const decoding = <P>(
   method: Method.RequestMethod<P, unknown>,
-  run: (params: P, request: RequestContext) => Handled<Answer>,
-  isValid?: (params: JsonObject | undefined) => params is P & JsonObject
+  run: (params: P, request: RequestContext) => Handled<Answer>
 ): Handler =>
 (request) => {
-  if (isValid?.(request.params) === true) return run(request.params, request)
   const params = Codec.decodeParams(method, request.caller.revision, request.params)
   return Result.isFailure(params)
     ? Effect.fail(McpError.invalidParams(`Invalid params: ${params.failure}`))

@@ -4,7 +4,8 @@
  */
 import * as McpError from "@skein/protocol/McpError"
 import { clip } from "@skein/protocol/Text"
-import type { RequestContext } from "@skein/runtime/RequestContext"
+import type { Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
+import * as Effect from "effect/Effect"
 import type { Catalog, ToolEntry } from "../../Catalog.ts"
 
 /** Returns the members of a tool that name other tools, for a registry in which tools have other names. */
@@ -21,25 +22,31 @@ export const redirectingTo = (
   })
 })
 
+export type Tools = Catalog["Service"]["tools"]
+
+/** Whether a tool redirects, or may be called by redirects only. */
+export const hasRedirects = ({ sorted }: Tools): boolean =>
+  sorted.some(([, { indirect, redirect }]) => indirect !== undefined || redirect !== undefined)
+
 /**
- * Makes the function that returns the request that a request stands for, or the reason to refuse it. A request of the
- * server itself (`isInner`) may be for an indirect tool.
+ * Returns the request that a request stands for, or the reason to refuse it. A request of the server itself (`isInner`) may
+ * be for an indirect tool.
  */
-export const redirecting = (
-  { tools }: Catalog["Service"]
-): (request: RequestContext, isInner?: boolean) => RequestContext | McpError.McpError => {
-  let version = -1
-  let applies = false
-  return (request, isInner = false) => {
-    if (version !== tools.version) {
-      version = tools.version
-      applies = tools.sorted.some(([, { indirect, redirect }]) => indirect !== undefined || redirect !== undefined)
-    }
-    if (!applies || request.method !== "tools/call") return request
-    const { caller, params, target } = request
-    const tool = target === undefined ? undefined : tools.seen(target, caller)
-    if (!isInner && tool?.indirect?.() === true) return McpError.invalidParams(`Unknown tool: ${clip(target!)}`)
-    const other = params && tool?.guard?.(caller) === undefined ? tool?.redirect?.(params, caller) : undefined
-    return other === undefined ? request : request.with({ params: other })
-  }
+export const redirect = (
+  tools: Tools,
+  request: RequestContext,
+  isInner = false
+): RequestContext | McpError.McpError => {
+  if (request.method !== "tools/call") return request
+  const { caller, params, target } = request
+  const tool = target === undefined ? undefined : tools.seen(target, caller)
+  if (!isInner && tool?.indirect?.() === true) return McpError.invalidParams(`Unknown tool: ${clip(target!)}`)
+  const other = params && tool?.guard?.(caller) === undefined ? tool?.redirect?.(params, caller) : undefined
+  return other === undefined ? request : request.with({ params: other })
+}
+
+/** Redirects the requests to a dispatcher. */
+export const redirecting = (tools: Tools, next: Dispatcher<McpRequest>): Dispatcher<McpRequest> => (received) => {
+  const request = redirect(tools, received)
+  return McpError.isMcpError(request) ? Effect.fail(request) : next(request)
 }

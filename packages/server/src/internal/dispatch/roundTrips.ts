@@ -72,16 +72,13 @@ export class RoundTrips implements RoundOwner {
     this.#startRound = ({ received }) => new Round(received, this, { rounds: 0, answers: new Map(), onces: new Map() })
   }
 
-  /** Whether a request may be answered with input requests. */
-  applies({ caller, method }: RequestContext): boolean {
-    return Revision.era(caller.revision) !== "session" && supportedMethods.has(method)
-  }
-
   /**
-   * Handles a request that may be answered with input requests, and continues its rounds if it carries a
-   * `requestState`.
+   * Handles a request. If it may be answered with input requests, its handler can start a round of them, and a request that
+   * carries a `requestState` continues its rounds.
    */
   run(request: RequestContext, next: Dispatcher<McpRequest>): ReturnType<Dispatcher<McpRequest>> {
+    const { caller, method } = request
+    if (Revision.era(caller.revision) === "session" || !supportedMethods.has(method)) return next(request)
     const { exchange } = request
     exchange.rounds = this.#startRound
     const sealed = request.params?.["requestState"]

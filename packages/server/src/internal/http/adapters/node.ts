@@ -127,7 +127,25 @@ export class NodeRequest implements HttpRequest {
     // A client of HTTP/1.0 does not know this status.
     const isExpected = message.headers.expect !== undefined && message.httpVersionMinor > 0
     if (this.#shared.expects && isExpected) this.#response.writeContinue()
-    read(this, message, length, limit, done, counter)
+    let buffer: ByteBuffer | undefined = new ByteBuffer()
+    const end = (body: Body): void => {
+      if (buffer === undefined) return
+      buffer = undefined
+      done(body)
+    }
+    const stop = (fault: BodyFault): void => {
+      message.pause()
+      end({ fault })
+    }
+    message.on("data", (chunk: Buffer) => {
+      if (buffer === undefined) return
+      if (buffer.size + chunk.length > limit) return stop("TooLarge")
+      buffer.add(chunk, true)
+      // The length of a chunked body is not a number.
+      if (buffer.size !== length) counter.arrived(this, chunk.length, () => stop("Dropped"))
+    })
+    message.on("end", () => buffer !== undefined && end(decode(buffer.bytes)))
+    message.on("close", () => end({ fault: "Aborted" }))
   }
 }
 
@@ -144,35 +162,6 @@ const bodyOf = (body: unknown, limit: number): Body => {
 const decode = (bytes: Uint8Array): Body => {
   if (!isUtf8(bytes)) return { fault: "Encoding" }
   return { text: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8") }
-}
-
-/** Reads a body, and counts its bytes. `length` is not a number if the body is chunked. */
-const read = (
-  request: HttpRequest,
-  message: IncomingMessage,
-  length: number,
-  limit: number,
-  done: (body: Body) => void,
-  counter: BodyCounter
-): void => {
-  let buffer: ByteBuffer | undefined = new ByteBuffer()
-  const end = (body: Body): void => {
-    if (buffer === undefined) return
-    buffer = undefined
-    done(body)
-  }
-  const stop = (fault: BodyFault): void => {
-    message.pause()
-    end({ fault })
-  }
-  message.on("data", (chunk: Buffer) => {
-    if (buffer === undefined) return
-    if (buffer.size + chunk.length > limit) return stop("TooLarge")
-    buffer.add(chunk, true)
-    if (buffer.size !== length) counter.arrived(request, chunk.length, () => stop("Dropped"))
-  })
-  message.on("end", () => buffer !== undefined && end(decode(buffer.bytes)))
-  message.on("close", () => end({ fault: "Aborted" }))
 }
 
 // The most bytes of the rest of a body that are read after the answer, so that the connection can be used again.
