@@ -13,16 +13,12 @@ import { allowedLayers, foldersOf, type Layer, type Layers, layers, maxDepth, ma
  * has none.
  */
 const mayUseNode: Readonly<Record<string, ReadonlyArray<string>>> = {
-  server: ["{Stdio,NodeHttp,NodePages}.ts", "internal/{**/node*,process/*}.ts"],
   client: ["{Stdio,NodeConfig,NodeHttp}.ts", "bin/*.ts", "internal/{**/node*,stdio*,process,stdio/*}.ts"],
   "code-mode": ["internal/node*.ts"]
 }
 
 /** The modules that may import types of `node:` modules, and nothing else of Node. */
-const mayUseNodeTypes: Readonly<Record<string, ReadonlyArray<string>>> = {
-  runtime: ["NodeStreams.ts"],
-  server: ["NodeRoutes.ts"]
-}
+const mayUseNodeTypes: Readonly<Record<string, ReadonlyArray<string>>> = {}
 
 interface Pattern {
   readonly regex: string

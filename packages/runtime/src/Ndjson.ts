@@ -6,7 +6,7 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import { ByteBuffer, decodeUtf8 } from "./ByteBuffer.ts"
-import { IdPeeker } from "./internal/peekId.ts"
+import { IdPeeker } from "./internal/framing/peekId.ts"
 
 /** The default of `maxLineBytes`: 4 MiB. */
 export const defaultMaxLineBytes = 4 * 1024 * 1024

@@ -14,8 +14,8 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type { Connection, Origin, Receiver } from "./Connection.ts"
-import { type Identify, InboundRequests, logFailure, RunningNotifications } from "./internal/inboundRequests.ts"
-import { closedError, OutboundCalls, type PeerCore, readProgress } from "./internal/outboundCalls.ts"
+import { type Identify, InboundRequests, logFailure, RunningNotifications } from "./internal/peer/inboundRequests.ts"
+import { closedError, OutboundCalls, type PeerCore, readProgress } from "./internal/peer/outboundCalls.ts"
 import * as Limits from "./Limits.ts"
 import type {
   CallOptions,

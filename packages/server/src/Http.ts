@@ -10,11 +10,13 @@
  * onRequest((message) => endpoint.handle(new MyRequest(message), new MyAnswer(message)))
  */
 import type { Exchange } from "@skein/runtime/RequestContext"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import { internals } from "./internal/catalog/catalogState.ts"
 import type { HttpAnswer, HttpRequest } from "./internal/http/messages/adapter.ts"
-import { adapterContext } from "./internal/http/adapters/adapterContext.ts"
+import * as logs from "./internal/base/logs.ts"
 import * as http from "./internal/http/endpoint/endpoint.ts"
 import { type Options, resolve } from "./internal/http/access/options.ts"
 import type { FindPrincipal, Pages, Protection } from "./internal/http/access/protection.ts"
@@ -74,6 +76,20 @@ export const withPages = <O extends Options>(
     ? Effect.map(pages, (pages) => ({ ...options, pages }))
     : Effect.succeed({ ...options, pages })
 }
+
+/**
+ * @internal The surrounding services and those of the server, which take precedence, so that its loggers receive the logs of an
+ * adapter. They contain no scope: requests would add resources to it.
+ */
+export const adapterContext: Effect.Effect<Context.Context<never>, never, McpServer> = /* @__PURE__ */ Effect.map(
+  /* @__PURE__ */ Effect.context<McpServer>(),
+  (context) => {
+    const surrounding: Context.Context<never> = Context.omit(Scope.Scope, Layer.CurrentMemoMap)(
+      context as Context.Context<McpServer | Scope.Scope>
+    )
+    return logs.withServerServices(surrounding, Context.get(context, McpServer)[internals].catalog[internals].base)
+  }
+)
 
 /**
  * Makes the endpoint of a server. It is closed with the scope.

@@ -15,7 +15,6 @@ import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
 import { defaultPrefix, fillIn, namesOf } from "./internal/base/environment.ts"
-import { adapterContext } from "./internal/http/adapters/adapterContext.ts"
 import { endConnection, isAfterEnd } from "./internal/http/messages/head.ts"
 import * as health from "./internal/http/endpoint/health.ts"
 import { loopback, resolve } from "./internal/http/access/options.ts"
@@ -268,7 +267,7 @@ export const serve = <R = never>(
     const allowedHosts = options.allowedHosts ?? [...loopback, ...own]
     const endpoint = yield* Scope.provide(Http.make({ ...ready, allowedHosts }), inner)
     const paths = Http.paths(ready)
-    const services = yield* adapterContext
+    const services = yield* Http.adapterContext
     const probing = probingOf(options.health)
     const probes = probing && (yield* health.make(probing, paths, services))
     const routes = options.routes && (yield* startRoutes(options.routes, { ...options, allowedHosts }, paths, services))

@@ -13,9 +13,9 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Duration from "effect/Duration"
 import type * as Fiber from "effect/Fiber"
-import type { Connection } from "../Connection.ts"
-import type { Resolved } from "../Limits.ts"
-import type { CallOptions, CallResult, Progress, SessionPeer } from "../RequestContext.ts"
+import type { Connection } from "../../Connection.ts"
+import type { Resolved } from "../../Limits.ts"
+import type { CallOptions, CallResult, Progress, SessionPeer } from "../../RequestContext.ts"
 import {
   Closed,
   InvalidResponse,
@@ -24,9 +24,9 @@ import {
   RequestError,
   Timeout,
   Unsupported
-} from "../RequestError.ts"
-import type { SessionEnd } from "../Session.ts"
-import type { TransportError } from "../TransportError.ts"
+} from "../../RequestError.ts"
+import type { SessionEnd } from "../../Session.ts"
+import type { TransportError } from "../../TransportError.ts"
 
 /** The part of a peer that its inbound requests and its outbound calls use. */
 export interface PeerCore extends SessionPeer {

@@ -8,7 +8,7 @@ import { logValue } from "@skein/protocol/Text"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import type { Origin } from "../Connection.ts"
+import type { Origin } from "../../Connection.ts"
 import {
   type Caller,
   type CallOptions,
@@ -16,9 +16,9 @@ import {
   Exchange,
   type Refusal,
   type ResponseSink
-} from "../RequestContext.ts"
-import type { RequestRunner } from "../RequestRunner.ts"
-import type { Session } from "../Session.ts"
+} from "../../RequestContext.ts"
+import type { RequestRunner } from "../../RequestRunner.ts"
+import type { Session } from "../../Session.ts"
 import type { PeerCore } from "./outboundCalls.ts"
 
 /** Finds the caller of a request, or the reason to refuse it. It changes nothing. */
