@@ -111,7 +111,6 @@ const checked: Readonly<Record<"english" | "defaults" | "errors", ReadonlyArray<
 }
 
 const packageModule = /^packages\/([^/]+)\/src\//
-const packageFile = /^packages\//
 
 /** Modules that a script writes contain the comments of other programs. */
 const generated = /\/(pageHtml|pageScripts|sandboxScript)\.ts$/
@@ -130,7 +129,7 @@ export const sourceProblems = (path: string, text: string, complete = false): Re
     name !== undefined && (complete || checked[check].includes(name))
   const parsed = parseSync(path, text)
   const found = [
-    ...applies("english") || !packageFile.test(path) ? englishOf(text, parsed) : [],
+    ...applies("english") || name === undefined ? englishOf(text, parsed) : [],
     ...applies("defaults") && !resolvesOptions.test(path) ? defaultsOf(text, parsed) : [],
     ...applies("errors") && !ownsMessages.test(path) ? errorsOf(text, parsed) : []
   ]

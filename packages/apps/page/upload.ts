@@ -30,7 +30,7 @@ const base64 = (part: Blob): Promise<string> =>
     reader.readAsDataURL(part)
   })
 
-/** What the server would refuse, in words for people. */
+/** Returns why the server would refuse the files, for the user. */
 const problemOf = (files: ReadonlyArray<File>, bounds: PageUpload): string => {
   const large = files.find(({ size }) => size > bounds.maxFileBytes)
   if (files.length > bounds.maxFiles) return `Choose at most ${plural(bounds.maxFiles)}.`

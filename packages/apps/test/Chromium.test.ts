@@ -28,7 +28,7 @@ const pageOf = (script: string, options: Omit<App.Options, "html"> = {}) =>
 const show = (app: App.App) =>
   App.layer(App.tool("show", { app, input: { foreign: Schema.String } }), ({ foreign }) => Effect.succeed(foreign))
 
-/** What a malicious page tries. Each attack reports whether it got through. */
+/** The attacks of a malicious page. Each attack reports whether it got through. */
 const attacks = `
   const found = {}
   const tried = async (name, attack) => {
@@ -104,7 +104,7 @@ if (chromium === undefined) {
               popup: "refused",
               top: "refused",
               frame: "refused",
-              // Sent, and received by nobody: the frame of the sandbox is the only source that the host listens to.
+              // Sent, but not received: the frame of the sandbox is the only source that the host listens to.
               hostMessage: "nothing",
               sandboxMessage: "nothing",
               form: "nothing",

@@ -1,4 +1,4 @@
-/** What a command advises after a failure. */
+/** The advice of a command after a failure. */
 import { assert, describe, it } from "@effect/vitest"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"

@@ -11,7 +11,7 @@ import { skeinArguments, skeinCommand } from "../src/internal/commands/skeinComm
 import { table } from "../src/internal/base/textTable.ts"
 import { folder } from "./serverKit.ts"
 
-/** What a command line writes to stderr, with colors. */
+/** Returns the stderr of a command line, with colors. */
 const reported = (...argv: ReadonlyArray<string>): string => {
   let err = ""
   const console: Console = {

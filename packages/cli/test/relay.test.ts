@@ -20,7 +20,7 @@ const makeRelay = (maxWaiting?: number) => {
   const parse = (text: string) => JSON.parse(text) as Record<string, any>
   const host = (message: object): void => relay.fromHost(JsonRpc.parse({ jsonrpc: "2.0", ...message }))
   const server = (message: object): void => relay.fromServer(JsonRpc.parse({ jsonrpc: "2.0", ...message }))
-  /** What has arrived since the last call. */
+  /** Returns the messages since the last call. */
   const takeHost = () => toHost.splice(0).map(parse)
   const takeServer = () => toServer.splice(0).map(parse)
   return { connect, host, logs, relay, server, takeHost, takeServer }

@@ -11,7 +11,7 @@ const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ {2}/
 
 const evil = "\u001b[2J"
 
-/** The result of a request to a server that logs, whoever asks. */
+/** The result of a request to a server that logs. */
 const resultOf = (method: string): object =>
   method === "initialize"
     ? {

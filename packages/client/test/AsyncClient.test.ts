@@ -16,7 +16,7 @@ import { AsyncClient } from "../src/AsyncClient.ts"
 import * as Sampling from "../src/Sampling.ts"
 import { census } from "./support/census.ts"
 
-/** Rejections that nobody handles, which would end a process. */
+/** Unhandled rejections, which would end a process. */
 const unhandled: Array<unknown> = []
 const onUnhandled = (error: unknown) => void unhandled.push(error)
 process.on("unhandledRejection", onUnhandled)

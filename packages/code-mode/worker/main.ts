@@ -24,7 +24,7 @@ const linesBefore = 1
 const file = "program.js"
 const maxMessageChars = 2000
 
-// What the engine starts with, and the unit in which its memory grows.
+// The initial memory of the engine, and the unit in which it grows.
 const engineBytes = 16 * 1024 * 1024
 const pageBytes = 65_536
 

@@ -1,11 +1,11 @@
-/** What a viewer does with a row: interrupts it, or runs one of its actions. */
+/** The commands of a viewer about a row: interrupt it, or run one of its actions. */
 import type { Action } from "../src/ConsoleSource.ts"
 import type { Row } from "../src/internal/messages.ts"
 import { confirm, isAsking } from "./confirm.ts"
 import * as connection from "./connection.ts"
 import { formatAge } from "./format.ts"
 
-/** What the commands need of the page. */
+/** The part of the page that the commands use. */
 export interface Page {
   /** Names the start of the console that the rows are from; `undefined` while the page is not connected. */
   readonly instance: () => string | undefined
@@ -22,7 +22,7 @@ export interface Commands {
 }
 
 export const makeCommands = (page: Page): Commands => {
-  /** What a row is, besides its name. */
+  /** Returns the attributes of a row besides its name. */
   const describe = ({ principal, since, traceId }: Row): string => {
     const age = since === undefined ? undefined : `for ${formatAge(page.now() - since)}`
     return [principal, age, traceId && `trace ${traceId.slice(0, 8)}`].filter(Boolean).join(" · ")

@@ -1,11 +1,11 @@
 /** The dialog that asks before something is done. */
 
-/** What the dialog asks. */
+/** The texts of the dialog. */
 export interface Question {
   readonly title: string
-  /** What the row is, besides its name. */
+  /** The attributes of the row besides its name. */
   readonly which: string
-  /** What happens. */
+  /** The consequence of the action. */
   readonly consequence: string
   /** The text of the button that does it, and whether it ends something. */
   readonly yes: string

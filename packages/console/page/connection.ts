@@ -1,7 +1,7 @@
 /** The connection of the page to the console: events, questions, interrupts and actions. */
 import type { Acted, Hello, Interrupted, More, Rows } from "../src/internal/messages.ts"
 
-/** What the page hears about its connection. */
+/** Receives the events of the connection. */
 export interface Listener {
   readonly hello: (hello: Hello) => void
   readonly rows: (rows: Rows) => void

@@ -3,7 +3,7 @@ import type { Row } from "../src/internal/messages.ts"
 import type { Action } from "../src/ConsoleSource.ts"
 import { formatAge, formatCount, formatProgress, kindName } from "./format.ts"
 
-/** What the pane needs besides the row. */
+/** The state of the pane besides the row. */
 export interface Situation {
   readonly now: number
   /** Whether the row has ended. */
@@ -11,7 +11,7 @@ export interface Situation {
   readonly isExtra: boolean
   readonly isConnected: boolean
   readonly showPayloads: boolean
-  /** What the last action of this row has answered. */
+  /** The answer of the last action of this row. */
   readonly answer: string | undefined
   readonly interrupt: () => void
   readonly act: (action: Action) => void
@@ -39,7 +39,7 @@ export const firstAction = "action-0"
 let shownId: string | undefined
 let shownText = ""
 
-/** What the time of a row is. A queue is as old as its oldest task that waits for a worker. */
+/** Returns the label of a row's time. A queue is as old as its oldest task that waits for a worker. */
 const sinceOf = ({ kind }: Row): string => kind === "queue" ? "oldest ready since" : "since"
 
 /** Fills the pane. Elements are replaced only if something differs, so that a selection of text stays. */

@@ -27,7 +27,7 @@ interface Slot {
   index: number
 }
 
-/** What happens in the grid. */
+/** The actions of a viewer in the grid. */
 export interface Actions {
   readonly select: (index: number) => void
   readonly toggle: (index: number) => void

@@ -43,7 +43,7 @@ export interface Visible<Row> {
   readonly more?: { readonly parent: Row; readonly after: string | undefined } | undefined
 }
 
-/** Which rows the viewer wants to see. */
+/** The choices of the viewer. */
 export interface View {
   readonly filter: string
   readonly busyOnly: boolean

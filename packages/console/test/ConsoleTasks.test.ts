@@ -359,7 +359,7 @@ it.effect("reads the numbers every 5 seconds at most, and after an action", () =
     expect(reads.statistics).toBe(2)
     yield* below("queue")
     expect(reads.statistics).toBe(3)
-    // Nobody looks.
+    // Without viewers.
     yield* TestClock.adjust("1 hour")
     expect(reads.statistics).toBe(3)
   }).pipe(Effect.provide(layer))

@@ -1,4 +1,4 @@
-/** The differences between two trees, and how slow viewers and nobody are served. */
+/** The differences between two trees, and the feed of slow viewers and without viewers. */
 import { assert, describe, expect, it } from "@effect/vitest"
 import type { HttpAnswer } from "@skein/server/Http"
 import * as Arbitrary from "effect/Arbitrary"

@@ -68,7 +68,7 @@ if (chromium === undefined) {
           await press(tab, "ArrowRight", 39)
           await press(tab, "ArrowRight", 39)
           assert.strictEqual(await tab.evaluate(selected), "tools/call brew")
-          // What a screen reader is told about the row.
+          // The attributes that a screen reader receives about the row.
           const row = await tab.evaluate(`(() => {
             const row = document.getElementById(document.getElementById("grid").getAttribute("aria-activedescendant"))
             return [row.role, row.ariaLevel, row.ariaPosInSet, row.ariaSetSize, row.ariaRowIndex, row.parentElement.role]

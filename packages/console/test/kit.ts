@@ -51,7 +51,7 @@ export const tea = McpServer.layer(
   menu
 )
 
-/** What a test can use. */
+/** A running server with its console. */
 export interface House {
   readonly url: string
   readonly console: Console.Server["Service"]

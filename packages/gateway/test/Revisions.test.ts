@@ -1,4 +1,4 @@
-/** What a proxy passes on, for each pair of revisions. */
+/** Messages through a proxy, for each pair of revisions. */
 import { describe, expect, it } from "@effect/vitest"
 import type { ClientError } from "@skein/client/ClientError"
 import * as Method from "@skein/protocol/Method"

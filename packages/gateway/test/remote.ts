@@ -18,7 +18,7 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 
-/** What has happened at the remote server. Each line is also passed to the argument. */
+/** The events at the remote server. Each line is also passed to the argument. */
 export class Log {
   readonly lines: Array<string> = []
   readonly #write: (line: string) => void

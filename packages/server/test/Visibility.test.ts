@@ -46,7 +46,7 @@ const both = (revision: Revision.Revision, options: Partial<McpServer.Options> =
     return { context, server, ann: yield* enter("ann"), bob: yield* enter("bob"), nobody: yield* enter(undefined) }
   })
 
-// What JavaScript may return in the place of a boolean. Types refuse it.
+// Values that JavaScript may return instead of a boolean. Types refuse them.
 const notBooleans = [async () => true, () => "yes", () => 1, () => ({})] as unknown as ReadonlyArray<() => boolean>
 
 const lists = [

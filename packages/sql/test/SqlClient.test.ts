@@ -1,4 +1,4 @@
-/** What both drivers share. Their own features are in `PgClient.test.ts` and `SqliteClient.test.ts`. */
+/** The common features of both drivers. Their own features are in `PgClient.test.ts` and `SqliteClient.test.ts`. */
 import { describe, expect, it } from "@effect/vitest"
 import * as PgClient from "@skein/sql/PgClient"
 import * as SqliteClient from "@skein/sql/SqliteClient"

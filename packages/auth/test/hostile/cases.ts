@@ -6,7 +6,7 @@ import { type Case, planted } from "./kit.ts"
 
 const { members, respond, rule } = AuthorizationScenario
 
-/** Documents that are no documents, and how their endpoint ends. */
+/** Bodies that are not a document, and how their endpoint ends. */
 const documents: ReadonlyArray<readonly [string, Fault]> = [
   ["is an HTML page with 200", respond(200, "<!doctype html><title>Sign in</title>", { "content-type": "text/html" })],
   ["is an array", respond(200, [])],

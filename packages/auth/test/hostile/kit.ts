@@ -110,7 +110,7 @@ const grantOf = (kind: Case["grant"], issuer: string): Grant.Grant<SignIn> =>
 
 /**
  * Runs a case, and checks what holds for all of them: messages are short and printable, nothing secret is printed,
- * nobody is sent to another place than the sign-in page, the third server gets no request, and the next call succeeds
+ * the person is sent to the sign-in page only, the third server gets no request, and the next call succeeds
  * once the server behaves. Returns the outcome of the last call, how often the person was asked, and the requests, all
  * of the time in which the server misbehaved.
  */
@@ -171,7 +171,7 @@ export const run = (row: Case) => {
     assert.notMatch(message, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/, "control characters")
     if (row.says !== undefined) assert.match(message, row.says)
 
-    // The server behaves from now on. The intervals in which nobody is asked pass, and the longest `Retry-After`.
+    // The server behaves from now on. The intervals without a sign-in pass, and the longest `Retry-After`.
     yield* server.use([])
     isHostile = false
     yield* TestClock.adjust("10 minutes")

@@ -25,7 +25,7 @@ const since = (first: Revision): ReadonlyArray<Revision> => revisions.slice(revi
 const brew = Tool.layer(Tool.make("brew"), () => Effect.succeed("tea"))
 const TeaHouse = McpServer.layer({ name: "tea", version: "1" }, brew)
 
-/** What happened: in the sign-in of a client, a call, a renewal, another call, and the end of the client. */
+/** The requests of one flow: the sign-in of a client, a call, a renewal, another call, and the end of the client. */
 interface Flow {
   readonly servers: Servers
   /** The requests to the protected server, in order. */

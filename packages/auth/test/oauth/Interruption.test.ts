@@ -43,7 +43,7 @@ const options = {
   outbound
 }
 
-/** An authorization server that rotates refresh tokens, and counts those that come again. */
+/** An authorization server that rotates refresh tokens, and counts those that are used twice. */
 const makeRotation = () => {
   const state = { issued: 0, reused: 0 }
   const fetch: Outbound.Fetch = (url, { body = "" }) => {

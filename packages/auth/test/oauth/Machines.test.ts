@@ -1,4 +1,4 @@
-/** The grants that ask nobody: client credentials, workload identity, enterprise-managed authorization. */
+/** The grants without a person: client credentials, workload identity, enterprise-managed authorization. */
 import * as Grant from "@skein/auth/Grant"
 import * as OAuth from "@skein/auth/OAuth"
 import * as TokenStore from "@skein/auth/TokenStore"

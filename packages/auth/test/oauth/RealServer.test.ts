@@ -83,7 +83,7 @@ describe("oidc-provider", () => {
       assert.strictEqual(yield* request(oauth, servers.url), 200)
       assert.includeMembers([...Option.getOrThrow(yield* oauth.state(servers.url)).scopes], ["mcp:read", "mcp:write"])
       assert.strictEqual((yield* dev.counts).authorizations, 2)
-      // The access token is a JWT, which the server cannot revoke: its grant is revoked, and that is no failure.
+      // The access token is a JWT, which the server cannot revoke: its grant is revoked, which is not a failure.
       const warnings: Array<unknown> = []
       const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
         if (logLevel === "Warn") warnings.push(message)

@@ -292,7 +292,7 @@ describe("registration", () => {
       assert.strictEqual(yield* request(oauth, servers.url), 200)
       assert.strictEqual(servers.forms("/as/token").at(-1)!["client_id"], clients(there)[0])
       assert.strictEqual(there.asked.length, 1)
-      // A new registration, which is not lost when nobody answers its first page.
+      // A new registration, which is not lost when its first page is not answered.
       for (let round = 0; round < 2; round++) {
         const fiber = yield* Effect.forkChild(signIn(gone))
         while (gone.asked.length === round) yield* Effect.promise(() => new Promise((done) => setImmediate(done)))

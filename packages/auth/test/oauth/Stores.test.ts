@@ -1,4 +1,4 @@
-/** What happens when the store fails, is locked by another process, or contains something else. */
+/** Clients whose store fails, is locked by another process, or contains something else. */
 import * as Grant from "@skein/auth/Grant"
 import * as OAuth from "@skein/auth/OAuth"
 import * as TokenStore from "@skein/auth/TokenStore"

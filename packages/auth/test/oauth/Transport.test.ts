@@ -64,7 +64,7 @@ describe("a client", () => {
   }
 
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-    // Some servers list their tools for everybody, and require a token for single ones.
+    // Some servers list their tools for every caller, and require a token for single ones.
     it.effect(`${revision} · signs in at a tool that requires it, where the session was open`, () => {
       const { asked, layer } = person()
       return Effect.gen(function*() {

@@ -28,7 +28,7 @@ const web = Layer.succeed(SignIn, {
     })
 })
 
-/** What the browser of the person brings back. */
+/** Returns the parameters that the browser of the person brings back. */
 const visit = (url: URL) =>
   Effect.map(
     Effect.promise(() => fetch(url, { redirect: "manual" })),

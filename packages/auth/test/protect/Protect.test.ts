@@ -60,7 +60,7 @@ describe.each(revisions)("%s", (revision, clientOf) => {
       expect(challengeOf(refused)).toEqual({ scope: "tea:read", resource_metadata: metadata })
       expect(refused.headers["www-authenticate"]).toMatch(/^Bearer /)
       expect(refused.json).toEqual({ jsonrpc: "2.0", error: { code: -32600, message: expect.any(String) } })
-      // A scheme that is not supported is no authentication information.
+      // A scheme that is not supported is not authentication information.
       const basic = yield* send(server, { headers: { ...posting, authorization: "Basic YTpi" }, body: "{}" })
       expect([basic.status, challengeOf(basic)["error"]]).toEqual([401, undefined])
     })))

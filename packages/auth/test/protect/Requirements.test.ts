@@ -47,7 +47,7 @@ const definitions = (url: string) => [
     Tool.make("brewAt", { input: { shop: Schema.String } }),
     ({ shop }) => Effect.as(Scopes.require(`tea:${shop}`, "tea:write"), shop)
   ),
-  // What a handler can reach, and what its own calls send.
+  // Reports the credentials that a handler can reach, and those that its own calls send.
   Tool.layer(Tool.make("relay"), () =>
     Effect.scoped(Effect.gen(function*() {
       const request = yield* McpRequest

@@ -127,7 +127,7 @@ export const serve = (
   )
 }
 
-/** A port that nobody listens on: the resource of a server has it before the server starts. */
+/** A port without a listener: the resource of a server has it before the server starts. */
 export const freePort: Effect.Effect<number> = Effect.promise(ports.freePort)
 
 /** A protection with the tokens of a test. */

@@ -185,7 +185,7 @@ const messageOf = <A, R>(effect: Effect.Effect<A, unknown, R>): Effect.Effect<st
 
 const byName = (name: string): Case => cases.find(({ provider }) => provider.name === name)!
 
-/** What a server with a preset makes of a token. */
+/** Returns the principal, or the refusal, of a token at a server with a preset. */
 const judge = (provider: Providers.JwtProvider, claims: JWTPayload, world: World) =>
   Effect.gen(function*() {
     yield* TestClock.setTime(Date.now())

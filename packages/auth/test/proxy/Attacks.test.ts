@@ -32,7 +32,7 @@ const form = (cookie: string, fields: Readonly<Record<string, string>>): Request
   body: new URLSearchParams(fields).toString()
 })
 
-/** A sign-in in the browser of somebody, at the consent page. */
+/** A sign-in in the browser of a person, at the consent page. */
 const begin = (
   running: kit.Running,
   params: Readonly<Record<string, string>> = {},

@@ -207,7 +207,7 @@ if (chromium === undefined) {
           `${kit.redirectUri}@${new URL(elsewhere).host}`
         ]
         for (const redirect_uri of uris) {
-          // An error of the request is no reason to redirect either (RFC 6749, 4.1.2.1).
+          // An error of the request does not redirect either (RFC 6749, 4.1.2.1).
           for (const more of [{}, { response_type: "token" }, { code_challenge: "" }]) {
             const url = yield* client.authorizationUrl({ resource: running.resource, redirect_uri, ...more })
             yield* Effect.promise(async () => {

@@ -56,7 +56,7 @@ const json =
   (document: unknown, headers: Readonly<Record<string, string>> = {}): Host["answer"] => (_request, response) =>
     response.writeHead(200, { "content-type": "application/json", ...headers }).end(JSON.stringify(document))
 
-/** A document with what the specification requires, and no more. */
+/** A document with the required members only. */
 const documentAt = (clientId: string, more: Json = {}): Json => ({
   client_id: clientId,
   client_name: "Tea client",

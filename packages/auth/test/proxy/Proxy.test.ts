@@ -303,7 +303,7 @@ describe("Proxy", () => {
       const both = yield* at([next, kit.key])
       assert.strictEqual(yield* kit.statusOf(both.resource, tokens.access_token), 200)
       assert.strictEqual((yield* client.refresh(tokens.refresh_token!)).status, 200)
-      // The old key is gone: the sign-ins that it encrypted have ended, and everybody can sign in again.
+      // The old key is gone: the sign-ins that it encrypted have ended, and people can sign in again.
       const after = yield* at([next])
       assert.strictEqual(yield* kit.statusOf(after.resource, tokens.access_token), 401)
       const later = yield* signedIn(running)

@@ -79,7 +79,7 @@ class NoToken extends Schema.TaggedError<NoToken>()("NoToken", { reason: Schema.
 const isOutage = ({ input }: { readonly input: unknown }) =>
   input instanceof NoToken && input.reason === "UpstreamUnavailable"
 
-/** What the task has done. */
+/** The actions of the task. */
 interface Log {
   readonly asked: Array<Ask>
   stopped: number
@@ -92,7 +92,7 @@ const watching = (upstream: string, log: Log, prepared = false) => {
   const ask = (at: number, grant: string | undefined) =>
     Step.run(
       `day ${at}`,
-      // An outage of the upstream is no reason to stop.
+      // The task continues during an outage of the upstream.
       { success: Schema.Int, error: NoToken, retry: Schedule.while(Schedule.spaced("1 hour"), isOutage) },
       () =>
         Effect.gen(function*() {

@@ -1,4 +1,4 @@
-/** What several instances of a proxy over one database have to do. The tests run it on SQLite and on PostgreSQL. */
+/** The requirements of several instances of a proxy over one database. The tests run it on SQLite and on PostgreSQL. */
 import * as DevServer from "@skein/auth/DevServer"
 import * as ProxyStore from "@skein/auth/ProxyStore"
 import * as TestUser from "@skein/auth/TestUser"

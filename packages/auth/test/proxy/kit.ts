@@ -123,7 +123,7 @@ export const start = (options: StartOptions = {}) =>
     return { origin, resource: `${origin}/mcp`, upstream, store, proxy, redirects } satisfies Running
   })
 
-/** What the server answers about the caller of a token. */
+/** Returns the answer of the server about the caller of a token. */
 export const call = (resource: string, token: string) =>
   Effect.scoped(
     Effect.gen(function*() {

@@ -7,7 +7,7 @@ import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-/** The sign-in page, which nobody visits. */
+/** The sign-in page, which the tests do not visit. */
 export const page = new URL("https://login.example/authorize?client_id=tea&state=s1")
 
 /** A client that is not registered yet. */

@@ -11,7 +11,7 @@ import * as Option from "effect/Option"
 
 /** A request of the application. */
 export interface WebRequest {
-  /** What the account wants; the parameters of the redirect URI finish a sign-in. */
+  /** The request of the account; the parameters of the redirect URI finish a sign-in. */
   readonly want: "signIn" | "state" | { readonly answer: string }
   readonly account: string
   readonly folder: string

@@ -62,7 +62,7 @@ describe("WebSignIn", () => {
         assert.deepStrictEqual(yield* handle({ ...ada, want: "state" }), { scopes: null })
 
         const answer = (yield* TestUser.make({ name: "ada" }).signIn(page)).toString()
-        // Login CSRF: somebody else's browser brings the answer, and so the session of another account.
+        // Login CSRF: the browser of another person brings the answer, and so the session of another account.
         for (const account of ["mallory", ""]) {
           const other = yield* handle({ ...common, account, want: { answer } })
           assert.strictEqual(other["reason"], "InvalidAuthorizationResponse")

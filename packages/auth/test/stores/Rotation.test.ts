@@ -35,7 +35,7 @@ const rotate = (args: Args, processes: number) =>
     const { errors, killed, stops } = yield* Chaos.run({ args, processes, random, rounds, server })
     const { faults, issued, reuses } = server
     const signIns = issued.filter(({ kind }) => kind === "sign-in").length
-    // Tokens that nobody has used were not saved: the process that was given them died between the answer and the save.
+    // Unused tokens were not saved: the process that was given them died between the answer and the save.
     const unsaved = issued.filter(({ isUsed }) => !isUsed)
     const summary = `seed ${seed}: ${processes} processes, ${rounds} rounds, ${killed.size} kills, ` +
       `${unsaved.length} of them between answer and save, ${stops} stops, ${issued.length - signIns} refreshes, ` +

@@ -92,7 +92,7 @@ export const sqlStoreTests = (name: string, open: OpenSql) =>
         yield* sql!`UPDATE skein_token_locks SET holder = 'another'`
         assert.strictEqual(yield* Fiber.join(holder), "LockLost")
         yield* Deferred.await(interrupted)
-        // What it released was not the lock of the other.
+        // It did not release the lock of the other.
         assert.strictEqual((yield* ends).length, 1)
         yield* endLeases(sql!)
         yield* second.withLock("a", Effect.void)

@@ -109,7 +109,7 @@ describe("skein dev · stdio", () => {
     await project.write("server.ts", source("three"))
     await until(async () => await call("greet").catch(() => "") === "three")
 
-    // A server that ends by itself.
+    // A server whose process ends.
     const exited = await client.callTool({ name: "exit", arguments: {} }).then(
       () => "",
       (error: Error) => error.message

@@ -1,4 +1,4 @@
-/** What a proxy needs of its clients: which request a message belongs to, and input requests that it answers itself. */
+/** The features of clients for a proxy: which request a message belongs to, and input requests that it answers itself. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Method from "@skein/protocol/Method"
 import type * as Revision from "@skein/protocol/Revision"

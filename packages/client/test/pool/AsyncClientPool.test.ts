@@ -15,7 +15,7 @@ import * as NodeConfig from "../../src/NodeConfig.ts"
 import * as Stdio from "../../src/Stdio.ts"
 import { toolServer } from "./toolServer.ts"
 
-/** Rejections that nobody handles, which would end a process. */
+/** Unhandled rejections, which would end a process. */
 const unhandled: Array<unknown> = []
 process.on("unhandledRejection", (error) => void unhandled.push(error))
 afterEach(async () => {

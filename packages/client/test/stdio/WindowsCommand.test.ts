@@ -43,7 +43,7 @@ const line = (args: ReadonlyArray<string>): string => {
   return given[3]!
 }
 
-/** What `cmd.exe` does with a line: a caret outside of quotation marks escapes, and a separator outside of both acts. */
+/** Reads a line as `cmd.exe` does: a caret outside of quotation marks escapes, and a separator outside of both acts. */
 const cmd = (text: string): { readonly text: string; readonly acts: boolean } => {
   let out = ""
   let isQuoted = false

@@ -108,7 +108,7 @@ const me = HttpApiGroup.make("me", { topLevel: true }).add(
 
 export const Api = HttpApi.make("shop").add(pets).add(me)
 
-/** What the handlers of the tests report. */
+/** Receives the events of the tests' handlers. */
 export interface Probe {
   readonly started?: Effect.Effect<unknown> | undefined
   readonly interrupted?: Effect.Effect<unknown> | undefined

@@ -24,7 +24,7 @@ const tools = { tools: { listChanged: true }, logging: {} }
 const resources = { resources: { subscribe: true, listChanged: true }, logging: {} }
 const prompts = { prompts: { listChanged: true }, logging: {} }
 
-/** What a server offers, with its capabilities and its methods. */
+/** The definitions of a server, with its capabilities and its methods. */
 const offers: ReadonlyArray<readonly [string, McpServer.Definitions, object, ReadonlyArray<string>]> = [
   ["tools", tool, tools, ["tools/list", "tools/call"]],
   ["resources", Resource.layer(Resource.make("r://r"), ok), resources, resourceMethods],

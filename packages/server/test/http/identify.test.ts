@@ -132,7 +132,7 @@ describe("a principal by a value, a promise or an effect", () => {
   const invalid = (found: string) => `InvalidPrincipal: ${mustBe}; found ${found}`
   const mustBe = "A principal must be undefined or an object with a non-empty string id"
 
-  /** What a function returns, the answer of the tool or the status, and what is logged. */
+  /** The result of a function, the answer of the tool or the status, and the log line. */
   const cases: ReadonlyArray<readonly [name: string, find: () => unknown, answer: string | number, logged?: string]> = [
     ["a value", () => user, "ada"],
     ["no value", () => undefined, "anonymous"],

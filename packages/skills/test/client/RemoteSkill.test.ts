@@ -39,7 +39,7 @@ describe("a skill", () => {
         assert.deepStrictEqual([read.text, read.mimeType], [forms, "text/markdown"])
         const image = yield* skill.read("./references/../My logo.png")
         assert.deepStrictEqual([image.text, image.bytes], [undefined, logo])
-        // What is verified is not read again.
+        // Verified files are not read again.
         for (const path of ["references/FORMS.md", `${root}/references/FORMS.md`, "My%20logo.png", "SKILL.md"]) {
           yield* skill.read(path)
         }

@@ -1,5 +1,5 @@
 /**
- * What an operator sees and touches, on each store.
+ * The operations of an operator, on each store.
  */
 import { describe, it } from "@effect/vitest"
 import * as Encryption from "@skein/tasks/Encryption"

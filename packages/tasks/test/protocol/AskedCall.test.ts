@@ -93,7 +93,7 @@ describe("a call that is asked when it ends", () => {
         expect([row.state.status, row.state.questions.length]).toEqual(["input_required", questions[name].length])
         expect(fake.answered).toEqual([])
         expect(client.received.filter(({ id, method }) => id === requestId && method === undefined)).toEqual([])
-        // Somebody answers them in another way.
+        // They are answered in another way.
         for (const { key } of row.state.questions) fake.answer(row.state.id, key, answerTo(key, row.state.questions))
         yield* kit.settle
         expect(row.history.filter((status) => status === "failed" || status === "cancelled")).toEqual([])

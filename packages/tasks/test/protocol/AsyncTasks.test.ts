@@ -108,7 +108,7 @@ describe("Task.async", () => {
       expect(log.filter((line) => line.startsWith("charge"))).toEqual(["charge 32"])
       expect(log).toContain("aborted: true")
       expect(log.at(-1)).toBe("aborted: false")
-      // One thing at a time is no race: no event names parts that ran beside it.
+      // Successive parts are not a race: no event names parts that ran beside it.
       const { log: events } = (yield* second.admin.inspect(taskId))!
       expect(events.map(({ kind, name }) => `${kind} ${name}`)).toEqual([
         "step charge",

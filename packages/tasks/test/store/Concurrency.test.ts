@@ -84,7 +84,7 @@ each([pg], (backend) => {
           a.store.finish(id, { status: "cancelled" }),
           ...(round % 2 === 0 ? [b.store.remove([id]), a.store.remove([id])] : [])
         ], at)
-        // A removal skips a task that another transaction changes; the sweeper comes again.
+        // A removal skips a task that another transaction changes; the sweeper runs again.
         if (round % 2 === 0) yield* a.store.remove([id])
         const { counted, kept } = yield* counters(a)
         expect(kept).toEqual(counted)

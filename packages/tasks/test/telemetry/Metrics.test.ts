@@ -111,7 +111,7 @@ describe("metrics of tasks", () => {
       const asking = yield* submit("ask")
       yield* submit("brew")
       yield* submit("brew")
-      // Nobody has read them yet.
+      // They have not been read yet.
       yield* pass(60, 5)
       expect(values("queue.size")).toEqual({})
       expect(values("running")).toEqual({ "": 0 })

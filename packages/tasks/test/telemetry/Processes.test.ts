@@ -1,4 +1,4 @@
-/** What an OTLP collector receives from a front end and its workers, which are processes of their own. */
+/** The telemetry that an OTLP collector receives from a front end and its workers, which are processes of their own. */
 import { it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import * as ClientHttp from "@skein/client/NodeHttp"

@@ -54,7 +54,7 @@ export class Person {
 const capabilities = { tools: {}, resources: { subscribe: true } }
 const tools = { ttlMs: 0, cacheScope: "private", tools: [] }
 
-/** Answers the requests of any revision that a client sends by itself, and passes the others on. */
+/** Answers the requests of any revision that a client sends automatically, and passes the others on. */
 export const anyRevision = (
   script: (hit: Exchange) => void,
   options?: ScriptedHttpServer.SessionOptions<Json>

@@ -1,5 +1,5 @@
 /**
- * One client leaves its answers unread, or reads a little now and then. What waits for it is bounded, and others are
+ * One client leaves its answers unread, or reads a little now and then. Its pending answers are bounded, and others are
  * served.
  */
 import { describe, expect, it } from "@effect/vitest"

@@ -9,7 +9,7 @@ import type { Fleet, Held, Traces } from "./fleet.ts"
 import type { Gate } from "./tools.ts"
 import { whole } from "./zombies.ts"
 
-/** What happens to the transaction. */
+/** The outcome of the transaction. */
 export type Fate = "rolled back" | "committed"
 
 /** A commit, and a task that comes to it. */

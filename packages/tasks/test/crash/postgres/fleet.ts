@@ -258,7 +258,7 @@ export class Fleet implements Staged {
     const traces: Record<string, string> = {}
     const done = this.outside.done.filter((done) => done.task === task)
     for (const { step } of done) {
-      // Notes of a run, which each run makes again.
+      // Each run writes these notes again.
       if (step === "reason" || step === "winner") continue
       const keys = new Set(done.filter((done) => done.step === step).map(({ key }) => key))
       traces[step] = keys.size === 1 ? "one effect" : `${keys.size} effects`
