@@ -77,7 +77,10 @@ describe("the check of errors", () => {
     const error = (fields: string): string => `export class A extends Data.TaggedError("A")${fields} {}\n`
     const message = "an error with a message extends PrintableError.tagged, which escapes it"
     expect(about(error("<{ readonly message: string }>"))).toEqual([`1: ${message}`])
-    expect(about(error("<MessageAndCause>"))).toEqual([`1: ${message}`])
+    const details = (member: string): string => `interface Details { readonly ${member}: string }\n`
+    expect(about(details("message") + error("<Details>"))).toEqual([`2: ${message}`])
+    expect(about(details("path") + error("<Details>"))).toEqual([])
+    expect(about(error("<{ readonly message?: string }>"))).toEqual([])
     expect(about(error("<{ readonly reason: Reason }>"))).toEqual([])
     expect(about(error(""))).toEqual([])
     expect(about(error("<{ readonly message: string }>").replace("Data.TaggedError", "PrintableError.tagged"))).toEqual(

@@ -82,32 +82,35 @@ const defaultsOf = (text: string, { program }: Parsed): ReadonlyArray<Found> => 
   return found
 }
 
-/** Returns the errors of a module that have a message and do not escape it. */
+/**
+ * Returns the errors of a module that have a message and do not escape it. An optional message is a value for the other
+ * side, and an error without it has none of its own.
+ */
 const errorsOf = (text: string, { program }: Parsed): ReadonlyArray<Found> => {
   const found: Array<Found> = []
-  const check = (node: ESTree.Class): void => {
-    const base = node.superClass?.type === "CallExpression" ? node.superClass.callee : undefined
-    if (base === undefined || text.slice(base.start, base.end) !== "Data.TaggedError") return
-    const fields = node.superTypeArguments?.params ?? []
-    const hasMessage = fields.some((type) =>
-      type.type !== "TSTypeLiteral" || /\bmessage\b/.test(text.slice(type.start, type.end))
+  const source = ({ end, start }: { readonly start: number; readonly end: number }): string => text.slice(start, end)
+  /** The text of the fields: a literal type, or an interface of the same module. */
+  const fieldsOf = (type: ESTree.TSType): string =>
+    source(
+      program.body.map((statement) => statement.type === "ExportNamedDeclaration" ? statement.declaration : statement)
+        .find((declared) => declared?.type === "TSInterfaceDeclaration" && declared.id.name === source(type)) ?? type
     )
-    if (hasMessage) {
-      found.push({
-        start: node.start,
-        message: "an error with a message extends PrintableError.tagged, which escapes it"
-      })
-    }
+  const check = (node: ESTree.Class): void => {
+    if (node.superClass?.type !== "CallExpression" || source(node.superClass.callee) !== "Data.TaggedError") return
+    if (!(node.superTypeArguments?.params ?? []).some((type) => /\bmessage:/.test(fieldsOf(type)))) return
+    found.push({
+      start: node.start,
+      message: "an error with a message extends PrintableError.tagged, which escapes it"
+    })
   }
   new Visitor({ ClassDeclaration: check, ClassExpression: check }).visit(program)
   return found
 }
 
 /** The packages to which each check applies so far. */
-const checked: Readonly<Record<"english" | "defaults" | "errors", ReadonlyArray<string>>> = {
+const checked: Readonly<Record<"english" | "defaults", ReadonlyArray<string>>> = {
   english: [],
-  defaults: [],
-  errors: []
+  defaults: []
 }
 
 const packageModule = /^packages\/([^/]+)\/src\//
@@ -131,7 +134,7 @@ export const sourceProblems = (path: string, text: string, complete = false): Re
   const found = [
     ...applies("english") || name === undefined ? englishOf(text, parsed) : [],
     ...applies("defaults") && !resolvesOptions.test(path) ? defaultsOf(text, parsed) : [],
-    ...applies("errors") && !ownsMessages.test(path) ? errorsOf(text, parsed) : []
+    ...name !== undefined && !ownsMessages.test(path) ? errorsOf(text, parsed) : []
   ]
   return found.map(({ message, start }) => `${path}:${text.slice(0, start).split("\n").length}: ${message}`)
 }

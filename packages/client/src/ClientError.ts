@@ -7,7 +7,6 @@ import type * as McpError from "@skein/protocol/McpError"
 import type { Problem } from "@skein/protocol/SchemaValidation"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as PrintableError from "@skein/protocol/PrintableError"
-import * as Data from "effect/Data"
 import type { Revision } from "@skein/protocol/Revision"
 
 /** The members of a reason without details of its own. */
@@ -111,7 +110,7 @@ export class ToolFailed extends PrintableError.tagged("ToolFailed")<{
 }> {}
 
 /** A middleware of this host refused the call (`Middleware.deny`). Nothing was sent. */
-export class Denied extends Data.TaggedError("Denied")<MessageAndCause> {}
+export class Denied extends PrintableError.tagged("Denied")<MessageAndCause> {}
 
 /** The task that the call had become was cancelled. */
 export class TaskCancelled extends PrintableError.tagged("TaskCancelled")<{ readonly message: string }> {}
@@ -182,7 +181,7 @@ export type Reason =
  * )
  * ```
  */
-export class ClientError extends Data.TaggedError("ClientError")<{
+export class ClientError extends PrintableError.tagged("ClientError")<{
   readonly reason: Reason
   readonly message: string
   /** The method that was called, or was about to be called. */

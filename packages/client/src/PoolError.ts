@@ -3,34 +3,34 @@
  *
  * The messages about a configuration contain the names of its members and variables, and never their values.
  */
-import * as Data from "effect/Data"
+import * as PrintableError from "@skein/protocol/PrintableError"
 
 /** The pool has no server of that name. */
-export class ServerNotFound extends Data.TaggedError("ServerNotFound")<{
+export class ServerNotFound extends PrintableError.tagged("ServerNotFound")<{
   readonly message: string
   readonly server: string
 }> {}
 
 /** The toolkit of the pool has no tool of that name: a language model made it up, or the tool was left out. */
-export class ToolNotFound extends Data.TaggedError("ToolNotFound")<{
+export class ToolNotFound extends PrintableError.tagged("ToolNotFound")<{
   readonly message: string
   readonly tool: string
 }> {}
 
 /** The pool already has a server of that name. */
-export class DuplicateName extends Data.TaggedError("DuplicateName")<{
+export class DuplicateName extends PrintableError.tagged("DuplicateName")<{
   readonly message: string
   readonly server: string
 }> {}
 
 /** The pool already has as many servers as `maxServers` allows. */
-export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
+export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{
   readonly message: string
   readonly maxServers: number
 }> {}
 
 /** A configuration could not be read: the file is missing, is too large, or may not be read. */
-export class ConfigUnreadable extends Data.TaggedError("ConfigUnreadable")<{
+export class ConfigUnreadable extends PrintableError.tagged("ConfigUnreadable")<{
   readonly message: string
   /** The path of the file. */
   readonly source: string
@@ -38,21 +38,21 @@ export class ConfigUnreadable extends Data.TaggedError("ConfigUnreadable")<{
 }> {}
 
 /** A configuration is not JSON, or lists no servers. */
-export class InvalidConfig extends Data.TaggedError("InvalidConfig")<{
+export class InvalidConfig extends PrintableError.tagged("InvalidConfig")<{
   readonly message: string
   /** The path of the file, or `the configuration`. */
   readonly source: string
 }> {}
 
 /** The entry of one server in a configuration is invalid. The other entries are not affected. */
-export class InvalidEntry extends Data.TaggedError("InvalidEntry")<{
+export class InvalidEntry extends PrintableError.tagged("InvalidEntry")<{
   readonly message: string
   readonly source: string
   readonly server: string
 }> {}
 
 /** The entry of one server uses a variable that has no value and no default. The other entries are not affected. */
-export class MissingVariable extends Data.TaggedError("MissingVariable")<{
+export class MissingVariable extends PrintableError.tagged("MissingVariable")<{
   readonly message: string
   readonly source: string
   readonly server: string
@@ -81,7 +81,7 @@ export type Reason =
  * )
  * ```
  */
-export class PoolError extends Data.TaggedError("PoolError")<{
+export class PoolError extends PrintableError.tagged("PoolError")<{
   readonly reason: Reason
   readonly message: string
 }> {

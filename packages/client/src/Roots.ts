@@ -13,8 +13,8 @@
  * const open = yield* SubscriptionRef.make<ReadonlyArray<Roots.Root>>([])
  * const Changing = Roots.layerStream(SubscriptionRef.changes(open))
  */
+import * as PrintableError from "@skein/protocol/PrintableError"
 import type { Root } from "@skein/protocol/Roots"
-import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -33,7 +33,9 @@ export type {
 export { Roots }
 
 /** A root that must not be sent: it is not a `file://` URI, or has a segment such as `..`. */
-export class InvalidRoot extends Data.TaggedError("InvalidRoot")<{ readonly uri: string; readonly message: string }> {}
+export class InvalidRoot
+  extends PrintableError.tagged("InvalidRoot")<{ readonly uri: string; readonly message: string }>
+{}
 
 const invalid = (roots: ReadonlyArray<Root>): ReadonlyArray<InvalidRoot> =>
   roots.flatMap(({ uri }) => {

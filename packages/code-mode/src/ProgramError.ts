@@ -2,7 +2,6 @@
  * Why a program of a model has no result.
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
-import * as Data from "effect/Data"
 
 /** The place of an error in the code of the model. */
 export interface Position {
@@ -52,7 +51,7 @@ export type Reason = Thrown | LimitExceeded | NeverSettles | InvalidResult | Una
  * @example
  * sandbox.run(program, host).pipe(Effect.catchReason("ProgramError", "LimitExceeded", () => Effect.succeed(undefined)))
  */
-export class ProgramError extends Data.TaggedError("ProgramError")<{
+export class ProgramError extends PrintableError.tagged("ProgramError")<{
   readonly reason: Reason
   readonly message: string
 }> {
@@ -67,4 +66,4 @@ export class ProgramError extends Data.TaggedError("ProgramError")<{
  * @example
  * const refused = Effect.fail(new CallError({ message: "There is no tool \"sned\"" }))
  */
-export class CallError extends Data.TaggedError("CallError")<{ readonly message: string }> {}
+export class CallError extends PrintableError.tagged("CallError")<{ readonly message: string }> {}

@@ -2,7 +2,6 @@
  * Why a console was not started.
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
-import * as Data from "effect/Data"
 
 /** Everybody who reaches the address of the console could use it: `host` is not loopback, and `protect` is missing. */
 export class Unprotected extends PrintableError.tagged("Unprotected")<{
@@ -18,7 +17,7 @@ export class Unprotected extends PrintableError.tagged("Unprotected")<{
  *   Layer.catchTag("ConsoleError", ({ message }) => Layer.effectDiscard(Effect.logError(message)))
  * )
  */
-export class ConsoleError extends Data.TaggedError("ConsoleError")<{
+export class ConsoleError extends PrintableError.tagged("ConsoleError")<{
   readonly reason: Unprotected
   readonly message: string
 }> {

@@ -2,7 +2,6 @@
  * Why an OpenAPI document could not be served.
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
-import * as Data from "effect/Data"
 
 /** A document could not be read: its file, or the answer of its URL. */
 export class LoadFailed extends PrintableError.tagged("LoadFailed")<{
@@ -76,7 +75,7 @@ export type Reason =
  *   Layer.catchTag("OpenApiError", ({ message }) => Layer.effectDiscard(Effect.logError(message)))
  * )
  */
-export class OpenApiError extends Data.TaggedError("OpenApiError")<{
+export class OpenApiError extends PrintableError.tagged("OpenApiError")<{
   readonly reason: Reason
   readonly message: string
 }> {

@@ -34,16 +34,16 @@
  *   title: Annotate.since("2025-06-18", Schema.optionalKey(Schema.String))
  * })
  */
-import * as Data from "effect/Data"
 import type * as Schema from "effect/Schema"
 import type * as AST from "effect/SchemaAST"
+import * as PrintableError from "./PrintableError.ts"
 import { all, indexOf, type Revision } from "./Revision.ts"
 
 /**
  * The error for a value that a revision cannot represent without a change of meaning, such as a URL elicitation in
  * `2025-06-18`. `message` is one line. Nothing was written, so there is nothing to send.
  */
-export class Unrepresentable extends Data.TaggedError("Unrepresentable")<{ readonly message: string }> {}
+export class Unrepresentable extends PrintableError.tagged("Unrepresentable")<{ readonly message: string }> {}
 
 /**
  * Refuses to write a value: throws {@link Unrepresentable}. Call it only within a `fill`, `lower` or `degrade`, where

@@ -2,7 +2,6 @@
  * The failure of a request that this side sent and that got no response.
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
-import * as Data from "effect/Data"
 import type { SessionEnd } from "./Session.ts"
 import type { TransportError } from "./TransportError.ts"
 
@@ -52,7 +51,7 @@ export type Reason = Closed | Timeout | LimitExceeded | Unsupported | InvalidRes
  * The `reason` has the details; `message` and `cause` are those of the reason. Handle one reason with
  * `Effect.catchReason("RequestError", "Timeout", …)`.
  */
-export class RequestError extends Data.TaggedError("RequestError")<{
+export class RequestError extends PrintableError.tagged("RequestError")<{
   readonly reason: Reason
   readonly method: string
   readonly message: string

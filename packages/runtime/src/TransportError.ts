@@ -2,7 +2,6 @@
  * The failure of a transport: opening it, keeping it open, or delivering one message.
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
-import * as Data from "effect/Data"
 
 /** The transport could not be opened: the command was not found, the port is taken, the server was not reached. */
 export class OpenFailed extends PrintableError.tagged("OpenFailed")<{
@@ -42,7 +41,7 @@ export type Reason = OpenFailed | ConnectionLost | MessageRejected
  * )
  * ```
  */
-export class TransportError extends Data.TaggedError("TransportError")<{
+export class TransportError extends PrintableError.tagged("TransportError")<{
   readonly reason: Reason
   readonly message: string
   /** True if the other side has certainly not begun to handle the message, so that any message may be sent again. */

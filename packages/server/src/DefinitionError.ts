@@ -4,19 +4,19 @@
  * @example
  * Tool.add(search, find).pipe(Effect.catchReason("DefinitionError", "DuplicateName", () => Effect.void))
  */
-import * as Data from "effect/Data"
+import * as PrintableError from "@skein/protocol/PrintableError"
 
 /** The catalog has an entry with the same name, or the same URI, already. */
-export class DuplicateName extends Data.TaggedError("DuplicateName")<{ readonly message: string }> {}
+export class DuplicateName extends PrintableError.tagged("DuplicateName")<{ readonly message: string }> {}
 
 /** No entry has the name: there is nothing to replace, remove, enable or disable. */
-export class NotFound extends Data.TaggedError("NotFound")<{ readonly message: string }> {}
+export class NotFound extends PrintableError.tagged("NotFound")<{ readonly message: string }> {}
 
 /**
  * A schema has no JSON Schema, or one that the specification does not allow. An invalid `x-mcp-header` annotation is
  * such a fault too.
  */
-export class InvalidSchema extends Data.TaggedError("InvalidSchema")<{
+export class InvalidSchema extends PrintableError.tagged("InvalidSchema")<{
   readonly message: string
   /** The schema of the definition that is invalid. */
   readonly schema: "input" | "output" | "arguments" | "variables"
@@ -24,16 +24,16 @@ export class InvalidSchema extends Data.TaggedError("InvalidSchema")<{
 }> {}
 
 /** The URI of a resource is not a URI by RFC 3986. */
-export class InvalidUri extends Data.TaggedError("InvalidUri")<{ readonly message: string }> {}
+export class InvalidUri extends PrintableError.tagged("InvalidUri")<{ readonly message: string }> {}
 
 /** The URI template is malformed or exceeds a bound. */
-export class InvalidUriTemplate extends Data.TaggedError("InvalidUriTemplate")<{ readonly message: string }> {}
+export class InvalidUriTemplate extends PrintableError.tagged("InvalidUriTemplate")<{ readonly message: string }> {}
 
 /**
  * A value of the definition is not allowed by the specification: the `src` of an icon is not a URI, a `priority` is
  * above 1, a `size` is not a whole number, a key of `_meta` is malformed, and so on.
  */
-export class InvalidValue extends Data.TaggedError("InvalidValue")<{ readonly message: string }> {}
+export class InvalidValue extends PrintableError.tagged("InvalidValue")<{ readonly message: string }> {}
 
 /** Why a definition cannot be registered or changed. */
 export type Reason = DuplicateName | NotFound | InvalidSchema | InvalidUri | InvalidUriTemplate | InvalidValue
@@ -44,7 +44,7 @@ export type Reason = DuplicateName | NotFound | InvalidSchema | InvalidUri | Inv
  * The `reason` is a tagged error with the details, for `Effect.catchReason`. The `message` is that of the reason and
  * names the definition.
  */
-export class DefinitionError extends Data.TaggedError("DefinitionError")<{
+export class DefinitionError extends PrintableError.tagged("DefinitionError")<{
   readonly reason: Reason
   readonly kind: "tool" | "resource" | "resource template" | "prompt"
   /** The name of the definition: the URI of a resource, the text of a template. */

@@ -13,7 +13,6 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import type * as Revision from "@skein/protocol/Revision"
 import * as PrintableError from "@skein/protocol/PrintableError"
-import * as Data from "effect/Data"
 
 interface Failure {
   readonly message: string
@@ -90,7 +89,7 @@ export type Reason =
  * resource with `-32603`. `MissingCapability` is a JSON-RPC error that names the missing capability instead: `-32021`
  * in the stateless revision, from tools too, and `-32600` from prompts and resources in a session-based revision.
  */
-export class InputError extends Data.TaggedError("InputError")<{
+export class InputError extends PrintableError.tagged("InputError")<{
   readonly reason: Reason
   /** The method of the input request, for example `elicitation/create`, or the key of a `once`. */
   readonly method: string

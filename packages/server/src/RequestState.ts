@@ -15,8 +15,8 @@
  * const State = Layer.unwrap(Effect.map(Config.Redacted("STATE_KEY"), (key) => RequestState.layer({ keys: [key] })))
  * const Server = McpServer.layer({ name: "shop", version: "1.0.0" }, orders).pipe(Layer.provide(State))
  */
+import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Context from "effect/Context"
-import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -55,14 +55,14 @@ export interface Options {
 }
 
 /** A key is shorter than 32 bytes. */
-export class KeyTooShort extends Data.TaggedError("KeyTooShort")<{
+export class KeyTooShort extends PrintableError.tagged("KeyTooShort")<{
   readonly message: string
   /** The index of the key in `keys`. */
   readonly index: number
 }> {}
 
 /** A key that cannot be used. The `reason` is a tagged error, for `Effect.catchReason`. */
-export class RequestStateKeyError extends Data.TaggedError("RequestStateKeyError")<{
+export class RequestStateKeyError extends PrintableError.tagged("RequestStateKeyError")<{
   readonly reason: KeyTooShort
   readonly message: string
 }> {

@@ -5,19 +5,20 @@
  * const state = engine.submit(task).pipe(
  *   Effect.catchReason("TaskError", "LimitExceeded", () => Effect.succeed(undefined)))
  */
+import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Data from "effect/Data"
 
 /** A limit on the number of tasks is reached (`Tasks.Options.limits`). The task was not created. */
-export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{ readonly message: string }> {}
+export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{ readonly message: string }> {}
 
 /** The database cannot be reached, or a statement, a stored row or a value to store is invalid. */
-export class StoreError extends Data.TaggedError("StoreError")<{
+export class StoreError extends PrintableError.tagged("StoreError")<{
   readonly message: string
   readonly cause?: unknown
 }> {}
 
 /** Another process, or another layer in this process, runs the tasks of the SQLite file (`SqliteTasks`). */
-export class FileLocked extends Data.TaggedError("FileLocked")<{
+export class FileLocked extends PrintableError.tagged("FileLocked")<{
   readonly message: string
   readonly cause?: unknown
 }> {}
@@ -26,10 +27,10 @@ export class FileLocked extends Data.TaggedError("FileLocked")<{
  * The encryption keys are missing, invalid or do not decrypt a stored text (`Encryption`). A text that was changed in
  * the database fails in the same way.
  */
-export class KeyError extends Data.TaggedError("KeyError")<{ readonly message: string }> {}
+export class KeyError extends PrintableError.tagged("KeyError")<{ readonly message: string }> {}
 
 /** An option of an engine has a value outside its bounds. The message names the option. */
-export class InvalidOption extends Data.TaggedError("InvalidOption")<{ readonly message: string }> {}
+export class InvalidOption extends PrintableError.tagged("InvalidOption")<{ readonly message: string }> {}
 
 /** Why an operation on a task failed. */
 export type Reason = LimitExceeded | StoreError | FileLocked | KeyError | InvalidOption

@@ -2,7 +2,6 @@
  * Why a host cannot show the page of a tool.
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
-import * as Data from "effect/Data"
 
 /** The tool has no page: its `_meta.ui` has no `resourceUri` of `ui://`. */
 export class NoPage extends PrintableError.tagged("NoPage")<{ readonly message: string }> {}
@@ -29,7 +28,7 @@ export type Reason = NoPage | InvalidPage | PageTooLarge | SameOrigin | SandboxT
  * @example
  * AppHost.open(client, tool).pipe(Effect.catchReason("AppError", "NoPage", () => showContent))
  */
-export class AppError extends Data.TaggedError("AppError")<{ readonly reason: Reason; readonly message: string }> {
+export class AppError extends PrintableError.tagged("AppError")<{ readonly reason: Reason; readonly message: string }> {
   constructor(reason: Reason) {
     super({ reason, message: reason.message })
   }

@@ -3,7 +3,6 @@
  * page, receives the message.
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
-import * as Data from "effect/Data"
 
 /** The question cannot be shown: it has no title, is larger than `maxQuestionChars`, or has options that are not allowed. */
 export class InvalidQuestion extends PrintableError.tagged("InvalidQuestion")<{ readonly message: string }> {}
@@ -36,7 +35,7 @@ export type Reason = InvalidQuestion | InputTooLarge | TooManyOpen | CannotAsk |
  * @example
  * const isClosed = (error: AskError) => error.reason._tag === "NotOpen"
  */
-export class AskError extends Data.TaggedError("AskError")<{ readonly reason: Reason; readonly message: string }> {
+export class AskError extends PrintableError.tagged("AskError")<{ readonly reason: Reason; readonly message: string }> {
   constructor(reason: Reason) {
     super({ reason, message: reason.message })
   }

@@ -2,7 +2,6 @@
  * Why an upload is refused: see `Upload`. The user reads the message on the page.
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
-import * as Data from "effect/Data"
 
 /** There are more files than `maxFiles`, or none. */
 export class WrongCount extends PrintableError.tagged("WrongCount")<{ readonly message: string }> {}
@@ -46,7 +45,7 @@ export type Reason =
  * const isTooLarge = ({ reason }: UploadError) => reason._tag === "FileTooLarge" || reason._tag === "TotalTooLarge"
  */
 export class UploadError
-  extends Data.TaggedError("UploadError")<{ readonly reason: Reason; readonly message: string }>
+  extends PrintableError.tagged("UploadError")<{ readonly reason: Reason; readonly message: string }>
 {
   constructor(reason: Reason) {
     super({ reason, message: reason.message })

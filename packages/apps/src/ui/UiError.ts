@@ -2,7 +2,6 @@
  * Why a tree of components is not shown: see `Ui`, `UiApp` and `GeneratedUi`. The model receives the message.
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
-import * as Data from "effect/Data"
 
 /** The tree is deeper than `maxDepth`, or has more components, cells or characters than its bounds allow. */
 export class TreeTooLarge extends PrintableError.tagged("TreeTooLarge")<{ readonly message: string }> {}
@@ -22,7 +21,7 @@ export type Reason = TreeTooLarge | InvalidTree | ToolNotAllowed
  * @example
  * const isTooLarge = ({ reason }: UiError) => reason._tag === "TreeTooLarge"
  */
-export class UiError extends Data.TaggedError("UiError")<{ readonly reason: Reason; readonly message: string }> {
+export class UiError extends PrintableError.tagged("UiError")<{ readonly reason: Reason; readonly message: string }> {
   constructor(reason: Reason) {
     super({ reason, message: reason.message })
   }

@@ -1,5 +1,5 @@
 /** Checks the options of a proxy, and fills in their defaults. */
-import * as Data from "effect/Data"
+import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Duration from "effect/Duration"
 import * as Redacted from "effect/Redacted"
 import { randomBytes } from "node:crypto"
@@ -8,7 +8,7 @@ import { isLoopback } from "../shared/web.ts"
 import type { Options } from "./proxyOptions.ts"
 
 /** Why a proxy does not start. `Proxy` makes its public error of it. */
-export class StartError extends Data.TaggedError("StartError")<{
+export class StartError extends PrintableError.tagged("StartError")<{
   readonly message: string
   readonly cause?: unknown
 }> {}

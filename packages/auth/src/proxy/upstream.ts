@@ -1,5 +1,5 @@
 /** The authorization server behind a proxy: its metadata, and the requests to it. */
-import * as Data from "effect/Data"
+import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { decodeJwt } from "jose/jwt/decode"
@@ -51,7 +51,7 @@ export interface UpstreamOptions {
 }
 
 /** A request to the upstream failed. `isFinal` if the same request cannot succeed later. */
-export class UpstreamError extends Data.TaggedError("UpstreamError")<{
+export class UpstreamError extends PrintableError.tagged("UpstreamError")<{
   readonly message: string
   readonly isFinal: boolean
 }> {}

@@ -2,7 +2,6 @@
  * Why a skill of a server cannot be used.
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
-import * as Data from "effect/Data"
 
 /** The entry of the skill violates the specification, so that its files cannot be verified. Nothing was read. */
 export class InvalidEntry extends PrintableError.tagged("InvalidEntry")<{ readonly message: string }> {}
@@ -83,7 +82,7 @@ export type Reason =
  *   Effect.catchReason("RemoteSkillError", "DigestMismatch", ({ file }) => Effect.logWarning("refused", file))
  * )
  */
-export class RemoteSkillError extends Data.TaggedError("RemoteSkillError")<{
+export class RemoteSkillError extends PrintableError.tagged("RemoteSkillError")<{
   readonly reason: Reason
   readonly message: string
   /** The URI of the skill. */

@@ -2,7 +2,6 @@
  * Why skills cannot be served.
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
-import * as Data from "effect/Data"
 
 /** A `SKILL.md` is invalid: its frontmatter is missing or malformed, or its name is not that of its folder. */
 export class InvalidSkill extends PrintableError.tagged("InvalidSkill")<{
@@ -59,7 +58,7 @@ export type Reason = InvalidSkill | InvalidPath | SeparatelyNested | LimitExceed
  *   Layer.catchTag("SkillError", ({ message }) => Layer.effectDiscard(Effect.logError(message)))
  * )
  */
-export class SkillError extends Data.TaggedError("SkillError")<{
+export class SkillError extends PrintableError.tagged("SkillError")<{
   readonly reason: Reason
   readonly message: string
 }> {

@@ -257,7 +257,7 @@ each(all, (backend) => {
       yield* anonymous("a")
       const { counted, kept } = yield* counters(opened)
       expect(kept).toEqual(counted)
-      // The client is no owner: every caller that has the id sees the task.
+      // The client does not own it: every caller that has the id sees the task.
       expect((yield* store.list([null], undefined, 10)).length).toBe(3)
     }))
 

@@ -5,7 +5,6 @@
  * the authorization server wrote is quoted and shortened.
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
-import * as Data from "effect/Data"
 
 /** The members of a reason without details of its own. */
 export interface MessageAndCause {
@@ -152,7 +151,7 @@ export type Reason =
  *   Effect.catchReason("OAuthError", "SignInRequired", ({ url }) => redirectTo(url))
  * )
  */
-export class OAuthError extends Data.TaggedError("OAuthError")<{
+export class OAuthError extends PrintableError.tagged("OAuthError")<{
   readonly reason: Reason
   readonly message: string
   readonly cause?: unknown

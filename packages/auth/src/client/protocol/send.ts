@@ -1,8 +1,8 @@
 /**
  * Sends one request through an `Outbound`, within its bounds.
  */
+import * as PrintableError from "@skein/protocol/PrintableError"
 import { quote } from "@skein/protocol/Text"
-import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Outbound } from "../../shared/Outbound.ts"
@@ -10,7 +10,7 @@ import { readText } from "../../shared/web.ts"
 import { isSecure } from "./urls.ts"
 
 /** A request that has no answer, or none that may be read. The message names the origin and path, and no parameter. */
-export class SendError extends Data.TaggedError("SendError")<{
+export class SendError extends PrintableError.tagged("SendError")<{
   readonly message: string
   /** Whether the URL may not be used at all. */
   readonly insecure: boolean

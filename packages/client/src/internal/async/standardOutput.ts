@@ -3,8 +3,8 @@
  * zod.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
+import * as PrintableError from "@skein/protocol/PrintableError"
 import { quote } from "@skein/protocol/Text"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import type { ClientError } from "../../ClientError.ts"
@@ -17,7 +17,7 @@ const maxProblems = 10
 const maxKeys = 64
 
 /** Why the schema rejects the value. It is the `cause` of `InvalidResponse`. */
-class SchemaIssues extends Data.TaggedError("SchemaIssues")<{ readonly message: string }> {}
+class SchemaIssues extends PrintableError.tagged("SchemaIssues")<{ readonly message: string }> {}
 
 const formatIssue = ({ message, path = [] }: StandardSchemaV1.Issue): string => {
   // Each key is shortened: together they may be as long as the value.

@@ -2,6 +2,7 @@
  * Registers planned operations as tools, resources and resource templates.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as PrintableError from "@skein/protocol/PrintableError"
 import type { Catalog, HandlerServices } from "@skein/server/Catalog"
 import * as Content from "@skein/server/Content"
 import type { DefinitionError } from "@skein/server/DefinitionError"
@@ -10,7 +11,6 @@ import * as JsonSchema from "@skein/server/JsonSchema"
 import * as Resource from "@skein/server/Resource"
 import * as ResourceTemplate from "@skein/server/ResourceTemplate"
 import * as Tool from "@skein/server/Tool"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
@@ -21,7 +21,7 @@ import { readArguments } from "./address.ts"
 import type { Plan } from "./plan.ts"
 
 /** A message of an API for the reader of a resource. */
-class ReadFailed extends Data.TaggedError("ReadFailed")<{ readonly message: string }> {}
+class ReadFailed extends PrintableError.tagged("ReadFailed")<{ readonly message: string }> {}
 
 /** A planned operation with its name, and its address if it is a resource or a template. */
 export interface Definition {

@@ -4,13 +4,13 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
+import * as PrintableError from "@skein/protocol/PrintableError"
 import * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import type { Catalog } from "@skein/server/Catalog"
 import * as Content from "@skein/server/Content"
 import type { DefinitionError } from "@skein/server/DefinitionError"
 import * as Tool from "@skein/server/Tool"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
@@ -23,7 +23,7 @@ import { describeTask, isForm, taskData } from "./taskDescription.ts"
 import * as wire from "./wire.ts"
 
 /** An invalid call of a model. The message describes how the model can correct it. */
-class ModelMistake extends Data.TaggedError("Mistake")<{ readonly message: string }> {}
+class ModelMistake extends PrintableError.tagged("Mistake")<{ readonly message: string }> {}
 
 const mistake = (message: string): Effect.Effect<never, ModelMistake> => Effect.fail(new ModelMistake({ message }))
 

@@ -3,7 +3,6 @@
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
 import type { Principal } from "@skein/runtime/Connection"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import { isPrincipal } from "../../../Principal.ts"
@@ -18,7 +17,7 @@ import type { IncomingBodies } from "../limits/incomingBodies.ts"
  * @example
  * Effect.fail(new Http.Refusal({ status: 401, message: "Unauthorized", headers: { "www-authenticate": "Bearer" } }))
  */
-export class Refusal extends Data.TaggedError("Refusal")<{
+export class Refusal extends PrintableError.tagged("Refusal")<{
   readonly status: number
   readonly message: string
   readonly headers?: Headers | undefined
