@@ -368,7 +368,7 @@ export const layers: Readonly<Record<string, Layers>> = {
       modules: ["CurrentTask", "Encryption", "TaskAdmin", "TaskError", "TaskState"],
       packages: ["protocol", "runtime"]
     },
-    telemetry: { modules: ["TaskTelemetry"], packages: ["protocol"] },
+    telemetry: { modules: ["TaskTelemetry"], packages: ["protocol", "runtime"] },
     store: { packages: ["protocol", "runtime"], packageTypes: ["sql"] },
     engine: {
       modules: ["Step", "TaskContext", "TaskEngine", "TaskSchedules"],
@@ -382,7 +382,7 @@ export const layers: Readonly<Record<string, Layers>> = {
       folders: [],
       modules: ["MemoryTasks", "PostgresTasks", "SqlTasks", "SqliteTasks"],
       layers: ["engine", "store", "telemetry", "base"],
-      packages: ["sql"],
+      packages: ["runtime", "sql"],
       node: true
     }
   },

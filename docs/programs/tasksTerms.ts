@@ -67,7 +67,7 @@ export const Bakery = McpServer.layer(
   { name: "bakery", version: "1.0.0" },
   order,
   Tasks.layer(),
-  TaskTools.layer({ maxWait: "10 seconds" })
+  TaskTools.layer({ waitTimeout: "10 seconds" })
 )
 // #endregion
 

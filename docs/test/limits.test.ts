@@ -155,6 +155,7 @@ describe("limits.md", () => {
       "packages/server/src/Caching.ts",
       "packages/client/src/Changes.ts",
       "packages/sql/src/SqliteClient.ts",
+      "packages/tasks/src/SqlTasks.ts",
       "packages/tasks/src/TaskTools.ts",
       "packages/tasks/src/CurrentTask.ts",
       "packages/tasks/src/internal/protocol/policy.ts"

@@ -171,7 +171,7 @@ describe.skipIf(reason !== undefined && !required)(
         const url = yield* Effect.promise(() => postgres.createDatabase())
         const run = (command: string) => shell(folder, commandsOf(command), { DATABASE_URL: url })
         yield* restores({
-          engine: PostgresTasks.layer({ url, lockExpiry: "1 second" }),
+          engine: PostgresTasks.layer({ url, leaseTimeout: "1 second" }),
           backup: run("pg_dump"),
           restore: run("pg_restore")
         })

@@ -22,7 +22,7 @@
  *   write `period::text`. A value of an extension's type that is not text in its binary form, as `vector`, and an array
  *   of several dimensions must be read as text too: otherwise they close the connection, or are unreadable.
  * - A pooler that gives each transaction another connection (PgBouncer with `pool_mode = transaction`) cannot `listen`.
- *   Without `listen` it works with `maxPreparedStatements: 0`, and with `Duration.infinity` as `statementTimeout` and
+ *   Without `listen` it works with `prepare: false`, and with `Duration.infinity` as `statementTimeout` and
  *   `idleInTransactionTimeout`: these are settings of a connection, which other programs would share. Poolers with
  *   `pool_mode = session` need no options.
  *
@@ -53,7 +53,13 @@ import type { Borrower, Connection } from "effect/sql/SqlConnection"
 import * as SqlError from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import type { ConnectionOptions } from "node:tls"
-import { makeConnection, makeInTransaction, makeWatch, type Watch } from "./internal/postgres/pgConnection.ts"
+import {
+  makeConnection,
+  makeInTransaction,
+  makeWatch,
+  PoolBounds,
+  type Watch
+} from "./internal/postgres/pgConnection.ts"
 import { pgError, toPgError } from "./internal/postgres/pgError.ts"
 import { makeListen } from "./internal/postgres/pgListener.ts"
 import { makeRegistry } from "./internal/postgres/pgTypes.ts"
@@ -80,34 +86,36 @@ export interface Options {
   readonly applicationName?: string | undefined
   /**
    * The most connections of the pool: 10 by default. A statement that needs one more waits for it, at most
-   * `connectTimeout`. The connection of `listen` and those that cancel statements are additional.
+   * `connectTimeout`. The connection of `listen` and those that cancel statements are additional. Raise it for more
+   * statements at the same time, within the connections that the server allows. A connection that was unused for 30
+   * seconds is closed.
    */
   readonly maxConnections?: number | undefined
   /**
    * The longest wait for a connection to open or to become free: 10 seconds by default. Then the statement fails with
    * `ConnectionError`. It also bounds the wait for a server that does not react: when a statement has not ended for this
-   * long after `statementTimeout`, the client closes its connection.
+   * long after `statementTimeout`, the client closes its connection. Raise it for servers that take long to fail over.
    */
   readonly connectTimeout?: Duration.Input | undefined
-  /** The time after which an unused connection is closed: 30 seconds by default. */
-  readonly idleTimeout?: Duration.Input | undefined
   /**
    * The longest execution of one statement on the server, waiting for locks included: 30 seconds by default;
-   * `Duration.infinity` for no bound. Then the statement fails with `StatementTimeoutError`.
+   * `Duration.infinity` for no bound. Then the statement fails with `StatementTimeoutError`. Raise it for long reports
+   * and migrations.
    */
   readonly statementTimeout?: Duration.Input | undefined
   /**
    * The longest pause between two statements of a transaction: 30 seconds by default; `Duration.infinity` for no bound.
    * Then the server ends the transaction and its connection, so that a process that is stopped in the middle does not
-   * hold its locks forever.
+   * hold its locks forever. Raise it for transactions that wait for other systems.
    */
   readonly idleInTransactionTimeout?: Duration.Input | undefined
   /**
-   * The most prepared statements per connection: 200 by default; 0 for none, as some connection poolers require. The
-   * server compiles a prepared statement once, which halves its work. The client prepares each statement that is not
-   * `unprepared`, and at the bound closes the one that the connection has not run for the longest time.
+   * Whether statements are prepared: `true` by default; `false` for connection poolers that do not support it. The server
+   * compiles a prepared statement once, which halves its work. The client prepares each statement that is not
+   * `unprepared`, up to 200 of each connection, and then closes the one that the connection has not run for the longest
+   * time.
    */
-  readonly maxPreparedStatements?: number | undefined
+  readonly prepare?: boolean | undefined
   /** Renames identifiers in statements, for example from `camelCase` to `snake_case`. By default names stay. */
   readonly transformQueryNames?: ((name: string) => string) | undefined
   /** Renames the columns of results. By default names stay, which is the fastest. */
@@ -171,18 +179,19 @@ export const make = (options: Options): Effect.Effect<Client, SqlError.SqlError,
         import("@effect/sql-pg/PgTypes")
       ])
     )
-    const maxConnections = options.maxConnections ?? 10
-    const connectTimeout = Duration.fromInputUnsafe(options.connectTimeout ?? "10 seconds")
+    const { connectTimeout = "10 seconds", idleInTransactionTimeout = "30 seconds", maxConnections = 10 } = options
+    const { statementTimeout = "30 seconds" } = options
     const connectMillis = millis(connectTimeout)
-    const statementMillis = millis(options.statementTimeout ?? "30 seconds")
+    const statementMillis = millis(statementTimeout)
     const maxSilenceMillis = connectMillis === 0 || statementMillis === 0 ? 0 : connectMillis + statementMillis
-    const config = connectionConfig(options, makeRegistry(PgTypes))
+    const { idleTimeout, maxPreparedStatements } = yield* PoolBounds
+    const config = connectionConfig(options, makeRegistry(PgTypes), connectTimeout, maxPreparedStatements)
     const pool = yield* closingWithin(
       "5 seconds",
-      inRealTime(PgPool.make({ ...config, maxConnections, idleTimeout: options.idleTimeout ?? "30 seconds" }))
+      inRealTime(PgPool.make({ ...config, maxConnections, idleTimeout }))
     )
 
-    const configure = configuration(options)
+    const configure = configuration(statementMillis, millis(idleInTransactionTimeout))
     const connections = new WeakMap<
       Pooled,
       { readonly connection: Connection; readonly inTransaction: () => boolean }
@@ -251,7 +260,7 @@ export const make = (options: Options): Effect.Effect<Client, SqlError.SqlError,
       transformRows: options.transformResultNames && Statement.defaultTransforms(options.transformResultNames).array
     })
     const listen = makeListen(inRealTime(PgConnection.make(config)), {
-      check: checkNotifications(borrower, connectTimeout),
+      check: checkNotifications(borrower, Duration.fromInputUnsafe(connectTimeout)),
       maxSilenceMillis: connectMillis,
       scope: yield* Effect.scope
     })
@@ -310,7 +319,12 @@ const escape = Statement.defaultEscape("\"")
  * Returns the configuration of a connection. A member of the options and a variable of the environment count where the
  * URL lacks the part.
  */
-const connectionConfig = (options: Options, types: Config["types"]): Config => {
+const connectionConfig = (
+  options: Options,
+  types: Config["types"],
+  connectTimeout: Duration.Input,
+  preparedStatementCacheSize: number
+): Config => {
   const text = unredacted(options.url)
   const url = text === undefined ? null : URL.parse(text)
   const parameter = (name: string) => url?.searchParams.get(name) ?? undefined
@@ -322,7 +336,7 @@ const connectionConfig = (options: Options, types: Config["types"]): Config => {
     (decode(url?.password) || (unredacted(options.password) ?? env["PGPASSWORD"]))
   const database = parameter("dbname") ??
     (decode(url?.pathname.slice(1)) || (options.database ?? env["PGDATABASE"]))
-  const maxPreparedStatements = options.maxPreparedStatements ?? 200
+  const { prepare = true } = options
   return {
     // The driver reads the rest of the URL, and reports an invalid one.
     url: text === undefined ? undefined : Redacted.make(text),
@@ -333,11 +347,11 @@ const connectionConfig = (options: Options, types: Config["types"]): Config => {
     password: password === undefined ? undefined : Redacted.make(password),
     ssl: typeof options.ssl === "object" || parameter("sslmode") === undefined ? options.ssl : undefined,
     applicationName: options.applicationName ?? "skein",
-    connectTimeout: options.connectTimeout ?? "10 seconds",
+    connectTimeout,
     // Detects a server that is gone without closing the connection, also on a connection that only listens.
     keepAlive: "10 seconds",
-    prepare: maxPreparedStatements > 0,
-    preparedStatementCacheSize: maxPreparedStatements,
+    prepare,
+    preparedStatementCacheSize,
     maxMessageSize,
     types
   }
@@ -359,10 +373,10 @@ const decode = (part: string | undefined): string | undefined => {
  * Returns the function that sets the time limits of a connection, in one statement. As parameters of the startup packet
  * they would need no statement, but PgBouncer refuses these.
  */
-const configuration = (options: Options) => {
+const configuration = (statementMillis: number, idleInTransactionMillis: number) => {
   const settings = [
-    ["statement_timeout", millis(options.statementTimeout ?? "30 seconds")],
-    ["idle_in_transaction_session_timeout", millis(options.idleInTransactionTimeout ?? "30 seconds")]
+    ["statement_timeout", statementMillis],
+    ["idle_in_transaction_session_timeout", idleInTransactionMillis]
   ].filter(([, value]) => value !== 0)
   const calls = settings.map(([name, value]) => `set_config('${name}', '${value}', false)`)
   return (connection: Connection): Effect.Effect<unknown, SqlError.SqlError> =>

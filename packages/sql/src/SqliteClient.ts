@@ -41,7 +41,7 @@ import * as SqlError from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import type { DatabaseSync } from "node:sqlite"
 import { loadNodeSqlite } from "./internal/sqlite/nodeSqlite.ts"
-import { makeConnection } from "./internal/sqlite/sqliteConnection.ts"
+import { CachedStatements, makeConnection } from "./internal/sqlite/sqliteConnection.ts"
 import { isBusy } from "./internal/sqlite/sqliteError.ts"
 
 /** The database and how to open it. */
@@ -65,14 +65,9 @@ export interface Options {
   readonly exclusive?: boolean | undefined
   /**
    * The longest wait of a statement for the lock of another process: 1 second by default. The process blocks while it
-   * waits. Then the statement fails with `LockTimeoutError`.
+   * waits. Then the statement fails with `LockTimeoutError`. Raise it for a file that several processes write.
    */
   readonly busyTimeout?: Duration.Input | undefined
-  /**
-   * The minimum number of compiled statements that the client caches: 200 by default. It caches at most twice as many,
-   * and drops the least recently used.
-   */
-  readonly maxCachedStatements?: number | undefined
   /** Renames identifiers in statements, for example from `camelCase` to `snake_case`. By default names stay. */
   readonly transformQueryNames?: ((name: string) => string) | undefined
   /** Renames the columns of results. By default names stay, which is the fastest. */
@@ -89,6 +84,7 @@ export interface Options {
  *   reads all integers as `bigint`.
  * - Booleans are bound as 0 and 1, a `Date` as ISO 8601 text, `undefined` as `NULL`.
  * - `raw` returns `{ changes, lastInsertRowid }` for a statement without result columns, else its rows.
+ * - The client caches between 200 and 400 compiled statements, and drops the least recently used.
  *
  * @example
  * const sql = yield* SqliteClient.make({ filename: ":memory:" })
@@ -100,7 +96,7 @@ export const make = (
     const { exclusive, filename } = options
     if (exclusive === true) yield* lockFile(filename)
     const database = yield* Effect.acquireRelease(open(options), (database) => Effect.sync(() => database.close()))
-    const connection = makeConnection(database, options.maxCachedStatements ?? 200)
+    const connection = makeConnection(database, yield* CachedStatements)
     const acquirers = SqlClient.makeSqliteAcquirers({
       connection: Effect.succeed(connection),
       semaphore: Semaphore.makeUnsafe(1),
@@ -187,7 +183,8 @@ const openFile = (
   })
 
 const configure = (database: DatabaseSync, options: Options) => {
-  const wait = Math.ceil(Duration.toMillis(Duration.fromInputUnsafe(options.busyTimeout ?? "1 second")))
+  const { busyTimeout = "1 second" } = options
+  const wait = Math.ceil(Duration.toMillis(busyTimeout))
   database.exec(`
     PRAGMA busy_timeout = ${wait};
     PRAGMA journal_mode = WAL;

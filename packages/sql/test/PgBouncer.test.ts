@@ -128,5 +128,5 @@ describe.skipIf(skipped)(skipped ? `PgClient through PgBouncer (${reason})` : "P
         )
         expect(yield* sql`SELECT count(*) AS n FROM t`).toEqual([{ n: 30 }])
         expect(yield* settings(sql)).toEqual([{ a: "0", b: "0" }])
-      }), { maxPreparedStatements: 0, statementTimeout: "Infinity", idleInTransactionTimeout: "Infinity" }))
+      }), { prepare: false, statementTimeout: "Infinity", idleInTransactionTimeout: "Infinity" }))
 })

@@ -22,6 +22,7 @@ import * as TestClock from "effect/testing/TestClock"
 import { describePostgres } from "./describePostgres.ts"
 import { openTransaction, reasonOf } from "./kit.ts"
 import type { Postgres } from "./postgres.ts"
+import { PoolBounds } from "../src/internal/postgres/pgConnection.ts"
 
 const on = <A, E>(
   postgres: Postgres,
@@ -154,7 +155,7 @@ describePostgres("PgClient", (postgres) => {
         expect(missing.map(({ name }) => name)).toEqual([])
       })))
 
-  it.live("prepares up to maxPreparedStatements, closes the oldest one, and prepares unprepared ones never", () =>
+  it.live("prepares up to a bound, closes the oldest one, and prepares unprepared ones never", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {
         const kept = sql`SELECT statement FROM pg_prepared_statements ORDER BY statement`.unprepared
@@ -163,14 +164,16 @@ describePostgres("PgClient", (postgres) => {
         }
         for (let n = 0; n < 3; n++) yield* sql`SELECT 4 + ${n}::int`.unprepared
         expect(yield* kept).toEqual([{ statement: "SELECT 2 + $1::int" }, { statement: "SELECT 3 + $1::int" }])
-      }), { maxConnections: 1, maxPreparedStatements: 2 }))
+      }), { maxConnections: 1 }).pipe(
+        Effect.provideService(PoolBounds, { maxPreparedStatements: 2, idleTimeout: "30 seconds" })
+      ))
 
-  it.live("prepares nothing with maxPreparedStatements 0", () =>
+  it.live("prepares nothing with prepare: false", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {
         for (let n = 0; n < 3; n++) yield* sql.withTransaction(sql`SELECT ${n}::int`)
         expect(yield* sql`SELECT statement FROM pg_prepared_statements`).toEqual([])
-      }), { maxConnections: 1, maxPreparedStatements: 0 }))
+      }), { maxConnections: 1, prepare: false }))
 
   it.live("reuses the connection of a transaction, and discards one that is still in a transaction", () =>
     on(postgres(), (sql) =>

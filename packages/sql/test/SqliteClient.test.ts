@@ -12,6 +12,7 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { fileURLToPath } from "node:url"
 import { openTransaction, reasonOf } from "./kit.ts"
+import { CachedStatements } from "../src/internal/sqlite/sqliteConnection.ts"
 
 const on = <A, E>(
   filename: string,
@@ -138,13 +139,14 @@ describe("SqliteClient", () => {
       })
     ))
 
-  it.effect("runs more statements than maxCachedStatements, and those it dropped again", () =>
+  it.effect("runs more statements than it caches, and those it dropped again", () =>
     inMemory((sql) =>
       Effect.gen(function*() {
         for (let round = 0; round < 2; round++) {
           for (let n = 0; n < 20; n++) expect(yield* sql.unsafe(`SELECT ${n} AS n`)).toEqual([{ n }])
         }
-      }), { maxCachedStatements: 3 }))
+      })
+    ).pipe(Effect.provideService(CachedStatements, 3)))
 
   it.effect("opens a separate database for each client of :memory:, also for an exclusive one", () =>
     inMemory((one) =>

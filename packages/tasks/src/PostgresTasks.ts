@@ -3,7 +3,7 @@
  * that run no tasks.
  *
  * The processes find each other through the database, and open no port. A task runs in one of them at a time. Another
- * process continues it when the first one ends: at once after an ordinary shutdown, and after `lockExpiry` when the
+ * process continues it when the first one ends: at once after an ordinary shutdown, and after `leaseTimeout` when the
  * process was killed, stopped or cut off.
  *
  * @example
@@ -11,6 +11,7 @@
  *   Effect.map(Config.Redacted("DATABASE_URL"), (url) => PostgresTasks.layer({ url, runTasks: false })))
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import { resolve } from "@skein/runtime/Options"
 import * as PgClient from "@skein/sql/PgClient"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -49,15 +50,13 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
   /**
    * How long the lease of a worker is: 5 seconds by default. A worker renews it three times in this time. A worker that
    * does not, because it was killed, frozen or cut off, or because a step blocks its event loop, loses its tasks: within
-   * a further third of this time, other workers may continue them.
+   * a further third of this time, other workers may continue them. Raise it for steps that block the event loop for
+   * long, or a slow database.
+   *
+   * `idleInTransactionTimeout` is two thirds of it by default, so that rows which a frozen worker has locked are free when
+   * another worker continues its tasks. With a longer time the other processes wait, also those that submit tasks.
    */
-  readonly lockExpiry?: Duration.Input | undefined
-  /**
-   * How long a transaction may pause between two statements before the database ends it together with its connection.
-   * Default: two thirds of `lockExpiry`, so that rows which a frozen worker has locked are free when another worker
-   * continues its tasks. With a longer time the other processes wait, also those that submit tasks.
-   */
-  readonly idleInTransactionTimeout?: Duration.Input | undefined
+  readonly leaseTimeout?: Duration.Input | undefined
 }
 
 /**
@@ -75,13 +74,14 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
 export const layer = (
   options: Options
 ): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | TaskSchedules | SqlClient, TaskError> => {
-  const { lockExpiry = "5 seconds", migrate = true, pools = [defaultPool], runTasks = true } = options
-  const leaseMs = Duration.toMillis(lockExpiry)
+  const { leaseTimeout = "5 seconds", migrate = true, pools = [defaultPool], runTasks = true } = options
+  const leaseMs = Duration.toMillis(leaseTimeout)
   const client = PgClient.layer({
     ...options,
     idleInTransactionTimeout: options.idleInTransactionTimeout ?? Duration.millis(leaseMs * 2 / 3)
   })
-  const attempts = Duration.toMillis(options.connectTimeout ?? "10 seconds") / retryPauseMs
+  const { connectTimeout } = resolve({ connectTimeout: options.connectTimeout }, {}, { connectTimeout: "10 seconds" })
+  const attempts = connectTimeout / retryPauseMs
   const store = Layer.unwrap(Effect.map(
     Effect.tap(
       PgClient.PgClient,

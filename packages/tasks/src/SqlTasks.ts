@@ -51,7 +51,7 @@ export interface Options extends TaskEngine.Options {
   /** The pools of this worker: see `PostgresTasks.Options`. Default `["default"]`. */
   readonly pools?: ReadonlyArray<string> | undefined
   /** How long the lease of a worker is: 5 seconds by default. See `PostgresTasks.Options`. */
-  readonly lockExpiry?: Duration.Input | undefined
+  readonly leaseTimeout?: Duration.Input | undefined
   /**
    * Listens for notifications, for a client of PostgreSQL that this module does not know: as `listen` of
    * `@skein/sql/PgClient` does. By default that of the client: of `@effect/sql-pg` or of `@skein/sql`.
@@ -113,7 +113,7 @@ const warnAboutIdleTransactions = (sql: SqlClient, leaseMs: number): Effect.Effe
     if (millis > 0 && millis <= leaseMs) return
     yield* Effect.provideService(
       Effect.logWarning(
-        `${idleSetting} is ${millis} ms: rows that a frozen worker has locked stay locked. Set it to at most lockExpiry ` +
+        `${idleSetting} is ${millis} ms: rows that a frozen worker has locked stay locked. Set it to at most leaseTimeout ` +
           `(${leaseMs} ms) for the role of the application, or as a startup parameter of its client`
       ),
       // Written while the server is built, before stdout is guarded.
@@ -137,8 +137,8 @@ const shared = (sql: SqlClient, options: Options) =>
         invalid("the SqlClient cannot listen for notifications: use @effect/sql-pg, or give the option listen")
       )
     }
-    const { lockExpiry = "5 seconds", migrate = true, pools = ["default"], runTasks = true } = options
-    const leaseMs = Duration.toMillis(lockExpiry)
+    const { leaseTimeout = "5 seconds", migrate = true, pools = ["default"], runTasks = true } = options
+    const leaseMs = Duration.toMillis(leaseTimeout)
     yield* Effect.mapError(checkNotifications(sql, listen), storeError)
     if (runTasks) yield* warnAboutIdleTransactions(sql, leaseMs)
     return engine.layer({ runsTasks: runTasks, pools, host: hostname(), leaseMs, ...engine.resolveOptions(options) })

@@ -24,17 +24,13 @@ import type { ListPosition, NewTask, Outcome, Owner, Pace, State } from "./TaskS
 export interface Options {
   /**
    * How often the engine reads its store for events that no notification reports, such as the end of a durable sleep:
-   * 500 milliseconds by default.
+   * 500 milliseconds by default. Raise it where the database is far away or shared, and tasks may start later.
    */
   readonly pollInterval?: Duration.Input | undefined
   /**
-   * The shortest time between two writes of a task's progress: 100 milliseconds by default. The last report is always
-   * written.
-   */
-  readonly progressInterval?: Duration.Input | undefined
-  /**
    * How long an expired task may take to run its compensations: 1 hour by default. Then the engine deletes it with a
    * log line, even if it has not compensated: for instance because its pool has no workers, or no worker has its tool.
+   * Raise it for compensations that wait for people or for other systems.
    */
   readonly undoTimeout?: Duration.Input | undefined
   /**
@@ -47,21 +43,21 @@ export interface Options {
    * worker is lost if its process is killed or crashes, or if it does not renew its lease (`PostgresTasks`). With the
    * next one the task is given up: it starts no further step, its compensations run, and it fails. So a task that ends its
    * process does not end one process after the other. If as many workers again are lost during the compensations, the
-   * task fails without the rest of them, and the log reports it.
+   * task fails without the rest of them, and the log reports it. Lower it if a crash costs a lot.
    */
   readonly maxAttempts?: number | undefined
   /**
    * How many unsettled tasks a worker reads when handlers are added, to compare them with its code: 1,000 by default, 0
-   * for none. See `TaskAdmin.check`. It logs a warning for each tool and kind of difference.
+   * for none. See `TaskAdmin.check`. It replays 20 of each tool, and logs a warning for each tool and kind of difference.
+   * Set 0 if a check before each deployment does it (`skein tasks check`).
    */
   readonly maxCheckedTasks?: number | undefined
-  /** How many tasks of each tool that check replays: 20 by default. */
-  readonly maxCheckedTasksPerTool?: number | undefined
   /**
    * How long a worker that stops waits for running steps before it interrupts them: 2 seconds by default. A step that
-   * has not ended by then runs again, elsewhere or later.
+   * has not ended by then runs again, elsewhere or later. Raise it for longer steps, up to the time that the platform
+   * gives a process to stop.
    */
-  readonly interruptTimeout?: Duration.Input | undefined
+  readonly shutdownTimeout?: Duration.Input | undefined
 }
 
 /** The request of a handler. Requests for input through it become questions of the task. */

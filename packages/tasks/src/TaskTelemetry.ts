@@ -5,7 +5,8 @@
  * or serve the metrics with `effect/observability/PrometheusMetrics`. The names follow OpenTelemetry's conventions;
  * Prometheus has `_` in place of `.`.
  *
- * **Metrics**, by `gen_ai.tool.name` and `pool`:
+ * **Metrics**, by `gen_ai.tool.name` and `pool`. 200 pairs of a tool and a pool, and 500 pairs of a tool and a step, have
+ * series of their own; further ones are counted together, as `_OTHER`:
  *
  * - `mcp.server.task.submissions` counts created tasks, in the process that has created them; `mcp.server.task.ends`
  *   counts ended tasks by `outcome`, in the process that has ended them: `completed`, `tool_error` (a result with
@@ -22,7 +23,7 @@
  * - `mcp.server.task.worker.stall.duration`: how long its event loop was blocked, above one second (`PostgresTasks`);
  *   `mcp.server.task.worker.lost_leases`; `mcp.server.task.store.outages`.
  *
- * Of the whole store, read every `queueInterval`, and only if somebody has read the metrics in the last five minutes:
+ * Of the whole store, read every `queueInterval`, and only if the metrics were read in the last five minutes:
  *
  * - `mcp.server.task.queue.size` by `state` (`ready`, `waiting`, `running`), `mcp.server.task.queue.age` of the oldest
  *   task that is ready, in seconds, and `mcp.server.task.questions`, open questions. Each process reports the same
@@ -42,13 +43,15 @@
  *   Layer.provide(FetchHttpClient.layer))
  */
 import { otherMethod } from "@skein/protocol/Conventions"
+import { resolve } from "@skein/runtime/Options"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import { TaskBounds } from "./internal/base/bounds.ts"
 import { CurrentTaskObserver, type TaskObserver } from "./internal/telemetry/taskObserver.ts"
 import { type AttemptOutcome, TaskMetrics } from "./internal/telemetry/taskMetrics.ts"
 import { traceAttempt, traceRun } from "./internal/telemetry/taskSpans.ts"
@@ -61,16 +64,9 @@ export interface Options {
   readonly metrics?: boolean | undefined
   /**
    * The time between two reads of the queue for its gauges: 15 seconds by default. A read is one query over the tasks
-   * that have not ended. `"Infinity"` reads nothing, for all processes but one or two.
+   * that have not ended. Set `"Infinity"`, which reads nothing, in all processes but one or two: the numbers are equal.
    */
   readonly queueInterval?: Duration.Input | undefined
-  /**
-   * The number of pairs of a tool and a pool with series of their own: 200 by default. Others are counted together, as
-   * `_OTHER`.
-   */
-  readonly maxTools?: number | undefined
-  /** The same of steps, of all tools together: 500 by default. */
-  readonly maxSteps?: number | undefined
   /**
    * The name of a step in metrics and of its span: by default the part before its first `/`, so that the iterations of a
    * loop (`charge/${order}`) are counted together. The span also has the whole name as an attribute.
@@ -106,11 +102,12 @@ const labelOf = (stepLabel: (step: string) => string, step: string): string => {
 }
 
 const makeObserver = (context: Context.Context<never>, options: Options): TaskObserver => {
-  const { maxSteps = 500, maxTools = 200, stepLabel = untilSlash } = options
-  const metrics = options.metrics === false ? undefined : new TaskMetrics(context, { maxSteps, maxTools })
+  const { stepLabel = untilSlash } = options
+  const metrics = options.metrics === false ? undefined : new TaskMetrics(context, Context.get(context, TaskBounds))
   const hasSpans = options.spans !== false
   const clock = Context.get(context, Clock.Clock)
-  const interval = Duration.toMillis(options.queueInterval ?? "15 seconds")
+  const { queueInterval } = options
+  const { queueInterval: interval } = resolve({ queueInterval }, {}, { queueInterval: "15 seconds" })
   return {
     submitted: (task) => metrics?.submitted(task),
     ended: (task, outcome, durationMs) => metrics?.ended(task, outcome, durationMs),

@@ -9,14 +9,15 @@
  *
  * @example
  * const Server = McpServer.layer({ name: "bakery", version: "1.0.0" },
- *   Task.layer(bake, baking), Tasks.layer(), TaskTools.layer({ maxWait: "10 seconds" }))
+ *   Task.layer(bake, baking), Tasks.layer(), TaskTools.layer({ waitTimeout: "10 seconds" }))
  */
+import { resolve } from "@skein/runtime/Options"
 import type { Caller } from "@skein/runtime/RequestContext"
 import { Catalog } from "@skein/server/Catalog"
 import type { DefinitionError } from "@skein/server/DefinitionError"
 import * as Extension from "@skein/server/Extension"
 import type { Visible } from "@skein/server/Registry"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as modelTools from "./internal/protocol/modelTools.ts"
@@ -27,9 +28,10 @@ import { declaresTasks } from "./internal/protocol/taskDecision.ts"
 export interface Options {
   /**
    * How long a call of a task waits for the result, and `task_status` waits for a change (at most one hour): 20 seconds
-   * by default. It should be shorter than the request timeout of clients, which often is one minute.
+   * by default. Raise it for clients with long request timeouts: it must be shorter than these, which often are one
+   * minute.
    */
-  readonly maxWait?: Duration.Input | undefined
+  readonly waitTimeout?: Duration.Input | undefined
   /**
    * Which callers see the tools. Default: those without tasks. Since 2026-07-28 clients declare tasks with each
    * request. In 2025-11-25 clients do not declare that they create tasks; a client that receives tasks (`tasks` among
@@ -51,11 +53,11 @@ const hasTasks = ({ capabilities, revision }: Caller): boolean =>
  * The tools respect the owners of tasks: a caller cannot find out about tasks of others.
  *
  * @example
- * TaskTools.layer({ maxWait: "10 seconds" })
+ * TaskTools.layer({ waitTimeout: "10 seconds" })
  */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> => {
-  const { visible = (caller) => !hasTasks(caller) } = options
-  const maxWait = Duration.toMillis(options.maxWait ?? "20 seconds")
+  const { visible = (caller) => !hasTasks(caller), ...times } = options
+  const { waitTimeout } = resolve(times, {}, { waitTimeout: "20 seconds" })
   return Layer.unwrap(Effect.map(Catalog, (catalog) => {
     let tasks: TaskService["Service"] | undefined
     const extension = Extension.layer({
@@ -67,10 +69,10 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
             new Error("`TaskTools.layer` requires `Tasks.layer`: add it to the definitions of the server")
           )
         }
-        tasks.enableModelTools({ visible, maxWait })
+        tasks.enableModelTools({ visible, waitTimeout })
         return Effect.void
       })
     })
-    return Layer.merge(extension, modelTools.layer(() => tasks!, { visible, maxWait }))
+    return Layer.merge(extension, modelTools.layer(() => tasks!, { visible, waitTimeout }))
   }))
 }

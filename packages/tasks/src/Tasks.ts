@@ -16,6 +16,7 @@ import * as Extension from "@skein/server/Extension"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { TaskBounds } from "./internal/base/bounds.ts"
 import { awaitStore } from "./internal/engine/engineContext.ts"
 import * as extension from "./internal/protocol/extension.ts"
 import { runTasks } from "./internal/protocol/handlers.ts"
@@ -41,6 +42,7 @@ export interface Options extends TasksOptions {}
 export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog | TaskEngine> =>
   Extension.effect(Effect.gen(function*() {
     const catalog = yield* Catalog
+    const { maxWatchedTasks } = yield* TaskBounds
     const tasks = makeTaskService(yield* TaskEngine, catalog, resolveSettings(options))
     const legacy = new LegacyTasks(tasks)
     return {
@@ -51,7 +53,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog 
         Revision.era(caller.revision) === "stateless" ? capabilities : legacy.capabilities(caller),
       methods: [...extension.methods(tasks), ...legacy.methods ?? []],
       call: handleCall(tasks, (call) => legacy.call(call)),
-      listen: extension.subscribe(tasks),
+      listen: extension.subscribe(tasks, maxWatchedTasks),
       running: tasks.running,
       ready: Effect.andThen(awaitStore(tasks.paceAll), runTasks(tasks))
     }

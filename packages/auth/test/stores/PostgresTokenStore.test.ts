@@ -8,6 +8,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import { describePostgres } from "../../../sql/test/describePostgres.ts"
 import { read, storeTests, write } from "./conformance.ts"
 import { sqlStoreTests } from "./sqlStoreTests.ts"
+import { PoolBounds } from "../../../sql/src/internal/postgres/pgConnection.ts"
 
 const client = (options: PgClient.Options) =>
   Effect.map(Layer.build(PgClient.layer(options)), (context) => Context.get(context, SqlClient.SqlClient))
@@ -33,7 +34,10 @@ describePostgres("SqlTokenStore on PostgreSQL", (postgres) => {
   // each connection at once.
   storeTests(
     "with another connection for each transaction",
-    (options) => Effect.map(openWith({ idleTimeout: 1, maxPreparedStatements: 0 })(options), ({ stores }) => stores)
+    (options) =>
+      Effect.map(openWith({ prepare: false })(options), ({ stores }) => stores).pipe(
+        Effect.provideService(PoolBounds, { maxPreparedStatements: 0, idleTimeout: 1 })
+      )
   )
 
   sqlStoreTests("SqlTokenStore on PostgreSQL", open)

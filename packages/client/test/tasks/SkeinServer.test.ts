@@ -73,7 +73,7 @@ const definitions = [
 ]
 
 const server = McpServer.layer({ name: "ours", version: "1" }, ...definitions, Tasks.layer({ list: "always" })).pipe(
-  Layer.provide(MemoryTasks.layer({ pollInterval: "50 millis", progressInterval: 0 }))
+  Layer.provide(MemoryTasks.layer({ pollInterval: "50 millis" }))
 )
 
 const user = (asked: Array<string>) =>

@@ -33,7 +33,9 @@ process.on("disconnect", () => process.exit(1))
 const Worker = McpServer.layer({ name: "worker", version: "1.0.0" }, booking, ...schedules, Tasks.layer())
 await Effect.runPromise(Effect.scoped(Effect.gen(function*() {
   yield* Layer.build(
-    Worker.pipe(Layer.provideMerge(PostgresTasks.layer({ url: process.env["DATABASE_URL"]!, lockExpiry: "1 second" })))
+    Worker.pipe(
+      Layer.provideMerge(PostgresTasks.layer({ url: process.env["DATABASE_URL"]!, leaseTimeout: "1 second" }))
+    )
   )
   process.send?.({ ready: true })
   return yield* Effect.never

@@ -24,9 +24,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect } from "vitest"
 import { ask, durable, type Handler, pass, plain, settled, submit, work } from "./kit.ts"
+import { type Bounds, defaults, TaskBounds } from "../../src/internal/base/bounds.ts"
 
 /** Deployments on one file, one after the other, and the warnings and errors that they log. */
-const deployments = (options: Partial<SqliteTasks.Options> = {}) =>
+const deployments = (options: Partial<SqliteTasks.Options> = {}, bounds: Partial<Bounds> = {}) =>
   Effect.gen(function*() {
     const folder = yield* Effect.acquireRelease(
       Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-engine-"))),
@@ -35,6 +36,7 @@ const deployments = (options: Partial<SqliteTasks.Options> = {}) =>
     const lines: Array<string> = []
     const logger = Logger.make(({ message }) => void lines.push(String(message)))
     const layer = SqliteTasks.layer({ filename: join(folder, "tasks.db"), pollInterval: "1 minute", ...options })
+      .pipe(Layer.provide(Layer.succeed(TaskBounds, { ...defaults, ...bounds })))
     const deploy = <A, E>(
       tools: Record<string, Handler>,
       effect: Effect.Effect<A, E, TaskEngine | TaskAdmin | SqlClient | Scope.Scope>
@@ -203,7 +205,7 @@ describe("a check of the code", () => {
       }).pipe(Effect.scoped))
   }
 
-  it.effect("reads at most maxCheckedTasks tasks, and replays maxCheckedTasksPerTool of each tool", () =>
+  it.effect("reads at most maxCheckedTasks tasks, and replays few of each tool", () =>
     Effect.gen(function*() {
       let runs = 0
       const counted = durable(() =>
@@ -215,7 +217,7 @@ describe("a check of the code", () => {
           )
         )
       )
-      const { deploy, lines } = yield* deployments({ maxCheckedTasks: 50, maxCheckedTasksPerTool: 3 })
+      const { deploy, lines } = yield* deployments({ maxCheckedTasks: 50 }, { maxCheckedTasksPerTool: 3 })
       yield* deploy(
         { t: counted },
         Effect.andThen(Effect.forEach(Array.from({ length: 60 }), () => submit("t")), pass(2))

@@ -27,7 +27,7 @@ const dyingWorkers = Effect.gen(function*() {
   const layer = SqliteTasks.layer({
     filename: join(folder, "tasks.db"),
     maxAttempts: 3,
-    interruptTimeout: 50,
+    shutdownTimeout: 50,
     pollInterval: 20
   })
   const first = yield* Scope.make()
@@ -138,7 +138,7 @@ for (
     { maxAttempts: 0 },
     { pollInterval: 0 },
     { pollInterval: "30 days" },
-    { interruptTimeout: Duration.infinity }
+    { shutdownTimeout: Duration.infinity }
   ] as const
 ) {
   it.effect(`rejects ${Object.entries(options).join()} with the name of the option`, () =>

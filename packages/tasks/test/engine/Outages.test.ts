@@ -39,7 +39,7 @@ const worker = (
     const begun = yield* Latch.make()
     const go = yield* Latch.make()
     // The connection does not detect the loss on its own.
-    const engine = yield* Layer.build(PostgresTasks.layer({ url, lockExpiry: "1 minute", applicationName: "worker" }))
+    const engine = yield* Layer.build(PostgresTasks.layer({ url, leaseTimeout: "1 minute", applicationName: "worker" }))
     const sql = Context.get(engine, SqlClient)
     yield* sql`CREATE TABLE paid (amount INTEGER)`
     const pay = durable(() => body(sql, Effect.andThen(begun.open, go.await)))

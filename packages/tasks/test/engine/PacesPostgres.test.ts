@@ -37,7 +37,7 @@ const makeWorkers = Effect.gen(function*() {
     )
   const start = Effect.gen(function*() {
     const scope = yield* Scope.fork(yield* Effect.scope)
-    const engine = yield* Layer.buildWithScope(PostgresTasks.layer({ url, lockExpiry: "2 seconds" }), scope)
+    const engine = yield* Layer.buildWithScope(PostgresTasks.layer({ url, leaseTimeout: "2 seconds" }), scope)
     const tools = { bake: work("bake", 100), call: work("call", 0) }
     yield* Scope.provide(Context.get(engine, TaskEngine).runTasks(handlers(tools)), scope)
     return { engine, stop: Scope.close(scope, Exit.void) }

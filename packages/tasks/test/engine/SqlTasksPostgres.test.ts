@@ -196,13 +196,13 @@ describe.skipIf(server === undefined)("SqlTasks on @effect/sql-pg", () => {
       const lines: Array<string> = []
       const logger = Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
       const unbounded = { startupParameters: { idle_in_transaction_session_timeout: "0" } }
-      yield* Effect.provide(start({}, { lockExpiry: "5 seconds" }, unbounded), Logger.layer([logger]))
+      yield* Effect.provide(start({}, { leaseTimeout: "5 seconds" }, unbounded), Logger.layer([logger]))
       expect(lines.join("\n")).toContain(
         "idle_in_transaction_session_timeout is 0 ms: rows that a frozen worker has locked stay locked. Set it to at most " +
-          "lockExpiry (5000 ms)"
+          "leaseTimeout (5000 ms)"
       )
       lines.length = 0
-      yield* Effect.provide(start({}, { lockExpiry: "5 seconds" }), Logger.layer([logger]))
+      yield* Effect.provide(start({}, { leaseTimeout: "5 seconds" }), Logger.layer([logger]))
       expect(lines.filter((line) => line.includes("idle_in_transaction"))).toEqual([])
     }).pipe(Effect.scoped), 60_000)
 

@@ -42,7 +42,7 @@ const block = (milliseconds: number): void => {
 }
 
 describe.skipIf(server === undefined)(
-  "PostgreSQL · a step that blocks the event loop for longer than lockExpiry",
+  "PostgreSQL · a step that blocks the event loop for longer than leaseTimeout",
   () => {
     for (const workers of [1, 2]) {
       it.live(
@@ -65,7 +65,7 @@ describe.skipIf(server === undefined)(
             )
             const engines = yield* Effect.forEach(Array.from({ length: workers }), () =>
               Effect.gen(function*() {
-                const engine = yield* Layer.build(PostgresTasks.layer({ url, lockExpiry: "1 second" }))
+                const engine = yield* Layer.build(PostgresTasks.layer({ url, leaseTimeout: "1 second" }))
                 yield* Context.get(engine, TaskEngine).runTasks(handlers({ heavy }))
                 return engine
               }))

@@ -28,7 +28,7 @@ describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has 
         const start = (body: Effect.Effect<void>) =>
           Effect.gen(function*() {
             const scope = yield* Scope.fork(yield* Effect.scope)
-            const engine = yield* Layer.buildWithScope(PostgresTasks.layer({ url, lockExpiry: "1 second" }), scope)
+            const engine = yield* Layer.buildWithScope(PostgresTasks.layer({ url, leaseTimeout: "1 second" }), scope)
             const held = durable(() => Effect.as(Step.run("held", {}, () => body), "Taken over"))
             yield* Scope.provide(Context.get(engine, TaskEngine).runTasks(handlers({ held })), scope)
             return { engine, stop: Scope.close(scope, Exit.void) }
@@ -70,7 +70,7 @@ describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has 
         const start = (body: Effect.Effect<void>) =>
           Effect.gen(function*() {
             const scope = yield* Scope.fork(yield* Effect.scope)
-            const layer = PostgresTasks.layer({ url, lockExpiry: "1 second", interruptTimeout: 1000 })
+            const layer = PostgresTasks.layer({ url, leaseTimeout: "1 second", shutdownTimeout: 1000 })
             const engine = yield* Layer.buildWithScope(layer, scope)
             const slow = durable(() =>
               Effect.gen(function*() {
@@ -193,7 +193,7 @@ describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has 
         const ran = [0, 0]
         const start = (worker: number) =>
           Effect.gen(function*() {
-            const engine = yield* Layer.build(PostgresTasks.layer({ url, lockExpiry: "1 second" }))
+            const engine = yield* Layer.build(PostgresTasks.layer({ url, leaseTimeout: "1 second" }))
             const job = durable(() =>
               Step.run("work", {}, () => Effect.andThen(Effect.sync(() => ran[worker]!++), Effect.sleep(20))).pipe(
                 Effect.as("Done")
@@ -229,7 +229,7 @@ describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has 
         const start = (milliseconds: number) =>
           Effect.gen(function*() {
             const scope = yield* Scope.fork(yield* Effect.scope)
-            const layer = PostgresTasks.layer({ url, lockExpiry: "2 seconds", interruptTimeout: 200 })
+            const layer = PostgresTasks.layer({ url, leaseTimeout: "2 seconds", shutdownTimeout: 200 })
             const engine = yield* Layer.buildWithScope(layer, scope)
             const sql = Context.get(engine, SqlClient)
             yield* sql`CREATE TABLE IF NOT EXISTS paid (task TEXT)`
@@ -271,7 +271,7 @@ describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has 
         const asleep = new Set<string>()
         const undone: Array<string> = []
         const start = Effect.gen(function*() {
-          const engine = yield* Layer.build(PostgresTasks.layer({ url, lockExpiry: "2 seconds" }))
+          const engine = yield* Layer.build(PostgresTasks.layer({ url, leaseTimeout: "2 seconds" }))
           const sql = Context.get(engine, SqlClient)
           yield* sql`CREATE TABLE IF NOT EXISTS undone (task TEXT, step TEXT)`
           const sleepy = durable(() =>
@@ -333,7 +333,7 @@ describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has 
           const begun = new Set<string>()
           const undone: Array<string> = []
           const start = Effect.gen(function*() {
-            const engine = yield* Layer.build(PostgresTasks.layer({ url, interruptTimeout: "20 seconds" }))
+            const engine = yield* Layer.build(PostgresTasks.layer({ url, shutdownTimeout: "20 seconds" }))
             const fails = durable(() =>
               Effect.gen(function*() {
                 const task = yield* Task.id
@@ -383,7 +383,7 @@ describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has 
           const [row] = yield* Context.get(engine, SqlClient)`SHOW idle_in_transaction_session_timeout`
           return row
         }).pipe(Effect.scoped)
-      expect(yield* show({ lockExpiry: "6 seconds" })).toEqual({ idle_in_transaction_session_timeout: "4s" })
+      expect(yield* show({ leaseTimeout: "6 seconds" })).toEqual({ idle_in_transaction_session_timeout: "4s" })
       expect(yield* show({ idleInTransactionTimeout: "7 seconds" })).toEqual({
         idle_in_transaction_session_timeout: "7s"
       })

@@ -34,7 +34,7 @@ const serve = (options: NodeHttp.Options = {}) =>
         }))
     ]
     const server = McpServer.layer({ name: "test", version: "1" }, ...definitions, Tasks.layer()).pipe(
-      Layer.provide(MemoryTasks.layer({ pollInterval: "50 millis", progressInterval: 0 }))
+      Layer.provide(MemoryTasks.layer({ pollInterval: "50 millis" }))
     )
     const listening = yield* http.serve(server, {
       principal: ({ headers }) => headers["x-user"] === undefined ? undefined : { id: String(headers["x-user"]) },

@@ -322,7 +322,7 @@ describe("the order of a shutdown, while a call is asked", () => {
         const all = yield* Effect.scope
         const scopes = { engine: yield* Scope.fork(all), server: yield* Scope.fork(all) }
         const context = yield* Scope.provide(
-          Effect.orDie(Layer.build(SqliteTasks.layer({ filename, interruptTimeout: 50, pollInterval: 50 }))),
+          Effect.orDie(Layer.build(SqliteTasks.layer({ filename, shutdownTimeout: 50, pollInterval: 50 }))),
           scopes.engine
         )
         const at = yield* Scope.provide(

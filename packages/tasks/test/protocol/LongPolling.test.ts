@@ -12,9 +12,9 @@ for (
     0
   ]] as const
 ) {
-  it.effect(`with a maxWait of ${patience}, task_status waits ${most} seconds at most`, () =>
+  it.effect(`with a waitTimeout of ${patience}, task_status waits ${most} seconds at most`, () =>
     Effect.scoped(Effect.gen(function*() {
-      const { connect } = yield* kit.server([slow, TaskTools.layer({ maxWait: patience })])
+      const { connect } = yield* kit.server([slow, TaskTools.layer({ waitTimeout: patience })])
       const client = yield* connect({ revision: "2025-06-18" })
       const { tools } = yield* client.result("tools/list")
       const look = tools.find(({ name }: kit.Json) => name === "task_status")

@@ -142,7 +142,7 @@ const servers = Effect.map(folder, (folder) => {
       yield* Step.run("cake", {}, () => write("cake"))
       return "A cake"
     }))
-  const options = { filename: join(folder, "tasks.db"), interruptTimeout: 50, pollInterval: 50 }
+  const options = { filename: join(folder, "tasks.db"), shutdownTimeout: 50, pollInterval: 50 }
   const layer = McpServer.layer({ name: "test", version: "1" }, bake, Tasks.layer()).pipe(
     Layer.provide(SqliteTasks.layer(options))
   )

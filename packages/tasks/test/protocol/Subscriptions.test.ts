@@ -5,6 +5,7 @@ import { StoreError, TaskError } from "@skein/tasks/TaskError"
 import * as Effect from "effect/Effect"
 import * as kit from "./kit.ts"
 import * as tools from "./tools.ts"
+import { defaults, TaskBounds } from "../../src/internal/base/bounds.ts"
 
 const acknowledged = "notifications/subscriptions/acknowledged"
 const id = "io.modelcontextprotocol/subscriptionId"
@@ -89,10 +90,14 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
       expect(client.notices("notifications/message")).toEqual([])
     }))
 
-  it.effect("2026-07-28 · with more ids than `maxWatchedTasks` reads the first ones only", () =>
+  it.effect("2026-07-28 · with more ids than can be watched reads the first ones only", () =>
     Effect.gen(function*() {
       const { definition } = tools.gated()
-      const { connect, fake } = yield* kit.server([definition], { maxWatchedTasks: 2 })
+      const { connect, fake } = yield* Effect.provideService(
+        kit.server([definition]),
+        TaskBounds,
+        { ...defaults, maxWatchedTasks: 2 }
+      )
       const client = yield* connect()
       const ids = yield* Effect.forEach([1, 2, 3], () => Effect.map(kit.begin(client, "bake"), ({ taskId }) => taskId))
       fake.looks.length = 0

@@ -40,7 +40,7 @@ const offered = (client: serverKit.Client) =>
     ({ tools }) => tools.map(({ name }: kit.Json) => name).filter((name: string) => name.startsWith("task_"))
   )
 
-/** Calls a task that takes longer than `maxWait`, and returns its id. */
+/** Calls a task that takes longer than `waitTimeout`, and returns its id. */
 const begin = (client: serverKit.Client, name: string, params?: kit.Json) =>
   Effect.gen(function*() {
     const call = client.send("tools/call", { name, ...params })
@@ -121,7 +121,7 @@ describe("tools for tasks", () => {
 
 describe("a call of a task by a client without tasks", () => {
   for (const revision of ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] as const) {
-    it.effect(`${revision} · returns the task's id after \`maxWait\`, and \`task_status\` returns the result`, () =>
+    it.effect(`${revision} · returns the task's id after \`waitTimeout\`, and \`task_status\` returns the result`, () =>
       Effect.gen(function*() {
         const { connect, fake } = yield* set()
         const client = yield* connect({ revision })
@@ -154,9 +154,9 @@ describe("a call of a task by a client without tasks", () => {
       expect((yield* client.answer(call)).result.content).toEqual([{ type: "text", text: "A cake" }])
     }))
 
-  it.effect("`maxWait` is an option", () =>
+  it.effect("`waitTimeout` is an option", () =>
     Effect.gen(function*() {
-      const { connect } = yield* set({ maxWait: "2 seconds" })
+      const { connect } = yield* set({ waitTimeout: "2 seconds" })
       const client = yield* connect()
       const call = client.send("tools/call", { name: "measured" })
       yield* kit.pass("2 seconds")
@@ -216,7 +216,7 @@ describe("a call of a task by a client without tasks", () => {
       expect(fake.watching).toBe(0)
     }))
 
-  it.effect("2025-11-25 · asks a client that can be asked; withdraws unanswered questions after `maxWait`", () =>
+  it.effect("2025-11-25 · asks a client that can be asked; withdraws unanswered questions after `waitTimeout`", () =>
     Effect.gen(function*() {
       const { connect } = yield* set()
       const client = yield* connect({ capabilities: kit.forms })
@@ -298,7 +298,7 @@ describe("task_answer", () => {
 describe("task_status", () => {
   it.effect("waits for the end, and reports progress meanwhile", () =>
     Effect.gen(function*() {
-      const { connect } = yield* set({ maxWait: "1 second" })
+      const { connect } = yield* set({ waitTimeout: "1 second" })
       const client = yield* connect()
       const call = client.send("tools/call", { name: "bake" })
       yield* kit.pass("1 second")
@@ -338,7 +338,7 @@ describe("task_status", () => {
       ])
     }))
 
-  it.effect("waits no longer than `maxWait`", () =>
+  it.effect("waits no longer than `waitTimeout`", () =>
     Effect.gen(function*() {
       const { connect } = yield* set()
       const client = yield* connect()

@@ -62,7 +62,7 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
       const own = new URL(url)
       own.username = role
       own.password = "secret"
-      const options = { url: own.href, lockExpiry: "1 second" } as const
+      const options = { url: own.href, leaseTimeout: "1 second" } as const
       expect(yield* failureOf(PostgresTasks.layer(options))).toContain("permission denied")
       expect(yield* failureOf(PostgresTasks.layer({ ...options, migrate: false }))).toBe(noTables)
 

@@ -87,7 +87,7 @@ describe("metrics of tasks", () => {
     }).pipe(Effect.scoped, Effect.provide(observed({ to: layer })))
   })
 
-  it.effect("count tools beyond maxTools and steps beyond maxSteps together", () => {
+  it.effect("count tools and steps beyond the bounds together", () => {
     const { layer, values } = makeRegistry()
     const named = (name: string) => durable(() => Effect.as(Step.run(name, {}, () => Effect.void), "Done"))
     const stepLabel = (step: string) => {
@@ -101,7 +101,9 @@ describe("metrics of tasks", () => {
       expect(values("step.duration")).toEqual({ "a a": 2, "b b": 1, "_OTHER _OTHER": 1 })
     }).pipe(
       Effect.scoped,
-      Effect.provide(observed({ to: layer, telemetry: { maxTools: 1, maxSteps: 2, stepLabel } }))
+      Effect.provide(
+        observed({ to: layer, telemetry: { stepLabel }, bounds: { maxMeasuredTools: 1, maxMeasuredSteps: 2 } })
+      )
     )
   })
 

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Tracer from "effect/Tracer"
+import { type Bounds, defaults, TaskBounds } from "../../src/internal/base/bounds.ts"
 
 /** A metric registry, and the values in it. */
 export const makeRegistry = () => {
@@ -42,9 +43,15 @@ export const makeTracer = () => {
 
 /** An engine in memory with telemetry. */
 export const observed = (
-  { engine, telemetry, to }: {
+  { bounds, engine, telemetry, to }: {
+    readonly bounds?: Partial<Bounds>
     readonly engine?: EngineOptions
     readonly telemetry?: TaskTelemetry.Options
     readonly to: Layer.Layer<never>
   }
-) => MemoryTasks.layer(engine).pipe(Layer.provide(TaskTelemetry.layer(telemetry)), Layer.provide(to))
+) =>
+  MemoryTasks.layer(engine).pipe(
+    Layer.provide(TaskTelemetry.layer(telemetry)),
+    Layer.provide(to),
+    Layer.provide(Layer.succeed(TaskBounds, { ...defaults, ...bounds }))
+  )

@@ -11,7 +11,7 @@ import { otlp, tools } from "./brewery.ts"
 const [url = "", collector = "", name = "", pool = ""] = process.argv.slice(2)
 
 const worker = McpServer.layer({ name: "brewery", version: "1.0.0" }, tools, Tasks.layer()).pipe(
-  Layer.provide(PostgresTasks.layer({ url, pools: [pool], lockExpiry: "1 second" })),
+  Layer.provide(PostgresTasks.layer({ url, pools: [pool], leaseTimeout: "1 second" })),
   Layer.provide(TaskTelemetry.layer({ queueInterval: "200 millis" })),
   Layer.provide(otlp(collector, name))
 )

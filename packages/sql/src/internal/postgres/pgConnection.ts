@@ -1,4 +1,6 @@
 import type * as PgConnection from "@effect/sql-pg/PgConnection"
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { Connection } from "effect/sql/SqlConnection"
@@ -7,6 +9,18 @@ import * as Stream from "effect/Stream"
 import type { Socket } from "node:net"
 import { isConnectionError, pgError, toPgError } from "./pgError.ts"
 import { isBigint, toParameter, toSafeInteger } from "./pgTypes.ts"
+
+/** The bounds of a pool that have no option. Tests provide other ones. */
+export interface PoolBounds {
+  /** How many statements of a connection are prepared. */
+  readonly maxPreparedStatements: number
+  /** The time after which an unused connection is closed. */
+  readonly idleTimeout: Duration.Input
+}
+
+export const PoolBounds = Context.Reference<PoolBounds>("@skein/sql/PoolBounds", {
+  defaultValue: () => ({ maxPreparedStatements: 200, idleTimeout: "30 seconds" })
+})
 
 /** Milliseconds in which bytes that have arrived are read. */
 const readMillis = 100

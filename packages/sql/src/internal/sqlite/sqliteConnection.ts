@@ -1,5 +1,6 @@
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type * as Pull from "effect/Pull"
@@ -25,6 +26,9 @@ const chunkSize = 256
  * no compiled statement may be reused after a change.
  */
 const changesSchema = /^\s*(?:ALTER|CREATE|DROP)\b/i
+
+/** How many compiled statements a connection caches at least. Tests set fewer. */
+export const CachedStatements = Context.Reference<number>("@skein/sql/CachedStatements", { defaultValue: () => 200 })
 
 /**
  * Makes the connection of an open database. Statements run synchronously, on the calling fiber. The connection caches

@@ -2,10 +2,10 @@
  * The task engine: a store of tasks, and a worker that runs them. The store decides the status of a task.
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import { resolve, type Resolved } from "@skein/runtime/Options"
 import { Digest } from "effect/crypto/Digest"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
@@ -16,6 +16,7 @@ import { TaskSchedules } from "../../TaskSchedules.ts"
 import { type Options as PublicOptions, TaskEngine } from "../../TaskEngine.ts"
 import { InvalidOption, TaskError } from "../../TaskError.ts"
 import { isFinal, type NewTask, type Pace, type State } from "../../TaskState.ts"
+import { TaskBounds } from "../base/bounds.ts"
 import * as sqlStore from "../store/sqlStore.ts"
 import { CurrentTaskObserver } from "../telemetry/taskObserver.ts"
 import { TaskStore } from "../store/store.ts"
@@ -31,7 +32,7 @@ import { removeExpired } from "./sweeper.ts"
 import { forkLoop, Worker } from "./worker.ts"
 
 /** The options of an engine on a store. Times are in milliseconds. */
-export interface Options extends ReturnType<typeof resolveOptions> {
+export interface Options extends Resolved<PublicOptions> {
   /** Whether this process runs tasks. */
   readonly runsTasks: boolean
   /** The pools whose tasks this process runs; `undefined`: all. */
@@ -46,33 +47,27 @@ export interface Options extends ReturnType<typeof resolveOptions> {
 const maxTimerMs = 2 ** 31 - 1
 
 /** The public options with their defaults, in milliseconds. */
-export const resolveOptions = (options: PublicOptions) => ({
-  pollInterval: Duration.toMillis(options.pollInterval ?? 500),
-  progressInterval: Duration.toMillis(options.progressInterval ?? 100),
-  undoTimeout: Duration.toMillis(options.undoTimeout ?? "1 hour"),
-  interruptTimeout: Duration.toMillis(options.interruptTimeout ?? "2 seconds"),
-  concurrency: options.concurrency ?? 1000,
-  maxAttempts: options.maxAttempts ?? 100,
-  maxCheckedTasks: options.maxCheckedTasks ?? 1000,
-  maxCheckedTasksPerTool: options.maxCheckedTasksPerTool ?? 20
-})
+export const resolveOptions = (options: PublicOptions): Resolved<PublicOptions> =>
+  resolve(
+    options,
+    { concurrency: 1000, maxAttempts: 100, maxCheckedTasks: 1000 },
+    { pollInterval: "500 millis", undoTimeout: "1 hour", shutdownTimeout: "2 seconds" }
+  )
 
 /** The bounds of the options. Times are in milliseconds. */
-const bounds: ReadonlyArray<readonly [option: keyof Options, name: string, least: number, most: number]> = [
+const optionBounds: ReadonlyArray<readonly [option: keyof Options, name: string, least: number, most: number]> = [
   ["concurrency", "concurrency", 1, Infinity],
   ["maxAttempts", "maxAttempts", 1, Infinity],
   ["maxCheckedTasks", "maxCheckedTasks", 0, Infinity],
-  ["maxCheckedTasksPerTool", "maxCheckedTasksPerTool", 0, Infinity],
   ["pollInterval", "pollInterval", 1, maxTimerMs],
-  ["progressInterval", "progressInterval", 0, maxTimerMs],
-  ["interruptTimeout", "interruptTimeout", 0, maxTimerMs],
+  ["shutdownTimeout", "shutdownTimeout", 0, maxTimerMs],
   ["undoTimeout", "undoTimeout", 0, Infinity],
-  ["leaseMs", "lockExpiry", 100, maxTimerMs]
+  ["leaseMs", "leaseTimeout", 100, maxTimerMs]
 ]
 
 /** Fails with the first option outside its bounds. */
 const checkOptions = (options: Options): Effect.Effect<void, TaskError> =>
-  Effect.forEach(bounds, ([option, name, least, most]) => {
+  Effect.forEach(optionBounds, ([option, name, least, most]) => {
     const value = options[option] ?? least
     if (typeof value === "number" && value >= least && value <= most) return Effect.void
     const message = `${name} is ${String(value)}: it must be at least ${least}${
@@ -120,6 +115,7 @@ const maxExpiryPauseMs = { alone: 60_000, shared: 10_000 }
 const make = (options: Options) =>
   Effect.gen(function*() {
     yield* checkOptions(options)
+    const bounds = yield* TaskBounds
     const store = yield* TaskStore
     const sql = yield* SqlClient.SqlClient
     const digest = yield* Digest
@@ -140,19 +136,20 @@ const make = (options: Options) =>
                 Effect.sync(() => worker.lookForTasks())
               )
           ),
-        options.interruptTimeout
+        options.shutdownTimeout
       ),
       holdsLease: () => worker.holdsLease(),
       renewLease: Effect.suspend(() => worker.renewLease),
       noteStepEnd: (tool, step) => worker.noteStepEnd(tool, step),
-      progressInterval: options.progressInterval,
+      progressInterval: bounds.progressInterval,
       codeChanges: new CodeChanges(),
       maxAttempts: options.maxAttempts
     }
     const outage = new StoreOutage(observer)
     const worker = new Worker(store, engine, outage, options)
     if (options.runsTasks) yield* worker.start
-    const { maxCheckedTasks: maxTasks, maxCheckedTasksPerTool: maxTasksPerTool, pools } = options
+    const { maxCheckedTasks: maxTasks, pools } = options
+    const { maxCheckedTasksPerTool: maxTasksPerTool } = bounds
     if (options.runsTasks && maxTasks > 0) {
       const createdBefore = yield* Clock.currentTimeMillis
       const checked = checkCode(engine, pools, { createdBefore, maxTasks, maxTasksPerTool })

@@ -36,18 +36,18 @@ export class HandlerRegistry {
   #additions = 0
   readonly #listeners = new Set<() => void>()
   readonly #onAdded: (waiting: ReadonlyArray<string>) => Effect.Effect<void>
-  readonly #interruptTimeout: Duration.Input
+  readonly #shutdownTimeout: Duration.Input
 
   /**
-   * `onAdded` is called with the waiting tasks when handlers are added; `interruptTimeout` is how long runs may take to
+   * `onAdded` is called with the waiting tasks when handlers are added; `shutdownTimeout` is how long runs may take to
    * end when handlers are removed.
    */
   constructor(
     onAdded: (waiting: ReadonlyArray<string>) => Effect.Effect<void>,
-    interruptTimeout: Duration.Input
+    shutdownTimeout: Duration.Input
   ) {
     this.#onAdded = onAdded
-    this.#interruptTimeout = interruptTimeout
+    this.#shutdownTimeout = shutdownTimeout
   }
 
   /** Whether the process has no handlers: its program is starting or ending. */
@@ -106,7 +106,7 @@ export class HandlerRegistry {
           const parallel = { concurrency: "unbounded", discard: true } as const
           const evicted = Effect.forEach(runs, ({ evict }) => evict, parallel)
           return Effect.timeoutOrElse(Effect.interruptible(Effect.forEach(runs, ({ release }) => release, parallel)), {
-            duration: this.#interruptTimeout,
+            duration: this.#shutdownTimeout,
             // A step that ignores its interruption is not waited for.
             orElse: () => Effect.ignoreCause(Effect.timeout(Effect.interruptible(evicted), evictionMs))
           })

@@ -32,7 +32,7 @@ export interface WorkerOptions {
   /** How many tasks it runs at the same time. */
   readonly concurrency: number
   /** How long its runs may take to end when it stops. */
-  readonly interruptTimeout: number
+  readonly shutdownTimeout: number
 }
 
 /** Tasks that are claimed in one statement, at most: the others stay for other workers. */
@@ -376,7 +376,7 @@ export class Worker {
   /** Ends all runs, and lets other workers continue the tasks. */
   readonly #stop: Effect.Effect<void> = Effect.suspend(() => {
     this.#isStopping = true
-    const { interruptTimeout, leaseMs } = this.#options
+    const { shutdownTimeout, leaseMs } = this.#options
     const fibers = [...this.#active.values()].flatMap(({ execution, fiber }) => {
       execution.run?.end("stopped")
       return fiber === undefined ? [] : [fiber]
@@ -389,7 +389,7 @@ export class Worker {
       this.#store.releaseAll(this.#id),
       leaseMs === undefined ? Effect.void : this.#store.unregister(this.#id)
     )
-    return Effect.ignoreCause(Effect.timeout(Effect.interruptible(ended), interruptTimeout)).pipe(
+    return Effect.ignoreCause(Effect.timeout(Effect.interruptible(ended), shutdownTimeout)).pipe(
       Effect.andThen(this.#stopped.open),
       Effect.andThen(Effect.ignoreCause(Effect.timeout(Effect.interruptible(farewell), farewellMs)))
     )

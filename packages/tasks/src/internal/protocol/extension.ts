@@ -115,11 +115,12 @@ const publishChanges = (
 
 /** The part of `subscriptions/listen` that names tasks. */
 export const subscribe =
-  (tasks: TaskService["Service"]): NonNullable<ServerExtension["listen"]> => ({ taskIds }, { caller }) => {
+  (tasks: TaskService["Service"], maxWatchedTasks: number): NonNullable<ServerExtension["listen"]> =>
+  ({ taskIds }, { caller }) => {
     if (taskIds === undefined) return Effect.undefined
     if (!declaresTasks(caller.capabilities)) return missingTasksCapability
     // Ids beyond the limit are not read; the acknowledgement lists the watched tasks.
-    const requested = [...new Set(taskIds as ReadonlyArray<string>)].slice(0, tasks.settings.maxWatchedTasks)
+    const requested = [...new Set(taskIds as ReadonlyArray<string>)].slice(0, maxWatchedTasks)
     const found = Effect.filter(
       requested,
       (id) =>

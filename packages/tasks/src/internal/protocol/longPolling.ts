@@ -41,12 +41,12 @@ export const withFormCapability = ({ capabilities, info, principal, revision }: 
 })
 
 /**
- * Waits for the end of a task, or returns its status: after `maxWait`, or once the task asks something that the client
+ * Waits for the end of a task, or returns its status: after `waitTimeout`, or once the task asks something that the client
  * cannot answer.
  */
 export const orStatusAfterMaxWait = (
   tasks: TaskService["Service"],
-  { maxWait }: ModelTools,
+  { waitTimeout }: ModelTools,
   call: ToolCall,
   id: string,
   ended: ToolCallResult
@@ -64,7 +64,7 @@ export const orStatusAfterMaxWait = (
       (state) => state === undefined || isFinal(state) ? Effect.never : Effect.void
     )
   )
-  const hasWaited = Effect.raceFirst(Effect.sleep(maxWait), hasQuestion)
+  const hasWaited = Effect.raceFirst(Effect.sleep(waitTimeout), hasQuestion)
   return Effect.raceFirst(ended, Effect.andThen(hasWaited, currentStatus(tasks, call, id)))
 }
 

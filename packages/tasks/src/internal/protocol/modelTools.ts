@@ -62,7 +62,7 @@ const taskFields = {
   }))
 }
 
-/** Milliseconds that `task_status` may wait, however great `maxWait` is. */
+/** Milliseconds that `task_status` may wait, however great `waitTimeout` is. */
 const maxWaitMs = 3_600_000
 
 const idempotent = { destructiveHint: false, idempotentHint: true, openWorldHint: false }
@@ -70,9 +70,9 @@ const idempotent = { destructiveHint: false, idempotentHint: true, openWorldHint
 /** The tools for the callers that see them. `tasksNow` is called once a tool is called: by then the service exists. */
 export const layer = (
   tasksNow: () => TaskService["Service"],
-  { visible, maxWait }: ModelTools
+  { visible, waitTimeout }: ModelTools
 ): Layer.Layer<never, DefinitionError, Catalog> => {
-  const seconds = Math.floor(Math.max(0, Math.min(maxWait, maxWaitMs)) / 1000)
+  const seconds = Math.floor(Math.max(0, Math.min(waitTimeout, maxWaitMs)) / 1000)
 
   const status = Tool.make("task_status", {
     title: "Read a task",

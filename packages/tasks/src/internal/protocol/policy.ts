@@ -123,11 +123,6 @@ export interface TasksOptions extends TaskPolicyOptions {
   /** The numbers of tasks. At a limit a call is rejected with `-32603`, and no task is created. */
   readonly limits?: LimitOptions | undefined
   /**
-   * How many tasks one `subscriptions/listen` may watch: 100 by default. With more ids only the first ones are watched,
-   * and the acknowledgement lists them.
-   */
-  readonly maxWatchedTasks?: number | undefined
-  /**
    * Which clients of 2025-11-25 may list tasks (`tasks/list`).
    *
    * - `identified`, the default: callers with an owner, by their principal for instance. They list their own tasks.
@@ -182,7 +177,6 @@ export const resolveSettings = (options: TasksOptions) => {
       client: withDefaults(limits.perClient, 100, 1000),
       tool: withDefaults(limits.perTool, 1000, 10_000)
     },
-    maxWatchedTasks: Math.max(0, options.maxWatchedTasks ?? 100),
     list: options.list ?? "identified",
     // A page reads one task more, and PostgreSQL takes a 32-bit number.
     pageSize: Math.min(Math.max(1, Math.floor(options.pageSize ?? 100)), 2 ** 31 - 2),

@@ -27,7 +27,7 @@ export interface ModelTools {
   /** Which callers see the tools. */
   readonly visible: Visible
   /** Milliseconds that a call of one of the tools waits for its task, at most. */
-  readonly maxWait: number
+  readonly waitTimeout: number
 }
 
 /** The tasks of one server. `Tasks.layer` provides it to the other extensions of the server: see `findTaskService`. */

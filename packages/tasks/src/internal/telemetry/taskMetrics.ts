@@ -8,18 +8,13 @@ import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import type * as Scope from "effect/Scope"
 import type { EndOutcome, ObservedTask, QueueCount } from "./taskObserver.ts"
+import type { Bounds } from "../base/bounds.ts"
 
 /**
  * How an attempt of a step has ended: `defect`, it died; `interrupted`, it lost a race, its task was cancelled, or its
  * worker stopped.
  */
 export type AttemptOutcome = "ok" | "error" | "defect" | "interrupted"
-
-/** The bounds of the metrics. */
-export interface MetricOptions {
-  readonly maxTools: number
-  readonly maxSteps: number
-}
 
 /** Milliseconds after somebody has read the metrics for which the queue is read: as long as Prometheus shows a value. */
 const readMs = 300_000
@@ -162,11 +157,11 @@ export class TaskMetrics {
   readonly #queue = new Map<string, Update>()
   #readAt = -Infinity
 
-  constructor(context: Context.Context<never>, { maxSteps, maxTools }: MetricOptions) {
+  constructor(context: Context.Context<never>, { maxMeasuredSteps, maxMeasuredTools }: Bounds) {
     this.#context = context
     this.#clock = Context.get(context, Clock.Clock)
-    this.#tools = new Groups(maxTools, (tool, pool) => new ToolSeries(tool, pool))
-    this.#steps = new Groups(maxSteps, (tool, step) => new StepSeries(tool, step))
+    this.#tools = new Groups(maxMeasuredTools, (tool, pool) => new ToolSeries(tool, pool))
+    this.#steps = new Groups(maxMeasuredSteps, (tool, step) => new StepSeries(tool, step))
   }
 
   #toolSeries({ pool, tool }: ObservedTask): ToolSeries {

@@ -31,7 +31,7 @@ export const terminate: Mishap = async (fleet, random) => {
   await Promise.all([fleet.leave(one(fleet.workers, random), "SIGTERM"), fleet.join()])
 }
 
-/** A worker is stopped for longer than `lockExpiry`, and continues. */
+/** A worker is stopped for longer than `leaseTimeout`, and continues. */
 export const stopped = (milliseconds: number): Mishap => async (fleet, random) => {
   const worker = one(fleet.workers, random)
   worker.process.kill("SIGSTOP")

@@ -321,7 +321,7 @@ export const lateRenewal = async (fleet: Fleet): Promise<void> => {
   try {
     const { pid } = await fleet.stuckAtHold(what)
     fleet.same(`${what}: the worker`, pid, old)
-    await new Promise((resolve) => setTimeout(resolve, 3 * (fleet.lockExpiry ?? 5000)))
+    await new Promise((resolve) => setTimeout(resolve, 3 * (fleet.leaseTimeout ?? 5000)))
   } finally {
     await release()
   }

@@ -88,8 +88,8 @@ export class Fleet implements Staged {
   }
 
   /** Milliseconds; `undefined`: the default. */
-  get lockExpiry(): number | undefined {
-    return this.#options.lockExpiry as number | undefined
+  get leaseTimeout(): number | undefined {
+    return this.#options.leaseTimeout as number | undefined
   }
 
   #fork(role: Given["role"], port = 0): Child {

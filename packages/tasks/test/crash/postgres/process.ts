@@ -17,7 +17,7 @@ import { world } from "./outsideServer.ts"
 import { tools } from "./tools.ts"
 
 /** The options of a process, as JSON. */
-export interface Given extends Pick<PostgresTasks.Options, "lockExpiry" | "idleInTransactionTimeout"> {
+export interface Given extends Pick<PostgresTasks.Options, "leaseTimeout" | "idleInTransactionTimeout"> {
   readonly role: "worker" | "front"
   /** The URLs of the database and of the outside world. */
   readonly url: string

@@ -12,16 +12,16 @@ import { formatMillis, type Going, pauses } from "./pauses.ts"
 import { scenes } from "./scenarios.ts"
 
 /** Milliseconds for which a stopped worker keeps its tasks here: shorter than by default, to shorten the run. */
-const lockExpiry = 2000
+const leaseTimeout = 2000
 
 /** The processes, with times that are shorter than by default. */
-export const short = { workers: 3, lockExpiry, pace: 100 }
+export const short = { workers: 3, leaseTimeout, pace: 100 }
 
 /** The incidents of the orders. */
 const mishaps: ReadonlyArray<readonly [string, chaos.Mishap]> = [
   ["SIGKILL, and another worker", chaos.killed],
   ["SIGTERM, and another worker", chaos.terminate],
-  ["SIGSTOP for longer than the locks last, and SIGCONT", chaos.stopped(lockExpiry * 1.6)],
+  ["SIGSTOP for longer than the locks last, and SIGCONT", chaos.stopped(leaseTimeout * 1.6)],
   ["workers that join and leave, all the time", chaos.churned],
   ["the database restarted at once", chaos.restarted],
   ["the database restarted while a task undoes what it has done", chaos.restartedUndoing],
@@ -35,7 +35,7 @@ const poolerMishaps: ReadonlyArray<chaos.Mishap> = [
   chaos.poolerKilled,
   chaos.killed,
   chaos.restarted,
-  chaos.stopped(lockExpiry * 1.6),
+  chaos.stopped(leaseTimeout * 1.6),
   chaos.cut,
   chaos.gone(2500)
 ]

@@ -1,0 +1,32 @@
+/**
+ * The bounds that have no option, because no deployment has a reason to change them. Tests provide other ones.
+ */
+import * as Context from "effect/Context"
+
+/** The bounds, by name. */
+export interface Bounds {
+  /** Milliseconds between two writes of a task's progress. The last report is always written. */
+  readonly progressInterval: number
+  /** How many tasks of each tool a worker replays when handlers are added. */
+  readonly maxCheckedTasksPerTool: number
+  /** How many tasks one `subscriptions/listen` may watch. */
+  readonly maxWatchedTasks: number
+  /** How many pairs of a tool and a pool have metrics of their own. */
+  readonly maxMeasuredTools: number
+  /** How many pairs of a tool and the label of a step have metrics of their own. */
+  readonly maxMeasuredSteps: number
+}
+
+/** The defaults. */
+export const defaults: Bounds = {
+  progressInterval: 100,
+  maxCheckedTasksPerTool: 20,
+  maxWatchedTasks: 100,
+  maxMeasuredTools: 200,
+  maxMeasuredSteps: 500
+}
+
+/** The bounds of the layers that it is provided to. */
+export const TaskBounds = /* @__PURE__ */ Context.Reference<Bounds>("@skein/tasks/TaskBounds", {
+  defaultValue: () => defaults
+})
