@@ -6,13 +6,16 @@ import * as Choice from "@skein/apps/Choice"
 import * as UiMeta from "@skein/apps/UiMeta"
 import * as Client from "@skein/client/Client"
 import * as ClientElicitation from "@skein/client/Elicitation"
+import type { Origin } from "@skein/runtime/Connection"
 import { AsyncServer } from "@skein/server/AsyncServer"
 import * as InMemoryTransport from "@skein/server/InMemoryTransport"
+import { McpRequest } from "@skein/server/McpRequest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
+import * as openQuestions from "../src/server/openQuestions.ts"
 import * as kit from "./kit.ts"
 
 const key = "io.github.skein-mcp/question"
@@ -178,10 +181,10 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
 describe("a question", () => {
   it.effect("is closed after its timeout", () =>
     Effect.gen(function*() {
-      const client = yield* kit.connect({}, [deployed({ timeout: "1 minute", maxOpenPerCaller: 1 })])
+      const client = yield* kit.connect({}, [deployed({ timeout: "1 minute", maxOpenPerClient: 1 })])
       const { question } = yield* ask(client, "deploy", { version: "1" })
       yield* TestClock.adjust("59 seconds")
-      expect(text(yield* client.callTool("deploy", { version: "2" }))).toContain("maxOpenPerCaller (1)")
+      expect(text(yield* client.callTool("deploy", { version: "2" }))).toContain("maxOpenPerClient (1)")
       yield* TestClock.adjust("1 second")
       expect(text(yield* answer(client, question, true))).toContain("no longer open")
       expect((yield* ask(client, "deploy", { version: "3" })).question.title).toBe("Deploy 3?")
@@ -205,16 +208,46 @@ describe("a question", () => {
       expect(text(yield* answer(second, question, true))).toContain("no longer open")
     }))
 
+  it.effect("of one address does not take the places of others, however many sessions it has", () =>
+    Effect.gen(function*() {
+      const server = yield* kit.serve(deployed({ maxOpen: 3, maxOpenPerClient: 2 }))
+      const refused: Array<string> = []
+      for (let host = 0; host < 50; host++) {
+        // Each session has another address of one network.
+        const client = yield* kit.connectFrom(server, `2001:db8:1:2::${host.toString(16)}`)
+        const result = yield* client.callTool("deploy", { version: "1" })
+        if (result.isError === true) refused.push(text(result))
+      }
+      expect(refused).toHaveLength(48)
+      expect(new Set(refused)).toEqual(
+        new Set(["Too many questions wait for an answer: maxOpenPerClient (2). Let the user answer them first"])
+      )
+      const other = yield* kit.connectFrom(server, "2001:db8:1:3::1")
+      expect((yield* ask(other, "deploy", { version: "2" })).question.title).toBe("Deploy 2?")
+    }))
+
+  it.effect("of clients that no transport tells apart counts for maxOpen alone", () =>
+    Effect.gen(function*() {
+      const open = yield* openQuestions.make<number>({ maxOpen: 3, maxOpenPerClient: 1 })
+      const add = (value: number, origin?: Origin) =>
+        Effect.provideService(open.add(value), McpRequest, { params: {}, caller: {}, origin } as never)
+      yield* add(1, {})
+      yield* add(2)
+      yield* add(3, { address: "192.0.2.1" })
+      expect((yield* Effect.flip(add(4, { address: "192.0.2.1" }))).message).toContain("maxOpenPerClient (1)")
+      expect((yield* Effect.flip(add(4))).message).toContain("maxOpen (3)")
+    }))
+
   it.effect("of one caller does not take the places of others", () =>
     Effect.gen(function*() {
-      const server = yield* kit.serve(deployed({ maxOpenPerCaller: 2 }))
+      const server = yield* kit.serve(deployed({ maxOpenPerClient: 2 }))
       const connect = Client.make(InMemoryTransport.transport(server.serve), { extensions: AppHost.extensions })
       const [greedy, other] = [yield* connect, yield* connect]
       for (const version of ["1", "2"]) yield* ask(greedy, "deploy", { version })
       const third = yield* greedy.callTool("deploy", { version: "3" })
       expect([third.isError, text(third)]).toEqual([
         true,
-        "Too many questions wait for an answer: maxOpenPerCaller (2). Let the user answer them first"
+        "Too many questions wait for an answer: maxOpenPerClient (2). Let the user answer them first"
       ])
       expect((yield* ask(other, "deploy", { version: "1" })).question.title).toBe("Deploy 1?")
     }))

@@ -11,6 +11,7 @@ import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
+import { FileReceiver } from "../src/server/fileReceiver.ts"
 import * as kit from "./kit.ts"
 
 type Options = Upload.FileOptions & Upload.Bounds
@@ -195,7 +196,7 @@ describe("the bytes of an upload", () => {
 
   it.effect("are free if it is abandoned: after transferTimeout, or before it began after timeout", () =>
     Effect.gen(function*() {
-      const client = yield* kit.connect({}, [uploads({ maxBufferedBytes: 10, maxOpenPerCaller: 2 })])
+      const client = yield* kit.connect({}, [uploads({ maxBufferedBytes: 10, maxOpenPerClient: 2 })])
       const [first, second] = [yield* open(client), yield* open(client)]
       yield* TestClock.adjust("9 minutes")
       expect(yield* first.begin(10)).toBe("")
@@ -260,14 +261,48 @@ describe("the bytes of an upload", () => {
       expect(yield* (yield* open(client)).begin(10)).toBe("")
     }))
 
+  it.effect("of one address do not take the place of others, however many sessions it has", () =>
+    Effect.gen(function*() {
+      const server = yield* kit.serve(uploads({ maxBufferedBytes: 20, maxBufferedBytesPerClient: 10 }))
+      const begun: Array<string> = []
+      for (let host = 0; host < 10; host++) {
+        const { begin } = yield* open(yield* kit.connectFrom(server, `2001:db8:1:2::${host}`))
+        begun.push(yield* begin(5))
+      }
+      expect(begun.filter((answer) => answer === "")).toHaveLength(2)
+      expect(begun[2]).toContain("maxBufferedBytesPerClient (10)")
+      expect(yield* (yield* open(yield* kit.connectFrom(server, "192.0.2.1"))).begin(10)).toBe("")
+    }))
+
+  it.effect("of clients that no transport tells apart count for maxBufferedBytes alone", () =>
+    Effect.gen(function*() {
+      const receiver = new FileReceiver({
+        accept: [],
+        maxFiles: 1,
+        maxFileBytes: 10,
+        maxTotalBytes: 10,
+        maxPartBytes: 10,
+        maxBufferedBytesPerClient: 4,
+        maxBufferedBytes: 10
+      })
+      const begin = (question: object) =>
+        receiver.begin(question, undefined, [{ name: "a", type: "text/plain", size: 5 }])
+      const first = {}
+      yield* begin(first)
+      yield* begin({})
+      expect((yield* Effect.flip(begin({}))).message).toContain("maxBufferedBytes (10)")
+      receiver.release(first)
+      yield* begin({})
+    }))
+
   it.effect("of one caller do not take the place of others", () =>
     Effect.gen(function*() {
-      const server = yield* kit.serve(uploads({ maxBufferedBytesPerCaller: 10 }))
+      const server = yield* kit.serve(uploads({ maxBufferedBytesPerClient: 10 }))
       const connect = Client.make(InMemoryTransport.transport(server.serve), { extensions: AppHost.extensions })
       const [greedy, other] = [yield* connect, yield* connect]
       const [first, second, third] = [yield* open(greedy), yield* open(greedy), yield* open(other)]
       expect(yield* first.begin(8)).toBe("")
-      expect(yield* second.begin(3)).toContain("maxBufferedBytesPerCaller (10)")
+      expect(yield* second.begin(3)).toContain("maxBufferedBytesPerClient (10)")
       expect(yield* third.begin(10)).toBe("")
     }))
 })

@@ -73,6 +73,24 @@ export const connect = (
     })
   })
 
+/** A client of a server in a session of its own, whose messages come from a network address. */
+export const connectFrom = (server: McpServer.McpServer["Service"], address: string) =>
+  Client.make(
+    InMemoryTransport.transport((connection) =>
+      server.serve({
+        ...connection,
+        open: (receiver) =>
+          connection.open({
+            message: (inbound) => receiver.message(inbound, { address }),
+            end: (end) => receiver.end(end)
+          }),
+        send: (message) => connection.send(message),
+        close: connection.close
+      })
+    ),
+    { extensions: AppHost.extensions, revisions: ["2025-11-25"] }
+  )
+
 /** The page side of a session: sends raw messages, and records those of the host. */
 export const play = (session: AppHost.AppSession) =>
   Effect.gen(function*() {

@@ -13,11 +13,13 @@
  * )
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as ClientKey from "@skein/runtime/ClientKey"
+import { KeyedCounter } from "@skein/runtime/KeyedCounter"
+import type { RequestContext } from "@skein/runtime/RequestContext"
 import type { Catalog } from "@skein/server/Catalog"
 import type { DefinitionError } from "@skein/server/DefinitionError"
 import * as HiddenTools from "@skein/server/HiddenTools"
 import { McpRequest } from "@skein/server/McpRequest"
-import * as Middleware from "@skein/server/Middleware"
 import * as Tool from "@skein/server/Tool"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -26,7 +28,6 @@ import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import { callsOf } from "./internal/calls.ts"
 import { InputClock } from "./internal/inputClock.ts"
-import { RunCounter } from "./internal/runCounter.ts"
 import { signatureOf } from "./internal/signature.ts"
 import { LimitExceeded, ProgramError } from "./ProgramError.ts"
 import { type Bounds, Sandbox } from "./Sandbox.ts"
@@ -72,8 +73,7 @@ export interface Options extends HiddenTools.Options, Pick<HiddenTools.SearchOpt
   readonly maxRuns?: number | undefined
   /**
    * How many of these one client may have, so that it cannot lock out others. Unless it is set: three quarters of
-   * `maxRuns`, rounded up. A client is a principal, or the network address of an anonymous caller; without either it is
-   * not bounded.
+   * `maxRuns`, rounded up. A client is a principal, else a network address, else a session.
    */
   readonly maxRunsPerClient?: number | undefined
 }
@@ -123,6 +123,9 @@ export const layer = <const L extends ReadonlyArray<Layer.Layer<never, unknown, 
 const limitExceeded = (limit: LimitExceeded["limit"], message: string) =>
   Effect.fail(new ProgramError(new LimitExceeded({ message, limit })))
 
+const tooManyRuns = (limit: LimitExceeded["limit"], most: string) =>
+  limitExceeded(limit, `At most ${most} run at the same time (${limit}). Try again later`)
+
 const addTools = (options: Options, hidden: HiddenTools.HiddenTools) => {
   const { maxCodeChars = 32_768, maxConcurrentCalls = 8, maxRuns = 8, maxSignatureChars = 1000, names = {} } = options
   const { describe = "describe_tool", execute = "execute", search = "search_tools" } = names
@@ -144,7 +147,27 @@ const addTools = (options: Options, hidden: HiddenTools.HiddenTools) => {
   })
   return Effect.gen(function*() {
     const sandbox = yield* Sandbox
-    const runs = new RunCounter(maxRuns, options.maxRunsPerClient ?? Math.ceil(maxRuns * 0.75))
+    const running = new KeyedCounter()
+    const maxRunsPerClient = options.maxRunsPerClient ?? Math.ceil(maxRuns * 0.75)
+
+    /** Runs a program, or refuses it. */
+    const bounded = <A, E, R>(request: RequestContext, program: Effect.Effect<A, E, R>) => {
+      const client = ClientKey.ofRequest(request)
+      return Effect.acquireUseRelease(
+        Effect.suspend(() => {
+          switch (running.acquire(client, maxRuns, maxRunsPerClient)) {
+            case "max":
+              return tooManyRuns("maxRuns", `${maxRuns} programs`)
+            case "maxPerKey":
+              return tooManyRuns("maxRunsPerClient", `${maxRunsPerClient} programs of one client`)
+            case undefined:
+              return Effect.void
+          }
+        }),
+        () => program,
+        () => Effect.sync(() => running.release(client))
+      )
+    }
 
     const runProgram = (code: string, log: Array<string>) =>
       Effect.gen(function*() {
@@ -173,7 +196,7 @@ const addTools = (options: Options, hidden: HiddenTools.HiddenTools) => {
     yield* Tool.add(executeTool, ({ code }) =>
       Effect.flatMap(McpRequest, (request) => {
         const log: Array<string> = []
-        return Effect.match(runs.run(Middleware.perPrincipal(request, execute), runProgram(code, log)), {
+        return Effect.match(bounded(request, runProgram(code, log)), {
           onSuccess: (json) =>
             Tool.result({
               structured: {

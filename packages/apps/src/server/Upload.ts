@@ -66,10 +66,10 @@ export interface FileOptions {
    */
   readonly maxPartBytes?: number | undefined
   /**
-   * The number of bytes of the uploads of one caller in progress: 41,943,040 by default. A caller is a principal, else a
-   * session, else a network address. A further upload is refused with `BuffersFull`.
+   * The number of bytes of the uploads of one client in progress: 41,943,040 by default. A client is a principal, else a
+   * network address, else a session. A further upload is refused with `BuffersFull`.
    */
-  readonly maxBufferedBytesPerCaller?: number | undefined
+  readonly maxBufferedBytesPerClient?: number | undefined
   /** The number of bytes of all uploads in progress: 104,857,600 by default. A further one is refused with `BuffersFull`. */
   readonly maxBufferedBytes?: number | undefined
   /** How long the transfer of the files may take: 5 minutes by default. Then the question is closed. */
@@ -119,14 +119,14 @@ export const make = <const Name extends string, Input extends Tool.AnySchema = {
     maxFileBytes: 10_485_760,
     maxTotalBytes: 20_971_520,
     maxPartBytes: 262_144,
-    maxBufferedBytesPerCaller: 41_943_040,
+    maxBufferedBytesPerClient: 41_943_040,
     maxBufferedBytes: 104_857_600
   }, { transferTimeout: "5 minutes" })
   // Every option that is not taken out here is sent in `tools/list`.
   const {
     accept: _a,
     maxBufferedBytes: _b,
-    maxBufferedBytesPerCaller: _c,
+    maxBufferedBytesPerClient: _c,
     maxFileBytes: _f,
     maxFiles: _n,
     maxPartBytes: _p,
@@ -190,11 +190,11 @@ export const layer = <
               ))
           )
         }
-        return Effect.flatMap(open.get(token), ({ caller, value: waiting }) => {
+        return Effect.flatMap(open.get(token), ({ client, value: waiting }) => {
           if (step.step === "part") return receiver.add(waiting, step)
           if (step.step === "cancel") return Effect.sync(() => receiver.release(waiting))
           return Effect.tap(
-            receiver.begin(waiting, caller, step.files),
+            receiver.begin(waiting, client, step.files),
             () => Effect.sync(() => open.closeAfter(token, transferTimeout))
           )
         })

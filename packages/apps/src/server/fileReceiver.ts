@@ -1,8 +1,9 @@
 /**
- * Receives files in parts. The page declares the files, and their bytes are reserved; then it sends the parts in order. All
- * that the page says is checked: a page is only as honest as its host.
+ * Receives files in parts. The page declares the files, and their bytes are reserved; then it sends the parts in order. Every
+ * message of the page is checked, because a page is only as honest as its host.
  */
 import { quote } from "@skein/protocol/Text"
+import { KeyedCounter } from "@skein/runtime/KeyedCounter"
 import * as Base64 from "effect/encoding/Base64"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -47,7 +48,7 @@ export interface FileBounds {
   readonly maxFileBytes: number
   readonly maxTotalBytes: number
   readonly maxPartBytes: number
-  readonly maxBufferedBytesPerCaller: number
+  readonly maxBufferedBytesPerClient: number
   readonly maxBufferedBytes: number
 }
 
@@ -57,7 +58,7 @@ interface Incoming extends DeclaredFile {
 }
 
 interface Transfer {
-  readonly caller: string
+  readonly client: string | undefined
   readonly total: number
   readonly files: ReadonlyArray<Incoming>
 }
@@ -90,8 +91,8 @@ const accepts = (entry: string, name: string, type: string): boolean => {
 export class FileReceiver {
   readonly #bounds: FileBounds
   readonly #transfers = new Map<object, Transfer>()
-  readonly #reserved = new Map<string, number>()
-  #total = 0
+  /** The bytes of the transfers. */
+  readonly #reserved = new KeyedCounter()
 
   constructor(bounds: FileBounds) {
     this.#bounds = bounds
@@ -122,23 +123,22 @@ export class FileReceiver {
   }
 
   /** Begins a transfer, and reserves its bytes. It replaces the one that the question had. */
-  begin(question: object, caller: string, files: ReadonlyArray<DeclaredFile>): Received<void> {
+  begin(question: object, client: string | undefined, files: ReadonlyArray<DeclaredFile>): Received<void> {
     this.release(question)
     const problem = this.#problemOf(files)
     if (problem !== undefined) return fail(problem)
-    const { maxBufferedBytes, maxBufferedBytesPerCaller } = this.#bounds
+    const { maxBufferedBytes, maxBufferedBytesPerClient } = this.#bounds
     const total = files.reduce((sum, { size }) => sum + size, 0)
-    const own = (this.#reserved.get(caller) ?? 0) + total
-    if (own > maxBufferedBytesPerCaller || this.#total + total > maxBufferedBytes) {
-      const bound = own > maxBufferedBytesPerCaller
-        ? `maxBufferedBytesPerCaller (${maxBufferedBytesPerCaller})`
+    const isOver = client !== undefined && this.#reserved.of(client) + total > maxBufferedBytesPerClient
+    if (isOver || this.#reserved.total + total > maxBufferedBytes) {
+      const bound = isOver
+        ? `maxBufferedBytesPerClient (${maxBufferedBytesPerClient})`
         : `maxBufferedBytes (${maxBufferedBytes})`
       return fail(new BuffersFull({ message: `Too many files arrive at once: ${bound}. Try again later` }))
     }
-    this.#reserved.set(caller, own)
-    this.#total += total
+    this.#reserved.add(client, total)
     const incoming = files.map((file): Incoming => ({ ...file, bytes: undefined, received: 0 }))
-    this.#transfers.set(question, { caller, total, files: incoming })
+    this.#transfers.set(question, { client, total, files: incoming })
     return Effect.void
   }
 
@@ -190,9 +190,6 @@ export class FileReceiver {
     const transfer = this.#transfers.get(question)
     if (transfer === undefined) return
     this.#transfers.delete(question)
-    this.#total -= transfer.total
-    const left = (this.#reserved.get(transfer.caller) ?? 0) - transfer.total
-    if (left > 0) this.#reserved.set(transfer.caller, left)
-    else this.#reserved.delete(transfer.caller)
+    this.#reserved.add(transfer.client, -transfer.total)
   }
 }

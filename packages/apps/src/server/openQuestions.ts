@@ -1,13 +1,15 @@
 /**
- * The questions that wait for an answer of their page. Each has a token that only its page receives, so that nobody else
- * answers it: in `_meta` of the result, which hosts do not give to models.
+ * The questions that wait for an answer of their page. Each has a token that only its page receives, so that no other
+ * client answers it: in `_meta` of the result, which hosts do not give to models.
  *
  * A question ends with its answer, after its timeout, with its session, or with the server.
  */
 import { quote } from "@skein/protocol/Text"
+import * as ClientKey from "@skein/runtime/ClientKey"
+import { KeyedCounter } from "@skein/runtime/KeyedCounter"
 import * as Options from "@skein/runtime/Options"
 import * as RandomId from "@skein/runtime/RandomId"
-import { McpRequest, type RequestContext, type SessionPeer } from "@skein/runtime/RequestContext"
+import { McpRequest, type SessionPeer } from "@skein/runtime/RequestContext"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FiberMap from "effect/FiberMap"
@@ -19,11 +21,11 @@ export interface Bounds {
   /** How long the user may take to answer: 10 minutes by default. Then the question is closed. */
   readonly timeout?: Duration.Input | undefined
   /**
-   * The number of open questions of one caller: 20 by default. A caller is a principal, else a session, else a network
-   * address. A further call fails.
+   * The number of open questions of one client: 20 by default. A client is a principal, else a network address (the first
+   * 64 bits of an IPv6 address), else a session. A further call fails.
    */
-  readonly maxOpenPerCaller?: number | undefined
-  /** The number of open questions of all callers: 1,000 by default. A further call fails. */
+  readonly maxOpenPerClient?: number | undefined
+  /** The number of open questions of all clients: 1,000 by default. A further call fails. */
   readonly maxOpen?: number | undefined
   /** The number of characters of all texts of a question: 20,000 by default. A larger question is not shown. */
   readonly maxQuestionChars?: number | undefined
@@ -37,8 +39,8 @@ export interface Bounds {
 /** A question that waits. */
 export interface Entry<A> {
   readonly value: A
-  /** To whom it belongs, for the bounds of one caller. */
-  readonly caller: string
+  /** The client that it is counted for: see `ClientKey`. */
+  readonly client: string | undefined
   readonly principal: string | undefined
   readonly peer: SessionPeer | undefined
 }
@@ -48,15 +50,6 @@ const notOpen = (): AskError =>
     new NotOpen({ message: "This question is no longer open. It was answered already, or too much time has passed" })
   )
 
-/** To whom a question belongs, for the bound of one caller. */
-const callerOf = ({ caller, origin, peer }: RequestContext, peers: WeakMap<SessionPeer, string>): string => {
-  if (caller.principal !== undefined) return `principal ${caller.principal.id}`
-  if (peer === undefined) return `address ${origin?.address ?? ""}`
-  const known = peers.get(peer) ?? `session ${RandomId.make(8)}`
-  peers.set(peer, known)
-  return known
-}
-
 /** The open questions of one app. */
 export class OpenQuestions<A> {
   readonly #bounds: Options.Resolved<Bounds>
@@ -64,8 +57,7 @@ export class OpenQuestions<A> {
   readonly #run: (token: string, effect: Effect.Effect<void>) => unknown
   readonly #closed: (value: A) => void
   readonly #entries = new Map<string, Entry<A>>()
-  readonly #counts = new Map<string, number>()
-  readonly #peers = new WeakMap<SessionPeer, string>()
+  readonly #open = new KeyedCounter()
   /** The sessions whose end is watched. */
   readonly #watched = new WeakSet<SessionPeer>()
 
@@ -80,7 +72,7 @@ export class OpenQuestions<A> {
     this.#closed = closed
     this.#bounds = Options.resolve<Bounds>(
       bounds,
-      { maxOpenPerCaller: 20, maxOpen: 1_000, maxQuestionChars: 20_000, maxInputChars: 65_536 },
+      { maxOpenPerClient: 20, maxOpen: 1_000, maxQuestionChars: 20_000, maxInputChars: 65_536 },
       { timeout: "10 minutes" }
     )
   }
@@ -102,23 +94,22 @@ export class OpenQuestions<A> {
   /** Opens a question, and returns its token. */
   readonly add = (value: A): Effect.Effect<string, AskError, McpRequest> =>
     Effect.flatMap(McpRequest, (request) => {
-      const { maxInputChars, maxOpen, maxOpenPerCaller } = this.#bounds
+      const { maxInputChars, maxOpen, maxOpenPerClient } = this.#bounds
       const chars = JSON.stringify(request.params?.["arguments"] ?? {}).length
       if (chars > maxInputChars) {
         const message = `The arguments have ${chars} characters, more than maxInputChars (${maxInputChars})`
         return Effect.fail(new AskError(new InputTooLarge({ message })))
       }
-      const caller = callerOf(request, this.#peers)
-      const own = this.#counts.get(caller) ?? 0
-      if (own >= maxOpenPerCaller || this.#entries.size >= maxOpen) {
-        const bound = own >= maxOpenPerCaller ? `maxOpenPerCaller (${maxOpenPerCaller})` : `maxOpen (${maxOpen})`
+      const client = ClientKey.ofRequest(request)
+      const reached = this.#open.acquire(client, maxOpen, maxOpenPerClient)
+      if (reached !== undefined) {
+        const bound = reached === "max" ? `maxOpen (${maxOpen})` : `maxOpenPerClient (${maxOpenPerClient})`
         const message = `Too many questions wait for an answer: ${bound}. Let the user answer them first`
         return Effect.fail(new AskError(new TooManyOpen({ message })))
       }
       const token = RandomId.make(32)
       const { peer } = request
-      this.#entries.set(token, { value, caller, principal: request.caller.principal?.id, peer })
-      this.#counts.set(caller, own + 1)
+      this.#entries.set(token, { value, client, principal: request.caller.principal?.id, peer })
       this.closeAfter(token, this.#bounds.timeout)
       return Effect.as(this.#watch(peer), token)
     })
@@ -137,7 +128,7 @@ export class OpenQuestions<A> {
         : Effect.succeed(entry)
     })
 
-  /** Takes the question of a token, if `accepts` does not fail. It is answered then, and nobody else can answer it. */
+  /** Takes the question of a token, if `accepts` does not fail. It cannot be answered again then. */
   readonly take = <E>(
     token: string,
     accepts: (value: A) => Effect.Effect<void, E>
@@ -160,9 +151,7 @@ export class OpenQuestions<A> {
     const entry = this.#entries.get(token)
     if (entry === undefined) return undefined
     this.#entries.delete(token)
-    const left = this.#counts.get(entry.caller)! - 1
-    if (left > 0) this.#counts.set(entry.caller, left)
-    else this.#counts.delete(entry.caller)
+    this.#open.release(entry.client)
     return entry
   }
 

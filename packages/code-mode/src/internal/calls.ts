@@ -11,11 +11,11 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Nesting from "@skein/protocol/Nesting"
 import * as Revision from "@skein/protocol/Revision"
 import { clip } from "@skein/protocol/Text"
+import * as Digest from "@skein/runtime/Digest"
 import type { HiddenTools } from "@skein/server/HiddenTools"
 import { McpRequest, type RequestContext } from "@skein/server/McpRequest"
 import { once } from "@skein/server/Once"
 import * as Effect from "effect/Effect"
-import * as Hex from "effect/encoding/Hex"
 import * as Schema from "effect/Schema"
 import { CallError } from "../ProgramError.ts"
 import type { Host } from "../Sandbox.ts"
@@ -36,12 +36,6 @@ const endOf = (result: CallTool.CallToolResult): Ended => {
 }
 
 const canonical = Nesting.refusing<unknown, string | undefined>(CanonicalJson.stringify, () => undefined)
-
-const digest = (text: string): Effect.Effect<string> =>
-  Effect.map(
-    Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))),
-    (bytes) => Hex.encode(new Uint8Array(bytes).subarray(0, 12))
-  )
 
 /** Makes the function that calls tools for the program of a request. */
 export const callsOf = (
@@ -85,7 +79,7 @@ export const callsOf = (
       if (json === undefined) {
         return yield* new CallError({ message: `The arguments of ${clip(name)} have a value that ${Nesting.problem}` })
       }
-      const content = `${name} ${yield* digest(json)}`
+      const content = `${name} ${(yield* Digest.sha256Hex(json)).slice(0, 24)}`
       const count = counts.get(content) ?? 0
       counts.set(content, count + 1)
       const key = `${content} ${count}`
