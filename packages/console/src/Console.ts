@@ -8,13 +8,15 @@
  * @example
  * const Program = Layer.mergeAll(NodeHttp.layer({ port: 3000 }), Console.layer({ port: 3001 })).pipe(Layer.provide(Server))
  */
+import * as Digest from "@skein/runtime/Digest"
+import { resolve } from "@skein/runtime/Options"
 import * as RandomId from "@skein/runtime/RandomId"
 import type { TransportError } from "@skein/runtime/TransportError"
 import { type FindPrincipal, type Pages, type Protection, Refusal } from "@skein/server/Http"
 import { McpServer } from "@skein/server/McpServer"
 import * as NodePages from "@skein/server/NodePages"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -22,6 +24,7 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { ConsoleError, Unprotected } from "./ConsoleError.ts"
 import { ConsoleSources } from "./ConsoleSource.ts"
+import { FixedBounds } from "./internal/bounds.ts"
 import { Feed } from "./internal/feed.ts"
 import { version } from "./internal/messages.ts"
 import { makeRoutes } from "./internal/routes.ts"
@@ -31,30 +34,31 @@ import { readTree } from "./internal/tree.ts"
 /** Finds the principal of a viewer: a function, or the protection of an endpoint (`Protect.make` of `@skein/auth`). */
 export type Protect = FindPrincipal | Protection | Effect.Effect<Protection>
 
-/** Options of a console, on any port or path. */
-export interface ViewOptions {
-  /** The time between two reads while somebody looks: 1 second by default. */
-  readonly interval?: Duration.Input | undefined
+/** The bounds of a console. */
+export interface Limits {
   /**
-   * Whether viewers see the arguments of requests, and what sources show of the payloads of their nodes: data of users.
-   * False by default.
+   * Pages and `skein top` that are connected at the same time: 10 by default. At the bound the next one is answered with
+   * 503. Raise it for a team with more operators.
    */
-  readonly showPayloads?: boolean | undefined
-  /** Pages and `skein top` that look at the same time: 10 by default. At the bound the next one is answered with 503. */
   readonly maxViewers?: number | undefined
   /**
-   * Rows in the tree: 50,000 by default. The server and each source get an equal part. Further sessions are counted at
-   * the row of the server, and not shown.
+   * Rows in the tree: 50,000 by default, at least 100. The server and each source get an equal part. Further sessions are
+   * counted at the row of the server, and not shown. Raise it for a server with more sessions.
    */
   readonly maxRows?: number | undefined
-  /** Children of one row that a source with a store returns at once: 200 by default. Viewers ask for further ones. */
-  readonly maxChildren?: number | undefined
-  /** Rows in one message to a viewer: 1,000 by default. A larger change is sent as several messages. */
-  readonly maxRowsPerMessage?: number | undefined
-  /** Characters of the arguments of a request, with `showPayloads`: 2,048 by default. The rest is cut off. */
-  readonly maxPayloadChars?: number | undefined
-  /** How long a source may take to answer: 5 seconds by default. Then a row reports that it did not. */
-  readonly readTimeout?: Duration.Input | undefined
+}
+
+/** Options of a console, on any port or path. */
+export interface ViewOptions {
+  /** The time between two reads while viewers are connected: 1 second by default. */
+  readonly interval?: Duration.Input | undefined
+  /**
+   * Whether viewers see the arguments of requests, and the payloads that sources show of their nodes: data of users. False
+   * by default.
+   */
+  readonly showPayloads?: boolean | undefined
+  /** What the console bounds. */
+  readonly limits?: Limits | undefined
   /**
    * Full origins (`https://ops.example.com`) whose pages may use the console besides its own page, which a proxy that
    * changes `Host` makes necessary. None by default.
@@ -80,8 +84,6 @@ export interface Options extends
    * every user of the machine can use the console.
    */
   readonly protect?: Protect | undefined
-  /** The number of connections: 100 by default. */
-  readonly maxConnections?: number | undefined
 }
 
 /** Options of a console on a path of an endpoint. */
@@ -119,28 +121,32 @@ const make = (
       Effect.context<McpServer | Scope.Scope>(),
       (context): Context.Context<never> => Context.omit(Scope.Scope, Layer.CurrentMemoMap)(context)
     )
-    const { maxPayloadChars = 2_048, maxRowsPerMessage = 1_000, maxViewers = 10, showPayloads = false } = options
-    const bounds = {
-      maxRows: Math.max(100, options.maxRows ?? 50_000),
-      maxChildren: Math.max(1, options.maxChildren ?? 200),
-      maxPayloadChars,
-      readTimeout: Duration.toMillis(options.readTimeout ?? "5 seconds"),
-      showPayloads
-    }
+    const { interval, showPayloads } = resolve(
+      { interval: options.interval, showPayloads: options.showPayloads },
+      { showPayloads: false },
+      { interval: "1 second" }
+    )
+    const { maxRows, maxViewers } = resolve(
+      options.limits ?? {},
+      { maxViewers: 10, maxRows: 50_000 },
+      {}
+    )
+    const { maxChildren, maxPayloadChars, maxRowsPerMessage, readTimeout } = yield* FixedBounds
+    const bounds = { maxRows: Math.max(100, maxRows), maxChildren, maxPayloadChars, readTimeout, showPayloads }
     const own = makeServerSource(server, { maxPayloadChars })
     const all = () => [own, ...sources?.all.values() ?? []]
     const read = Effect.suspend(() => readTree(all(), bounds))
     const hello = {
       version,
       instance: RandomId.make(12),
-      interval: Duration.toMillis(options.interval ?? "1 second"),
+      interval,
       showPayloads
     }
     const feed = new Feed({
       read,
       hello,
       maxViewers,
-      maxRowsPerMessage: Math.max(1, maxRowsPerMessage),
+      maxRowsPerMessage,
       scope,
       context
     })
@@ -189,6 +195,7 @@ export const layer = (options: Options = {}): Layer.Layer<Server, ConsoleError |
         return yield* new ConsoleError({ reason: new Unprotected({ message, host }) })
       }
       const { feed, pages } = yield* make("", options)
+      const { maxConnections } = yield* FixedBounds
       const listening = yield* NodePages.serve(pages, {
         host,
         port,
@@ -199,17 +206,11 @@ export const layer = (options: Options = {}): Layer.Layer<Server, ConsoleError |
         requestTimeout: options.requestTimeout,
         keepAliveTimeout: options.keepAliveTimeout,
         trustedProxies: options.trustedProxies,
-        maxConnections: options.maxConnections ?? 100
+        maxConnections
       })
       return { ...listening, viewers: Effect.sync(() => feed.viewers) }
     })
   )
-
-const encoder = /* @__PURE__ */ new TextEncoder()
-
-/** The SHA-256 digest of a text. Digests are compared, so that the time tells nothing about the password. */
-const digest = async (text: string): Promise<string> =>
-  new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text))).join()
 
 const challenge = { "www-authenticate": "Basic realm=\"console\", charset=\"UTF-8\"" }
 
@@ -229,9 +230,9 @@ export const password = (secret: string | Redacted.Redacted<string>): FindPrinci
       const [, encoded = ""] = /^Basic ([A-Za-z0-9+/=]+)$/i.exec(request.header("authorization") ?? "") ?? []
       const given = new TextDecoder().decode(Uint8Array.from(decodeBase64(encoded), (char) => char.charCodeAt(0)))
       const colon = given.indexOf(":")
-      const [ours, theirs] = yield* Effect.promise(() =>
-        Promise.all([digest(Redacted.value(expected)), digest(given.slice(colon + 1))])
-      )
+      // Digests are compared, so that the time of the comparison depends on nothing secret.
+      const ours = yield* Digest.sha256Base64Url(Redacted.value(expected))
+      const theirs = yield* Digest.sha256Base64Url(given.slice(colon + 1))
       if (colon === -1 || ours !== theirs) {
         return yield* Effect.fail(
           new Refusal({ status: 401, message: "Unauthorized: the console needs its password", headers: challenge })

@@ -16,10 +16,11 @@
  *   Layer.provide([ConsoleSource.ConsoleSources.layer, SqliteTasks.layer({ filename: "tasks.db" })])
  * )
  */
+import { resolve } from "@skein/runtime/Options"
 import { type Statistics, TaskAdmin } from "@skein/tasks/TaskAdmin"
 import type { TaskError } from "@skein/tasks/TaskError"
 import type { TaskStatus } from "@skein/protocol/Task"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ConsoleSource from "./ConsoleSource.ts"
@@ -31,7 +32,7 @@ import * as TaskRows from "./internal/tasks/taskRows.ts"
 export interface Options {
   /**
    * The shortest time between two reads of the numbers of tasks, the tools, the workers and the failed tasks: 5 seconds by
-   * default. The numbers cost a query over all stored tasks. They are read while somebody looks, and after an action.
+   * default. The numbers cost a query over all stored tasks: raise it for a large store. They are read while viewers are connected, and after an action.
    * Tasks that have not ended are read once per `interval` of the console.
    */
   readonly overviewInterval?: Duration.Input | undefined
@@ -43,8 +44,8 @@ const live: ReadonlyArray<TaskStatus> = ["working", "input_required"]
 /** The most tasks that `TaskAdmin.list` returns at once. */
 const maxListed = 1_000
 
-const makeSource = (admin: TaskAdmin["Service"], { overviewInterval }: Options): ConsoleSource.Source => {
-  const overviews = new OverviewReader(admin, Duration.toMillis(overviewInterval ?? "5 seconds"))
+const makeSource = (admin: TaskAdmin["Service"], options: Options): ConsoleSource.Source => {
+  const overviews = new OverviewReader(admin, resolve(options, {}, { overviewInterval: "5 seconds" }).overviewInterval)
 
   const read = (query: ConsoleSource.Query): Effect.Effect<ConsoleSource.Page, TaskError> =>
     Effect.gen(function*() {
@@ -191,7 +192,7 @@ export const layerWith = (
   Layer.unwrap(Effect.map(TaskAdmin, (admin) => ConsoleSource.layer(makeSource(admin, options))))
 
 /**
- * Shows the tasks of an engine: in each group the newest 200 by default (`maxChildren`); viewers ask for further ones.
+ * Shows the tasks of an engine: in each group the newest 200; viewers ask for further ones.
  *
  * @example
  * const Rows = Layer.provideMerge(ConsoleTasks.layer, ConsoleSource.ConsoleSources.layer)

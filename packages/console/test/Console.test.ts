@@ -138,7 +138,7 @@ describe("the tree", () => {
 
   live("has the arguments of requests with showPayloads, up to maxPayloadChars", () =>
     scoped(Effect.gen(function*() {
-      const { console: { url: at }, url } = yield* kit.open({ showPayloads: true, maxPayloadChars: 300 })
+      const { console: { url: at }, url } = yield* kit.open({ showPayloads: true }, undefined, { maxPayloadChars: 300 })
       const signal = yield* kit.signal
       kit.leave(kit.ask(url, signal, "tools/call", { name: "brew", arguments: { tea: "x".repeat(1_000) } }))
       yield* Effect.promise(() => kit.until(async () => (await rowsOf(at)).some(({ kind }) => kind === "request")))
@@ -530,7 +530,9 @@ describe("events", () => {
     "sends all rows, then the differences, with at most maxRowsPerMessage rows each",
     () =>
       scoped(Effect.gen(function*() {
-        const { console: { url: at }, server, url } = yield* kit.open({ interval: "20 millis", maxRowsPerMessage: 3 })
+        const { console: { url: at }, server, url } = yield* kit.open({ interval: "20 millis" }, undefined, {
+          maxRowsPerMessage: 3
+        })
         yield* kit.crowd(server, 10)
         const signal = yield* kit.signal
         yield* Effect.promise(async () => {
@@ -576,7 +578,10 @@ describe("events", () => {
           name: "counting",
           read: () => Effect.sync(() => ({ nodes: [{ id: "1", kind: "group", label: `${++reads}`, state: "idle" }] }))
         })
-        const { console: { url: at, viewers } } = yield* kit.open({ interval: "10 millis", maxViewers: 2 }, counting)
+        const { console: { url: at, viewers } } = yield* kit.open(
+          { interval: "10 millis", limits: { maxViewers: 2 } },
+          counting
+        )
         yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 50)))
         assert.strictEqual(reads, 0)
         const leaving = new AbortController()
@@ -648,7 +653,7 @@ describe("sources", () => {
     "shows the first maxChildren of 100,000 tasks, pages through the others, and interrupts one",
     () =>
       scoped(Effect.gen(function*() {
-        const { console: { url: at } } = yield* kit.open({ maxChildren: 5 }, ConsoleSource.layer(many(100_000)))
+        const { console: { url: at } } = yield* kit.open({}, ConsoleSource.layer(many(100_000)), { maxChildren: 5 })
         yield* Effect.promise(async () => {
           const rows = (await rowsOf(at)).filter(({ id }) => id.startsWith("jobs:"))
           assert.deepEqual(rows.map(({ id }) => id), ["all", "0", "1", "2", "3", "4"].map((id) => `jobs:${id}`))
@@ -680,7 +685,9 @@ describe("sources", () => {
           }),
           ConsoleSource.layer({ name: "slow", read: () => Effect.never })
         )
-        const { console: { url: at }, server } = yield* kit.open({ maxRows: 150, readTimeout: "50 millis" }, failing)
+        const { console: { url: at }, server } = yield* kit.open({ limits: { maxRows: 150 } }, failing, {
+          readTimeout: 50
+        })
         yield* kit.crowd(server, 60)
         const rows = yield* Effect.promise(() => rowsOf(at))
         const own = rows.filter(({ id }) => id.startsWith("server:"))
@@ -688,7 +695,7 @@ describe("sources", () => {
         assert.strictEqual(own[0]!.more?.total, 60)
         expect(rows.filter(({ kind }) => kind === "problem")).toMatchObject([
           { label: "broken cannot be shown", waitsFor: "the store is closed" },
-          { label: "slow cannot be shown", waitsFor: "it did not answer within readTimeout (50 ms)" }
+          { label: "slow cannot be shown", waitsFor: "it did not answer within 50 ms" }
         ])
       }))
   )

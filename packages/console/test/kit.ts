@@ -15,6 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import { type Fixed, FixedBounds } from "../src/internal/bounds.ts"
 
 const brew = Tool.layer(
   Tool.make("brew", { input: { tea: Schema.String, minutes: Schema.optionalKey(Schema.Number) } }),
@@ -61,7 +62,8 @@ export interface House {
 /** Opens the house and its console. */
 export const open = (
   options: Console.Options = {},
-  sources: Layer.Layer<never, never, ConsoleSources> = Layer.empty
+  sources: Layer.Layer<never, never, ConsoleSources> = Layer.empty,
+  fixed: Partial<Fixed> = {}
 ): Effect.Effect<House, unknown, Scope.Scope> =>
   Effect.gen(function*() {
     const house = NodeHttp.layer({
@@ -76,7 +78,8 @@ export const open = (
     const context = yield* Layer.build(
       Layer.merge(house, Console.layer({ port: 0, ...options })).pipe(
         Layer.provideMerge(tea),
-        Layer.provide(Layer.provideMerge(sources, ConsoleSources.layer))
+        Layer.provide(Layer.provideMerge(sources, ConsoleSources.layer)),
+        Layer.provide(Layer.succeed(FixedBounds, { ...Context.get(Context.empty(), FixedBounds), ...fixed }))
       )
     )
     return {

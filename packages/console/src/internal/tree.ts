@@ -95,7 +95,7 @@ const ask = (source: Source, query: Query, readTimeout: number): Effect.Effect<R
     Effect.map(({ nodes }) => nodes),
     Effect.timeoutOrElse({
       duration: readTimeout,
-      orElse: () => Effect.succeed([problem(source.name, `it did not answer within readTimeout (${readTimeout} ms)`)])
+      orElse: () => Effect.succeed([problem(source.name, `it did not answer within ${readTimeout} ms`)])
     }),
     Effect.catchCause((cause) =>
       Effect.as(
