@@ -54,7 +54,8 @@ const defaults = fill({})
 /** Applies the defaults to a policy. */
 export const resolve = (policy?: Policy): Resolved => policy === undefined ? defaults : fill(policy)
 
-export { delay, retryAfter } from "./internal/base/backoff.ts"
+export { delay } from "@skein/runtime/Backoff"
+export { retryAfter } from "./internal/base/backoff.ts"
 
 /**
  * The last attempt that the policy allows has failed. It is the `cause` of the `ClientError` with the reason `Closed`

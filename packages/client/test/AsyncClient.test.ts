@@ -13,6 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { z } from "zod"
 import { AsyncClient } from "../src/AsyncClient.ts"
+import type { Client } from "../src/Client.ts"
 import * as Sampling from "../src/Sampling.ts"
 import { census } from "./support/census.ts"
 
@@ -423,5 +424,14 @@ describe("AsyncClient", () => {
     const third = await AsyncClient.connect(transport)
     await third.close()
     expect([starts, ends]).toEqual([2, 2])
+  })
+})
+
+describe("the methods of both clients", () => {
+  it("AsyncClient has the members of Client, and those that close it", () => {
+    type Closing = "close" | typeof Symbol.asyncDispose
+    // Log messages go to the option `onLog`.
+    expectTypeOf<Exclude<keyof Client, keyof AsyncClient>>().toEqualTypeOf<"logs">()
+    expectTypeOf<Exclude<keyof AsyncClient, keyof Client>>().toEqualTypeOf<Closing>()
   })
 })

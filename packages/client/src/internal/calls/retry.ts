@@ -5,12 +5,11 @@
  * repeatable. Between two attempts it waits for the next connection or, if the connection goes on, for a backoff. The
  * timeouts of the request, which include the waiting, and `maxRetries` bound all of it.
  */
+import { delayAfter } from "../base/backoff.ts"
 import { endOf } from "../base/errors.ts"
 import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import { ClientError, Closed, Timeout } from "../../ClientError.ts"
-import * as Reconnect from "../../Reconnect.ts"
 import type { ConnectionSupervisor } from "../connection/supervisor.ts"
 import { isDoubtful, refutes } from "../connection/handshakeFailure.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
@@ -98,8 +97,7 @@ class RetryLoop {
     if (now >= this.#deadline) this.#deadline = Math.min(now + this.#timeout, this.#last)
     if (now >= this.#deadline) return Effect.fail(surfaced)
     if (end !== undefined) return this.resend(connection, surfaced)
-    return Effect.flatMap(Random.next, (random) => {
-      const delay = Reconnect.delay(supervisor.timeouts.backoff, this.#replays, random, Reconnect.retryAfter(error))
+    return Effect.flatMap(delayAfter(error, supervisor.timeouts.backoff, this.#replays), (delay) => {
       if (now + delay >= this.#deadline) return Effect.fail(surfaced)
       // A rejection may arrive just before the connection ends: then wait for the next one.
       const pause = Effect.raceFirst(Effect.sleep(delay), Effect.exit(supervisor.after(connection)))

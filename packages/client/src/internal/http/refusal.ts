@@ -4,6 +4,7 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { Headers } from "@skein/runtime/Connection"
+import * as RetryAfter from "@skein/runtime/RetryAfter"
 import { MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -22,14 +23,6 @@ const quote = (text: string, { sentHeaders }: Answered): string => {
   const line = redactHeaders(text, sentHeaders).slice(0, 4 * quoted).replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim()
   if (line === "") return ""
   return `: ${line.length > quoted ? `${line.slice(0, quoted)}…` : line}`
-}
-
-/** `Retry-After` in milliseconds: seconds, or a date. */
-export const retryAfter = (header: string | undefined, now: number): number | undefined => {
-  if (header === undefined) return undefined
-  if (/^\d{1,9}$/.test(header)) return Number(header) * 1_000
-  const date = Date.parse(header)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }
 
 /** The media type of a response, in lower case and without its parameters. */
@@ -73,7 +66,7 @@ export const refusal = (
   failure = failureIn(text)
 ): Effect.Effect<TransportError> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
-    const after = retryAfter(reply.header("retry-after"), now)
+    const after = RetryAfter.parse(reply.header("retry-after"), now)
     const { credentialsFailure, status } = reply
     const failed = credentialsFailure === undefined ? "" : ", and the credentials failed (see the cause)"
     return new TransportError({

@@ -2,6 +2,7 @@
  * The options of the HTTP transports, and their defaults.
  */
 import type { Headers } from "@skein/runtime/Connection"
+import type { Backoff } from "@skein/runtime/Backoff"
 import * as Options from "@skein/runtime/Options"
 import type { TransportError } from "@skein/runtime/TransportError"
 import * as Context from "effect/Context"
@@ -9,7 +10,6 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { Credentials } from "../../Credentials.ts"
-import type { Backoff } from "../base/backoff.ts"
 import { openFailed } from "../base/errors.ts"
 
 /**

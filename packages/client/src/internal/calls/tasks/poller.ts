@@ -10,13 +10,13 @@ import * as Latch from "effect/Latch"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { ClientError } from "../../../ClientError.ts"
-import * as Reconnect from "../../../Reconnect.ts"
-import { delay } from "../../base/backoff.ts"
+import { retryAfter } from "../../base/backoff.ts"
 import { mayPollAgain, taskNotFound, taskTimedOut } from "./failures.ts"
 import { type Listener, Listening } from "./taskSubscription.ts"
 import { Memory, Questions } from "./questions.ts"
 import * as Requests from "./requests.ts"
 import { ageOf, isFinal, isSame, isStale, readNotice, type TaskStatus } from "./statusStream.ts"
+import * as Backoff from "@skein/runtime/Backoff"
 import type { TaskSettings } from "../taskRegistry.ts"
 import type { End, Followed } from "./policy.ts"
 
@@ -46,11 +46,11 @@ const backstopOf = (settings: TaskSettings, interval: number): number =>
   Math.max(interval, Math.min(interval * backstopFactor, settings.maxPollInterval))
 
 // The delays after failed polls are at least the poll interval, however long it is.
-const backoff = { factor: 2, maxDelay: 30_000, jitter: "none", maxRetryAfter: Infinity } as const
+const maxDelay = 30_000
 
 /** The delay after failed polls, in milliseconds. */
 const delayOf = (interval: number, failures: number): number =>
-  delay({ ...backoff, initialDelay: interval }, failures, 0, interval)
+  Backoff.delay({ maxDelay, initialDelay: interval }, failures, 0, interval)
 
 /** Follows a task to its end. */
 export class TaskPoller implements Listener {
@@ -200,7 +200,7 @@ export class TaskPoller implements Listener {
     if (!mayPollAgain(error) && error.reason._tag !== "Unsupported") return Effect.fail(error)
     this.#failures++
     if (this.#failures >= this.#settings.maxFailures) return Effect.fail(error)
-    const asked = Math.min(Reconnect.retryAfter(error) ?? 0, supervisor.timeouts.backoff.maxRetryAfter)
+    const asked = Math.min(retryAfter(error) ?? 0, supervisor.timeouts.backoff.maxRetryAfter)
     this.#due = this.#now +
       Math.max(delayOf(this.#interval(this.#task.latest), this.#failures), asked)
     // If no connection follows, there is nothing to wait for.
