@@ -55,7 +55,7 @@ const defaults = fill({})
 export const resolve = (policy?: Policy): Resolved => policy === undefined ? defaults : fill(policy)
 
 export { delay } from "@skein/runtime/Backoff"
-export { retryAfter } from "./internal/base/backoff.ts"
+export { retryAfter } from "./internal/base/errors.ts"
 
 /**
  * The last attempt that the policy allows has failed. It is the `cause` of the `ClientError` with the reason `Closed`

@@ -1,11 +1,14 @@
 /**
- * Failures: those of a transport and of a client, the members of their reasons, and whether another attempt may succeed.
+ * Failures: those of a transport and of a client, the members of their reasons, and whether and when another attempt may
+ * succeed.
  */
 import type * as McpError from "@skein/protocol/McpError"
+import * as Backoff from "@skein/runtime/Backoff"
 import type { SessionEnd } from "@skein/runtime/Session"
 import { ConnectionLost, MessageRejected, OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
 import { ClientError, type Reason, Timeout } from "../../ClientError.ts"
 import type { CallClock } from "./callClock.ts"
 
@@ -104,3 +107,22 @@ export const isTransient = ({ reason, undelivered }: ClientError): boolean => {
       return false
   }
 }
+
+/** The delay that the server requested with a failure, in milliseconds; undefined if it requested none. */
+export const retryAfter = (failure: unknown): number | undefined => {
+  let at = failure
+  // The depth is bounded because an error may be its own cause.
+  for (let depth = 0; depth < 4; depth++) {
+    if (at instanceof TransportError && at.retryAfter !== undefined) return at.retryAfter
+    if (typeof at !== "object" || at === null || !("cause" in at)) return undefined
+    at = at.cause
+  }
+  return undefined
+}
+
+/**
+ * The delay before an attempt that follows on a failure, in milliseconds. It is not shorter than the delay that the
+ * server requested.
+ */
+export const delayAfter = (failure: unknown, backoff: Backoff.Backoff, attempt: number): Effect.Effect<number> =>
+  Effect.map(Random.next, (random) => Backoff.delay(backoff, attempt, random, retryAfter(failure)))

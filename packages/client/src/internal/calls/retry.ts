@@ -5,8 +5,7 @@
  * repeatable. Between two attempts it waits for the next connection or, if the connection goes on, for a backoff. The
  * timeouts of the request, which include the waiting, and `maxRetries` bound all of it.
  */
-import { delayAfter } from "../base/backoff.ts"
-import { endOf } from "../base/errors.ts"
+import { delayAfter, endOf } from "../base/errors.ts"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { ClientError, Closed, Timeout } from "../../ClientError.ts"

@@ -1,7 +1,7 @@
 /**
  * Follows a task to its end: it polls the status, receives status notifications, and answers input requests.
  */
-import { endOf } from "../../base/errors.ts"
+import { endOf, retryAfter } from "../../base/errors.ts"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,6 @@ import * as Latch from "effect/Latch"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { ClientError } from "../../../ClientError.ts"
-import { retryAfter } from "../../base/backoff.ts"
 import { mayPollAgain, taskNotFound, taskTimedOut } from "./failures.ts"
 import { type Listener, Listening } from "./taskSubscription.ts"
 import { Memory, Questions } from "./questions.ts"
