@@ -7,6 +7,7 @@ import { join, posix, resolve } from "node:path"
 import { parseSync, Visitor } from "rolldown/utils"
 import { circles, grouped, layerOf, readModules } from "./imports.ts"
 import { layers } from "./layers.ts"
+import { publicModules } from "./publicModules.ts"
 
 interface Figures {
   /** Lines of code in `src`, without comments and blank lines. */
@@ -73,6 +74,7 @@ const figuresOf = (root: string, name: string, hasLayers: boolean): Figures => {
   const code = texts.map(([path, text]) => codeOf(path, text))
   const sizes = code.map(({ length }) => length).toSorted((one, other) => one - other)
   const rows = hasLayers ? layers[name] : undefined
+  const isPublic = new Set(publicModules(join(root, "packages", name)).map(({ path }) => `${path}.ts`))
   const folder = (path: string): string | undefined => path.includes("/") ? posix.dirname(path) : undefined
   return {
     lines: sizes.reduce((sum, size) => sum + size, 0),
@@ -85,7 +87,7 @@ const figuresOf = (root: string, name: string, hasLayers: boolean): Figures => {
       ? undefined
       : count(circles(grouped(modules, (path) => layerOf(rows, path)))) + count(circles(grouped(modules, folder))),
     proxies: code.flat().filter((line) => /\bnew Proxy\b/.test(line)).length,
-    options: new Set(texts.flatMap(([path, text]) => folder(path) === undefined ? optionsOf(path, text) : [])),
+    options: new Set(texts.flatMap(([path, text]) => isPublic.has(path) ? optionsOf(path, text) : [])),
     allOptions: new Set(texts.flatMap(([path, text]) => optionsOf(path, text)))
   }
 }

@@ -79,7 +79,7 @@ const isSuite = process.env["MCP_CONFORMANCE_SCENARIO"] !== undefined
 
 const services = Layer.merge(
   TokenStore.layerMemory,
-  Loopback.layer(isSuite ? { name: clientName, open: agree, timeout: "10 seconds" } : { name: clientName })
+  Loopback.layer(isSuite ? { name: clientName, open: agree, signInTimeout: "10 seconds" } : { name: clientName })
 )
 
 /** The credentials of the client. */

@@ -201,7 +201,7 @@ if (chromium === undefined) {
       () =>
         Effect.gen(function*() {
           // It refreshes a minute before the end.
-          const { dev, resource } = yield* Servers.start({ dev: { accessTokenTtl: "65 seconds" } })
+          const { dev, resource } = yield* Servers.start({ dev: { accessTokenLifetime: "65 seconds" } })
           const [person, tab] = [yield* reportingBrowser, yield* newTab]
           const answer = (n: number) =>
             Effect.promise(async () => {

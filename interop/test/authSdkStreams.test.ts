@@ -14,7 +14,7 @@ it.live("both open their streams again with a new token, after these have ended 
   Effect.forEach([Sdks.v1, Sdks.v2], (sdk) =>
     Effect.gen(function*() {
       const { dev, requests, resource } = yield* Servers.start({
-        dev: { accessTokenTtl: "4 seconds" },
+        dev: { accessTokenLifetime: "4 seconds" },
         verifier: { clockTolerance: "2 seconds" }
       })
       const [person, provider] = [TestUser.make(), new Sdks.MemoryProvider()]

@@ -108,7 +108,7 @@ describe("skein login", () => {
     () =>
       Effect.gen(function*() {
         // Long enough that a loaded machine uses a token before it expires: its lifetime is counted in whole seconds.
-        const { counts, url } = yield* protectedServer({ accessTokenTtl: "5 seconds" })
+        const { counts, url } = yield* protectedServer({ accessTokenLifetime: "5 seconds" })
         const { env, visits } = yield* person()
         assert.strictEqual((yield* skein(env, "login", url)).code, 0)
         yield* Effect.sleep("5100 millis")

@@ -17,14 +17,21 @@ import type { Credentials } from "@skein/client/Credentials"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as PubSub from "effect/PubSub"
 import * as Stream from "effect/Stream"
 import type { Definition, Grant } from "./grants/Grant.ts"
+import { FlowBounds } from "./flow/bounds.ts"
 import { knownClient } from "./flow/clients.ts"
 import { probe, serverMetadataOf } from "./protocol/discovery.ts"
-import { type Environment, fromServices, millis, type ServerOptions, type SignInChange } from "./flow/environment.ts"
+import {
+  type Environment,
+  fromServices,
+  resolvePolicy,
+  type ServerOptions,
+  type SignInChange,
+  type TokenPolicy
+} from "./flow/environment.ts"
 import { fail } from "./protocol/errors.ts"
 import { complete, find } from "./flow/personSignIn.ts"
 import type { SavedTokens } from "./flow/records.ts"
@@ -36,31 +43,20 @@ import { InvalidAuthorizationResponse, InvalidOptions, type OAuthError } from ".
 import * as Outbound from "../shared/Outbound.ts"
 import { TokenStore } from "./stores/TokenStore.ts"
 
-export type { ServerOptions, SignInChange } from "./flow/environment.ts"
+export type { ServerOptions, SignInChange, TokenPolicy } from "./flow/environment.ts"
 
 /** The options of `make`. */
-export interface Options<R = never> {
+export interface Options<R = never> extends TokenPolicy {
   /** How tokens are obtained. */
   readonly grant: Grant<R>
-  /**
-   * Whose tokens these are, where several users share a store: the id of the user in your application. `""` by default.
-   */
-  readonly account?: string | undefined
   /**
    * The scopes to request. By default those of the server's challenge, else all that its metadata lists. A step-up adds
    * the scopes that the server requires.
    */
   readonly scopes?: ReadonlyArray<string> | undefined
-  /** Whether to request a refresh token (`offline_access`) where the authorization server lists it. `true` by default. */
-  readonly offlineAccess?: boolean | undefined
   /**
-   * Whether tokens are bound to a key (DPoP, RFC 9449): `auto` by default, where both the server and the authorization
-   * server ask for it; `always`; or `never`.
-   */
-  readonly dpop?: "auto" | "always" | "never" | undefined
-  /**
-   * What single servers need that the specification does not provide for, by their URLs: `resource` and `assumePkce`,
-   * which take precedence over the options below. Each use is logged. Empty by default. A key that is not a URL fails with
+   * Deviations of single servers from the specification, by their URLs: `resource` and `assumePkce`, which take precedence
+   * over the options of these names. Each use is logged. Empty by default. A key that is not a URL fails with
    * `InvalidOptions`.
    *
    * @example
@@ -74,58 +70,6 @@ export interface Options<R = never> {
    * this `OAuth` have such a one, and in `servers` otherwise.
    */
   readonly resource?: string | undefined
-  /**
-   * The issuers of authorization servers that support PKCE with S256 and do not announce it, as Amazon Cognito and
-   * Microsoft Entra. Empty by default: a sign-in there fails with `PkceUnsupported`.
-   */
-  readonly assumePkce?: ReadonlyArray<string> | undefined
-  /**
-   * How long before they expire tokens are renewed. 30 seconds by default, and at most half of their lifetime.
-   */
-  readonly refreshBefore?: Duration.Input | undefined
-  /**
-   * How long a person is not asked again. 1 minute by default. When the server refuses a token that was just granted, the
-   * request fails with `TokenRefused`; after a sign-in that was denied or not completed, in any process that shares the
-   * store, with `SignInFailed`. `signIn` asks at any time.
-   */
-  readonly signInInterval?: Duration.Input | undefined
-  /**
-   * How often a person is asked for more scopes of one server within `signInInterval`. 3 by default. Then a request fails
-   * with `InsufficientScope` (2026-07-28, Step-Up Authorization Flow: retry limits).
-   */
-  readonly maxStepUps?: number | undefined
-  /**
-   * The scopes of one sign-in. 200 by default. If a server lists or requires more, the request fails with
-   * `InsufficientScope` and nobody is asked: a URL has no room for them. Choose some with `scopes`.
-   */
-  readonly maxScopes?: number | undefined
-  /**
-   * How long a discovery that led to no tokens is not repeated for the same server. 5 seconds by default. Meanwhile a
-   * refused request has the same outcome.
-   */
-  readonly discoveryInterval?: Duration.Input | undefined
-  /**
-   * How long the token endpoint and the registration endpoint are left alone at most after failures in a row. 1 minute by
-   * default: 1 second after the first failure, and twice as long after each further one. Meanwhile a request is sent
-   * with the token that is still valid, or fails with the same error, in all processes that share the store. `signIn` asks
-   * at any time.
-   */
-  readonly maxRetryDelay?: Duration.Input | undefined
-  /**
-   * The longest delay that the token endpoint may request (`Retry-After`). 10 minutes by default. It counts even if it is
-   * longer than `maxRetryDelay`.
-   */
-  readonly maxRetryAfter?: Duration.Input | undefined
-  /**
-   * How long a sign-in can be finished with its answer. 10 minutes by default. Then `finish` fails with
-   * `InvalidAuthorizationResponse`.
-   */
-  readonly signInTimeout?: Duration.Input | undefined
-  /**
-   * The servers that this value keeps in memory. 1,000 by default. Then the one that was used least recently is dropped;
-   * its tokens stay in the store.
-   */
-  readonly maxServers?: number | undefined
   /** The way out of requests for metadata and tokens. `Outbound.make()` by default. */
   readonly outbound?: Outbound.Outbound | undefined
 }
@@ -281,6 +225,7 @@ export const make = <R>(
     yield* check(definition)
     const services = yield* Effect.context<R>()
     const store = yield* TokenStore
+    const bounds = yield* FlowBounds
     const changes = yield* PubSub.sliding<SignInChange>(maxChanges)
     const environment: Environment = {
       ...fromServices(services as Context.Context<never>),
@@ -290,25 +235,14 @@ export const make = <R>(
       clock: yield* Clock.Clock,
       outbound: options.outbound ?? Outbound.make(),
       settings: {
-        account: options.account ?? "",
+        ...resolvePolicy(options),
+        ...bounds,
         scopes: options.scopes,
-        offlineAccess: options.offlineAccess ?? true,
-        dpop: options.dpop ?? "auto",
         resource: options.resource,
-        servers: yield* byServer(options.servers ?? {}),
-        assumePkce: options.assumePkce ?? [],
-        refreshBefore: millis(options.refreshBefore, "30 seconds"),
-        signInInterval: millis(options.signInInterval, "1 minute"),
-        maxStepUps: options.maxStepUps ?? 3,
-        maxScopes: options.maxScopes ?? 200,
-        discoveryInterval: millis(options.discoveryInterval, "5 seconds"),
-        maxRetryDelay: millis(options.maxRetryDelay, "1 minute"),
-        maxRetryAfter: millis(options.maxRetryAfter, "10 minutes"),
-        signInTimeout: millis(options.signInTimeout, "10 minutes")
+        servers: yield* byServer(options.servers ?? {})
       }
     }
-    const servers = new Servers(environment, options.maxServers ?? 1_000)
-    return fromServers(environment, servers)
+    return fromServers(environment, new Servers(environment, bounds.maxServers))
   })
 
 /** The extensions that the grants implement, by their identifiers. Clients declare them. */

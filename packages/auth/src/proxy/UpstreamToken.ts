@@ -21,7 +21,7 @@ import type * as Redacted from "effect/Redacted"
 import { signInRequired } from "../server/grants.ts"
 
 /**
- * The sign-in has ended: the user signed out, the upstream has ended it, or `refreshTokenTtl` is over. The client is
+ * The sign-in has ended: the user signed out, the upstream has ended it, or `refreshTokenLifetime` is over. The client is
  * answered with 401, and its user signs in again.
  */
 export class SignInRequired extends PrintableError.tagged("SignInRequired")<{

@@ -62,7 +62,7 @@ const withDefaults = (document: Document): Document => ({ token_endpoint_auth_me
 /** Makes the function that the engine fetches with, and the one that keeps the document of a client with a grant. */
 export const makeClientDocuments = ({ keepMillis, onProblem, outbound, store }: ClientDocumentOptions) => {
   const { maxDocumentBytes } = outbound
-  const timeoutMillis = Duration.toMillis(outbound.documentTimeout)
+  const timeoutMillis = Duration.toMillis(outbound.requestTimeout)
   const run = Effect.runPromise
   const kept = (clientId: string): Promise<Document | undefined> =>
     run(Effect.map(store.get(keyOf(clientId)), (entry) => entry?.value as Document | undefined))

@@ -2,7 +2,7 @@
  * Identity assertions (ID-JAG) at a proxy: the identity provider of an enterprise vouches for a person and a client, and
  * the person is not asked (extension `io.modelcontextprotocol/enterprise-managed-authorization`).
  */
-import * as Duration from "effect/Duration"
+import * as Options from "@skein/runtime/Options"
 import * as Effect from "effect/Effect"
 import { asymmetric, checkAlgorithms } from "../server/tokens/algorithms.ts"
 import { audienceProblem } from "../server/tokens/audience.ts"
@@ -61,7 +61,12 @@ export const makeIdentityAssertions = ({ issuer, library, providers, scopes, sto
     // "The `client_id` claim of the assertion JWT MUST identify the same client as the client authentication" (5.1).
     if (claims["client_id"] !== clientId) throw invalid("the assertion was issued for another client")
     const lifetime = (expiresAt - claims["iat"]) * 1000
-    if (lifetime > Duration.toMillis(Duration.fromInputUnsafe(provider.maxAssertionLifetime ?? "1 hour"))) {
+    const { maxAssertionLifetime } = Options.resolve(
+      { maxAssertionLifetime: provider.maxAssertionLifetime },
+      {},
+      { maxAssertionLifetime: "1 hour" }
+    )
+    if (lifetime > maxAssertionLifetime) {
       throw invalid("the assertion is valid for longer than maxAssertionLifetime")
     }
     const named = text(claims["scope"])?.split(" ") ?? provider.defaultScopes ?? []

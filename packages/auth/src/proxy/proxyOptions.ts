@@ -107,18 +107,18 @@ export interface Options extends Omit<Protect.Options, "authorizationServerMetad
    */
   readonly maxSignInsPerMinute?: number | undefined
   /** How long a registration is kept: 8760 hours by default. */
-  readonly registrationTtl?: Duration.Input | undefined
+  readonly registrationLifetime?: Duration.Input | undefined
   /** How long access tokens last: 10 minutes by default. */
-  readonly accessTokenTtl?: Duration.Input | undefined
+  readonly accessTokenLifetime?: Duration.Input | undefined
   /** How long refresh tokens and their grants last: 720 hours by default. Then the person signs in once again. */
-  readonly refreshTokenTtl?: Duration.Input | undefined
+  readonly refreshTokenLifetime?: Duration.Input | undefined
   /**
    * How long a rotated refresh token works again: 30 seconds by default. Two processes may refresh at once, or an answer
    * may be lost. A later use ends the grant.
    */
-  readonly rotationGrace?: Duration.Input | undefined
-  /** How long before its expiry a token of the upstream is renewed: 30 seconds by default. */
-  readonly renewBefore?: Duration.Input | undefined
+  readonly refreshTokenReuseInterval?: Duration.Input | undefined
+  /** A token of the upstream with a shorter remaining lifetime is refreshed before it is used: 30 seconds by default. */
+  readonly minTokenLifetime?: Duration.Input | undefined
   /** How long a person may take from the request of the client to the end of the sign-in: 10 minutes by default. */
   readonly signInTimeout?: Duration.Input | undefined
 }

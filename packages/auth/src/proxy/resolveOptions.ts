@@ -1,11 +1,12 @@
 /** Checks the options of a proxy, and fills in their defaults. */
 import * as PrintableError from "@skein/protocol/PrintableError"
-import * as Duration from "effect/Duration"
+import * as Settings from "@skein/runtime/Options"
 import * as Redacted from "effect/Redacted"
 import { randomBytes } from "node:crypto"
 import { keyProblem } from "../shared/cipher.ts"
 import { isLoopback } from "../shared/web.ts"
 import type { Options } from "./proxyOptions.ts"
+import { requestTimeoutOf } from "./upstream.ts"
 
 /** Why a proxy does not start. `Proxy` makes its public error of it. */
 export class StartError extends PrintableError.tagged("StartError")<{
@@ -13,14 +14,37 @@ export class StartError extends PrintableError.tagged("StartError")<{
   readonly cause?: unknown
 }> {}
 
-const seconds = (name: string, input: Duration.Input): number => {
-  const value = Math.floor(Duration.toSeconds(Duration.fromInputUnsafe(input)))
+const seconds = (name: string, millis: number): number => {
+  const value = Math.floor(millis / 1_000)
   if (!(value >= 1)) throw new StartError({ message: `${name} must be at least one second` })
   return Math.min(value, 10 * 365 * 86_400)
 }
 
 /** A renewal can be three requests, and must end before its lock does. In milliseconds. */
 const maxTimeoutMillis = 15_000
+
+const resolveBounds = (options: Options) =>
+  Settings.resolve(
+    {
+      accessTokenLifetime: options.accessTokenLifetime,
+      refreshTokenLifetime: options.refreshTokenLifetime,
+      registrationLifetime: options.registrationLifetime,
+      signInTimeout: options.signInTimeout,
+      refreshTokenReuseInterval: options.refreshTokenReuseInterval,
+      minTokenLifetime: options.minTokenLifetime,
+      maxRegistrationsPerMinute: options.maxRegistrationsPerMinute,
+      maxSignInsPerMinute: options.maxSignInsPerMinute
+    },
+    { maxRegistrationsPerMinute: 20, maxSignInsPerMinute: 60 },
+    {
+      accessTokenLifetime: "10 minutes",
+      refreshTokenLifetime: "720 hours",
+      registrationLifetime: "8760 hours",
+      signInTimeout: "10 minutes",
+      refreshTokenReuseInterval: "30 seconds",
+      minTokenLifetime: "30 seconds"
+    }
+  )
 
 /** Checks the options. A public host needs https, and keys that survive a restart. */
 export const resolve = (options: Options) => {
@@ -47,24 +71,27 @@ export const resolve = (options: Options) => {
   if (upstreamUrl === null || (upstreamUrl.protocol !== "https:" && !isLoopback(upstreamUrl.hostname))) {
     throw new StartError({ message: `the issuer of the upstream must be an https address: ${options.upstream.issuer}` })
   }
-  const { timeoutMs = 1 } = options.upstream
-  if (!(timeoutMs >= 1 && timeoutMs <= maxTimeoutMillis)) {
-    throw new StartError({ message: `timeoutMs of the upstream must be from 1 to ${maxTimeoutMillis}: ${timeoutMs}` })
+  const timeout = requestTimeoutOf(options.upstream)
+  if (!(timeout >= 1 && timeout <= maxTimeoutMillis)) {
+    throw new StartError({
+      message: `requestTimeout of the upstream must be from 1 to ${maxTimeoutMillis} milliseconds: ${timeout}`
+    })
   }
+  const settings = resolveBounds(options)
   return {
     origin,
     originUrl: new URL(origin),
     keys,
     serverName: options.serverName ?? url.host,
     defaultScopes: options.defaultScopes ?? options.scopes,
-    accessTokenSeconds: seconds("accessTokenTtl", options.accessTokenTtl ?? "10 minutes"),
-    refreshTokenSeconds: seconds("refreshTokenTtl", options.refreshTokenTtl ?? "720 hours"),
-    registrationSeconds: seconds("registrationTtl", options.registrationTtl ?? "8760 hours"),
-    signInSeconds: seconds("signInTimeout", options.signInTimeout ?? "10 minutes"),
-    rotationGraceMillis: Duration.toMillis(Duration.fromInputUnsafe(options.rotationGrace ?? "30 seconds")),
-    renewBeforeMillis: Duration.toMillis(Duration.fromInputUnsafe(options.renewBefore ?? "30 seconds")),
-    maxRegistrationsPerMinute: options.maxRegistrationsPerMinute ?? 20,
-    maxSignInsPerMinute: options.maxSignInsPerMinute ?? 60
+    accessTokenSeconds: seconds("accessTokenLifetime", settings.accessTokenLifetime),
+    refreshTokenSeconds: seconds("refreshTokenLifetime", settings.refreshTokenLifetime),
+    registrationSeconds: seconds("registrationLifetime", settings.registrationLifetime),
+    signInSeconds: seconds("signInTimeout", settings.signInTimeout),
+    rotationGraceMillis: settings.refreshTokenReuseInterval,
+    renewBeforeMillis: settings.minTokenLifetime,
+    maxRegistrationsPerMinute: settings.maxRegistrationsPerMinute,
+    maxSignInsPerMinute: settings.maxSignInsPerMinute
   }
 }
 /** The options with their defaults. */

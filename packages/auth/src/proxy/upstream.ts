@@ -1,5 +1,7 @@
 /** The authorization server behind a proxy: its metadata, and the requests to it. */
 import * as PrintableError from "@skein/protocol/PrintableError"
+import * as Options from "@skein/runtime/Options"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { decodeJwt } from "jose/jwt/decode"
@@ -44,10 +46,10 @@ export interface UpstreamOptions {
     | ((accessToken: Redacted.Redacted, idToken: IdTokenClaims | undefined) => Effect.Effect<UpstreamUser, unknown>)
     | undefined
   /**
-   * How long one request to it may take: 10,000 ms by default, and 15,000 at most. A renewal can be three requests, and its
-   * lock in the store lasts a minute.
+   * How long one request to it may take: 10 seconds by default, and 15 at most. A renewal can be three requests, and its
+   * lock in the store lasts a minute. Raise it for an upstream that answers slowly.
    */
-  readonly timeoutMs?: number | undefined
+  readonly requestTimeout?: Duration.Input | undefined
 }
 
 /** A request to the upstream failed. `isFinal` if the same request cannot succeed later. */
@@ -126,9 +128,13 @@ export interface Upstream {
   readonly refresh: (tokens: UpstreamTokens) => Effect.Effect<UpstreamTokens, UpstreamError>
 }
 
+/** How long one request to the upstream may take, in milliseconds. */
+export const requestTimeoutOf = ({ requestTimeout }: UpstreamOptions): number =>
+  Options.resolve({ requestTimeout }, {}, { requestTimeout: "10 seconds" }).requestTimeout
+
 /** Connects to an upstream. Its metadata is fetched at the first need, and kept. */
 export const makeUpstream = (options: UpstreamOptions, redirectUri: string): Upstream => {
-  const { clientId, clientSecret, issuer, timeoutMs = 10_000 } = options
+  const { clientId, clientSecret, issuer } = options
   const client: oauth.Client = { client_id: clientId }
   const secret = Redacted.value(clientSecret)
   const authentication = options.tokenEndpointAuthMethod === "client_secret_basic"
@@ -137,7 +143,7 @@ export const makeUpstream = (options: UpstreamOptions, redirectUri: string): Ups
   const http = (fetch = boundedFetch) => ({
     [oauth.allowInsecureRequests]: issuer.startsWith("http:"),
     [oauth.customFetch]: fetch as never,
-    signal: AbortSignal.timeout(timeoutMs)
+    signal: AbortSignal.timeout(requestTimeoutOf(options))
   })
   const given: oauth.AuthorizationServer = {
     issuer,

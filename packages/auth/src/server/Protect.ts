@@ -82,8 +82,6 @@ export interface Options extends failures.FailureOptions, TokenVerifier.CacheOpt
   readonly resourceName?: string | undefined
   /** The address of the documentation of the server, in the metadata. */
   readonly resourceDocumentation?: string | undefined
-  /** How many seconds clients may cache the metadata: 300 by default. */
-  readonly metadataMaxAgeSeconds?: number | undefined
   /**
    * Answers `/.well-known/oauth-authorization-server` with the metadata of the authorization server, for clients that only
    * know 2025-03-26: they look for it at the origin of the MCP server. Their requests name no resource, so the
@@ -127,16 +125,16 @@ const documentOf = (options: Options, proofs: dpop.DpopVerifier | undefined, req
 
 /** The pages of a protection, by their paths. */
 const makePages = (
-  { authorizationServerMetadata: issuerOptions = false, metadataMaxAgeSeconds = 300, verify }: Options,
+  { authorizationServerMetadata: issuerOptions = false, verify }: Options,
   paths: ReadonlyArray<string>,
   document: object
 ): Effect.Effect<ReadonlyMap<string, AnswerPage>> => {
-  const page = pageOf(document, metadataMaxAgeSeconds)
+  const page = pageOf(document)
   const pages = paths.map((path) => [path, page] as const)
   if (issuerOptions === false) return Effect.succeed(new Map(pages))
   const options = issuerOptions === true ? {} : issuerOptions
   return Effect.map(
-    issuerMetadataPage(options.issuer ?? verify.issuers[0]!, options, metadataMaxAgeSeconds),
+    issuerMetadataPage(options.issuer ?? verify.issuers[0]!, options),
     (issuerPage) => new Map([...pages, [issuerMetadataPath, issuerPage]])
   )
 }

@@ -8,6 +8,7 @@
  * @example
  * const protection = Protect.make({ resource, verify, dpop: "accept" }).pipe(Effect.provide(ReplayStore.layerMemory()))
  */
+import * as Options from "@skein/runtime/Options"
 import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -42,10 +43,16 @@ export class ReplayStore extends Context.Service<ReplayStore, {
 
 /** Bounds of the store in memory, and of each instance with a `SqlReplayStore`. */
 export interface MemoryOptions {
-  /** Proofs that are stored: 250,000 by default, which is 3,500 requests per second. At the bound the next is refused. */
+  /**
+   * Proofs that are stored: 250,000 by default, which is 3,500 requests per second. At the bound the next is
+   * refused. Raise it for more requests.
+   */
   readonly maxProofs?: number | undefined
-  /** Stored proofs of one sender: 25,000 by default. At the bound its next one is refused. */
-  readonly maxProofsPerOwner?: number | undefined
+  /**
+   * Stored proofs of one user: 25,000 by default. At the bound the next one of the user is refused. Raise it for a user
+   * that is a busy program.
+   */
+  readonly maxProofsPerPrincipal?: number | undefined
 }
 
 interface Entry {
@@ -57,10 +64,14 @@ interface Entry {
  * Makes a store in memory. A process that starts again has forgotten the proofs: use `SqlReplayStore`, or nonces.
  *
  * @example
- * const store = ReplayStore.makeMemory({ maxProofsPerOwner: 1_000 })
+ * const store = ReplayStore.makeMemory({ maxProofsPerPrincipal: 1_000 })
  */
 export const makeMemory = (options: MemoryOptions = {}): ReplayStore["Service"] => {
-  const { maxProofs = 250_000, maxProofsPerOwner = 25_000 } = options
+  const { maxProofs, maxProofsPerPrincipal } = Options.resolve(
+    options,
+    { maxProofs: 250_000, maxProofsPerPrincipal: 25_000 },
+    {}
+  )
   // In the order of their expiry, if all of them are accepted for the same time.
   const uses = new Map<string, Entry>()
   const counts = new Map<string, number>()
@@ -85,8 +96,8 @@ export const makeMemory = (options: MemoryOptions = {}): ReplayStore["Service"] 
         // An entry that was dropped early would allow a replay, so a full store refuses.
         const bound = uses.size >= maxProofs ?
           `maxProofs (${maxProofs})` :
-          (counts.get(owner) ?? 0) >= maxProofsPerOwner
-          ? `maxProofsPerOwner (${maxProofsPerOwner})`
+          (counts.get(owner) ?? 0) >= maxProofsPerPrincipal
+          ? `maxProofsPerPrincipal (${maxProofsPerPrincipal})`
           : undefined
         if (bound !== undefined) {
           return Effect.fail(new ReplayStoreError({ message: `the store of DPoP proofs is full: ${bound}` }))

@@ -247,6 +247,9 @@ export const awsAlb = (options: signed.AlbOptions & AssertionPrincipal): Request
   })
 }
 
+/** The longest user of a header, in characters. */
+const maxUserChars = 1_024
+
 /** Options of `trustedHeader`. */
 export interface TrustedHeaderOptions {
   /** The name of the header: `x-forwarded-user`, for example. */
@@ -256,8 +259,6 @@ export interface TrustedHeaderOptions {
    * They must remove the header from the requests of clients.
    */
   readonly proxies: ReadonlyArray<string>
-  /** The longest value that is accepted, in characters: 1,024 by default. */
-  readonly maxUserChars?: number | undefined
   /** Makes the principal of a value, or undefined to refuse it. By default the value is its `id`. */
   readonly principal?: ((user: string, request: Http.HttpRequest) => Principal | undefined) | undefined
 }
@@ -270,7 +271,7 @@ export interface TrustedHeaderOptions {
  * const verifier = RequestVerifier.trustedHeader({ header: "x-forwarded-user", proxies: ["10.0.0.0/8"] })
  */
 export const trustedHeader = (options: TrustedHeaderOptions): RequestVerifier => {
-  const { maxUserChars = 1_024, principal = (id) => ({ id }) } = options
+  const { principal = (id) => ({ id }) } = options
   const name = options.header.toLowerCase()
   const isProxy = makeNetworks(options.proxies)
   const refused = Effect.fail(new InvalidCredentials({ message: "the sender of the request is not accepted" }))

@@ -52,11 +52,7 @@ export const albKeys = (
     return Effect.clockWith((clock) => {
       const pending = fetching.join(kid)
       if (pending === undefined) {
-        counts ??= new Failures(clock, {
-          maxFailures: maxFetches,
-          failureWindow: "30 seconds",
-          maxFailureAddresses: maxSenders
-        })
+        counts ??= new Failures(clock, maxSenders, { maxFailures: maxFetches, failureInterval: "30 seconds" })
         const seconds = counts.retryAfter(sender)
         if (seconds !== undefined) {
           return Effect.fail(unavailable("the key of the load balancer is not known yet", seconds))

@@ -36,8 +36,6 @@ export interface ForwardedCertificate {
    * certificate, and remove the header from the requests of clients (RFC 9440, 4).
    */
   readonly proxies: ReadonlyArray<string>
-  /** The longest header that is read, in characters: 16,384 by default. */
-  readonly maxCertificateChars?: number | undefined
 }
 
 // Standard base64, decoded as base64url.
@@ -64,6 +62,9 @@ const readers: Readonly<Record<"rfc9440" | "pem", (value: string) => Uint8Array 
   }
 }
 
+/** The longest forwarded certificate that is read, in characters. */
+const maxCertificateChars = 16_384
+
 // Forwarded certificates that are decoded once. Only trusted proxies send them.
 const maxDecoded = 1_000
 
@@ -75,7 +76,7 @@ export const certificateFinder = (
   forwarded: ForwardedCertificate | undefined
 ): (request: HttpRequest) => FoundCertificate => {
   if (forwarded === undefined) return ({ clientCertificate }) => clientCertificate
-  const { format = "rfc9440", header = "client-cert", maxCertificateChars = 16_384 } = forwarded
+  const { format = "rfc9440", header = "client-cert" } = forwarded
   const isProxy = makeNetworks(forwarded.proxies)
   const name = header.toLowerCase()
   const decoded = new Map<string, Uint8Array>()

@@ -1,10 +1,11 @@
 /**
  * Verifies DPoP proofs: that the sender of a token has the key that the token is bound to (RFC 9449, 4.3 and 7.1).
  */
+import * as Options from "@skein/runtime/Options"
 import { sha256Base64Url } from "@skein/runtime/Digest"
 import * as PrintableError from "@skein/protocol/PrintableError"
 import type * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { EmbeddedJWK } from "jose/jwk/embedded"
@@ -16,16 +17,20 @@ import { type NonceOptions, Nonces } from "./nonces.ts"
 import { readJwt } from "./tokens/parseToken.ts"
 import { VerifierUnavailable } from "./tokens/verifiedToken.ts"
 
+/** The longest proof that is read, in characters. */
+const maxProofChars = 8_192
+
 /** Options of the verification of DPoP proofs. */
 export interface DpopOptions {
   /** The accepted algorithms of proofs: all asymmetric ones by default. */
   readonly algorithms?: ReadonlyArray<string> | undefined
-  /** How old a proof may be, by its `iat`: 60 seconds by default. Its `jti` is stored for this long. */
-  readonly maxProofAge?: Duration.Input | undefined
-  /** How much the clock of a client may be ahead: 5 seconds by default. */
+  /**
+   * How old a proof may be, by its `iat`: 60 seconds by default. Its `jti` is stored for this long. Raise it for clients
+   * whose clocks are behind.
+   */
+  readonly proofLifetime?: Duration.Input | undefined
+  /** How much the clock of a client may be ahead: 5 seconds by default. Raise it for clients with other clocks. */
   readonly clockTolerance?: Duration.Input | undefined
-  /** The longest proof that is looked at, in characters: 8,192 by default. */
-  readonly maxProofChars?: number | undefined
   /** Demands nonces of this server in proofs. Off by default. */
   readonly nonces?: NonceOptions | undefined
 }
@@ -113,7 +118,6 @@ class Verifier implements DpopVerifier {
   readonly #nonces: Nonces | undefined
   readonly #maxAge: number
   readonly #tolerance: number
-  readonly #maxChars: number
 
   constructor(
     resource: string,
@@ -129,9 +133,13 @@ class Verifier implements DpopVerifier {
     this.#clock = clock
     this.#store = store
     this.#nonces = options.nonces === undefined ? undefined : new Nonces(clock, options.nonces)
-    this.#maxAge = Duration.toMillis(Duration.fromInputUnsafe(options.maxProofAge ?? "60 seconds"))
-    this.#tolerance = Duration.toMillis(Duration.fromInputUnsafe(options.clockTolerance ?? "5 seconds"))
-    this.#maxChars = options.maxProofChars ?? 8_192
+    const settings = Options.resolve(
+      { proofLifetime: options.proofLifetime, clockTolerance: options.clockTolerance },
+      {},
+      { proofLifetime: "60 seconds", clockTolerance: "5 seconds" }
+    )
+    this.#maxAge = settings.proofLifetime
+    this.#tolerance = settings.clockTolerance
   }
 
   readonly verify = Effect.fnUntraced({ self: this as Verifier }, function*(request: DpopRequest) {
@@ -176,7 +184,7 @@ class Verifier implements DpopVerifier {
   #read({ method, path, proof }: DpopRequest): Effect.Effect<{ claims: Claims; jwk: unknown }, InvalidProof> {
     const fail = (message: string) => Effect.fail(refuse(message))
     if (proof === undefined || proof === "") return fail("the request has no DPoP proof")
-    if (proof.length > this.#maxChars) return fail(`the DPoP proof exceeds maxProofChars (${this.#maxChars})`)
+    if (proof.length > maxProofChars) return fail(`the DPoP proof is longer than ${maxProofChars} characters`)
     // Node joins repeated headers by a comma.
     if (proof.includes(",")) return fail("the request has several DPoP proofs")
     const parts = readJwt(proof)

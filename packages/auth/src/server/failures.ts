@@ -1,27 +1,38 @@
 /**
  * Counts failed authentications by the network address of their sender.
  */
+import * as Options from "@skein/runtime/Options"
 import { networkOf, Refusal } from "@skein/server/Http"
 import type * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 
 /** Bounds of failed authentications. */
 export interface FailureOptions {
   /**
-   * Failures of one network address in each `failureWindow`: 20 by default. At the bound its requests are answered with
+   * Failures of one network address in each `failureInterval`: 20 by default. At the bound its requests are answered with
    * 429 and `Retry-After` until the window is over, without a verification of their tokens. A token that is known by an
    * earlier verification is accepted all the same, since other users may have the same address. A client that disconnects
    * while its token is being verified counts as a failure. As many tokens of one address are verified at the same time, and
-   * others wait for them. 0 turns this off.
+   * others wait for them. 0 turns this off. Raise it where many users share one address.
    */
   readonly maxFailures?: number | undefined
-  /** The time that failures are counted in: 10 seconds by default. It begins with the first of them. */
-  readonly failureWindow?: Duration.Input | undefined
-  /** Addresses whose failures are counted at the same time: 10,000 by default. At the bound the oldest is forgotten. */
-  readonly maxFailureAddresses?: number | undefined
+  /**
+   * The time in which failures are counted: 10 seconds by default. It begins with the first of them. Raise it to slow
+   * down clients that try many tokens.
+   */
+  readonly failureInterval?: Duration.Input | undefined
 }
+
+/** The addresses whose failures are counted at the same time. */
+const maxFailureAddresses = 10_000
+
+/** The bound of `maxFailureAddresses`. At the bound the oldest address is forgotten. Tests lower it. */
+export const MaxFailureAddresses: Context.Reference<number> = Context.Reference("@skein/auth/MaxFailureAddresses", {
+  defaultValue: () => maxFailureAddresses
+})
 
 interface Count {
   failures: number
@@ -47,12 +58,16 @@ export class Failures {
   /** The verifications of each address that are in progress or wait. */
   readonly #verifications = new Map<string, { readonly semaphore: Semaphore.Semaphore; callers: number }>()
 
-  constructor(clock: Clock.Clock, options: FailureOptions) {
-    const { failureWindow = "10 seconds", maxFailureAddresses = 10_000, maxFailures = 20 } = options
+  constructor(clock: Clock.Clock, maxAddresses: number, { failureInterval, maxFailures }: FailureOptions) {
+    const settings = Options.resolve(
+      { failureInterval, maxFailures },
+      { maxFailures: 20 },
+      { failureInterval: "10 seconds" }
+    )
     this.#clock = clock
-    this.#max = maxFailures
-    this.#window = Duration.toMillis(Duration.fromInputUnsafe(failureWindow))
-    this.#maxAddresses = maxFailureAddresses
+    this.#max = settings.maxFailures
+    this.#window = settings.failureInterval
+    this.#maxAddresses = maxAddresses
   }
 
   /** In how many seconds the address may try again. Undefined if it may try now. */
@@ -131,4 +146,7 @@ const nameOf = (address: string, key: string | undefined): string =>
 
 /** Makes the counts, with the clock of the program. */
 export const make = (options: FailureOptions): Effect.Effect<Failures> =>
-  Effect.clockWith((clock) => Effect.sync(() => new Failures(clock, options)))
+  Effect.flatMap(
+    MaxFailureAddresses,
+    (maxAddresses) => Effect.clockWith((clock) => Effect.sync(() => new Failures(clock, maxAddresses, options)))
+  )

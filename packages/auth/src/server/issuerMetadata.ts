@@ -5,7 +5,6 @@
  * origin of the MCP server (2025-03-26, authorization, 2.3), and without it the endpoints `/authorize` and `/token` there.
  */
 import * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { findMetadata } from "./tokens/discovery.ts"
 import { checkAddress, type FetchOptions } from "./tokens/fetchDocument.ts"
@@ -17,15 +16,13 @@ import type { VerifierUnavailable } from "./tokens/verifiedToken.ts"
 export interface IssuerMetadataOptions extends FetchOptions {
   /** The authorization server: the first issuer of the verifier by default. */
   readonly issuer?: string | undefined
-  /**
-   * How long the metadata is used before it is fetched again: 10 minutes by default. While the issuer is unavailable the
-   * last metadata is used.
-   */
-  readonly refreshMetadataAfter?: Duration.Input | undefined
 }
 
 /** The path of the metadata. */
 export const issuerMetadataPath = "/.well-known/oauth-authorization-server"
+
+/** The metadata is used for this time before it is fetched again. While the issuer is unavailable the last is used. */
+const refreshInterval = 600_000
 
 // After a failure requests are answered without another attempt for this time.
 const retryAfterSeconds = 5
@@ -39,7 +36,6 @@ interface Found {
 class IssuerMetadata {
   readonly #issuer: string
   readonly #options: FetchOptions
-  readonly #refreshAfter: number
   readonly #fetching = new SharedEffects<string, VerifierUnavailable>()
   #found: Found | undefined
   #nextFetch = -Infinity
@@ -48,14 +44,13 @@ class IssuerMetadata {
     checkAddress("issuer", issuer, options)
     this.#issuer = issuer
     this.#options = options
-    this.#refreshAfter = Duration.toMillis(Duration.fromInputUnsafe(options.refreshMetadataAfter ?? "10 minutes"))
   }
 
   /** The text of the document. Undefined if there is none now. */
   readonly find: Effect.Effect<string | undefined> = Effect.suspend(() =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const found = this.#found
-      if (found !== undefined && now - found.fetchedAt < this.#refreshAfter) return Effect.succeed(found.body)
+      if (found !== undefined && now - found.fetchedAt < refreshInterval) return Effect.succeed(found.body)
       if (now < this.#nextFetch && this.#fetching.size === 0) return Effect.succeed(found?.body)
       return Effect.catch(this.#fetching.run("", this.#fetch), () => Effect.succeed(found?.body))
     })
@@ -84,13 +79,12 @@ class IssuerMetadata {
  */
 export const issuerMetadataPage = (
   issuer: string,
-  options: IssuerMetadataOptions,
-  maxAgeSeconds: number
+  options: IssuerMetadataOptions
 ): Effect.Effect<AnswerPage> =>
   Effect.gen(function*() {
     const run = Effect.runForkWith(yield* Effect.context<never>())
     const { find } = new IssuerMetadata(issuer, options)
-    const headers = metadataHeaders(maxAgeSeconds)
+    const headers = metadataHeaders
     const unavailable = { "access-control-allow-origin": "*", "retry-after": String(retryAfterSeconds) }
     return (answer) =>
       void run(Effect.map(find, (body) =>

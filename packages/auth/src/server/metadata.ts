@@ -42,11 +42,11 @@ export type AnswerPage = (answer: HttpAnswer) => void
 const shared = { "access-control-allow-origin": "*" }
 
 /** The headers of metadata. Web pages of every origin may read it. */
-export const metadataHeaders = (maxAgeSeconds: number) => ({
+export const metadataHeaders = {
   ...shared,
   "content-type": "application/json",
-  "cache-control": `public, max-age=${maxAgeSeconds}`
-})
+  "cache-control": "public, max-age=300"
+}
 
 /**
  * Makes the function that answers requests for pages, each at its path. "A successful response MUST use the 200 OK HTTP
@@ -70,8 +70,7 @@ export const pagesOf =
   }
 
 /** The page of a document that does not change. */
-export const pageOf = (document: object, maxAgeSeconds: number): AnswerPage => {
+export const pageOf = (document: object): AnswerPage => {
   const body = JSON.stringify(document)
-  const headers = metadataHeaders(maxAgeSeconds)
-  return (answer) => answer.reply(200, headers, body)
+  return (answer) => answer.reply(200, metadataHeaders, body)
 }

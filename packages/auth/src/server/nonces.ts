@@ -1,8 +1,9 @@
 /**
  * The nonces that a resource asks for in DPoP proofs (RFC 9449, 9): a proof with one was not made long before its use.
  */
+import * as Options from "@skein/runtime/Options"
 import type * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { SignJWT } from "jose/jwt/sign"
@@ -41,7 +42,8 @@ export class Nonces {
   constructor(clock: Clock.Clock, options: NonceOptions) {
     this.#clock = clock
     this.#key = keyOf(options.secret)
-    this.#lifetime = Duration.toMillis(Duration.fromInputUnsafe(options.nonceLifetime ?? "5 minutes"))
+    const { nonceLifetime } = options
+    this.#lifetime = Options.resolve({ nonceLifetime }, {}, { nonceLifetime: "5 minutes" }).nonceLifetime
   }
 
   /** The nonce that clients should use now. */

@@ -7,8 +7,9 @@
  * that does.
  *
  * @example
- * const oauth = yield* OAuth.make({ grant, outbound: Outbound.make({ documentTimeout: "5 seconds" }) })
+ * const oauth = yield* OAuth.make({ grant, outbound: Outbound.make({ requestTimeout: "5 seconds" }) })
  */
+import * as Settings from "@skein/runtime/Options"
 import * as Duration from "effect/Duration"
 
 /** A part of the standard `fetch`: what is sent, and a `Response`. It must not follow redirects. */
@@ -24,15 +25,16 @@ export type Fetch = (url: string, init: {
 export interface Options {
   /** Makes the requests. The global `fetch` by default. */
   readonly fetch?: Fetch | undefined
-  /** The size of the body of one answer, in bytes. 262,144 by default. A larger one fails the request. */
+  /**
+   * The size of the body of one answer, in bytes. 262,144 by default. A larger one fails the request. Raise it for an
+   * authorization server with large metadata.
+   */
   readonly maxDocumentBytes?: number | undefined
   /**
-   * The size of an access token, in bytes. 16,384 by default: Node's servers read no more of all headers of a request. A
-   * longer one fails the token request with `TokenRequestFailed`, because no request could carry it.
+   * The time of one request with its whole answer. 10 seconds by default. Then the request fails. Raise it for an
+   * authorization server that answers slowly.
    */
-  readonly maxTokenBytes?: number | undefined
-  /** The time of one request with its whole answer. 10 seconds by default. Then the request fails. */
-  readonly documentTimeout?: Duration.Input | undefined
+  readonly requestTimeout?: Duration.Input | undefined
 }
 
 /** The requests that `OAuth` makes. */
@@ -41,10 +43,8 @@ export interface Outbound {
   readonly fetch: Fetch
   /** The size of the body of one answer, in bytes. */
   readonly maxDocumentBytes: number
-  /** The size of an access token, in bytes. */
-  readonly maxTokenBytes: number
   /** The time of one request with its whole answer. */
-  readonly documentTimeout: Duration.Duration
+  readonly requestTimeout: Duration.Duration
 }
 
 // In a browser, requests carry no cookies, and a change of the metadata is not hidden by a cache. Runtimes on servers
@@ -63,9 +63,11 @@ const globalFetch: Fetch = (url, init) =>
  * @example
  * const outbound = Outbound.make({ maxDocumentBytes: 65_536 })
  */
-export const make = (options: Options = {}): Outbound => ({
-  fetch: options.fetch ?? globalFetch,
-  maxDocumentBytes: options.maxDocumentBytes ?? 262_144,
-  maxTokenBytes: options.maxTokenBytes ?? 16_384,
-  documentTimeout: Duration.fromInputUnsafe(options.documentTimeout ?? "10 seconds")
-})
+export const make = (options: Options = {}): Outbound => {
+  const { requestTimeout, ...rest } = Settings.resolve(
+    options,
+    { fetch: globalFetch, maxDocumentBytes: 262_144 },
+    { requestTimeout: "10 seconds" }
+  )
+  return { ...rest, requestTimeout: Duration.millis(requestTimeout) }
+}

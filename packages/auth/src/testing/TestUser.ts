@@ -24,8 +24,6 @@ export interface Options {
   readonly password?: string | undefined
   /** Whether the person agrees. Default `allow`. */
   readonly answer?: "allow" | "deny" | undefined
-  /** How many pages and redirects the person follows for one visit: 20 by default. Above, it fails. */
-  readonly maxPages?: number | undefined
 }
 
 /** A page that a visit ended at. */
@@ -66,8 +64,7 @@ export const make = (options: Options = {}): TestUser => {
   const resolved: BrowserOptions = {
     name: options.name ?? "ada",
     password: options.password ?? "password",
-    answer: options.answer ?? "allow",
-    maxPages: options.maxPages ?? 20
+    answer: options.answer ?? "allow"
   }
   const browser = makeBrowser(resolved)
   const attempt = <A>(run: (signal: AbortSignal) => Promise<A>) =>

@@ -2,11 +2,13 @@
 import { isLoopback } from "../shared/web.ts"
 import { CookieJar } from "./cookieJar.ts"
 
+/** The pages and redirects of one visit. A visit with more fails. */
+const maxPages = 20
+
 export interface BrowserOptions {
   readonly name: string
   readonly password: string
   readonly answer: "allow" | "deny"
-  readonly maxPages: number
 }
 
 interface Page {
@@ -135,7 +137,7 @@ export const makeBrowser = (options: BrowserOptions) => {
     visit: async (start: URL, { fillForms, signal, stopAt }: VisitOptions): Promise<{ readonly ended: Page | URL }> => {
       let url = start
       let body: string | undefined
-      for (let count = 0; count < options.maxPages; count++) {
+      for (let count = 0; count < maxPages; count++) {
         const { next, page } = await load(url, body, signal)
         if (next !== undefined) {
           if (stopAt !== undefined && isAt(next, stopAt)) return { ended: next }
@@ -147,7 +149,7 @@ export const makeBrowser = (options: BrowserOptions) => {
         ;({ body, url } = form)
       }
       throw new Error(
-        `the visit did not end within ${options.maxPages} pages; the last one was ${url.origin}${url.pathname}`
+        `the visit did not end within ${maxPages} pages; the last one was ${url.origin}${url.pathname}`
       )
     }
   }

@@ -90,16 +90,16 @@ export interface Options {
   /** Metadata documents by URL that the server has without fetching them, since nobody serves https in a test. */
   readonly metadataDocuments?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined
   /** How long access tokens last: 10 minutes by default, and at least one second. */
-  readonly accessTokenTtl?: Duration.Input | undefined
+  readonly accessTokenLifetime?: Duration.Input | undefined
   /** How long refresh tokens and their grants last: 720 hours by default, and at least one second. */
-  readonly refreshTokenTtl?: Duration.Input | undefined
+  readonly refreshTokenLifetime?: Duration.Input | undefined
   /** Whether each refresh gives a new refresh token and ends the old one. Default `true`. */
   readonly rotateRefreshTokens?: boolean | undefined
   /**
    * How long a rotated refresh token works again. Default 0: the second use of a refresh token ends its grant, as the
    * strictest servers do.
    */
-  readonly rotationGrace?: Duration.Input | undefined
+  readonly refreshTokenReuseInterval?: Duration.Input | undefined
   /** `jwt` (default, RFC 9068), or `opaque` for servers that introspect. */
   readonly accessTokenFormat?: "jwt" | "opaque" | undefined
   /** The algorithm of the tokens' signatures. Default `ES256`. */
@@ -124,7 +124,7 @@ export interface TokenOptions {
   readonly clientId?: string | undefined
   /** By default all scopes of the server. */
   readonly scopes?: ReadonlyArray<string> | undefined
-  /** By default the server's `accessTokenTtl`. A negative number of seconds makes a token that has expired. */
+  /** By default the server's `accessTokenLifetime`. A negative number of seconds makes a token that has expired. */
   readonly expiresInSeconds?: number | undefined
   /** Further claims, which replace those above. */
   readonly claims?: Readonly<Record<string, unknown>> | undefined

@@ -1,6 +1,6 @@
 /** The development server: its port, its engine, its users and what happened. */
+import * as Settings from "@skein/runtime/Options"
 import * as Data from "effect/Data"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as jose from "jose"
@@ -21,8 +21,8 @@ import { addJwtBearer } from "./jwtBearer.ts"
 /** Why the server cannot start. `DevServer` makes its public error of it. */
 class StartError extends Data.Error<{ readonly message: string; readonly cause?: unknown }> {}
 
-const seconds = (name: string, input: Duration.Input): number => {
-  const value = Math.floor(Duration.toSeconds(Duration.fromInputUnsafe(input)))
+const seconds = (name: string, millis: number): number => {
+  const value = Math.floor(millis / 1_000)
   if (!(value >= 1)) throw new StartError({ message: `${name} must be at least one second` })
   return Math.min(value, Number.MAX_SAFE_INTEGER)
 }
@@ -66,6 +66,15 @@ const resolve = (options: Options) => {
   if (signInAs !== undefined && !users.some(({ name }) => name === signInAs)) {
     throw new StartError({ message: `signInAs must be the name of a user: ${signInAs}` })
   }
+  const { accessTokenLifetime, refreshTokenLifetime, refreshTokenReuseInterval } = Settings.resolve(
+    {
+      accessTokenLifetime: options.accessTokenLifetime,
+      refreshTokenLifetime: options.refreshTokenLifetime,
+      refreshTokenReuseInterval: options.refreshTokenReuseInterval
+    },
+    {},
+    { accessTokenLifetime: "10 minutes", refreshTokenLifetime: "720 hours", refreshTokenReuseInterval: 0 }
+  )
   return {
     host: host === "[::1]" ? "::1" : host,
     users,
@@ -80,9 +89,9 @@ const resolve = (options: Options) => {
     },
     alg: options.signingAlgorithm ?? "ES256",
     accessTokenFormat: options.accessTokenFormat ?? "jwt",
-    accessTokenSeconds: seconds("accessTokenTtl", options.accessTokenTtl ?? "10 minutes"),
-    refreshTokenSeconds: seconds("refreshTokenTtl", options.refreshTokenTtl ?? "720 hours"),
-    rotationGraceMillis: Duration.toMillis(Duration.fromInputUnsafe(options.rotationGrace ?? 0))
+    accessTokenSeconds: seconds("accessTokenLifetime", accessTokenLifetime),
+    refreshTokenSeconds: seconds("refreshTokenLifetime", refreshTokenLifetime),
+    rotationGraceMillis: refreshTokenReuseInterval
   } as const
 }
 type Resolved = ReturnType<typeof resolve>

@@ -149,9 +149,9 @@ describe("DevServer", () => {
       assert.deepInclude(events, { type: "refreshReuse", clientId: client.clientId })
     }))
 
-  it.effect("accepts a rotated refresh token within rotationGrace, and keeps it if rotation is off", () =>
+  it.effect("accepts a rotated refresh token within refreshTokenReuseInterval, and keeps it if rotation is off", () =>
     Effect.gen(function*() {
-      const graceful = yield* DevServer.make({ rotationGrace: "1 hour" })
+      const graceful = yield* DevServer.make({ refreshTokenReuseInterval: "1 hour" })
       const client = yield* kit.connect(graceful.issuer, { redirectUri })
       const { refresh_token } = yield* kit.signIn(client, resource)
       const both = yield* Effect.all([client.refresh(refresh_token!), client.refresh(refresh_token!)], {
@@ -407,8 +407,8 @@ describe("DevServer", () => {
       const { issuer } = yield* DevServer.make()
       const taken = yield* Effect.flip(DevServer.make({ port: Number(new URL(issuer).port) }))
       assert.include(taken.message, "EADDRINUSE")
-      const short = yield* Effect.flip(DevServer.make({ accessTokenTtl: 0 }))
-      assert.strictEqual(short.message, "accessTokenTtl must be at least one second")
+      const short = yield* Effect.flip(DevServer.make({ accessTokenLifetime: 0 }))
+      assert.strictEqual(short.message, "accessTokenLifetime must be at least one second")
       const refused = yield* Effect.flip(
         DevServer.make({ clients: [{ clientId: "x", redirectUris: ["javascript:alert(1)"] }] }).pipe(
           Effect.flatMap(({ issuer }) => kit.connect(issuer, { redirectUri, clientId: "x" })),

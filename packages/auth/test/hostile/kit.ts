@@ -19,6 +19,7 @@ import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/testing/TestClock"
 import { inspect } from "node:util"
+import { FlowBounds } from "../../src/client/flow/bounds.ts"
 
 /** One row of the table. */
 export interface Case {
@@ -30,6 +31,7 @@ export interface Case {
   readonly isTokenValid?: boolean
   readonly tokenLifetimeSeconds?: number
   readonly options?: Omit<OAuth.Options, "grant">
+  readonly bounds?: Partial<FlowBounds>
   /** The grant: a person, by default, or a job with a secret, whose issuer may be another one. */
   readonly grant?: "job" | "job of another issuer"
   /** The person's browser brings the answer of the sign-in before this one. */
@@ -129,7 +131,11 @@ export const run = (row: Case) => {
       faults: [],
       ...(row.tokenLifetimeSeconds === undefined ? {} : { tokenLifetimeSeconds: row.tokenLifetimeSeconds })
     })
-    const oauth = yield* OAuth.make({ grant: grantOf(row.grant, server.issuer), ...row.options })
+    const oauth = yield* Effect.updateService(
+      OAuth.make({ grant: grantOf(row.grant, server.issuer), ...row.options }),
+      FlowBounds,
+      (bounds) => ({ ...bounds, ...row.bounds })
+    )
     const call = Effect.scoped(Effect.gen(function*() {
       const client = yield* Client.make(NodeHttp.transport({ url: server.url, credentials: oauth }), {
         revisions: ["2026-07-28"]

@@ -10,7 +10,7 @@ const succeeded = "3 × server, resource metadata, server metadata, registration
 
 /** The outcomes by the titles of the cases. */
 export const outcomes: Readonly<Record<string, string>> = {
-  "maxTokenBytes · the token has 51 bytes": `TokenRequestFailed · asked 1 · ${redeemed}`,
+  "the token has 16,385 bytes": `TokenRequestFailed · asked 1 · ${redeemed}`,
   "maxScopes · the server lists three scopes": `InsufficientScope · asked 0 · ${found}`,
   "the server requires another scope each time (maxStepUps)":
     "InsufficientScope · asked 1 · 2 × server, 2 × resource metadata, 2 × server metadata, authorization, token",

@@ -10,19 +10,24 @@ import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import { failureMarkKey, tokensKey } from "../../src/client/flow/records.ts"
 import { type Answer, errorOf, person, request, type Servers, start } from "./scriptedServers.ts"
+import { FlowBounds } from "../../src/client/flow/bounds.ts"
 
 const grant = Grant.authorizationCode({ clientName: "Tea House" })
 
 /** A person who has signed in, and whose token is refused since. */
 const test = (
   body: (servers: Servers, oauth: OAuth.OAuth, asked: ReadonlyArray<URL>) => Effect.Effect<unknown, unknown>,
-  options: Omit<OAuth.Options, "grant"> = {}
+  lowered: Partial<FlowBounds> = {}
 ) => {
   const { asked, layer } = person()
   return Effect.gen(function*() {
     yield* TestClock.setTime(1_700_000_000_000)
     const servers = yield* start
-    const oauth = yield* OAuth.make({ grant, ...options })
+    const oauth = yield* Effect.updateService(
+      OAuth.make({ grant }),
+      FlowBounds,
+      (bounds) => ({ ...bounds, ...lowered })
+    )
     assert.strictEqual(yield* request(oauth, servers.url), 200)
     servers.accepted.clear()
     yield* TestClock.adjust("2 minutes")
@@ -119,7 +124,7 @@ describe("token requests that fail", () => {
         }
         // At 0, 1, 3, 5, 7 and 9 seconds.
         assert.strictEqual(refreshes(servers), 6)
-      }), { maxRetryDelay: "2 seconds" }))
+      }), { maxRetryDelay: 2_000 }))
 
   for (
     const [title, status, body] of [
@@ -177,7 +182,7 @@ describe("token requests that fail", () => {
       })
     ))
 
-  it.effect("maxRetryAfter · is an option", () =>
+  it.effect("maxRetryAfter · is the longest delay that counts", () =>
     test((servers, oauth) =>
       Effect.gen(function*() {
         refuse(servers, { status: 503, headers: { "retry-after": "3600" } })
@@ -185,7 +190,7 @@ describe("token requests that fail", () => {
         servers.routes.delete("/as/token")
         yield* TestClock.adjust("5 seconds")
         assert.strictEqual(yield* request(oauth, servers.url), 200)
-      }), { maxRetryAfter: "5 seconds" }))
+      }), { maxRetryAfter: 5_000 }))
 
   it.effect("uses a token that is still valid, and tries to renew it after the delay alone", () =>
     test((servers, oauth) =>

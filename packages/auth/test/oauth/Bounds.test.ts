@@ -10,6 +10,7 @@ import * as Stream from "effect/Stream"
 import * as Exit from "effect/Exit"
 import * as TestClock from "effect/testing/TestClock"
 import { person, request, start } from "./scriptedServers.ts"
+import { FlowBounds } from "../../src/client/flow/bounds.ts"
 
 const grant = Grant.authorizationCode({ clientName: "Tea House" })
 
@@ -46,16 +47,20 @@ describe("bounds", () => {
     const { asked, layer } = person()
     return Effect.gen(function*() {
       const [one, two] = [yield* start, yield* start]
-      const oauth = yield* OAuth.make({ grant, maxServers: 1 })
+      const oauth = yield* Effect.updateService(
+        OAuth.make({ grant }),
+        FlowBounds,
+        (bounds) => ({ ...bounds, maxServers: 1 })
+      )
       for (const { url } of [one, two, one, two]) assert.strictEqual(yield* request(oauth, url), 200)
       assert.strictEqual(asked.length, 2)
     }).pipe(Effect.provide([layer, TokenStore.layerMemory]))
   })
 
-  it.effect("refreshBefore · renews so early, and at half of a short lifetime", () =>
+  it.effect("minTokenLifetime · renews so early, and at half of a short lifetime", () =>
     Effect.gen(function*() {
       const servers = yield* start
-      const oauth = yield* OAuth.make({ grant, refreshBefore: "10 minutes" })
+      const oauth = yield* OAuth.make({ grant, minTokenLifetime: "10 minutes" })
       assert.strictEqual(yield* request(oauth, servers.url), 200)
       yield* TestClock.adjust("49 minutes")
       yield* request(oauth, servers.url)

@@ -173,11 +173,11 @@ describe("protected resource metadata", () => {
         assert.strictEqual(servers.count("/elsewhere"), 0)
       })))
 
-  it.effect("fails after documentTimeout", () => {
+  it.effect("fails after requestTimeout", () => {
     const { layer } = person()
     return Effect.gen(function*() {
       const servers = yield* start
-      const oauth = yield* OAuth.make({ grant, outbound: Outbound.make({ documentTimeout: "1 hour" }) })
+      const oauth = yield* OAuth.make({ grant, outbound: Outbound.make({ requestTimeout: "1 hour" }) })
       const arrived = yield* Deferred.make<void>()
       servers.routes.set(`${wellKnown}/mcp`, () => {
         Deferred.doneUnsafe(arrived, Effect.void)
@@ -186,7 +186,7 @@ describe("protected resource metadata", () => {
       const fiber = yield* Effect.forkChild(Effect.flip(request(oauth, servers.url)))
       yield* Deferred.await(arrived)
       yield* TestClock.adjust("1 hour")
-      assert.include(String(yield* Fiber.join(fiber)), "documentTimeout (1h)")
+      assert.include(String(yield* Fiber.join(fiber)), "requestTimeout (1h)")
     }).pipe(Effect.provide([layer, TokenStore.layerMemory]))
   })
 })

@@ -148,7 +148,7 @@ describe("the principal of a token", () => {
 describe("failed authentications", () => {
   it.effect("are counted by address: 429 without a verification, and known tokens pass", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { call, tokens } = yield* start({ maxFailures: 5, failureWindow: "10 seconds" })
+      const { call, tokens } = yield* start({ maxFailures: 5, failureInterval: "10 seconds" })
       tokens.add("ada")
       tokens.add("new")
       expect((yield* call(bearer("ada"))).status).toBe(200)
@@ -269,7 +269,7 @@ describe("a token that is bound to a key", () => {
   it.live("gets 429 after 20 wrong proofs for its key, and others of the same address do not", () =>
     Effect.scoped(Effect.gen(function*() {
       const [own, other, thief] = [yield* keys, yield* keys, yield* keys]
-      const { call, tokens } = yield* start({ dpop: "accept", maxFailures: 20, failureWindow: "1 hour" })
+      const { call, tokens } = yield* start({ dpop: "accept", maxFailures: 20, failureInterval: "1 hour" })
       tokens.add("bound", { confirmation: { jkt: own.jkt } })
       tokens.add("other", { confirmation: { jkt: other.jkt } })
       tokens.add("plain")

@@ -77,7 +77,7 @@ describe("DPoP proofs", () => {
       for (const proof of [undefined, "", `${one}, ${two}`, "a.b.c", "rubbish", `${one}x`, one.slice(0, -10)]) {
         expect(yield* check(verifier, client, proof)).toMatch(/^invalid_dpop_proof: /)
       }
-      expect(yield* check(verifier, client, "a".repeat(8_193))).toContain("maxProofChars (8192)")
+      expect(yield* check(verifier, client, "a".repeat(8_193))).toContain("longer than 8192 characters")
       // None of them has used it up.
       expect(yield* check(verifier, client, one)).toBe("accepted")
     }))
@@ -239,7 +239,7 @@ describe("nonces", () => {
   it.effect("RFC 9449, 9 · demands a nonce, and renews it after half of its lifetime", () =>
     Effect.gen(function*() {
       const client = yield* makeDpopClient()
-      const verifier = yield* Dpop.make(resource, { nonces: {}, maxProofAge: "1 hour" })
+      const verifier = yield* Dpop.make(resource, { nonces: {}, proofLifetime: "1 hour" })
       const refusal = yield* nonceOf(verifier, client, yield* client.prove(token))
       expect(refusal.code).toBe("use_dpop_nonce")
       const nonce = refusal.nonce!
@@ -339,12 +339,12 @@ describe("ReplayStore.layerMemory", () => {
       onFailure: ({ message }) => message
     })
 
-  it.effect("refuses at maxProofs and at maxProofsPerOwner, and has room again after their expiry", () =>
+  it.effect("refuses at maxProofs and at maxProofsPerPrincipal, and has room again after their expiry", () =>
     Effect.gen(function*() {
-      const store = ReplayStore.makeMemory({ maxProofs: 3, maxProofsPerOwner: 2 })
+      const store = ReplayStore.makeMemory({ maxProofs: 3, maxProofsPerPrincipal: 2 })
       expect(yield* add(store, "a1", "a", 0)).toBe(true)
       expect(yield* add(store, "a2", "a", 0)).toBe(true)
-      expect(yield* add(store, "a3", "a", 0)).toContain("maxProofsPerOwner (2)")
+      expect(yield* add(store, "a3", "a", 0)).toContain("maxProofsPerPrincipal (2)")
       expect(yield* add(store, "b1", "b", 5)).toBe(true)
       expect(yield* add(store, "b2", "b", 5)).toContain("maxProofs (3)")
       // A replay is still recognized.

@@ -55,7 +55,11 @@ describe("Failures", () => {
 
   it.effect("forgets the oldest address at maxFailureAddresses, and those whose window is over", () =>
     Effect.gen(function*() {
-      const failures = yield* Failures.make({ maxFailures: 1, maxFailureAddresses: 2, failureWindow: "1 second" })
+      const failures = yield* Effect.provideService(
+        Failures.make({ maxFailures: 1, failureInterval: "1 second" }),
+        Failures.MaxFailureAddresses,
+        2
+      )
       for (const address of ["a", "b", "c"]) failures.add(address)
       expect(["a", "b", "c"].map((address) => failures.retryAfter(address))).toEqual([undefined, 1, 1])
     }))

@@ -39,7 +39,7 @@ const start = (options: DevServer.Options = {}, protection: Partial<Protect.Opti
     const { issuer } = dev
     const verify = options.accessTokenFormat === "opaque"
       ? TokenVerifier.introspection({ issuer, clientId: "tea", clientSecret: Redacted.make(secret) })
-      : TokenVerifier.jwt({ issuer, keyCooldown: 0 })
+      : TokenVerifier.jwt({ issuer, keyFetchInterval: 0 })
     const protect = Protect.make({ resource, verify, scopes: ["mcp:read"], maxFailures: 0, ...protection })
     const server = yield* serve(protect, [whoami, brew], { port })
     return { dev, resource, server, user: `${issuer} ada` }
@@ -146,7 +146,7 @@ describe.each(revisions.slice(1))("%s, with a person who signs in", (revision) =
 
   it.live(`${revision} · refuses a token that was revoked, and the person signs in again`, () =>
     Effect.scoped(Effect.gen(function*() {
-      const { dev, resource, user } = yield* start({ accessTokenFormat: "opaque" }, { trust: "0 seconds" })
+      const { dev, resource, user } = yield* start({ accessTokenFormat: "opaque" }, { verifiedLifetime: "0 seconds" })
       const oauth = yield* OAuth.make({ grant, signInInterval: "0 seconds" })
       const call = yield* connect(resource, revision, oauth)
       expect(yield* call("whoami")).toBe(user)

@@ -79,7 +79,7 @@ const start = Effect.gen(function*() {
   })
   const protection = Protect.make({
     resource,
-    verify: TokenVerifier.jwt({ issuer: dev.issuer, keyCooldown: 0 }),
+    verify: TokenVerifier.jwt({ issuer: dev.issuer, keyFetchInterval: 0 }),
     scopes: ["tea:read"],
     hierarchy,
     maxFailures: 0

@@ -8,6 +8,7 @@ import * as TestClock from "effect/testing/TestClock"
 import { inspect } from "node:util"
 import { claimsOf, makeKey, resource, sign } from "./authorizationServer.ts"
 import { problemOf, verify } from "./verify.ts"
+import { MaxTotalChars } from "../../src/server/tokens/tokenCache.ts"
 
 /** A verifier of tokens that are their own subject, which counts its calls. */
 const counting = (
@@ -104,7 +105,7 @@ describe("TokenVerifier.cached", () => {
   it.effect("forgets the oldest tokens at maxTotalChars", () =>
     Effect.gen(function*() {
       const { verifier } = counting()
-      const cached = yield* TokenVerifier.cached(verifier, { maxTotalChars: 100 })
+      const cached = yield* Effect.provideService(TokenVerifier.cached(verifier, {}), MaxTotalChars, 100)
       const tokens = ["a", "b", "c"].map((letter) => letter.repeat(40))
       for (const token of tokens) yield* verify(cached, token)
       expect(tokens.map((token) => cached.known(token, { resource }) !== undefined)).toEqual([false, true, true])
@@ -113,7 +114,7 @@ describe("TokenVerifier.cached", () => {
   it.effect("verifies each token each time without trust", () =>
     Effect.gen(function*() {
       const { calls, verifier } = counting()
-      const cached = yield* TokenVerifier.cached(verifier, { trust: 0 })
+      const cached = yield* TokenVerifier.cached(verifier, { verifiedLifetime: 0 })
       yield* verify(cached, "a")
       yield* verify(cached, "a")
       expect(calls).toHaveLength(2)

@@ -174,7 +174,7 @@ describe("Proxy", () => {
 
   it.effect("renews the upstream's token when it is about to expire, once for many calls at once", () =>
     Effect.gen(function*() {
-      const running = yield* kit.start({ proxy: { renewBefore: "20 minutes" } })
+      const running = yield* kit.start({ proxy: { minTokenLifetime: "20 minutes" } })
       const { tokens } = yield* signedIn(running)
       const seen = yield* Effect.all(
         Array.from({ length: 6 }, () => kit.call(running.resource, tokens.access_token)),
@@ -223,7 +223,7 @@ describe("Proxy", () => {
 
   it.effect("2025-03-26 · answers 401 when the grant at the upstream has ended, and 200 for others", () =>
     Effect.gen(function*() {
-      const running = yield* kit.start({ proxy: { renewBefore: "20 minutes", trust: 0 } })
+      const running = yield* kit.start({ proxy: { minTokenLifetime: "20 minutes", verifiedLifetime: 0 } })
       const { tokens } = yield* signedIn(running)
       yield* running.upstream.revokeAll
       yield* Effect.exit(kit.call(running.resource, tokens.access_token))
@@ -234,7 +234,7 @@ describe("Proxy", () => {
 
   it.live("signs the user in and repeats the call when the sign-in upstream has ended, also while the token is known", () =>
     Effect.gen(function*() {
-      const running = yield* kit.start({ proxy: { renewBefore: "20 minutes", trust: "5 minutes" } })
+      const running = yield* kit.start({ proxy: { minTokenLifetime: "20 minutes", verifiedLifetime: "5 minutes" } })
       let signIns = 0
       const person = Layer.succeed(SignIn.SignIn, {
         open: () =>
@@ -270,7 +270,7 @@ describe("Proxy", () => {
         concurrency: 2
       })
       assert.deepStrictEqual(both.map(({ status }) => status), [200, 200])
-      const strict = yield* kit.start({ proxy: { rotationGrace: 0 } })
+      const strict = yield* kit.start({ proxy: { refreshTokenReuseInterval: 0 } })
       const later = yield* signedIn(strict)
       const next = yield* later.client.refresh(later.tokens.refresh_token!)
       assert.strictEqual(next.status, 200)
@@ -328,7 +328,7 @@ describe("Proxy", () => {
 
   it.effect("gives a principal the token of its latest sign-in that has not ended, and of none after the last was refused", () =>
     Effect.gen(function*() {
-      const running = yield* kit.start({ proxy: { trust: 0 } })
+      const running = yield* kit.start({ proxy: { verifiedLifetime: 0 } })
       const { tokens } = yield* signedIn(running)
       const { principal, token } = yield* kit.call(running.resource, tokens.access_token)
       const ofPrincipal = Effect.provide(UpstreamToken.ofPrincipal(principal), running.proxy.layer)
@@ -360,7 +360,7 @@ describe("Proxy", () => {
       const { principal, token } = yield* kit.call(running.resource, tokens.access_token)
       const away = yield* kit.port
       const proxy = yield* kit.instance(away.raw, running.origin, running.upstream, running.store, {
-        renewBefore: "20 minutes",
+        minTokenLifetime: "20 minutes",
         upstream: {
           name: "Accounts",
           issuer: running.upstream.issuer,
@@ -400,10 +400,10 @@ describe("Proxy", () => {
       )
       assert.include(yield* messageOf({ upstream: { ...upstream, issuer: "http://login.example" } }), "https address")
       assert.include(yield* messageOf({ scopes: [] }), "scopes is empty")
-      for (const timeoutMs of [15_001, 0, Number.NaN]) {
+      for (const requestTimeout of [15_001, 0, Number.NaN]) {
         assert.include(
-          yield* messageOf({ upstream: { ...upstream, timeoutMs } }),
-          "timeoutMs of the upstream must be"
+          yield* messageOf({ upstream: { ...upstream, requestTimeout } }),
+          "requestTimeout of the upstream must be"
         )
       }
     }))

@@ -118,7 +118,7 @@ describe("the authorization server of a proxy", () => {
   it.live("2025-03-26 · ends the grant of a client when it revokes its token, with that of the upstream", () =>
     Effect.gen(function*() {
       const inner = ProxyStore.makeMemory()
-      const running = yield* kit.start({ store: inner, proxy: { trust: 0 } })
+      const running = yield* kit.start({ store: inner, proxy: { verifiedLifetime: 0 } })
       const { client, url } = yield* begin(running)
       const tokens = yield* client.exchange(yield* TestUser.make().signIn(url))
       assert.strictEqual(yield* kit.statusOf(running.resource, tokens.access_token), 200)
@@ -136,7 +136,7 @@ describe("the authorization server of a proxy", () => {
       // The upstream gives no refresh tokens to this client.
       const { origin, raw } = yield* kit.port
       const upstream = yield* DevServer.make({
-        accessTokenTtl: "5 minutes",
+        accessTokenLifetime: "5 minutes",
         clients: [{
           clientId: "tea-proxy",
           clientSecret: kit.upstreamSecret,
@@ -146,7 +146,7 @@ describe("the authorization server of a proxy", () => {
         }]
       })
       const store = ProxyStore.makeMemory()
-      const proxy = yield* kit.instance(raw, origin, upstream, store, { trust: 0 })
+      const proxy = yield* kit.instance(raw, origin, upstream, store, { verifiedLifetime: 0 })
       const running: kit.Running = { origin, resource: `${origin}/mcp`, upstream, store, proxy, redirects: [] }
       const { client, url } = yield* begin(running)
       const tokens = yield* client.exchange(yield* TestUser.make().signIn(url))

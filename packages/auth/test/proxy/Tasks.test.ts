@@ -330,9 +330,9 @@ describe("an upstream token in a task that runs for days", { timeout: 180_000 },
       assert.strictEqual(running.log.asked.length, 1)
     }))
 
-  it.effect("ends with refreshTokenTtl, which renewals at the upstream do not extend", () =>
+  it.effect("ends with refreshTokenLifetime, which renewals at the upstream do not extend", () =>
     Effect.gen(function*() {
-      const running = yield* start({ proxy: { refreshTokenTtl: "36 hours" } })
+      const running = yield* start({ proxy: { refreshTokenLifetime: "36 hours" } })
       yield* running.run
       const user = yield* signIn(running.origin)
       const taskId = yield* watch(running.resource, user.tokens)

@@ -64,7 +64,7 @@ export const instancesShare = <E>(database: Layer.Layer<SqlClient.SqlClient, E>)
     yield* Effect.all(
       slots.map((slot) =>
         Effect.flatMap(storeOf(database), (store) =>
-          kit.instance(slot, origin, upstream, store, { renewBefore: "20 minutes" }))
+          kit.instance(slot, origin, upstream, store, { minTokenLifetime: "20 minutes" }))
       ),
       { concurrency: "unbounded" }
     )

@@ -11,6 +11,7 @@ import * as TestClock from "effect/testing/TestClock"
 import { createServer, type Server } from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
 import { listens, page, registered, send, unregistered } from "./kit.ts"
+import { SignInBounds } from "../../src/client/node/bounds.ts"
 
 const silent: Loopback.Options = { open: () => Effect.void }
 
@@ -28,6 +29,10 @@ const start = (
     const { authorize, redirectUri } = yield* Loopback.make(options).open(opening)
     return { redirectUri, answer: yield* Effect.forkScoped(authorize(page, "s1"), { startImmediately: true }) }
   })
+
+/** Starts a sign-in with lower bounds. */
+const lowered = (bounds: Partial<SignInBounds>): Effect.Effect<Started, SignIn.SignInError, Scope.Scope> =>
+  Effect.updateService(start(), SignInBounds, (defaults) => ({ ...defaults, ...bounds }))
 
 const get = (url: string, options?: Parameters<typeof send>[1]) => Effect.promise(() => send(url, options))
 
@@ -266,7 +271,11 @@ describe("the port of Loopback", () => {
 
 describe("the bounds of Loopback", () => {
   for (
-    const [options, wait, text] of [[{}, "5 minutes", "5m"], [{ timeout: "10 seconds" }, "10 seconds", "10s"]] as const
+    const [options, wait, text] of [[{}, "5 minutes", "5m"], [
+      { signInTimeout: "10 seconds" },
+      "10 seconds",
+      "10s"
+    ]] as const
   ) {
     it.effect(`fails when nobody came back within ${wait}`, () =>
       Effect.scoped(Effect.gen(function*() {
@@ -276,7 +285,7 @@ describe("the bounds of Loopback", () => {
         const error = yield* Fiber.join(fiber)
         assert.strictEqual(
           error.message,
-          `The sign-in at https://tea.example/mcp was not completed in the browser within ${text} (timeout). ` +
+          `The sign-in at https://tea.example/mcp was not completed in the browser within ${text} (signInTimeout). ` +
             "Start it again."
         )
       })))
@@ -284,7 +293,7 @@ describe("the bounds of Loopback", () => {
 
   it.live("answers no further request after maxRequests, except the answer", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { answer, redirectUri } = yield* start({ ...silent, maxRequests: 2 })
+      const { answer, redirectUri } = yield* lowered({ maxRequests: 2 })
       for (let at = 0; at < 2; at++) assert.strictEqual((yield* get(redirectUri)).status, 404)
       const third = yield* Effect.exit(Effect.tryPromise(() => send(redirectUri)))
       assert.isTrue(Exit.isFailure(third))
@@ -294,7 +303,7 @@ describe("the bounds of Loopback", () => {
 
   it.live("refuses a request above maxRequestBytes with 431", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { answer, redirectUri } = yield* start({ ...silent, maxRequestBytes: 1_024 })
+      const { answer, redirectUri } = yield* lowered({ maxRequestBytes: 1_024 })
       const long = yield* get(`${redirectUri}?code=${"c".repeat(2_000)}&state=s1`)
       assert.strictEqual(long.status, 431)
       assert.strictEqual((yield* get(`${redirectUri}?code=${"c".repeat(500)}&state=s1`)).status, 200)
@@ -303,7 +312,7 @@ describe("the bounds of Loopback", () => {
 
   it.live("closes the oldest connection at maxConnections, so that held connections do not keep the answer out", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { answer, redirectUri } = yield* start({ ...silent, maxConnections: 2 })
+      const { answer, redirectUri } = yield* lowered({ maxConnections: 2 })
       const held: Array<Socket> = []
       const closed: Array<number> = []
       const oldest = Promise.withResolvers<void>()

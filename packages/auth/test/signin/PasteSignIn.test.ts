@@ -11,6 +11,7 @@ import { once } from "node:events"
 import { join } from "node:path"
 import { parse } from "../../src/client/node/pastedAnswer.ts"
 import { page, registered, unregistered } from "./kit.ts"
+import { SignInBounds } from "../../src/client/node/bounds.ts"
 
 const redirectUri = "http://127.0.0.1:49817/callback"
 
@@ -62,13 +63,15 @@ describe("PasteSignIn", () => {
       assert.strictEqual(params.get("error"), "access_denied")
     }))
 
-  it.effect("fails when the input ends, after maxPastes, and for a URL that is not http or https", () =>
+  it.effect("fails when the input ends, after ten texts, and for a URL that is not http or https", () =>
     Effect.gen(function*() {
       const ended = yield* Effect.flip(signIn(person("x")))
       assert.include(ended.message, "The input ended")
       const many = yield* Effect.flip(signIn(person(...Array.from({ length: 20 }, () => "x"))))
-      assert.include(many.message, "not among 10 pasted texts (maxPastes)")
-      const two = yield* Effect.flip(signIn({ ...person("x", "y", "z"), maxPastes: 2 }))
+      assert.include(many.message, "not among 10 pasted texts")
+      const two = yield* Effect.flip(
+        Effect.updateService(signIn(person("x", "y", "z")), SignInBounds, (bounds) => ({ ...bounds, maxPastes: 2 }))
+      )
       assert.include(two.message, "not among 2 pasted texts")
       const { seen, terminal } = person()
       const bad = yield* Effect.flip(signIn({ terminal }, unregistered, new URL("file:///etc/passwd")))
@@ -76,7 +79,7 @@ describe("PasteSignIn", () => {
       assert.deepStrictEqual(seen, [])
     }))
 
-  for (const [options, wait] of [[{}, "5 minutes"], [{ timeout: "20 seconds" }, "20 seconds"]] as const) {
+  for (const [options, wait] of [[{}, "5 minutes"], [{ signInTimeout: "20 seconds" }, "20 seconds"]] as const) {
     it.effect(`fails after ${wait} without an answer`, () =>
       Effect.gen(function*() {
         const terminal: PasteSignIn.Terminal = { writeLine: () => Effect.void, readLine: () => Effect.never }

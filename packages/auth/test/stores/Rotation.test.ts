@@ -26,7 +26,7 @@ const seeded = (seed: number) => {
   }
 }
 
-type Args = readonly [kind: "file" | "sql", place: string, leaseDuration: string]
+type Args = readonly [kind: "file" | "sql", place: string, leaseTimeout: string]
 
 const rotate = (args: Args, processes: number) =>
   Effect.gen(function*() {

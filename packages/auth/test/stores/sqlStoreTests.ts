@@ -19,7 +19,7 @@ export type OpenSql = (options: SqlTokenStore.Options) => Effect.Effect<
   Scope.Scope
 >
 
-/** Makes the lease of every lock end now, as if its holder had been stopped for `leaseDuration`. */
+/** Makes the lease of every lock end now, as if its holder had been stopped for `leaseTimeout`. */
 const endLeases = (sql: SqlClient.SqlClient) => sql`UPDATE skein_token_locks SET expires_at = 0`
 
 export const sqlStoreTests = (name: string, open: OpenSql) =>
@@ -75,7 +75,7 @@ export const sqlStoreTests = (name: string, open: OpenSql) =>
 
     it.live("renews a lease while its effect runs, and interrupts the effect when the lease was taken over", () =>
       Effect.gen(function*() {
-        const { clients: [sql], stores: [first, second] } = yield* open({ leaseDuration: "300 millis" })
+        const { clients: [sql], stores: [first, second] } = yield* open({ leaseTimeout: "300 millis" })
         const interrupted = yield* Deferred.make<void>()
         const held = yield* Deferred.make<void>()
         const holder = yield* Effect.forkChild(reasonOf(first.withLock(

@@ -1,9 +1,10 @@
 /**
- * What the parts of an `OAuth` share: its options with their defaults, its store, and its way out.
+ * The values that the parts of an `OAuth` share: its options with their defaults, its store, and its way out.
  */
+import * as Options from "@skein/runtime/Options"
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as PubSub from "effect/PubSub"
 import type { Definition } from "../grants/Grant.ts"
@@ -13,6 +14,7 @@ import { read, type Secret } from "../../shared/Secret.ts"
 import { SignIn } from "../grants/SignIn.ts"
 import type { TokenStore } from "../stores/TokenStore.ts"
 import { oauthError } from "../protocol/errors.ts"
+import type { FlowBounds } from "./bounds.ts"
 
 /** An event of one server. */
 export interface SignInChange {
@@ -27,7 +29,7 @@ export interface SignInChange {
   readonly error?: OAuthError | undefined
 }
 
-/** What one server needs that the specification does not provide for. */
+/** Deviations of one server from the specification. */
 export interface ServerOptions {
   /** The `resource` parameter of requests for this server, byte for byte; `omit` leaves it out. */
   readonly resource?: string | undefined
@@ -35,28 +37,58 @@ export interface ServerOptions {
   readonly assumePkce?: boolean | undefined
 }
 
-/** The options of `OAuth.make` with their defaults. Durations are in milliseconds. */
-export interface Settings {
-  readonly account: string
+/** The options of `OAuth.make` that have a default. */
+export interface TokenPolicy {
+  /** The id of the user in your application, where several users share a store. `""` by default. */
+  readonly account?: string | undefined
+  /** Whether to request a refresh token (`offline_access`) where the authorization server lists it. `true` by default. */
+  readonly offlineAccess?: boolean | undefined
+  /**
+   * Whether tokens are bound to a key (DPoP, RFC 9449): `auto` by default, where both the server and the authorization
+   * server ask for it; `always`; or `never`.
+   */
+  readonly dpop?: "auto" | "always" | "never" | undefined
+  /**
+   * The issuers of authorization servers that support PKCE with S256 and do not announce it, as Amazon Cognito and
+   * Microsoft Entra. Empty by default: a sign-in there fails with `PkceUnsupported`.
+   */
+  readonly assumePkce?: ReadonlyArray<string> | undefined
+  /**
+   * A token with a shorter remaining lifetime is refreshed before a request: 30 seconds by default, and at most half of
+   * the lifetime of the token. Raise it for requests that wait in a queue on their way.
+   */
+  readonly minTokenLifetime?: Duration.Input | undefined
+  /**
+   * The time for which a person is not asked again: 1 minute by default. When the server refuses a token that was just
+   * granted, the request fails with `TokenRefused`; after a sign-in that was denied or not completed, in any process that
+   * shares the store, with `SignInFailed`. `signIn` asks at any time. Set it to 0 in a program without a person.
+   */
+  readonly signInInterval?: Duration.Input | undefined
+  /**
+   * The time in which a sign-in can be finished with its answer: 10 minutes by default. Then `finish` fails with
+   * `InvalidAuthorizationResponse`. Raise it where people need longer, for an approval for example.
+   */
+  readonly signInTimeout?: Duration.Input | undefined
+}
+
+/** The options of `OAuth.make` with their defaults, and the bounds. Durations are in milliseconds. */
+export interface Settings extends Options.Resolved<TokenPolicy>, FlowBounds {
   readonly scopes: ReadonlyArray<string> | undefined
-  readonly offlineAccess: boolean
-  readonly dpop: "auto" | "always" | "never"
   /** The `resource` of servers; `"omit"` to leave it out, `undefined` for the one of the metadata. */
   readonly resource: string | undefined
   /** The options of single servers, by their URLs (`serverUrl`). */
   readonly servers: ReadonlyMap<string, ServerOptions>
-  readonly assumePkce: ReadonlyArray<string>
-  readonly refreshBefore: number
-  readonly signInInterval: number
-  readonly maxStepUps: number
-  readonly maxScopes: number
-  readonly discoveryInterval: number
-  readonly maxRetryDelay: number
-  readonly maxRetryAfter: number
-  readonly signInTimeout: number
 }
 
-/** What the parts share. */
+/** Fills in the defaults of a policy. */
+export const resolvePolicy = (given: TokenPolicy): Options.Resolved<TokenPolicy> =>
+  Options.resolve(
+    given,
+    { account: "", offlineAccess: true, dpop: "auto", assumePkce: [] },
+    { minTokenLifetime: "30 seconds", signInInterval: "1 minute", signInTimeout: "10 minutes" }
+  )
+
+/** The values that the parts share. */
 export interface Environment {
   readonly settings: Settings
   readonly definition: Definition
@@ -88,7 +120,3 @@ export const fromServices = (
       )
   }
 }
-
-/** A duration in milliseconds. */
-export const millis = (duration: Duration.Input | undefined, fallback: Duration.Input): number =>
-  Duration.toMillis(Duration.fromInputUnsafe(duration ?? fallback))

@@ -248,7 +248,7 @@ export class ServerTokens {
     if (expiresAt === undefined) return false
     const { definition, settings } = this.#environment
     // Tokens that live shorter than `refreshBefore` would be renewed for each request.
-    const early = Math.min(settings.refreshBefore, (expiresAt - obtainedAt) / 2)
+    const early = Math.min(settings.minTokenLifetime, (expiresAt - obtainedAt) / 2)
     return expiresAt - early <= time && time - this.#renewalFailedAt >= settings.discoveryInterval &&
       !this.#backoff.isActive(time) &&
       (refreshToken !== undefined || definition._tag !== "AuthorizationCode")
@@ -342,7 +342,7 @@ export class ServerTokens {
       if (scopes.length > settings.maxScopes) {
         return yield* fail(
           new InsufficientScope({
-            message: `${place(this.url)} names ${scopes.length} scopes, more than maxScopes (${settings.maxScopes}). ` +
+            message: `${place(this.url)} names ${scopes.length} scopes, more than ${settings.maxScopes}. ` +
               "Configure those that are needed with the option scopes",
             scopes: scopes.slice(0, settings.maxScopes)
           })
@@ -470,7 +470,7 @@ export class ServerTokens {
       }
       if (!this.#stepUps.begin(yield* now)) {
         const { maxStepUps } = this.#environment.settings
-        return yield* stop(`it has required others ${maxStepUps} times within signInInterval (maxStepUps)`)
+        return yield* stop(`it has required others ${maxStepUps} times within signInInterval`)
       }
       const named = challenge.resourceMetadata ?? tokens?.resourceMetadataUrl
       yield* Effect.tapError(

@@ -17,6 +17,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
+import { SignInBounds, timeoutOf } from "./bounds.ts"
 import * as Browser from "./browser.ts"
 import { type LoopbackServer, start } from "./loopbackServer.ts"
 import { type LoopbackHost, parseLoopback } from "../protocol/redirectUri.ts"
@@ -39,20 +40,11 @@ export interface Options {
    * operating system chooses. Empty by default.
    */
   readonly ports?: ReadonlyArray<number> | undefined
-  /** How long the person may take. 5 minutes by default. Then the sign-in fails with `SignInError`. */
-  readonly timeout?: Duration.Input | undefined
-  /** Connections at the same time. 16 by default. At the bound, the oldest connection is closed. */
-  readonly maxConnections?: number | undefined
   /**
-   * Requests of one sign-in that are not its answer. 1,000 by default. After that, such requests are not answered; the
-   * answer still is.
+   * The time that the person has: 5 minutes by default. Then the sign-in fails with `SignInError`. Raise it for sign-ins
+   * that need an approval.
    */
-  readonly maxRequests?: number | undefined
-  /**
-   * The size of a request: its first line and headers, in bytes. 16,384 by default. A longer request is answered with
-   * 431 by Node. Bodies are not read.
-   */
-  readonly maxRequestBytes?: number | undefined
+  readonly signInTimeout?: Duration.Input | undefined
   /**
    * Opens the sign-in page. `openBrowser` by default. When it fails, the URL is printed. `false` prints it at once. It
    * is interrupted when the person has come back.
@@ -152,14 +144,10 @@ const closedIfFailed = <A, E>(attempt: Effect.Effect<A, E, Scope.Scope>): Effect
 const bind = (
   tried: ReadonlyArray<Candidate>,
   options: Options,
-  opening: OpenOptions
+  opening: OpenOptions,
+  bounds: SignInBounds
 ): Effect.Effect<{ readonly server: LoopbackServer; readonly redirectUri: string }, SignInError, Scope.Scope> => {
   const name = options.name ?? "The program"
-  const bounds = {
-    maxConnections: options.maxConnections ?? 16,
-    maxRequests: options.maxRequests ?? 1_000,
-    maxRequestBytes: options.maxRequestBytes ?? 16_384
-  }
   const each = tried.map(({ host, port, redirectUri }) => {
     const started = closedIfFailed(start(host, port, name, bounds))
     // Any free port of one address of `localhost` may be taken at the other one.
@@ -191,10 +179,10 @@ export const make = (options: Options = {}): SignIn["Service"] => ({
   applicationType: "native",
   open: Effect.fnUntraced(function*(opening) {
     const { open = openBrowser, print = toStderr } = options
-    const timeout = Duration.fromInputUnsafe(options.timeout ?? "5 minutes")
+    const timeout = timeoutOf(options)
     const tried = candidates(options, opening)
     if (tried.length === 0) return yield* elsewhere(opening.redirectUris)
-    const { redirectUri, server } = yield* bind(tried, options, opening)
+    const { redirectUri, server } = yield* bind(tried, options, opening, yield* SignInBounds)
     return {
       redirectUri,
       authorize: (url, state) => {
@@ -208,7 +196,7 @@ export const make = (options: Options = {}): SignIn["Service"] => ({
             duration: timeout,
             orElse: () => {
               const message = `The sign-in at ${printable(opening.resource, 512)} was not completed in the browser ` +
-                `within ${Duration.format(timeout)} (timeout). Start it again.`
+                `within ${Duration.format(timeout)} (signInTimeout). Start it again.`
               return Effect.fail(new SignInError({ message }))
             }
           })

@@ -18,6 +18,7 @@ import { printable, quote } from "@skein/protocol/Text"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { SignInBounds, timeoutOf } from "./bounds.ts"
 import { check } from "./browser.ts"
 import { type Terminal as TerminalInterface, terminal as ofProcess } from "./terminal.ts"
 import { parse, type Wanted } from "./pastedAnswer.ts"
@@ -36,10 +37,11 @@ export interface Options {
    * Nothing needs to listen there.
    */
   readonly redirectUri?: string | undefined
-  /** How long the person may take. 5 minutes by default. Then the sign-in fails with `SignInError`. */
-  readonly timeout?: Duration.Input | undefined
-  /** How often the person may paste a text that is not the answer. 10 by default. Then the sign-in fails. */
-  readonly maxPastes?: number | undefined
+  /**
+   * The time that the person has: 5 minutes by default. Then the sign-in fails with `SignInError`. Raise it for sign-ins
+   * that need an approval.
+   */
+  readonly signInTimeout?: Duration.Input | undefined
   /** The terminal to ask on. The one of this process by default: stdin and stderr. */
   readonly terminal?: Terminal | undefined
 }
@@ -60,8 +62,9 @@ const redirectUriOf = (
 }
 
 /** Asks until the person pastes the answer. */
-const ask = ({ readLine, writeLine }: Terminal, wanted: Wanted, maxPastes: number) =>
+const ask = ({ readLine, writeLine }: Terminal, wanted: Wanted) =>
   Effect.gen(function*() {
+    const { maxPastes } = yield* SignInBounds
     for (let pastes = 0; pastes < maxPastes; pastes++) {
       const text = yield* readLine("Address: ")
       if (text === undefined) {
@@ -71,7 +74,7 @@ const ask = ({ readLine, writeLine }: Terminal, wanted: Wanted, maxPastes: numbe
       if (typeof answer !== "string") return answer
       yield* writeLine(answer)
     }
-    const message = `The answer of the sign-in was not among ${maxPastes} pasted texts (maxPastes). Start again.`
+    const message = `The answer of the sign-in was not among ${maxPastes} pasted texts. Start again.`
     return yield* new SignInError({ message })
   })
 
@@ -79,15 +82,14 @@ const ask = ({ readLine, writeLine }: Terminal, wanted: Wanted, maxPastes: numbe
  * Makes the service. Use {@link layer} unless you combine several.
  *
  * @example
- * const signIn = PasteSignIn.make({ timeout: "10 minutes" })
+ * const signIn = PasteSignIn.make({ signInTimeout: "10 minutes" })
  */
 export const make = (options: Options = {}): SignIn["Service"] => ({
   applicationType: "native",
   open: (opening) =>
     Effect.map(redirectUriOf(options, opening), (redirectUri) => {
       const terminal = options.terminal ?? ofProcess
-      const timeout = Duration.fromInputUnsafe(options.timeout ?? "5 minutes")
-      const maxPastes = options.maxPastes ?? 10
+      const timeout = timeoutOf(options)
       const resource = printable(opening.resource, 512)
       return {
         redirectUri,
@@ -98,11 +100,11 @@ export const make = (options: Options = {}): SignIn["Service"] => ({
               `After the sign-in the browser goes to an address that begins with ${redirectUri} and may report that ` +
               "the page cannot be reached. Copy the whole address from the browser and paste it here."
           )
-          return yield* Effect.timeoutOrElse(ask(terminal, { url, redirectUri, state }, maxPastes), {
+          return yield* Effect.timeoutOrElse(ask(terminal, { url, redirectUri, state }), {
             duration: timeout,
             orElse: () => {
               const message = `The answer of the sign-in at ${resource} was not pasted within ` +
-                `${Duration.format(timeout)} (timeout). Start it again.`
+                `${Duration.format(timeout)} (signInTimeout). Start it again.`
               return Effect.fail(new SignInError({ message }))
             }
           })
@@ -115,6 +117,6 @@ export const make = (options: Options = {}): SignIn["Service"] => ({
  * Provides `SignIn` with a terminal to paste the answer on.
  *
  * @example
- * const program = Effect.provide(main, PasteSignIn.layer({ timeout: "10 minutes" }))
+ * const program = Effect.provide(main, PasteSignIn.layer({ signInTimeout: "10 minutes" }))
  */
 export const layer = (options?: Options): Layer.Layer<SignIn> => Layer.sync(SignIn, () => make(options))

@@ -8,16 +8,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from "node:net"
 import { type LoopbackHost, parseLoopback } from "../protocol/redirectUri.ts"
 import { type Kind, makeHeaders, render } from "./answerPage.ts"
+import type { SignInBounds } from "./bounds.ts"
 
 // How long a browser may take to send a request, in milliseconds.
 const maxRequestTime = 10_000
-
-/** The bounds of a server. */
-export interface Bounds {
-  readonly maxConnections: number
-  readonly maxRequests: number
-  readonly maxRequestBytes: number
-}
 
 /** A server that listens. */
 export interface LoopbackServer {
@@ -86,7 +80,7 @@ export const start = (
   host: LoopbackHost,
   port: number,
   name: string,
-  { maxConnections, maxRequestBytes, maxRequests }: Bounds
+  { maxConnections, maxRequestBytes, maxRequests }: SignInBounds
 ): Effect.Effect<LoopbackServer, NodeJS.ErrnoException, Scope.Scope> => {
   const headers = makeHeaders()
   let waiting: Waiting | undefined

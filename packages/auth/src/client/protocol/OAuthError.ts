@@ -106,7 +106,7 @@ export class TokenRefused extends PrintableError.tagged("TokenRefused")<MessageA
 
 /**
  * The server requires scopes that were requested before and not granted, does not name the scopes it requires, or
- * requires too many (`maxScopes`) or new ones too often (`maxStepUps`).
+ * requires more than 200, or new ones three times within `signInInterval`.
  */
 export class InsufficientScope extends PrintableError.tagged("InsufficientScope")<
   MessageAndCause & {

@@ -79,17 +79,17 @@ export const sendPromise = async (
   }
 }
 
-/** Bounds an exchange by `documentTimeout`. */
+/** Bounds an exchange by `requestTimeout`. */
 export const bounded = <A, E>(
   outbound: Outbound,
   url: URL,
   effect: Effect.Effect<A, E>
 ): Effect.Effect<A, E | SendError> =>
   Effect.timeoutOrElse(effect, {
-    duration: outbound.documentTimeout,
+    duration: outbound.requestTimeout,
     orElse: () =>
       Effect.fail(failure(
-        `${place(url)} did not answer within documentTimeout (${Duration.format(outbound.documentTimeout)})`
+        `${place(url)} did not answer within requestTimeout (${Duration.format(outbound.requestTimeout)})`
       ))
   })
 

@@ -212,10 +212,13 @@ const describe = (
   )
 }
 
+/** The longest access token, in bytes: Node's servers read no more of all headers of a request. */
+const maxTokenBytes = 16_384
+
 /** Why no request can carry a token: kept, it would make every request fail until a person signs out. */
-const tokenProblem = (token: string, maxTokenBytes: number): string | undefined =>
+const tokenProblem = (token: string): string | undefined =>
   token.length > maxTokenBytes
-    ? `exceeds maxTokenBytes (${maxTokenBytes})`
+    ? `is longer than ${maxTokenBytes} bytes`
     // RFC 6750, 2.1: no spaces, no control characters, and nothing outside of ASCII.
     : /^[\u0021-\u007e]+$/.test(token)
     ? undefined
@@ -282,7 +285,7 @@ export const requestToken = (
   return Effect.flatMap(
     Effect.mapError(finish(bounded(outbound, url, request)), (error) => describe(error, issuer, toObtain, secrets)),
     (json) => {
-      const problem = tokenProblem(json.access_token, outbound.maxTokenBytes)
+      const problem = tokenProblem(json.access_token)
       return problem === undefined
         ? Effect.succeed({
           accessToken: json.access_token,

@@ -5,7 +5,7 @@
  *
  * **The lock** of a key is a row with a lease, which its holder renews. It needs no connection while it is held.
  *
- * - A process that dies frees its locks when their lease ends, after `leaseDuration`.
+ * - A process that dies frees its locks when their lease ends, after `leaseTimeout`.
  * - A process that is stopped for longer than that loses its locks. When it wakes up, its effect is interrupted, and
  *   whatever it wants to write is refused with the reason `LockLost`, so that it cannot replace a newer token. If it had
  *   sent a refresh token before, the next holder sends it again, and a server that detects reuse ends the sign-in.
@@ -24,7 +24,8 @@
  * @example
  * const Store = SqlTokenStore.layer().pipe(Layer.provide(PgClient.layer({ url: process.env.DATABASE_URL })))
  */
-import * as Duration from "effect/Duration"
+import * as Settings from "@skein/runtime/Options"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -42,30 +43,32 @@ import type { TokenStoreError } from "./TokenStoreError.ts"
 export interface Options extends TokenStore.Options {
   /**
    * The time after which the lock of a process that died is free: 15 seconds by default. The holder renews it three
-   * times as often. A process that does not run for that time loses its locks (`LockLost`). Set it lower than
-   * `lockTimeout`.
+   * times as often. A process that does not run for that time loses its locks (`LockLost`): raise it for processes that
+   * are suspended for longer. It must be lower than `lockTimeout`.
    */
-  readonly leaseDuration?: Duration.Input | undefined
+  readonly leaseTimeout?: Duration.Input | undefined
 }
 
 /**
  * Makes a store, and creates or migrates its tables.
  *
  * @example
- * const store = yield* SqlTokenStore.make({ leaseDuration: "30 seconds", lockTimeout: "1 minute" })
+ * const store = yield* SqlTokenStore.make({ leaseTimeout: "30 seconds", lockTimeout: "1 minute" })
  */
 export const make = (
   options: Options = {}
 ): Effect.Effect<TokenStore.TokenStore["Service"], TokenStoreError, SqlClient.SqlClient> =>
   Effect.gen(function*() {
     const bounds = makeBounds(options)
-    const leaseDuration = Duration.fromInputUnsafe(options.leaseDuration ?? "15 seconds")
+    const { leaseTimeout } = Settings.resolve({ leaseTimeout: options.leaseTimeout }, {}, {
+      leaseTimeout: "15 seconds"
+    })
     const database = yield* makeTokenDatabase(yield* SqlClient.SqlClient)
     yield* database.outside(Effect.andThen(migrate(database), deleteAbandoned(database)))
     const { now, outside, run } = database
     const withLease = makeTokenLocks(
       bounds,
-      (name, handedOver) => makeLease(database, leaseDuration, name, handedOver)
+      (name, handedOver) => makeLease(database, leaseTimeout, name, handedOver)
     )
     return TokenStore.TokenStore.of({
       get: (key) =>

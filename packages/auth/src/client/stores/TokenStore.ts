@@ -11,7 +11,7 @@
  * | -------------------- | -------------------------------------------- | ---------------------------------- |
  * | `layerMemory`        | the fibers of one layer                      | with the process                   |
  * | `FileTokenStore`     | processes and threads of one user, one disk  | at once                            |
- * | `SqlTokenStore`      | machines with one database                   | after `leaseDuration`, 15 s        |
+ * | `SqlTokenStore`      | machines with one database                   | after `leaseTimeout`, 15 s         |
  * | `KeyValueTokenStore` | whom your lock covers                        | as your lock does                  |
  * | `BrowserTokenStore`  | pages and workers of one origin in a browser | at once                            |
  *

@@ -1,4 +1,5 @@
 /** The bounds of all token stores. */
+import * as Settings from "@skein/runtime/Options"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -24,10 +25,14 @@ export interface Bounds {
   readonly maxValueBytes: number
 }
 
-export const makeBounds = (options: Options): Bounds => ({
-  lockTimeout: Duration.fromInputUnsafe(options.lockTimeout ?? "30 seconds"),
-  maxValueBytes: options.maxValueBytes ?? 1024 * 1024
-})
+export const makeBounds = ({ lockTimeout: given, maxValueBytes }: Options): Bounds => {
+  const { lockTimeout, ...rest } = Settings.resolve(
+    { lockTimeout: given, maxValueBytes },
+    { maxValueBytes: 1024 * 1024 },
+    { lockTimeout: "30 seconds" }
+  )
+  return { ...rest, lockTimeout: Duration.millis(lockTimeout) }
+}
 
 const utf8 = new TextEncoder()
 

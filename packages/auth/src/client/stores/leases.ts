@@ -8,7 +8,6 @@
  */
 import * as Context from "effect/Context"
 import * as Backoff from "@skein/runtime/Backoff"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { TokenStoreError } from "./TokenStoreError.ts"
 import { lockLost } from "./tokenLocks.ts"
@@ -56,13 +55,13 @@ const pause = (attempt: number): Effect.Effect<void> =>
 /** The lock of a row. */
 export const makeLease = (
   database: TokenDatabase,
-  leaseDuration: Duration.Duration,
+  leaseTimeout: number,
   name: string,
   handedOver: number
 ): SharedLock<TokenStoreError> => {
   const { now, outside, run } = database
   const lease: Lease = { database, name, holder: crypto.randomUUID() }
-  const millis = Math.ceil(Duration.toMillis(leaseDuration))
+  const millis = Math.ceil(leaseTimeout)
   const end = `${now} + CAST(? AS BIGINT)`
 
   const tryAcquire = run(

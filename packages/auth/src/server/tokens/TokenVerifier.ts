@@ -110,7 +110,7 @@ export const anyOf = (...verifiers: ReadonlyArray<TokenVerifier>): TokenVerifier
  * one verification. Failures are not stored.
  *
  * @example
- * const verifier = yield* TokenVerifier.cached(TokenVerifier.jwt({ issuer }), { trust: "10 seconds" })
+ * const verifier = yield* TokenVerifier.cached(TokenVerifier.jwt({ issuer }), { verifiedLifetime: "10 seconds" })
  * const known = verifier.known(token, { resource })
  */
 export const cached = (

@@ -1,6 +1,7 @@
 /**
  * Requests to an authorization server: for its metadata, its keys, and its introspection of a token.
  */
+import * as Options from "@skein/runtime/Options"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { isLoopback, readText } from "../../shared/web.ts"
@@ -60,12 +61,15 @@ export const fetchText = (
   init: RequestInit,
   options: FetchOptions
 ): Effect.Effect<{ readonly status: number; readonly text: string }, VerifierUnavailable> => {
-  const { allowHttp = false, fetch = globalThis.fetch, maxDocumentBytes = 262_144, requestTimeout = "5 seconds" } =
-    options
+  const { allowHttp, fetch, maxDocumentBytes, requestTimeout } = Options.resolve(
+    options,
+    { allowHttp: false, fetch: globalThis.fetch, maxDocumentBytes: 262_144 },
+    { requestTimeout: "5 seconds" }
+  )
   if (!isSafe(address, allowHttp)) {
     return Effect.fail(unavailable(`${address} is not an https address, nor http on loopback`, retryAfterSeconds))
   }
-  const duration = Duration.fromInputUnsafe(requestTimeout)
+  const duration = Duration.millis(requestTimeout)
   return Effect.tryPromise({
     try: async (signal) => {
       const response = await fetch(address, { ...init, redirect: "manual", signal })

@@ -1,7 +1,7 @@
 /**
  * The verifier that asks the authorization server about a token (RFC 7662).
  */
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import { type AudienceOptions, audienceProblem } from "./audience.ts"
@@ -16,6 +16,7 @@ import {
   textsOf,
   timeProblem,
   tokenOf,
+  toleranceOf,
   tooLong
 } from "./parseToken.ts"
 import { SharedEffects } from "./sharedEffects.ts"
@@ -31,7 +32,10 @@ export interface IntrospectionOptions extends FetchOptions, ClientOptions, Audie
   readonly clockTolerance?: Duration.Input | undefined
   /** The longest token that is looked at, in characters: 16,384 by default. */
   readonly maxTokenChars?: number | undefined
-  /** Requests to the authorization server at the same time: 100 by default. At the bound the next token waits. */
+  /**
+   * Requests to the authorization server at the same time: 100 by default. At the bound the next token waits. Lower it for
+   * an authorization server that limits its clients.
+   */
   readonly maxConcurrentRequests?: number | undefined
 }
 
@@ -45,7 +49,7 @@ export const introspection = (options: IntrospectionOptions): TokenVerifier => {
   const { endpoint, issuer, maxTokenChars = defaultMaxTokenChars } = options
   checkAddress("issuer", issuer, options)
   if (endpoint !== undefined) checkAddress("endpoint", endpoint, options)
-  const tolerance = Duration.toMillis(Duration.fromInputUnsafe(options.clockTolerance ?? "5 seconds"))
+  const tolerance = toleranceOf(options.clockTolerance)
   const long = Effect.fail(tooLong(maxTokenChars))
   const permits = Semaphore.makeUnsafe(options.maxConcurrentRequests ?? 100)
   const discovering = new SharedEffects<string, VerifierUnavailable>()

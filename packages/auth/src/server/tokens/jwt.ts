@@ -1,7 +1,7 @@
 /**
  * The verifier of signed JWTs (RFC 7519, RFC 9068), by the rules of RFC 8725.
  */
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { CryptoKey } from "jose"
 import { compactVerify } from "jose/jws/compact/verify"
@@ -20,6 +20,7 @@ import {
   textsOf,
   timeProblem,
   tokenOf,
+  toleranceOf,
   tooLong
 } from "./parseToken.ts"
 import type { InvalidToken, TokenVerifier, VerifiedToken, VerifierUnavailable, VerifyContext } from "./verifiedToken.ts"
@@ -97,7 +98,7 @@ const isSignedBy = (
 /** The verifier of JWTs by these rules. */
 export const verifierOf = (rules: JwtRules): TokenVerifier => {
   const { algorithms, issuer, issuers = issuerRules({ issuer }), maxTokenChars = defaultMaxTokenChars } = rules
-  const tolerance = Duration.toMillis(Duration.fromInputUnsafe(rules.clockTolerance ?? "5 seconds"))
+  const tolerance = toleranceOf(rules.clockTolerance)
 
   const long = Effect.fail(tooLong(maxTokenChars))
 

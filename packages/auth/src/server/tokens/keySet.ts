@@ -5,9 +5,10 @@
  * the bytes of a key set, follows its address without the checks of `fetchDocument`, does not tell the issuer of a key
  * (Entra names one for each), and cannot end the use of old keys with 503 while the issuer is unavailable.
  */
+import * as Options from "@skein/runtime/Options"
 import * as Backoff from "@skein/runtime/Backoff"
 import * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type { CryptoKey, JSONWebKeySet, JWSHeaderParameters } from "jose"
@@ -17,20 +18,24 @@ import { fetchDocument, type FetchOptions, unavailable } from "./fetchDocument.t
 import { SharedEffects } from "./sharedEffects.ts"
 import type { VerifierUnavailable } from "./verifiedToken.ts"
 
-/** How the keys of an issuer are kept. */
+/** How the keys of an issuer are stored. */
 export interface KeyOptions extends FetchOptions {
-  /** How long keys are used before they are fetched again: 10 minutes by default. They are used meanwhile. */
-  readonly refreshKeysAfter?: Duration.Input | undefined
+  /**
+   * How long keys are used before they are fetched again: 10 minutes by default. They are used meanwhile. Lower it for an
+   * issuer that withdraws keys.
+   */
+  readonly keyRefreshInterval?: Duration.Input | undefined
   /**
    * How often keys are fetched at most for a token whose key is unknown: every 30 seconds by default. After a failure
-   * they are fetched again after a second, then after twice as long each time, up to this.
+   * they are fetched again after a second, then after twice as long each time, up to this. Lower it for an issuer that
+   * signs with a key before it publishes it.
    */
-  readonly keyCooldown?: Duration.Input | undefined
+  readonly keyFetchInterval?: Duration.Input | undefined
   /**
    * How long keys are used while the issuer is unavailable: 24 hours by default, since they were fetched. Then tokens
-   * are answered with 503 until the keys are available.
+   * are answered with 503 until the keys are available. Lower it where revoked keys matter more than outages.
    */
-  readonly maxKeyAge?: Duration.Input | undefined
+  readonly keyLifetime?: Duration.Input | undefined
 }
 
 type LocalKeys = ReturnType<typeof createLocalJWKSet>
@@ -85,8 +90,6 @@ const nameOf = ({ alg, kid }: { readonly alg?: unknown; readonly kid?: unknown }
 /** The keys that may have signed a token: none if the issuer has no such key. */
 export type FoundKeys = ReadonlyArray<CryptoKey> | Effect.Effect<ReadonlyArray<CryptoKey>, VerifierUnavailable>
 
-const millis = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
-
 /** The keys of one issuer. They are fetched when a token needs them. */
 export class KeySet {
   readonly #address: Effect.Effect<string, VerifierUnavailable>
@@ -104,9 +107,18 @@ export class KeySet {
   constructor(address: Effect.Effect<string, VerifierUnavailable>, options: KeyOptions) {
     this.#address = address
     this.#options = options
-    this.#refreshAfter = millis(options.refreshKeysAfter ?? "10 minutes")
-    this.#cooldown = millis(options.keyCooldown ?? "30 seconds")
-    this.#maxAge = millis(options.maxKeyAge ?? "24 hours")
+    const { keyFetchInterval, keyLifetime, keyRefreshInterval } = Options.resolve(
+      {
+        keyRefreshInterval: options.keyRefreshInterval,
+        keyFetchInterval: options.keyFetchInterval,
+        keyLifetime: options.keyLifetime
+      },
+      {},
+      { keyRefreshInterval: "10 minutes", keyFetchInterval: "30 seconds", keyLifetime: "24 hours" }
+    )
+    this.#refreshAfter = keyRefreshInterval
+    this.#cooldown = keyFetchInterval
+    this.#maxAge = keyLifetime
   }
 
   /** The keys that may have signed a token with this header: at once if they were found before, and are not old. */

@@ -1,6 +1,8 @@
 /**
  * Reads tokens and claims before and after their verification. Nothing here looks at a signature.
  */
+import * as Options from "@skein/runtime/Options"
+import type * as Duration from "effect/Duration"
 import type * as Types from "effect/Types"
 import { decode } from "jose/base64url"
 import { type Confirmation, InvalidToken, type TokenProblem, type VerifiedToken } from "./verifiedToken.ts"
@@ -162,3 +164,7 @@ export const isAccessTokenType = (typ: unknown, requireType: boolean): boolean =
   const type = typ.toLowerCase()
   return accessTokenTypes.has(type) || (!requireType && plainTypes.has(type))
 }
+
+/** How much the clocks of two machines may differ, in milliseconds. */
+export const toleranceOf = (clockTolerance: Duration.Input | undefined): number =>
+  Options.resolve({ clockTolerance }, {}, { clockTolerance: "5 seconds" }).clockTolerance

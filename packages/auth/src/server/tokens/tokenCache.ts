@@ -1,9 +1,11 @@
 /**
  * The tokens that were verified, by their hash.
  */
+import * as Options from "@skein/runtime/Options"
 import { sha256Base64Url } from "@skein/runtime/Digest"
 import type * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { sha256Function } from "./sha256.ts"
 import { SharedEffects } from "./sharedEffects.ts"
@@ -24,17 +26,24 @@ import {
 export interface CacheOptions {
   /**
    * How long a token that was verified is accepted without a verification: 60 seconds by default, and at most until it
-   * expires. A token that its issuer revokes is accepted for this long. 0 verifies each token each time.
+   * expires. A token that its issuer revokes is accepted for this long: lower it for issuers that revoke. 0 verifies each
+   * token each time.
    */
-  readonly trust?: Duration.Input | undefined
-  /** Tokens that are known at the same time: 10,000 by default. At the bound the oldest is forgotten, and verified again. */
-  readonly maxTokens?: number | undefined
+  readonly verifiedLifetime?: Duration.Input | undefined
   /**
-   * Characters of all known tokens together, a measure of the memory for their claims: 16 Mi characters by default. At
-   * the bound the oldest are forgotten, and verified again.
+   * Tokens that are known at the same time: 10,000 by default. At the bound the oldest is forgotten, and verified again.
+   * Raise it for a server with more active users.
    */
-  readonly maxTotalChars?: number | undefined
+  readonly maxTokens?: number | undefined
 }
+
+/** Characters of all known tokens together, a measure of the memory for their claims. */
+const maxTotalChars = 16 * 1024 * 1024
+
+/** The bound of `maxTotalChars`. At the bound the oldest tokens are forgotten, and verified again. Tests lower it. */
+export const MaxTotalChars: Context.Reference<number> = Context.Reference("@skein/auth/MaxTotalChars", {
+  defaultValue: () => maxTotalChars
+})
 
 interface Entry {
   readonly verified: VerifiedToken
@@ -50,7 +59,7 @@ class TokenCache implements CachedTokenVerifier {
   readonly maxTokenChars: number
   readonly #verifier: TokenVerifier
   readonly #clock: Clock.Clock
-  readonly #trust: number
+  readonly #lifetime: number
   readonly #maxTokens: number
   readonly #maxTotalChars: number
   readonly #hash = sha256Function()
@@ -60,7 +69,7 @@ class TokenCache implements CachedTokenVerifier {
   readonly #long: Effect.Effect<never, InvalidToken>
   readonly #pending = new SharedEffects<VerifiedToken, InvalidToken | VerifierUnavailable>()
 
-  constructor(verifier: TokenVerifier, clock: Clock.Clock, options: CacheOptions) {
+  constructor(verifier: TokenVerifier, clock: Clock.Clock, maxTotalChars: number, options: CacheOptions) {
     this.issuers = verifier.issuers
     this.acceptsOpaque = verifier.acceptsOpaque
     this.maxTokenChars = verifier.maxTokenChars
@@ -68,9 +77,14 @@ class TokenCache implements CachedTokenVerifier {
     // An error captures a stack, which costs more than the refusal.
     this.#long = Effect.fail(tooLong(verifier.maxTokenChars))
     this.#clock = clock
-    this.#trust = Duration.toMillis(Duration.fromInputUnsafe(options.trust ?? "60 seconds"))
-    this.#maxTokens = options.maxTokens ?? 10_000
-    this.#maxTotalChars = options.maxTotalChars ?? 16 * 1024 * 1024
+    const { maxTokens, verifiedLifetime } = Options.resolve(
+      { maxTokens: options.maxTokens, verifiedLifetime: options.verifiedLifetime },
+      { maxTokens: 10_000 },
+      { verifiedLifetime: "60 seconds" }
+    )
+    this.#lifetime = verifiedLifetime
+    this.#maxTokens = maxTokens
+    this.#maxTotalChars = maxTotalChars
   }
 
   known(token: string, context: VerifyContext): VerifiedToken | undefined {
@@ -117,7 +131,7 @@ class TokenCache implements CachedTokenVerifier {
 
   #store(key: string, verified: VerifiedToken, resource: string, chars: number): void {
     const now = this.#clock.currentTimeMillisUnsafe()
-    const until = Math.min(now + this.#trust, (verified.expiresAt ?? Infinity) * 1000)
+    const until = Math.min(now + this.#lifetime, (verified.expiresAt ?? Infinity) * 1000)
     if (until <= now) return
     const before = this.#entries.get(key)
     if (before !== undefined) this.#delete(key, before)
@@ -136,4 +150,8 @@ class TokenCache implements CachedTokenVerifier {
 }
 
 export const cached = (verifier: TokenVerifier, options: CacheOptions): Effect.Effect<CachedTokenVerifier> =>
-  Effect.clockWith((clock) => Effect.sync(() => new TokenCache(verifier, clock, options)))
+  Effect.flatMap(
+    MaxTotalChars,
+    (maxTotalChars) =>
+      Effect.clockWith((clock) => Effect.sync(() => new TokenCache(verifier, clock, maxTotalChars, options)))
+  )

@@ -26,7 +26,7 @@ export interface Options extends Omit<Outbound.Options, "fetch"> {
  * `TokenRequestFailed`, and its message names `refusePrivateAddresses`.
  *
  * @example
- * const outbound = NodeOutbound.make({ documentTimeout: "5 seconds" })
+ * const outbound = NodeOutbound.make({ requestTimeout: "5 seconds" })
  */
 export const make = (options: Options = {}): Outbound.Outbound =>
   Outbound.make({ ...options, fetch: makeFetch(options.refusePrivateAddresses ?? true) })

@@ -10,11 +10,11 @@ import * as Layer from "effect/Layer"
 import { person, request } from "../../oauth/scriptedServers.ts"
 import { processHeader } from "./tokenServer.ts"
 
-const [kind, place, leaseDuration, url] = process.argv.slice(2) as [string, string, "6 seconds", string]
+const [kind, place, leaseTimeout, url] = process.argv.slice(2) as [string, string, "6 seconds", string]
 
 const Store = kind === "file"
   ? FileTokenStore.layer({ folder: place, lockTimeout: "2 minutes" })
-  : SqlTokenStore.layer({ leaseDuration, lockTimeout: "2 minutes" }).pipe(
+  : SqlTokenStore.layer({ leaseTimeout, lockTimeout: "2 minutes" }).pipe(
     Layer.provide(PgClient.layer({ url: place, maxConnections: 3 }))
   )
 
