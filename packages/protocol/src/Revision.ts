@@ -7,8 +7,8 @@ export type Revision = "2024-11-05" | "2025-03-26" | "2025-06-18" | "2025-11-25"
 
 /**
  * The lifecycle of a revision. In the `session` lifecycle an `initialize` handshake opens a session in which both sides
- * send requests. In the `request` lifecycle each request of the client carries its own metadata and does not depend on
- * a session.
+ * send requests. In the `stateless` lifecycle each request of the client carries its own metadata and does not depend
+ * on a session.
  */
 export type Era = "session" | "stateless"
 

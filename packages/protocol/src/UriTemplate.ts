@@ -60,17 +60,24 @@ export interface UriTemplate {
   /** @internal */
   readonly plan: Plan
   /** @internal */
-  readonly maxUriLength: number
+  readonly maxUriChars: number
 }
+
+/** The most variables of a template. */
+const maxVariables = 64
 
 /** The bounds of a template. */
 export interface Options {
-  /** The most characters of a template (UTF-16 units), 8,192 by default. A longer one is refused. */
-  readonly maxLength?: number | undefined
-  /** The most variables, 64 by default. A template with more is refused. */
-  readonly maxVariables?: number | undefined
-  /** The most characters of a URI to match (UTF-16 units), 16,384 by default. A longer one does not match. */
-  readonly maxUriLength?: number | undefined
+  /**
+   * The most characters of a template (UTF-16 units), 8,192 by default. A longer one is refused. Lower it for templates
+   * that strangers write.
+   */
+  readonly maxChars?: number | undefined
+  /**
+   * The most characters of a URI to match (UTF-16 units), 16,384 by default. A longer one does not match. Raise it for
+   * URIs that contain data.
+   */
+  readonly maxUriChars?: number | undefined
 }
 
 const reverse = (text: string): string => {
@@ -171,16 +178,13 @@ const ambiguity = (core: ReadonlyArray<string | Expression>): string | undefined
  * UriTemplate.make("users://{id}/profile{?lang}")
  */
 export const make = (text: string, options?: Options): Result.Result<UriTemplate, string> => {
-  const maxLength = options?.maxLength ?? 8192
-  if (text.length > maxLength) return Result.fail(`the template has more than ${maxLength} characters (maxLength)`)
+  const maxChars = options?.maxChars ?? 8192
+  if (text.length > maxChars) return Result.fail(`the template has more than ${maxChars} characters (maxChars)`)
   const parts = readParts(text)
   if (typeof parts === "string") return Result.fail(parts)
   const variables = parts.flatMap((part) => typeof part === "string" ? [] : part.variables)
   const names = variables.map((variable) => variable.name)
-  const maxVariables = options?.maxVariables ?? 64
-  if (names.length > maxVariables) {
-    return Result.fail(`the template has more than ${maxVariables} variables (maxVariables)`)
-  }
+  if (names.length > maxVariables) return Result.fail(`the template has more than ${maxVariables} variables`)
   if (new Set(names).size !== names.length) return Result.fail("a variable occurs twice")
 
   const core = [...parts]
@@ -226,7 +230,7 @@ export const make = (text: string, options?: Options): Result.Result<UriTemplate
     },
     fragment
   }
-  return Result.succeed({ text, names, parts, plan, maxUriLength: options?.maxUriLength ?? 16_384 })
+  return Result.succeed({ text, names, parts, plan, maxUriChars: options?.maxUriChars ?? 16_384 })
 }
 
 /**
@@ -275,4 +279,4 @@ const normalizeOnce = (uri: string): string => {
  * UriTemplate.match(template, "users://42/profile?lang=de") // { id: "42", lang: "de" }
  */
 export const match = (template: UriTemplate, uri: string): Values | undefined =>
-  uri.length > template.maxUriLength ? undefined : matchUri(template.plan, normalizeOnce(uri))
+  uri.length > template.maxUriChars ? undefined : matchUri(template.plan, normalizeOnce(uri))

@@ -84,11 +84,11 @@ const pathOf = (chain: Chain): ReadonlyArray<string> => {
   return path
 }
 
-const readParam = (value: unknown, { chain, schema }: Subschema, maxDepth: number): Param | string => {
+const readParam = (value: unknown, { chain, schema }: Subschema): Param | string => {
   if (chain === undefined || chain.depth === 0) {
     return `${keyword} must be on a property that only "properties" keywords lead to`
   }
-  if (chain.depth > maxDepth) return `${keyword} must not be nested deeper than ${maxDepth} (maxDepth)`
+  if (chain.depth > maxDepth) return `${keyword} must not be nested deeper than ${maxDepth}`
   const path = pathOf(chain)
   const at = ` at '${clip(path.join("."))}'`
   if (typeof value !== "string" || value === "") return `${keyword}${at} must be a non-empty string`
@@ -124,13 +124,11 @@ const pushChildren = ({ chain, schema }: Subschema, stack: Array<Subschema>): vo
   }
 }
 
-/** The bounds of {@link fromSchema}. */
-export interface Options {
-  /** The most subschemas to visit, 100,000 by default. A schema with more is refused. */
-  readonly maxSchemas?: number | undefined
-  /** The deepest nesting of an annotated property, 64 by default. A deeper one is refused. */
-  readonly maxDepth?: number | undefined
-}
+/** The most subschemas to visit. A schema with more is refused. */
+const maxSchemas = 100_000
+
+/** The deepest nesting of an annotated property. A deeper one is refused. */
+const maxDepth = 64
 
 /**
  * Reads the annotations of an `inputSchema`, in the order of its properties. Fails with a description of the first
@@ -141,25 +139,21 @@ export interface Options {
  * `string`, `integer` or `boolean` (a single name). Only a chain of `properties` keywords may lead to the property.
  * Values of `default`, `enum`, `const`, `examples` and unknown keywords contain no schemas and are not searched.
  *
- * The time is linear in the size of the schema.
+ * The time is linear in the size of the schema. A schema with more than 100,000 subschemas, and an annotation nested
+ * deeper than 64 properties, are refused.
  */
-export const fromSchema = (
-  inputSchema: unknown,
-  options?: Options
-): Result.Result<ReadonlyArray<Param>, string> => {
+export const fromSchema = (inputSchema: unknown): Result.Result<ReadonlyArray<Param>, string> => {
   if (!isObject(inputSchema)) return Result.succeed([])
-  const maxSchemas = options?.maxSchemas ?? 100_000
-  const maxDepth = options?.maxDepth ?? 64
   const params: Array<Param> = []
   const taken = new Set<string>()
   const stack: Array<Subschema> = [{ schema: inputSchema, chain: root }]
   let visited = 0
   for (let subschema = stack.pop(); subschema !== undefined; subschema = stack.pop()) {
     if (++visited > maxSchemas) {
-      return Result.fail(`the input schema has more than ${maxSchemas} subschemas (maxSchemas)`)
+      return Result.fail(`the input schema has more than ${maxSchemas} subschemas`)
     }
     if (Object.hasOwn(subschema.schema, keyword)) {
-      const param = readParam(subschema.schema[keyword], subschema, maxDepth)
+      const param = readParam(subschema.schema[keyword], subschema)
       if (typeof param === "string") return Result.fail(param)
       if (taken.has(param.key)) {
         return Result.fail(`${keyword}: ${param.header} must be unique, ignoring case`)
