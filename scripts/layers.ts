@@ -403,7 +403,6 @@ export const layers: Readonly<Record<string, Layers>> = {
 
 /** The packages whose layers are not listed yet. */
 export const pending: ReadonlyArray<string> = [
-  "apps",
   "code-mode"
 ]
 

@@ -2,10 +2,11 @@
  * A connection over a pair of Node streams, one JSON-RPC message per line: the standard streams of a process, a Unix
  * domain socket, a TCP connection (revision 2026-07-28, basic/transports/stdio).
  */
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Readable, Writable } from "node:stream"
+import * as Defaults from "./Options.ts"
 import type { Connection, End, Receiver } from "./Connection.ts"
 import { ConnectionLost, TransportError } from "./TransportError.ts"
 import * as Ndjson from "./Ndjson.ts"
@@ -42,9 +43,6 @@ export interface Options extends Bounds {
   /** Writes in place of `output.write`. */
   readonly write?: ((text: string, done?: (error?: Error | null) => void) => boolean) | undefined
 }
-
-// The default of `flushTimeout`.
-const defaultFlushTimeout = /* @__PURE__ */ Duration.seconds(2)
 
 const hangUps = new Set(["EPIPE", "ECONNRESET", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END", "EOF"])
 
@@ -124,13 +122,15 @@ class StreamConnection implements Connection {
     if (this.#closing) return Effect.void
     this.#closing = true
     this.#finish(closed)
-    const flush = Duration.fromInputUnsafe(this.#options.flushTimeout ?? defaultFlushTimeout)
-    if (Duration.isZero(flush)) {
+    const { flushTimeout } = Defaults.resolve({ flushTimeout: this.#options.flushTimeout }, {}, {
+      flushTimeout: "2 seconds"
+    })
+    if (flushTimeout === 0) {
       this.#flush(ignore)
       return Effect.sync(() => this.#release())
     }
     const flushed = Effect.callback<void>((resume) => this.#flush(() => resume(Effect.void)))
-    return Effect.andThen(Effect.timeoutOption(flushed, flush), Effect.sync(() => this.#release()))
+    return Effect.andThen(Effect.timeoutOption(flushed, flushTimeout), Effect.sync(() => this.#release()))
   })
 
   // Calls back when all text is written, or when the output can write no more of it.

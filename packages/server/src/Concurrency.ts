@@ -9,6 +9,7 @@
  * // One report at a time for each principal.
  * const limit = Concurrency.layer({ limit: 1, key: Middleware.perPrincipal })
  */
+import * as Defaults from "@skein/runtime/Options"
 import * as Duration from "effect/Duration"
 import type * as Layer from "effect/Layer"
 import type { Catalog } from "./Catalog.ts"
@@ -63,7 +64,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
       code,
       limit,
       Math.max(0, Math.floor(options.maxWaiting ?? 64)),
-      Duration.fromInputUnsafe(options.maxWait ?? "30 seconds"),
+      Duration.millis(Defaults.resolve({ maxWait: options.maxWait }, {}, { maxWait: "30 seconds" }).maxWait),
       Math.max(1, Math.floor(options.maxPerClient ?? (isShared ? Math.ceil(limit * 0.75) : limit)))
     )
     const { methods = ["tools/call"] } = options

@@ -24,7 +24,7 @@ import { McpServer } from "./McpServer.ts"
 
 export type { Body, BodyFault, Headers, HttpAnswer, HttpRequest } from "./internal/http/messages/adapter.ts"
 export type { Options, SessionOptions } from "./internal/http/access/options.ts"
-export { networkOf } from "./internal/base/client.ts"
+export { networkOf } from "@skein/runtime/ClientKey"
 export {
   type FindPrincipal,
   InvalidPrincipal,

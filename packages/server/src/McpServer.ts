@@ -11,8 +11,9 @@ import type { Connection } from "@skein/runtime/Connection"
 import type * as Inspect from "@skein/runtime/Inspect"
 import type { Limits } from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
+import * as Defaults from "@skein/runtime/Options"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
@@ -243,10 +244,10 @@ export const mount = <const L extends ReadonlyArray<Definitions>>(
   )) as never
 
 const settings = (
-  { listChangedDebounce = 50, subscriptions = {} }: Options,
+  { listChangedDebounce, subscriptions = {} }: Options,
   logs: LogForwarder | undefined
 ): SubscriptionSettings => ({
-  debounce: Duration.toMillis(listChangedDebounce),
+  debounce: Defaults.resolve({ listChangedDebounce }, {}, { listChangedDebounce: 50 }).listChangedDebounce,
   maxResources: subscriptions.maxResources ?? 1000,
   maxListens: subscriptions.maxListens ?? 20_000,
   maxListensPerPrincipal: subscriptions.maxListensPerPrincipal ?? 1000,

@@ -5,9 +5,10 @@
  * NodeHttp.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, tools), { port: 3000 })
  */
 import type { TransportError } from "@skein/runtime/TransportError"
+import * as Defaults from "@skein/runtime/Options"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -218,9 +219,13 @@ const probingOf = <R>(given: Options<R>["health"]): health.Resolved | undefined 
     live: options.live ?? "/livez",
     ready: options.ready ?? "/readyz",
     check: checkOf(options.check),
-    checkTimeout: Duration.toMillis(Duration.fromInputUnsafe(options.checkTimeout ?? 1_000))
+    ...Defaults.resolve({ checkTimeout: options.checkTimeout }, {}, { checkTimeout: 1_000 })
   }
 }
+
+/** The times of an orderly end, in milliseconds. */
+const endOf = ({ drainDelay, shutdownTimeout }: Pick<Options, "drainDelay" | "shutdownTimeout">) =>
+  Defaults.resolve({ drainDelay, shutdownTimeout }, {}, { drainDelay: 0, shutdownTimeout: 5_000 })
 
 /** Builds routes, for the paths that are not among those of the endpoint. */
 const startRoutes = <R>(
@@ -272,13 +277,8 @@ export const serve = <R = never>(
     const probes = probing && (yield* health.make(probing, paths, services))
     const routes = options.routes && (yield* startRoutes(options.routes, { ...options, allowedHosts }, paths, services))
     const { handler, shared } = prepare(endpoint, options, true, probes, routes)
-    const listener = server.make(handler, {
-      headersTimeout: Duration.toMillis(options.headersTimeout ?? 15_000),
-      requestTimeout: Duration.toMillis(options.requestTimeout ?? 60_000),
-      keepAliveTimeout: Duration.toMillis(options.keepAliveTimeout ?? 65_000),
-      maxConnections: options.maxConnections ?? 20_000
-    })
-    const drainDelay = Duration.toMillis(Duration.fromInputUnsafe(options.drainDelay ?? 0))
+    const listener = server.make(handler, server.resolveBounds(options, { maxConnections: 20_000 }))
+    const { drainDelay } = endOf(options)
     const address = yield* Effect.acquireRelease(
       server.listen(listener.server, options.port ?? 3000, host),
       (_, exit) =>
@@ -366,12 +366,9 @@ export const runMain = <E, R = never>(
     Effect.provide(program, mcp),
     (cause) => causeOf(cause, options, portVariable(given))
   )
-  const { drainDelay = 0, logFormat, logLevel, shutdownTimeout = 5_000 } = options
-  main.runMain(served, {
-    logFormat,
-    logLevel,
-    shutdownTimeout: Duration.toMillis(drainDelay) + Duration.toMillis(shutdownTimeout) + 5_000
-  })
+  const { logFormat, logLevel } = options
+  const { drainDelay, shutdownTimeout } = endOf(options)
+  main.runMain(served, { logFormat, logLevel, shutdownTimeout: drainDelay + shutdownTimeout + 5_000 })
 }
 
 /** A server inside of an application without Effect. */

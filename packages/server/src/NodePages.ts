@@ -4,7 +4,6 @@
  */
 import type { TransportError } from "@skein/runtime/TransportError"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
@@ -76,12 +75,7 @@ export const serve = (
       if (request.headFault !== "Framing") return handle(request, answer)
       endConnection(message)
       setImmediate(() => handle(request, answer))
-    }, {
-      headersTimeout: Duration.toMillis(options.headersTimeout ?? 15_000),
-      requestTimeout: Duration.toMillis(options.requestTimeout ?? 60_000),
-      keepAliveTimeout: Duration.toMillis(options.keepAliveTimeout ?? 65_000),
-      maxConnections: options.maxConnections ?? 1_000
-    })
+    }, server.resolveBounds(options, { maxConnections: 1_000 }))
     const address = yield* Effect.acquireRelease(
       server.listen(listener.server, options.port ?? 0, host),
       () =>

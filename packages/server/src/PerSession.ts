@@ -20,6 +20,7 @@
  * const open = Tool.layer(Tool.make("open", { input: { url: Schema.String } }), ({ url }) =>
  *   browser.use((browser) => titleOf(browser, url)))
  */
+import { KeyedCounter } from "@skein/runtime/KeyedCounter"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -96,27 +97,18 @@ export const make = <A, E = never, R = never>(
 
   /** Makes the effect that counts a value, also for its principal, until it is released. */
   const makeCount = () => {
-    let total = 0
-    const counts = new Map<string, number>()
+    const counter = new KeyedCounter()
     return Effect.flatMap(McpRequest, ({ caller: { principal } }) => {
-      if (total >= max) return failWith(new Full({ message: `There are ${max} of ${name} already, which is its max` }))
       const id = principal?.id
-      const count = id === undefined ? 0 : counts.get(id) ?? 0
-      if (count >= maxPerPrincipal) {
-        const message = `The user has ${count} of ${name} already, which is its maxPerPrincipal`
+      const bound = counter.acquire(id, max, maxPerPrincipal)
+      if (bound === "max") {
+        return failWith(new Full({ message: `There are ${max} of ${name} already, which is its max` }))
+      }
+      if (bound !== undefined) {
+        const message = `The user has ${maxPerPrincipal} of ${name} already, which is its maxPerPrincipal`
         return failWith(new Full({ message }))
       }
-      total++
-      if (id !== undefined) counts.set(id, count + 1)
-      return Effect.addFinalizer(() =>
-        Effect.sync(() => {
-          total--
-          if (id === undefined) return
-          const left = counts.get(id)! - 1
-          if (left === 0) counts.delete(id)
-          else counts.set(id, left)
-        })
-      )
+      return Effect.addFinalizer(() => Effect.sync(() => counter.release(id)))
     })
   }
 

@@ -25,6 +25,7 @@
  */
 import * as McpError from "@skein/protocol/McpError"
 import type { RequestContext } from "@skein/runtime/RequestContext"
+import * as Defaults from "@skein/runtime/Options"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -122,7 +123,7 @@ const limit = (
   const prefix = options.prefix ?? ""
   const settings = {
     limit: Math.max(1, Math.floor(options.limit ?? 60)),
-    window: Duration.fromInputUnsafe(options.window ?? "1 minute"),
+    window: Duration.millis(Defaults.resolve({ window: options.window }, {}, { window: "1 minute" }).window),
     algorithm: options.algorithm ?? "token-bucket",
     onExceeded: "fail"
   } as const

@@ -16,6 +16,7 @@
  * const Server = McpServer.layer({ name: "shop", version: "1.0.0" }, orders).pipe(Layer.provide(State))
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
+import * as Defaults from "@skein/runtime/Options"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -70,6 +71,14 @@ export class RequestStateKeyError extends PrintableError.tagged("RequestStateKey
     super({ ...fields, message: fields.reason.message })
   }
 }
+
+/** @internal Fills in the defaults of the bounds. */
+export const resolve = ({ maxRounds, maxStateChars, ttl }: Options): Defaults.Resolved<Omit<Options, "keys">> =>
+  Defaults.resolve(
+    { maxRounds, maxStateChars, ttl },
+    { maxRounds: 16, maxStateChars: 65_536 },
+    { ttl: "10 minutes" }
+  )
 
 /** The keys and bounds of the servers that are built with it. Set it with `layer`. */
 export const RequestState = /* @__PURE__ */ Context.Reference<Options>("@skein/server/RequestState", {

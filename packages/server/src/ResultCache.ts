@@ -24,8 +24,9 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import { monotonicMillis } from "@skein/runtime/RequestRunner"
+import * as Defaults from "@skein/runtime/Options"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Catalog } from "./Catalog.ts"
@@ -148,6 +149,15 @@ const useOf = (result: CallToolResult): Use => {
   return result.isError === true ? "share" : "store"
 }
 
+const resolve = ({ maxBytes, maxEntries, share, ttl }: Options): Defaults.Resolved<
+  Pick<Options, "maxBytes" | "maxEntries" | "share" | "ttl">
+> =>
+  Defaults.resolve(
+    { maxBytes, maxEntries, share, ttl },
+    { maxEntries: 1_000, maxBytes: 16 * 1024 * 1024, share: false },
+    { ttl: "1 minute" }
+  )
+
 class Cache {
   readonly #catalog: Catalog["Service"]
   readonly #store: OwnedStore<Cached>
@@ -162,12 +172,10 @@ class Cache {
 
   constructor(catalog: Catalog["Service"], options: Options) {
     this.#catalog = catalog
-    this.#store = new OwnedStore({
-      maxEntries: options.maxEntries ?? 1_000,
-      maxBytes: options.maxBytes ?? 16 * 1024 * 1024
-    })
-    this.#ttlMs = Duration.toMillis(Duration.fromInputUnsafe(options.ttl ?? "1 minute"))
-    this.#share = options.share === true
+    const { maxBytes, maxEntries, share, ttl } = resolve(options)
+    this.#store = new OwnedStore({ maxEntries, maxBytes })
+    this.#ttlMs = ttl
+    this.#share = share
   }
 
   /** Registers the cache for `clear` and for changes of resources until the scope closes. */

@@ -24,7 +24,8 @@
 import { isJson } from "@skein/protocol/JsonRpc"
 import { clip, quote } from "@skein/protocol/Text"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
-import * as Duration from "effect/Duration"
+import * as Defaults from "@skein/runtime/Options"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -222,7 +223,7 @@ export const make = <A, In = A>(
     & { readonly schema?: Schema.ConstraintCodec<A, unknown> | StandardSchemaV1<In, A> | NoSchema | undefined }
     & CheckedSchema<A, In>
 ): State<A> => {
-  const ttlMs = Duration.toMillis(Duration.fromInputUnsafe(options.ttl ?? "24 hours"))
+  const ttlMs = Defaults.resolve({ ttl: options.ttl }, {}, { ttl: "24 hours" }).ttl
   const codec = codecOf(name, options)
   const scope = options.scope ?? "user"
 

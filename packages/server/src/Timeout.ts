@@ -20,6 +20,7 @@
  */
 import type * as McpError from "@skein/protocol/McpError"
 import type { Answer, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
+import * as Defaults from "@skein/runtime/Options"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -53,22 +54,27 @@ export interface Options {
  */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
   registerLayer<never>((catalog) => {
-    const limitFor = limitOf(options)
-    const interruptTimeout = Duration.fromInputUnsafe(options.interruptTimeout ?? "5 seconds")
+    const { interruptTimeout, timeout } = resolve(options)
+    const limitFor = limitOf(timeout, options)
     return catalog[internals].middleware.add((next) => (request) => {
       const limit = limitFor(request)
       return Duration.isFinite(limit)
-        ? Effect.suspend(() => timed(request, limit, interruptTimeout, next))
+        ? Effect.suspend(() => timed(request, limit, Duration.millis(interruptTimeout), next))
         : next(request)
     })
   })
 
 const endless = ["subscriptions/listen", "tasks/result"]
 
-const limitOf = ({ timeout, methods, tools }: Options): (request: RequestContext) => Duration.Duration => {
+const resolve = (
+  { interruptTimeout, timeout }: Options
+): Defaults.Resolved<Pick<Options, "interruptTimeout" | "timeout">> =>
+  Defaults.resolve({ interruptTimeout, timeout }, {}, { interruptTimeout: "5 seconds", timeout: "1 minute" })
+
+const limitOf = (timeout: number, { methods, tools }: Options): (request: RequestContext) => Duration.Duration => {
   const read = (table: { readonly [name: string]: Duration.Input } = {}) =>
     new Map(Object.entries(table).map(([name, input]) => [name, Duration.fromInputUnsafe(input)]))
-  const others = Duration.fromInputUnsafe(timeout ?? "1 minute")
+  const others = Duration.millis(timeout)
   const byMethod = new Map([...endless.map((method) => [method, Duration.infinity] as const), ...read(methods)])
   const byTool = read(tools)
   return (request) =>

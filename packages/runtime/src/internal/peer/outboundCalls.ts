@@ -138,8 +138,9 @@ export class OutboundCalls {
     const id = this.#nextId++
     const startedAt = this.#peer.now()
     const begunAt = this.#peer.callTimeAt(startedAt)
-    const timeout = Duration.toMillis(options.timeout ?? this.#peer.limits.timeout)
-    const maxTimeout = Duration.toMillis(options.maxTimeout ?? this.#peer.limits.maxTimeout)
+    const { limits } = this.#peer
+    const timeout = options.timeout === undefined ? limits.timeout : Duration.toMillis(options.timeout)
+    const maxTimeout = options.maxTimeout === undefined ? limits.maxTimeout : Duration.toMillis(options.maxTimeout)
     const deadline = begunAt + Math.min(timeout, maxTimeout)
     const { headers, onNotification, onProgress } = options
     const call = {

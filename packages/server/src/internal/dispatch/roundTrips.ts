@@ -9,13 +9,12 @@ import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
+import { sha256Base64Url } from "@skein/runtime/Digest"
 import type { Answer, Dispatcher, Exchange, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Base64Url from "effect/encoding/Base64Url"
 import * as Result from "effect/Result"
-import { bytesOf, type Options } from "../../RequestState.ts"
+import { bytesOf, type Options, resolve } from "../../RequestState.ts"
 import type { MethodTable } from "./methodTable.ts"
 import { RequestStateCodec } from "./requestStateCodec.ts"
 import { type Answered, Round, type RoundOwner, type RoundState } from "./round.ts"
@@ -64,9 +63,10 @@ export class RoundTrips implements RoundOwner {
 
   constructor(methods: MethodTable, options: Options) {
     this.#methods = methods
-    this.maxRounds = options.maxRounds ?? 16
-    this.#maxSize = options.maxStateChars ?? 65_536
-    this.#ttl = Duration.toMillis(options.ttl ?? Duration.minutes(10))
+    const { maxRounds, maxStateChars, ttl } = resolve(options)
+    this.maxRounds = maxRounds
+    this.#maxSize = maxStateChars
+    this.#ttl = ttl
     this.#codec = new RequestStateCodec(methods.description.serverInfo.name, options.keys?.map(bytesOf))
     // A middleware may have changed the params. The client repeats the ones that it sent, and the state is bound to them.
     this.#startRound = ({ received }) => new Round(received, this, { rounds: 0, answers: new Map(), onces: new Map() })
@@ -149,15 +149,16 @@ export class RoundTrips implements RoundOwner {
  * A digest of a request: it must be repeated with the same params, in any order of their members. Refuses params that
  * nest too deep to be encoded.
  */
-const digest = ({ method, params }: RequestContext): Effect.Effect<string, McpError.McpError> =>
-  Effect.tryPromise({
-    try: async () => {
-      const { _meta, inputResponses: _answers, requestState: _state, ...salient } = params ?? {}
-      const bytes = new TextEncoder().encode(CanonicalJson.stringify([method, salient]))
-      return Base64Url.encode(new Uint8Array(await globalThis.crypto.subtle.digest("SHA-256", bytes)))
-    },
-    catch: () => McpError.invalidParams("Invalid params: they nest too deep")
-  })
+const digest = ({ method, params }: RequestContext): Effect.Effect<string, McpError.McpError> => {
+  const { _meta, inputResponses: _answers, requestState: _state, ...salient } = params ?? {}
+  return Effect.flatMap(
+    Effect.try({
+      try: () => CanonicalJson.stringify([method, salient]),
+      catch: () => McpError.invalidParams("Invalid params: they nest too deep")
+    }),
+    sha256Base64Url
+  )
+}
 
 /**
  * Adds the responses that arrived. Unsolicited ones are ignored; missing ones are requested again before their

@@ -3,9 +3,10 @@
  */
 import * as McpError from "@skein/protocol/McpError"
 import type { Answer, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
+import { KeyedCounter } from "@skein/runtime/KeyedCounter"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { clientOf, KeyedCounter, largestBeside } from "../base/client.ts"
+import { clientOf, largestBeside } from "../base/client.ts"
 import { describeRequest, formatMillis } from "./failureAnswer.ts"
 
 type Handler = Dispatcher<McpRequest>

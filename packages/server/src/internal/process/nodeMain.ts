@@ -2,8 +2,9 @@
  * Runs a server as a Node process: signals, cleanup and exit code.
  */
 import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
+import * as Defaults from "@skein/runtime/Options"
 import * as Cause from "effect/Cause"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Logger } from "effect/Logger"
 import * as Predicate from "effect/Predicate"
@@ -74,7 +75,8 @@ const write = ({ cause, message }: Report, loggers: Loggers | undefined, done: (
  * The logs, and the cause of a failure, are written to stderr.
  */
 export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptions = {}): void => {
-  const shutdownTimeout = Math.min(Duration.toMillis(options.shutdownTimeout ?? 5_000), maxDelay)
+  const given = Defaults.resolve({ shutdownTimeout: options.shutdownTimeout }, {}, { shutdownTimeout: 5_000 })
+  const shutdownTimeout = Math.min(given.shutdownTimeout, maxDelay)
   // Keeps the event loop alive for a server that only waits for a signal.
   const keepAlive = setInterval(() => {}, maxDelay)
   const { logFormat = "pretty", logLevel } = options

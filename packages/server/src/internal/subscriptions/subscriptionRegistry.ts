@@ -1,6 +1,7 @@
 /**
  * The subscriptions of a server: which sessions and which `subscriptions/listen` requests receive which notifications.
  */
+import { KeyedCounter } from "@skein/runtime/KeyedCounter"
 import type { LoggingLevel } from "@skein/protocol/Logging"
 import type { Id, JsonObject, Notification } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
@@ -23,7 +24,7 @@ import {
   PendingNotifications
 } from "../base/pendingNotifications.ts"
 import { ResourceWatches } from "./resourceWatches.ts"
-import { clientOf, KeyedCounter, largestBeside } from "../base/client.ts"
+import { clientOf, largestBeside } from "../base/client.ts"
 
 /** The resolved options of `McpServer.Options` that concern subscriptions. Times are in milliseconds. */
 export interface SubscriptionSettings {

@@ -1,10 +1,12 @@
 /**
  * The connections of a `node:http` server. At the bound, the address with the most connections gives up one.
  */
+import { networkOf } from "@skein/runtime/ClientKey"
+import { KeyedCounter } from "@skein/runtime/KeyedCounter"
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
-import { KeyedCounter, largestBeside, networkOf } from "../../base/client.ts"
+import { largestBeside } from "../../base/client.ts"
 
 /** The oldest answer of a connection that is not complete. There is no public API; Node's own listener reads it too. */
 export const answerOf = (socket: Duplex): ServerResponse | undefined =>

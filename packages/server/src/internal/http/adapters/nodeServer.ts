@@ -1,20 +1,36 @@
 /**
  * A `node:http` server for one endpoint: its bounds, and its shutdown.
  */
+import * as Defaults from "@skein/runtime/Options"
 import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { answerOf, Connections } from "./nodeConnections.ts"
 
-/** The bounds of the server, in milliseconds; the defaults are documented at the public options. */
-export interface Bounds {
-  readonly headersTimeout: number
-  readonly requestTimeout: number
-  readonly keepAliveTimeout: number
-  readonly maxConnections: number
+/** The bounds of the server; the defaults are documented at the public options. */
+export interface BoundOptions {
+  readonly headersTimeout?: Duration.Input | undefined
+  readonly requestTimeout?: Duration.Input | undefined
+  readonly keepAliveTimeout?: Duration.Input | undefined
+  readonly maxConnections?: number | undefined
 }
+
+/** The bounds with their defaults, in milliseconds. */
+export type Bounds = Defaults.Resolved<BoundOptions>
+
+/** Fills in the defaults. */
+export const resolveBounds = (
+  { headersTimeout, keepAliveTimeout, maxConnections, requestTimeout }: BoundOptions,
+  defaults: { readonly maxConnections: number }
+): Bounds =>
+  Defaults.resolve<BoundOptions>({ headersTimeout, keepAliveTimeout, maxConnections, requestTimeout }, defaults, {
+    headersTimeout: 15_000,
+    requestTimeout: 60_000,
+    keepAliveTimeout: 65_000
+  })
 
 // How long the last bytes of the answers may take to be sent.
 const flushTimeout = 2_000

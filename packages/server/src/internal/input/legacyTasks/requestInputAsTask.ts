@@ -87,7 +87,7 @@ export const ask = (
   options: CallOptions
 ): Response<JsonObject> => {
   const { name } = method
-  const ttlMillis = Duration.toMillis(ttl ?? timeout)
+  const ttlMillis = Duration.toMillis(ttl === undefined ? timeout : ttl)
   const augmented = { ...params, task: Number.isFinite(ttlMillis) ? { ttl: Math.round(ttlMillis) } : {} }
   // The timeouts of the task do not apply to the response that creates it.
   const { timeout: _, maxTimeout: __, ...rest } = options
