@@ -109,8 +109,31 @@ const errorsOf = (text: string, { program }: Parsed): ReadonlyArray<Found> => {
 
 /** The packages to which each check applies so far. */
 const checked: Readonly<Record<"english" | "defaults", ReadonlyArray<string>>> = {
-  english: [],
-  defaults: []
+  english: [
+    "client",
+    "code-mode",
+    "create-skein",
+    "gateway",
+    "openapi",
+    "protocol",
+    "runtime",
+    "skills",
+    "sql",
+    "testing"
+  ],
+  defaults: [
+    "apps",
+    "auth",
+    "cli",
+    "console",
+    "create-skein",
+    "gateway",
+    "openapi",
+    "protocol",
+    "skills",
+    "sql",
+    "testing"
+  ]
 }
 
 const packageModule = /^packages\/([^/]+)\/src\//

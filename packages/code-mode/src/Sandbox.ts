@@ -33,7 +33,7 @@ export interface Program {
   readonly bounds: Bounds
 }
 
-/** What a program can do outside of its sandbox. */
+/** The functions outside of the sandbox that a program can call. */
 export interface Host {
   /** Calls a tool. The result is JSON. */
   readonly call: (name: string, args: JsonObject) => Effect.Effect<unknown, CallError>
@@ -42,9 +42,9 @@ export interface Host {
 }
 
 /**
- * Runs programs. In a program are `tools`, whose members are functions that call the tool of their name, `callTool(name,
- * args)`, and `console`. The sandbox must give it no other authority, pass values as JSON only, and end everything that
- * belongs to a program when the effect ends or is interrupted.
+ * Runs programs. In a program are `tools`, whose members are functions that call the tool of their name,
+ * `callTool(name, args)`, and `console`. The sandbox must give it no other authority, pass values as JSON only, and end
+ * everything that belongs to a program when the effect ends or is interrupted.
  */
 export interface Sandbox {
   /** Runs a program. Succeeds with the JSON of its result, or with `undefined` if it returned nothing. */

@@ -21,7 +21,7 @@ export type Style = choices.Style
 /** The package manager whose commands the project names. */
 export type PackageManager = choices.PackageManager
 
-/** What to create. */
+/** The folder, the template and the tools of a new project. */
 export interface Options {
   /** The folder. It must be new or empty, except for a `.git`. */
   readonly folder: string
@@ -52,8 +52,8 @@ const entriesOf = async (folder: string): Promise<ReadonlyArray<string>> => {
  * Writes the files of a project, and returns their paths in its folder. It neither installs the dependencies nor
  * creates a repository.
  *
- * Rejects with `CreateError` if the name is not the name of a package, if the folder is not empty, or if a file cannot be
- * written.
+ * Rejects with `CreateError` if the name is not the name of a package, if the folder is not empty, or if a file cannot
+ * be written.
  *
  * @example
  * const paths = await CreateSkein.create({ folder: "my-host", template: "client", style: "effect" })

@@ -43,8 +43,8 @@ export type { RemoteFailure } from "./internal/proxy/remoteError.ts"
 export type { Selection } from "./internal/proxy/listing.ts"
 
 /**
- * The effect that makes a client of the remote server, such as `Client.make(transport, options)`. The proxy runs it, and
- * runs it again when the client has ended. It provides the services `Elicitation`, `Sampling`, `Roots` and
+ * The effect that makes a client of the remote server, such as `Client.make(transport, options)`. The proxy runs it,
+ * and runs it again when the client has ended. It provides the services `Elicitation`, `Sampling`, `Roots` and
  * `NotificationListener` of `@skein/client`, so that the callers are asked.
  */
 export type Source<R = never> = Effect.Effect<Client, ClientError, R>
@@ -75,8 +75,8 @@ export interface ConnectionOptions {
 /** The bounds of a proxy. */
 export interface Limits {
   /**
-   * How many entries of each kind are taken over: 1,000 by default. Further ones are left out, which is logged. Raise it
-   * for a remote server with longer lists.
+   * How many entries of each kind are taken over: 1,000 by default. Further ones are left out, which is logged. Raise
+   * it for a remote server with longer lists.
    */
   readonly maxEntries?: number | undefined
   /**
@@ -90,8 +90,8 @@ export interface Limits {
    */
   readonly maxParkedCallsPerClient?: number | undefined
   /**
-   * How long such a call waits for the caller's answers: 10 minutes by default, as the `ttl` of `RequestState`. Then it is
-   * cancelled at the remote server. Raise it for questions that take people longer.
+   * How long such a call waits for the caller's answers: 10 minutes by default, as the `ttl` of `RequestState`. Then it
+   * is cancelled at the remote server. Raise it for questions that take people longer.
    */
   readonly parkedTimeout?: Duration.Input | undefined
 }
@@ -119,9 +119,9 @@ export interface Options<R = never> {
   readonly resourceTemplates?: Selection<ResourceTemplate> | undefined
   /**
    * Which URIs can be read and subscribed to although no list has them, such as those of links in results of tools. The
-   * default is all of them if `resources` and `resourceTemplates` are not restricted, and none otherwise. The server reads
-   * URIs of its own resources and templates itself. If several proxies have a URI, `ResourceNotFound` of one of them
-   * lets the server ask the next one.
+   * default is all of them if `resources` and `resourceTemplates` are not restricted, and none otherwise. The server
+   * reads URIs of its own resources and templates itself. If several proxies have a URI, `ResourceNotFound` of one of
+   * them lets the server ask the next one.
    */
   readonly unlistedResources?: boolean | ((uri: string) => boolean) | undefined
   /** Which prompts are taken over: all by default. */
@@ -129,13 +129,13 @@ export interface Options<R = never> {
   /** The bounds of the proxy. The timeouts of forwarded requests are those of the client (`Client.Options`). */
   readonly limits?: Limits | undefined
   /**
-   * Whose connection calls use. By default all callers share the one that also lists. With `perPrincipal` or `perSession`
-   * the credentials of each user can be used at the remote server.
+   * Whose connection calls use. By default all callers share the one that also lists. With `perPrincipal` or
+   * `perSession` the credentials of each user can be used at the remote server.
    */
   readonly connections?: Connections<R> | undefined
   /**
-   * The lists while the remote server cannot be reached: `last` offers the last ones (the default), and `nothing` removes
-   * them. Calls fail with `-32603` (`RemoteUnavailable`) in both cases.
+   * The lists while the remote server cannot be reached: `last` offers the last ones (the default), and `nothing`
+   * removes them. Calls fail with `-32603` (`RemoteUnavailable`) in both cases.
    */
   readonly whileDown?: "last" | "nothing" | undefined
   /** The lists at the start if the remote server cannot be reached then: empty by default. */
@@ -149,15 +149,16 @@ export interface Options<R = never> {
    */
   readonly startTimeout?: Duration.Input | undefined
   /**
-   * When the proxy makes a new client after one that has ended or could not connect: the defaults of `Reconnect.Policy`,
-   * without a limit of attempts (`maxAttempts` is ignored). A client reconnects first, by its own option `reconnect`.
+   * When the proxy makes a new client after one that has ended or could not connect: the defaults of
+   * `Reconnect.Policy`, without a limit of attempts (`maxAttempts` is ignored). A client reconnects first, by its own
+   * option `reconnect`.
    */
   readonly reconnect?: Reconnect.Policy | undefined
 }
 
 /**
- * A connection for each principal, made for the first caller of it. Requests without a principal share one. Callers with
- * other capabilities have another connection, since a session declares them to the remote server.
+ * A connection for each principal, made for the first caller of it. Requests without a principal share one. Callers
+ * with other capabilities have another connection, since a session declares them to the remote server.
  *
  * The lists of the proxy stay those of its first argument. A tool that they show may be refused to some principals by
  * the remote server.
@@ -172,8 +173,8 @@ export const perPrincipal = <R = never>(
 ): Connections<R> => ({ per: "principal", make, options })
 
 /**
- * A connection for each session, closed with the session: for a remote server that remembers things about a session, and
- * for child processes that must not be shared. Stateless requests have no session: they have connections as with
+ * A connection for each session, closed with the session: for a remote server that remembers things about a session,
+ * and for child processes that must not be shared. Stateless requests have no session: they have connections as with
  * `perPrincipal`.
  *
  * @example
@@ -194,7 +195,7 @@ let unlisted = 0
  *
  * - The first argument makes the client that lists and, unless there are `connections`, serves all calls. It may be a
  *   client that is open already. Such a client answers input requests with its own handlers, its log messages are not passed
- *   on, and it is not made again.
+ *   on, and it is not replaced after its end.
  * - Entries have the names that they have at the remote server. Mount the proxy to give them a prefix or other names:
  *   `McpServer.mount("weather", Proxy.layer(…))`, or `McpServer.mount({ name: (own, kind) => … }, Proxy.layer(…))`. An
  *   entry whose name the server has already is left out, with a warning in the log.

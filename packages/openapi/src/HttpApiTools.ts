@@ -1,8 +1,8 @@
 /**
  * The endpoints of an `HttpApi` of `effect/http-api` as tools, in the application that serves them.
  *
- * Every endpoint becomes a tool. A call runs the endpoint in this process, through the router of the application: with the
- * router's middleware, the security of the endpoint and its handler, and without a socket.
+ * Every endpoint becomes a tool. A call runs the endpoint in this process, through the router of the application: with
+ * the router's middleware, the security of the endpoint and its handler, and without a socket.
  *
  * - **Names.** `find` of the group `users` is the tool `users_find`; an endpoint of a top-level group has its own name. The
  *   annotation `OpenApi.Identifier` takes precedence, and `name` over both.
@@ -95,37 +95,39 @@ export interface Options<Groups extends HttpApiGroup.Constraint, E = never, R = 
   /** Names the tool of an endpoint. Where it returns `undefined`, the name is the default one. */
   readonly name?: ((endpoint: Endpoint) => string | undefined) | undefined
   /**
-   * Describes the tool of an endpoint to models. Where it returns `undefined`, the description is that of the annotations
+   * Describes the tool of an endpoint to models. Where it returns `undefined`, the description is that of the
+   * annotations
    * `OpenApi.Description` or `OpenApi.Summary`, or else the method and the path, which say little to a model.
    */
   readonly description?: ((endpoint: Endpoint) => string | undefined) | undefined
   /**
-   * The headers of the client's request that the endpoint receives, such as `authorization` or `accept-language`. None by
-   * default. The MCP endpoint withholds the credentials of a request with a principal (`readableCredentials`), and a
+   * The headers of the client's request that the endpoint receives, such as `authorization` or `accept-language`. None
+   * by default. The MCP endpoint withholds the credentials of a request with a principal (`readableCredentials`), and a
    * `protection` those of all requests, because its tokens are for the MCP endpoint alone:
    * the security of the API then reads the principal from `HttpRoutes.CurrentPrincipal`, or `credentials` makes what it
    * needs. Over stdio there are no headers.
    */
   readonly forwardHeaders?: ReadonlyArray<string> | undefined
   /**
-   * Makes the headers of a call, with credentials for example: a value, a promise or an effect. It runs for each call, and
-   * receives the request with its principal, which an effect also has as the service `McpRequest`. They replace headers of
-   * the same name. The model receives the `message` of its failure, and of a rejection with an error that clients may see
-   * (`HandlerContext`). A header with the name `authorization`, `cookie` or `host`, and those of the connection and the body, are never
-   * arguments, also where the schema of an endpoint has them: their values come from here or from `forwardHeaders`.
+   * Makes the headers of a call, with credentials for example: a value, a promise or an effect. It runs for each call,
+   * and receives the request with its principal, which an effect also has as the service `McpRequest`. They replace
+   * headers of the same name. The model receives the `message` of its failure, and of a rejection with an error that
+   * clients may see (`HandlerContext`). A header with the name `authorization`, `cookie` or `host`, and those of the
+   * connection and the body, are never arguments, also where the schema of an endpoint has them: their values come from
+   * here or from `forwardHeaders`.
    */
   readonly credentials?:
     | ((endpoint: Endpoint, request: RequestContext) => Awaitable<Readonly<Record<string, string>>, E, R>)
     | undefined
   /**
-   * The URL in front of the paths of the API, as handlers see it: `http://localhost` by default. Its path is the prefix of
-   * the router, if the application serves the API under one: `http://localhost/api`.
+   * The URL in front of the paths of the API, as handlers see it: `http://localhost` by default. Its path is the prefix
+   * of the router, if the application serves the API under one: `http://localhost/api`.
    */
   readonly baseUrl?: string | undefined
   /** The most bytes of an answer: 262,144 by default. A larger answer is a failure, with its beginning. */
   readonly maxAnswerBytes?: number | undefined
   /**
-   * What happens to a selected endpoint that cannot be a tool: it is left out with a warning in the log (`"warn"`, the
+   * The handling of a selected endpoint that cannot be a tool: it is left out with a warning in the log (`"warn"`, the
    * default), or it fails the layer (`"fail"`).
    */
   readonly onUnsupported?: "warn" | "fail" | undefined
@@ -264,14 +266,15 @@ const toolOf = (
 const maxProblemChars = 4096
 
 /**
- * Registers the endpoints of an API as tools. The API must be served by the same router: add `HttpApiBuilder.layer(api)` to
- * the same application. A call of an endpoint that the router does not have is a result with `isError`, and a warning in the
- * log. The advice for status 401 depends on whether the call had credentials and whether the options pass them on.
+ * Registers the endpoints of an API as tools. The API must be served by the same router: add
+ * `HttpApiBuilder.layer(api)` to the same application. A call of an endpoint that the router does not have is a result
+ * with `isError`, and a warning in the log. The advice for status 401 depends on whether the call had credentials and
+ * whether the options pass them on.
  *
  * For a server without HTTP, such as one for stdio, provide the routes of the API and `HttpRouter.layer`.
  *
- * Fails with `DefinitionError`: `DuplicateName` if another definition has the name of a tool; `InvalidSchema` if a schema
- * has no JSON Schema, and for an endpoint that cannot be a tool with `onUnsupported: "fail"`.
+ * Fails with `DefinitionError`: `DuplicateName` if another definition has the name of a tool; `InvalidSchema` if a
+ * schema has no JSON Schema, and for an endpoint that cannot be a tool with `onUnsupported: "fail"`.
  *
  * @example
  * const Tools = HttpApiTools.layer(Api, {

@@ -9,7 +9,7 @@
  *   characters. A name that is taken gets a number.
  * - **Arguments.** An argument has the name of its parameter. A name that is taken gets its place as a suffix: `id`,
  *   `id_query`, `id_header`, `id_cookie`, `id_body`. The members of a JSON object or a form are arguments of their own; any
- *   other body is the argument `body`. `readOnly` members are no arguments. Bytes are base64.
+ *   other body is the argument `body`. `readOnly` members are not arguments. Bytes are base64.
  * - **Results.** A JSON object is structured content, if the document declares an object. Other texts are text, images
  *   and audio are blocks of their kind, and other bytes are an embedded resource.
  * - **Failures.** A status other than 2xx, a timeout and a failed connection are results with `isError` and a message for
@@ -63,7 +63,8 @@ export interface Options<E = never, R = never> {
   /** Names an operation. Where it returns `undefined`, the name is the default one. */
   readonly name?: ((operation: Operation) => string | undefined) | undefined
   /**
-   * The kind of definition for an operation. A tool by default. `"resource"` needs a GET without required arguments, and
+   * The kind of definition for an operation. A tool by default. `"resource"` needs a GET without required arguments,
+   * and
    * `"template"` a GET whose required arguments are in the path or in the query.
    */
   readonly routeMap?: ((operation: Operation) => Route) | undefined
@@ -73,8 +74,8 @@ export interface Options<E = never, R = never> {
    */
   readonly uriPrefix?: string | undefined
   /**
-   * The base URL of all requests. By default the first of the document's `servers`, with the defaults of its variables; a
-   * relative one is resolved against the URL of the document.
+   * The base URL of all requests. By default the first of the document's `servers`, with the defaults of its variables;
+   * a relative one is resolved against the URL of the document.
    */
   readonly baseUrl?: string | URL | undefined
   /** The URL of the document, for relative references and servers, if the document is given as text or parsed. */
@@ -82,9 +83,9 @@ export interface Options<E = never, R = never> {
   /** Headers of every request. They replace arguments of the same name. */
   readonly headers?: Readonly<Record<string, Value>> | undefined
   /**
-   * Makes the credentials of a call: a value, a promise or an effect. It runs for each call, and receives the request with
-   * its principal, which an effect also has as the service `McpRequest`. The model receives the `message` of its failure,
-   * and of a rejection with an error that clients may see (`HandlerContext`).
+   * Makes the credentials of a call: a value, a promise or an effect. It runs for each call, and receives the request
+   * with its principal, which an effect also has as the service `McpRequest`. The model receives the `message` of its
+   * failure, and of a rejection with an error that clients may see (`HandlerContext`).
    *
    * @example
    * credentials: async (_, { caller }) => ({ headers: { authorization: await tokenOf(caller.principal) } })
@@ -97,30 +98,30 @@ export interface Options<E = never, R = never> {
   /** The time for a request and its answer; 30 seconds by default. A model receives a message about a timeout. */
   readonly timeout?: Duration.Input | undefined
   /**
-   * The most bytes of an answer; 262,144 by default. A larger answer is a failure, with its beginning and with the arguments
-   * that make answers smaller, as far as their names show them.
+   * The most bytes of an answer; 262,144 by default. A larger answer is a failure, with its beginning and with the
+   * arguments that make answers smaller, as far as their names show them.
    */
   readonly maxAnswerBytes?: number | undefined
   /** The most operations; 500 by default. A document with more fails the layer: choose with `include` and `exclude`. */
   readonly maxOperations?: number | undefined
   /**
-   * The most characters of an input schema, and of an output schema, as JSON text; 16,384 by default. A larger schema loses
-   * the annotations of nested parts, then the parts that are farthest from its root.
+   * The most characters of an input schema, and of an output schema, as JSON text; 16,384 by default. A larger schema
+   * loses the annotations of nested parts, then the parts that are farthest from its root.
    */
   readonly maxSchemaChars?: number | undefined
   /**
-   * Whether tools list the schemas of their results. Not by default, since they are several times as long as those of the
-   * arguments, and few clients use them. Results have structured content in both cases.
+   * Whether tools list the schemas of their results. Not by default, since they are several times as long as those of
+   * the arguments, and few clients use them. Results have structured content in both cases.
    */
   readonly outputSchemas?: boolean | undefined
   /**
-   * What happens to an operation that cannot be called, because of a broken reference for example: it is left out with a
-   * warning in the log (`"warn"`, the default), or it fails the layer (`"fail"`).
+   * The handling of an operation that cannot be called, because of a broken reference for example: it is left out with
+   * a warning in the log (`"warn"`, the default), or it fails the layer (`"fail"`).
    */
   readonly onInvalidOperation?: "warn" | "fail" | undefined
   /**
-   * Which other documents references may lead to. None by default, except for files in the folder of a document that is a
-   * file.
+   * Which other documents references may lead to. None by default, except for files in the folder of a document that is
+   * a file.
    */
   readonly allowReference?: ((url: URL) => boolean) | undefined
   /** Whether documents may be loaded over `http:`. Not by default. */
@@ -234,8 +235,8 @@ export const list = <E = never, R = never>(
 /**
  * Registers the operations of a document. The document is loaded once, when the layer is built.
  *
- * Fails with `OpenApiError`, whose `reason` names the fault of the document and its place, and with `DefinitionError` if
- * another definition of the server has the name of an operation.
+ * Fails with `OpenApiError`, whose `reason` names the fault of the document and its place, and with `DefinitionError`
+ * if another definition of the server has the name of an operation.
  *
  * @example
  * const live = OpenApi.layer(new URL("file:///srv/pets.yaml"), {

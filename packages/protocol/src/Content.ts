@@ -101,8 +101,8 @@ export class ResourceLink extends Schema.Opaque<ResourceLink>()(member(
 )) {}
 
 /**
- * One block of a tool's result or a prompt's message. Where malformed members may be ignored, an object that is none of
- * the blocks is read as a text that names its type, so that the other blocks are not lost and the model sees the gap.
+ * One block of a tool's result or a prompt's message. Where malformed members may be ignored, another object is read as
+ * a text that names its type, so that the other blocks are not lost and the model sees the gap.
  */
 export const ContentBlock = fallback(
   Schema.Union([TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource]),

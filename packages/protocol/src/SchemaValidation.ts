@@ -35,7 +35,8 @@ export interface Options {
    */
   readonly maxSchemas?: number | undefined
   /**
-   * The most steps of one validation, about one for each subschema that is applied to a value; 1,000,000 by default, and
+   * The most steps of one validation, about one for each subschema that is applied to a value; 1,000,000 by default,
+   * and
    * `maxStepsPerChar` in addition. A step takes up to 120 ns. A value that needs more is refused.
    */
   readonly maxSteps?: number | undefined
@@ -62,18 +63,18 @@ export interface Validation {
   /** A copy of the schema as JSON, without members that are `undefined`. */
   readonly schema: unknown
   /**
-   * Validates a value and returns its problems, at most ten; none for a valid value. A validation that exceeds its steps
-   * (see `Options`), or that nests more than 500 subschemas within each other, stops. If it has found no problem before,
-   * this is its only problem.
+   * Validates a value and returns its problems, at most ten; none for a valid value. A validation that exceeds its
+   * steps (see `Options`), or that nests more than 500 subschemas within each other, stops. If it has found no problem
+   * before, this is its only problem.
    *
    * It does not pause. Use {@link Validation.start} for values of unknown size, or give `maxSteps`, which then are all
    * steps of this validation.
    */
   readonly problems: (value: unknown, maxSteps?: number) => ReadonlyArray<Problem>
   /**
-   * Validates a value as `problems` does, but for at most 10 ms at a time. It returns the problems of a value that needs
-   * no more. For other values it returns an effect, which continues, yields to the event loop as often as needed, and
-   * can be interrupted. Run the effect once.
+   * Validates a value as `problems` does, but for at most 10 ms at a time. For a value that needs less time, it returns
+   * the problems. For other values it returns an effect, which continues, yields to the event loop as often as needed,
+   * and can be interrupted. Run the effect once.
    *
    * @example
    * const found = validation.start(value)

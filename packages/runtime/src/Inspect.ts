@@ -47,7 +47,7 @@ export interface RequestInfo {
   readonly progress: Progress | undefined
   /** Whether it was cancelled and its handler has not ended yet. */
   readonly cancelled: boolean
-  /** What it is notified of, if it is a `subscriptions/listen`. */
+  /** The subscribed changes, if it is a `subscriptions/listen`. */
   readonly subscription?: SubscriptionInfo | undefined
   /** The params as they were received, if the snapshot was asked for them. */
   readonly params?: JsonRpc.JsonObject | undefined
@@ -153,7 +153,7 @@ export interface ServerInfo {
   readonly tasks: ReadonlyArray<RequestInfo>
 }
 
-// The keys of objects that a snapshot contained. An object gets its key when somebody looks at it first.
+// The keys of objects that a snapshot contained. An object gets its key with its first snapshot.
 const keys = /* @__PURE__ */ new WeakMap<object, string>()
 let lastKey = 0
 

@@ -133,7 +133,7 @@ class StreamConnection implements Connection {
     return Effect.andThen(Effect.timeoutOption(flushed, flushTimeout), Effect.sync(() => this.#release()))
   })
 
-  // Calls back when all text is written, or when the output can write no more of it.
+  // Calls back when all text is written, or when the output has closed.
   #flush(done: () => void): void {
     const rest = this.#writer.stop()
     if (this.#outputClosed) return done()

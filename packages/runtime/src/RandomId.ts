@@ -1,5 +1,5 @@
 /**
- * Ids of sessions and tasks. An id must not be guessable, because whoever has it has access.
+ * Ids of sessions and tasks. An id must not be guessable, because any client that has it has access.
  *
  * They consist of `A-Z`, `a-z` and `0-9`. A `-` at the start would look like an option to a command line, and other
  * characters would need quoting in URLs, headers or shells.

@@ -1,8 +1,9 @@
 /**
  * One inbound request, from its arrival to its response: the same for requests of a session and for stateless requests.
  *
- * A request has two sides. The `RequestContext` is a value: its handler and middleware read it, and derive others from it
- * with `with`. The `Exchange` is the one mutable object of a request in flight, and belongs to the code that runs it: a
+ * A request has two sides. The `RequestContext` is a value: its handler and middleware read it, and derive others from
+ * it with `with`. The `Exchange` is the one mutable object of a request in flight, and belongs to the code that runs
+ * it: a
  * `RequestRunner` runs it, and a `ResponseSink` takes its response. All contexts of a request share its exchange.
  *
  * A handler that does not suspend is run and answered synchronously, and costs no timer, no map entry and no scope:
@@ -214,7 +215,8 @@ export class Exchange {
   /** The request as its sender sent it. */
   readonly received: RequestContext
   /**
-   * How many bytes the handler retains for the request, after `dropParams`. Before that, it is the memory of the params.
+   * How many bytes the handler retains for the request, after `dropParams`. Before that, it is the memory of the
+   * params.
    */
   retainedBytes: number | undefined = undefined
   /**
@@ -307,8 +309,8 @@ export class Exchange {
   }
 
   /**
-   * Drops the params of a context of the request, and of those that it was derived from: a handler without an end of its
-   * own (`subscriptions/listen`) has read them, and retains this many bytes for the request.
+   * Drops the params of a context of the request, and of those that it was derived from: a handler without an end of
+   * its own (`subscriptions/listen`) has read them, and retains this many bytes for the request.
    */
   dropParams(request: RequestContext, retainedBytes: number): void {
     this.retainedBytes = retainedBytes
@@ -370,7 +372,7 @@ export interface Change {
   readonly aroundInput?: ((result: CallResult) => CallResult) | undefined
 }
 
-/** What a derived request has besides its method, its params and its caller. */
+/** The members of a derived request besides its method, its params and its caller. */
 export interface Derivation extends Pick<Change, "round" | "aroundInput"> {
   readonly source: RequestContext
 }

@@ -1,6 +1,6 @@
 /**
- * The messages between the thread of a program (`worker/main.ts`) and the server (`nodeSandbox.ts`). Each one is answered
- * with a `Turn`, so that the server knows whether the program computes.
+ * The messages between the thread of a program (`worker/main.ts`) and the server (`nodeSandbox.ts`). Each one is
+ * answered with a `Turn`, so that the server knows whether the program computes.
  */
 import type { Program } from "../Sandbox.ts"
 
@@ -45,7 +45,7 @@ export interface ToolCall {
   readonly args: string
 }
 
-/** What a program did after a message of the server, until it waits for the next one. */
+/** The actions of a program between a message of the server and the next one that it waits for. */
 export interface Turn {
   readonly log: ReadonlyArray<string>
   readonly calls: ReadonlyArray<ToolCall>

@@ -1,7 +1,8 @@
 /**
  * The signature of a tool as a program calls it: TypeScript, made of its schemas.
  *
- * Schemas may come from other servers. A schema that refers to itself, or that is larger than a signature may be, becomes
+ * Schemas may come from other servers. A schema that refers to itself, or that is larger than a signature may be,
+ * becomes
  * `unknown` at some depth, so the cost is bounded.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
@@ -23,7 +24,7 @@ const union = (types: ReadonlyArray<string>): string => {
   return all.length === 0 || all.includes("unknown") ? "unknown" : all.join(" | ")
 }
 
-/** A type that something follows: `(A | B)[]`. What is inside of braces needs no parentheses. */
+/** Writes a type that is followed by a suffix: `(A | B)[]`. A type in braces needs no parentheses. */
 const grouped = (type: string): string => {
   let open = 0
   for (const char of type) {
@@ -81,8 +82,8 @@ const typeOf = (schema: unknown, context: Context, depth: number): string => {
 }
 
 /**
- * Returns the signature of a tool, such as `tools.add(args: { a: number; b: number }): Promise<string>`, or `undefined` if
- * it exceeds `maxChars`.
+ * Returns the signature of a tool, such as `tools.add(args: { a: number; b: number }): Promise<string>`, or `undefined`
+ * if it exceeds `maxChars`.
  */
 export const signatureOf = (
   { inputSchema, name, outputSchema }: ToolEntry["definition"],

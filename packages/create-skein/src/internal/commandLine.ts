@@ -81,8 +81,8 @@ const parsed = (argv: ReadonlyArray<string>) => {
 type Env = Readonly<Record<string, string | undefined>>
 
 /**
- * What is wrong with several words. Without `--`, npm takes the options as its own: the program gets their values alone,
- * and variables named after the options.
+ * Returns the error of several words. Without `--`, npm takes the options as its own: the program gets their values
+ * alone, and variables named after the options.
  */
 const unexpected = (words: ReadonlyArray<string>, env: Env): string => {
   const valueOf = (option: string, choices: object): string | undefined =>

@@ -78,7 +78,7 @@ interface Choice {
   readonly style: Style
 }
 
-/** What a project is made from. */
+/** The choices for a project, with its name and its package manager. */
 export interface Project extends Choice {
   readonly name: string
   readonly packageManager: PackageManager

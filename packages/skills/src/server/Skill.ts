@@ -48,11 +48,11 @@ export interface Placement extends Hint {
 export interface Description extends Placement {
   /** 1 to 64 lowercase letters of ASCII, digits and single hyphens between them. */
   readonly name: string
-  /** What the skill does, and when to use it: 1 to 1024 characters. A model chooses skills by it. */
+  /** The purpose of the skill, and when to use it: 1 to 1024 characters. A model chooses skills by it. */
   readonly description: string
   /** The name of a license, or of a file with its text. */
   readonly license?: string | undefined
-  /** What the skill needs: programs, network access. 1 to 500 characters. */
+  /** The requirements of the skill: programs, network access. 1 to 500 characters. */
   readonly compatibility?: string | undefined
   /** Further members of the frontmatter: values of JSON. `metadata` maps texts to texts. */
   readonly frontmatter?: JsonObject | undefined
@@ -69,17 +69,18 @@ export interface Options extends Description {
 /** The bounds of skills. */
 export interface Bounds {
   /**
-   * How many files a skill has at most, `SKILL.md` included: 512 by default, which every host supports. A skill with more
-   * files fails the layer with `LimitExceeded`.
+   * How many files a skill has at most, `SKILL.md` included: 512 by default, which every host supports. A skill with
+   * more files fails the layer with `LimitExceeded`.
    */
   readonly maxFiles?: number | undefined
   /**
-   * How many bytes all files of a skill have at most: 16 MiB by default, which every host supports. A larger skill fails
-   * the layer with `LimitExceeded`. The server keeps the files in memory.
+   * How many bytes all files of a skill have at most: 16 MiB by default, which every host supports. A larger skill
+   * fails the layer with `LimitExceeded`. The server keeps the files in memory.
    */
   readonly maxBytes?: number | undefined
   /**
-   * How many characters the frontmatter of a `SKILL.md` has at most: 65,536 by default. A longer one fails the layer with
+   * How many characters the frontmatter of a `SKILL.md` has at most: 65,536 by default. A longer one fails the layer
+   * with
    * `InvalidSkill`.
    */
   readonly maxFrontmatterChars?: number | undefined
@@ -121,8 +122,8 @@ export const make = (options: Options): Skill => {
 }
 
 /**
- * Makes a skill from the text of its `SKILL.md`, which clients receive unchanged. Fails with `SkillError` `InvalidSkill` if
- * the frontmatter is invalid.
+ * Makes a skill from the text of its `SKILL.md`, which clients receive unchanged. Fails with `SkillError`
+ * `InvalidSkill` if the frontmatter is invalid.
  *
  * @example
  * const refunds = Result.getOrThrow(Skill.fromMarkdown(text, { prefix: "acme/billing" }))
@@ -183,8 +184,8 @@ export interface DynamicOptions<E, R> extends Description {
 }
 
 /**
- * Serves a skill whose content is made for each request, so that it has no digests (`resources: "dynamic"`). Hosts cannot
- * verify such a skill, and some refuse it: prefer `layer` where the content is stable.
+ * Serves a skill whose content is made for each request, so that it has no digests (`resources: "dynamic"`). Hosts
+ * cannot verify such a skill, and some refuse it: prefer `layer` where the content is stable.
  *
  * Fails with `SkillError`: `InvalidSkill`, `InvalidPath`, `SeparatelyNested`, and with `DefinitionError` as
  * `Resource.layer` does. A failure of an effect reaches the client as that of the reader of a resource.

@@ -7,7 +7,7 @@ import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 
 /**
- * What happens to a request of the client: `drop` discards it, `lose` loses the connection in place of the delivery,
+ * The delivery of a request of the client: `drop` discards it, `lose` loses the connection in place of the delivery,
  * and an error refuses the request alone. With `delivered` the server receives the request first. `undefined` delivers
  * it.
  */

@@ -1,6 +1,6 @@
 /**
- * The options and the handlers of an `AsyncClient`, and its tasks. `AsyncClient.ts` exports them; the modules below it read
- * their own part.
+ * The options and the handlers of an `AsyncClient`, and its tasks. `AsyncClient.ts` exports them; the modules below it
+ * read their own part.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { FormAnswer, FormRequest, Handlers, UrlRequest } from "../../Elicitation.ts"
@@ -10,11 +10,11 @@ import type { Root } from "../../Roots.ts"
 import type * as Sampling from "../../Sampling.ts"
 import type { CallToolOptions, RequestOptions } from "../base/callOptions.ts"
 
-/** What a handler receives beside the request. */
+/** The second argument of a handler, beside the request. */
 export interface HandlerContext {
   /**
-   * Aborts when the question is no longer open: the call was aborted, the server has withdrawn the question, or the client
-   * closes.
+   * Aborts when the question is no longer open: the call was aborted, the server has withdrawn the question, or the
+   * client closes.
    */
   readonly signal: AbortSignal
 }
@@ -29,8 +29,8 @@ export type AsyncUrlAnswer =
   | { readonly action: "decline" | "cancel" }
 
 /**
- * The handlers of input requests. The client declares only the capabilities of those that are given. What a handler
- * throws is logged, and the server receives an error without details.
+ * The handlers of input requests. The client declares only the capabilities of those that are given. An error
+ * that a handler throws is logged, and the server receives an error without details.
  */
 export interface AsyncHandlers {
   /** Shows a form to the user: see `Elicitation`. */
@@ -50,8 +50,8 @@ export interface AsyncHandlers {
   /** The features that `sample` supports: see `Sampling.Options`. */
   readonly sampling?: Sampling.Options | undefined
   /**
-   * The roots, or a function that returns the roots for a server. `connect` rejects with `InvalidRoot` if a fixed root is
-   * invalid. An invalid root that the function returns is left out and logged.
+   * The roots, or a function that returns the roots for a server. `connect` rejects with `InvalidRoot` if a fixed root
+   * is invalid. An invalid root that the function returns is left out and logged.
    */
   readonly roots?:
     | ReadonlyArray<Root>
@@ -82,8 +82,8 @@ export type AsyncCallOptions = Abortable<
 >
 
 /**
- * A task of a server: see `RemoteTask`. The client follows the task while a call of `result` or a loop over `states` runs.
- * Aborting their signals does not cancel the task, unless the option `leaveRunning` is off.
+ * A task of a server: see `RemoteTask`. The client follows the task while a call of `result` or a loop over `states`
+ * runs. Aborting their signals does not cancel the task, unless the option `leaveRunning` is off.
  */
 export interface AsyncTask {
   readonly _tag: "RemoteTask"

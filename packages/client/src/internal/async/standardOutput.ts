@@ -33,7 +33,7 @@ export const decodeStandard = <A>(
 ): Effect.Effect<A, ClientError> =>
   decodeBy(name, result, (value) =>
     Effect.flatMap(
-      // What the schema throws is a defect, such as an overflow of the stack.
+      // An error that the schema throws is a defect, such as an overflow of the stack.
       Effect.promise(async () => schema["~standard"].validate(value)),
       (validated) =>
         validated.issues === undefined

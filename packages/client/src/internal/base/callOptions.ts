@@ -32,7 +32,7 @@ export interface RequestOptions
    */
   readonly retry?: boolean | undefined
   /**
-   * What happens if the server answers with input requests (`input_required`, 2026-07-28): `answer` passes them to the
+   * The handling of input requests in an answer (`input_required`, 2026-07-28): `answer` passes them to the
    * host and sends the request again (the default). `fail` fails the call with `InputRequired`, which has the result.
    * The caller then sends the request again itself, with `inputResponses` and `requestState` among its params.
    */

@@ -89,7 +89,7 @@ const discovered = (revision: Revision.Revision, result: JsonRpc.JsonObject): Pr
   }
 }
 
-/** What a failed probe shows about the server: an older one, another version, or nothing, which fails. */
+/** Reads the server's revision from a failed probe: an older one, or another version. Other failures fail. */
 const readFailure = (error: McpError.McpError | RequestError): Effect.Effect<Probed, ClientError> => {
   if (!McpError.isMcpError(error)) {
     const failure = fromHandshake("server/discover", error)

@@ -161,7 +161,7 @@ export class Exchanger implements ReportOwner {
         if (url instanceof TransportError) return Effect.fail(url)
         return Effect.succeed(new Repeat({ request: { ...request, url }, redirects: redirects + 1, challenges }))
       }
-      // A DELETE ends the session: nobody is asked to sign in for it.
+      // A DELETE ends the session. It does not start a sign-in.
       const isReported = credentials !== undefined && request.method !== "DELETE" && challenges < maxChallenges
       if (isReported && (status === 401 || status === 403)) {
         const attempt = challenges + 1

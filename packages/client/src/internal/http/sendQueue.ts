@@ -29,7 +29,8 @@ export class SendQueue {
   #last: Fiber.Fiber<void> | undefined
   // Opens when the next message was accepted or has failed.
   #sent: Latch.Latch | undefined
-  // What waits until the server has accepted `notifications/initialized`, and how many of it are messages of this queue.
+  // The sends that wait until the server has accepted `notifications/initialized`, and how many are messages of this
+  // queue.
   #delayed: Array<() => void> | undefined
   #delayedMessages = 0
 

@@ -12,7 +12,7 @@ import type { Entry } from "./configEntry.ts"
 import type { Config, ConfigSource, ConfiguredServer } from "./configSource.ts"
 import type { Server } from "./poolEntry.ts"
 
-/** What reading a configuration again has changed: the names of servers. */
+/** The changes after a configuration was read again, by the names of servers. */
 export interface Reload {
   readonly added: ReadonlyArray<string>
   /** Servers whose definition has changed. They were closed, and are opened with the new one. */

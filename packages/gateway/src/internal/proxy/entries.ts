@@ -1,5 +1,6 @@
 /**
- * Makes entries of a server's catalog from the definitions of a remote server. Definitions and results stay as they are.
+ * Makes entries of a server's catalog from the definitions of a remote server. Definitions and results stay as they
+ * are.
  */
 import type { CallToolRequestParams } from "@skein/protocol/CallTool"
 import type { CompleteRequestParams } from "@skein/protocol/Completion"
@@ -24,7 +25,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Forwarder } from "./forward.ts"
 
-/** What the entries of a proxy need. */
+/** The shared parts of a proxy that its entries use. */
 export interface EntryContext {
   readonly forwarder: Forwarder
   /** Watches a resource at the remote server. */

@@ -50,7 +50,7 @@ export type Connect = (
   ended?: RemoteConnection
 ) => Effect.Effect<RemoteConnection, McpError.McpError, Scope.Scope>
 
-/** What the next round adds to the params, in the stateless revision. */
+/** The members that the next round adds to the params, in the stateless revision. */
 interface Round {
   readonly inputResponses?: InputResponses | undefined
   readonly requestState?: string | undefined
@@ -67,7 +67,7 @@ interface Unsent {
   readonly connection: RemoteConnection
 }
 
-/** What a stateless caller's `requestState` contains of one round, as JSON. */
+/** The record of one round in a stateless caller's `requestState`, as JSON. */
 type Step<A> = Outcome<A> | { readonly _tag: "Parked"; readonly id: string }
 
 const canBeAsked = ({ caller: { capabilities } }: RequestContext): boolean =>
@@ -268,8 +268,8 @@ const isError = (result: object): boolean => (result as { readonly isError?: unk
 /**
  * The error of a call that failed after the remote server had asked a stateless caller for something that this caller
  * does not support. A remote server with sessions cannot know that in advance: its client declares what all callers may
- * have. 2026-07-28, basic: "If processing a request requires a capability the client did not include […], the server MUST
- * return a `MissingRequiredClientCapabilityError`".
+ * have. 2026-07-28, basic: "If processing a request requires a capability the client did not include […], the server
+ * MUST return a `MissingRequiredClientCapabilityError`".
  */
 const missingCapability = ({ caller, lacking }: ForwardedRequest): McpError.McpError | undefined =>
   lacking === undefined || Revision.era(caller.revision) === "session"

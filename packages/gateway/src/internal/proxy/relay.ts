@@ -1,6 +1,6 @@
 /**
- * The relay of one connection to a remote server: it finds the request that the remote server asks, notifies or logs for,
- * and passes it on to the caller of that request.
+ * The relay of one connection to a remote server: it finds the request that the remote server asks, notifies or logs
+ * for, and passes it on to the caller of that request.
  *
  * A server of the stateless revision asks in the result of a request. Over HTTP, a message of a session arrives on the
  * stream of its request. Everywhere else (stdio, in memory) a message does not name its request. It is then passed on
@@ -43,7 +43,7 @@ export const everything: Declared = {
   roots: {}
 }
 
-/** What a caller declares, in the form of the newest revision. */
+/** Returns the capabilities that a caller declares, in the form of the newest revision. */
 export const declaredBy = ({ capabilities, revision }: Caller): Declared => {
   const read = Codec.decode(Capabilities.ClientCapabilities, revision, capabilities, "capabilities", [])
   if (Result.isFailure(read)) return {}
@@ -62,9 +62,9 @@ interface Refusal {
 }
 
 /**
- * The refusal that the remote server receives. A caller without the capability is refused as that caller itself would do
- * it: "`-32601` (Method not found)" without the capability of a method, "`-32602`" for a mode or a member that was not
- * declared.
+ * The refusal that the remote server receives. A caller without the capability is refused as that caller itself would
+ * do it: "`-32601` (Method not found)" without the capability of a method, "`-32602`" for a mode or a member that was
+ * not declared.
  */
 const toRefusal = (error: InputError, { caller }: ForwardedRequest): Refusal => {
   const { method, reason } = error

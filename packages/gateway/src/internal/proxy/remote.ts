@@ -17,7 +17,7 @@ import * as Stream from "effect/Stream"
 import type { RemoteConnection } from "./forward.ts"
 import { named, type RemoteName, unavailable, upper } from "./remoteError.ts"
 
-/** What happens when the connection changes. */
+/** Receives the changes of the connection. */
 export interface Listener {
   /** A connection was opened. Runs until it ends. */
   readonly connected: (connection: RemoteConnection) => Effect.Effect<void, never, Scope.Scope>

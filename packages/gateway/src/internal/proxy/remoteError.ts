@@ -28,7 +28,7 @@ export type RemoteFailure =
 export const remoteError = (reason: RemoteFailure, message: string): McpError.McpError =>
   new McpError.McpError({ reason: "InternalError", message, data: { reason } })
 
-/** What messages call the remote server. */
+/** The name of the remote server in messages. */
 export interface RemoteName {
   /** The option of the proxy, or else that of the client, once one was made. */
   label: string | undefined

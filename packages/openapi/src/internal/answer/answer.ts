@@ -69,7 +69,8 @@ export const read = ({ body: { bytes }, headers, status }: Received): Answer => 
 }
 
 /**
- * The content of an answer, as blocks for a model. `uri` names the content if it is neither text, an image nor audio, and
+ * The content of an answer, as blocks for a model. `uri` names the content if it is neither text, an image nor audio,
+ * and
  * `empty` is the text for an answer without content.
  */
 export const toContent = (
@@ -87,7 +88,7 @@ export const toContent = (
   ]
 }
 
-/** What a model should do after a status that is not a success, for any API. */
+/** The advice for a model after a status that is not a success, for any API. */
 const advices: Readonly<Record<number, string>> = {
   400: "Check the arguments",
   404: "Check the ids among the arguments",
@@ -121,7 +122,7 @@ export interface Source {
   readonly name: string
   /** The subject that answered: `The API`. */
   readonly who: string
-  /** What a model should do after a status, where that differs from the common advice. */
+  /** Returns the advice for a model after a status, if it differs from the common advice. */
   readonly advise: (status: number) => string | undefined
   /** The texts that no message may contain. */
   readonly secrets: ReadonlyArray<string>

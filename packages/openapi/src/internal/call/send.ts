@@ -89,7 +89,10 @@ const codeOf = (error: HttpClientError): string => {
 
 const maxRedirects = 3
 
-/** The redirects of an answer that are followed: of a reading request, to the same origin, so that credentials stay there. */
+/**
+ * The redirects of an answer that are followed: of a reading request, to the same origin, so that credentials stay
+ * there.
+ */
 const redirectOf = (
   request: HttpClientRequest.HttpClientRequest,
   status: number,
@@ -119,7 +122,7 @@ const execute = Effect.fnUntraced(function*(
   }
 })
 
-/** What a model should do after a status that concerns the credentials or the address of the API. */
+/** Returns the advice for a model after a status that concerns the credentials or the address of the API. */
 const advise = (status: number): string | undefined => {
   if (status === 401) {
     return "The API does not accept the credentials of this server. Do not call again with the same request"

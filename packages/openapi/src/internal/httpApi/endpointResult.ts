@@ -43,8 +43,8 @@ export const outputSchemaOf = (
 
 const isJson = (mediaType: string): boolean => /[/+]json$/.test(mediaType)
 /**
- * The credentials in the headers of a call: some; none, because the caller has none; or none, because the server may not
- * pass on those of the caller.
+ * The credentials in the headers of a call: some; none, because the caller has none; or none, because the server may
+ * not pass on those of the caller.
  */
 export type Credentials = "sent" | "absent" | "unforwarded"
 
@@ -59,7 +59,7 @@ const adviceWithout: Readonly<Record<Credentials, string>> = {
     "token of the MCP client. If that does not help, tell the user that the MCP server passes no credentials on to this endpoint"
 }
 
-/** What a model should do after a status that concerns the caller or the endpoint. */
+/** Returns the advice for a model after a status that concerns the caller or the endpoint. */
 const adviceOf = (credentials: Credentials) => (status: number): string | undefined => {
   switch (status) {
     case 401:
@@ -77,8 +77,8 @@ const adviceOf = (credentials: Credentials) => (status: number): string | undefi
 const failed = (content: string) => Tool.result({ isError: true, content })
 
 /**
- * Makes the result for an endpoint whose request matches no route of the router. A router refuses a long value in a path
- * (100 characters by default) in the same way, which the model can correct.
+ * Makes the result for an endpoint whose request matches no route of the router. A router refuses a long value in a
+ * path (100 characters by default) in the same way, which the model can correct.
  */
 export const withoutRoute = (method: string, path: string) =>
   failed(
@@ -101,9 +101,9 @@ export interface ResultOptions {
 }
 
 /**
- * Makes the result for an answer: structured content for JSON, and a block of its kind for any other body. A status other
- * than 2xx is a failure that the model can act on. A tool with an output schema must have structured content, so that
- * another answer of such an endpoint, which its handler made itself, is a failure.
+ * Makes the result for an answer: structured content for JSON, and a block of its kind for any other body. A status
+ * other than 2xx is a failure that the model can act on. A tool with an output schema must have structured content, so
+ * that another answer of such an endpoint, which its handler made itself, is a failure.
  */
 export const toResult = (
   name: string,
