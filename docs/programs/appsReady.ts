@@ -73,8 +73,7 @@ const Table = Form.layer(table, {
 const invoices = Upload.make("upload_invoices", {
   description: "Lets the user upload invoices, and stores them",
   accept: [".pdf", "image/*"],
-  maxFiles: 5,
-  maxFileBytes: 5_000_000
+  limits: { maxFiles: 5, maxFileBytes: 5_000_000 }
 })
 
 const Invoices = Upload.layer(invoices, {

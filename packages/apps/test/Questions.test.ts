@@ -41,8 +41,8 @@ const teas: Choice.Question = {
   }]
 }
 
-const chosen = (question: Choice.Question = teas, options: { readonly maxOptions?: number } = {}) =>
-  Choice.layer(Choice.make("tea", options), {
+const chosen = (question: Choice.Question = teas) =>
+  Choice.layer(Choice.make("tea"), {
     ask: () => Effect.succeed(question),
     handle: ({ chosen }) => Effect.succeed(`Chosen: ${chosen}`)
   })
@@ -181,7 +181,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
 describe("a question", () => {
   it.effect("is closed after its timeout", () =>
     Effect.gen(function*() {
-      const client = yield* kit.connect({}, [deployed({ timeout: "1 minute", maxOpenPerClient: 1 })])
+      const client = yield* kit.connect({}, [deployed({ timeout: "1 minute", limits: { maxOpenPerClient: 1 } })])
       const { question } = yield* ask(client, "deploy", { version: "1" })
       yield* TestClock.adjust("59 seconds")
       expect(text(yield* client.callTool("deploy", { version: "2" }))).toContain("maxOpenPerClient (1)")
@@ -192,7 +192,7 @@ describe("a question", () => {
 
   it.effect("is closed with its session, and its place is free", () =>
     Effect.gen(function*() {
-      const server = yield* kit.serve(deployed({ maxOpen: 1 }))
+      const server = yield* kit.serve(deployed({ limits: { maxOpen: 1 } }))
       const connect = Client.make(InMemoryTransport.transport(server.serve), {
         extensions: AppHost.extensions,
         revisions: ["2025-11-25"]
@@ -210,7 +210,7 @@ describe("a question", () => {
 
   it.effect("of one address does not take the places of others, however many sessions it has", () =>
     Effect.gen(function*() {
-      const server = yield* kit.serve(deployed({ maxOpen: 3, maxOpenPerClient: 2 }))
+      const server = yield* kit.serve(deployed({ limits: { maxOpen: 3, maxOpenPerClient: 2 } }))
       const refused: Array<string> = []
       for (let host = 0; host < 50; host++) {
         // Each session has another address of one network.
@@ -228,7 +228,7 @@ describe("a question", () => {
 
   it.effect("of clients that no transport tells apart counts for maxOpen alone", () =>
     Effect.gen(function*() {
-      const open = yield* openQuestions.make<number>({ maxOpen: 3, maxOpenPerClient: 1 })
+      const open = yield* openQuestions.make<number>({ limits: { maxOpen: 3, maxOpenPerClient: 1 } })
       const add = (value: number, origin?: Origin) =>
         Effect.provideService(open.add(value), McpRequest, { params: {}, caller: {}, origin } as never)
       yield* add(1, {})
@@ -240,7 +240,7 @@ describe("a question", () => {
 
   it.effect("of one caller does not take the places of others", () =>
     Effect.gen(function*() {
-      const server = yield* kit.serve(deployed({ maxOpenPerClient: 2 }))
+      const server = yield* kit.serve(deployed({ limits: { maxOpenPerClient: 2 } }))
       const connect = Client.make(InMemoryTransport.transport(server.serve), { extensions: AppHost.extensions })
       const [greedy, other] = [yield* connect, yield* connect]
       for (const version of ["1", "2"]) yield* ask(greedy, "deploy", { version })
@@ -256,19 +256,23 @@ describe("a question", () => {
     Effect.gen(function*() {
       const failure = (all: Parameters<typeof kit.connect>[1], tool: string, args: {} = {}) =>
         Effect.flatMap(kit.connect({}, all), (client) => Effect.map(client.callTool(tool, args), text))
-      const version = "x".repeat(100)
-      expect(yield* failure([deployed({ maxQuestionChars: 100 })], "deploy", { version })).toMatch(
-        /has 1\d\d characters, more than maxQuestionChars \(100\)$/
+      expect(yield* failure([deployed()], "deploy", { version: "x".repeat(20_000) })).toMatch(
+        /has 200\d\d characters, more than 20000$/
       )
-      expect(yield* failure([deployed({ maxInputChars: 100 })], "deploy", { version })).toBe(
-        "The arguments have 114 characters, more than maxInputChars (100)"
+      const brief = Approval.layer(deploy(), {
+        ask: () => Effect.succeed({ title: "Deploy?" }),
+        handle: () => Effect.succeed("")
+      })
+      expect(yield* failure([brief], "deploy", { version: "x".repeat(65_522) })).toContain("The user sees a page")
+      expect(yield* failure([brief], "deploy", { version: "x".repeat(65_523) })).toBe(
+        "The arguments have 65537 characters, more than 65536"
       )
       const options = (count: number) => Array.from({ length: count }, (_, at) => ({ value: `${at}` }))
       for (
         const [question, problem] of [
           [{ title: " ", options: options(2) }, "The question \" \" has no title"],
           [{ title: "A?", options: options(1) }, "The question \"A?\" has 1 options, and needs two or more"],
-          [{ title: "A?", options: options(21) }, "The question \"A?\" has 21 options, more than maxOptions (20)"],
+          [{ title: "A?", options: options(21) }, "The question \"A?\" has 21 options, more than 20"],
           [
             { title: "A?", options: [{ value: "a" }, { value: "a" }] },
             "The question \"A?\" has two options with the same value"
@@ -285,7 +289,7 @@ describe("a question", () => {
       ) {
         expect(yield* failure([chosen(question)], "tea")).toBe(problem)
       }
-      expect(yield* failure([chosen({ title: "A?", options: options(21) }, { maxOptions: 21 })], "tea")).toContain("A?")
+      expect(yield* failure([chosen({ title: "A?", options: options(20) })], "tea")).toContain("A?")
     }))
 
   it.effect("is one of several apps with the same page, which contains none of its texts", () =>

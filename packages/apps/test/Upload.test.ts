@@ -49,7 +49,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     it.effect(`${revision} · gives the handler the bytes of several files, and the model none`, () =>
       Effect.gen(function*() {
         const seen: Array<Upload.Uploaded<unknown>> = []
-        const client = yield* kit.connect({ revision }, [uploads({ maxPartBytes: 4 }, seen)])
+        const client = yield* kit.connect({ revision }, [uploads({ limits: { maxPartBytes: 4 } }, seen)])
         for (const tool of yield* client.listTools()) {
           expect(Object.keys(tool).toSorted()).toEqual([
             "_meta",
@@ -111,7 +111,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
 describe("an upload", () => {
   it.effect("is refused beyond each bound, and the user can pick other files", () =>
     Effect.gen(function*() {
-      const client = yield* kit.connect({}, [uploads({ maxFiles: 2, maxFileBytes: 10, maxTotalBytes: 15 })])
+      const client = yield* kit.connect({}, [uploads({ limits: { maxFiles: 2, maxFileBytes: 10, maxTotalBytes: 15 } })])
       const { begin, end } = yield* open(client)
       expect(yield* begin()).toBe("refused: Choose a file")
       expect(yield* begin(1, 1, 1)).toBe("refused: 3 files are more than maxFiles (2)")
@@ -152,7 +152,7 @@ describe("an upload", () => {
 
   it.effect("takes parts in order, of the declared sizes", () =>
     Effect.gen(function*() {
-      const client = yield* kit.connect({}, [uploads({ maxPartBytes: 4 })])
+      const client = yield* kit.connect({}, [uploads({ limits: { maxPartBytes: 4 } })])
       const { begin, end, part, send } = yield* open(client)
       const problem = "refused: A part of the file \"0.txt\""
       expect(yield* part(0, 0, "ab")).toBe("refused: The part belongs to no file")
@@ -180,7 +180,7 @@ describe("the bytes of an upload", () => {
 
   it.effect("are free after its end, its cancellation and a new beginning", () =>
     Effect.gen(function*() {
-      const client = yield* kit.connect({}, [uploads({ maxBufferedBytes: 10 })])
+      const client = yield* kit.connect({}, [uploads({ limits: { maxBufferedBytes: 10 } })])
       const [first, second] = [yield* open(client), yield* open(client)]
       expect(yield* first.begin(6)).toBe("")
       expect(yield* second.begin(5)).toBe(full)
@@ -196,7 +196,7 @@ describe("the bytes of an upload", () => {
 
   it.effect("are free if it is abandoned: after transferTimeout, or before it began after timeout", () =>
     Effect.gen(function*() {
-      const client = yield* kit.connect({}, [uploads({ maxBufferedBytes: 10, maxOpenPerClient: 2 })])
+      const client = yield* kit.connect({}, [uploads({ limits: { maxBufferedBytes: 10, maxOpenPerClient: 2 } })])
       const [first, second] = [yield* open(client), yield* open(client)]
       yield* TestClock.adjust("9 minutes")
       expect(yield* first.begin(10)).toBe("")
@@ -217,7 +217,7 @@ describe("the bytes of an upload", () => {
     Effect.gen(function*() {
       for (const isRunning of [false, true]) {
         const server = yield* kit.serve(
-          Upload.layer(Upload.make("upload", { maxBufferedBytes: 10 }), {
+          Upload.layer(Upload.make("upload", { limits: { maxBufferedBytes: 10 } }), {
             ask: () => Effect.succeed({ title: "Which?" }),
             handle: () => Effect.never
           })
@@ -244,7 +244,7 @@ describe("the bytes of an upload", () => {
   it.effect("are free if the handler fails or dies", () =>
     Effect.gen(function*() {
       let isDefect = false
-      const failing = Upload.layer(Upload.make("upload", { maxBufferedBytes: 10 }), {
+      const failing = Upload.layer(Upload.make("upload", { limits: { maxBufferedBytes: 10 } }), {
         ask: () => Effect.succeed({ title: "Which?" }),
         handle: () => isDefect ? Effect.die("broken") : Effect.fail({ message: "The disk is full" })
       })
@@ -263,7 +263,7 @@ describe("the bytes of an upload", () => {
 
   it.effect("of one address do not take the place of others, however many sessions it has", () =>
     Effect.gen(function*() {
-      const server = yield* kit.serve(uploads({ maxBufferedBytes: 20, maxBufferedBytesPerClient: 10 }))
+      const server = yield* kit.serve(uploads({ limits: { maxBufferedBytes: 20, maxBufferedBytesPerClient: 10 } }))
       const begun: Array<string> = []
       for (let host = 0; host < 10; host++) {
         const { begin } = yield* open(yield* kit.connectFrom(server, `2001:db8:1:2::${host}`))
@@ -297,7 +297,7 @@ describe("the bytes of an upload", () => {
 
   it.effect("of one caller do not take the place of others", () =>
     Effect.gen(function*() {
-      const server = yield* kit.serve(uploads({ maxBufferedBytesPerClient: 10 }))
+      const server = yield* kit.serve(uploads({ limits: { maxBufferedBytesPerClient: 10 } }))
       const connect = Client.make(InMemoryTransport.transport(server.serve), { extensions: AppHost.extensions })
       const [greedy, other] = [yield* connect, yield* connect]
       const [first, second, third] = [yield* open(greedy), yield* open(greedy), yield* open(other)]

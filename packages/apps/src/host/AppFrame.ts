@@ -11,7 +11,6 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { isObject } from "@skein/protocol/JsonRpc"
 import { quote } from "@skein/protocol/Text"
 import * as Deferred from "effect/Deferred"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { AppError, SameOrigin, SandboxTimeout } from "./AppError.ts"
@@ -38,9 +37,10 @@ export interface Options {
    * `true` by default, unless the context has a fixed `height`.
    */
   readonly autoResize?: boolean | undefined
-  /** How long the sandbox proxy may take to load; 10 seconds by default. */
-  readonly readyTimeout?: Duration.Input | undefined
 }
+
+/** The time of the sandbox proxy to load. */
+const readyTimeout = "10 seconds"
 
 const maxHeightOfContext = 2_000
 
@@ -99,11 +99,11 @@ export const mount = (
     yield* session.attach(post, resize)
     yield* Effect.addFinalizer(() => session.teardown())
     yield* Effect.timeoutOrElse(Deferred.await(ready), {
-      duration: options.readyTimeout ?? "10 seconds",
+      duration: readyTimeout,
       orElse: () =>
         Effect.fail(
           new AppError(
-            new SandboxTimeout({ message: `The sandbox ${quote(url.origin)} was not ready within readyTimeout` })
+            new SandboxTimeout({ message: `The sandbox ${quote(url.origin)} was not ready within ${readyTimeout}` })
           )
         )
     })

@@ -24,7 +24,6 @@ import type { AnyResourceContents } from "@skein/protocol/Content"
 import type { Tool } from "@skein/protocol/Tool"
 import type { Client } from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
@@ -48,19 +47,11 @@ export interface Options extends UiPolicy.Options, Actions {
   readonly hostInfo?: Implementation | undefined
   /** The context of the host, for the page. It contains the tool alone by default. */
   readonly context?: HostContext | undefined
-  /** The number of characters of the page: 4,194,304 by default. A larger page is not shown. */
-  readonly maxHtmlChars?: number | undefined
-  /** The number of characters of a message of the page as JSON: 1,048,576 by default. A larger one is refused. */
-  readonly maxMessageChars?: number | undefined
-  /** The number of requests of the page in progress: 32 by default. A further one is refused. */
-  readonly maxInFlightRequests?: number | undefined
   /**
-   * The number of messages of the page in one second: 200 by default. A further request is refused, and a further
-   * notification ignored.
+   * The number of characters of the page: 4,194,304 by default. A larger page is not shown. Raise it for pages with
+   * embedded data.
    */
-  readonly maxMessagesPerSecond?: number | undefined
-  /** How long the page may take to prepare for its end; 2 seconds by default. Then it ends anyway. */
-  readonly teardownTimeout?: Duration.Input | undefined
+  readonly maxHtmlChars?: number | undefined
 }
 
 /**
@@ -141,10 +132,6 @@ export const open = (
     }, {
       ...options,
       hostInfo: options.hostInfo ?? { name: "skein", version: "0.2.0" },
-      serverResources: options.serverResources ?? true,
-      maxMessageChars: options.maxMessageChars ?? 1_048_576,
-      maxInFlightRequests: options.maxInFlightRequests ?? 32,
-      maxMessagesPerSecond: options.maxMessagesPerSecond ?? 200,
-      teardownTimeout: options.teardownTimeout ?? "2 seconds"
+      serverResources: options.serverResources ?? true
     })
   })

@@ -22,9 +22,10 @@ import * as UiPolicy from "../shared/UiPolicy.ts"
 export interface Options extends UiPolicy.Options {
   /** The origins of the hosts that may show the proxy, such as `https://chat.example.com`. Others get no messages. */
   readonly hostOrigins: ReadonlyArray<string>
-  /** The number of characters of the query: 8,192 by default. A longer one is answered with 414. */
-  readonly maxQueryChars?: number | undefined
 }
+
+/** The most characters of a query. */
+const maxQueryChars = 8_192
 
 /** An answer, for servers without `Response`. */
 export interface Answer {
@@ -85,13 +86,13 @@ export const query = ({ csp, permissions }: Pick<UiPolicy.Policy, "csp" | "permi
  * response.writeHead(status, headers).end(body)
  */
 export const make = (options: Options): SandboxProxy => {
-  const { allowPermission = () => true, maxQueryChars = 8_192 } = options
+  const { allowPermission = () => true } = options
   const hostOrigins = options.hostOrigins.map(originOf)
   const answer = (url: string | URL): Answer => {
     // Node passes on what a client sent: `//`, for example.
     if (!URL.canParse(String(url), "http://localhost")) return text(400, "The address is not valid")
     const { search, searchParams } = new URL(url, "http://localhost")
-    if (search.length > maxQueryChars) return text(414, `The query is longer than maxQueryChars (${maxQueryChars})`)
+    if (search.length > maxQueryChars) return text(414, `The query is longer than ${maxQueryChars} characters`)
     const csp = parsed(searchParams.get("csp"))
     if (!isObject(csp)) return text(400, "The parameter csp is not a JSON object")
     const asked = searchParams.get("permissions")?.split(",") ?? []

@@ -11,7 +11,6 @@ import type { Tool } from "@skein/protocol/Tool"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberMap from "effect/FiberMap"
@@ -63,18 +62,23 @@ export interface AppSession {
   readonly setContext: (change: HostContext) => Effect.Effect<void>
   /** The present context. */
   readonly context: Effect.Effect<HostContext>
-  /** Lets the page prepare for its end within `teardownTimeout`. Remove the frame afterwards. */
+  /** Lets the page prepare for its end within 2 seconds. Remove the frame afterwards. */
   readonly teardown: (reason?: string) => Effect.Effect<void>
 }
+
+/** The most characters of a message of the page as JSON. */
+const maxMessageChars = 1_048_576
+/** The most requests of the page in progress. */
+const maxInFlightRequests = 32
+/** The most messages of the page in one second. */
+const maxMessagesPerSecond = 200
+/** The time of the page to prepare for its end. */
+const shutdownTimeout = "2 seconds"
 
 /** The options of a session, with their defaults. */
 export interface SessionSettings extends Settings {
   readonly hostInfo: Implementation
   readonly context?: HostContext | undefined
-  readonly maxMessageChars: number
-  readonly maxInFlightRequests: number
-  readonly maxMessagesPerSecond: number
-  readonly teardownTimeout: Duration.Input
 }
 
 type Page = Pick<AppSession, "domain" | "html" | "policy" | "prefersBorder" | "tool" | "uri">
@@ -186,13 +190,13 @@ class Session {
       this.#second = second
       this.#messages = 0
     }
-    return ++this.#messages <= this.#settings.maxMessagesPerSecond
+    return ++this.#messages <= maxMessagesPerSecond
   }
 
   receive(received: unknown): void {
     const isInTime = this.#counts()
     if (!isObject(received)) return
-    if (!isInTime && (received["id"] === undefined || this.#messages > 2 * this.#settings.maxMessagesPerSecond)) return
+    if (!isInTime && (received["id"] === undefined || this.#messages > 2 * maxMessagesPerSecond)) return
     let text: string | undefined
     try {
       text = JSON.stringify(received)
@@ -200,19 +204,18 @@ class Session {
       // Not JSON: a cycle or a bigint.
     }
     if (text === undefined) return
-    const { maxMessageChars } = this.#settings
     const isTooLarge = text.length > maxMessageChars
     // A message by structured clone may have values that JSON lacks: dates, maps, typed arrays.
     const message = JsonRpc.parse(isTooLarge ? { ...received, params: {} } : JSON.parse(text))
     if (message._tag === "Request") {
       const { id } = message
       const error = isTooLarge
-        ? McpError.invalidRequest(`The message is larger than maxMessageChars (${maxMessageChars})`)
+        ? McpError.invalidRequest(`The message is larger than ${maxMessageChars} characters`)
         : isInTime
         ? undefined
         : McpError.other(
           -32_000,
-          `More than ${this.#settings.maxMessagesPerSecond} messages in a second (maxMessagesPerSecond)`
+          `More than ${maxMessagesPerSecond} messages in a second`
         )
       if (error === undefined) this.#requested(id, message.method, message.params ?? {})
       else this.#respond(id, Exit.fail(error))
@@ -241,12 +244,11 @@ class Session {
     const handler = this.#methods.get(method)
     if (handler === undefined) return this.#respond(id, Exit.fail(McpError.methodNotFound(method)))
     const key = `${typeof id} ${id}`
-    const { maxInFlightRequests } = this.#settings
     if (FiberMap.hasUnsafe(this.#running, key)) {
       return this.#respond(id, Exit.fail(McpError.invalidRequest("The id of the request is in use")))
     }
     if (this.#tasks >= maxInFlightRequests) {
-      const message = `${maxInFlightRequests} requests are in progress (maxInFlightRequests)`
+      const message = `${maxInFlightRequests} requests are in progress`
       return this.#respond(id, Exit.fail(McpError.other(-32_000, message)))
     }
     this.#tasks++
@@ -301,7 +303,7 @@ class Session {
     } else if (method === "notifications/message") {
       const { data, level, logger } = params
       const { log } = this.#settings
-      if (log === undefined || typeof level !== "string" || this.#tasks >= this.#settings.maxInFlightRequests) return
+      if (log === undefined || typeof level !== "string" || this.#tasks >= maxInFlightRequests) return
       const message: LogMessage = { level, data, ...(typeof logger === "string" ? { logger } : undefined) }
       this.#tasks++
       this.#run(`log ${++logs}`, Effect.ensuring(log(message), Effect.sync(() => void this.#tasks--)))
@@ -318,7 +320,7 @@ class Session {
       const params = reason === undefined ? {} : { reason }
       this.#send({ jsonrpc: "2.0", id, method: "ui/resource-teardown", params })
       return Deferred.await(answered).pipe(
-        Effect.timeoutOption(this.#settings.teardownTimeout),
+        Effect.timeoutOption(shutdownTimeout),
         Effect.ensuring(Effect.sync(() => {
           this.#answers.delete(id)
           this.#isInitialized = false

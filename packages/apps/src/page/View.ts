@@ -92,11 +92,12 @@ export interface Options {
   readonly applyStyles?: boolean | undefined
   /** Whether the size of the document is reported to the host after each change. `true` by default. */
   readonly autoResize?: boolean | undefined
-  /** How long `connect` waits for the host, in milliseconds: 10,000 by default. */
-  readonly connectTimeoutMs?: number | undefined
-  /** The number of calls that wait for the host: 256 by default. A further one rejects with `LimitExceeded`. */
-  readonly maxPendingRequests?: number | undefined
 }
+
+/** The most calls that wait for the host. */
+const maxPendingRequests = 256
+/** How long `connect` waits for the host. */
+const connectTimeoutMs = 10_000
 
 /** Options of one call. */
 export interface CallOptions {
@@ -186,7 +187,7 @@ const resultOf = (raw: Params): Result<never> => {
 export const make = <Tool extends AnyTool = AnyTool, Callable extends AnyTool = Tool>(
   options: Options
 ): View<Tool, Callable> => {
-  const { applyStyles = true, autoResize = true, connectTimeoutMs = 10_000, displayModes = ["inline"] } = options
+  const { applyStyles = true, autoResize = true, displayModes = ["inline"] } = options
   const window = currentWindow()
   const style = new ViewStyle(window)
   const listeners = new Map<string, Set<(value: never) => unknown>>()
@@ -220,7 +221,7 @@ export const make = <Tool extends AnyTool = AnyTool, Callable extends AnyTool = 
     void emit("context", context)
   }
 
-  const port = new ViewPort(window, options.maxPendingRequests ?? 256, {
+  const port = new ViewPort(window, maxPendingRequests, {
     notified: (method, params) => {
       if (method === "ui/notifications/tool-input") void emit("input", params["arguments"] ?? {})
       else if (method === "ui/notifications/tool-input-partial") void emit("partialInput", params["arguments"] ?? {})

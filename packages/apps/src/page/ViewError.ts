@@ -5,9 +5,9 @@
 /**
  * - `Refused`: the host answered with an error. `code` and `data` are those of the error.
  * - `ToolFailed`: the result of the tool has `isError`. The message is its text, and `result` is the result.
- * - `Timeout`: the host did not answer `ui/initialize` within `connectTimeoutMs`.
+ * - `Timeout`: the host did not answer `ui/initialize` within 10 seconds.
  * - `Unsupported`: the host does not offer it, or the page is not in a host. Nothing was sent.
- * - `LimitExceeded`: `maxPendingRequests` calls are waiting. Nothing was sent.
+ * - `LimitExceeded`: 256 calls are waiting. Nothing was sent.
  * - `Closed`: the host has closed the page, or the page has called `close`.
  */
 export type ViewErrorReason = "Refused" | "ToolFailed" | "Timeout" | "Unsupported" | "LimitExceeded" | "Closed"

@@ -70,7 +70,7 @@ export class ViewPort {
       signal?.throwIfAborted()
       if (this.#isClosed) throw new ViewError("Closed", "The connection to the host is closed")
       if (this.#pending.size >= this.#maxPending) {
-        throw new ViewError("LimitExceeded", `${this.#maxPending} calls wait for the host (maxPendingRequests)`)
+        throw new ViewError("LimitExceeded", `${this.#maxPending} calls wait for the host`)
       }
       const id = ++this.#nextId
       const cancel = (reason: string, error: unknown): void => {

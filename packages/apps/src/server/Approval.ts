@@ -37,7 +37,7 @@ import * as Schema from "effect/Schema"
 import * as askTool from "./askTool.ts"
 import { approvalPage } from "./readyPages.ts"
 
-export type { Bounds } from "./openQuestions.ts"
+export type { Bounds, Limits } from "./openQuestions.ts"
 
 /** A question that the user approves or declines. Its texts are shown as text: markup has no effect. */
 export interface Question extends askTool.Question {

@@ -27,7 +27,7 @@ import { AskError, InvalidAnswer, InvalidQuestion } from "./AskError.ts"
 import * as askTool from "./askTool.ts"
 import { choicePage } from "./readyPages.ts"
 
-export type { Bounds } from "./openQuestions.ts"
+export type { Bounds, Limits } from "./openQuestions.ts"
 
 /** One of the options. */
 export interface Option {
@@ -50,15 +50,10 @@ export interface Question extends askTool.Question {
 }
 
 /** The description of the tool, and its bounds. */
-export interface Options<Input extends Tool.AnySchema> extends askTool.AskOptions<Input> {
-  /** The number of options of a question: 20 by default. A question with more is not shown. */
-  readonly maxOptions?: number | undefined
-}
+export interface Options<Input extends Tool.AnySchema> extends askTool.AskOptions<Input> {}
 
 /** A tool that lets the user choose. Made by `Choice.make`. Its page calls a second tool, `<name>_answer`. */
-export interface Choice<Name extends string, Input> extends askTool.AskTool<Name, Input, string> {
-  readonly maxOptions: number
-}
+export interface Choice<Name extends string, Input> extends askTool.AskTool<Name, Input, string> {}
 
 /** The value that the user chose, and the arguments of the call. */
 export interface Chosen<Input> {
@@ -70,27 +65,25 @@ export interface Chosen<Input> {
  * Defines a tool that lets the user choose. `input` has the arguments, as in `Tool.make`.
  *
  * @example
- * const tea = Choice.make("choose_tea", { description: "Lets the user choose a tea", maxOptions: 50 })
+ * const tea = Choice.make("choose_tea", { description: "Lets the user choose a tea" })
  */
 export const make = <const Name extends string, Input extends Tool.AnySchema = {}>(
   name: Name,
   options: Options<Input> & Pick<Tool.CheckedSchemas<Input, never>, "input"> = {}
-): Choice<Name, Tool.InputOf<Input>> => {
-  const { maxOptions = 20, ...rest } = options
-  return {
-    ...askTool.make<Name, Input, typeof Schema.String>(name, rest as askTool.AskOptions<Input>, {
-      app: choicePage,
-      suffix: "answer",
-      answer: Schema.String
-    }),
-    maxOptions
-  }
-}
+): Choice<Name, Tool.InputOf<Input>> =>
+  askTool.make<Name, Input, typeof Schema.String>(name, options, {
+    app: choicePage,
+    suffix: "answer",
+    answer: Schema.String
+  })
 
-const problemOf = ({ initial, options }: Question, maxOptions: number): string | undefined => {
+/** The most options of a question. */
+const maxOptions = 20
+
+const problemOf = ({ initial, options }: Question): string | undefined => {
   const values = new Set(options.map(({ value }) => value))
   if (options.length < 2) return `has ${options.length} options, and needs two or more`
-  if (options.length > maxOptions) return `has ${options.length} options, more than maxOptions (${maxOptions})`
+  if (options.length > maxOptions) return `has ${options.length} options, more than ${maxOptions}`
   if (values.size < options.length) return "has two options with the same value"
   if (values.has("")) return "has an option with an empty value"
   return initial === undefined || values.has(initial)
@@ -138,7 +131,7 @@ export const layer = <
   return askTool.layer<Name, Input, string, Question, E1 | E2, R1 | R2>(choice, {
     ask,
     check: (question) => {
-      const problem = problemOf(question, choice.maxOptions)
+      const problem = problemOf(question)
       if (problem !== undefined) {
         const message = `The question ${quote(question.title)} ${problem}`
         return Effect.fail(new AskError(new InvalidQuestion({ message })))

@@ -39,7 +39,7 @@ import { fieldsOf } from "../shared/pageField.ts"
 import { problemsKey } from "../shared/pageQuestion.ts"
 import { formPage } from "./readyPages.ts"
 
-export type { Bounds } from "./openQuestions.ts"
+export type { Bounds, Limits } from "./openQuestions.ts"
 
 /** What the page asks for. The texts are shown as text: markup has no effect. */
 export interface Question<Initial = { readonly [name: string]: unknown }> extends askTool.Question {

@@ -16,7 +16,7 @@
  * const invoices = Upload.make("upload_invoices", {
  *   description: "Lets the user upload invoices",
  *   accept: [".pdf", "image/*"],
- *   maxFiles: 5
+ *   limits: { maxFiles: 5 }
  * })
  * const live = Upload.layer(invoices, {
  *   ask: () => Effect.succeed({ title: "Which invoices?" }),
@@ -29,15 +29,15 @@ import type { Catalog, HandlerServices } from "@skein/server/Catalog"
 import type { DefinitionError } from "@skein/server/DefinitionError"
 import type { HandlerError } from "@skein/server/HandlerError"
 import type * as Tool from "@skein/server/Tool"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as askTool from "./askTool.ts"
-import { FileReceiver, type ReceivedFile } from "./fileReceiver.ts"
+import { type FileBounds, FileReceiver, type ReceivedFile } from "./fileReceiver.ts"
+import type * as openQuestions from "./openQuestions.ts"
 import { uploadPage } from "./readyPages.ts"
 
-export type { Bounds } from "./openQuestions.ts"
+export type { Bounds, Limits } from "./openQuestions.ts"
 
 /** A file: its name and its media type, as the browser of the user says, and its bytes. Two files may have the same name. */
 export interface File extends ReceivedFile {}
@@ -48,12 +48,8 @@ export interface Question extends askTool.Question {
   readonly upload?: string | undefined
 }
 
-/** The bounds of the files. */
-export interface FileOptions {
-  /**
-   * The accepted files, as in HTML: `.csv`, `image/png` or `image/*`. A file needs one of them. All files by default.
-   */
-  readonly accept?: ReadonlyArray<string> | undefined
+/** The bounds of the files, and of the open questions. */
+export interface FileLimits extends openQuestions.Limits {
   /** The number of files: 10 by default. More are refused with `WrongCount`. */
   readonly maxFiles?: number | undefined
   /** The number of bytes of a file: 10,485,760 by default. A larger one is refused with `FileTooLarge`. */
@@ -61,8 +57,8 @@ export interface FileOptions {
   /** The number of bytes of all files of an upload: 20,971,520 by default. More are refused with `TotalTooLarge`. */
   readonly maxTotalBytes?: number | undefined
   /**
-   * The number of bytes of a part: 262,144 by default. A part is a message of the page to its host, as base64. Hosts bound
-   * messages: `AppHost` allows a million characters.
+   * The number of bytes of a part: 262,144 by default. A part is a message of the page to its host, as base64. Lower it for
+   * hosts that refuse messages of this size: `AppHost` allows a million characters.
    */
   readonly maxPartBytes?: number | undefined
   /**
@@ -70,14 +66,28 @@ export interface FileOptions {
    * network address, else a session. A further upload is refused with `BuffersFull`.
    */
   readonly maxBufferedBytesPerClient?: number | undefined
-  /** The number of bytes of all uploads in progress: 104,857,600 by default. A further one is refused with `BuffersFull`. */
+  /**
+   * The number of bytes of all uploads in progress: 104,857,600 by default. A further one is refused with `BuffersFull`.
+   * Raise it as far as the memory of the server allows.
+   */
   readonly maxBufferedBytes?: number | undefined
-  /** How long the transfer of the files may take: 5 minutes by default. Then the question is closed. */
-  readonly transferTimeout?: Duration.Input | undefined
+}
+
+/** The accepted files, and their bounds. */
+export interface FileOptions {
+  /**
+   * The accepted files, as in HTML: `.csv`, `image/png` or `image/*`. A file needs one of them. All files by default.
+   */
+  readonly accept?: ReadonlyArray<string> | undefined
+  /** The bounds of the files, and of the open questions. */
+  readonly limits?: FileLimits | undefined
 }
 
 /** The description of the tool, and its bounds. */
-export interface Options<Input extends Tool.AnySchema> extends askTool.AskOptions<Input>, FileOptions {}
+export interface Options<Input extends Tool.AnySchema> extends Omit<askTool.AskOptions<Input>, "limits">, FileOptions {}
+
+/** How long the transfer of the files may take. Then the question is closed. */
+const transferTimeoutMs = 5 * 60_000
 
 const Size = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
@@ -94,7 +104,7 @@ const Step = Schema.Union([
 
 /** A tool that lets the user upload files. Made by `Upload.make`. Its page calls a second tool, `<name>_files`. */
 export interface Upload<Name extends string, Input> extends askTool.AskTool<Name, Input, typeof Step.Type> {
-  readonly files: RuntimeOptions.Resolved<FileOptions>
+  readonly files: FileBounds
 }
 
 /** The files, and the arguments of the call. */
@@ -107,40 +117,30 @@ export interface Uploaded<Input> {
  * Defines a tool that lets the user upload files. `input` has the arguments, as in `Tool.make`.
  *
  * @example
- * const photo = Upload.make("upload_photo", { accept: ["image/jpeg", "image/png"], maxFiles: 1, maxFileBytes: 2_000_000 })
+ * const photo = Upload.make("upload_photo", { accept: ["image/jpeg", "image/png"], limits: { maxFiles: 1, maxFileBytes: 2_000_000 } })
  */
 export const make = <const Name extends string, Input extends Tool.AnySchema = {}>(
   name: Name,
   options: Options<Input> & Pick<Tool.CheckedSchemas<Input, never>, "input"> = {}
 ): Upload<Name, Tool.InputOf<Input>> => {
-  const files = RuntimeOptions.resolve<FileOptions>(options, {
-    accept: [],
-    maxFiles: 10,
-    maxFileBytes: 10_485_760,
-    maxTotalBytes: 20_971_520,
-    maxPartBytes: 262_144,
-    maxBufferedBytesPerClient: 41_943_040,
-    maxBufferedBytes: 104_857_600
-  }, { transferTimeout: "5 minutes" })
-  // Every option that is not taken out here is sent in `tools/list`.
-  const {
-    accept: _a,
-    maxBufferedBytes: _b,
-    maxBufferedBytesPerClient: _c,
-    maxFileBytes: _f,
-    maxFiles: _n,
-    maxPartBytes: _p,
-    maxTotalBytes: _t,
-    transferTimeout: _e,
-    ...rest
-  } = options
+  const { accept = [], limits, ...rest } = options
   return {
-    ...askTool.make<Name, Input, typeof Step>(name, rest as askTool.AskOptions<Input>, {
+    ...askTool.make<Name, Input, typeof Step>(name, { ...rest, limits } as askTool.AskOptions<Input>, {
       app: uploadPage,
       suffix: "files",
       answer: Step
     }),
-    files
+    files: {
+      accept,
+      ...RuntimeOptions.resolve<Omit<FileLimits, keyof openQuestions.Limits>>({ ...limits }, {
+        maxFiles: 10,
+        maxFileBytes: 10_485_760,
+        maxTotalBytes: 20_971_520,
+        maxPartBytes: 262_144,
+        maxBufferedBytesPerClient: 41_943_040,
+        maxBufferedBytes: 104_857_600
+      }, {})
+    }
   }
 }
 
@@ -170,7 +170,7 @@ export const layer = <
   }
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R1> | HandlerServices<R2>> => {
   const { ask, handle } = handlers
-  const { accept, maxFileBytes, maxFiles, maxPartBytes, maxTotalBytes, transferTimeout } = upload.files
+  const { accept, maxFileBytes, maxFiles, maxPartBytes, maxTotalBytes } = upload.files
   const live = Effect.sync(() => {
     const receiver = new FileReceiver(upload.files)
     return askTool.layer<Name, Input, typeof Step.Type, Question, E1 | E2, R1 | R2>(upload, {
@@ -195,7 +195,7 @@ export const layer = <
           if (step.step === "cancel") return Effect.sync(() => receiver.release(waiting))
           return Effect.tap(
             receiver.begin(waiting, client, step.files),
-            () => Effect.sync(() => open.closeAfter(token, transferTimeout))
+            () => Effect.sync(() => open.closeAfter(token, transferTimeoutMs))
           )
         })
       }

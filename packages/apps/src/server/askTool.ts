@@ -46,7 +46,7 @@ export interface AskTool<Name extends string, Input, Answer> {
 /** Makes the two tools. */
 export const make = <const Name extends string, Input extends Tool.AnySchema, Answer extends Tool.Codec>(
   name: Name,
-  { maxInputChars, maxOpen, maxOpenPerClient, maxQuestionChars, timeout, ...options }: AskOptions<Input>,
+  { limits, timeout, ...options }: AskOptions<Input>,
   { answer, app, suffix }: { readonly app: App.App; readonly suffix: string; readonly answer: Answer }
 ): AskTool<Name, Tool.InputOf<Input>, Answer["Type"]> => ({
   tool: App.tool<Name, Input>(name, { ...options, app } as never) as never,
@@ -57,7 +57,7 @@ export const make = <const Name extends string, Input extends Tool.AnySchema, An
     input: { token: Schema.String, answer: answer as Tool.Codec },
     visible: options.visible
   }) as never,
-  bounds: { maxInputChars, maxOpen, maxOpenPerClient, maxQuestionChars, timeout }
+  bounds: { limits, timeout }
 })
 
 /** A question that waits for its answer, with the arguments of the call. */

@@ -16,25 +16,31 @@ import * as FiberMap from "effect/FiberMap"
 import * as Scope from "effect/Scope"
 import { AskError, InputTooLarge, InvalidQuestion, NotOpen, TooManyOpen } from "./AskError.ts"
 
-/** The bounds of a ready app. */
+/** The bounds of the open questions of a ready app. */
+export interface Limits {
+  /** The number of open questions of all clients: 1,000 by default. A further call fails. Raise it for many users. */
+  readonly maxOpen?: number | undefined
+  /**
+   * The number of open questions of one client: 20 by default. A client is a principal, else a network address (the first
+   * 64 bits of an IPv6 address), else a session. A further call fails. Raise it if many users share an address.
+   */
+  readonly maxOpenPerClient?: number | undefined
+}
+
+/** The time and the bounds of a ready app. */
 export interface Bounds {
   /** How long the user may take to answer: 10 minutes by default. Then the question is closed. */
   readonly timeout?: Duration.Input | undefined
-  /**
-   * The number of open questions of one client: 20 by default. A client is a principal, else a network address (the first
-   * 64 bits of an IPv6 address), else a session. A further call fails.
-   */
-  readonly maxOpenPerClient?: number | undefined
-  /** The number of open questions of all clients: 1,000 by default. A further call fails. */
-  readonly maxOpen?: number | undefined
-  /** The number of characters of all texts of a question: 20,000 by default. A larger question is not shown. */
-  readonly maxQuestionChars?: number | undefined
-  /**
-   * The number of characters of the arguments of a call, as JSON: 65,536 by default. The server retains them until the
-   * answer. A call with more fails.
-   */
-  readonly maxInputChars?: number | undefined
+  /** The bounds of the open questions. */
+  readonly limits?: Limits | undefined
 }
+
+interface FlatBounds extends Limits, Pick<Bounds, "timeout"> {}
+
+/** The most characters of all texts of a question. */
+const maxQuestionChars = 20_000
+/** The most characters of the arguments of a call, as JSON. The server retains them until the answer. */
+const maxInputChars = 65_536
 
 /** A question that waits. */
 export interface Entry<A> {
@@ -52,7 +58,7 @@ const notOpen = (): AskError =>
 
 /** The open questions of one app. */
 export class OpenQuestions<A> {
-  readonly #bounds: Options.Resolved<Bounds>
+  readonly #bounds: Options.Resolved<FlatBounds>
   readonly #timers: FiberMap.FiberMap<string>
   readonly #run: (token: string, effect: Effect.Effect<void>) => unknown
   readonly #closed: (value: A) => void
@@ -70,21 +76,20 @@ export class OpenQuestions<A> {
     this.#timers = timers
     this.#run = run
     this.#closed = closed
-    this.#bounds = Options.resolve<Bounds>(
-      bounds,
-      { maxOpenPerClient: 20, maxOpen: 1_000, maxQuestionChars: 20_000, maxInputChars: 65_536 },
+    this.#bounds = Options.resolve<FlatBounds>(
+      { timeout: bounds.timeout, ...bounds.limits },
+      { maxOpen: 1_000, maxOpenPerClient: 20 },
       { timeout: "10 minutes" }
     )
   }
 
   /** Checks the texts of a question. The first is its title. */
   check(texts: ReadonlyArray<string | undefined>): Effect.Effect<void, AskError> {
-    const { maxQuestionChars } = this.#bounds
     const total = texts.reduce((sum, text) => sum + (text?.length ?? 0), 0)
     const problem = (texts[0] ?? "").trim() === ""
       ? "has no title"
       : total > maxQuestionChars
-      ? `has ${total} characters, more than maxQuestionChars (${maxQuestionChars})`
+      ? `has ${total} characters, more than ${maxQuestionChars}`
       : undefined
     return problem === undefined
       ? Effect.void
@@ -94,10 +99,10 @@ export class OpenQuestions<A> {
   /** Opens a question, and returns its token. */
   readonly add = (value: A): Effect.Effect<string, AskError, McpRequest> =>
     Effect.flatMap(McpRequest, (request) => {
-      const { maxInputChars, maxOpen, maxOpenPerClient } = this.#bounds
+      const { maxOpen, maxOpenPerClient } = this.#bounds
       const chars = JSON.stringify(request.params?.["arguments"] ?? {}).length
       if (chars > maxInputChars) {
-        const message = `The arguments have ${chars} characters, more than maxInputChars (${maxInputChars})`
+        const message = `The arguments have ${chars} characters, more than ${maxInputChars}`
         return Effect.fail(new AskError(new InputTooLarge({ message })))
       }
       const client = ClientKey.ofRequest(request)

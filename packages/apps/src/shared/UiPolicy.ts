@@ -3,8 +3,8 @@
  * that check their own declarations.
  *
  * A server declares origins as text, and a text such as `https://a.example; script-src *` must not change the policy. So
- * each text is parsed, and the policy contains the parsed form. One that is not an origin, that `allowSource` refuses, or that exceeds
- * `maxSources` is left out and listed in `rejected`: "Host MAY further restrict but MUST NOT allow undeclared domains".
+ * each text is parsed, and the policy contains the parsed form. A text that is not an origin, that `allowSource` refuses, or
+ * that is beyond the first 100 is left out and listed in `rejected`: "Host MAY further restrict but MUST NOT allow undeclared domains".
  */
 import { quote } from "@skein/protocol/Text"
 import type { Csp, CspMember, Permission, ResourceMeta } from "./UiMeta.ts"
@@ -16,8 +16,6 @@ export interface Options {
   readonly allowSource?: ((source: string, member: CspMember) => boolean) | undefined
   /** Decides whether a page gets a capability of the browser. None by default. */
   readonly allowPermission?: ((permission: Permission) => boolean) | undefined
-  /** The number of origins in all members together: 100 by default. The others are rejected. */
-  readonly maxSources?: number | undefined
 }
 
 /** A declaration that the policy does not contain. */
@@ -25,7 +23,7 @@ export interface Rejected {
   readonly member: CspMember | "permissions"
   /** The declared origin or permission, shortened. */
   readonly value: string
-  readonly reason: "invalid" | "refused" | "maxSources"
+  readonly reason: "invalid" | "refused" | "tooMany"
 }
 
 /** The policy of a page. */
@@ -107,6 +105,9 @@ export const contentSecurityPolicy = (csp: Csp): string => {
   ].join("; ")
 }
 
+/** The most origins of all declarations. */
+const maxSources = 100
+
 /**
  * Makes the policy of a page from its metadata.
  *
@@ -117,7 +118,7 @@ export const contentSecurityPolicy = (csp: Csp): string => {
  * })
  */
 export const make = (meta: ResourceMeta, options: Options = {}): Policy => {
-  const { allowPermission, allowSource, maxSources = 100 } = options
+  const { allowPermission, allowSource } = options
   const rejected: Array<Rejected> = []
   const granted: Partial<Record<CspMember, ReadonlyArray<string>>> = {}
   let count = 0
@@ -130,7 +131,7 @@ export const make = (meta: ResourceMeta, options: Options = {}): Policy => {
         : sources.has(source)
         ? undefined
         : count >= maxSources
-        ? "maxSources"
+        ? "tooMany"
         : allowSource?.(source, member) === false
         ? "refused"
         : undefined

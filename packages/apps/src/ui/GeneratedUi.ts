@@ -25,8 +25,8 @@ import * as Ui from "./Ui.ts"
 import type * as UiApp from "./UiApp.ts"
 import * as UiMeta from "../shared/UiMeta.ts"
 
-/** The description of the tool, and the bounds of its trees. */
-export interface Options extends Ui.Bounds {
+/** The description of the tool. */
+export interface Options {
   /** The name of the tool: `show_page` by default. */
   readonly name?: string | undefined
   /** When the model should show a page, before the rules of its components. By default a general sentence. */
@@ -36,7 +36,7 @@ export interface Options extends Ui.Bounds {
 }
 
 /** A tool of `UiApp`, whatever its types. */
-export interface AnyUiTool extends Pick<UiApp.UiTool<string, never, never>, "name" | "options" | "bounds"> {}
+export interface AnyUiTool extends Pick<UiApp.UiTool<string, never, never>, "name" | "options"> {}
 
 const general =
   "Shows the user a page of components, beside the conversation: tables, charts, texts, inputs and buttons. " +
@@ -67,7 +67,7 @@ const rulesOf = (names: ReadonlyArray<string>): string =>
  * })
  */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> => {
-  const { allowTools = [], description = general, name = "show_page", ...bounds } = options
+  const { allowTools = [], description = general, name = "show_page" } = options
   const names = allowTools.map((tool) => tool.name)
   const allowed = new Set(names)
   const tool = App.tool(name, {
@@ -79,7 +79,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
   })
   return App.layer(tool, ({ tree }) =>
     Effect.flatMap(
-      uiTree.check(tree, bounds, allowed),
+      uiTree.check(tree, allowed),
       (checked) => treeResult("The user sees the page. If it has buttons, wait for the user", checked)
     ))
 }

@@ -27,7 +27,6 @@ import * as uiTree from "./uiTree.ts"
 import type { UiError } from "./UiError.ts"
 import type { AnyTool, ArgumentsOf } from "../page/View.ts"
 
-export type { Bounds } from "./uiTree.ts"
 export type { NodeOf } from "./uiNode.ts"
 
 /** A component with everything in it: plain JSON. */
@@ -397,7 +396,6 @@ export const button = <T extends AnyTool>(
  * component.
  *
  * @example
- * const saved = Effect.flatMap(readFile("screen.json"), (text) => Ui.check(JSON.parse(text), { maxNodes: 200 }))
+ * const saved = Effect.flatMap(readFile("screen.json"), (text) => Ui.check(JSON.parse(text)))
  */
-export const check = (tree: unknown, bounds: uiTree.Bounds = {}): Effect.Effect<Node, UiError> =>
-  uiTree.check(tree, bounds)
+export const check = (tree: unknown): Effect.Effect<Node, UiError> => uiTree.check(tree)

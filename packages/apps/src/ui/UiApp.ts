@@ -35,23 +35,22 @@ import * as uiTree from "./uiTree.ts"
 import type * as Ui from "./Ui.ts"
 import type { UiError } from "./UiError.ts"
 
-/** The description of a tool, as in `App.tool`, and the bounds of its trees. */
-export interface Options<Input extends Tool.AnySchema>
-  extends Omit<App.ToolOptions<Input, never>, "app" | "output">, Ui.Bounds
-{}
+/** The description of a tool, as in `App.tool`. */
+export interface Options<Input extends Tool.AnySchema> extends Omit<App.ToolOptions<Input, never>, "app" | "output"> {}
 
 /** A tool whose result is a page of components. Made by `UiApp.tool`. */
 export interface UiTool<Name extends string, Input, Arguments>
   extends App.AppTool<Name, Input, never, Arguments, undefined>
 {
-  readonly bounds: Ui.Bounds
+  /** Distinguishes it from a tool with a page of its own. */
+  readonly shows: "components"
 }
 
-/** What a handler returns. */
+/** The result of a handler. */
 export interface Answer {
-  /** What the model reads, and a client without pages. */
+  /** The text for the model, and for clients without pages. */
   readonly text: string
-  /** What the user sees. Without it, the page stays as it is, and shows the text below. */
+  /** The page for the user. Without it, the page stays as it is, and shows the text below. */
   readonly ui?: Ui.Node | undefined
 }
 
@@ -65,13 +64,8 @@ export interface Answer {
 export const tool = <const Name extends string, Input extends Tool.AnySchema = {}>(
   name: Name,
   options: Options<Input> & Pick<Tool.CheckedSchemas<Input, never>, "input"> = {}
-): UiTool<Name, Tool.InputOf<Input>, App.ArgumentsOf<Input>> => {
-  const { maxChars, maxDepth, maxNodes, maxItems, ...rest } = options
-  return {
-    ...App.tool<Name, Input>(name, { ...rest, app: uiPage } as never),
-    bounds: { maxChars, maxDepth, maxNodes, maxItems }
-  } as never
-}
+): UiTool<Name, Tool.InputOf<Input>, App.ArgumentsOf<Input>> =>
+  ({ ...App.tool<Name, Input>(name, { ...options, app: uiPage } as never), shows: "components" }) as never
 
 /**
  * Registers a tool with its handler, and the page. Fails as `App.layer` does.
@@ -90,7 +84,7 @@ export const layer = <Name extends string, Input, Arguments, E extends HandlerEr
   const run = (input: Input): Effect.Effect<Tool.Answer<never>, E | UiError, R | McpRequest> =>
     Effect.flatMap(handler(input), ({ text, ui }) =>
       Effect.andThen(
-        ui === undefined ? Effect.void : uiTree.check(ui, tool.bounds),
+        ui === undefined ? Effect.void : uiTree.check(ui),
         treeResult(text, ui)
       ))
   return App.layer(tool, run as never) as never

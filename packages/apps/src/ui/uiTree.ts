@@ -3,28 +3,20 @@
  */
 import { isObject } from "@skein/protocol/JsonRpc"
 import { clip, quote } from "@skein/protocol/Text"
-import * as Options from "@skein/runtime/Options"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { InvalidTree, ToolNotAllowed, TreeTooLarge, UiError } from "./UiError.ts"
 import { Node } from "./uiNode.ts"
 
-/** The bounds of a tree. */
-export interface Bounds {
-  /** The number of components, one inside another: 16 by default. A deeper tree is not shown. */
-  readonly maxDepth?: number | undefined
-  /** The number of components: 1,000 by default. A tree with more is not shown. */
-  readonly maxNodes?: number | undefined
-  /** The number of rows, cells, points of charts, options and arguments: 20,000 by default. More are not shown. */
-  readonly maxItems?: number | undefined
-  /** The number of characters of all texts, with the data of images: 500,000 by default. More are not shown. */
-  readonly maxChars?: number | undefined
-}
-
-/** Fills in the defaults. */
-export const resolve = (bounds: Bounds): Options.Resolved<Bounds> =>
-  Options.resolve<Bounds>(bounds, { maxDepth: 16, maxNodes: 1_000, maxItems: 20_000, maxChars: 500_000 }, {})
+/** The most components, one inside another. */
+const maxDepth = 16
+/** The most components. */
+const maxNodes = 1_000
+/** The most rows, cells, points of charts, options and arguments. */
+const maxItems = 20_000
+/** The most characters of all texts, with the data of images. */
+const maxChars = 500_000
 
 type Path = ReadonlyArray<string | number>
 
@@ -41,10 +33,10 @@ function* nodesOf(node: Node, path: Path = []): Generator<readonly [Node, Path]>
 /** The levels of values in a member of a component: the arguments of a button may be nested. */
 const maxLevels = 10
 
-/** Counts a value that nobody has checked, without recursion, and returns the bound that it exceeds first. */
-const excessOf = (tree: unknown, bounds: Options.Resolved<Bounds>): string | undefined => {
-  const beyond = (bound: keyof Bounds) =>
-    `The tree is larger than ${bound} (${bounds[bound]}). Show less, or in several calls`
+const beyond = (bound: string): string => `The tree has more than ${bound}. Show less, or in several calls`
+
+/** Counts an unchecked value, without recursion, and describes the bound that it exceeds first. */
+const excessOf = (tree: unknown): string | undefined => {
   let [nodes, items, chars] = [0, 0, 0]
   // A component has level 0, its members level 1, and the values in these the next ones.
   const stack = [{ value: tree, depth: 1, level: 0 }]
@@ -54,9 +46,9 @@ const excessOf = (tree: unknown, bounds: Options.Resolved<Bounds>): string | und
     else if (level > 1) items++
     if (typeof value === "string") chars += value.length
     if (level > maxLevels + 1) return `A member of a component is nested deeper than ${maxLevels} levels`
-    if (depth > bounds.maxDepth) return beyond("maxDepth")
-    if (nodes > bounds.maxNodes) return beyond("maxNodes")
-    if (items > bounds.maxItems) return beyond("maxItems")
+    if (depth > maxDepth) return beyond(`${maxDepth} components, one inside another`)
+    if (nodes > maxNodes) return beyond(`${maxNodes} components`)
+    if (items > maxItems) return beyond(`${maxItems} rows, cells, points, options and arguments`)
     if (typeof value === "object" && value !== null) {
       for (const [key, member] of Object.entries(value)) {
         if (!Array.isArray(value)) chars += key.length
@@ -65,7 +57,7 @@ const excessOf = (tree: unknown, bounds: Options.Resolved<Bounds>): string | und
         } else stack.push({ value: member, depth, level: level + 1 })
       }
     }
-    if (chars > bounds.maxChars) return beyond("maxChars")
+    if (chars > maxChars) return beyond(`${maxChars} characters`)
   }
   return undefined
 }
@@ -77,7 +69,7 @@ const refuse = (reason: UiError["reason"]): Result.Result<never, UiError> => Res
 /** The number of characters of the faults of a tree. */
 const maxProblemChars = 2_000
 
-/** What is wrong with the names in a tree. */
+/** Returns the fault of the names in a tree, if there is one. */
 const problemOf = (tree: Node, allowed: ReadonlySet<string> | undefined): UiError["reason"] | undefined => {
   const names = new Set<string>()
   for (const [node, path] of nodesOf(tree)) {
@@ -110,12 +102,11 @@ const problemOf = (tree: Node, allowed: ReadonlySet<string> | undefined): UiErro
 /** Checks a tree. With `allowed`, its buttons may call these tools only. */
 export const check = (
   tree: unknown,
-  bounds: Bounds = {},
   allowed?: ReadonlySet<string>
 ): Effect.Effect<Node, UiError> =>
   Effect.suspend(() => {
     if (!isObject(tree)) return Effect.fail(new UiError(new InvalidTree({ message: "The tree is not an object" })))
-    const excess = excessOf(tree, resolve(bounds))
+    const excess = excessOf(tree)
     if (excess !== undefined) return Effect.fail(new UiError(new TreeTooLarge({ message: excess })))
     const read = Result.flatMap(
       Result.mapError(decode(tree), ({ message }) =>
