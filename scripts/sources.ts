@@ -110,6 +110,7 @@ const errorsOf = (text: string, { program }: Parsed): ReadonlyArray<Found> => {
 /** The packages to which each check applies so far. */
 const checked: Readonly<Record<"english" | "defaults", ReadonlyArray<string>>> = {
   english: [
+    "auth",
     "client",
     "code-mode",
     "create-skein",

@@ -74,7 +74,7 @@ export interface Options<R = never> extends TokenPolicy {
   readonly outbound?: Outbound.Outbound | undefined
 }
 
-/** What is known about the tokens for a server. It contains no token. */
+/** The state of the tokens for a server. It contains no token. */
 export interface SignInState {
   /** The issuer of the tokens, as text. */
   readonly issuer: string
@@ -89,8 +89,9 @@ export interface SignInState {
   /** How the client became known: configured, by its metadata document, or by a dynamic registration. */
   readonly registration: "given" | "document" | "dynamic"
   /**
-   * Who signed in, by the ID token of the sign-in: show it, and do not decide by it. `undefined` without one; servers of
-   * OpenID Connect give one for the scope `openid`. Access tokens are not read: they are for the server alone.
+   * The person who signed in, by the ID token of the sign-in. Show it, and do not base a permission on it. `undefined`
+   * without an ID token; servers of OpenID Connect issue one for the scope `openid`. Access tokens are not read, because
+   * they are meant for the server only.
    */
   readonly person: { readonly subject: string; readonly name?: string } | undefined
 }
@@ -117,14 +118,14 @@ export interface OAuth extends CredentialsService {
    * revocation is logged, and does not fail.
    */
   readonly signOut: (url: URL | string) => Effect.Effect<void, OAuthError>
-  /** What is known about the tokens for a server; none if nobody is signed in there. */
+  /** Returns the state of the tokens for a server: none if no person has signed in there. */
   readonly state: (url: URL | string) => Effect.Effect<Option.Option<SignInState>, OAuthError>
   /** The events of all servers from now on, for a list of servers in a user interface. Slow readers lose the oldest. */
   readonly changes: Stream.Stream<SignInChange>
   /**
    * Ends a sign-in with the parameters of the redirect URI, in any process that shares the store. Returns the URL of the
-   * server. Each sign-in can be finished once, and by the `account` that began it alone: bind the account to the
-   * browser's session, or an attacker could sign somebody else in as themselves.
+   * server. Each sign-in can be finished once, and only by the `account` that began it: bind the account to the session
+   * of the browser. Otherwise an attacker could sign another person in to the account of the attacker.
    *
    * @example
    * const url = yield* oauth.finish(new URL(request.url).searchParams)
@@ -299,7 +300,7 @@ const fromServers = (environment: Environment, servers: Servers): OAuth => ({
     }
     const url = new URL((yield* find(environment, state)).url)
     const server = servers.get(url)
-    // The record is taken in the lock: whoever does not get the lock can try again with the same answer.
+    // The record is taken in the lock: a caller that does not get the lock can try again with the same answer.
     yield* server.replace(complete(environment, definition.options, state, params))
     yield* server.publish("signed-in")
     return url

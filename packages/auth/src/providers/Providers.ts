@@ -302,7 +302,7 @@ export interface OktaOptions extends ScopeOptions {
  * - Only Okta can verify the tokens of the server of the organization (`https://acme.okta.com`), so it cannot be used.
  * - `aud` is the audience of the authorization server, whatever clients request: one server for each MCP server.
  * - `scp` is a list.
- * - `sub` is the login of the user, which can change and be given to somebody else. `uid` does not change, and becomes the
+ * - `sub` is the login of the user, which can change and be given to another user. `uid` does not change, and becomes the
  *   principal's `id`.
  * - Registration needs a token of an administrator, so clients are registered by hand, or use `Proxy`.
  *

@@ -1,10 +1,10 @@
 /**
- * Where a `Proxy` keeps registrations of clients, codes, tokens and the tokens of its upstream. A store holds text by
+ * Stores the registrations of the clients of a `Proxy`, codes, tokens and the tokens of its upstream. A store holds text by
  * key. The proxy encrypts the values and hashes the identifiers in the keys before they reach the store, so a copy of
  * the store is of no use without the keys of the proxy.
  *
  * Use `layerSql` for a server, and one database for all instances of it. `layerMemory` is for tests: with it each
- * restart signs everybody out.
+ * restart signs all people out.
  *
  * @example
  * const program = Effect.provide(main, ProxyStore.layerMemory)

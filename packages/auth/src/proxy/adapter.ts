@@ -20,7 +20,7 @@ export interface Records {
   readonly removeGroup: (group: string) => Promise<void>
 }
 
-/** What the adapter has to know about the engine. */
+/** The part of the engine that the adapter needs. */
 export interface AdapterOptions {
   readonly library: Library
   readonly records: Records

@@ -8,7 +8,7 @@ import type { Library } from "./library.ts"
 /** The name of the grant. */
 export const jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
-/** What an assertion that was verified allows. */
+/** The rights that a verified assertion gives. */
 export interface VerifiedAssertion {
   readonly accountId: string
   /** The resource that the assertion names. */
@@ -24,7 +24,7 @@ export interface AssertionGrantOptions {
   readonly scopes: ReadonlyArray<string>
   readonly isResource: (resource: string) => boolean
   readonly defaultResource: string | undefined
-  /** What the engine says about a resource. */
+  /** Returns the configuration of the engine for a resource. */
   readonly resourceServer: (resource: string) => ConstructorParameters<Provider["ResourceServer"]>[1]
 }
 

@@ -16,7 +16,7 @@ export interface EngineOptions extends AdapterOptions {
   readonly jwks: JWKS
   readonly alg: "ES256" | "RS256" | "PS256" | "EdDSA"
   readonly scopes: ReadonlyArray<string>
-  /** What a request without `scope` gets (RFC 6749, 3.3). The engine would refuse it, and MCP clients may omit it. */
+  /** The scopes of a request without `scope` (RFC 6749, 3.3). The engine would refuse it, and MCP clients may omit it. */
   readonly defaultScopes: ReadonlyArray<string>
   readonly cookieKeys: ReadonlyArray<string>
   readonly accessTokenSeconds: number
@@ -35,7 +35,7 @@ export interface EngineOptions extends AdapterOptions {
   readonly checkClient?: ((metadata: Record<string, unknown>) => void) | undefined
   /** The engine's own options that the two servers choose differently. */
   readonly configuration: Partial<Configuration> & { readonly features: NonNullable<Configuration["features"]> }
-  /** What went wrong, for the log. `detail` never has a token in it. */
+  /** Logs a problem. `detail` never contains a token. */
   readonly onProblem: (event: string, detail: Readonly<Record<string, unknown>>) => void
 }
 
@@ -61,7 +61,7 @@ const refusals = [
   "server_error"
 ]
 
-/** The text of an error page. What the request said is escaped, and a description of the engine names no secret. */
+/** The text of an error page. Texts of the request are escaped, and a description of the engine names no secret. */
 const errorPage = (out: Readonly<Record<string, unknown>>): string => {
   const described = typeof out["error_description"] === "string" ? out["error_description"] : "no further description"
   const isUnknown = out["error"] === "invalid_client"
@@ -118,8 +118,9 @@ export const makeEngine = (options: EngineOptions): Engine => {
       properties: ["checked"],
       validator: (_ctx, _name, _value, metadata) => {
         // Both official SDKs register with the scopes of the first challenge. The engine would bind the client to them
-        // and refuse every step-up, and refuse a registration with a scope that it does not know. What a client gets is
-        // decided by the server's scopes and by the person. A server may replace what a client asks for (RFC 7591, 2).
+        // and refuse every step-up, and refuse a registration with a scope that it does not know. The scopes of
+        // the server and the person decide about the scopes of a client. A server may replace requested metadata (RFC
+        // 7591, 2).
         delete metadata["scope"]
         options.checkClient?.(metadata)
       }

@@ -46,7 +46,7 @@ button small { display: block; color: var(--quiet) }
 a { color: var(--accent) }`
 
 /**
- * The headers of a page that a person answers: nobody frames it, nothing is loaded, and no address leaves with a
+ * The headers of a page that a person answers. They forbid frames and the loading of other files, and no request has a
  * `Referer`.
  *
  * There is no `form-action`: browsers apply it to the redirect that follows the form too, which leads to the client or
@@ -90,7 +90,7 @@ export const scopeList = (requested: string | undefined, offered: ReadonlyArray<
   const items = offered.filter((one) => all.includes(one)).map((one) => html`<li>${one}</li>`)
   if (items.length === 0) items.push(html`<li>to use the server in your name</li>`)
   if (all.includes("openid")) items.push(html`<li>to know who you are</li>`)
-  // Otherwise nobody would know that the access goes on after the program was closed.
+  // Otherwise the person would not know that the access continues after the program was closed.
   if (all.includes("offline_access")) items.push(html`<li>to stay signed in until you sign out of it</li>`)
   return html`<ul>${items}</ul>`
 }

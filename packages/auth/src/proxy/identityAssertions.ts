@@ -30,7 +30,7 @@ const makeVerifier = (provider: IdentityProvider) =>
     algorithms: checkAlgorithms("identityProviders", provider.algorithms ?? asymmetric),
     // "The `aud` claim of the assertion JWT MUST identify the Issuer URL of the MCP Server's authorization server" (5.1).
     audienceProblem: (claims, { resource }) => audienceProblem(claims, resource, {}),
-    // "Validate the JWT `typ` is `oauth-id-jag+jwt`" (5.1): an ID token or an access token is no assertion.
+    // "Validate the JWT `typ` is `oauth-id-jag+jwt`" (5.1): an ID token or an access token is not an assertion.
     isKind: ({ typ }) => typ === idJagType,
     findKeys: keysOf(provider).find,
     clockTolerance: provider.clockTolerance

@@ -3,7 +3,7 @@
  */
 import type { errors, interactionPolicy, Provider } from "oidc-provider"
 
-/** What this package uses of `oidc-provider`. */
+/** The exports of `oidc-provider` that this package uses. */
 export interface Library {
   readonly Provider: typeof Provider
   readonly errors: typeof errors

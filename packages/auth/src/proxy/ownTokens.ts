@@ -52,7 +52,7 @@ export const verifierOf = (
   })
 }
 
-/** What all tokens of a grant say, for the id of its principal. */
+/** A token with the claims that all tokens of a grant have, for the id of its principal. */
 export const tokenOf = (
   issuer: string,
   resource: string,

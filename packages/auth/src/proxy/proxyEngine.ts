@@ -35,7 +35,7 @@ export interface EngineParts {
 /** The prefix of the cookies of a proxy. It names the port, since cookies do not tell ports apart. */
 export const cookiePrefixOf = ({ originUrl }: Resolved): string => `skein_${originUrl.port}_`
 
-/** What the engine knows of a client that was registered by hand. */
+/** The metadata of a client that was registered by hand. */
 const metadataOf = (clientId: string, client: RegisteredClient, canAssert: boolean): ClientMetadata => {
   const { clientName, clientSecret, jwks, redirectUris = [] } = client
   const authentication = jwks !== undefined
@@ -82,7 +82,7 @@ const addIdentityAssertions = (
       jwt: { sign: { alg: "ES256" } }
     }),
     verify: (assertion, client) => {
-      // A public client proves nothing: whoever has the assertion would be the client.
+      // A public client proves nothing: any sender of the assertion would be the client.
       if (client.clientAuthMethod === "none") throw new errors.InvalidClient("client authentication is required")
       return verify(assertion, client.clientId)
     }

@@ -36,7 +36,7 @@ export interface RegisteredClient {
   /** The public keys of its assertions (`private_key_jwt`). */
   readonly jwks?: JSONWebKeySet | undefined
   readonly tokenEndpointAuthMethod?: "client_secret_basic" | "client_secret_post" | undefined
-  /** Where people are sent after their sign-in. Without it the client signs nobody in. */
+  /** The addresses that people are sent to after their sign-in. Without one the client cannot sign people in. */
   readonly redirectUris?: ReadonlyArray<string> | undefined
 }
 
@@ -49,7 +49,7 @@ export interface Options extends Omit<Protect.Options, "authorizationServerMetad
   readonly resource: string
   /** The scopes that clients can ask for. They are this server's own, not those of the upstream. */
   readonly scopes: ReadonlyArray<string>
-  /** What a request without `scope` gets: all of `scopes` by default. */
+  /** The scopes of a request without `scope`: all of `scopes` by default. */
   readonly defaultScopes?: ReadonlyArray<string> | undefined
   /** The authorization server of the accounts, where this server is registered by hand. */
   readonly upstream: UpstreamOptions

@@ -1,4 +1,4 @@
-/** What clients may register with a proxy. */
+/** Checks the metadata that clients register with a proxy. */
 import { isRedirectLoopback } from "../shared/web.ts"
 
 /** Schemes that a browser or a system runs, or reads files with. */

@@ -1,8 +1,8 @@
 /**
- * The sign-in of a person at a proxy: our consent first, then the upstream, then back to the client.
+ * The sign-in of a person at a proxy: the consent of this server first, then the upstream, then back to the client.
  *
- * Every request of it needs the cookie of the browser that began it. So a person who is sent to the upstream by somebody
- * else's consent comes back without the cookie, and nothing is granted.
+ * Every request of it needs the cookie of the browser that began it. So a person who is sent to the upstream by the
+ * consent of another person returns without the cookie, and nothing is granted.
  */
 import * as Effect from "effect/Effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -43,7 +43,7 @@ export interface SignInOptions {
   ) => Effect.Effect<void, unknown>
 }
 
-/** What a person has granted to a client. */
+/** The grant of a person to a client. */
 export interface NewGrant {
   readonly id: string
   readonly accountId: string

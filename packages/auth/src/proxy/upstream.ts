@@ -20,7 +20,7 @@ export type IdTokenClaims = { readonly [claim: string]: unknown }
 
 /** An authorization server where this server is registered by hand. */
 export interface UpstreamOptions {
-  /** What people know it by: `GitHub`. It is on the consent page. */
+  /** The name that people know: `GitHub`. It is on the consent page. */
   readonly name: string
   /** Its issuer. Its metadata is fetched, unless both endpoints are given. */
   readonly issuer: string

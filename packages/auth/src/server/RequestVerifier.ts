@@ -264,8 +264,8 @@ export interface TrustedHeaderOptions {
 }
 
 /**
- * Trusts a plain header that a proxy writes. It is as safe as the network between the proxy and this server: whoever can
- * open a connection from the address of a proxy can be any user. Prefer `signedHeader`. Throws if a network is malformed.
+ * Trusts a plain header that a proxy writes. It is as safe as the network between the proxy and this server: a
+ * sender that can open a connection from the address of a proxy can be any user. Prefer `signedHeader`. Throws if a network is malformed.
  *
  * @example
  * const verifier = RequestVerifier.trustedHeader({ header: "x-forwarded-user", proxies: ["10.0.0.0/8"] })
@@ -296,7 +296,7 @@ export interface ProtectionOptions extends failureCounts.FailureOptions {
 
 /**
  * Makes a protection of verifiers of requests. The first verifier that finds its credentials in a request decides. A
- * request without an accepted sender is answered with 403, since its client cannot sign in by itself; with 429 after too
+ * request without an accepted sender is answered with 403, since its client cannot sign in alone; with 429 after too
  * many failures of its network address, and with 503 while the keys of a proxy are not available.
  *
  * @example

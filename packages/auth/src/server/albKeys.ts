@@ -18,8 +18,8 @@ const maxSenders = 1_000
 
 /**
  * Makes the function that finds the key of a token. Unknown keys are fetched, ten in 30 seconds for each network address:
- * whether a key exists is known after its fetch only, so one count for all would let a sender of invented keys keep out
- * everybody else's tokens after a change of the key.
+ * whether a key exists is known after its fetch only. With one count for all addresses, a sender of invented keys would
+ * keep out the tokens of all other senders after a change of the key.
  */
 export const albKeys = (
   address: string,

@@ -19,7 +19,7 @@ const challengerKey = /* @__PURE__ */ Symbol("@skein/auth/challenger")
 /** Whether a text is a scope. "scope-token = 1*( %x21 / %x23-5B / %x5D-7E )" (RFC 6749, 3.3). */
 export const isScope = (text: string): boolean => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(text)
 
-/** For principals that the application has found by itself. */
+/** For principals that the application has found without `Protect`. */
 const unprotected: ScopeChallenger = {
   scopes: [],
   metadata: undefined,

@@ -1,6 +1,5 @@
 /**
- * What hosts, bodies, forms and pages have in common on both sides: the client signs in with it, and servers and proxies
- * judge and answer with it.
+ * Functions for hosts, bodies, forms and pages, which the client, servers and proxies use.
  *
  * A name is on loopback by its text alone. Nothing is resolved, so `localhost.`, other names of this computer, and
  * IPv4 addresses inside IPv6 ones do not count.

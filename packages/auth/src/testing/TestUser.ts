@@ -16,7 +16,7 @@ export class TestUserError extends PrintableError.tagged("TestUserError")<{
   readonly cause?: unknown
 }> {}
 
-/** Who the person is, and what the person answers. */
+/** The person, and the answers of the person. */
 export interface Options {
   /** The name to sign in with. Default `ada`. */
   readonly name?: string | undefined

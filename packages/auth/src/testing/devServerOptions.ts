@@ -38,7 +38,7 @@ export interface AssertionIssuer {
   readonly jwks: JSONWebKeySet
 }
 
-/** What happened at the server. No event contains a token or a code. */
+/** An event at the server. No event contains a token or a code. */
 export type Event =
   | { readonly type: "registration"; readonly clientId: string }
   | { readonly type: "authorization"; readonly clientId: string; readonly subject: string }
@@ -73,7 +73,7 @@ export interface Options {
   readonly users?: ReadonlyArray<User> | undefined
   /** The scopes that clients can ask for, besides `openid` and `offline_access`. By default `mcp:read` and `mcp:write`. */
   readonly scopes?: ReadonlyArray<string> | undefined
-  /** What a request without `scope` gets. By default the first of `scopes`. */
+  /** The scopes of a request without `scope`. By default the first of `scopes`. */
   readonly defaultScopes?: ReadonlyArray<string> | undefined
   /**
    * The resources that tokens can be issued for (RFC 8707), compared as text: a token's `aud` is the resource, byte for
@@ -87,7 +87,7 @@ export interface Options {
   readonly dynamicRegistration?: boolean | undefined
   /** Whether a client ID can be the https URL of a metadata document. Default `true`. */
   readonly clientIdMetadataDocuments?: boolean | undefined
-  /** Metadata documents by URL that the server has without fetching them, since nobody serves https in a test. */
+  /** Metadata documents by URL that the server has without fetching them, since a test has no server with https. */
   readonly metadataDocuments?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined
   /** How long access tokens last: 10 minutes by default, and at least one second. */
   readonly accessTokenLifetime?: Duration.Input | undefined
@@ -114,7 +114,7 @@ export interface Options {
   readonly onEvent?: ((event: Event) => void) | undefined
 }
 
-/** What a token that a test makes itself says. */
+/** The claims of a token that a test makes itself. */
 export interface TokenOptions {
   /** The audience (`aud`). */
   readonly resource: string
@@ -138,7 +138,7 @@ export interface Service {
   readonly scopes: ReadonlyArray<string>
   /** The people who can sign in. */
   readonly users: ReadonlyArray<User>
-  /** What happened so far. */
+  /** The counts of the events so far. */
   readonly counts: Effect.Effect<Counts>
   /** Signs with a new key from now on. Keys of earlier tokens stay published. */
   readonly rotateKeys: Effect.Effect<void>

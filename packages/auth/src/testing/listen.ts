@@ -118,7 +118,7 @@ const configurationOf = (
     }),
     extraTokenClaims: (_ctx, token) =>
       users.find(({ name }) => "accountId" in token && name === token.accountId)?.claims as Record<string, never>,
-    // What nobody serves in a test is here; everything else is fetched, from public addresses only.
+    // Documents that no server of a test has are here. All others are fetched, from public addresses only.
     fetch: (url, init) => {
       const document = documents[String(url)]
       return document === undefined ? fetch(url, init as RequestInit) : Promise.resolve(Response.json(document))

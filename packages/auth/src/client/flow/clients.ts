@@ -290,9 +290,10 @@ export const knownClient: (
 )
 
 /**
- * Uses an earlier registration for no further sign-in, after one that ended without an answer. If an authorization server
- * has lost the registration, it says so on its page to the person, and to nobody else: the client would send every later
- * sign-in there too. Tokens of the registration are still renewed with it, because the person may just have given up.
+ * Excludes an earlier registration from further sign-ins, after a sign-in that ended without an answer. An authorization
+ * server that has lost the registration reports it on a page to the person only, so the client would use the registration
+ * for every later sign-in too. Tokens of the registration are still refreshed with it, because the person may just have
+ * given up.
  */
 export const doubtClient: (
   environment: Environment,

@@ -48,7 +48,7 @@ import { sameIssuer, serverUrl } from "../protocol/urls.ts"
 /** At most so many sign-ins of one account at one server can be finished at a time; the oldest ones are dropped. */
 const maxPending = 5
 
-/** So many sign-ins are listed at a time. The records of more that nobody finishes stay in the store. */
+/** The sign-ins that are listed at a time. The records of further ones stay in the store if they are never finished. */
 const maxListed = 2_000
 
 /** Recording one sign-in removes the records of at most so many that have expired, since all others wait meanwhile. */
@@ -126,8 +126,8 @@ const record: (environment: Environment, state: string, pending: PendingSignIn) 
   })
 
 /**
- * Lists a sign-in, in the lock of the list, and removes the records that nobody can finish any longer: also those of
- * accounts that never come back. A sign-in that is over stays listed until it expires.
+ * Lists a sign-in, in the lock of the list, and removes the records of expired sign-ins: also those of accounts that never
+ * return. A sign-in that has ended remains listed until it expires.
  */
 const list: (store: Environment["store"], pending: PendingState) => Effect.Effect<void, OAuthError> = Effect.fnUntraced(
   function*(store, pending) {
@@ -303,7 +303,7 @@ export const find: (environment: Environment, state: string) => Effect.Effect<Pe
     return yield* invalid("This answer belongs to no sign-in that this account has begun, or it was used before")
   })
 
-/** Takes the record of a sign-in, so that nobody else can finish it. */
+/** Takes the record of a sign-in, so that it can be finished only once. */
 const take: (environment: Environment, state: string, pending: PendingSignIn) => Effect.Effect<void, OAuthError> =
   Effect.fnUntraced(function*({ store }, state, pending) {
     yield* remove(store, pendingKey(state))

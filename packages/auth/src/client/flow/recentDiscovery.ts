@@ -1,7 +1,7 @@
 /**
- * Discovers the authorization server of one server anew, so that a change of it is noticed. After a discovery that led to
- * no new tokens it is not repeated within `discoveryInterval`: a server that refuses each request would double its
- * traffic.
+ * Discovers the authorization server of one server again, so that a change of it is noticed. After a discovery that led to
+ * no new tokens it is not repeated within `discoveryInterval`: a server that refuses each request would otherwise cause
+ * twice as many requests.
  */
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"

@@ -38,13 +38,13 @@ export const SavedTokens = Schema.Struct({
   refreshToken: Schema.optionalKey(Schema.String),
   obtainedAt: Schema.Number,
   expiresAt: Schema.optionalKey(Schema.Number),
-  /** What was requested, and so has to be requested again; and what was granted. */
+  /** The requested scopes, which later requests must contain too. */
   requestedScopes: strings,
   grantedScopes: strings,
   /** When the grant itself was made, by a person or a program. A refresh keeps it. */
   grantedAt: Schema.Number,
   dpop: Schema.optionalKey(DpopKey),
-  /** Who signed in, by an ID token. */
+  /** The person who signed in, by an ID token. */
   person: Schema.optionalKey(Schema.Struct({ subject: Schema.String, name: Schema.optionalKey(Schema.String) }))
 })
 export type SavedTokens = typeof SavedTokens.Type
@@ -168,7 +168,7 @@ export const remove = (store: TokenStore["Service"], key: string): Effect.Effect
 /** A short text that stands for a key: half of its SHA-256, in hexadecimal. */
 export const digest = (key: string): Effect.Effect<string> => Effect.map(sha256Hex(key), (hash) => hash.slice(0, 32))
 
-/** Runs an effect in the lock of a key. Who has to wait for a person uses `ServerTokens.locked`, which goes on waiting. */
+/** Runs an effect in the lock of a key. Jobs that wait for a person use `ServerTokens.locked`, which waits longer. */
 export const locked = <A>(
   store: TokenStore["Service"],
   key: string,

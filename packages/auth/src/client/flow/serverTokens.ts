@@ -413,7 +413,7 @@ export class ServerTokens {
   #unauthorized(challenge: OAuthChallenge, used: string | undefined): Effect.Effect<boolean, OAuthError> {
     return Effect.gen({ self: this }, function*() {
       const tokens = yield* this.load()
-      // Somebody who shares the store has signed in or renewed the tokens meanwhile.
+      // Another process that shares the store has signed in or refreshed the tokens meanwhile.
       if (tokens !== undefined && tokens.accessToken !== used) return true
       yield* this.#backoff.check
       const found = yield* this.#discover(challenge.resourceMetadata)

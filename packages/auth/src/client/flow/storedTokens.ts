@@ -8,7 +8,7 @@ import { TokenStoreError } from "../stores/TokenStoreError.ts"
 import type { Environment } from "./environment.ts"
 import { read, remove, SavedTokens, write } from "./records.ts"
 
-/** What tells stored tokens apart. */
+/** Returns a text that differs between any two stored tokens. */
 const identify = (tokens: SavedTokens | undefined): string | undefined =>
   tokens === undefined ? undefined : JSON.stringify([tokens.accessToken, tokens.refreshToken])
 

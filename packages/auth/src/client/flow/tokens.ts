@@ -19,7 +19,7 @@ import { place } from "../protocol/send.ts"
 import { canonicalUri, serverUrl } from "../protocol/urls.ts"
 import { type AuthenticatedClient, requestToken, type TokenResponse } from "../protocol/tokenEndpoint.ts"
 
-/** What tokens are requested for. */
+/** The purpose of a request for tokens. */
 export interface Target {
   readonly url: URL
   readonly server: ServerMetadata
@@ -69,7 +69,7 @@ export const parameters = (
 /** A longer lifetime counts as this one, in seconds (31 years): the time of its end remains a number. */
 const maxLifetime = 1_000_000_000
 
-/** What is stored of an answer of the token endpoint. */
+/** Makes the record that is stored of an answer of the token endpoint. */
 export const save: (
   target: Target,
   clientId: string,

@@ -79,7 +79,7 @@ export interface ClientCredentialsOptions<R = never> extends ClientAuthenticatio
   readonly issuer: string
 }
 
-/** What an assertion is requested for. */
+/** The purpose of a requested assertion. */
 export interface AssertionRequest {
   /** The issuer of the authorization server that will receive the assertion: its audience. */
   readonly issuer: string

@@ -16,8 +16,8 @@ import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 
 /**
- * The person was not reached or did not come back: no browser, no free port, nobody answered within the timeout, or the
- * window was closed.
+ * The person was not reached or did not return: there was no browser or no free port, no answer arrived within the
+ * timeout, or the window was closed.
  */
 export class SignInError extends PrintableError.tagged("SignInError")<{
   readonly message: string
@@ -33,7 +33,7 @@ export class RedirectRequired extends PrintableError.tagged("RedirectRequired")<
   readonly url: URL
 }> {}
 
-/** What a sign-in is about to be started for. */
+/** The purpose of a sign-in that is about to start. */
 export interface OpenOptions {
   /**
    * The redirect URIs that this client is registered with: by hand, or by an earlier dynamic registration. Empty if it

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto"
 import { escapeHtml } from "../../shared/web.ts"
 
 /**
- * What a page is about. `received`: the answer arrived, and the program goes on with it. `refused`: the answer is an
+ * The subject of a page. `received`: the answer arrived, and the program continues with it. `refused`: the answer is an
  * error. `unknown`: the request is not an answer that the program waits for.
  */
 export type Kind = "received" | "refused" | "unknown"

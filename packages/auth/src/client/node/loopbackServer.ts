@@ -36,7 +36,7 @@ interface Waiting {
   readonly resolve: (answer: URLSearchParams) => void
 }
 
-/** What is answered to a request: a status, a page, and the parameters if they end the sign-in. */
+/** The answer to a request: a status, a page, and the parameters if they end the sign-in. */
 interface Reply {
   readonly status: number
   readonly kind: Kind

@@ -1,6 +1,6 @@
 /**
- * Reads what a person pasted: the address that their browser was redirected to, its query, or a code and a state. What
- * is wrong with it is explained, since the person tries again. An explanation never repeats a code.
+ * Reads a pasted text: the address that the browser of the person was redirected to, its query, or a code and a state. An
+ * invalid text is explained, since the person tries again. An explanation never repeats a code.
  */
 import { printable } from "@skein/protocol/Text"
 

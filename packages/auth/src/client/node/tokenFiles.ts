@@ -69,7 +69,7 @@ export const prepareFolder = (folder: string): Effect.Effect<void, TokenStoreErr
 /** The path of the file of a key, by the name of the key. */
 export const fileOf = (folder: string, name: string): string => join(folder, `${name}.json`)
 
-/** Makes the last rename or removal in the folder durable. Windows cannot, and does so by itself. */
+/** Makes the last rename or removal in the folder durable. Windows has no such call, and does it without one. */
 const syncFolder = async (folder: string): Promise<void> => {
   if (isWindows) return
   const handle = await fs.open(folder, constants.O_RDONLY)
@@ -86,7 +86,7 @@ const damaged = (path: string): TokenStoreError =>
 const readText = async (path: string, maxBytes: number): Promise<string | undefined> => {
   let handle: fs.FileHandle
   try {
-    // Never a link: it would lead the next reader to a file of somebody else. Not blocking: it may be a pipe.
+    // Never a link: it would lead the next reader to a file of another user. Not blocking: it may be a pipe.
     handle = await fs.open(path, constants.O_RDONLY | (isWindows ? 0 : constants.O_NOFOLLOW | constants.O_NONBLOCK))
   } catch (cause) {
     if (codeOf(cause) === "ENOENT") return undefined

@@ -44,7 +44,7 @@ export class PkceUnsupported extends PrintableError.tagged("PkceUnsupported")<
   }
 > {}
 
-/** A URL is neither https nor http on the loopback interface. Nothing was sent to it, and nobody was sent there. */
+/** A URL is neither https nor http on the loopback interface. Nothing was sent to it, and no person was sent there. */
 export class InsecureUrl extends PrintableError.tagged("InsecureUrl")<MessageAndCause> {}
 
 /** The client has no registration with the authorization server, and none could be made. */

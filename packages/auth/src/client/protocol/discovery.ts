@@ -27,7 +27,7 @@ import {
   serverMetadataUrls
 } from "./urls.ts"
 
-/** What was found about a server. */
+/** The result of the discovery of a server. */
 export interface Discovery {
   /** `undefined` for a server of 2025-03-26, which has none. */
   readonly resource: ResourceMetadata | undefined

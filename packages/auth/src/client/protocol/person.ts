@@ -1,5 +1,5 @@
 /**
- * Who signed in, as far as the authorization server tells.
+ * The person who signed in, as far as the authorization server reports it.
  *
  * Only an ID token names the person to the client. An access token does not, even if it is a JWT: it is meant for the
  * server, and "the client MUST NOT inspect the content of the access token" (RFC 9068, 6).
@@ -22,7 +22,7 @@ const text = (value: unknown): string | undefined =>
 /**
  * Reads the person of an ID token that came with an answer of the token endpoint. The connection to the endpoint proves
  * who made it, in the place of the signature (OpenID Connect Core 1.0, 3.1.3.7, 6). `undefined` if it is of another
- * issuer or for another client, or names nobody.
+ * issuer or for another client, or names no person.
  */
 export const personOf = (idToken: string | undefined, issuer: string, clientId: string): Person | undefined => {
   if (idToken === undefined) return undefined

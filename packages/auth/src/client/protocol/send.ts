@@ -31,7 +31,7 @@ const codeOf = (error: unknown): string => {
   return ""
 }
 
-/** What is sent. */
+/** The method, headers and body of a request. */
 export interface Request {
   readonly method?: "GET" | "POST"
   readonly headers?: Record<string, string>

@@ -148,7 +148,7 @@ const client = ({ clientId }: AuthenticatedClient): oauth.Client => ({
 const retryAfterOf = (headers: Headers): number | undefined =>
   RetryAfter.parse(headers.get("retry-after"), Date.parse(headers.get("date") ?? "") || Date.now()) || undefined
 
-/** What a request was for, for messages. */
+/** The purpose of a request, for messages. */
 interface Purpose {
   readonly notSent: string
   readonly refused: string
@@ -212,7 +212,7 @@ const describe = (
   )
 }
 
-/** The longest access token, in bytes: Node's servers read no more of all headers of a request. */
+/** The longest access token, in bytes: Node's servers read only so many of all headers of a request. */
 const maxTokenBytes = 16_384
 
 /** Why no request can carry a token: kept, it would make every request fail until a person signs out. */

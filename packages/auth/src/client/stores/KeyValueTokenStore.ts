@@ -4,7 +4,7 @@
  * A `KeyValueStore` has no lock, so the store needs one of yours, and its promises are those of the lock and of the
  * `KeyValueStore`:
  *
- * - `lock: "process"` excludes the fibers that use this store, and nobody else. It is right if one process at a time uses
+ * - `lock: "process"` excludes the fibers that use this store, and no other process. It is right if one process at a time uses
  *   the `KeyValueStore`. Two processes with it can send the same refresh token; a server that detects reuse then ends the
  *   sign-in, and the user is asked again.
  * - Any other `TokenLock` that all who share the `KeyValueStore` use, such as another `TokenStore`: the lock of
@@ -31,7 +31,7 @@ import type { TokenStoreError } from "./TokenStoreError.ts"
 /** The lock, and the bounds of the store. */
 export interface Options extends TokenStore.Options {
   /**
-   * The lock of everybody who shares the `KeyValueStore`; `"process"` if only the fibers that use this store do. With a
+   * The lock of all programs that share the `KeyValueStore`; `"process"` if only the fibers that use this store do. With a
    * `TokenLock`, its own `lockTimeout` applies, and `lockTimeout` of this store if it is set.
    */
   readonly lock: "process" | TokenStore.TokenLock

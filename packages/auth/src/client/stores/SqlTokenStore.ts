@@ -7,7 +7,7 @@
  *
  * - A process that dies frees its locks when their lease ends, after `leaseTimeout`.
  * - A process that is stopped for longer than that loses its locks. When it wakes up, its effect is interrupted, and
- *   whatever it wants to write is refused with the reason `LockLost`, so that it cannot replace a newer token. If it had
+ *   each of its writes is refused with the reason `LockLost`, so that it cannot replace a newer token. If it had
  *   sent a refresh token before, the next holder sends it again, and a server that detects reuse ends the sign-in.
  * - It works through poolers that give each transaction another connection (PgBouncer in transaction mode), with the
  *   options of `PgClient` that its gotchas name.
@@ -16,10 +16,10 @@
  *
  * - Values are written outside of the caller's transaction, which could be rolled back. On SQLite, which has one
  *   connection, a use in a transaction of the same client fails.
- * - Tokens are not encrypted: use `EncryptedTokenStore`, so that a copy of the database signs nobody in.
+ * - Tokens are not encrypted: use `EncryptedTokenStore`, so that a copy of the database contains no usable token.
  * - On SQLite a token survives a power failure only with `synchronous: "full"`.
  * - Sign-ins that were begun and never finished stay: delete rows of `skein_tokens` by their `updated_at` (milliseconds
- *   of Unix time), if you know what they are.
+ *   of Unix time), if no other row is that old.
  *
  * @example
  * const Store = SqlTokenStore.layer().pipe(Layer.provide(PgClient.layer({ url: process.env.DATABASE_URL })))

@@ -1,6 +1,6 @@
 /**
- * Where a client keeps what it obtains: tokens, registrations, and sign-ins that have begun. Everybody who shares a
- * store shares its sign-ins, so that a user is asked once and a refresh token is used once.
+ * Stores the tokens and registrations of a client, and its sign-ins in progress. All programs that share a store share its
+ * sign-ins, so that a user is asked once and a refresh token is used once.
  *
  * A store holds text by key. Keys and values are those of `OAuth`; a store of your own neither reads nor changes them.
  * Use `layerMemory` for a program that signs in at each start, and `FileTokenStore`, `SqlTokenStore`,
@@ -12,7 +12,7 @@
  * | `layerMemory`        | the fibers of one layer                      | with the process                   |
  * | `FileTokenStore`     | processes and threads of one user, one disk  | at once                            |
  * | `SqlTokenStore`      | machines with one database                   | after `leaseTimeout`, 15 s         |
- * | `KeyValueTokenStore` | whom your lock covers                        | as your lock does                  |
+ * | `KeyValueTokenStore` | the programs that use your lock              | as your lock does                  |
  * | `BrowserTokenStore`  | pages and workers of one origin in a browser | at once                            |
  *
  * @example
@@ -40,7 +40,7 @@ export class TokenStore extends Context.Service<TokenStore, {
    * memory. A reader sees the old value or the new one.
    */
   readonly set: (key: string, value: Redacted.Redacted) => Effect.Effect<void, TokenStoreError>
-  /** Removes a key. A key without a value is no error. */
+  /** Removes a key. A key without a value is not an error. */
   readonly remove: (key: string) => Effect.Effect<void, TokenStoreError>
   readonly withLock: TokenLock["withLock"]
 }>()("@skein/auth/TokenStore") {}

@@ -14,7 +14,8 @@ export interface Options {
   readonly lockTimeout?: Duration.Input | undefined
   /**
    * The largest value in bytes of UTF-8: 1 MiB by default. A larger one is not written, and the reason is
-   * `ValueTooLarge`. What an authorization server sends has at most 256 KiB (`Outbound`).
+   * `ValueTooLarge`. An answer of an authorization server has at most 256 KiB (`Outbound`). Raise it for a
+   * store of your own values.
    */
   readonly maxValueBytes?: number | undefined
 }

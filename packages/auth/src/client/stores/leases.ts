@@ -42,7 +42,7 @@ export const fenced = <A>(
     ))
   }))
 
-/** Deletes the locks of holders that died a day ago or earlier, whose keys nobody has locked since. */
+/** Deletes the locks that expired a day ago or earlier: their holders died, and their keys were not locked since. */
 export const deleteAbandoned = ({ now, run }: TokenDatabase): Effect.Effect<unknown, TokenStoreError> =>
   run(`DELETE FROM skein_token_locks WHERE expires_at < ${now} - 86400000`)
 
@@ -81,7 +81,7 @@ export const makeLease = (
   const renew: Effect.Effect<never, TokenStoreError> = Effect.flatMap(
     Effect.andThen(
       Effect.sleep(millis / 3),
-      // A database that cannot be reached does not end the lease: nobody else can take it over meanwhile.
+      // A database that cannot be reached does not end the lease: no other process can take it over meanwhile.
       Effect.orElseSucceed(
         Effect.map(
           run(

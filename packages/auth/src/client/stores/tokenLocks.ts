@@ -8,7 +8,7 @@ import { LockLost, LockTimeout, TokenStoreError } from "./TokenStoreError.ts"
 /** A lock by key. A `TokenStore` has one. */
 export interface TokenLock {
   /**
-   * Runs an effect while nobody else who shares the lock runs one with the same key. The lock is released when the
+   * Runs an effect while no other caller that shares the lock runs one with the same key. The lock is released when the
    * effect ends, however it ends, and when its process dies. Waiting can be interrupted, and fails with the reason
    * `LockTimeout` after `lockTimeout`: the effect does not run without the lock. The lock is not reentrant.
    */

@@ -2,7 +2,7 @@
  * The algorithms of signatures that are accepted from others.
  *
  * Symmetric ones are not: the key of a verifier would sign tokens as well, and a public key that is used as the secret
- * of an HMAC makes a valid signature for everybody (RFC 8725, 2.1). `none` is no signature.
+ * of an HMAC makes a valid signature for any sender (RFC 8725, 2.1). `none` is not a signature.
  */
 
 /** The asymmetric algorithms of RFC 7518, 8037 and 9864 that WebCrypto has everywhere. */

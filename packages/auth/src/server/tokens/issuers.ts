@@ -12,7 +12,7 @@ export interface TokenIssuerOptions {
    */
   readonly tokenIssuers?: ReadonlyArray<string> | undefined
   /**
-   * The tenants that `{tenantid}` may stand for, or `"any"`: everybody with an account of any directory then has a token
+   * The tenants that `{tenantid}` may stand for, or `"any"`: then all people with an account of any directory have a token
    * for this server.
    */
   readonly tenants?: ReadonlyArray<string> | "any" | undefined
@@ -20,7 +20,7 @@ export interface TokenIssuerOptions {
 
 type Claims = { readonly [claim: string]: unknown }
 
-/** What stands for the tenant in an issuer, as in Entra's metadata. */
+/** The placeholder of the tenant in an issuer, as in Entra's metadata. */
 const placeholder = "{tenantid}"
 
 const hasPlaceholder = (issuer: string): boolean => issuer.includes(placeholder)

@@ -55,7 +55,7 @@ type Verifying = Effect.Effect<VerifiedToken, InvalidToken | VerifierUnavailable
 
 type SignatureKeys = ReadonlyArray<CryptoKey | Uint8Array>
 
-/** What the tokens of one issuer must be. */
+/** The requirements for the tokens of one issuer. */
 export interface JwtRules {
   readonly issuer: string
   /** The accepted `iss` of tokens: `issuer` by default. */
