@@ -1,6 +1,6 @@
 /**
  * The key of the client that sent a request. Clients share the bounds of a server, and each one may use a part of them:
- * the key tells one client from another.
+ * the key distinguishes one client from another.
  */
 import type { Origin } from "./Connection.ts"
 import * as RandomId from "./RandomId.ts"
@@ -28,7 +28,7 @@ export const networkOf = (address: string): string => {
 
 /**
  * The key of the client behind a message: its principal, which was authenticated, or else the network of its address.
- * `undefined` if the transport knows neither. Count such a client in the bound that all clients share, and not under one
+ * `undefined` if the transport has neither. Count such a client in the bound that all clients share, and not under one
  * key for all of them.
  */
 export const ofOrigin = (origin: Origin | undefined): string | undefined => {
@@ -51,7 +51,7 @@ const sessionOf = (peer: SessionPeer | undefined): string | undefined => {
 
 /**
  * The key of the client behind a request: its principal, the network of its address, or its session if the transport
- * knows neither (stdio, or HTTP in an application that passes no address). `undefined` for a stateless request without a
+ * has neither (stdio, or HTTP in an application that passes no address). `undefined` for a stateless request without a
  * principal and an address: count it in the bound that all clients share.
  *
  * Sessions come last because a client can open many of them.

@@ -38,7 +38,7 @@ export interface Origin {
   /** The sender, if it is authenticated. */
   readonly principal?: Principal | undefined
   /**
-   * The network address of the sender, if the transport knows it. It distinguishes senders that are not authenticated,
+   * The network address of the sender, if the transport has it. It distinguishes senders that are not authenticated,
    * where bounds are shared fairly.
    */
   readonly address?: string | undefined

@@ -29,7 +29,7 @@ export type Others<Names extends string> = { readonly [N in Names]?: string }
  * - a function of the typed text and the other arguments, which returns a list, a promise or an effect: its list is used
  *   unchanged, the best suggestion first.
  *
- * A failure, or the rejection with an error that clients may see (`HandlerContext`), is answered with `-32603` and its message. Everybody who may see the prompt or template receives the
+ * A failure, or the rejection with an error that clients may see (`HandlerContext`), is answered with `-32603` and its message. All callers that may see the prompt or template receive the
  * suggestions.
  */
 export type Source<Names extends string, E = HandlerError, R = unknown> =

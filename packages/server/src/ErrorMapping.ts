@@ -41,7 +41,7 @@ export interface Failure {
   readonly request: RequestContext
 }
 
-/** What the client sees: made by `unchanged`, `hidden` and `message`, or an `McpError`. */
+/** The error that the client sees: made by `unchanged`, `hidden` and `message`, or an `McpError`. */
 export type Mapped = McpError.McpError | Unchanged | Hidden | Message
 
 /** The failure stays as it is. */

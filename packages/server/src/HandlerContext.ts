@@ -1,5 +1,5 @@
 /**
- * What an async handler receives beside its arguments: the request, and functions that return promises in the place of
+ * The second argument of an async handler: the request, and functions that return promises in the place of
  * Effect's effects. `Tool.async`, `Resource.async`, `ResourceTemplate.async` and `Prompt.async` pass it to handlers.
  *
  * An async handler works in all revisions, as a handler of effects does, and by the same rules:

@@ -39,7 +39,7 @@ const setting = (option: string, variable: environment.Variable<unknown>, prefix
 
 /**
  * Reads the options of a server from variables that begin with `prefix`, `SKEIN_` by default: `SKEIN_PORT`,
- * `SKEIN_ALLOWED_HOSTS` and so on. `PORT` is read if `SKEIN_PORT` is missing. The guide to HTTP lists all of them. Missing variables are no error. Fails with
+ * `SKEIN_ALLOWED_HOSTS` and so on. `PORT` is read if `SKEIN_PORT` is missing. The guide to HTTP lists all of them. A missing variable is not an error. Fails with
  * `ConfigError` for a value that is not valid. `logFormat` and `logLevel` are for `runMain`, and have no effect in
  * `NodeHttp.layer`.
  *

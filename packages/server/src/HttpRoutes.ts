@@ -83,7 +83,7 @@ export const layer = (given: Options = {}): Layer.Layer<never, never, HttpRouter
   }))
 
 // The router takes a path for that of a page if it has a slash at its end, for example, and the page does not. Such a
-// request must not reach the endpoint: proxies may let everybody use the paths of pages.
+// request must not reach the endpoint: proxies may make the paths of pages public.
 const notPage: Http.FindPrincipal = () => notFound
 const notFound = /* @__PURE__ */ Effect.fail(
   /* @__PURE__ */ new Http.Refusal({ status: 404, message: "Not Found: there is no such page here" })

@@ -81,7 +81,7 @@ export interface Options<A extends Arguments> {
   /** The arguments. Optional ones, and those with a default, may be absent. None by default. */
   readonly arguments?: A | undefined
   /**
-   * Which callers may see and get the prompt. Everybody by default. For other callers it does not exist. It must be
+   * Which callers may see and get the prompt. All callers by default. For other callers it does not exist. It must be
    * fast.
    */
   readonly visible?: Visible | undefined

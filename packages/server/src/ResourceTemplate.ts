@@ -103,7 +103,7 @@ export interface Options<V extends Variables> extends Hint {
   readonly allowTraversal?: boolean | undefined
   readonly annotations?: Annotations | undefined
   /**
-   * Which callers may see the template and read its resources. Everybody by default. For others it does not exist. It
+   * Which callers may see the template and read its resources. All callers by default. For others it does not exist. It
    * must be fast.
    */
   readonly visible?: Visible | undefined
@@ -268,7 +268,7 @@ const register = <V, E extends HandlerError, R, C extends object>(
         const decoded = matched === undefined || leaves(matched) ? undefined : decode(matched)
         if (decoded === undefined) return undefined
         if (Result.isResult(decoded)) return Result.isSuccess(decoded) ? () => run(decoded, uri) : undefined
-        // A request may only look whether the template matches. Nobody then handles a rejection.
+        // A request may only check whether the template matches. Then a rejection has no handler.
         if (Predicate.isPromiseLike(decoded)) decoded.then(undefined, () => {})
         return () => Effect.flatMap(settle(decoded), (decoded) => run(decoded, uri))
       }

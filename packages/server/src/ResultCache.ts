@@ -38,7 +38,7 @@ import { OwnedStore } from "./internal/base/ownedStore.ts"
 import { SharedRuns } from "./internal/middleware/sharedRuns.ts"
 import * as Middleware from "./Middleware.ts"
 
-/** What is cached, how long, and the bounds. */
+/** The results that are cached, their lifetime, and the bounds. */
 export interface Options {
   /** The tools: by default those with `readOnlyHint` among their annotations. */
   readonly tools?: Middleware.Tools | undefined
@@ -139,7 +139,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
     )
   }))
 
-/** What happens to a result: it is stored, shared with the equal calls that wait for it, or kept from both. */
+/** The use of a result: it is stored, shared with the equal calls that wait for it, or kept from both. */
 type Use = "store" | "share" | "keep"
 
 /** The handle of a task belongs to its call. A failure is shared, and not stored. */

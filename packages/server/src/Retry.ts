@@ -4,7 +4,7 @@
  * It applies to tools whose annotations say that a repeated call is harmless: `readOnlyHint` or `idempotentHint`. Another
  * choice of `tools` is a promise of yours that it is. A failure is an error that the handler fails with. Defects,
  * JSON-RPC errors (`McpError`), invalid arguments and results with `isError` that a handler makes itself are not
- * retried, unless `when` says so for the first two. A call for which the handler has requested input of the client is
+ * retried, unless `when` returns `true` for the first two. A call for which the handler has requested input of the client is
  * not retried: its user would be asked again. Nor is a cancelled one.
  *
  * All attempts are one request: one entry of an audit log, one span, and one `Timeout` around them. Progress of a later

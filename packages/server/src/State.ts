@@ -2,7 +2,7 @@
  * State of users and sessions: values that handlers read and change, and that stay between requests.
  *
  * A state is a definition, as a tool is. Its value belongs to the user of a request, which is the authenticated
- * principal, or to the session. Nobody else can read or change it: the owner comes from the transport, and nothing in a
+ * principal, or to the session. No other caller can read or change it: the owner comes from the transport, and nothing in a
  * message can set it. Values are stored in memory until another store is provided: see `StateStore`.
  *
  * | The request                   | `scope: "user"`                                         | `scope: "session"`                                            |

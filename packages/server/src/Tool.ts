@@ -106,7 +106,7 @@ export interface Options<Input extends AnySchema, Output extends AnySchema> {
    */
   readonly execution?: WireTool.ToolExecution | undefined
   /**
-   * Which callers may see and call the tool. Everybody by default. For other callers the tool does not exist. It must
+   * Which callers may see and call the tool. All callers by default. For other callers the tool does not exist. It must
    * be fast.
    */
   readonly visible?: Visible | undefined
@@ -160,7 +160,7 @@ export interface Tool<Name extends string, Input, Output> {
  *
  * A value that has no JSON, such as a function, a `Map` or an effect that did not run, is not sent. Neither is an object
  * with the `type` of a content block but without its members, or a whole `{ content: [ … ] }`. The model receives a
- * result with `isError` that names the tool and the value, and the log says the same.
+ * result with `isError` that names the tool and the value, and the log has the same message.
  */
 export type Answer<Output> = [Output] extends [never]
   ? Content.Input | number | boolean | bigint | null | Data | toolCall.ToolResult<undefined> | Mistake | void
@@ -240,7 +240,7 @@ export const layer = <Name extends string, Input, Output, E extends HandlerError
 /**
  * Registers a tool with a handler that returns a value or a promise, in the place of an effect. Everything else is as in
  * `layer`. The second argument of the handler has the abort signal, the caller, and functions that ask the client, report
- * progress and log: see `HandlerContext`, which also says which errors a model sees.
+ * progress and log: see `HandlerContext`, which also lists the errors that a model sees.
  *
  * @example
  * const live = Tool.async(forecast, async ({ city }, { signal }) => {

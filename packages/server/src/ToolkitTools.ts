@@ -62,7 +62,7 @@ export interface Options<Tools extends Record<string, AiTool.Any>> {
   /** Names a tool. Its own name by default. */
   readonly name?: ((name: keyof Tools & string) => string) | undefined
   /**
-   * What happens before a call of a tool that needs approval (`needsApproval`). `"ask"` (the default): the user is asked
+   * The approval of a call of a tool that needs it (`needsApproval`). `"ask"` (the default): the user is asked
    * with a form, and a client that cannot show forms gets a failure. `"client"`: the call runs, for clients that ask
    * their users themselves.
    */
@@ -107,7 +107,7 @@ const inputOf = (tool: AiTool.Any): inputSchema.Reader<JsonObject> | undefined =
   }
 }
 
-/** The schema of the structured content: none for a success that says nothing about it. */
+/** The schema of the structured content: none for a success without a schema. */
 const outputOf = ({ successSchema, toModelOutput }: AiTool.Any): inputSchema.Writer<unknown> | undefined => {
   const { ast } = successSchema
   const isSilent = AST.isVoid(ast) || AST.isUndefined(ast) || AST.isUnknown(ast) || AST.isAny(ast)
@@ -125,7 +125,7 @@ const blockOf = (part: Prompt.ToolModelOutputPart): Content.ContentBlock => {
   return Content.resource(`file:///${encodeURIComponent(part.fileName ?? "file")}`, bytes, { mimeType: mediaType })
 }
 
-/** What the toolkit has returned for a call. */
+/** The value that the toolkit has returned for a call. */
 interface Returned {
   readonly result: unknown
   readonly isFailure: boolean

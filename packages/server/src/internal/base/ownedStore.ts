@@ -118,7 +118,7 @@ export class OwnedStore<A> {
    */
   #victims(owner: string, bytes: number, isPolite: boolean): ReadonlyArray<readonly [string, string]> | undefined {
     const victims: Array<readonly [string, string]> = []
-    /** What the owners would have left, and the entries that are next. */
+    /** The sizes that the owners would have afterwards, and their next entries. */
     const rest = new Map<string, { size: number; bytes: number; readonly next: Iterator<[string, Entry<A>]> }>()
     const leftOf = (each: string, { bytes, entries }: Owned<A>) => rest.get(each) ?? { bytes, size: entries.size }
     const { maxBytes, maxEntries } = this.#bounds

@@ -27,7 +27,7 @@ export type Guard = (caller: Caller) => McpError | undefined
 /** The members that all entries have. */
 export interface Entry<out Definition> {
   readonly definition: Definition
-  /** Decides which callers see the entry. Everybody by default. */
+  /** Decides which callers see the entry. All callers by default. */
   readonly visible?: Visible | undefined
   /** Refuses the requests of some callers. None by default. */
   readonly guard?: Guard | undefined

@@ -57,7 +57,7 @@ const otherKeywords = [
   "maxProperties"
 ]
 
-/** What happens with one argument of a call. */
+/** The change of one argument of a call. */
 interface Plan {
   /** The name that the tool has for it. */
   readonly own: string

@@ -1,6 +1,6 @@
 /**
- * Looks at a running server, and interrupts parts of it. Everything is found when somebody asks: requests and sessions
- * keep nothing for it.
+ * Looks at a running server, and interrupts parts of it. A snapshot is computed on demand: requests and sessions store
+ * nothing for it.
  */
 import * as McpError from "@skein/protocol/McpError"
 import * as Inspect from "@skein/runtime/Inspect"

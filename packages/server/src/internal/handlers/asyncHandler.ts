@@ -31,7 +31,7 @@ export const toEffect = <Input, A, R>(
     new RunningHandler(fiber.context as Context.Context<R | McpRequest>).supervise((context) => handler(input, context))
   )
 
-/** What the fiber of a handler does next: it runs an effect of the context, or ends. */
+/** The next action of the fiber of a handler: it runs an effect of the context, or ends. */
 type Next<A> =
   | { readonly _tag: "Run"; readonly effect: Effect.Effect<void> }
   | { readonly _tag: "End"; readonly exit: Exit.Exit<A, HandlerError> }

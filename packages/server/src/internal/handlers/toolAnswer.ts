@@ -61,7 +61,7 @@ interface Bytes extends Uint8Array {
 
 /** A returned value for which nothing is sent. */
 export class Refusal {
-  /** What was returned, and the remedy: the object of "the handler returned". A client may read it. */
+  /** The returned value and the remedy: the object of "the handler returned". A client may read it. */
   readonly problem: string
   /** The error of a value that was to be written, for the log. */
   readonly error: unknown

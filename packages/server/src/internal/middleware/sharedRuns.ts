@@ -11,8 +11,8 @@ import * as Exit from "effect/Exit"
 type Handled<A> = Effect.Effect<A, McpError.McpError, McpRequest>
 
 /**
- * What a request that waits for the run of another one does: it takes its exit, runs apart from others, or starts again
- * because the other one was cancelled.
+ * The continuation of a request that waits for the run of another one: it takes its exit, runs apart from others, or
+ * starts again because the other one was cancelled.
  */
 type Outcome =
   | { readonly _tag: "Shared"; readonly exit: Exit.Exit<unknown, McpError.McpError> }

@@ -35,7 +35,7 @@ const maxDelay = 0x7fffffff
 
 const signals = { SIGINT: 130, SIGTERM: 143 } as const
 
-/** What the process reports before it exits, for the user who started it. */
+/** The report of the process before it exits, for the user who started it. */
 interface Report {
   readonly message: string
   readonly cause?: Cause.Cause<unknown> | undefined

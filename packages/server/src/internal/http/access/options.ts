@@ -39,7 +39,7 @@ export interface Options {
    */
   readonly maxConcurrentRequests?: number | undefined
   /**
-   * What the endpoint retains in memory for all clients together, in bytes: 128 MiB by default (134,217,728). It counts
+   * The memory that the endpoint retains for all clients together, in bytes: 128 MiB by default (134,217,728). It counts
    * the parts of bodies that have arrived, the parsed messages of requests that are being handled, the data of sessions,
    * the unsent parts of answers and streams, and the events of a store in memory. Text is counted by its characters, and
    * each object or array of a parsed message as 64 bytes.
@@ -117,7 +117,7 @@ export interface Options {
    */
   readonly pages?: Pages | Effect.Effect<Pages, never, McpServer | Scope.Scope> | undefined
   /**
-   * What happens to the streams of GET, `subscriptions/listen` and HTTP+SSE when the credentials that they were opened
+   * The end of the streams of GET, `subscriptions/listen` and HTTP+SSE when the credentials that they were opened
    * with expire (`expiresAt` of the principal). `"end"`, the default, ends them up to two seconds later, and clients
    * reconnect with their next credentials. An HTTP+SSE session, which ends with its stream, continues if a message with
    * later credentials has arrived. `"keep"` leaves them open. Responses of requests in progress are not affected.

@@ -44,7 +44,7 @@ export class InvalidPrincipal extends PrintableError.tagged("InvalidPrincipal")<
 export const principalProblem = (value: unknown): InvalidPrincipal | undefined => {
   if (value === undefined || isPrincipal(value)) return undefined
   if (Predicate.isPromiseLike(value)) {
-    // The rejection of a promise that nobody awaits would end the process.
+    // A rejection without a handler would end the process.
     value.then(undefined, () => {})
   }
   const found = Predicate.isPromiseLike(value)

@@ -135,7 +135,7 @@ export const make = (
     requireHostHeader: false
   }, handle)
   // Node does not count a connection without a request as idle, and would wait for it during the shutdown. At
-  // `server.maxConnections` it would close a new connection, whoever has the others.
+  // `server.maxConnections` it would close a new connection, and not one of the client with the most.
   const connections = new Connections(maxConnections)
   server.on("connection", (socket) => connections.add(socket))
   // Without this listener, Node answers `Expect: 100-continue` before the head is validated.

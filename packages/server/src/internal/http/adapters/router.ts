@@ -362,7 +362,7 @@ export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
   #take(): Pulled | undefined {
     if (this.#aborted) return Effect.interrupt
     if (this.#chunks.length === 0) return this.isClosed ? Cause.done() : undefined
-    // No more than the connection should buffer.
+    // At most as much as the connection should buffer.
     let [count, size] = [0, 0]
     while (count < this.#chunks.length && size < maxTaken) size += this.#chunks[count++]!.byteLength
     const chunks = this.#chunks.splice(0, count)

@@ -20,7 +20,7 @@ export interface Store {
    * can share its space fairly.
    */
   readonly append: (session: string, stream: number, event: number, data: string, client?: string) => void
-  /** Called when a stream is complete and no more events follow. Its events should be stored for a while. */
+  /** Called when a stream is complete and no further events follow. Its events should be stored for a while. */
   readonly complete: (session: string, stream: number, client?: string) => void
   /** Called when a session has ended. Its events are no longer needed. */
   readonly forget: (session: string) => void

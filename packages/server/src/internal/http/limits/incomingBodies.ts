@@ -37,7 +37,7 @@ export class IncomingBodies implements BodyCounter {
     }
   }
 
-  /** The body was read, or not: its parts are no longer retained. */
+  /** Stops counting a body, because it was read completely or was refused. */
   received(request: HttpRequest): void {
     if (this.#bodies.size === 0) return
     const body = this.#bodies.get(request)

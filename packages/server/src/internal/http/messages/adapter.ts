@@ -85,7 +85,7 @@ export interface HttpRequest extends Origin {
   readonly address?: string | undefined
   /**
    * The network address of the other end of the connection: the last proxy, or the client. Unlike `address` it does not
-   * depend on headers, so it tells whether a header was written by a proxy.
+   * depend on headers, so it shows whether a header was written by a proxy.
    */
   readonly peerAddress?: string | undefined
   /**

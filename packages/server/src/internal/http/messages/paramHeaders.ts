@@ -36,7 +36,7 @@ const malformed = (request: HttpRequest): string | undefined => {
   return new Set(params).size < params.length ? "a header that has one value is repeated" : undefined
 }
 
-/** A tool that the caller may see; without a caller, a tool that everybody may see. */
+/** A tool that the caller may see; without a caller, a tool that all callers may see. */
 const seen = (tools: Catalog["Service"]["tools"], name: string, caller: Caller | undefined): ToolEntry | undefined => {
   if (caller !== undefined) return tools.seen(name, caller)
   const tool = tools.get(name)

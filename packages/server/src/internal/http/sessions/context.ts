@@ -25,7 +25,7 @@ export interface EndpointContext {
   readonly keepAlive: KeepAlive
   /** The streams that end with the credentials of their principals. */
   readonly streamExpiry: StreamExpiry
-  /** What all clients together have of the endpoint, and each of them. */
+  /** The requests, streams, sessions and bytes of the endpoint, by client. */
   readonly load: Load
   /** The events of the streams of sessions: the service `EventStore`, or a store in memory. */
   readonly eventStore: Store
