@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { mayImport } from "../../scripts/layers.ts"
+import { layers, mayImport } from "../../scripts/layers.ts"
 import { docs, read } from "./blocks.ts"
 
 const page = read("architecture.md")
@@ -62,6 +62,25 @@ describe("architecture.md", () => {
     const rows = Array.from(section.matchAll(/^\| `(\w+)` +\|/gm), ([, name = ""]) => name)
     expect(layers.length).toBeGreaterThan(5)
     expect(rows).toEqual(layers)
+  })
+
+  it("has the rule of each layer of each package, from the lowest to the highest", () => {
+    const rows = page.slice(page.indexOf("## Layers"), page.indexOf("## The life of")).split("\n")
+    const listed: Record<string, Array<string>> = {}
+    let current = ""
+    for (const row of rows) {
+      current = /^### The layers of `([\w-]+)`/.exec(row)?.[1] ?? current
+      const cells = row.split("|").map((cell) =>
+        Array.from(cell.matchAll(/^ (`[\w/`, ]+`) *$/g), ([, names = ""]) => names)[0]
+      )
+      const [, first, second] = cells
+      const [name, names] = second === undefined ? [current, first] : [first?.replaceAll("`", ""), second]
+      if (name !== undefined && names !== undefined) {
+        ;(listed[name] ??= []).push(...names.replaceAll("`", "").split(", "))
+      }
+    }
+    const several = Object.entries(layers).map(([name, rows]) => [name, Object.keys(rows)] as const)
+    expect(listed).toEqual(Object.fromEntries(several.filter(([, names]) => names.length > 1)))
   })
 
   it("has a glossary of at most twenty terms", () => {
