@@ -120,6 +120,7 @@ const checked: Readonly<Record<"english" | "defaults", ReadonlyArray<string>>> =
     "runtime",
     "skills",
     "sql",
+    "tasks",
     "testing"
   ],
   defaults: [
@@ -133,6 +134,7 @@ const checked: Readonly<Record<"english" | "defaults", ReadonlyArray<string>>> =
     "protocol",
     "skills",
     "sql",
+    "tasks",
     "testing"
   ]
 }

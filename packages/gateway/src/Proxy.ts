@@ -1,5 +1,5 @@
 /**
- * Remote and child servers as definitions of a server: their tools, resources, templates and prompts stand beside the
+ * Remote and child servers as definitions of a server: their tools, resources, templates and prompts are beside the
  * server's own.
  *
  * The server and the remote server may speak any revisions of the protocol. The caller of a call answers the input

@@ -25,13 +25,16 @@ import { clip } from "./Text.ts"
 
 /** The bounds of a schema and of one validation. */
 export interface Options {
-  /** The most characters (UTF-16 units) of the schema as JSON text; 262,144 by default. A longer schema is refused. */
+  /**
+   * The most characters (UTF-16 units) of the schema as JSON text; 262,144 by default. A longer schema is refused.
+   * Raise it for generated schemas.
+   */
   readonly maxSchemaChars?: number | undefined
-  /** The deepest nesting of subschemas; 64 by default. A deeper schema is refused. */
+  /** The deepest nesting of subschemas; 64 by default. A deeper schema is refused. Raise it for generated schemas. */
   readonly maxDepth?: number | undefined
   /**
    * The most subschemas of the schema, and the most of them that apply to the same value; 10,000 by default. A schema
-   * with more is refused.
+   * with more is refused. Raise it for generated schemas.
    */
   readonly maxSchemas?: number | undefined
   /**
@@ -42,6 +45,7 @@ export interface Options {
   readonly maxSteps?: number | undefined
   /**
    * The further steps of one validation for each character of the schema and of the value as JSON text; 10 by default.
+   * Raise it for large values and schemas with many alternatives.
    */
   readonly maxStepsPerChar?: number | undefined
   /**

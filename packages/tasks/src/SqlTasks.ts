@@ -53,7 +53,7 @@ export interface Options extends TaskEngine.Options {
   /** How long the lease of a worker is: 5 seconds by default. See `PostgresTasks.Options`. */
   readonly leaseTimeout?: Duration.Input | undefined
   /**
-   * Listens for notifications, for a client of PostgreSQL that this module does not know: as `listen` of
+   * Listens for notifications, for another client of PostgreSQL than those below: as `listen` of
    * `@skein/sql/PgClient` does. By default that of the client: of `@effect/sql-pg` or of `@skein/sql`.
    */
   readonly listen?: Listen | undefined

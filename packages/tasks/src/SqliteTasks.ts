@@ -48,7 +48,7 @@ const openError = (error: SqlError): TaskError => {
 }
 
 /**
- * Creates the file for its owner only: it holds what callers have sent, and most systems let everybody read new files.
+ * Creates the file for its owner only: it contains the data of callers, and most systems let all users read new files.
  */
 const createFile = (filename: string): Effect.Effect<void> =>
   filename === ":memory:" || filename.startsWith("file:")

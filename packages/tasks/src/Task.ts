@@ -62,8 +62,8 @@ export interface Options<Input extends Tool.AnySchema, Output extends Tool.AnySc
    * the answer to the question: the handler fails with it. When the client cancels the call, or its connection is lost,
    * the task is cancelled too. When the server stops, which includes that its client has closed the stdin of a stdio
    * server, the task is neither cancelled nor answered: its questions stay open, it continues when a process runs
-   * again, and its result is stored for its `ttl`, although the client has no id to read it by. Somebody else can
-   * answer it: a client of its owner with tasks, a model with `TaskTools`, or your code with `TaskEngine.answer`. A
+   * again, and its result is stored for its `ttl`, although the client has no id to read it by. Others can answer
+   * its questions: a client of its owner with tasks, a model with `TaskTools`, or your code with `TaskEngine.answer`. A
    * task whose client of 2026-07-28 was asked and did not call again also stays for its `ttl`.
    */
   readonly taskSupport?: "forbidden" | "optional" | "required" | undefined

@@ -159,7 +159,7 @@ export interface CodeFinding {
   readonly count: number
   /** Their ids, at most 10. */
   readonly tasks: ReadonlyArray<string>
-  /** What is not reached, not asked, or fails: at most 10 texts of at most 300 characters. */
+  /** The events that are not reached, questions that are not asked, and failures: at most 10 texts of 300 characters. */
   readonly details: ReadonlyArray<string>
 }
 

@@ -1,5 +1,5 @@
 /**
- * What an async handler of a task receives beside its arguments (`Task.async`): the context of any async handler, and
+ * The context of an async handler of a task, its second argument (`Task.async`): the context of any async handler, and
  * steps, sleeps and compensations that return promises.
  *
  * The rules of `Step` apply. In addition:
@@ -57,11 +57,11 @@ export interface TaskContext<R = never> extends HandlerContext<R | CurrentTask> 
 /** Undoes what the handler has done. */
 export type Compensation<R> = (context: TaskContext<R>, reason: UndoReason) => unknown
 
-/** What the function of a step receives. */
+/** The argument of the function of a step. */
 export interface RunningStep {
   /** The same in each attempt of this step in this task, and different from all others: for receivers that compare keys. */
   readonly key: string
-  /** Aborts when the process stops and the step has not ended within `interruptTimeout`, and when the task is cancelled. */
+  /** Aborts when the process stops and the step has not ended within `shutdownTimeout`, and when the task is cancelled. */
   readonly signal: AbortSignal
 }
 
@@ -79,7 +79,7 @@ export interface Retry {
   readonly times: number
   /** The pause before the first retry: 1 second by default. */
   readonly delay?: Duration.Input | undefined
-  /** What each further pause is multiplied by: 2 by default. */
+  /** The factor from one pause to the next: 2 by default. */
   readonly factor?: number | undefined
   /** The longest pause: 1 hour by default. */
   readonly maxDelay?: Duration.Input | undefined

@@ -4,8 +4,8 @@
  * - A caller with a session is asked while the request at the remote server is open.
  * - A stateless caller of a remote server of a session-based revision is asked in rounds, between which the call is
  *   parked: see `parkedCalls.ts`.
- * - A stateless caller of a stateless remote server is asked in rounds too, but nothing is parked: what the remote server
- *   needs for the next round travels in the caller's `requestState`.
+ * - A stateless caller of a stateless remote server is asked in rounds too, but nothing is parked: the state of the remote
+ *   server travels in the caller's `requestState`.
  */
 import type { Client, RequestOptions } from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
@@ -187,7 +187,7 @@ export class Forwarder {
       const meta = client.era === "stateless" ? statelessMeta(forwarded, received) : passedOn(received?.["_meta"])
       const sent = { ...params, ...round, ...(meta === undefined ? undefined : { _meta: meta }) }
       const options: RequestOptions = {
-        // A result that depends on answers is not one for other callers, and each caller has a right to a fresh one.
+        // A result that depends on answers must not reach other callers, and each caller gets a fresh one.
         cache: "bypass",
         inputRequests: "fail",
         onSend: (id) => relay.sent(id, forwarded),
@@ -221,7 +221,7 @@ export class Forwarder {
     }))
   }
 
-  /** Asks the caller what a stateless remote server requires, all at once. */
+  /** Asks the caller all input requests of a stateless remote server at once. */
   #answers(
     { inputRequests = {}, requestState }: InputRequiredResult,
     request: RequestContext,

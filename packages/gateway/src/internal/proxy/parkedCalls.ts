@@ -157,7 +157,7 @@ export class ParkedCalls {
     )
   }
 
-  /** Follows a parked call in a round: asks what it asks, until it has ended. */
+  /** Follows a parked call in a round: passes its questions to the caller, until it has ended. */
   follow(id: string, request: RequestContext): Effect.Effect<unknown, McpError.McpError> {
     return Effect.suspend(() => {
       const call = this.#calls.get(id)

@@ -192,7 +192,7 @@ const listOf = <K extends Kind>(kind: K, client: Client): Effect.Effect<Lists[K]
   const lists: { readonly [K in Kind]: Effect.Effect<Lists[K], ClientError> } = {
     tools: capabilities.tools === undefined ? Effect.succeed([]) : client.listTools(options),
     resources: capabilities.resources === undefined ? Effect.succeed([]) : client.listResources(options),
-    // Many servers have resources without templates, and do not know the method.
+    // Many servers have resources without templates, and do not have the method.
     resourceTemplates: capabilities.resources === undefined
       ? Effect.succeed([])
       : Effect.catchIf(

@@ -69,7 +69,7 @@ export const makeWatch = (connection: PgConnection.PgConnection, maxMillis: numb
 
 /**
  * Returns a function that reports whether a connection without a running statement is in a transaction. The client of
- * `@effect/sql-pg` does not say so. The last byte of the server's answer to a statement is the status.
+ * `@effect/sql-pg` does not report it. The last byte of the server's answer to a statement is the status.
  */
 export const makeInTransaction = (connection: PgConnection.PgConnection): () => boolean => {
   let last: number | undefined

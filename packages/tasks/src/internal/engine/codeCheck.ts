@@ -23,7 +23,7 @@ import type { FoundHandler, HandlerRegistry } from "./handlerRegistry.ts"
 import { Run } from "./run.ts"
 import { TaskLog, textOf } from "./taskLog.ts"
 
-/** What a check looks at. */
+/** The tasks that a check reads. */
 export interface CheckScope {
   /** Only the tasks of this tool. */
   readonly tool?: string | undefined
@@ -138,7 +138,7 @@ const compare = (
     if (Option.isNone(exit) || (run.ending !== undefined && run.ending !== "suspended")) return []
     const hasEnded = run.ending === undefined
     const failure = hasEnded && row.isWaiting ? failureOf(exit.value) : undefined
-    // What comes after a failure is not reached because of it.
+    // The events after a failure are not reached because of it.
     if (failure !== undefined) return [["failed", failure] as const]
     return [
       ...recordedButNotReached(run, entries, hasEnded),
@@ -245,7 +245,7 @@ const checkTasks = (
         const differences = yield* compare(row, found)
         checked++
         if (differences.length === 0) return
-        // What was read does not count if the task has run meanwhile.
+        // The differences do not count if the task has run meanwhile.
         const now = yield* store.checks.find(row.id)
         if (now === undefined || now.isRunning || now.runs !== row.runs) return
         for (const difference of differences) findings.add(row, difference)

@@ -12,8 +12,8 @@ const name = "Task.continueWith"
 const refused = (problem: string) => Effect.die(new Error(`${name} is not allowed ${problem}`))
 
 /**
- * Ends the run, and lets the next one begin with an empty log. Whatever the store returns, the next run reads what is
- * true then: the task may have been cancelled, or continued by another worker.
+ * Ends the run, and lets the next one begin with an empty log. The next run does not depend on the
+ * result of the store, and reads the state again: the task may have been cancelled, or continued by another worker.
  */
 export const continueWith = (run: Run, args: JsonObject): Effect.Effect<never> =>
   Effect.withFiber((fiber) => {

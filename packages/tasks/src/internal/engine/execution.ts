@@ -48,7 +48,7 @@ export interface Execution extends Omit<Claim, "signals"> {
   run: Run | undefined
 }
 
-/** What follows after a run. */
+/** The action after a run. */
 type Next =
   /** The task has ended, waits, or belongs to another worker. */
   | "done"
@@ -294,7 +294,7 @@ const settle = (engine: EngineContext, { id }: StoredTask): Effect.Effect<Next> 
 const endUncompensated = (engine: EngineContext, task: StoredTask, log: TaskLog): Effect.Effect<Next> =>
   task.status === "cancelled" ? settle(engine, task) : Effect.as(finishGivenUp(engine, task, log), "done")
 
-/** What follows after a run that has ended before its handler. */
+/** The action after a run that has ended before its handler. */
 const nextOf = (run: Run): Next => {
   switch (run.ending) {
     case "suspended":

@@ -45,7 +45,7 @@ export interface ObservingRun {
   readonly fork: (effect: Effect.Effect<void>) => Effect.Effect<unknown>
 }
 
-/** What a fiber waits for. */
+/** The wait of a fiber for events. */
 export interface Wait<A, E> {
   /** The events that end the wait. */
   readonly events: ReadonlyArray<EventKey>
@@ -74,7 +74,7 @@ const unaskedFactor = 5
 /** Milliseconds of the longest timer of the runtime. */
 const longestSleepMs = 86_400_000
 
-/** Lets the fiber that was resumed before continue, and win a race or interrupt others if that takes no more turns. */
+/** Lets the fiber that was resumed before continue, and win a race or interrupt others if that takes no further turns. */
 const yieldToResumed = Effect.repeat(Effect.yieldNow, { times: 3 })
 
 const yieldTwice = Effect.andThen(Effect.yieldNow, Effect.yieldNow)

@@ -1,5 +1,6 @@
 /**
- * Where the parts of a task may stand: steps, sleeps, questions and compensations not in a step, and each name once.
+ * The allowed places of the parts of a task: no step, sleep, question or compensation is in a step, and each name occurs
+ * once.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

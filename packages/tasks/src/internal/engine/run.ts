@@ -318,7 +318,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
       : Effect.succeed(known)
   }
 
-  /** Stores that a timer was set, which ends `at`. */
+  /** Stores a timer, with the time at which it ends. */
   setTimer(event: EventKey, at: number): Effect.Effect<void> {
     return Effect.uninterruptibleMask((restore) =>
       this.observations.inTurn(restore, this.#events.store({ ...event, value: null, startedAt: undefined, at }))

@@ -43,7 +43,7 @@ const compensation = <R>(
 /** A list of the result of a step, or of none for `undefined`. */
 const Result = Schema.Array(Schema.Unknown)
 
-/** What a step has thrown, as it is recorded. */
+/** The error that a step has thrown, as it is recorded. */
 const Thrown = Schema.Struct({
   message: Schema.String,
   /** Whether a client may see the message. */
@@ -58,7 +58,7 @@ const step = <A, R>(
   execute: (step: RunningStep) => A | Promise<A>,
   { compensate, retry }: StepOptions<A, R> = {}
 ): Effect.Effect<A, VisibleError | StepError, R> => {
-  /** What the step has thrown in this process. */
+  /** The error that the step has thrown in this process. */
   let cause: unknown
   const options: EffectStepOptions<ReadonlyArray<unknown>, Thrown> = {
     success: Result,

@@ -8,7 +8,7 @@
 import type { UndoReason } from "../../CurrentTask.ts"
 import type { LogEntry } from "../store/store.ts"
 
-/** What identifies an event in a log. */
+/** The members that identify an event in a log. */
 export type EventKey = Pick<LogEntry, "kind" | "name" | "attempt">
 
 /** The key of an event, as a text. */

@@ -315,7 +315,7 @@ export class Worker {
     return Effect.forever(Effect.andThen(Effect.sleep(interval), renew))
   }
 
-  /** Renews the lease. Ends all runs and registers anew if it was lost. */
+  /** Renews the lease. Ends all runs and registers again if it was lost. */
   readonly #renewOnce: Effect.Effect<void, TaskError> = Effect.suspend(() => {
     const { leaseMs = 0 } = this.#options
     const begin = performance.now()

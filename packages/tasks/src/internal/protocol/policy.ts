@@ -26,11 +26,14 @@ export interface TaskPolicyOptions {
    * another time, up to `maxTtl`.
    */
   readonly ttl?: Duration.Input | null | undefined
-  /** The longest time to live, even if `ttl` or a client requests more. Default 30 days; `null`: no limit. */
+  /**
+   * The longest time to live, even if `ttl` or a client requests more. Default 30 days; `null`: no limit. Raise it for
+   * tasks that wait longer for people.
+   */
   readonly maxTtl?: Duration.Input | null | undefined
   /**
    * The interval at which clients are asked to poll a task. Clients that poll more often are not rejected. Default one
-   * second.
+   * second. Raise it for tasks that take hours.
    */
   readonly pollInterval?: Duration.Input | undefined
   /** The owner of tasks. Default: the id of the caller's principal, and `null` for a caller without one. */
@@ -68,7 +71,7 @@ export interface ToolPolicyOptions extends TaskPolicyOptions {
   readonly concurrency?: number | undefined
   /**
    * How many tasks of this tool start within any period, in all processes of the store together: for instance
-   * `{ limit: 10, period: "1 minute" }` for a service that allows no more. Others wait in the queue. `key` counts them
+   * `{ limit: 10, period: "1 minute" }` for a service with such a limit. Others wait in the queue. `key` counts them
    * separately, for instance by caller: it returns up to 512 characters, is readable in the store also if tasks are
    * encrypted, and must be fast. Only the start of a task counts: not what it does after a sleep, an answer, or the end
    * of its worker. Default: no limit.

@@ -1,5 +1,5 @@
 /**
- * What an operator reads: tasks by any of their properties, the log of a task, the queue and the workers.
+ * The queries of an operator: tasks by any of their properties, the log of a task, the queue and the workers.
  */
 import type { TaskStatus } from "@skein/protocol/Task"
 import * as Effect from "effect/Effect"

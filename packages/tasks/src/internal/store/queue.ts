@@ -54,7 +54,7 @@ export const make = ({ database, observer, signals, texts }: StoreContext) => {
   const selectEntry = database.prepare(
     `SELECT ${entryColumns} FROM skein_task_log WHERE task_id = ? AND seq = ?`
   )
-  // A settled task has no row in the queue, and takes no more events. The lock of this row makes a removal wait, so that it
+  // A settled task has no row in the queue, and takes no further events. The lock of this row makes a removal wait, so that it
   // deletes the event, too. Positions below the first event of a log are free, if the task was continued: a worker that has
   // read the log before must not take them.
   const insertEntry = database.prepare(
@@ -245,7 +245,7 @@ export const databaseNow = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS
 
 /**
  * The operations of `TaskStore` on workers: the processes that run tasks. A worker renews its lease; the tasks of a
- * worker whose lease is over belong to nobody. The clock of the database decides. Only PostgreSQL has several workers.
+ * worker whose lease is over have no worker. The clock of the database decides. Only PostgreSQL has several workers.
  */
 export const makeWorkers = (database: Database): Pick<Store, "register" | "renew" | "unregister" | "removeLost"> => {
   const insert = database.prepare(

@@ -56,7 +56,7 @@ export interface LogEntry {
   /**
    * - `step`: an attempt of a step has ended; `value` is its end.
    * - `once`: an effect of `Once` has ended; `value` is its value.
-   * - `timer`: a timer was set, which ends `at`. The handler does not observe that, but its next run must know it.
+   * - `timer`: a timer that ends `at`. The handler does not observe it, but its next run reads it.
    * - `fired`: a sleep or a pause is over.
    * - `answer`: a question was answered; its row has the answer.
    * - `timeout`: a question was withdrawn at the end of its timeout.
@@ -103,7 +103,7 @@ export interface ClosedQuestion {
   readonly answer: JsonObject | Lost | undefined
 }
 
-/** What an operator reads. */
+/** The queries of an operator. */
 export interface AdminStore {
   readonly list: (
     filter: TaskFilter,
@@ -144,7 +144,7 @@ export interface UnsettledTask {
   readonly waitsFor: "tool" | "code" | undefined
 }
 
-/** What a check of the code reads. */
+/** The queries of a check of the code. */
 export interface CheckStore {
   /** The unsettled tasks after an id, at most `limit`. */
   readonly page: (after: string, limit: number) => Effect.Effect<ReadonlyArray<UnsettledTask>, TaskError>
@@ -250,7 +250,7 @@ export class TaskStore extends Context.Service<TaskStore, {
   readonly readLog: (id: string) => Effect.Effect<ReadonlyArray<LogEntry>, TaskError>
   /**
    * Appends an event to the log of a task. `conflict`: the log has an event at this position. `settled`: the task has
-   * ended and takes no more events, or it is deleted. With `isRepeated`, an equal event at this position counts as
+   * ended and takes no further events, or it is deleted. With `isRepeated`, an equal event at this position counts as
    * appended: the statement may have been executed before, and its response lost. In a transaction with other writes that
    * would be wrong, since another worker may have appended an equal event.
    */
@@ -322,11 +322,11 @@ export class TaskStore extends Context.Service<TaskStore, {
   readonly findForeignChange: Effect.Effect<boolean, TaskError>
   /** Runs an effect in a transaction. */
   readonly transaction: <A>(effect: Effect.Effect<A, TaskError>) => Effect.Effect<A, TaskError>
-  /** What an operator reads. */
+  /** The queries of an operator. */
   readonly admin: AdminStore
   /** The limits of tools, for the workers of all processes. */
   readonly tools: ToolStore
-  /** What a check of the code reads. */
+  /** The queries of a check of the code. */
   readonly checks: CheckStore
   /** The schedules of tasks. */
   readonly schedules: ScheduleStore

@@ -16,7 +16,7 @@ import type { Bounds } from "../base/bounds.ts"
  */
 export type AttemptOutcome = "ok" | "error" | "defect" | "interrupted"
 
-/** Milliseconds after somebody has read the metrics for which the queue is read: as long as Prometheus shows a value. */
+/** Milliseconds for which the queue is read after a read of the metrics: as long as Prometheus shows a value. */
 const readMs = 300_000
 
 // Exporters read the unit of a metric from the attribute `unit`.
@@ -205,7 +205,7 @@ export class TaskMetrics {
     outages.updateUnsafe(1, this.#context)
   }
 
-  /** Reports the tasks that run, when somebody reads the metrics, until the scope closes. */
+  /** Reports the tasks that run, at each read of the metrics, until the scope closes. */
   reportRunning(count: () => number): Effect.Effect<void, never, Scope.Scope> {
     return Effect.asVoid(Effect.acquireRelease(
       Effect.sync(() =>
@@ -227,7 +227,7 @@ export class TaskMetrics {
     ))
   }
 
-  /** Whether somebody has read the metrics in the last five minutes. */
+  /** Whether the metrics were read in the last five minutes. */
   isRead(): boolean {
     return this.#clock.currentTimeMillisUnsafe() - this.#readAt <= readMs
   }

@@ -1,5 +1,5 @@
 /**
- * What the engine and its store report to telemetry. Without `TaskTelemetry` there is no observer, and each report costs
+ * The reports of the engine and its store to telemetry. Without `TaskTelemetry` there is no observer, and each report costs
  * one comparison.
  */
 import * as Context from "effect/Context"
@@ -83,7 +83,7 @@ export interface TaskObserver {
   readonly reportRunning: (count: () => number) => Effect.Effect<void, never, Scope.Scope>
   /** Milliseconds between two reads of the queue. */
   readonly queueIntervalMs: number
-  /** Whether somebody has read the metrics lately. */
+  /** Whether the metrics were read lately. */
   readonly isRead: () => boolean
   /** The queue of the store, after each read. */
   readonly queue: (counts: ReadonlyArray<QueueCount>) => void
