@@ -111,8 +111,10 @@ const errorsOf = (text: string, { program }: Parsed): ReadonlyArray<Found> => {
 const checked: Readonly<Record<"english" | "defaults", ReadonlyArray<string>>> = {
   english: [
     "auth",
+    "cli",
     "client",
     "code-mode",
+    "console",
     "create-skein",
     "gateway",
     "openapi",

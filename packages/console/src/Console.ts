@@ -57,7 +57,7 @@ export interface ViewOptions {
    * by default.
    */
   readonly showPayloads?: boolean | undefined
-  /** What the console bounds. */
+  /** The bounds of the console. */
   readonly limits?: Limits | undefined
   /**
    * Full origins (`https://ops.example.com`) whose pages may use the console besides its own page, which a proxy that

@@ -3,7 +3,7 @@
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
 
-/** Everybody who reaches the address of the console could use it: `host` is not loopback, and `protect` is missing. */
+/** Any client that reaches the address could use the console: `host` is not loopback, and `protect` is missing. */
 export class Unprotected extends PrintableError.tagged("Unprotected")<{
   readonly message: string
   readonly host: string

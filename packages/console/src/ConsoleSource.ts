@@ -62,13 +62,13 @@ export interface Action {
   /** The text of its button. The console shortens it to 60 characters. */
   readonly label: string
   /**
-   * What happens, for the viewer to confirm first. The console shortens it to 600 characters. Without it the action runs
+   * The effect of the action, for the viewer to confirm first. The console shortens it to 600 characters. Without it the action runs
    * at once.
    */
   readonly confirm?: string | undefined
 }
 
-/** What an action has done. */
+/** The outcome of an action. */
 export interface ActionResult {
   /** Whether it was done. `false`: there was nothing to do, and `message` says why. */
   readonly isDone: boolean
@@ -85,9 +85,9 @@ export interface Node {
   readonly kind: Kind
   readonly label: string
   readonly state: State
-  /** What it waits for. */
+  /** The reason why it waits. */
   readonly waitsFor?: string | undefined
-  /** What else is important about it, such as counts. The list shows it where `waitsFor` is absent; `details` does not. */
+  /** Other important facts about it, such as counts. The list shows it where `waitsFor` is absent; `details` does not. */
   readonly summary?: string | undefined
   /** When it began, in milliseconds of Unix time. */
   readonly since?: number | undefined
@@ -99,7 +99,7 @@ export interface Node {
   readonly details?: { readonly [name: string]: string | number | boolean } | undefined
   /** Whether `interrupt` of its source can end it. */
   readonly canInterrupt?: boolean | undefined
-  /** What viewers can do with it, by `act` of its source. The console shows the first 10. */
+  /** The actions that viewers can run on it, by `act` of its source. The console shows the first 10. */
   readonly actions?: ReadonlyArray<Action> | undefined
   /** Its children that were left out: how many it has in all, and the position of the last one that is included. */
   readonly more?: { readonly total: number; readonly after?: string | undefined } | undefined
@@ -134,7 +134,7 @@ export interface Source {
   /** Unique among the sources of a console, without a colon. */
   readonly name: string
   /**
-   * Returns the present nodes. It is called once per `interval` while somebody looks, and never otherwise. A failure is
+   * Returns the present nodes. It is called once per `interval` while viewers are connected, and never otherwise. A failure is
    * shown as a node, and logged at the level `Debug`.
    */
   readonly read: (query: Query) => Effect.Effect<Page, unknown>

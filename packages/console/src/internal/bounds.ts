@@ -1,5 +1,5 @@
 /**
- * The bounds of a console that are no options: no deployment has a reason to change them, and tests do.
+ * The bounds of a console that have no option, because no deployment has a reason to change them. Tests lower them.
  */
 import * as Context from "effect/Context"
 

@@ -1,5 +1,5 @@
 /**
- * Sends the tree to viewers: all of it first, then the differences at an interval. While nobody looks, no fiber runs and
+ * Sends the tree to viewers: all of it first, then the differences at an interval. Without viewers, no fiber runs and
  * no source is read.
  */
 import type { HttpAnswer } from "@skein/server/Http"
@@ -11,7 +11,7 @@ import type * as Scope from "effect/Scope"
 import type { Hello } from "./messages.ts"
 import { changes, type Tree } from "./tree.ts"
 
-/** What a feed needs. */
+/** The options of a feed. */
 export interface FeedOptions {
   readonly read: Effect.Effect<Tree>
   readonly hello: Hello

@@ -16,7 +16,7 @@ import type { Act, Acted, Hello, Interrupt, Interrupted, More, Tree as TreeMessa
 import { contentSecurityPolicy, pageHtml } from "./pageHtml.ts"
 import { type Bounds, clip, rowOf, type Tree } from "./tree.ts"
 
-/** What the routes need. */
+/** The options of the routes. */
 export interface RouteOptions {
   readonly feed: Feed
   readonly hello: Hello

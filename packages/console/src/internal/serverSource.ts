@@ -22,7 +22,7 @@ const clientName = (info: JsonRpc.JsonObject | undefined): string | undefined =>
   return name === undefined || version === undefined ? name : `${name} ${version}`
 }
 
-// What a client does with a request of the server, by its method.
+// The action of a client that a request of the server waits for, by its method.
 const waiting: Readonly<Record<string, string>> = {
   "elicitation/create": "the answer of a person",
   "sampling/createMessage": "a language model of the client",

@@ -23,7 +23,7 @@ interface SignIns {
   readonly prepared: Effect.Effect<void, CommandFailed>
 }
 
-/** The tokens for a server. Undefined without `--login` if nobody has signed in there: nothing is loaded then. */
+/** The tokens for a server. Undefined without `--login` and without an earlier sign-in: nothing is loaded then. */
 const oauthFor = (
   url: URL,
   options: SignInOptions | undefined

@@ -126,7 +126,7 @@ export const interactive = (
   return Effect.succeed({ ...signIn, open })
 }
 
-/** Asks nobody: the person has not asked for a sign-in. */
+/** Refuses to sign in: the command line has no `--login`. */
 export const refusing = (url: URL): SignIn["Service"] => ({
   open: () =>
     Effect.fail(
@@ -143,11 +143,11 @@ const storeFailed = ({ message }: TokenStoreError): CommandFailed =>
 export const openStore = (folder: string): Effect.Effect<TokenStore["Service"], CommandFailed> =>
   Effect.mapError(FileTokenStore.make({ folder }), storeFailed)
 
-/** Runs a use of the store. */
+/** Runs an operation on the store. */
 export const inStore = <A, R>(effect: Effect.Effect<A, TokenStoreError, R>): Effect.Effect<A, CommandFailed, R> =>
   Effect.mapError(effect, storeFailed)
 
-/** The credentials of this user for a server. Without `options` nobody is asked to sign in. */
+/** The credentials of this user for a server. Without `options` the user is not asked to sign in. */
 export const makeOAuth = (
   url: URL,
   store: TokenStore["Service"],

@@ -27,8 +27,8 @@ export const sanitizeColored = (text: string): string =>
   text.split(sgr).map((part, at) => at % 2 === 0 ? sanitize(part) : part).join("")
 
 /**
- * What happens to the stderr of a server's process. With `--verbose` it is written to stderr, each part that arrives on
- * lines of its own: a server that writes to the terminal itself could control it, and imitate this program.
+ * The use of the stderr of a server's process. With `--verbose` it is written to stderr, each part that arrives on lines
+ * of its own: a server that writes to the terminal itself could control it, and imitate this program.
  */
 export const serverStderr = (verbose: boolean, { warn }: Pick<Console, "warn">): "capture" | ((text: string) => void) =>
   verbose ? (text) => warn(sanitizeOutput(text.replace(/\r?\n$/, ""))) : "capture"

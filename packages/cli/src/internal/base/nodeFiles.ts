@@ -68,7 +68,7 @@ export const existing = (folder: string, path: string): string | undefined => {
   return existsSync(absolute) ? absolute : undefined
 }
 
-/** Whether the system can run a file of JavaScript or TypeScript by itself. */
+/** Whether the system can start a file of JavaScript or TypeScript as a program. */
 const isProgram = (file: string, mode: number): boolean => {
   if (process.platform === "win32" || (mode & constants.S_IXUSR) === 0) return false
   const start = Buffer.alloc(2)

@@ -134,7 +134,7 @@ export const tokenFolder: Effect.Effect<string, CommandFailed> = /* @__PURE__ */
   )
 )
 
-/** The folder of the tokens, if somebody has signed in on this computer. */
+/** The folder of the tokens; undefined before the first sign-in on this computer. */
 export const usedTokenFolder: Effect.Effect<string | undefined, CommandFailed> = /* @__PURE__ */ Effect.map(
   tokenFolder,
   (folder) => existsSync(folder) ? folder : undefined

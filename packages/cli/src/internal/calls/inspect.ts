@@ -35,7 +35,7 @@ const named = (members: object | undefined): string =>
 const nameOf = (server: Implementation | undefined): string =>
   server === undefined ? "an unnamed server" : quoteName(`${server.name} ${server.version}`)
 
-/** What the server says about itself. */
+/** The name, the capabilities and the instructions of the server, as text. */
 export const infoText = (
   { capabilities, era, instructions, revision, server }: Pick<
     Client.Client,

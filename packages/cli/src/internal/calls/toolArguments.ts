@@ -20,7 +20,7 @@ const resolve = (root: JsonObject, reference: string): unknown =>
     )
     : undefined
 
-/** What a value may be: the parts of a schema that decide how a word is converted. */
+/** The parts of a schema that decide how a word is converted. */
 interface Accepted {
   readonly types: Set<string>
   readonly values: Array<unknown>
@@ -54,7 +54,7 @@ const numberOf = (text: string, isInteger: boolean): number | undefined => {
 const booleanOf = (text: string): boolean | undefined =>
   /^(true|yes|y)$/i.test(text) ? true : /^(false|no|n)$/i.test(text) ? false : undefined
 
-/** A word as a value of one of the types; undefined if none takes it. */
+/** Converts a word to a value of one of the types; undefined if it fits none of them. */
 const convert = ({ types, values }: Accepted, text: string): unknown => {
   const fixed = values.find((value) => (typeof value === "string" ? value : JSON.stringify(value)) === text)
   if (fixed !== undefined) return fixed
@@ -82,7 +82,7 @@ const withArticle: Readonly<Record<string, string>> = {
   string: "a string"
 }
 
-/** What an argument takes, in words. */
+/** The type of an argument, in words. */
 const takes = ({ types, values }: Accepted): string => {
   const listed = values.slice(0, maxListed).map((value) =>
     quoteName(typeof value === "string" ? value : JSON.stringify(value))

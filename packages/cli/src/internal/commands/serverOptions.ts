@@ -244,7 +244,7 @@ export const checkNamed = ({ config, server }: LocatedLine): ReturnType<typeof i
     ? invalid("--server is required: the name of the server in the file of --config")
     : Effect.void
 
-/** Replaces the options of a valid command line by what they mean. */
+/** Turns the options of a valid command line into the invocation of its server. */
 export const serverInvocationOf = <Line extends LocatedLine & Partial<AnsweringLine>>(
   {
     answer = [],

@@ -143,7 +143,7 @@ const tool = Argument.String("tool").pipe(Argument.withDescription("The name of 
 const show = Command.make("show", {
   ...storeFlags,
   ...serverTaskFlags,
-  values: toggle("values", "Show the results of steps and questions too, which may hold what callers have sent")
+  values: toggle("values", "Also show the questions and the results of steps, which can contain data of callers")
 }).pipe(
   Command.withShortDescription("Show a task: its steps with attempts and times, its sleeps and its questions"),
   Command.withDescription(

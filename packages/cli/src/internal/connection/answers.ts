@@ -65,7 +65,7 @@ const sourceOf = ({ file, values }: GivenAnswers): Effect.Effect<Source, Command
     return { _tag: "Each", values: all } as const
   })
 
-/** A value as the field takes it. */
+/** Converts a text to a value of the field. */
 const convert = (field: Field, value: unknown): ElicitValue | undefined => {
   if (typeof value === "string") return valueOf(field, value, false)
   if (typeof value === "number" || typeof value === "boolean") return value

@@ -41,7 +41,7 @@ export interface ServerInvocation {
   readonly json: boolean
   /** How the person signs in when the server requires it. Undefined without `--login`. */
   readonly signIn: SignInOptions | undefined
-  /** Undefined if the person answers forms, or nobody does. */
+  /** Undefined if the command line has no answers: the person answers forms, if there is a terminal. */
   readonly answers?: GivenAnswers | undefined
 }
 
@@ -59,7 +59,7 @@ const withoutResponse: ReadonlySet<ClientError["reason"]["_tag"]> = /* @__PURE__
 const declined = 5
 
 /**
- * Fails an effect that takes longer than `--timeout`. `what` was not done: the beginning of the message. With `--login`
+ * Fails an effect that takes longer than `--timeout`. `what` is the beginning of the message: the action that was not completed. With `--login`
  * the timeouts of the client alone apply, since they do not count the time that a person takes to sign in.
  */
 export const within = <A, E, R>(
@@ -260,11 +260,11 @@ export const onServer = (
     if (code !== 0) return yield* new CommandFailed({ exitCode: code })
   }).pipe(Effect.scoped)
 
-/** What a command needs of its client. */
+/** The options of a command for its client. */
 interface ClientNeeds {
   /** Options of the client, beside those of the command line. */
   readonly client?: Client.Options | undefined
-  /** What to do if the server has none of the revisions: the end of the message. */
+  /** The advice at the end of the message, if the server has none of the revisions. */
   readonly negotiationAdvice?: string | undefined
 }
 

@@ -45,5 +45,5 @@ export const valueOf = (field: Field, typed: string, isListed: boolean): ElicitV
   return typed.trim() === "" || !Number.isFinite(number) ? undefined : number
 }
 
-/** What a field takes, in words. */
+/** The type of a field, in words. */
 export const kindOf = (field: Field): string => field.type === "array" ? "comma-separated list" : field.type

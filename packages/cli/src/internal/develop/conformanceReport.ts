@@ -30,7 +30,7 @@ export interface Judged {
   readonly passed: number
   readonly failed: number
   readonly warnings: number
-  /** What failed first. */
+  /** The first failure. */
   readonly detail?: string | undefined
 }
 

@@ -49,12 +49,12 @@ const registries = { tool: "tools", resource: "resources", "resource template": 
 const isServer = (value: unknown): boolean =>
   typeof value === "object" && value !== null && "toLayer" in value && typeof value.toLayer === "function"
 
-/** What to do with a module that is not a part of the server. */
+/** The advice about a module that is not a part of the server. */
 const advice = "A module that is not a part of the server has a name that begins with _"
 
 /** The report about a module without a definition, by the names of its exports. */
 export const noDefinition = (path: string, names: ReadonlyArray<string>): string =>
-  `The module ${path} exports no definition, which is a layer of Tool.layer, Tool.async, Resource.layer and so on: ` +
+  `The module ${path} exports no definition (a layer of Tool.layer, Tool.async, Resource.layer and so on): ` +
   `${names.length === 0 ? "it has no exports" : `its exports are ${names.join(", ")}`}. ${advice}`
 
 /** The report about a module that exports a server. */

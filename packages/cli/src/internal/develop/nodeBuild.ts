@@ -19,7 +19,7 @@ import { noDefinition } from "./folderServer.ts"
 import { type ModuleFolder, readFolder } from "./nodeFolder.ts"
 import { findDependency, findModule, findRolldown, unusableFile } from "./nodeLoadModule.ts"
 
-/** What was built. */
+/** The result of a build. */
 export interface Built {
   readonly file: string
   readonly bytes: number
@@ -164,7 +164,7 @@ const resolving = (
         external.set(name, "--external")
         return { id: source, external: true }
       }
-      // What the start of the server imports is that of the project, and effect is that of its server.
+      // The start of the server imports the packages of the project, and the effect of its server.
       const from = importer !== start
         ? importer
         : source.startsWith("effect/")

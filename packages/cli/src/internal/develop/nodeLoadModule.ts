@@ -48,7 +48,7 @@ const mark = "?transformed"
 
 const isTypeScript = (path: string): boolean => /\.[cm]?tsx?$|\.jsx$/.test(path)
 
-/** The file that a relative import means without an extension, with that of the output, or as a folder. */
+/** Resolves a relative import that has no extension, has that of the output, or names a folder. */
 const complete = (specifier: string, parent: string): string | undefined => {
   const path = resolve(dirname(fileURLToPath(parent)), specifier)
   const base = path.replace(/\.([cm]?)jsx?$/, "")
@@ -116,7 +116,7 @@ const reasonOf = (error: unknown): string => {
   return withoutColors(error.stack ?? error.message).split("\n").filter((line) => !isForeign(line)).join("\n")
 }
 
-/** What Node reports about a module in a CommonJS package: `import`, `export`, `import.meta` and `await` at its top. */
+/** The errors of Node about a module in a CommonJS package: `import`, `export`, `import.meta` and `await` at its top. */
 const moduleSyntax =
   /^(?:Cannot use import statement outside a module|Unexpected token 'export'|Cannot use 'import\.meta' outside|await is only valid in async functions and the top level)/
 

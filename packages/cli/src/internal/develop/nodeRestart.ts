@@ -32,7 +32,8 @@ export const killGroup = (child: ChildProcess, signal: NodeJS.Signals): void => 
   }
 }
 
-/** Starts the program in a process group of its own, which ends with the scope. Returns how the program ends by itself. */
+/** Starts the program in a process group of its own, which ends with the scope. Returns how the program ends, unless
+ * the scope ends it. */
 const start = (
   { args, command, env, killTimeout, log }: RestartOptions
 ): Effect.Effect<Deferred.Deferred<string>, never, Scope.Scope> => {

@@ -1,5 +1,5 @@
 /**
- * Watches the files of a project. Each folder is watched by itself: a recursive watcher of Node would watch
+ * Watches the files of a project. Each folder has a watcher: a recursive watcher of Node would watch
  * `node_modules` too, which can have 100,000 folders.
  */
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ const ignored = new Set(["node_modules", "dist", "build", "out", "target", "cove
 /** The number of folders that are watched by default. */
 export const defaultMaxFolders = 1_000
 
-/** What to watch. */
+/** The files to watch, and the receiver of changes. */
 export interface WatchOptions {
   /** Files and folders. */
   readonly paths: ReadonlyArray<string>

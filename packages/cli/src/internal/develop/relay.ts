@@ -20,7 +20,7 @@ import * as Revision from "@skein/protocol/Revision"
 /** The key in the `_meta` of notifications that belong to a stream of `subscriptions/listen`. */
 export const subscriptionKey = "io.modelcontextprotocol/subscriptionId"
 
-/** What a relay uses of a connection. */
+/** The part of a connection that a relay uses. */
 export interface Output {
   readonly send: (message: JsonRpc.Outbound) => unknown
 }
@@ -29,7 +29,7 @@ export interface Output {
 export interface RelayOptions {
   /** The number of requests that wait while the server starts: 1,000 by default. A further one fails. */
   readonly maxWaiting?: number | undefined
-  /** Reports what a person should know. */
+  /** Writes a line for the person. */
   readonly log: (line: string) => void
 }
 
@@ -43,7 +43,7 @@ type State =
   | { readonly _tag: "Running"; readonly output: Output }
   | { readonly _tag: "Failed"; readonly reason: string }
 
-/** What the host has agreed with the first server. */
+/** The handshake of the host with the first server. */
 interface Handshake {
   readonly params: JsonRpc.JsonObject | undefined
   readonly version: unknown
@@ -259,7 +259,7 @@ export class Relay {
     }
   }
 
-  /** Ends everything that belongs to the present server. */
+  /** Ends the requests and streams of the present server. */
   #end(reason: string): void {
     this.#own.clear()
     for (const id of this.#asked.keys()) {

@@ -32,7 +32,7 @@ const maxDescription = 500
 const mapsOfSchemas: ReadonlySet<string> = new Set(["properties", "$defs", "definitions"])
 const listsOfSchemas: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "prefixItems"])
 
-/** The other keywords that are kept. Their values are no schemas. */
+/** The other keywords that are kept. Their values are not schemas. */
 const kept: ReadonlySet<string> = new Set([
   "type",
   "required",

@@ -72,7 +72,7 @@ const endOfMember = (text: string, from: number): { readonly end: number; readon
   const scanner = createScanner(text, false)
   scanner.setPosition(from)
   let [end, hasComma] = [from, false]
-  // The end on the line of the member, or of its comma. Comments on later lines may be about other members.
+  // Comments on the line of the member, or of its comma, belong to it. Those on later lines may be about other members.
   let isOnLine = true
   while (true) {
     const token = scanner.scan()

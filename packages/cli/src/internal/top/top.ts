@@ -14,7 +14,7 @@ import { TopScreen } from "./topScreen.ts"
 
 /** A parsed command line of `top`. */
 export interface TopLine {
-  /** Of the console. */
+  /** The URL of the console. */
   readonly url: URL
   readonly json: boolean
   readonly once: boolean

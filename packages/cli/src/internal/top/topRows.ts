@@ -10,7 +10,7 @@ import { fit, formatAge } from "../base/columns.ts"
 export interface RowAction {
   readonly name: string
   readonly label: string
-  /** What happens, to be confirmed first; "" if the action runs at once. */
+  /** The effect of the action, to be confirmed first; "" if it runs at once. */
   readonly confirm: string
 }
 

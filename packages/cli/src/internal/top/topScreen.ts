@@ -1,11 +1,11 @@
 /**
- * The screen of `skein top`: what it shows, and what keys do. It knows no terminal and no network.
+ * The screen of `skein top`: its text, and the effects of keys. It uses no terminal and no network.
  */
 import type { Visible } from "@skein/console/RowTree"
 import { fit, formatAge, wrap } from "../base/columns.ts"
 import { headOf, lineOf, makeTree, type Row, type RowAction } from "./topRows.ts"
 
-/** What a key asks for. */
+/** The action that a key has requested. */
 export type Action =
   | { readonly _tag: "Quit" }
   | { readonly _tag: "Interrupt"; readonly row: Row }
@@ -69,8 +69,8 @@ const stateColors: Readonly<Record<string, string>> = {
 }
 
 /**
- * What the next key answers: whether to interrupt a row, which of its actions to run, or whether to run one that has a
- * confirmation.
+ * The question that the next key answers: whether to interrupt a row, which of its actions to run, or whether to run one
+ * that has a confirmation.
  */
 type Question =
   | { readonly _tag: "Interrupt"; readonly row: Row }
@@ -90,7 +90,7 @@ export class TopScreen {
   #isTyping = false
   #hideIdle = false
   #question: Question | undefined = undefined
-  /** What the last action has done. */
+  /** The outcome of the last action. */
   notice = ""
   /** The time of this machine less that of the server, in milliseconds. */
   skew = 0

@@ -1,5 +1,5 @@
 /**
- * What the console reads of a store at a longer interval than the tasks that run: the numbers of all tasks, the tools,
+ * The part of a store that the console reads at a longer interval than the running tasks: the numbers of all tasks, the tools,
  * the workers, and the newest failed tasks. The numbers cost a query over all tasks.
  */
 import type { ListedTask, Statistics, TaskAdmin, ToolState, WorkerState } from "@skein/tasks/TaskAdmin"
@@ -55,7 +55,7 @@ export class OverviewReader {
     })
   }
 
-  /** Reads again at the next look: something was changed. */
+  /** Forgets the last overview, because an operator has changed the store: the next read asks the store. */
   expire(): void {
     this.#changes++
     this.#latest = undefined

@@ -9,7 +9,7 @@ import type { Action, Node, Page, State as NodeState } from "../../ConsoleSource
 /** The ids of the groups. */
 export const groups = { live: "tasks", failed: "failed" } as const
 
-/** What the ids of tasks begin with, by their group. */
+/** The beginnings of the ids of tasks, by their group. */
 export const prefixes = { live: "task/", failed: "failed/" } as const
 
 /** The names of the actions of tasks. */
