@@ -17,6 +17,17 @@ import * as Hostile from "./hostileJson.ts"
 import { type Afterwards, MessageReader, oddly, oddValues, writeSplit } from "./rawHttp.ts"
 import * as Samples from "./samples.ts"
 import { printableLogger, type Report, type Target } from "./target.ts"
+import { withBounds } from "../../packages/client/test/http/support/changedBounds.ts"
+
+/** The fixed bounds of the transports, small enough for a run. */
+const bounds = {
+  refusalTimeout: 50,
+  postTimeout: 100,
+  endpointTimeout: 100,
+  minRetry: 1,
+  maxRetry: 20,
+  maxReconnects: 4
+}
 
 type Json = Hostile.Anything
 type Random = RandomNumbers.Random
@@ -253,12 +264,9 @@ const exchange = (random: Random, report: Report) =>
       headers: { "x-case": key },
       credentials: random.chance(0.5) ? challenged : Credentials.bearer(Redacted.make(secret)),
       closeTimeout: random.pick([0, 50]),
-      refusalTimeout: 50,
-      postTimeout: 100,
-      endpointTimeout: 100,
       maxMessageBytes: random.chance(0.1) ? 100 : 100_000,
       standaloneStream: random.chance(0.7),
-      resumption: { initialDelay: 1, maxDelay: 5, minRetry: 1, maxRetry: 20, maxAttempts: 2, maxReconnects: 4 }
+      resumption: { initialDelay: 1, maxDelay: 5, maxAttempts: 2 }
     }
     const options: Client.Options = {
       revisions: random.chance(0.8) ? [revision] : Revision.all,
@@ -269,7 +277,7 @@ const exchange = (random: Random, report: Report) =>
       limits: { timeout: 300, maxTimeout: 1_000, drainTimeout: 0, interruptTimeout: 100 }
     }
     const exit = yield* Effect.exit(Effect.scoped(Effect.gen(function*() {
-      const client = yield* Client.make((isNode ? NodeHttp : Http).transport(settings), options)
+      const client = yield* Client.make(withBounds((isNode ? NodeHttp : Http).transport(settings), bounds), options)
       if (random.chance(0.3)) {
         yield* Effect.forkScoped(Effect.ignore(Stream.runDrain(client.changes({ tools: true }))))
       }

@@ -8,10 +8,12 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import type * as Scope from "effect/Scope"
+import { withBounds } from "../../client/test/http/support/changedBounds.ts"
 
 const eras = ["2025-11-25", "2026-07-28"] as const
 
-const resumption = { initialDelay: 1, maxDelay: 2, maxAttempts: 5, maxReconnects: 12 }
+const resumption = { initialDelay: 1, maxDelay: 2, maxAttempts: 5 }
+const bounds = { maxReconnects: 12 }
 const options: Client.Options = {
   limits: { timeout: "20 seconds" },
   reconnect: { initialDelay: 1, maxDelay: 5, maxAttempts: 3 }
@@ -23,7 +25,10 @@ const open = (
   Effect.gen(function*() {
     const server = yield* FaultyServer.http(scenario)
     const revisions = [scenario.revision ?? "2025-11-25"] as const
-    const made = Client.make(Http.transport({ url: server.url, resumption }), { ...options, revisions })
+    const made = Client.make(withBounds(Http.transport({ url: server.url, resumption }), bounds), {
+      ...options,
+      revisions
+    })
     return [server, yield* Effect.orDie(made)] as const
   })
 
@@ -176,7 +181,7 @@ describe("2025-11-25, resumable", () => {
         faults: [Scenario.rule("request", poll), Scenario.rule("stream", poll, { times: 1_000 })]
       })
       expect(yield* called(client, "slow", { key: "never", ms: 60_000 })).toBe("Closed")
-      expect([server.resumptionCount, server.callCount("never")]).toEqual([resumption.maxReconnects, 1])
+      expect([server.resumptionCount, server.callCount("never")]).toEqual([bounds.maxReconnects, 1])
     })))
 
   it.live("gives up a stream that cannot be resumed after maxAttempts", () =>

@@ -9,18 +9,20 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { harmless, maxMessageBytes, resumable, session, stateless } from "./scenarios.ts"
 import { checkOutcomes, runClient, turnsUntil } from "./clientRun.ts"
+import { withBounds } from "../../client/test/http/support/changedBounds.ts"
 
 const settings = (url: string, maxAttempts: number): Http.Settings => ({
   url,
   maxMessageBytes,
   closeTimeout: 100,
-  postTimeout: 300,
-  resumption: { initialDelay: 1, maxDelay: 20, maxAttempts, maxReconnects: 40 }
+  resumption: { initialDelay: 1, maxDelay: 20, maxAttempts }
 })
 
+const bounds = { postTimeout: 300, maxReconnects: 40 }
+
 const httpClients = [
-  ["fetch", (url: string, maxAttempts = 4) => Http.transport(settings(url, maxAttempts))],
-  ["node:http", (url: string, maxAttempts = 4) => NodeHttp.transport(settings(url, maxAttempts))]
+  ["fetch", (url: string, maxAttempts = 4) => withBounds(Http.transport(settings(url, maxAttempts)), bounds)],
+  ["node:http", (url: string, maxAttempts = 4) => withBounds(NodeHttp.transport(settings(url, maxAttempts)), bounds)]
 ] as const
 
 /** The most HTTP requests that one run may send, including the repetitions that the bounds of the client allow. */

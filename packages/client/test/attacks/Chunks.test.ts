@@ -7,6 +7,7 @@ import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import type { Exchange, Json } from "../http/support/connection.ts"
+import { withBounds } from "../http/support/changedBounds.ts"
 
 const mib = 1024 * 1024
 
@@ -84,7 +85,7 @@ for (const [wire, size, transport] of wires) {
             respondInChunks(hit, status, type, chunksOf(body(hit.json.id)))
           }))
           const client = yield* Client.make(
-            transport({ url: server.url, closeTimeout: 0, refusalTimeout: "30 seconds" }),
+            withBounds(transport({ url: server.url, closeTimeout: 0 }), { refusalTimeout: 30_000 }),
             {
               revisions: ["2025-11-25"],
               enforceCapabilities: false,

@@ -15,6 +15,7 @@ import * as NodeHttp from "../../src/NodeHttp.ts"
 import { connect, Host } from "../input/kit.ts"
 import { answer, type Exchange, settle, until } from "../http/support/connection.ts"
 import { type Json, result } from "./kit.ts"
+import { withBounds } from "../http/support/changedBounds.ts"
 
 const text = (text: string) => ({ content: [{ type: "text" as const, text }] })
 const revisions = ["2025-11-25"] as const
@@ -382,11 +383,10 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
               : hit.openStream(`id: 1\nretry: ${retry}\ndata:\n\n`).end()
           ))
           const client = yield* Client.make(
-            transport({
-              url: server.url,
-              closeTimeout: 0,
-              resumption: { maxReconnects: 50, initialDelay: 10, maxDelay: 20 }
-            }),
+            withBounds(
+              transport({ url: server.url, closeTimeout: 0, resumption: { initialDelay: 10, maxDelay: 20 } }),
+              { maxReconnects: 50 }
+            ),
             { revisions, enforceCapabilities: false, maxRetries: 0 }
           )
           const error = yield* Effect.flip(client.callTool("t", {}, { timeout: 200 }))

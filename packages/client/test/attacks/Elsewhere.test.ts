@@ -11,6 +11,7 @@ import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { answer, type Json } from "../http/support/connection.ts"
+import { withBounds } from "../http/support/changedBounds.ts"
 
 const secret = "s3cr3t-of-the-host"
 const headers = { Authorization: `Bearer ${secret}` }
@@ -57,9 +58,8 @@ for (const [wire, transport] of wires) {
         const all = tricks(server.url, other.url)
         for (at = 0; at < all.length; at++) {
           const before = server.byMethod("POST").length
-          const made = Client.make(transport({ url: server.url, headers, endpointTimeout: 300, closeTimeout: 0 }), {
-            revisions: ["2024-11-05"]
-          })
+          const bounded = withBounds(transport({ url: server.url, headers, closeTimeout: 0 }), { endpointTimeout: 300 })
+          const made = Client.make(bounded, { revisions: ["2024-11-05"] })
           const error = yield* Effect.flip(Effect.scoped(made))
           assert.include(["NegotiationFailed", "HttpError", "ConnectionFailed", "Closed"], error.reason._tag, all[at])
           assert.notInclude(error.message, secret)
@@ -81,7 +81,9 @@ for (const [wire, transport] of wires) {
         for (status of [301, 302, 303, 307, 308]) {
           for (location of [...tricks(server.url, other.url), server.url.href, "", "?again"]) {
             const before = server.exchanges.length
-            const made = Client.make(transport({ url: server.url, headers, endpointTimeout: 300, closeTimeout: 0 }))
+            const made = Client.make(
+              withBounds(transport({ url: server.url, headers, closeTimeout: 0 }), { endpointTimeout: 300 })
+            )
             const error = yield* Effect.flip(Effect.scoped(made))
             assert.strictEqual(error.reason._tag, "HttpError", `${status} ${location}`)
             assert.notInclude(error.message, secret)

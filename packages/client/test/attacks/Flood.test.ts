@@ -9,6 +9,7 @@ import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { type Exchange, type Json, until } from "../http/support/connection.ts"
+import { withBounds } from "../http/support/changedBounds.ts"
 
 const wires: ReadonlyArray<readonly [string, (options: Http.Options) => Transport]> = [
   ["fetch", Http.transport],
@@ -235,7 +236,7 @@ describe("2024-11-05 · a server that never responds to a POST", () => {
         setImmediate(go)
       })
       const client = yield* Client.make(
-        Http.transport({ url: server.url, closeTimeout: 0, maxUndeliveredMessages: 50 }),
+        withBounds(Http.transport({ url: server.url, closeTimeout: 0 }), { maxUndeliveredMessages: 50 }),
         {
           revisions: ["2024-11-05"],
           reconnect: false

@@ -20,6 +20,7 @@ import { connect, Host } from "../input/kit.ts"
 import { type Exchange, settle, until } from "../http/support/connection.ts"
 import { handshakeOf, type Json, result } from "./kit.ts"
 import { withCpuTime } from "../support/cpuTime.ts"
+import { withBounds } from "../http/support/changedBounds.ts"
 
 const complete = (body: string) => `{"resultType":"complete","ttlMs":60000,"cacheScope":"private",${body}}`
 const evil =
@@ -264,12 +265,14 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         for (way of ways) {
           yield* Effect.gen(function*() {
             const client = yield* Client.make(
-              transport({
-                url: server.url,
-                headers: { Authorization: `Bearer ${secret}`, "X-Key": secret },
-                closeTimeout: 0,
-                endpointTimeout: 200
-              }),
+              withBounds(
+                transport({
+                  url: server.url,
+                  headers: { Authorization: `Bearer ${secret}`, "X-Key": secret },
+                  closeTimeout: 0
+                }),
+                { endpointTimeout: 200 }
+              ),
               { reconnect: { maxAttempts: 1, initialDelay: 1 }, enforceCapabilities: false }
             )
             observed.push(client.serverProfile, JSON.stringify(client.serverProfile))

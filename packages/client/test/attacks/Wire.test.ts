@@ -10,6 +10,7 @@ import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { until } from "../http/support/connection.ts"
+import { withBounds } from "../http/support/changedBounds.ts"
 
 const mib = 1024 * 1024
 const json = "Content-Type: application/json\r\n"
@@ -128,7 +129,9 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           globalThis.gc!()
           const before = process.memoryUsage().rss
           const made = Client.make(
-            transport({ url: server.url, closeTimeout: 50, maxMessageBytes: mib, endpointTimeout: 100 }),
+            withBounds(transport({ url: server.url, closeTimeout: 50, maxMessageBytes: mib }), {
+              endpointTimeout: 100
+            }),
             {
               probeTimeout: 100,
               limits: { timeout: 150 }

@@ -195,7 +195,7 @@ describe("a redirect", () => {
     it.effect(`maxRedirects: is followed at most ${maxRedirects} times`, () =>
       Effect.gen(function*() {
         const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respond(308, "", { location: "/mcp" }))
-        const { request, received } = yield* connected({ url: server.url, maxRedirects })
+        const { request, received } = yield* connected({ url: server.url }, { maxRedirects })
         request(1, "tools/list", modern())
         yield* until(() => received.refusals.length === 1)
         expect(server.exchanges.length).toBe(maxRedirects + 1)

@@ -48,7 +48,7 @@ describe("the body of an error response that never ends", () => {
         if (hit.method === "POST") return hit.openStream(ScriptedHttpServer.event(note(1), "e-1")).end()
         endless(hit, 200, "text/html")
       }))
-      const { request, received } = yield* entered({ url: server.url, refusalTimeout: "2 seconds" })
+      const { request, received } = yield* entered({ url: server.url }, { refusalTimeout: 2_000 })
       request(1, "tools/call", { name: "t" })
       const resumed = () => server.byMethod("GET").filter(({ headers }) => headers["last-event-id"] === "e-1")
       yield* until(() => server.byMethod("POST").length === 3)

@@ -6,6 +6,7 @@ import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
 import type * as Http from "../../src/Http.ts"
 import { answer, entered, type Exchange, type Json, note, settle, until } from "./support/connection.ts"
+import type { FixedBounds } from "./support/changedBounds.ts"
 
 /**
  * Makes a call. `first` responds to it with a stream, and `resumed` responds to each resumption. `n` counts the
@@ -14,7 +15,8 @@ import { answer, entered, type Exchange, type Json, note, settle, until } from "
 const polled = (
   first: (hit: Exchange) => void,
   resumed: (hit: Exchange, n: number) => void,
-  resumption?: Http.Resumption
+  resumption?: Http.Resumption,
+  bounds?: Partial<FixedBounds>
 ) =>
   Effect.gen(function*() {
     let resumes = 0
@@ -22,7 +24,7 @@ const polled = (
       if (hit.method === "GET") return resumed(hit, ++resumes)
       return hit.json.method === "tools/call" ? first(hit) : hit.respond(202)
     }))
-    const side = yield* entered({ url: server.url, resumption: { minRetry: 0, ...resumption } })
+    const side = yield* entered({ url: server.url, resumption }, { minRetry: 0, ...bounds })
     side.request(1, "tools/call", { name: "x" })
     yield* until(() => server.exchanges.some(({ json }) => json?.method === "tools/call"))
     yield* settle
@@ -126,7 +128,8 @@ describe("a stream that ends without its response", () => {
           (hit) => hit.openStream(first).end(),
           // Each stream has an event, so that no attempt is counted as one without an event.
           (hit) => hit.openStream(`id: n${++count}\ndata:\n\n`).end(),
-          { minRetry: undefined }
+          {},
+          { minRetry: 100 }
         )
         for (let n = 1; n <= 3; n++) {
           yield* TestClock.adjust(wait - 1)
@@ -173,7 +176,8 @@ describe("a stream that ends without its response", () => {
       const { gets, received } = yield* polled(
         (hit) => hit.openStream(primed(1)).end(),
         (hit, n) => hit.openStream(`id: p${n}\ndata:\n\n`).end(),
-        { maxAttempts: 2, maxReconnects: 7 }
+        { maxAttempts: 2 },
+        { maxReconnects: 7 }
       )
       yield* run(12, 1)
       expect(gets().length).toBe(7)
@@ -192,10 +196,15 @@ describe("a stream that ends without its response", () => {
 
   it.effect("stableAfter: resets the counts after a stream that was open for that long", () =>
     Effect.gen(function*() {
-      const { gets, received } = yield* polled((hit) => hit.openStream(primed(10)).end(), (hit, n) => {
-        hit.openStream(":\n\n")
-        if (n !== 3) hit.end()
-      }, { maxAttempts: 3, stableAfter: "20 seconds" })
+      const { gets, received } = yield* polled(
+        (hit) => hit.openStream(primed(10)).end(),
+        (hit, n) => {
+          hit.openStream(":\n\n")
+          if (n !== 3) hit.end()
+        },
+        { maxAttempts: 3 },
+        { stableAfter: 20_000 }
+      )
       yield* run(3, 10)
       expect(gets().length).toBe(3)
       yield* TestClock.adjust("20 seconds")
@@ -214,6 +223,7 @@ describe("a stream that ends without its response", () => {
           hit.openStream(`${five}${ScriptedHttpServer.event(note(6), "n6")}`).end(
             ScriptedHttpServer.event(answer(1), "n7")
           ),
+        {},
         { maxEventIds: 4 }
       )
       yield* TestClock.adjust(1)

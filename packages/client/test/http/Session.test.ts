@@ -154,7 +154,7 @@ describe("the session", () => {
   it.effect("maxAnswerTries: bounds the attempts to send a response", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.cut()))
-      const { connection } = yield* entered({ url: server.url, maxAnswerTries: 1 })
+      const { connection } = yield* entered({ url: server.url }, { maxAnswerTries: 1 })
       yield* until(() => server.byMethod("GET").length === 1)
       connection.send({ _tag: "Success", id: "q", result: {} })
       const answers = () => server.byMethod("POST").filter(({ json }) => json.id === "q").length
@@ -168,7 +168,7 @@ describe("the session", () => {
   it.effect("maxConcurrentPosts: applies back-pressure to further notifications until postTimeout", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>(() => {}))
-      const { connection } = yield* entered({ url: server.url, maxConcurrentPosts: 3, postTimeout: "10 seconds" })
+      const { connection } = yield* entered({ url: server.url }, { maxConcurrentPosts: 3, postTimeout: 10_000 })
       yield* until(() => server.byMethod("GET").length === 1)
       const note = { _tag: "Notification", method: "notifications/test", params: {} } as const
       expect([1, 2, 3].map(() => connection.send(note))).toEqual([true, true, false])

@@ -14,7 +14,13 @@ import { CallClock } from "../../src/internal/base/callClock.ts"
 import type { HttpChannel, HttpProtocol } from "../../src/internal/http/protocol.ts"
 import * as LegacySse from "../../src/internal/http/legacySse.ts"
 import * as NodeClient from "../../src/internal/http/nodeClient.ts"
-import { resolve, type Resolved, type Settings } from "../../src/internal/http/settings.ts"
+import {
+  ChangedBounds,
+  type FixedBounds,
+  resolve,
+  type Resolved,
+  type Settings
+} from "../../src/internal/http/settings.ts"
 import { fieldsOf } from "../support/fields.ts"
 
 type Event =
@@ -75,9 +81,9 @@ const server = (beginning: string, handler: Handler = (_, response) => response.
 }
 
 const endpoint = (at: string) => `event: endpoint\ndata: ${at}\n\n`
-const open = (url: URL, options: Omit<Settings, "url"> = {}) =>
+const open = (url: URL, bounds: Partial<FixedBounds> = {}, options: Omit<Settings, "url"> = {}) =>
   Effect.gen(function*() {
-    const settings = resolve({ url, ...options }, Context.empty()) as Resolved
+    const settings = resolve({ url, ...options }, Context.make(ChangedBounds, bounds)) as Resolved
     const made = yield* channelWith(settings)
     const protocol: HttpProtocol = yield* LegacySse.open(made.channel)
     return { ...made, protocol }
@@ -269,7 +275,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
         stream().once("close", () => Effect.runSync(Deferred.succeed(gone, undefined)))
         stream().write(`data: ${"x".repeat(200)}`)
       })
-      const { protocol, next } = yield* open(url, { maxMessageBytes: 150 })
+      const { protocol, next } = yield* open(url, {}, { maxMessageBytes: 150 })
       protocol.send(JsonRpc.notification("notifications/initialized"), undefined)
       const event = yield* next as Effect.Effect<{ readonly end: { readonly cause: TransportError } }>
       assert.match(event.end.cause.message, /exceeds maxMessageBytes \(150\)/)
@@ -347,7 +353,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
     Effect.gen(function*() {
       const asked = yield* Deferred.make<void>()
       const { url } = yield* RawServer.http(() => Effect.runSync(Deferred.succeed(asked, undefined)))
-      const fiber = yield* Effect.forkChild(Effect.flip(open(url, { endpointTimeout: "1 second" })), {
+      const fiber = yield* Effect.forkChild(Effect.flip(open(url, { endpointTimeout: 1_000 })), {
         startImmediately: true
       })
       yield* Deferred.await(asked)

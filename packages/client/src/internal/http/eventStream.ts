@@ -73,7 +73,7 @@ export class EventStream {
     return Effect.clockWith((clock) => {
       const begun = clock.currentTimeMillisUnsafe()
       return Effect.map(this.read(reply), (outcome) => {
-        if (clock.currentTimeMillisUnsafe() - begun >= this.#settings.resumption.stableAfter) {
+        if (clock.currentTimeMillisUnsafe() - begun >= this.#settings.stableAfter) {
           this.#attemptsWithoutEvent = this.#attemptsWithoutMessage = 0
         }
         return outcome
@@ -88,10 +88,10 @@ export class EventStream {
   pause(last: Outcome): Effect.Effect<void, TransportError> {
     return Effect.suspend(() => {
       if (this.failure !== undefined) return Effect.fail(this.failure)
-      const { resumption } = this.#settings
+      const { maxReconnects, resumption } = this.#settings
       const exhausted = this.#attemptsWithoutEvent >= resumption.maxAttempts
         ? `${this.#attemptsWithoutEvent} attempts to resume the stream brought no event (maxAttempts)`
-        : this.#attemptsWithoutMessage >= resumption.maxReconnects
+        : this.#attemptsWithoutMessage >= maxReconnects
         ? `${this.#attemptsWithoutMessage} attempts to resume the stream brought no message (maxReconnects)`
         : undefined
       if (exhausted !== undefined) {
@@ -126,7 +126,7 @@ export class EventStream {
   }
 
   retry(millis: number): void {
-    const { maxRetry, minRetry } = this.#settings.resumption
+    const { maxRetry, minRetry } = this.#settings
     this.#retryDelay = Math.min(Math.max(millis, minRetry), Math.max(minRetry, maxRetry))
   }
 
@@ -146,7 +146,7 @@ export class EventStream {
 
   #remember(ids: Set<string>, id: string): void {
     ids.add(id)
-    if (ids.size > this.#settings.resumption.maxEventIds) ids.delete(ids.values().next().value!)
+    if (ids.size > this.#settings.maxEventIds) ids.delete(ids.values().next().value!)
   }
 }
 

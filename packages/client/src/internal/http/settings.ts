@@ -16,45 +16,89 @@ import { openFailed } from "../base/errors.ts"
  * How a stream of a session is resumed after it broke off, or after the server closed it before its response
  * (2025-11-25, transports, resumability and redelivery).
  *
- * If the server has sent a `retry` field, the stream is requested again after that time, within `minRetry` and
- * `maxRetry`. Otherwise, and while requests for the stream fail, the delay starts with `initialDelay` and grows by
- * `factor` up to `maxDelay`; a random part of up to one half is subtracted. After a failure the delay is at least
- * `retry`, and at least `Retry-After`, of which at most 10 minutes count.
+ * If the server has sent a `retry` field, the stream is requested again after that time, of which at least 100
+ * milliseconds and at most 5 minutes count. Otherwise, and while requests for the stream fail, the delay starts with
+ * `initialDelay` and grows by `factor` up to `maxDelay`; a random part of up to one half is subtracted. After a failure the delay
+ * is at least `retry`, and at least `Retry-After`, of which at most 10 minutes count.
  */
 export interface Resumption {
-  /** The delay before the first attempt: 1 second by default. */
+  /** The delay before the first attempt: 1 second by default. Lower it for a server nearby that restarts fast. */
   readonly initialDelay?: Duration.Input | undefined
   /** The factor by which the delay grows with each attempt: 2 by default. */
   readonly factor?: number | undefined
-  /** The longest delay: 30 seconds by default. */
+  /** The longest delay: 30 seconds by default. Lower it where a person waits for the response. */
   readonly maxDelay?: Duration.Input | undefined
   /**
-   * The shortest time that a `retry` field of the server can request: 100 milliseconds by default. A server that
-   * requests less, and ends each stream at once, would otherwise get thousands of requests per second.
-   */
-  readonly minRetry?: Duration.Input | undefined
-  /**
-   * The longest time that a `retry` field of the server can request: 5 minutes by default. The client receives no
-   * messages of the stream during that time.
-   */
-  readonly maxRetry?: Duration.Input | undefined
-  /**
    * How many attempts in a row may deliver no event: 10 by default. Then the request fails with `Closed`. An attempt
-   * counts even if the server accepted it and closed the stream without an error.
+   * counts even if the server accepted it and closed the stream without an error. Raise it for a server that may be
+   * gone for long.
    */
   readonly maxAttempts?: number | undefined
-  /**
-   * How many attempts in a row may deliver events but no message: 1,000 by default. Then the request fails as above.
-   */
-  readonly maxReconnects?: number | undefined
-  /** A stream that was open for this long resets both counts when it ends: 30 seconds by default. */
-  readonly stableAfter?: Duration.Input | undefined
-  /**
-   * How many event ids are remembered per stream, to drop events that are delivered twice: 1,024 by default. Beyond
-   * that the oldest id is forgotten.
-   */
-  readonly maxEventIds?: number | undefined
 }
+
+/** The bounds of HTTP that are not options: no deployment has a reason to change them. Times in milliseconds. */
+export interface FixedBounds {
+  /** How many redirects of one request are followed. Only those with status 307 or 308 to the same origin are. */
+  readonly maxRedirects: number
+  /**
+   * How long the body of an error response, or of a response without a JSON-RPC message, is read. Then the exchange is
+   * aborted, and the error quotes the part that was read.
+   */
+  readonly refusalTimeout: number
+  /** How many notifications and responses are sent at the same time. Beyond that the sender of the next one waits. */
+  readonly maxConcurrentPosts: number
+  /**
+   * How many notifications and responses the server may leave unaccepted. Responses to the server do not wait for
+   * `maxConcurrentPosts`, so that a server that keeps sending requests without accepting the responses reaches this
+   * bound. Then the connection is `Lost`.
+   */
+  readonly maxUndeliveredMessages: number
+  /** How long the server may take to accept a notification or a response. Then it counts as not delivered. */
+  readonly postTimeout: number
+  /**
+   * How often a response to the server is sent in all when the network fails. Then it counts as not delivered. A
+   * notification is sent once, except `notifications/initialized`.
+   */
+  readonly maxAnswerTries: number
+  /**
+   * How long a server of the HTTP+SSE transport (2024-11-05) may take to send its `endpoint` event. Then the server
+   * counts as one without that transport.
+   */
+  readonly endpointTimeout: number
+  /**
+   * The shortest time that a `retry` field of the server can request. A server that requests less, and ends each stream
+   * at once, would otherwise get thousands of requests per second.
+   */
+  readonly minRetry: number
+  /** The longest time that a `retry` field can request: the client receives no messages of the stream meanwhile. */
+  readonly maxRetry: number
+  /** How many attempts in a row to resume a stream may deliver events but no message. Then the request fails. */
+  readonly maxReconnects: number
+  /** A stream that was open for this long resets both counts of attempts when it ends. */
+  readonly stableAfter: number
+  /** How many event ids are remembered per stream, to drop events that are delivered twice. */
+  readonly maxEventIds: number
+}
+
+const fixedBounds: FixedBounds = {
+  maxRedirects: 3,
+  refusalTimeout: 5_000,
+  maxConcurrentPosts: 64,
+  maxUndeliveredMessages: 1_024,
+  postTimeout: 30_000,
+  maxAnswerTries: 3,
+  endpointTimeout: 10_000,
+  minRetry: 100,
+  maxRetry: 300_000,
+  maxReconnects: 1_000,
+  stableAfter: 30_000,
+  maxEventIds: 1_024
+}
+
+/** The fixed bounds that differ from their values, for tests. */
+export const ChangedBounds: Context.Reference<Partial<FixedBounds>> = /* @__PURE__ */ Context.Reference<
+  Partial<FixedBounds>
+>("@skein/client/internal/ChangedBounds", { defaultValue: () => ({}) })
 
 /** The options of both HTTP transports. */
 export interface Settings {
@@ -79,51 +123,15 @@ export interface Settings {
    */
   readonly credentialsTimeout?: Duration.Input | undefined
   /**
-   * How many redirects of one request are followed: 3 by default, 0 for none. Only redirects with status 307 or 308 to
-   * the same origin are followed. Any other fails with `HttpError`.
-   */
-  readonly maxRedirects?: number | undefined
-  /**
    * The longest response body, and the longest event of a stream, in bytes: 4 MiB by default. A longer one fails its
    * request.
    */
   readonly maxMessageBytes?: number | undefined
   /**
-   * How long the body of an error response, or of a response without a JSON-RPC message, is read: 5 seconds by default.
-   * Then the exchange is aborted, and the error quotes the part that was read.
-   */
-  readonly refusalTimeout?: Duration.Input | undefined
-  /**
    * How long closing the connection may take, to send the last messages and to delete the session: 1 second by default.
    * Then the remaining requests are aborted. With 0 the connection is closed at once, without the DELETE request.
    */
   readonly closeTimeout?: Duration.Input | undefined
-  /**
-   * How many notifications and responses are sent at the same time: 64 by default. Beyond that the sender of the next
-   * one waits.
-   */
-  readonly maxConcurrentPosts?: number | undefined
-  /**
-   * How many notifications and responses the server may leave unaccepted: 1,024 by default. Responses to the server do
-   * not wait for `maxConcurrentPosts`, so that a server that keeps sending requests without accepting the responses
-   * reaches this bound. Then the connection is `Lost`.
-   */
-  readonly maxUndeliveredMessages?: number | undefined
-  /**
-   * How long the server may take to accept a notification or a response: 30 seconds by default. Then it counts as not
-   * delivered.
-   */
-  readonly postTimeout?: Duration.Input | undefined
-  /**
-   * How often a response to the server is sent in all when the network fails: 3 times by default. Then it counts as not
-   * delivered. A notification is sent once, except `notifications/initialized`.
-   */
-  readonly maxAnswerTries?: number | undefined
-  /**
-   * How long a server of the HTTP+SSE transport (2024-11-05) may take to send its `endpoint` event: 10 seconds by
-   * default. Then the server counts as one without that transport.
-   */
-  readonly endpointTimeout?: Duration.Input | undefined
   /** How broken streams of a session are resumed. */
   readonly resumption?: Resumption | undefined
   /**
@@ -139,7 +147,7 @@ export interface Settings {
 type Bounds = Omit<Settings, "url" | "headers" | "credentials" | "resumption">
 
 /** The settings of a connection with their defaults; durations in milliseconds. */
-export interface Resolved extends Options.Resolved<Bounds> {
+export interface Resolved extends Options.Resolved<Bounds>, FixedBounds {
   readonly url: URL
   readonly headers: Headers | undefined
   /** Returns further headers for each request. */
@@ -174,13 +182,7 @@ export const headersConflict =
   "The option `headers` contains Authorization, and the transport has credentials, which set it too: use one of them"
 
 const resolveResumption = (resumption: Resumption): Resolved["resumption"] => ({
-  ...Options.resolve(resumption, { factor: 2, maxAttempts: 10, maxReconnects: 1_000, maxEventIds: 1_024 }, {
-    initialDelay: 1_000,
-    maxDelay: 30_000,
-    minRetry: 100,
-    maxRetry: 300_000,
-    stableAfter: 30_000
-  }),
+  ...Options.resolve(resumption, { factor: 2, maxAttempts: 10 }, { initialDelay: 1_000, maxDelay: 30_000 }),
   jitter: "half",
   maxRetryAfter: 600_000
 })
@@ -210,20 +212,15 @@ export const resolve = (settings: Settings, context: Context.Context<never>): Re
   if (credentials !== undefined && fixed !== undefined && "authorization" in fixed) return openFailed(headersConflict)
   const options = Options.resolve<Bounds>(settings, {
     maxChallenges: 3,
-    maxRedirects: 3,
     maxMessageBytes: 4 * 1024 * 1024,
-    maxConcurrentPosts: 64,
-    maxUndeliveredMessages: 1_024,
-    maxAnswerTries: 3,
     standaloneStream: true
   }, {
     credentialsTimeout: 900_000,
-    refusalTimeout: 5_000,
-    closeTimeout: 1_000,
-    postTimeout: 30_000,
-    endpointTimeout: 10_000
+    closeTimeout: 1_000
   })
   return {
+    ...fixedBounds,
+    ...Context.get(context, ChangedBounds),
     ...options,
     url,
     headers: fixed,

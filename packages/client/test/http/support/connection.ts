@@ -6,6 +6,7 @@ import type * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Http from "../../../src/Http.ts"
+import { type FixedBounds, withBounds } from "./changedBounds.ts"
 
 export type Json = any
 
@@ -60,8 +61,11 @@ export const modern = (params: Json = {}): Json => ({
 })
 
 /** Connects without sending. The grace is 0 because nothing advances the test clock while the connection closes. */
-export const connected = (options: Http.Options): Effect.Effect<Side, TransportError, Scope.Scope> =>
-  Effect.map(Http.transport({ closeTimeout: 0, ...options }).connect, (connection) => {
+export const connected = (
+  options: Http.Options,
+  bounds: Partial<FixedBounds> = {}
+): Effect.Effect<Side, TransportError, Scope.Scope> =>
+  Effect.map(withBounds(Http.transport({ closeTimeout: 0, ...options }), bounds).connect, (connection) => {
     const received = new RecordingReceiver()
     connection.open(received)
     return {
@@ -96,9 +100,9 @@ export const settle: Effect.Effect<void> = Effect.suspend(() => {
 })
 
 /** Connects and completes the handshake of a session. */
-export const entered = (options: Http.Options) =>
+export const entered = (options: Http.Options, bounds?: Partial<FixedBounds>) =>
   Effect.gen(function*() {
-    const side = yield* connected(options)
+    const side = yield* connected(options, bounds)
     side.request("init", "initialize", { protocolVersion: "2025-11-25", capabilities: {} })
     yield* until(() => side.received.answer("init") !== undefined)
     side.notify("notifications/initialized")
