@@ -277,7 +277,7 @@ const fromServers = (environment: Environment, servers: Servers): OAuth => ({
   }),
   signOut: Effect.fnUntraced(function*(url) {
     const server = servers.get(yield* parse(url))
-    const tokens = yield* server.locked(server.clear())
+    const tokens = yield* server.clear()
     if (tokens === undefined) return
     yield* Effect.catch(
       revokeTokens(environment, tokens),

@@ -168,7 +168,7 @@ export const remove = (store: TokenStore["Service"], key: string): Effect.Effect
 /** A short text that stands for a key: half of its SHA-256, in hexadecimal. */
 export const digest = (key: string): Effect.Effect<string> => Effect.map(sha256Hex(key), (hash) => hash.slice(0, 32))
 
-/** Runs an effect in the lock of a key. Jobs that wait for a person use `ServerTokens.locked`, which waits longer. */
+/** Runs an effect in the lock of a key. Jobs that wait for a person use `Jobs.locked`, which waits longer. */
 export const locked = <A>(
   store: TokenStore["Service"],
   key: string,

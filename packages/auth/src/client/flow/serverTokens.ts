@@ -1,29 +1,51 @@
 /**
- * The tokens of one account at one server: which ones a request carries, and what happens after a refusal.
+ * The tokens of one account at one server: the headers of a request, and the action after a refusal.
+ *
+ * The server refuses a request, and `refused` returns whether the transport sends it again. The first row that applies
+ * decides. A job is an action that may change the tokens: one runs at a time, in the lock of the store (`jobs.ts`).
+ *
+ * | Refusal               | State                                                      | Action                               |
+ * | --------------------- | ---------------------------------------------------------- | ------------------------------------ |
+ * | `use_dpop_nonce`      | the nonce is known, and this is attempt 1 or 2             | retry with the nonce                 |
+ * | `use_dpop_nonce`      | otherwise                                                  | none: the refusal is the result      |
+ * | 403 of another reason | any                                                        | none: the refusal is the result      |
+ * | 401, or scopes        | the token was replaced, in any process                     | retry with the new token             |
+ * | 401, or scopes        | the delay of a failed token request is not over            | fail with the error of that request  |
+ * | 401                   | the token was granted within `signInInterval`              | fail: `TokenRefused`                 |
+ * | 401                   | a refresh token, not used within `signInInterval`          | refresh, and retry if it was granted |
+ * | 401                   | a person did not sign in, within `signInInterval`          | fail: `SignInFailed`                 |
+ * | 401                   | otherwise                                                  | obtain tokens by the grant, retry    |
+ * | scopes                | none are named                                             | fail: `InsufficientScope`            |
+ * | scopes                | they were requested before, and not granted                | fail: `InsufficientScope`            |
+ * | scopes                | the bound of step-ups within `signInInterval` is reached   | fail: `InsufficientScope`            |
+ * | scopes                | otherwise                                                  | obtain tokens with these scopes too  |
+ *
+ * "Scopes" is a 403 with `insufficient_scope`. Tokens of another authorization server than the one that was discovered are
+ * not used: the last row of each refusal applies. Tokens with a short remaining lifetime (`minTokenLifetime`) are refreshed
+ * before a request, and a failure of that refresh is not a failure of the request.
  */
 import type { Challenge, CredentialsRequest } from "@skein/client/Credentials"
 import { quote } from "@skein/protocol/Text"
 import type { Headers } from "@skein/runtime/Connection"
 import * as Cause from "effect/Cause"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as PubSub from "effect/PubSub"
 import { InsufficientScope, type OAuthError, TokenRefused, TokenRequestFailed } from "../protocol/OAuthError.ts"
-import type { TokenStoreError } from "../stores/TokenStoreError.ts"
 import { TokenBackoff } from "./backoff.ts"
 import { noChallenge, type OAuthChallenge, oauthChallenge } from "../protocol/challenge.ts"
 import type { Discovery } from "../protocol/discovery.ts"
 import { type DpopKey, keyFor, prove, type Prover } from "../protocol/dpop.ts"
 import type { Environment, SignInChange } from "./environment.ts"
-import { fail, storeFailed, without } from "../protocol/errors.ts"
+import { fail, without } from "../protocol/errors.ts"
+import { Jobs, signInNow } from "./jobs.ts"
 import { signIn, withOfflineAccess } from "./personSignIn.ts"
 import { now, type SavedTokens, tokensKey } from "./records.ts"
 import { RecentDiscovery } from "./recentDiscovery.ts"
 import * as Scopes from "../protocol/scopes.ts"
 import { place } from "../protocol/send.ts"
-import { checkMark, isAsked, marked } from "./signInMark.ts"
+import { checkMark, marked } from "./signInMark.ts"
 import { StepUps } from "./stepUps.ts"
 import { isLockLost, StoredTokens } from "./storedTokens.ts"
 import { logResource, obtain, proverOf, refresh, resourceOf, type Target } from "./tokens.ts"
@@ -35,13 +57,7 @@ const none: Effect.Effect<Headers> = /* @__PURE__ */ Effect.succeed({})
 const isValid = (tokens: SavedTokens, time: number): boolean =>
   tokens.expiresAt === undefined || tokens.expiresAt > time
 
-/** A job, and its outcome. */
-interface Running {
-  readonly kind: string
-  readonly done: Deferred.Deferred<boolean, OAuthError>
-}
-
-/** See the module. One instance per server, whatever the number of transports and requests. */
+/** The tokens of one server, for any number of transports and requests. */
 export class ServerTokens {
   readonly url: URL
   readonly #environment: Environment
@@ -52,9 +68,9 @@ export class ServerTokens {
   #headers: Effect.Effect<Headers> = none
   #prover: Prover | undefined = undefined
   #nonce: string | undefined = undefined
-  #running: Running | undefined = undefined
   #renewalFailedAt = -Infinity
   readonly #stored: StoredTokens
+  readonly #jobs: Jobs
   readonly #discovery: RecentDiscovery
   readonly #stepUps: StepUps
   readonly #backoff: TokenBackoff
@@ -67,19 +83,28 @@ export class ServerTokens {
     this.#key = tokensKey(environment.settings.account, url)
     this.#stored = new StoredTokens(environment, this.#key)
     this.#backoff = new TokenBackoff(environment, this.#key)
+    this.#jobs = new Jobs(environment, this.#key, {
+      isReplaced: (used) => this.#tokens != null && this.#tokens.accessToken !== used,
+      lockLost: () => this.#drop(),
+      // A person is still being asked with `SignInRequired`: `OAuth.finish` ends the sign-in.
+      failed: (error) =>
+        error.reason._tag === "SignInRequired" || this.#backoff.isRepeated(error)
+          ? Effect.void
+          : this.publish("failed", error)
+    })
   }
 
   /** The headers of a request. Without tokens there are none: the server says whether it requires any. */
   headers(request: CredentialsRequest): Effect.Effect<Headers, OAuthError> {
     const tokens = this.#tokens
-    if (tokens === undefined) return Effect.flatMap(this.#begin, () => this.headers(request))
+    if (tokens === undefined) return Effect.flatMap(this.#begin(), () => this.headers(request))
     // An exit, without an effect around it: the transport takes the headers without a fiber and a timeout.
     if (tokens === null) return this.#headers
     const { clock } = this.#environment
     const time = clock.currentTimeMillisUnsafe()
     if (!this.#isDue(tokens, time)) return this.#headersOf(tokens, request, time)
     // A failure is not one of the request: the tokens may still be valid, and a refusal reports it otherwise.
-    const renewed = Effect.ignore(this.#single("refresh", tokens.accessToken, this.#renew))
+    const renewed = Effect.ignore(this.#jobs.run("refresh", tokens.accessToken, this.#renew()))
     return Effect.flatMap(
       renewed,
       () => this.#headersOf(this.#tokens ?? tokens, request, clock.currentTimeMillisUnsafe())
@@ -101,11 +126,11 @@ export class ServerTokens {
     if (parsed.error === "use_dpop_nonce") return Effect.succeed(attempt <= 2 && this.#nonce !== undefined)
     if (status === 403 && parsed.error !== "insufficient_scope") return Effect.succeed(false)
     return status === 403
-      ? this.#single(`scopes ${parsed.scope}`, token, this.#stepUp(parsed, token))
-      : this.#single("sign-in", token, this.#unauthorized(parsed, token))
+      ? this.#jobs.run(`scopes ${parsed.scope}`, token, this.#stepUp(parsed, token))
+      : this.#jobs.run("sign-in", token, this.#unauthorized(parsed, token))
   }
 
-  /** Signs in, whatever tokens there are. */
+  /** Signs in, also if there are tokens. */
   signIn(named: string | undefined, scope: string | undefined): Effect.Effect<void, OAuthError> {
     const job = Effect.gen({ self: this }, function*() {
       this.#discovery.forget()
@@ -117,7 +142,7 @@ export class ServerTokens {
       yield* this.#grant(found, challenge, this.#select(found, challenge, undefined), undefined)
       return true
     })
-    return Effect.asVoid(this.#single("sign-in now", undefined, job))
+    return Effect.asVoid(this.#jobs.run(signInNow, undefined, job))
   }
 
   /** Stores tokens that were obtained for this server, and uses them from now on. */
@@ -143,22 +168,22 @@ export class ServerTokens {
 
   /** Stores tokens that an effect obtains, in the lock. */
   replace(tokens: Effect.Effect<SavedTokens, OAuthError>): Effect.Effect<void, OAuthError> {
-    return this.locked(Effect.andThen(
+    return this.#jobs.locked(Effect.andThen(
       Effect.andThen(this.#backoff.reset, this.#stored.current),
       Effect.uninterruptible(Effect.flatMap(tokens, (tokens) => this.save(tokens)))
     ))
   }
 
-  /** Removes the tokens. Returns them, so that they can be revoked. */
+  /** Removes the tokens, in the lock. Returns them, so that they can be revoked. */
   clear(): Effect.Effect<SavedTokens | undefined, OAuthError> {
-    return Effect.gen({ self: this }, function*() {
+    return this.#jobs.locked(Effect.gen({ self: this }, function*() {
       const tokens = yield* this.#stored.current
       yield* this.#stored.remove
       this.#stepUps.clear()
       yield* Effect.andThen(this.#backoff.reset, this.#backoff.end)
       yield* this.#use(undefined)
       return tokens
-    })
+    }))
   }
 
   /** Reads the tokens, and leaves alone those that requests carry: a job may be replacing them. */
@@ -175,35 +200,6 @@ export class ServerTokens {
     })
   }
 
-  /**
-   * Runs an effect alone among all that share the store. A process in which a person is being asked is waited for. The
-   * wait for a lock may also end when that process has just stored its tokens and removed its mark: then `again` is the
-   * one more attempt.
-   */
-  locked<A>(effect: Effect.Effect<A, OAuthError>, again = true): Effect.Effect<A, OAuthError> {
-    const failed = Effect.fnUntraced({ self: this }, function*(error: TokenStoreError) {
-      const { _tag } = error.reason
-      if (_tag === "LockLost") this.#drop()
-      else {
-        if (yield* isAsked(this.#environment, this.#key)) return yield* Effect.delay(this.locked(effect), "1 second")
-        if (_tag === "LockTimeout" && again) return yield* this.locked(effect, false)
-      }
-      return yield* Effect.fail(storeFailed(error))
-    })
-    return Effect.catchTag(this.#environment.store.withLock(this.#key, effect), "TokenStoreError", failed)
-  }
-
-  /**
-   * Runs a job in the lock, and once more if the lock was lost: the process was stopped for so long that another one took
-   * the lock over and has stored newer tokens. A person who asked for a sign-in is not asked twice.
-   */
-  #retried(kind: string, job: Effect.Effect<boolean, OAuthError>): Effect.Effect<boolean, OAuthError> {
-    return Effect.catch(
-      this.locked(job),
-      (error) => isLockLost(error) && kind !== "sign-in now" ? this.locked(job) : Effect.fail(error)
-    )
-  }
-
   publish(status: SignInChange["status"], error?: OAuthError): Effect.Effect<void> {
     const { url } = this
     const change = error === undefined ? { url, status } : { url, status, error }
@@ -211,9 +207,9 @@ export class ServerTokens {
   }
 
   /** Reads the tokens for the first request, outside of the lock. A job that has begun meanwhile has read newer ones. */
-  readonly #begin: Effect.Effect<void, OAuthError> = Effect.suspend(() =>
-    Effect.flatMap(this.#stored.state, (tokens) => this.#tokens === undefined ? this.#use(tokens) : Effect.void)
-  )
+  #begin(): Effect.Effect<void, OAuthError> {
+    return Effect.flatMap(this.#stored.state, (tokens) => this.#tokens === undefined ? this.#use(tokens) : Effect.void)
+  }
 
   /** Drops the tokens in memory: the process that took the lock over has stored newer ones. */
   #drop(): void {
@@ -247,52 +243,11 @@ export class ServerTokens {
     const { expiresAt, obtainedAt, refreshToken } = tokens
     if (expiresAt === undefined) return false
     const { definition, settings } = this.#environment
-    // Tokens that live shorter than `refreshBefore` would be renewed for each request.
+    // Tokens with a shorter lifetime than `minTokenLifetime` would be refreshed for each request.
     const early = Math.min(settings.minTokenLifetime, (expiresAt - obtainedAt) / 2)
     return expiresAt - early <= time && time - this.#renewalFailedAt >= settings.discoveryInterval &&
       !this.#backoff.isActive(time) &&
       (refreshToken !== undefined || definition._tag !== "AuthorizationCode")
-  }
-
-  /**
-   * Runs one job at a time. A request whose token was replaced meanwhile is sent again. Requests that wait for the same
-   * job share its outcome; if it was interrupted, the next one runs it.
-   */
-  #single(
-    kind: string,
-    used: string | undefined,
-    job: Effect.Effect<boolean, OAuthError>
-  ): Effect.Effect<boolean, OAuthError> {
-    // Not interrupted between the start of a job and its finalizer: the next requests would wait for it forever.
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.suspend(() => {
-        const running = this.#running
-        if (running !== undefined) {
-          return restore(Effect.flatMap(
-            Effect.exit(Deferred.await(running.done)),
-            (exit) =>
-              running.kind !== kind || (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause))
-                ? this.#single(kind, used, job)
-                : exit
-          ))
-        }
-        if (used !== undefined && this.#tokens != null && this.#tokens.accessToken !== used) return Effect.succeed(true)
-        const own: Running = { kind, done: Deferred.makeUnsafe() }
-        this.#running = own
-        return restore(this.#retried(kind, job)).pipe(
-          Effect.tapError((error) =>
-            // The person is still being asked: `OAuth.finish` ends the sign-in.
-            error.reason._tag === "SignInRequired" || this.#backoff.isRepeated(error)
-              ? Effect.void
-              : this.publish("failed", error)
-          ),
-          Effect.onExit((exit) => {
-            this.#running = undefined
-            return Deferred.done(own.done, exit)
-          })
-        )
-      })
-    )
   }
 
   #discover(named: string | undefined): Effect.Effect<Discovery, OAuthError> {
@@ -390,8 +345,8 @@ export class ServerTokens {
   }
 
   /** Renews tokens before they expire. */
-  readonly #renew: Effect.Effect<boolean, OAuthError> = Effect.suspend(() =>
-    Effect.gen({ self: this }, function*() {
+  #renew(): Effect.Effect<boolean, OAuthError> {
+    return Effect.gen({ self: this }, function*() {
       const tokens = yield* this.load()
       if (tokens === undefined || !this.#isDue(tokens, yield* now)) return true
       yield* this.#backoff.check
@@ -407,7 +362,7 @@ export class ServerTokens {
         this.#renewalFailedAt = time
       })
     ))
-  )
+  }
 
   /** Answers a 401. */
   #unauthorized(challenge: OAuthChallenge, used: string | undefined): Effect.Effect<boolean, OAuthError> {
