@@ -8,18 +8,6 @@ import { posix } from "node:path"
 import { defineConfig, type OxlintOverride } from "oxlint"
 import { allowedLayers, foldersOf, type Layer, type Layers, layers, maxDepth, mayImport } from "./scripts/layers.ts"
 
-/**
- * The modules under `src` that may import `node:` modules and use `process` and `Buffer`. A package that is not named
- * has none.
- */
-const mayUseNode: Readonly<Record<string, ReadonlyArray<string>>> = {
-  client: ["{Stdio,NodeConfig,NodeHttp}.ts", "bin/*.ts", "internal/{**/node*,stdio*,process,stdio/*}.ts"],
-  "code-mode": ["internal/node*.ts"]
-}
-
-/** The modules that may import types of `node:` modules, and nothing else of Node. */
-const mayUseNodeTypes: Readonly<Record<string, ReadonlyArray<string>>> = {}
-
 interface Pattern {
   readonly regex: string
   readonly message: string
@@ -59,21 +47,6 @@ const node: Pattern = {
   regex: "^node:",
   message: "Only the layers of scripts/layers.ts with `node` may import Node's modules."
 }
-
-const restrict = (
-  name: string,
-  files: ReadonlyArray<string>,
-  more: ReadonlyArray<Pattern>,
-  allowed = mayImport[name] ?? []
-): OxlintOverride => ({
-  files: files.map((file) => `packages/${name}/src/${file}`),
-  rules: {
-    "no-restricted-imports": ["error", {
-      patterns: [...barrels, byPath, otherPackages(allowed), ...more]
-    }],
-    ...(more.length === 0 ? { "no-restricted-globals": "off" } : {})
-  }
-})
 
 /** The modules of a package that lie in one folder, for which the paths to the layers are equal. */
 interface Place {
@@ -158,22 +131,21 @@ const weight = ({ folder }: Place): number =>
   folder === "" ? 0.5 : folder.split("/").filter((name) => !["", ".", "*"].includes(name)).length
 
 const layerRules = (name: string, rows: Layers): ReadonlyArray<OxlintOverride> => [
-  restrict(name, ["**/*.ts"], [node]),
+  // A module without a layer, which `scripts/imports.ts` rejects.
+  {
+    files: [`packages/${name}/src/**/*.ts`],
+    rules: {
+      "no-restricted-imports": ["error", {
+        patterns: [...barrels, byPath, otherPackages(mayImport[name] ?? []), node]
+      }]
+    }
+  },
   ...Object.keys(rows).flatMap((layer) => placesOf(rows, layer))
     .toSorted((one, other) => weight(one) - weight(other))
     .map((place) => layerRule(name, rows, place))
 ]
 
-const importRules = Object.keys(mayImport).flatMap((name) => {
-  const rows = layers[name]
-  if (rows !== undefined) return layerRules(name, rows)
-  const [withNode, withTypes] = [mayUseNode[name], mayUseNodeTypes[name]]
-  return [
-    restrict(name, ["**/*.ts"], [node]),
-    ...(withTypes === undefined ? [] : [restrict(name, withTypes, [{ ...node, allowTypeImports: true }])]),
-    ...(withNode === undefined ? [] : [restrict(name, withNode, [])])
-  ]
-})
+const importRules = Object.entries(layers).flatMap(([name, rows]) => layerRules(name, rows))
 
 export default defineConfig({
   plugins: ["eslint", "typescript", "unicorn", "oxc", "import", "promise", "vitest"],

@@ -398,13 +398,12 @@ export const layers: Readonly<Record<string, Layers>> = {
     httpApi: { modules: ["HttpApiTools"], layers: ["answer"] }
   },
   gateway: { proxy: { modules: ["Proxy"] } },
+  "code-mode": {
+    sandbox: { modules: ["ProgramError", "Sandbox"], packages: ["protocol"], node: "named" },
+    calls: { modules: ["CodeMode"] }
+  },
   "create-skein": { all: { folders: ["."], node: true } }
 }
-
-/** The packages whose layers are not listed yet. */
-export const pending: ReadonlyArray<string> = [
-  "code-mode"
-]
 
 /** Returns the folders of a layer. */
 export const foldersOf = (name: string, layer: Layer): ReadonlyArray<string> => layer.folders ?? [`internal/${name}`]

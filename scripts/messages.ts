@@ -145,7 +145,7 @@ export const packages: ReadonlyArray<string> = globSync("packages/*/package.json
 export const pageOf = (name: string): string => join(root, "docs/messages", `${name}.md`)
 
 /** The modules that are written by a script. Their messages are in the sources of a page, which its readers see. */
-const generated = ["internal/pageHtml.ts", "shared/pageScripts.ts", "internal/sandboxScript.ts"]
+const generated = ["internal/pageHtml.ts", "shared/pageScripts.ts", "internal/sandbox/sandboxScript.ts"]
 
 /** A package's page, from its sources. */
 export const render = (name: string): string => {

@@ -11,7 +11,7 @@ import { brotliCompressSync } from "node:zlib"
 const root = join(import.meta.dirname, "..")
 
 /** The module that the script is written to. */
-export const target: string = join(root, "packages/code-mode/src/internal/sandboxScript.ts")
+export const target: string = join(root, "packages/code-mode/src/internal/sandbox/sandboxScript.ts")
 
 /** Bundles the thread of a program as a script. */
 export const bundled = async (): Promise<string> => {
@@ -72,5 +72,5 @@ export const scriptModule = async (): Promise<string> => {
 if (import.meta.main) {
   const text = await scriptModule()
   await writeFile(target, text)
-  console.log(`packages/code-mode/src/internal/sandboxScript.ts  ${text.length} characters`)
+  console.log(`packages/code-mode/src/internal/sandbox/sandboxScript.ts  ${text.length} characters`)
 }

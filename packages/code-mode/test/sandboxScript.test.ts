@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { brotliDecompressSync } from "node:zlib"
 import { bundled, engine } from "../../../scripts/sandboxScript.ts"
-import { compressedEngine, compressedScript } from "../src/internal/sandboxScript.ts"
+import { compressedEngine, compressedScript } from "../src/internal/sandbox/sandboxScript.ts"
 
 const decompressed = (text: string) => brotliDecompressSync(Buffer.from(text, "base64"))
 

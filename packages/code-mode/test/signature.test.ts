@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import { signatureOf } from "../src/internal/signature.ts"
+import { signatureOf } from "../src/internal/calls/signature.ts"
 
 const signature = (inputSchema: JsonObject, outputSchema?: JsonObject, name = "t", maxChars = 1000) =>
   signatureOf(

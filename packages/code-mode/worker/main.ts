@@ -1,6 +1,6 @@
 /**
  * The thread of one program: QuickJS, and the messages between the program and the server. `npm run sandbox-script`
- * bundles it into `src/internal/sandboxScript.ts`.
+ * bundles it into `src/internal/sandbox/sandboxScript.ts`.
  *
  * The thread ends with the program, and its memory with it, so nothing is disposed of here.
  */
@@ -13,7 +13,14 @@ import {
   type QuickJSHandle,
   type QuickJSSyncVariant
 } from "quickjs-emscripten-core"
-import { type Outcome, type Settled, type Start, started, type ToolCall, type Turn } from "../src/internal/messages.ts"
+import {
+  type Outcome,
+  type Settled,
+  type Start,
+  started,
+  type ToolCall,
+  type Turn
+} from "../src/internal/sandbox/messages.ts"
 import { prelude } from "./prelude.ts"
 
 const { engine, program: { bounds, code } }: Start = workerData

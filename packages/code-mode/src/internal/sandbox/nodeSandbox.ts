@@ -25,8 +25,8 @@ import {
   type Reason,
   Thrown,
   Unavailable
-} from "../ProgramError.ts"
-import type { Bounds, Host, Program } from "../Sandbox.ts"
+} from "../../ProgramError.ts"
+import type { Bounds, Host, Program } from "./program.ts"
 import { type Outcome, type Settled, type Start, started, type ToolCall, type Turn } from "./messages.ts"
 
 // The time in which a thread reports that its computing time is over, before it is ended.

@@ -2,7 +2,7 @@
  * The messages between the thread of a program (`worker/main.ts`) and the server (`nodeSandbox.ts`). Each one is
  * answered with a `Turn`, so that the server knows whether the program computes.
  */
-import type { Program } from "../Sandbox.ts"
+import type { Program } from "./program.ts"
 
 /** Sent by a thread that has loaded the engine and starts the program. */
 export const started = "started"

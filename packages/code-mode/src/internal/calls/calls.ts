@@ -17,8 +17,8 @@ import { McpRequest, type RequestContext } from "@skein/server/McpRequest"
 import { once } from "@skein/server/Once"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { CallError } from "../ProgramError.ts"
-import type { Host } from "../Sandbox.ts"
+import { CallError } from "../../ProgramError.ts"
+import type { Host } from "../../Sandbox.ts"
 import type { InputClock } from "./inputClock.ts"
 
 const maxErrorChars = 2000
