@@ -1,5 +1,6 @@
 /**
- * Suggestions for a name that does not exist, as `effect/cli` has them for commands and options.
+ * Suggestions for a name that does not exist, as `effect/cli` has them for commands and options. It does not
+ * export its edit distance.
  */
 import { ClientError, ProtocolError } from "@skein/client/ClientError"
 import * as Effect from "effect/Effect"
