@@ -35,7 +35,7 @@ export interface Options extends TimeOptions {
   readonly owner?: Owner | undefined
   /**
    * The name of an argument that receives the time for which a task is started, as an ISO 8601 text in UTC, in place of
-   * the value in `args`. Default: none does.
+   * the value in `args`. Default: no argument.
    */
   readonly timeArgument?: string | undefined
 }

@@ -83,7 +83,7 @@ export interface Definition extends TimeOptions {
   readonly task: ScheduledTask
   /**
    * The name of an argument that receives the time for which a task is started, as an ISO 8601 text in UTC, in place of
-   * the value in `args`. Default: none does.
+   * the value in `args`. Default: no argument.
    */
   readonly timeArgument?: string | undefined
 }

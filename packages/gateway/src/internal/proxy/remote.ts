@@ -87,7 +87,7 @@ export class Remote {
           () => Scope.close(scope, Exit.void)
         )
         if (Result.isFailure(served)) {
-          // One warning for each time that it is lost.
+          // One warning for each loss of the connection.
           const log = this.#isWarned ? Effect.logDebug : Effect.logWarning
           this.#isWarned = true
           yield* log(`${upper(named(this.name))} cannot be reached`, served.failure)

@@ -29,7 +29,7 @@ const readMillis = 100
 const socketOf = (connection: PgConnection.PgConnection): Socket =>
   (connection as PgConnection.PgConnection & { readonly session: { readonly socket: Socket } }).session.socket
 
-/** Calls a function when the connection is closed, by whatever side. */
+/** Calls a function when either side closes the connection. */
 export const onClose = (connection: PgConnection.PgConnection, listener: () => void): void =>
   void socketOf(connection).once("close", listener)
 

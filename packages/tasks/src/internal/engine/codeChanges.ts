@@ -10,7 +10,7 @@ import { type EventKey, maxBeside, textOf } from "./taskLog.ts"
 /** Tasks whose changes of code are remembered: each is reported once by a process, and its pauses grow. */
 const maxTasks = 10_000
 
-/** Events that a message names, at most. */
+/** The most events that a message names. */
 const maxNamed = 10
 
 /** The pauses until a task that waits for other code runs again. */

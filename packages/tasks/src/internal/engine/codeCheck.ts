@@ -45,7 +45,7 @@ const parallelReplays = 4
 /** Milliseconds that a replay may take. A task that takes longer is not compared. */
 const maxReplayMs = 10_000
 
-/** The ids and the details in a finding, at most. */
+/** The most ids and details in a finding. */
 const maxListed = 10
 
 /** Characters of a detail, at most. */
@@ -54,7 +54,7 @@ const maxDetailChars = 300
 type Kind = CodeFinding["kind"]
 type Difference = readonly [kind: Kind, detail: string | undefined]
 
-/** A store that changes nothing: what would be written waits forever, or is dropped. */
+/** A store that changes nothing: its writes wait forever, or do nothing. */
 const readOnly = (store: TaskStore["Service"]): TaskStore["Service"] => ({
   ...store,
   setStatusMessage: () => Effect.void,

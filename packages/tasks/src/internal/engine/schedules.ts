@@ -32,7 +32,7 @@ const retryMs = 1000
 /** Schedules that are read together. */
 const pageSize = 100
 
-/** The schedules of a listing: by default, and at most. */
+/** The number of schedules in a listing: the default, and the most. */
 const listed = { usual: 100, most: 1000 }
 
 /** The defaults of the task of a schedule, which are those of `Tasks.layer`. */

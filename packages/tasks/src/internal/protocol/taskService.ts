@@ -52,7 +52,7 @@ export class TaskService extends Context.Service<TaskService, {
    * store, so that a caller cannot find out about tasks of others.
    */
   readonly find: (id: string, caller: Caller) => Effect.Effect<State, McpError.McpError>
-  /** Tells the engine the limits of all tools. */
+  /** Sets the limits of all tools at the engine. */
   readonly paceAll: Effect.Effect<void, TaskError>
   /** The arguments that the task of a call starts with, or the result of a call that ends before its task starts. */
   readonly prepare: (call: ToolCall) => Handled<JsonObject | NotStarted>
