@@ -23,7 +23,7 @@ import { isFinal, type Question, type State } from "../../TaskState.ts"
 import { makeRefusal } from "../engine/taskRequest.ts"
 import { NotStarted } from "./beforeTask.ts"
 import { canAsk } from "./inputCapability.ts"
-import { modelToolsFor, orStatusAfterMaxWait, withFormCapability } from "./longPolling.ts"
+import { modelToolsFor, orStatusAfterTimeout, withFormCapability } from "./longPolling.ts"
 import { cancelUnwanted, type ModelTools, type TaskService, withMcpErrors } from "./taskService.ts"
 import * as wire from "./wire.ts"
 
@@ -60,7 +60,7 @@ export const runInline = (tasks: TaskService["Service"], call: ToolCall): ToolCa
           () => withMcpErrors(tasks.engine.expireSoon(id))
         )
         const ended = Effect.flatMap(last, wire.callOutcome)
-        const result = tools === undefined ? ended : orStatusAfterMaxWait(tasks, tools, call, id, ended)
+        const result = tools === undefined ? ended : orStatusAfterTimeout(tasks, tools, call, id, ended)
         return Effect.onInterrupt(restore(result), () => onInterrupted(tasks, request, id))
       })
     })

@@ -41,10 +41,10 @@ export const withFormCapability = ({ capabilities, info, principal, revision }: 
 })
 
 /**
- * Waits for the end of a task, or returns its status: after `waitTimeout`, or once the task asks something that the client
+ * Waits for the end of a task, or returns its status: after `waitTimeout`, or once the task asks a question that the client
  * cannot answer.
  */
-export const orStatusAfterMaxWait = (
+export const orStatusAfterTimeout = (
   tasks: TaskService["Service"],
   { waitTimeout }: ModelTools,
   call: ToolCall,
