@@ -114,7 +114,7 @@ const launch = (chromium: string) =>
         stdio: "ignore"
       })
       const ended = new Promise((resolve) => child.once("exit", resolve))
-      for (let attempt = 0; attempt < 600; attempt++) {
+      for (let attempt = 0; attempt < 1_200; attempt++) {
         try {
           const [port, path] = readFileSync(join(profile, "DevToolsActivePort"), "utf8").split("\n")
           return { child, ended, profile, ...await connect(`ws://127.0.0.1:${port}${path}`) }
@@ -143,7 +143,7 @@ export const browser = (chromium: string) =>
     const evaluate = async (expression: string): Promise<unknown> =>
       (await send("Runtime.evaluate", { expression, returnByValue: true, awaitPromise: true }, sessionId)).result.value
     const until = async (expression: string): Promise<void> => {
-      for (let attempt = 0; attempt < 400; attempt++) {
+      for (let attempt = 0; attempt < 1_200; attempt++) {
         if (await evaluate(`Boolean(${expression})`).catch(() => false) === true) return
         await sleep(50)
       }
@@ -156,7 +156,7 @@ export const browser = (chromium: string) =>
       read: (answer: any, sessionId: string) => Promise<unknown>
     ): Promise<unknown> => {
       const frames = await watchFrames(sessionId)
-      for (let attempt = 0; attempt < 400; attempt++) {
+      for (let attempt = 0; attempt < 1_200; attempt++) {
         for (const { id, sessionId } of frames()) {
           const params = { expression, contextId: id, returnByValue, awaitPromise: true }
           // A context may be gone.
@@ -195,7 +195,7 @@ export const browser = (chromium: string) =>
         })
       },
       logged: async (text) => {
-        for (let attempt = 0; attempt < 400; attempt++) {
+        for (let attempt = 0; attempt < 1_200; attempt++) {
           if (logs.some((entry) => entry.sessionId === sessionId && entry.text.includes(text))) return
           await sleep(50)
         }
