@@ -17,7 +17,7 @@ const userScript = (query: string): string => `
   const page = frame.contentDocument
   const byId = (id) => page.getElementById(id)
   const wait = async (what, condition) => {
-    const end = performance.now() + 20_000
+    const end = performance.now() + 60_000
     while (!condition()) {
       if (performance.now() > end) throw new Error(\`the page did not show \${what}: \${page.body.innerText}\`)
       await new Promise((resolve) => setTimeout(resolve, 5))

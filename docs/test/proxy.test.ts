@@ -133,7 +133,7 @@ describe("programs/proxyMain.ts", () => {
           try {
             return await (await fetch(origin + path, init)).json()
           } catch (error) {
-            if (attempt === 400) throw error
+            if (attempt === 1_200) throw error
             await new Promise((resolve) => setTimeout(resolve, 50))
           }
         }

@@ -74,7 +74,7 @@ const start = async (image: string, ...options: ReadonlyArray<string>): Promise<
       await run("exec", name, ...health)
       return `http://127.0.0.1:${port}/mcp`
     } catch (error) {
-      if (attempt === 50) throw new Error(`the health check fails: ${await run("logs", name)}`, { cause: error })
+      if (attempt === 300) throw new Error(`the health check fails: ${await run("logs", name)}`, { cause: error })
       await sleep(200)
     }
   }

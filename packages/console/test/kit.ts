@@ -192,7 +192,7 @@ export const leave = (response: Promise<Response>): void => void response.then((
 
 /** Waits until a condition holds. */
 export const until = async (condition: () => Promise<boolean> | boolean): Promise<void> => {
-  for (let attempt = 0; attempt < 1_000; attempt++) {
+  for (let attempt = 0; attempt < 6_000; attempt++) {
     if (await condition()) return
     await new Promise((resolve) => setTimeout(resolve, 10))
   }

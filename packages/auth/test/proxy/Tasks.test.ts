@@ -54,7 +54,7 @@ const wait = (millis: number) =>
 /** Waits in real time until something is so. */
 const until = <A>(ask: Effect.Effect<A>, isSo: (value: A) => boolean) =>
   Effect.gen(function*() {
-    for (let attempt = 0; attempt < 1_000; attempt++) {
+    for (let attempt = 0; attempt < 5_000; attempt++) {
       const value = yield* ask
       if (isSo(value)) return value
       yield* TestClock.adjust(60_000)

@@ -12,11 +12,12 @@ export const turn = Effect.callback<void>((resume) => {
   return Effect.sync(() => clearImmediate(handle))
 })
 
-/** Waits until `holds` returns true, for at most 1,000 turns of the event loop. */
+/** Waits until `holds` returns true, for at most a minute: threads and sockets need a varying number of turns. */
 export const until = (holds: () => boolean, message = "The condition was not met"): Effect.Effect<void> =>
   Effect.gen(function*() {
-    for (let turns = 0; !holds(); turns++) {
-      if (turns === 1_000) return yield* Effect.die(new Error(message))
+    const end = performance.now() + 60_000
+    while (!holds()) {
+      if (performance.now() > end) return yield* Effect.die(new Error(message))
       yield* turn
     }
   })

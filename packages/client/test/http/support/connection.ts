@@ -76,13 +76,13 @@ export const connected = (
     }
   })
 
-/** Waits until `holds` returns true: up to 10 seconds, or that many turns of the event loop. */
+/** Waits until `holds` returns true: up to a minute, or that many turns of the event loop. */
 export const until = (holds: () => boolean, turns = Infinity): Effect.Effect<void> => {
   const begun = performance.now()
   const wait = (left: number): Effect.Effect<void> =>
     Effect.suspend(() => {
       if (holds()) return Effect.void
-      if (left === 0 || performance.now() - begun > 10_000) {
+      if (left === 0 || performance.now() - begun > 60_000) {
         return Effect.die(new Error(`The condition was not met: ${holds}`))
       }
       return Effect.andThen(

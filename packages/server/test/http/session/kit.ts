@@ -223,13 +223,13 @@ export const enter = (
   })
 
 /** Waits until the condition holds for the server's state, which changes asynchronously. */
-export const until = (holds: () => boolean, turns = 2000): Effect.Effect<void> =>
+export const until = (holds: () => boolean, end = performance.now() + 60_000): Effect.Effect<void> =>
   Effect.suspend(() => {
     if (holds()) return Effect.void
-    if (turns === 0) return Effect.die(new Error(`It never holds: ${holds}`))
+    if (performance.now() > end) return Effect.die(new Error(`It never holds: ${holds}`))
     return Effect.andThen(
       Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void))),
-      until(holds, turns - 1)
+      until(holds, end)
     )
   })
 
