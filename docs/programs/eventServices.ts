@@ -37,7 +37,7 @@ export const shopOver = (channel: Channel) =>
 
 // #region events
 // Stores the events of streams in memory, with bounds that differ from the defaults.
-const Events = EventStore.layerMemory({ maxEventsPerStream: 100, retention: "1 minute" })
+const Events = EventStore.layerMemory({ maxTotalChars: 8_000_000, retention: "1 minute" })
 
 export const Listening = NodeHttp.layer({ port: 0 }).pipe(
   Layer.provide([Events, McpServer.layer({ name: "shop", version: "1.0.0" }, menu, touch)])

@@ -28,7 +28,7 @@ export const Careful = McpServer.layer(
   { name: "careful", version: "1.0.0" },
   AuditLog.layer({ methods: ["tools/call"], sink: write }),
   RateLimit.layer({ limit: 10, window: "1 minute" }),
-  Concurrency.layer({ limit: 4, maxWaiting: 16, maxWait: "5 seconds" }),
+  Concurrency.layer({ limit: 4, maxWaiting: 16, waitTimeout: "5 seconds" }),
   Timeout.layer({ timeout: "10 seconds", tools: { report: "5 minutes" } }),
   MaxResponseSize.layer({ maxBytes: 4_096 }),
   closedAtNight,

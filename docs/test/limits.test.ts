@@ -114,7 +114,7 @@ const members = (path: string): ReadonlyArray<{ readonly name: string; readonly 
   )
 
 const isBound =
-  /^(max[A-Z]?\w*|limit|window|after|timeout|\w+Timeout|keepAliveInterval|retry|retention|pageSize|stableAfter|ttl|\w+Debounce)$/
+  /^(max[A-Z]?\w*|limit|window|after|timeout|\w+Timeout|keepAliveInterval|retry|retention|pageSize|stableAfter|ttl|listChangedDelay)$/
 
 describe.each(tables)("limits.md, $declared", ({ code, declared, rows }) => {
   it("lists the defaults of the code", () => {
@@ -236,8 +236,7 @@ describe("limits.md", () => {
       ["maxBodyBytes", { maxBodyBytes: 10 }, discover.clone()],
       ["maxConcurrentRequests", { maxConcurrentRequests: 0 }, discover.clone()],
       ["maxStreams", { maxStreams: 0 }, post("subscriptions/listen", { notifications: {}, _meta }, listen)],
-      ["maxSessions", { sessions: { maxSessions: 0 } }, initialize.clone()],
-      ["maxInitializeChars", { sessions: { maxInitializeChars: 10 } }, initialize.clone()]
+      ["maxSessions", { sessions: { maxSessions: 0 } }, initialize.clone()]
     ]
     const rows = tables.find(({ declared }) => declared.includes("http/access/options"))!.rows
     for (const [option, options, request] of cases) {

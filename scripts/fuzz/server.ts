@@ -167,7 +167,7 @@ export const make = (logger: Logger.Logger<unknown, void>) =>
       name: "fuzzed",
       version: "1.0.0",
       pageSize: 3,
-      listChangedDebounce: 0,
+      listChangedDelay: 0,
       limits: { timeout: "1 second", drainTimeout: 0, interruptTimeout: "1 second" }
     },
     tools,

@@ -33,7 +33,7 @@ import { LimitExceeded, ProgramError } from "./ProgramError.ts"
 import { type Bounds, Sandbox } from "./Sandbox.ts"
 
 /** The options of code mode. */
-export interface Options extends HiddenTools.Options, Pick<HiddenTools.SearchOptions, "maxResults" | "maxQueryChars"> {
+export interface Options extends HiddenTools.Options, Pick<HiddenTools.SearchOptions, "maxResults"> {
   /**
    * The number of tools up to which all are listed, and those of code mode are not: 0 by default, so that code mode is
    * always on.

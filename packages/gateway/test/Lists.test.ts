@@ -21,7 +21,7 @@ import { remote } from "./remote.ts"
 
 const tool = (name: string, says = name) => Tool.layer(Tool.make(name), () => Effect.succeed(says))
 const server = (...definitions: ReadonlyArray<McpServer.Definitions>) =>
-  McpServer.layer({ name: "far", version: "1.0.0", listChangedDebounce: 0 }, ...definitions) as never as ReturnType<
+  McpServer.layer({ name: "far", version: "1.0.0", listChangedDelay: 0 }, ...definitions) as never as ReturnType<
     typeof remote
   >
 

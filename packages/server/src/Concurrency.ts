@@ -39,7 +39,7 @@ export interface Options {
    */
   readonly maxWaiting?: number | undefined
   /** How long a request waits before it is refused: 30 seconds by default. */
-  readonly maxWait?: Duration.Input | undefined
+  readonly waitTimeout?: Duration.Input | undefined
   /** Requests with the same key share the limit: `Middleware.perServer` by default. */
   readonly key?: Middleware.Key | undefined
   /**
@@ -53,7 +53,7 @@ export interface Options {
  * Limits how many requests are handled at the same time.
  *
  * @example
- * Concurrency.layer({ limit: 4, maxWait: "5 seconds" })
+ * Concurrency.layer({ limit: 4, waitTimeout: "5 seconds" })
  */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
   registerLayer<never>((catalog) => {
@@ -64,7 +64,9 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
       code,
       limit,
       Math.max(0, Math.floor(options.maxWaiting ?? 64)),
-      Duration.millis(Defaults.resolve({ maxWait: options.maxWait }, {}, { maxWait: "30 seconds" }).maxWait),
+      Duration.millis(
+        Defaults.resolve({ waitTimeout: options.waitTimeout }, {}, { waitTimeout: "30 seconds" }).waitTimeout
+      ),
       Math.max(1, Math.floor(options.maxPerClient ?? (isShared ? Math.ceil(limit * 0.75) : limit)))
     )
     const { methods = ["tools/call"] } = options

@@ -8,6 +8,8 @@
  * @example
  * const options = { allowedOrigins: ["https://app.example.com"], cors: Cors.make() }
  */
+import * as Defaults from "@skein/runtime/Options"
+import type * as Duration from "effect/Duration"
 import type { Cors } from "./internal/http/access/options.ts"
 
 export type { Cors }
@@ -28,10 +30,10 @@ export interface Options {
    */
   readonly exposedHeaders?: ReadonlyArray<string> | undefined
   /**
-   * How many seconds a browser may cache the answer to a preflight: 7,200 by default, the maximum of Chromium. 0
-   * disables caching.
+   * How long a browser may cache the answer to a preflight: 2 hours by default, the maximum of Chromium. 0 disables
+   * caching.
    */
-  readonly maxAgeSeconds?: number | undefined
+  readonly maxAge?: Duration.Input | undefined
   /**
    * Lets pages from public addresses reach an endpoint in a private network, for browsers that send
    * `Access-Control-Request-Private-Network`. False by default.
@@ -70,7 +72,7 @@ const maxRequested = 64
  * Makes the CORS headers of an endpoint.
  *
  * @example
- * NodeHttp.layer({ allowedOrigins: ["https://app.example.com"], cors: Cors.make({ maxAgeSeconds: 600 }) })
+ * NodeHttp.layer({ allowedOrigins: ["https://app.example.com"], cors: Cors.make({ maxAge: "10 minutes" }) })
  */
 export const make = (options: Options = {}): Cors => {
   const allowed = new Set([...requestHeaders, ...(options.allowedHeaders ?? []).map((name) => name.toLowerCase())])
@@ -78,7 +80,8 @@ export const make = (options: Options = {}): Cors => {
   const exposed = [...new Set([...answerHeaders, ...(options.exposedHeaders ?? []).map((name) => name.toLowerCase())])]
   const credentials = options.credentials === true ? { "access-control-allow-credentials": "true" } : undefined
   const readable = { "access-control-expose-headers": exposed.join(", "), vary: "Origin", ...credentials }
-  const maxAge = String(Math.max(0, Math.floor(options.maxAgeSeconds ?? 7200)))
+  const { maxAge } = Defaults.resolve({ maxAge: options.maxAge }, {}, { maxAge: "2 hours" })
+  const maxAgeSeconds = String(Math.max(0, Math.floor(maxAge / 1_000)))
   // A cache must not serve an answer without these headers to a page of an origin.
   const none = { vary: "Origin" }
   return {
@@ -95,7 +98,7 @@ export const make = (options: Options = {}): Cors => {
         "access-control-allow-origin": origin,
         "access-control-allow-methods": methods,
         "access-control-allow-headers": parameters.length === 0 ? always : `${always}, ${parameters.join(", ")}`,
-        "access-control-max-age": maxAge,
+        "access-control-max-age": maxAgeSeconds,
         vary: "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
         ...credentials,
         ...(options.privateNetwork === true && header("access-control-request-private-network") === "true"

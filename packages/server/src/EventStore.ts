@@ -24,6 +24,6 @@ export const make = (bounds?: Bounds): Store => new MemoryEventStore(bounds)
  * Provides a store in memory.
  *
  * @example
- * NodeHttp.layer().pipe(Layer.provide(EventStore.layerMemory({ maxEventsPerStream: 100 })))
+ * NodeHttp.layer().pipe(Layer.provide(EventStore.layerMemory({ maxTotalChars: 8_000_000 })))
  */
 export const layerMemory = (bounds?: Bounds): Layer.Layer<EventStore> => Layer.sync(EventStore, () => make(bounds))

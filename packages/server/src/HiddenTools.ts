@@ -12,6 +12,7 @@ import * as Revision from "@skein/protocol/Revision"
 import * as Task from "@skein/protocol/Task"
 import { clip, quote } from "@skein/protocol/Text"
 import { type Caller, McpRequest } from "@skein/runtime/RequestContext"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -22,7 +23,8 @@ import { Catalog, type Handled, type ToolEntry } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { partLayer } from "./internal/composition/partLayer.ts"
 import { roundOf } from "./internal/base/onceStore.ts"
-import { InnerCalls } from "./internal/catalog/catalogState.ts"
+import { Bounds, type FixedBounds } from "./internal/base/fixedBounds.ts"
+import { InnerCalls, internals } from "./internal/catalog/catalogState.ts"
 import { ToolIndex, wordsOf } from "./internal/composition/toolIndex.ts"
 import * as Tool from "./Tool.ts"
 
@@ -35,8 +37,6 @@ export interface Options {
    * the definitions that are enabled now, for all callers.
    */
   readonly above?: number | undefined
-  /** The most characters of the texts of one tool that are indexed: 8,192 by default. */
-  readonly maxIndexedChars?: number | undefined
   /** Whether a tool that is not listed can be called by its own name, too: `true` by default. */
   readonly direct?: boolean | undefined
 }
@@ -94,13 +94,13 @@ const withoutTasks = (caller: Caller): Caller => {
 class Hidden implements HiddenTools {
   readonly #outside: Catalog["Service"]
   readonly #inside: Catalog["Service"]["tools"]
-  readonly #maxIndexedChars: number
+  readonly #bounds: FixedBounds
   #index: { readonly version: number; readonly tools: ToolIndex } | undefined
 
-  constructor(outside: Catalog["Service"], inside: Catalog["Service"]["tools"], maxIndexedChars: number) {
+  constructor(outside: Catalog["Service"], inside: Catalog["Service"]["tools"], bounds: FixedBounds) {
     this.#outside = outside
     this.#inside = inside
-    this.#maxIndexedChars = maxIndexedChars
+    this.#bounds = bounds
   }
 
   find(name: string, caller: Caller): ToolEntry | undefined {
@@ -110,11 +110,14 @@ class Hidden implements HiddenTools {
   }
 
   search(query: string, caller: Caller, limit: number): ReturnType<HiddenTools["search"]> {
+    const { maxIndexedChars, maxQueryChars } = this.#bounds
     const { version } = this.#inside
     if (this.#index?.version !== version) {
-      this.#index = { version, tools: new ToolIndex(this.#inside.sorted, this.#maxIndexedChars) }
+      this.#index = { version, tools: new ToolIndex(this.#inside.sorted, maxIndexedChars) }
     }
-    const found = this.#index.tools.search(wordsOf(query)).flatMap((name) => this.find(name, caller) ?? [])
+    const found = this.#index.tools.search(wordsOf(query.slice(0, maxQueryChars))).flatMap((name) =>
+      this.find(name, caller) ?? []
+    )
     return { found: found.slice(0, limit), total: found.length }
   }
 
@@ -165,7 +168,7 @@ export const layer = <const L extends ReadonlyArray<Layer.Layer<never, unknown, 
   redirects: { readonly [name: string]: (hidden: HiddenTools) => ToolEntry["redirect"] } = {}
 ): Layer.Layer<never, Layer.Error<L[number]> | DefinitionError, Layer.Services<L[number]> | Catalog> =>
   partLayer<DefinitionError>(definitions, (outside, place) => {
-    const { above = 30, always = [], direct = true, maxIndexedChars = 8192 } = options
+    const { above = 30, always = [], direct = true } = options
     const isAlways = typeof always === "function"
       ? always
       : ({ name }: ToolEntry["definition"]) => always.includes(name)
@@ -188,7 +191,7 @@ export const layer = <const L extends ReadonlyArray<Layer.Layer<never, unknown, 
         return Result.succeed({ ...entry, ...hiding })
       }
     }, place)
-    const hidden = new Hidden(outside, inside, maxIndexedChars)
+    const hidden = new Hidden(outside, inside, Context.get(outside[internals].base, Bounds))
     return Effect.as(
       Effect.provideService(add(hidden), Catalog, {
         ...outside,
@@ -221,8 +224,6 @@ export interface SearchOptions {
   readonly signature?: ((tool: ToolEntry["definition"]) => string | undefined) | undefined
   /** The most tools that one search returns: 10 by default. A caller may ask for fewer. */
   readonly maxResults?: number | undefined
-  /** The most characters of a query that are read: 1,000 by default. */
-  readonly maxQueryChars?: number | undefined
 }
 
 const summary = ({ definition }: ToolEntry, { signature }: SearchOptions): typeof Found.Type => {
@@ -262,7 +263,7 @@ export const addSearch = (
   hidden: HiddenTools,
   options: SearchOptions
 ): Effect.Effect<void, DefinitionError, Catalog | Scope.Scope> => {
-  const { describe = "describe_tool", maxQueryChars = 1000, maxResults = 10, search = "search_tools", use } = options
+  const { describe = "describe_tool", maxResults = 10, search = "search_tools", use } = options
   const searchTools = Tool.make(search, {
     description: `Finds tools by what they do. Read the arguments of a tool with ${describe}, and ${use}.`,
     input: {
@@ -281,7 +282,7 @@ export const addSearch = (
     yield* Tool.add(searchTools, ({ limit = maxResults, query }) =>
       Effect.map(McpRequest, ({ caller }) => {
         const most = Math.min(Math.max(1, limit), maxResults)
-        const { found, total } = hidden.search(query.slice(0, maxQueryChars), caller, most)
+        const { found, total } = hidden.search(query, caller, most)
         return { tools: found.map((tool) => summary(tool, options)), total }
       }))
     yield* Tool.add(describeTool, ({ name }) =>

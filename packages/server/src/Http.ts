@@ -16,6 +16,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { internals } from "./internal/catalog/catalogState.ts"
 import type { HttpAnswer, HttpRequest } from "./internal/http/messages/adapter.ts"
+import { Bounds } from "./internal/base/fixedBounds.ts"
 import * as logs from "./internal/base/logs.ts"
 import * as http from "./internal/http/endpoint/endpoint.ts"
 import { type Options, resolve } from "./internal/http/access/options.ts"
@@ -103,7 +104,7 @@ export const make = (options?: Options): Effect.Effect<Endpoint, never, McpServe
       const core = (yield* McpServer)[internals]
       const endpoint = new http.Endpoint(
         core,
-        resolve(yield* withPages(yield* withProtection(options))),
+        resolve(yield* withPages(yield* withProtection(options)), yield* Bounds),
         yield* adapterContext
       )
       core.endpoints.add(endpoint)

@@ -70,7 +70,7 @@ export interface Options {
    * How long changes of a list are collected before clients receive one notification for all of them: 50 ms by default.
    * The time starts with the first change, so continuous changes do not delay the notification.
    */
-  readonly listChangedDebounce?: Duration.Input | undefined
+  readonly listChangedDelay?: Duration.Input | undefined
   /** The bounds of subscriptions. */
   readonly subscriptions?: Subscriptions | undefined
   /**
@@ -244,10 +244,10 @@ export const mount = <const L extends ReadonlyArray<Definitions>>(
   )) as never
 
 const settings = (
-  { listChangedDebounce, subscriptions = {} }: Options,
+  { listChangedDelay, subscriptions = {} }: Options,
   logs: LogForwarder | undefined
 ): SubscriptionSettings => ({
-  debounce: Defaults.resolve({ listChangedDebounce }, {}, { listChangedDebounce: 50 }).listChangedDebounce,
+  debounce: Defaults.resolve({ listChangedDelay }, {}, { listChangedDelay: 50 }).listChangedDelay,
   maxResources: subscriptions.maxResources ?? 1000,
   maxListens: subscriptions.maxListens ?? 20_000,
   maxListensPerPrincipal: subscriptions.maxListensPerPrincipal ?? 1000,

@@ -31,6 +31,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as RateLimiter from "effect/persistence/RateLimiter"
+import { Bounds } from "./internal/base/fixedBounds.ts"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { internals } from "./internal/catalog/catalogState.ts"
@@ -60,12 +61,6 @@ export interface Options {
   readonly methods?: Middleware.Methods | undefined
 }
 
-/** Options of a limit in memory. */
-export interface MemoryOptions extends Options {
-  /** The number of stored keys: 10,000 by default. Beyond it, the count of the least recently used key is forgotten. */
-  readonly maxKeys?: number | undefined
-}
-
 /** Options of a limit in a store. */
 export interface StoreOptions extends Options {
   /**
@@ -83,9 +78,10 @@ export interface StoreOptions extends Options {
  * @example
  * RateLimit.layer({ limit: 10, window: "1 minute", key: Middleware.perPrincipal })
  */
-export const layer = (options: MemoryOptions = {}): Layer.Layer<never, DefinitionError, Catalog> =>
+export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
   registerLayer<never>((catalog) => {
-    const store = rateLimitStore.makeStore(new rateLimitStore.RateLimitMemory(options.maxKeys ?? 10_000))
+    const { maxKeys } = Context.get(catalog[internals].base, Bounds)
+    const store = rateLimitStore.makeStore(new rateLimitStore.RateLimitMemory(maxKeys))
     return Effect.flatMap(
       Effect.provideContext(RateLimiter.make, Context.make(RateLimiter.RateLimiterStore, store)),
       ({ consume }) => catalog[internals].middleware.add(limit(catalog, consume, options))

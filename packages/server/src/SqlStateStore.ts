@@ -14,7 +14,7 @@
  *
  * **Gotchas**
  *
- * - On PostgreSQL, concurrent writes of different states of one user may exceed `maxBytesPerOwner` by their own size.
+ * - On PostgreSQL, concurrent writes of different states of one user may exceed `maxBytesPerClient` by their own size.
  * - On SQLite a write survives a power failure only with `synchronous: "full"`.
  *
  * @example
@@ -45,7 +45,7 @@ export interface Options {
    * The size of the values of one user, in bytes of JSON: 1 MiB by default. More fails: `StateError` `TooLarge`. With
    * `ttl` and the number of users, this bounds the table.
    */
-  readonly maxBytesPerOwner?: number | undefined
+  readonly maxBytesPerClient?: number | undefined
   /** The bounds of the memory for the state of sessions. */
   readonly memory?: StateStore.MemoryOptions | undefined
 }
@@ -141,10 +141,10 @@ export const migrate: Effect.Effect<void, StateError, SqlClient.SqlClient> = /* 
  * database cannot be used, or is neither PostgreSQL nor SQLite.
  *
  * @example
- * const store = yield* SqlStateStore.make({ namespace: "shop", maxBytesPerOwner: 65_536 })
+ * const store = yield* SqlStateStore.make({ namespace: "shop", maxBytesPerClient: 65_536 })
  */
 export const make = (
-  { maxBytesPerOwner = 1024 * 1024, namespace = "default" }: Options = {}
+  { maxBytesPerClient = 1024 * 1024, namespace = "default" }: Options = {}
 ): Effect.Effect<StateStore.Store, StateError, SqlClient.SqlClient> =>
   Effect.gen(function*() {
     yield* migrate
@@ -180,7 +180,7 @@ export const make = (
     const write = (key: StateStore.Key, { expected, json, ttlMs }: StateStore.Write, bytes: number, now: number) => {
       const expires = Number.isFinite(ttlMs) ? Math.ceil(now + ttlMs) : null
       const version = globalThis.crypto.randomUUID()
-      const fits = sql`${othersOf(key, now)} <= ${Math.floor(Math.min(maxBytesPerOwner, maxInteger)) - bytes}`
+      const fits = sql`${othersOf(key, now)} <= ${Math.floor(Math.min(maxBytesPerClient, maxInteger)) - bytes}`
       const statement = expected === undefined
         // The row of a value that has expired counts as none.
         ? sql`INSERT INTO skein_states (id, owner, namespace, name, value, bytes, version, expires_at)
@@ -214,8 +214,8 @@ export const make = (
             sql<{ readonly others: number | string }>`SELECT ${othersOf(key, now)} AS others`,
             failed
           )
-          if (Number(row!.others) + bytes <= maxBytesPerOwner) return false
-          const message = `The state ${key.name} exceeds maxBytesPerOwner (${maxBytesPerOwner} bytes)`
+          if (Number(row!.others) + bytes <= maxBytesPerClient) return false
+          const message = `The state ${key.name} exceeds maxBytesPerClient (${maxBytesPerClient} bytes)`
           return yield* Effect.fail(new StateError({ reason: new TooLarge({ message }) }))
         }),
       remove: (key) => Effect.mapError(Effect.asVoid(sql`DELETE FROM skein_states WHERE id = ${idOf(key)}`), failed)

@@ -87,7 +87,7 @@ export interface MemoryOptions {
    */
   readonly maxBytes?: number | undefined
   /** The size of the values of one owner, in bytes of JSON: 1 MiB by default. More fails: `StateError` `TooLarge`. */
-  readonly maxBytesPerOwner?: number | undefined
+  readonly maxBytesPerClient?: number | undefined
 }
 
 const encoder = new TextEncoder()
@@ -96,7 +96,7 @@ const tooLarge = (message: string) => Effect.fail(new StateError({ reason: new T
 
 /** Makes a store in memory. */
 export const makeMemory = (options: MemoryOptions = {}): MemoryStore => {
-  const maxBytesPerOwner = options.maxBytesPerOwner ?? 1024 * 1024
+  const maxBytesPerClient = options.maxBytesPerClient ?? 1024 * 1024
   const table = new OwnedStore<Stored>({
     maxEntries: options.maxEntries ?? 10_000,
     maxBytes: options.maxBytes ?? 64 * 1024 * 1024
@@ -112,8 +112,8 @@ export const makeMemory = (options: MemoryOptions = {}): MemoryStore => {
         if (before?.version !== expected) return Effect.succeed(false)
         const bytes = encoder.encode(json).byteLength
         const others = table.bytesOf(owner) - (before === undefined ? 0 : encoder.encode(before.json).byteLength)
-        if (others + bytes > maxBytesPerOwner) {
-          return tooLarge(`The state ${name} exceeds maxBytesPerOwner (${maxBytesPerOwner} bytes)`)
+        if (others + bytes > maxBytesPerClient) {
+          return tooLarge(`The state ${name} exceeds maxBytesPerClient (${maxBytesPerClient} bytes)`)
         }
         const value = { json, version: `${++writes}` }
         if (table.set(owner, keyOf(key), { value, bytes, expires: now + ttlMs }, now, true)) return Effect.succeed(true)
@@ -129,7 +129,7 @@ export const makeMemory = (options: MemoryOptions = {}): MemoryStore => {
  * Provides stores in memory with other bounds.
  *
  * @example
- * const small = StateStore.layerMemory({ maxEntries: 1_000, maxBytesPerOwner: 16_384 })
+ * const small = StateStore.layerMemory({ maxEntries: 1_000, maxBytesPerClient: 16_384 })
  */
 export const layerMemory = (options: MemoryOptions = {}): Layer.Layer<never> =>
   Layer.sync(StateStores, () => {

@@ -43,6 +43,7 @@ import * as Exit from "effect/Exit"
 import type * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
+import { Bounds } from "./internal/base/fixedBounds.ts"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { internals } from "./internal/catalog/catalogState.ts"
@@ -71,11 +72,6 @@ export interface Options {
   readonly sessionId?: boolean | undefined
   /** The `network.transport` of requests that did not arrive over HTTP: `pipe` for stdio. Absent by default. */
   readonly transport?: "pipe" | "unix" | "tcp" | undefined
-  /**
-   * The number of series of the metrics of requests: 2,000 by default. Beyond it, new ones are counted together, with
-   * the method `_OTHER` and without a target.
-   */
-  readonly maxSeries?: number | undefined
 }
 
 /**
@@ -95,7 +91,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
     Effect.contextWith((context: Context.Context<never>) => {
       const metrics = options.metrics === false
         ? undefined
-        : new ServerMetrics(context, options.maxSeries ?? 2000, options.transport)
+        : new ServerMetrics(context, Context.get(catalog[internals].base, Bounds).maxSeries, options.transport)
       const recorder = new Recorder(catalog, options, metrics)
       return Effect.andThen(
         catalog[internals].middleware.add((next) => (request) => provide(recorder.handle(next, request))),

@@ -22,7 +22,7 @@ import * as HiddenTools from "./HiddenTools.ts"
 import * as Tool from "./Tool.ts"
 
 /** The options of a tool search. */
-export interface Options extends HiddenTools.Options, Pick<HiddenTools.SearchOptions, "maxResults" | "maxQueryChars"> {
+export interface Options extends HiddenTools.Options, Pick<HiddenTools.SearchOptions, "maxResults"> {
   /** The names of the three tools: `search_tools`, `describe_tool` and `call_tool` by default. */
   readonly names?: {
     readonly search?: string | undefined

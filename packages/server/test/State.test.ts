@@ -248,12 +248,12 @@ describe("the store in memory", () => {
         Tool.layer(Tool.make(name, { input: Text }), ({ text }) => Effect.as(state.set(text), "stored"))
       const server = yield* support.build(
         kit.server(set("one", one), set("two", two)).pipe(
-          Layer.provide(StateStore.layerMemory({ maxBytesPerOwner: 50 }))
+          Layer.provide(StateStore.layerMemory({ maxBytesPerClient: 50 }))
         )
       )
       const ada = yield* users(server)("ada")
       expect(yield* call(ada, "one", "x".repeat(30))).toBe("stored")
-      expect(yield* call(ada, "two", "x".repeat(30))).toBe("The state two exceeds maxBytesPerOwner (50 bytes)")
+      expect(yield* call(ada, "two", "x".repeat(30))).toBe("The state two exceeds maxBytesPerClient (50 bytes)")
       expect(yield* call(ada, "one", "x".repeat(40))).toBe("stored")
       expect(yield* call(yield* users(server)("bob"), "two", "x".repeat(30))).toBe("stored")
     }))

@@ -133,7 +133,7 @@ const pauseChanges = Effect.suspend(() => {
 const middleware = Layer.mergeAll(
   Telemetry.layer(),
   AuditLog.layer({ sink: () => Effect.void }),
-  RateLimit.layer({ limit: 1_000, window: "10 seconds", maxKeys: 200 }),
+  RateLimit.layer({ limit: 1_000, window: "10 seconds" }),
   Concurrency.layer({ limit: 3, key: Middleware.perPrincipalAndTarget }),
   Timeout.layer({ timeout: "1 minute" }),
   MaxResponseSize.layer()
@@ -142,7 +142,7 @@ const middleware = Layer.mergeAll(
 const log = EventStore.make() as EventStore.Store & { readonly size: number }
 
 const server = McpServer.layer(
-  { name: "soak", version: "1.0.0", listChangedDebounce: "10 millis" },
+  { name: "soak", version: "1.0.0", listChangedDelay: "10 millis" },
   echo,
   slow,
   never,

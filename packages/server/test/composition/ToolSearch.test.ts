@@ -9,7 +9,9 @@ import * as ToolSearch from "@skein/server/ToolSearch"
 import * as Transform from "@skein/server/Transform"
 import * as McpError from "@skein/protocol/McpError"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { Bounds, fixedBounds } from "../../src/internal/base/fixedBounds.ts"
 import * as input from "../input/kit.ts"
 import * as kit from "../kit.ts"
 
@@ -182,10 +184,11 @@ describe("a tool search", () => {
       expect(seen).toEqual(["getForecast"])
     }))
 
-  it.effect("reads at most maxQueryChars of a query and maxIndexedChars of a tool, and returns at most maxResults", () =>
+  it.effect("reads a bounded part of a query and of a tool, and returns at most maxResults", () =>
     Effect.gen(function*() {
-      const options = { maxQueryChars: 8, maxIndexedChars: 20, maxResults: 3 }
-      const client = yield* kit.client(kit.server(office(options)) as kit.Server)
+      const bounds = Layer.succeed(Bounds, { ...fixedBounds, maxQueryChars: 8, maxIndexedChars: 20 })
+      const server = Layer.provide(kit.server(office({ maxResults: 3 })) as kit.Server, bounds)
+      const client = yield* kit.client(server)
       expect(found(yield* client.call("search_tools", { query: "forecast" }))).toEqual(["getForecast"])
       expect(found(yield* client.call("search_tools", { query: "nothing forecast" })).length).toBe(3)
       expect(found(yield* client.call("search_tools", { query: "next days" }))).toEqual([])

@@ -349,7 +349,7 @@ describe.each(adapters)("$name", ({ serve }) => {
       const origin = "https://app.example.com"
       const port = yield* serve((yield* make).server, {
         allowedOrigins: [origin],
-        cors: Cors.make({ maxAgeSeconds: 60 })
+        cors: Cors.make({ maxAge: "1 minute" })
       })
       const asking = {
         origin,

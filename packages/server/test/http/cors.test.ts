@@ -69,14 +69,14 @@ describe("a preflight", () => {
     const quiet = preflight(Cors.make(), asked)!
     expect(quiet).not.toHaveProperty("access-control-allow-credentials")
     expect(quiet).not.toHaveProperty("access-control-allow-private-network")
-    const cors = Cors.make({ credentials: true, privateNetwork: true, maxAgeSeconds: 5.5 })
+    const cors = Cors.make({ credentials: true, privateNetwork: true, maxAge: 5_500 })
     const answer = preflight(cors, asked)!
     expect(answer["access-control-allow-credentials"]).toBe("true")
     expect(answer["access-control-allow-private-network"]).toBe("true")
     expect(answer["access-control-max-age"]).toBe("5")
     expect(preflight(cors, { "access-control-request-method": "GET" }))
       .not.toHaveProperty("access-control-allow-private-network")
-    expect(preflight(Cors.make({ maxAgeSeconds: -1 }), asked)!["access-control-max-age"]).toBe("0")
+    expect(preflight(Cors.make({ maxAge: -1 }), asked)!["access-control-max-age"]).toBe("0")
   })
 })
 

@@ -82,10 +82,10 @@ for (const revision of support.eras) {
         expect((yield* client.answer(second)).result.content[0].text).toBe("b")
       }))
 
-    it.effect("refuses a request after maxWait, and frees its place", () =>
+    it.effect("refuses a request after waitTimeout, and frees its place", () =>
       Effect.gen(function*() {
         const { begin, events, open, wait } = yield* gated
-        const limit = Concurrency.layer({ limit: 1, maxWaiting: 1, maxWait: "3 seconds" })
+        const limit = Concurrency.layer({ limit: 1, maxWaiting: 1, waitTimeout: "3 seconds" })
         const client = yield* kit.client(kit.server(limit, wait("wait")), revision)
         begin(client, "a")
         const second = begin(client, "b")

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import * as TestClock from "effect/testing/TestClock"
+import { Bounds, fixedBounds } from "../../src/internal/base/fixedBounds.ts"
 import * as limiterStore from "../../src/internal/middleware/rateLimitStore.ts"
 import * as kit from "../kit.ts"
 import * as support from "./support.ts"
@@ -123,7 +124,7 @@ for (const revision of support.eras) {
 }
 
 describe("the memory of a rate limit", () => {
-  it.effect("forgets keys that are idle for a window, and stores at most maxKeys", () =>
+  it.effect("forgets keys that are idle for a window, and stores a bounded number", () =>
     Effect.gen(function*() {
       const memory = new limiterStore.RateLimitMemory(100)
       const store = limiterStore.makeStore(memory)
@@ -147,9 +148,14 @@ describe("the memory of a rate limit", () => {
       expect(yield* let_(client, 2)).toBe(1)
     }))
 
-  it.effect("forgets the least recently used key beyond maxKeys", () =>
+  it.effect("forgets the least recently used key beyond the bound", () =>
     Effect.gen(function*() {
-      const server = yield* support.build(kit.server(RateLimit.layer({ limit: 1, maxKeys: 2 }), echo))
+      const server = yield* support.build(
+        Layer.provide(
+          kit.server(RateLimit.layer({ limit: 1 }), echo),
+          Layer.succeed(Bounds, { ...fixedBounds, maxKeys: 2 })
+        )
+      )
       const clients = yield* Effect.forEach(["a", "b", "c"], (id) =>
         support.connect(server, "2026-07-28", support.as(id)))
       for (const client of clients) {

@@ -20,6 +20,7 @@ import * as References from "effect/References"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as Tracer from "effect/Tracer"
+import { Bounds, fixedBounds } from "../../src/internal/base/fixedBounds.ts"
 import * as kit from "../kit.ts"
 import * as support from "./support.ts"
 import { internals } from "../../src/internal/catalog/catalogState.ts"
@@ -327,11 +328,12 @@ for (const revision of support.eras) {
         expect(codes.filter((code) => code === "429")).toEqual(["429"])
       }))
 
-    it.effect("counts requests together beyond maxSeries", () =>
+    it.effect("counts requests together beyond a number of series", () =>
       Effect.gen(function*() {
         const many = Array.from({ length: 10 }, (_, i) => Tool.layer(Tool.make(`t${i}`), () => Effect.succeed("x")))
-        const { read, server } = measured({ maxSeries: 4 }, ...many)
-        const client = yield* kit.client(server, revision)
+        const { read, server } = measured({}, ...many)
+        const bounded = Layer.provide(server, Layer.succeed(Bounds, { ...fixedBounds, maxSeries: 4 }))
+        const client = yield* kit.client(bounded, revision)
         for (let i = 0; i < 10; i++) yield* client.call(`t${i}`)
         const counts = yield* read("mcp.server.requests")
         expect(counts).toHaveLength(5)

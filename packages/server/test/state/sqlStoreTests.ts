@@ -204,12 +204,12 @@ export const sqlStoreTests = (
 
     it.effect("bounds the bytes of one owner, without those that have expired, and keeps the earlier value", () =>
       Effect.gen(function*() {
-        const { stores: [one, two] } = yield* stores({ maxBytesPerOwner: 50 })
+        const { stores: [one, two] } = yield* stores({ maxBytesPerClient: 50 })
         yield* put(one, "one", "1".repeat(30), { ttlMs: 10_000 })
         const first = yield* two.get(keyOf("two"))
         const refused = yield* Effect.flip(two.set(keyOf("two"), write("2".repeat(21), first?.version)))
         expect(refused.reason._tag).toBe("TooLarge")
-        expect(refused.message).toBe("The state two exceeds maxBytesPerOwner (50 bytes)")
+        expect(refused.message).toBe("The state two exceeds maxBytesPerClient (50 bytes)")
         yield* put(two, "two", "2".repeat(20))
         yield* put(two, "two", "2".repeat(21), { owner: "principal bob" })
         // Bytes, not characters.

@@ -31,7 +31,7 @@ interface Ticket {
 
 /**
  * Handles up to `limit` requests of each key at the same time, and of these up to `maxPerClient` of one client. Up to
- * `maxWaiting` more of each key wait in order, each for `maxWait`. A full queue admits a request of another client in
+ * `maxWaiting` more of each key wait in order, each for `waitTimeout`. A full queue admits a request of another client in
  * place of the last one of the client that has the most.
  */
 export class ConcurrencyLimiter {
@@ -40,15 +40,15 @@ export class ConcurrencyLimiter {
   readonly #limit: number
   readonly #maxPerClient: number
   readonly #maxWaiting: number
-  readonly #maxWait: Duration.Duration
+  readonly #waitTimeout: Duration.Duration
 
   /** `code` is the code of the JSON-RPC error that refuses a request. */
-  constructor(code: number, limit: number, maxWaiting: number, maxWait: Duration.Duration, maxPerClient = limit) {
+  constructor(code: number, limit: number, maxWaiting: number, waitTimeout: Duration.Duration, maxPerClient = limit) {
     this.#code = code
     this.#limit = limit
     this.#maxPerClient = maxPerClient
     this.#maxWaiting = maxWaiting
-    this.#maxWait = maxWait
+    this.#waitTimeout = waitTimeout
   }
 
   /** The number of keys that have requests now. */
@@ -96,7 +96,7 @@ export class ConcurrencyLimiter {
       queue.waiting.add(ticket)
       queue.waitingOf.add(ticket.client, 1)
     })
-    return Effect.flatMap(Effect.timeoutOption(admitted, this.#maxWait), () =>
+    return Effect.flatMap(Effect.timeoutOption(admitted, this.#waitTimeout), () =>
       ticket.admitted
         ? next(request)
         : this.#refuse(
@@ -104,7 +104,7 @@ export class ConcurrencyLimiter {
           ticket.wake === undefined
             ? `at most ${this.#limit} are handled at the same time, and this client has the most of those that wait`
             : `at most ${this.#limit} are handled at the same time, and none ended within ${
-              formatMillis(Duration.toMillis(this.#maxWait))
+              formatMillis(Duration.toMillis(this.#waitTimeout))
             }`
         ))
   }

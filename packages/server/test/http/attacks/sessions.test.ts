@@ -9,6 +9,7 @@ import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import { Bounds, fixedBounds } from "../../../src/internal/base/fixedBounds.ts"
 import * as fixtures from "../fixtures.ts"
 import * as kit from "../kit.ts"
 import { call, enter, initialize, notification, request, sampled, serve } from "../session/kit.ts"
@@ -39,7 +40,7 @@ describe("the client's own description", () => {
       const path = (yield* stream.next).data!
       const legacy = yield* kit.send(server, { path, headers: kit.posting, body: bombs[1] })
       expect(legacy.status).toBe(413)
-      const small = yield* serve({ sessions: { maxInitializeChars: 100 } })
+      const small = yield* Effect.provideService(serve(), Bounds, { ...fixedBounds, maxInitializeChars: 100 })
       expect((yield* kit.post(small, initialize("2025-11-25"))).status).toBe(413)
     })))
 })

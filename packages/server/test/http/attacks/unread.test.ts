@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import { connect } from "node:net"
+import { Bounds, fixedBounds } from "../../../src/internal/base/fixedBounds.ts"
 import { adapters } from "../adapters.ts"
 import * as fixtures from "../fixtures.ts"
 import * as kit from "../kit.ts"
@@ -50,8 +51,9 @@ describe("unsent answers", () => {
       () =>
         Effect.scoped(Effect.gen(function*() {
           const more = Tool.layer(Tool.make("more"), () => Effect.succeed("x".repeat(16_000_000)))
-          const options = { sendTimeout: 500, minReadBytesPerSecond: 4_000_000 }
-          const at = yield* adapter.serve(fixtures.server(more), options)
+          const serving = adapter.serve(fixtures.server(more), { sendTimeout: 500 })
+          const bounds = { ...fixedBounds, minReadBytesPerSecond: 4_000_000 }
+          const at = yield* Effect.provideService(serving, Bounds, bounds)
           const raw = yield* kit.raw(at)
           let read = 0
           raw.socket.on("data", (chunk) => {

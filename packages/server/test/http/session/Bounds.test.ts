@@ -3,6 +3,8 @@ import { describe, expect, it } from "@effect/vitest"
 import * as EventStore from "@skein/server/EventStore"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { fixedBounds } from "../../../src/internal/base/fixedBounds.ts"
+import { MemoryEventStore } from "../../../src/internal/http/limits/eventStore.ts"
 import { call, enter, serve, until } from "./kit.ts"
 
 describe("a client that does not read", () => {
@@ -59,14 +61,14 @@ describe("the event log in memory", () => {
     for (let event = 1; event <= count; event++) log.append(session, stream, event, data)
   }
 
-  it("retains the last events of a stream: maxEventsPerStream", () => {
-    const log = EventStore.make({ maxEventsPerStream: 3 })
+  it("retains the last events of a stream", () => {
+    const log = new MemoryEventStore({}, { ...fixedBounds, maxEventsPerStream: 3 })
     fill(log, "a", 1, 5)
     expect(read(log, "a", 1, 2)).toHaveLength(3)
     expect(read(log, "a", 1, 5)).toEqual([])
     expect(read(log, "a", 1, 1)).toBeUndefined()
     expect(read(log, "a", 1, 6)).toBeUndefined()
-    const none = EventStore.make({ maxEventsPerStream: 0 })
+    const none = new MemoryEventStore({}, { ...fixedBounds, maxEventsPerStream: 0 })
     fill(none, "a", 1, 2)
     expect(read(none, "a", 1, 1)).toBeUndefined()
   })

@@ -6,6 +6,8 @@ import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
+import { fixedBounds } from "../../../src/internal/base/fixedBounds.ts"
+import { MemoryEventStore } from "../../../src/internal/http/limits/eventStore.ts"
 import type { Event } from "../kit.ts"
 import { call, type Client, enter, serve, until } from "./kit.ts"
 
@@ -167,7 +169,11 @@ describe("resumption", () => {
 describe("the GET stream, if the log has lost the events after the given one", () => {
   it.effect("continues with new messages", () =>
     Effect.gen(function*() {
-      const server = yield* Effect.provide(serve(), EventStore.layerMemory({ maxEventsPerStream: 1 }))
+      const server = yield* Effect.provideService(
+        serve(),
+        EventStore.EventStore,
+        new MemoryEventStore({}, { ...fixedBounds, maxEventsPerStream: 1 })
+      )
       const client = yield* enter(server, "2025-11-25")
       const listening = yield* client.get()
       const primed = yield* listening.next

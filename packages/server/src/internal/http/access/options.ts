@@ -6,6 +6,7 @@ import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { McpServer } from "../../../McpServer.ts"
+import { type FixedBounds, fixedBounds } from "../../base/fixedBounds.ts"
 import type { Pages, Protection } from "./protection.ts"
 
 /** Options of an endpoint. Every member is optional. */
@@ -64,17 +65,12 @@ export interface Options {
    */
   readonly maxUnsentChars?: number | undefined
   /**
-   * How long a client may take for `minReadBytesPerSecond`: 60 seconds by default. In this time it must read all of an
-   * answer, or as many bytes as that rate allows, or its connection is closed, up to a quarter of the time later. A
+   * How long a client may take to read: 60 seconds by default. In this time it must read all of an answer, or 1,024
+   * bytes per second on average, or its connection is closed, up to a quarter of the time later. A
    * stream without unsent data is not affected. Of an answer, data that the platform has buffered counts as read: with
    * `WebHttp` that is every answer but a stream.
    */
   readonly sendTimeout?: Duration.Input | undefined
-  /**
-   * How many bytes a client must read per second, on average over each `sendTimeout`, while a part of an answer waits in
-   * memory for it: 1,024 by default. With 0 a single byte suffices.
-   */
-  readonly minReadBytesPerSecond?: number | undefined
   /**
    * The number of proxies in front of the server that append to `X-Forwarded-For`: 0 by default. Clients without a
    * principal are distinguished by their address where they share a bound. Behind a proxy all of them have its address,
@@ -149,11 +145,6 @@ export interface SessionOptions {
    * it does not lock out others. Callers without a principal are bounded by `maxSessions`.
    */
   readonly maxSessionsPerPrincipal?: number | undefined
-  /**
-   * Characters of `initialize`, whose client data the session stores: 65,536 by default. A longer one, or one of more
-   * than 1,000 values, is answered with 413.
-   */
-  readonly maxInitializeChars?: number | undefined
   /** How long a session is open without requests in flight or open streams: 30 minutes by default. */
   readonly idleTimeout?: Duration.Input | undefined
   /**
@@ -200,6 +191,7 @@ type Plain = Omit<Options, "allowedOrigins" | "cors" | "legacySse" | "pages" | "
 
 /** The options with their defaults; durations in milliseconds. */
 export interface Resolved extends Defaults.Resolved<Plain> {
+  readonly bounds: FixedBounds
   readonly allowedOrigins: ReadonlyArray<string> | "any" | "loopback"
   readonly cors: Cors | undefined
   readonly legacySse: LegacySse | undefined
@@ -222,7 +214,7 @@ export interface ReadyOptions extends Options {
 }
 
 /** Adds the defaults. Throws if options contradict each other. */
-export const resolve = (options: ReadyOptions = {}): Resolved => {
+export const resolve = (options: ReadyOptions = {}, bounds: FixedBounds = fixedBounds): Resolved => {
   if (isOpen(options)) {
     throw new Error("CORS with credentials cannot be combined with allowedOrigins \"any\": list the origins")
   }
@@ -239,10 +231,10 @@ export const resolve = (options: ReadyOptions = {}): Resolved => {
       expiredStreams: "end",
       requireMcpHeaders: false,
       maxUnsentChars: 1024 * 1024,
-      minReadBytesPerSecond: 1_024,
       readableCredentials: [],
       trustedProxies: 0
     }, { keepAliveInterval: 15_000, retry: 1_000, sendTimeout: 60_000, shutdownTimeout: 5_000 }),
+    bounds,
     allowedOrigins,
     cors,
     legacySse,
@@ -251,7 +243,6 @@ export const resolve = (options: ReadyOptions = {}): Resolved => {
     sessions: Defaults.resolve<SessionOptions>(sessions, {
       maxSessions: 10_000,
       maxSessionsPerPrincipal: 1_000,
-      maxInitializeChars: 65_536,
       maxPendingMessages: 100,
       stateless: false
     }, { idleTimeout: 1_800_000, initializeTimeout: 60_000 })

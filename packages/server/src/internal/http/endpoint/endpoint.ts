@@ -47,7 +47,10 @@ import { StreamExpiry } from "../sessions/streamExpiry.ts"
 
 const notFound = invalid(404, "Not Found: there is no such endpoint here")
 const bodyTooLarge = invalid(413, "Content Too Large", { connection: "close" })
-const initializeTooLarge = invalid(413, "Content Too Large: initialize exceeds maxInitializeChars, or 1,000 values")
+const initializeTooLarge = invalid(
+  413,
+  "Content Too Large: initialize has too many characters, or more than 1,000 values"
+)
 const notUtf8 = fromError(McpError.parseError("Parse error: not valid UTF-8"))
 const tooManyBytesUnread: HttpRefusal = { ...tooManyBytes, headers: { ...tooManyBytes.headers, connection: "close" } }
 
@@ -291,7 +294,7 @@ export class Endpoint {
    * Whether an `initialize` exceeds its bounds. Its session stores the information about the client that it contains.
    */
   #isTooLarge({ params }: JsonRpc.Request, { size }: HttpRequest): boolean {
-    return size > this.options.sessions.maxInitializeChars || !Nesting.holdsAtMost(params, maxValues)
+    return size > this.options.bounds.maxInitializeChars || !Nesting.holdsAtMost(params, maxValues)
   }
 
   /**

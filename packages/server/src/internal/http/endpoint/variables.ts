@@ -25,7 +25,6 @@ export interface SessionSettings {
   readonly stateless: boolean
   readonly maxSessions: number
   readonly maxSessionsPerPrincipal: number
-  readonly maxInitializeChars: number
   readonly maxPendingMessages: number
   readonly idleTimeout: Duration.Duration
   readonly initializeTimeout: Duration.Duration
@@ -51,7 +50,6 @@ export interface Settings {
   readonly maxRetainedBytes: number
   readonly maxStreams: number
   readonly maxUnsentChars: number
-  readonly minReadBytesPerSecond: number
   readonly sendTimeout: Duration.Duration
   readonly headersTimeout: Duration.Duration
   readonly requestTimeout: Duration.Duration
@@ -90,7 +88,6 @@ const all = (): Variables => ({
   maxSessionsPerPrincipal: ofSession(count),
   idleTimeout: ofSession(duration),
   initializeTimeout: ofSession(duration),
-  maxInitializeChars: ofSession(count),
   maxPendingMessages: ofSession(count),
   legacySse: presence(LegacySse.make()),
   alwaysStream: {
@@ -106,7 +103,6 @@ const all = (): Variables => ({
   maxRetainedBytes: count,
   maxStreams: count,
   maxUnsentChars: count,
-  minReadBytesPerSecond: count,
   sendTimeout: duration,
   headersTimeout: duration,
   requestTimeout: duration,

@@ -4,6 +4,7 @@
 import * as Options from "@skein/runtime/Options"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { fixedBounds } from "../../base/fixedBounds.ts"
 
 /**
  * Stores the events of all streams of all sessions.
@@ -51,8 +52,6 @@ export interface Store {
  * sessions, these are the events of the client with the most.
  */
 export interface Bounds {
-  /** Events of one stream: 1,000 by default. */
-  readonly maxEventsPerStream?: number | undefined
   /** Characters of all events of one session: 1 Mi by default. A larger event is not stored. */
   readonly maxCharsPerSession?: number | undefined
   /** Characters of all events of all sessions: 32 Mi by default. */
@@ -95,15 +94,16 @@ const maxComplete = 10_000
 
 export class MemoryEventStore implements Store {
   readonly #bounds: Options.Resolved<Bounds>
+  readonly #maxEventsPerStream: number
   readonly #sessions = new Map<string, StoredSession>()
   readonly #clients = new Map<string, StoredClient>()
   // The complete streams, in the order of their completion, with the time of the first sweep after it.
   readonly #complete = new Map<StoredStream, number | undefined>()
   #size = 0
 
-  constructor(bounds: Bounds = {}) {
+  constructor(bounds: Bounds = {}, { maxEventsPerStream } = fixedBounds) {
+    this.#maxEventsPerStream = maxEventsPerStream
     this.#bounds = Options.resolve(bounds, {
-      maxEventsPerStream: 1_000,
       maxCharsPerSession: 1024 * 1024,
       maxTotalChars: 32 * 1024 * 1024
     }, { retention: 300_000 })
@@ -117,7 +117,8 @@ export class MemoryEventStore implements Store {
   append(session: string, stream: number, event: number, data: string, client = ""): void {
     const entry = this.#entry(session, stream, client)
     const stored = entry.session
-    const { maxCharsPerSession, maxEventsPerStream, maxTotalChars } = this.#bounds
+    const { maxCharsPerSession, maxTotalChars } = this.#bounds
+    const maxEventsPerStream = this.#maxEventsPerStream
     if (data.length > maxCharsPerSession || data.length > maxTotalChars || maxEventsPerStream === 0) {
       this.#lose(entry, entry.events.length)
       entry.lost = event

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import type * as Context from "effect/Context"
 import type * as Fiber from "effect/Fiber"
 import { clientOf } from "../../base/client.ts"
+import type { FixedBounds } from "../../base/fixedBounds.ts"
 import type { AnswerWatcher, HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 import type { Claim, Load, Share } from "./load.ts"
 
@@ -63,7 +64,7 @@ export class SlowReaders implements AnswerWatcher {
 
   constructor(
     load: Load,
-    { minReadBytesPerSecond, sendTimeout }: { readonly minReadBytesPerSecond: number; readonly sendTimeout: number },
+    { bounds: { minReadBytesPerSecond }, sendTimeout }: { readonly bounds: FixedBounds; readonly sendTimeout: number },
     now: () => number,
     context: Context.Context<never>
   ) {
@@ -134,7 +135,7 @@ export class SlowReaders implements AnswerWatcher {
     this.#load.remove(claim)
     claim.answer.abort()
     const message = `closed a connection: its client reads less than ${this.#rate} bytes per second ` +
-      `(minReadBytesPerSecond, sendTimeout), and ${unsent} bytes are unsent`
+      `(sendTimeout), and ${unsent} bytes are unsent`
     this.#log(Effect.logDebug(message))
   }
 }
