@@ -25,6 +25,7 @@ import type * as Hostile from "./hostileJson.ts"
 import { HostileServer } from "./hostileServer.ts"
 import * as Samples from "./samples.ts"
 import { printableLogger, type Report, settle, type Target } from "./target.ts"
+import { bounded } from "../../packages/client/test/support/fixedBounds.ts"
 
 type Json = Hostile.Anything
 
@@ -137,7 +138,7 @@ const options = (random: Random.Random, revision: Revision.Revision): Client.Opt
   revisions: random.chance(0.8) ? [revision] : Revision.all,
   enforceCapabilities: random.chance(0.5),
   limits: { timeout: "2 seconds", maxTimeout: "20 seconds", interruptTimeout: "1 second", drainTimeout: 0 },
-  tasks: { pollInterval: 100, maxPollInterval: "1 second", maxFailures: 2, cancelTimeout: 100 },
+  tasks: { pollInterval: 100, maxPollInterval: "1 second", maxFailures: 2 },
   telemetry: random.chance(0.3) ? Telemetry.make() : undefined,
   cache: random.chance(0.7) ? undefined : false,
   maxRetries: 1,
@@ -165,7 +166,10 @@ const exchange = (random: Random.Random, revision: Revision.Revision, report: Re
   Effect.gen(function*() {
     const server = new HostileServer(random, revision, report)
     const layer = Layer.provide(Client.layer(server.transport, options(random, revision)), host(random))
-    const connecting = yield* Effect.forkScoped(Layer.build(layer), { startImmediately: true })
+    const connecting = yield* Effect.forkScoped(
+      bounded({ cancelTimeout: 100 }, Layer.build(layer)),
+      { startImmediately: true }
+    )
     if (!(yield* passed(() => connecting.pollUnsafe() !== undefined))) return report(`${revision}: the handshake hangs`)
     const connected = connecting.pollUnsafe()!
     checked(revision, connected, report)

@@ -134,7 +134,7 @@ export interface Client {
    */
   readonly listToolsPage: (options?: PageOptions) => Effect.Effect<ListToolsResult, ClientError>
   /**
-   * Lists all tools, page by page, within `maxPages`, `maxItems` and `maxListingChars`. The options apply to each page:
+   * Lists all tools, page by page, within `maxPages` and `maxItems`. The options apply to each page:
    * `timeout` is the time of one page. A list whose cursor repeats ends there, with a warning in the log, and so
    * does one with an empty cursor before 2026-07-28.
    *

@@ -183,22 +183,7 @@ export interface Options {
   readonly maxPollInterval?: Duration.Input | undefined
   /**
    * How many polls in a row may fail with a transient failure before the task fails with the last one: 10 by default. The
-   * delay doubles with each failure, up to 30 seconds.
+   * delay doubles with each failure, up to 30 seconds. Raise it for tasks that outlive long outages of their server.
    */
   readonly maxFailures?: number | undefined
-  /**
-   * How many input requests one task may make in total, including those that it withdraws: 1,000 by default. A task that
-   * makes more fails with `LimitExceeded`. The client's `maxInputRequests` bounds the requests that are open at once,
-   * and `inputRequestConcurrency` those that the host handles at once.
-   */
-  readonly maxTaskInputRequests?: number | undefined
-  /**
-   * How many tasks are subscribed to at the same time, in the stateless revision, all with one `subscriptions/listen`:
-   * 100 by default; 0 for none. Other tasks are polled at the normal interval.
-   */
-  readonly maxSubscriptions?: number | undefined
-  /**
-   * How long an interrupted call waits until the server has received the cancellation of its task: 5 seconds by default.
-   */
-  readonly cancelTimeout?: Duration.Input | undefined
 }

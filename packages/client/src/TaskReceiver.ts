@@ -25,17 +25,10 @@ export interface Options {
    */
   readonly maxLive?: number | undefined
   /**
-   * How many tasks are stored, running or ended: 1,000 by default. A new task replaces the oldest one that was
-   * cancelled or whose result was fetched. If there is no such task, the input request is refused (`-32603`).
-   */
-  readonly maxRetained?: number | undefined
-  /**
    * How long a task is stored after its creation, at most: 24 hours by default. It also applies if the server requests a
    * longer time or none. After that time the task is deleted, and its handler is interrupted if it still runs.
    */
   readonly maxTtl?: Duration.Input | undefined
   /** How long a server should wait between two status requests: 1 second by default. */
   readonly pollInterval?: Duration.Input | undefined
-  /** How many tasks one page of `tasks/list` has: 100 by default. Further pages are requested with `nextCursor`. */
-  readonly pageSize?: number | undefined
 }

@@ -14,6 +14,7 @@ import { ClientError } from "../../src/ClientError.ts"
 import * as ClientPool from "../../src/ClientPool.ts"
 import { type Json, result, toolResults } from "./kit.ts"
 import { withCpuTime } from "../support/cpuTime.ts"
+import { bounded } from "../support/fixedBounds.ts"
 
 const usage = { inputTokens: {}, outputTokens: {} }
 
@@ -161,7 +162,7 @@ describe("names of hostile tools", () => {
           ))
         })
       )
-      const client = yield* Client.make(server.transport, { maxListingChars: 4 * 1024 * 1024 })
+      const client = yield* bounded({ maxListingChars: 4 * 1024 * 1024 }, Client.make(server.transport))
       const error = yield* Effect.flip(client.listTools())
       assert.strictEqual(error.reason._tag, "LimitExceeded")
       assert.include(error.message, "maxListingChars")

@@ -3,9 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import type { ToolAnnotations } from "@skein/protocol/Tool"
 import * as Definitions from "../../src/internal/calls/toolCatalog.ts"
 import type { NegotiatedConnection } from "../../src/internal/connection/connection.ts"
+import { fixedBounds } from "../../src/internal/base/fixedBounds.ts"
 
 const repeatable = (annotations?: ToolAnnotations): boolean => {
-  const definitions = new Definitions.ToolCatalog({ options: {}, warn: () => {} })
+  const definitions = new Definitions.ToolCatalog({ options: {}, bounds: fixedBounds, warn: () => {} })
   const line = { revision: "2025-11-25", isStateless: false, sendsHeaders: false } as NegotiatedConnection
   const inputSchema = { type: "object" } as const
   definitions.read(line, { tools: [{ name: "t", inputSchema, ...(annotations && { annotations }) }] })

@@ -6,6 +6,7 @@ import type * as Client from "../../src/Client.ts"
 import { sizeUpTo } from "../../src/internal/calls/toolCatalog.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { opened, page, tool, warnings } from "./listed.ts"
+import { bounded } from "../support/fixedBounds.ts"
 
 const schema = (description: string) => ({
   type: "object",
@@ -60,7 +61,7 @@ describe("the stored outputSchemas", () => {
   it.effect("maxOutputSchemaChars: schemas beyond the total are not checked; relisting or discarding one frees its share", () =>
     Effect.gen(function*() {
       let lengths = [400, 400, 400, 10]
-      const client = yield* listed(() => lengths, { maxOutputSchemaChars: 1_200 })
+      const client = yield* bounded({ maxOutputSchemaChars: 1_200 }, listed(() => lengths))
       const checked = () => Effect.forEach(["t0", "t1", "t2", "t3"], (name) => isChecked(client, name))
       assert.deepStrictEqual(yield* checked(), [true, true, false, true])
       yield* client.listToolsPage()
@@ -72,7 +73,10 @@ describe("the stored outputSchemas", () => {
 
   it.effect("maxOutputSchemaChars: discarding a schema for maxTools frees its share too", () =>
     Effect.gen(function*() {
-      const client = yield* listed(() => [400, 400, 400, 400], { maxOutputSchemaChars: 1_700, maxTools: 1 })
+      const client = yield* bounded(
+        { maxOutputSchemaChars: 1_700 },
+        listed(() => [400, 400, 400, 400], { maxTools: 1 })
+      )
       assert.isFalse(yield* isChecked(client, "t0"))
       assert.isTrue(yield* isChecked(client, "t3"))
     }))

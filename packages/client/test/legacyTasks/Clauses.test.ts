@@ -10,6 +10,7 @@ import * as Elicitation from "../../src/Elicitation.ts"
 import * as Sampling from "../../src/Sampling.ts"
 import { logged } from "../input/kit.ts"
 import * as kit from "./kit.ts"
+import { bounded } from "../support/fixedBounds.ts"
 
 const invalid = (answer: kit.Json): void => assert.strictEqual(answer.error.code, -32602)
 
@@ -228,7 +229,7 @@ describe("2025-11-25 · task status notifications", () => {
 describe("2025-11-25 · task listing", () => {
   it.effect("MUST include a `nextCursor` if more tasks are available; lists every retrievable task, oldest first", () =>
     Effect.gen(function*() {
-      const asking = yield* kit.open(new kit.Host().layer, { taskReceiver: { pageSize: 2 } })
+      const asking = yield* bounded({ pageSize: 2 }, kit.open(new kit.Host().layer))
       const ids: Array<string> = []
       for (let n = 0; n < 5; n++) ids.push((yield* asking.form()).taskId)
       const pages: Array<Array<string>> = []
@@ -247,8 +248,8 @@ describe("2025-11-25 · task listing", () => {
 
   it.effect("Invalid or nonexistent cursor in `tasks/list`: -32602", () =>
     Effect.gen(function*() {
-      const asking = yield* kit.open(new kit.Host().layer, { taskReceiver: { pageSize: 1 } })
-      const other = yield* kit.open(new kit.Host().layer, { taskReceiver: { pageSize: 3 } })
+      const asking = yield* bounded({ pageSize: 1 }, kit.open(new kit.Host().layer))
+      const other = yield* bounded({ pageSize: 3 }, kit.open(new kit.Host().layer))
       for (let n = 0; n < 2; n++) yield* asking.form()
       for (let n = 0; n < 4; n++) yield* other.form()
       const { nextCursor } = (yield* other.ask("tasks/list")).result
@@ -337,10 +338,10 @@ describe("2025-11-25 · protocol errors", () => {
 it.effect("2025-11-25 · MUST NOT write anything that is not a valid MCP message: all messages about tasks", () =>
   Effect.gen(function*() {
     const host = new kit.Host()
-    const asking = yield* kit.open(host.layer, {
-      revisions: [kit.revision],
-      taskReceiver: { pageSize: 2, maxTtl: Infinity }
-    })
+    const asking = yield* bounded(
+      { pageSize: 2 },
+      kit.open(host.layer, { revisions: [kit.revision], taskReceiver: { maxTtl: Infinity } })
+    )
     const done = yield* asking.form()
     const refused = yield* asking.message({ ttl: 1000 })
     const left = yield* asking.form()

@@ -10,6 +10,7 @@ import * as Sampling from "../../src/Sampling.ts"
 import { failure, fork } from "../input/kit.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as kit from "./kit.ts"
+import { bounded } from "../support/fixedBounds.ts"
 
 const day = 24 * 60 * 60 * 1000
 
@@ -108,7 +109,7 @@ describe("2025-11-25 · SHOULD enforce limits on concurrent tasks per requestor"
     Effect.gen(function*() {
       let asked = 0
       const model = Sampling.layer(() => Effect.sync(() => kit.textAnswer(`${++asked}`)))
-      const asking = yield* kit.open(model, { taskReceiver: { maxRetained: 3 } })
+      const asking = yield* bounded({ maxRetained: 3 }, kit.open(model))
       const ids: Array<string> = []
       for (let n = 0; n < 3; n++) ids.push((yield* asking.message()).taskId)
       yield* kit.turns()

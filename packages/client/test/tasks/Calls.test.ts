@@ -21,6 +21,7 @@ import {
   TaskServer
 } from "./kit.ts"
 import { fieldsOf } from "../support/fields.ts"
+import { bounded } from "../support/fixedBounds.ts"
 
 for (const shape of shapes) {
   describe(shape, () => {
@@ -146,7 +147,7 @@ for (const shape of shapes) {
     it.effect("delays an interrupted call by at most cancelTimeout when the server does not respond to tasks/cancel", () => {
       const lines: Array<unknown> = []
       return Effect.gen(function*() {
-        const { client, server } = yield* open(shape, { tasks: { cancelTimeout: "2 seconds" } })
+        const { client, server } = yield* bounded({ cancelTimeout: 2_000 }, open(shape))
         server.overrides["tasks/cancel"] = () => "no response"
         const call = yield* run(client.callTool("t"))
         const stopping = yield* Effect.forkChild(call.stop)

@@ -2,12 +2,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { type Json, open, pass, result, run, settle, shapes } from "./kit.ts"
+import { bounded } from "../support/fixedBounds.ts"
 
 for (const shape of shapes) {
   describe(`${shape} · a cancellation that crosses the task of its call`, () => {
     const crossed = (answer: Json) =>
       Effect.gen(function*() {
-        const { client, server } = yield* open(shape, { tasks: { cancelTimeout: "1 second" } })
+        const { client, server } = yield* bounded({ cancelTimeout: 1_000 }, open(shape))
         server.overrides["tools/call"] = () => "no response"
         const call = yield* run(client.callTool("t"))
         yield* Effect.forkChild(call.stop)

@@ -5,6 +5,7 @@ import * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { type Json, open, pass, refuseSubscriptions, result, run, shapes, started, TaskServer, watch } from "./kit.ts"
+import { bounded } from "../support/fixedBounds.ts"
 
 const form = (message: string): Json => ({
   method: "elicitation/create",
@@ -38,7 +39,7 @@ describe("2026-07-28", () => {
   it.effect("counts withdrawn input requests, and bounds the requests to the user for any keys", () =>
     Effect.gen(function*() {
       for (const keyOf of [(n: number) => `k${n}`, (n: number) => `k${n % 2}`]) {
-        const { client, server, user } = yield* asked({ tasks: { maxTaskInputRequests: 20 } })
+        const { client, server, user } = yield* bounded({ maxTaskInputRequests: 20 }, asked())
         const call = yield* run(client.callTool("t"))
         for (let n = 0; n < 100 && !call.done; n++) {
           server.update({ status: "input_required", inputRequests: { [keyOf(n)]: form(`${n % 2}?`) } })

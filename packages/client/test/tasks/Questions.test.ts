@@ -21,6 +21,7 @@ import {
   watch
 } from "./kit.ts"
 import { fieldsOf } from "../support/fields.ts"
+import { bounded } from "../support/fixedBounds.ts"
 
 const form = (message: string): Json => ({
   method: "elicitation/create",
@@ -393,10 +394,9 @@ describe(modern, () => {
 
   it.effect("fails with LimitExceeded after maxTaskInputRequests requests of a task", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* open(
-        modern,
-        Elicitation.layer({ form: () => Effect.succeed(Elicitation.decline) }),
-        { tasks: { maxTaskInputRequests: 20 } }
+      const { client, server } = yield* bounded(
+        { maxTaskInputRequests: 20 },
+        open(modern, Elicitation.layer({ form: () => Effect.succeed(Elicitation.decline) }))
       )
       let asked = 0
       server.overrides["tasks/get"] = () => {

@@ -148,7 +148,7 @@ for (const shape of shapes) {
         assert.strictEqual(server.count("tasks/cancel"), 1)
       }))
 
-    it.effect("maxFailures is an option, and a successful poll resets the count", () =>
+    it.effect("maxFailures counts failures in a row: a successful poll resets the count", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, { tasks: { maxFailures: 2 } })
         server.overrides["subscriptions/listen"] = refuseSubscriptions

@@ -6,6 +6,7 @@ import type { RemoteTask } from "../../src/RemoteTask.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { type Json, pass, run, settle } from "./kit.ts"
 import { SeveralTasks } from "./several.ts"
+import { bounded } from "../support/fixedBounds.ts"
 
 const open = (options?: Client.Options) =>
   Effect.gen(function*() {
@@ -89,7 +90,7 @@ describe("2026-07-28 · one subscriptions/listen", () => {
 
   it.effect("contains at most maxSubscriptions tasks; other tasks are polled until there is a free place", () =>
     Effect.gen(function*() {
-      const { call, calls, server } = yield* open({ tasks: { maxSubscriptions: 2 } })
+      const { call, calls, server } = yield* bounded({ maxSubscriptions: 2 }, open())
       const [first] = yield* calls(3)
       yield* pass("1 second")
       yield* call
@@ -107,7 +108,7 @@ describe("2026-07-28 · one subscriptions/listen", () => {
 
   it.effect("is not sent when maxSubscriptions is 0", () =>
     Effect.gen(function*() {
-      const { calls, server } = yield* open({ tasks: { maxSubscriptions: 0 } })
+      const { calls, server } = yield* bounded({ maxSubscriptions: 0 }, open())
       yield* calls(2)
       yield* pass("5 seconds")
       assert.deepStrictEqual(server.asked, [])

@@ -11,6 +11,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { cancelled, kindOf } from "./orders.ts"
+import { bounded } from "../../../client/test/support/fixedBounds.ts"
 
 /** The responses that the clients received. */
 export interface Reported {
@@ -81,10 +82,13 @@ export const make = (options: Options): Effect.Effect<Clients, ClientError.Clien
           return Elicitation.accept({ right: true })
         })
     })
-    const client = yield* Client.make(NodeHttp.transport({ url }), {
-      revisions: ["2026-07-28"],
-      tasks: { maxFailures: 1_000, minPollInterval: 50, maxSubscriptions: 8 }
-    }).pipe(Effect.provide(Answering))
+    const client = yield* bounded(
+      { maxSubscriptions: 8 },
+      Client.make(NodeHttp.transport({ url }), {
+        revisions: ["2026-07-28"],
+        tasks: { maxFailures: 1_000, minPollInterval: 50 }
+      })
+    ).pipe(Effect.provide(Answering))
 
     const ended = (handle: Handle): Effect.Effect<void, ClientError.ClientError> =>
       retrying(Effect.flatMap(client.resumeTask(handle), ({ result }) =>

@@ -13,6 +13,7 @@ import type { Options as RemoteTaskOptions } from "../../RemoteTask.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { Configured } from "../connection/clientOptions.ts"
 import type { CallToolOptions } from "../base/callOptions.ts"
+import type { FixedBounds } from "../base/fixedBounds.ts"
 
 /**
  * The progress of one call and of the task that it becomes: "the `progressToken` provided in the initial request
@@ -41,7 +42,7 @@ export class TaskProgress {
 }
 
 /** How a client follows tasks. Times are in milliseconds. */
-export type TaskSettings = Options.Resolved<RemoteTaskOptions>
+export type TaskSettings = Options.Resolved<RemoteTaskOptions> & FixedBounds
 
 /** A call that was answered with a task. */
 export interface CreatedTask {
@@ -78,16 +79,14 @@ export class TaskRegistry {
 
   get settings(): TaskSettings {
     const { tasks } = this.#client.options
-    return this.#settings ??= Options.resolve<RemoteTaskOptions>(typeof tasks === "object" ? tasks : {}, {
-      maxFailures: 10,
-      maxTaskInputRequests: 1_000,
-      maxSubscriptions: 100
-    }, {
-      pollInterval: "1 second",
-      minPollInterval: "100 millis",
-      maxPollInterval: "5 minutes",
-      cancelTimeout: "5 seconds"
-    })
+    return this.#settings ??= {
+      ...this.#client.bounds,
+      ...Options.resolve<RemoteTaskOptions>(typeof tasks === "object" ? tasks : {}, { maxFailures: 10 }, {
+        pollInterval: "1 second",
+        minPollInterval: "100 millis",
+        maxPollInterval: "5 minutes"
+      })
+    }
   }
 
   /** Calls a listener for each status notification of a task. Returns a function that removes the listener. */

@@ -181,7 +181,7 @@ export class ToolCatalog {
    * is replaced by the reason.
    */
   #kept(schema: unknown, { limits: { maxSchemaChars = maxSchema } }: Compiling): readonly [unknown, size: number] {
-    const most = this.#client.options.maxOutputSchemaChars ?? 16 * 1024 * 1024
+    const most = this.#client.bounds.maxOutputSchemaChars
     const room = most - this.#size
     const size = sizeUpTo(schema, Math.min(maxSchemaChars, room))
     if (size > maxSchemaChars) {

@@ -65,7 +65,7 @@ export class ClientContextImpl implements ClientContext {
     return {
       maxPages: options.maxPages ?? 1_000,
       maxItems: options.maxItems ?? 10_000,
-      maxSize: options.maxListingChars ?? 64 * 1024 * 1024
+      maxSize: this.server.bounds.maxListingChars
     }
   }
 

@@ -17,6 +17,7 @@ import type { Notification } from "../../Notification.ts"
 import { NotificationListener } from "../../NotificationListener.ts"
 import { Broadcast } from "../base/broadcast.ts"
 import { CallClock, CurrentCallClock } from "../base/callClock.ts"
+import { FixedBounds } from "../base/fixedBounds.ts"
 import * as Cache from "../calls/cache/cache.ts"
 import { createdIn } from "../calls/legacyTasks/requestTask.ts"
 import { send } from "../calls/send.ts"
@@ -95,6 +96,10 @@ export class ServerState implements SharedState, SupervisorListener {
     return this.#tasks ??= new TaskRegistry(this)
   }
 
+  get bounds(): FixedBounds {
+    return Context.get(this.context, FixedBounds)
+  }
+
   get #bufferSize(): number {
     return this.options.maxBufferedNotifications ?? 256
   }
@@ -156,7 +161,7 @@ export class ServerState implements SharedState, SupervisorListener {
   onLateResponse(connection: NegotiatedConnection, method: string, result: JsonRpc.JsonObject): void {
     const taskId = method === Method.CallTool.name ? createdIn(result) : undefined
     if (taskId === undefined || !this.tasks.enabled) return
-    const { cancelTimeout: timeout } = this.tasks.settings
+    const { cancelTimeout: timeout } = this.bounds
     const cancelled = send(connection, Method.CancelTask.name, { taskId }, { timeout, maxTimeout: timeout })
     Effect.runForkWith(this.context)(Effect.forkIn(Effect.ignore(cancelled), this.scope))
   }

@@ -14,6 +14,7 @@ import type * as ResponseCache from "../../ResponseCache.ts"
 import type { ServerProfile } from "../../ServerProfile.ts"
 import type * as TaskReceiver from "../../TaskReceiver.ts"
 import type { Telemetry } from "../../Telemetry.ts"
+import type { FixedBounds } from "../base/fixedBounds.ts"
 import type { Heartbeat } from "./heartbeat.ts"
 
 /** The options of a client. All of them are optional. */
@@ -56,11 +57,6 @@ export interface Options {
    * How many items `listTools` and the other lists collect: 10,000 by default. A longer list fails with `LimitExceeded`.
    */
   readonly maxItems?: number | undefined
-  /**
-   * How large the collected pages may be, in UTF-16 units of JSON: 64 Mi by default. The first eight pages are not
-   * measured. A larger list fails with `LimitExceeded`.
-   */
-  readonly maxListingChars?: number | undefined
   /**
    * How many notifications wait for each reader of `notifications`, `logs` or `changes`: 256 by default. A full buffer
    * drops its oldest notification; a stream of `changes` then has a `Gap`.
@@ -113,12 +109,6 @@ export interface Options {
    */
   readonly maxTools?: number | undefined
   /**
-   * How large all remembered `outputSchema`s may be together, in UTF-16 units of JSON: 16 Mi by default. Results of tools
-   * beyond that are not validated, which is logged. A schema that is too large for `validateOutput` is not remembered
-   * at all.
-   */
-  readonly maxOutputSchemaChars?: number | undefined
-  /**
    * Whether and how a lost connection is reopened. By default the transport decides, with the defaults of the policy:
    * HTTP connections are reopened; a process that exits is only started again if this option is `true` or a policy. The
    * first connection is attempted once.
@@ -152,6 +142,8 @@ export interface Options {
 /** A client with its options. */
 export interface Configured {
   readonly options: Options
+  /** The bounds that are not options. */
+  readonly bounds: FixedBounds
   /** Logs a warning, from code that does not run in an effect. */
   readonly warn: (...message: ReadonlyArray<unknown>) => void
 }

@@ -18,6 +18,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { Options } from "../../../TaskReceiver.ts"
+import { FixedBounds } from "../../base/fixedBounds.ts"
 import { type Settled, Task } from "./task.ts"
 
 const revision = "2025-11-25"
@@ -33,6 +34,7 @@ const full = (message: string): McpError.McpError => new McpError.McpError({ rea
 export class Tasks {
   readonly peer: Peer
   readonly #settings: Resolved<Options>
+  readonly #bounds: FixedBounds
   /** The services of the handlers. It has no request, so that no request is retained as long as its task. */
   readonly #context: Context.Context<never>
   readonly #clock: Clock.Clock
@@ -43,10 +45,11 @@ export class Tasks {
 
   constructor(peer: Peer, options: Options, context: Context.Context<never>) {
     this.peer = peer
-    this.#settings = resolve(options, { maxLive: 100, maxRetained: 1_000, pageSize: 100 }, {
+    this.#settings = resolve(options, { maxLive: 100 }, {
       maxTtl: "24 hours",
       pollInterval: "1 second"
     })
+    this.#bounds = Context.get(context, FixedBounds)
     this.#context = context
     this.#clock = Context.get(context, Clock.Clock)
   }
@@ -119,7 +122,8 @@ export class Tasks {
 
   /** Why no further task can be created; undefined if one can. */
   #refusal(): McpError.McpError | undefined {
-    const { maxLive, maxRetained } = this.#settings
+    const { maxLive } = this.#settings
+    const { maxRetained } = this.#bounds
     if (this.#live >= maxLive) return full(`Too many tasks: at most ${maxLive} may run (maxLive)`)
     if (this.#tasks.size < maxRetained) return undefined
     for (const task of this.#tasks.values()) {
@@ -196,7 +200,7 @@ export class Tasks {
       if (Result.isFailure(read)) return Effect.fail(McpError.invalidParams(read.failure))
       const last = this.#last(read.success.cursor)
       if (Result.isFailure(last)) return Effect.fail(last.failure)
-      const pageSize = Math.max(1, this.#settings.pageSize)
+      const pageSize = Math.max(1, this.#bounds.pageSize)
       const now = this.#now
       const page: Array<Task> = []
       for (const task of this.#tasks.values()) {

@@ -1,0 +1,55 @@
+/**
+ * The bounds of a client that are not options: no deployment has a reason to change them. Those of HTTP are in
+ * `http/settings.ts`.
+ */
+import * as Context from "effect/Context"
+
+/** The fixed bounds of a client. Times in milliseconds. */
+export interface FixedBounds {
+  /**
+   * How large the collected pages of a list may be, in UTF-16 units of JSON. The first eight pages are not measured. A
+   * larger list fails with `LimitExceeded`.
+   */
+  readonly maxListingChars: number
+  /**
+   * How large all remembered `outputSchema`s may be together, in UTF-16 units of JSON. Results of tools beyond that are
+   * not validated, which is logged.
+   */
+  readonly maxOutputSchemaChars: number
+  /**
+   * How many input requests one task may make in total, including those that it withdraws. A task that makes more fails
+   * with `LimitExceeded`.
+   */
+  readonly maxTaskInputRequests: number
+  /**
+   * How many tasks are subscribed to at the same time, in the stateless revision, all with one `subscriptions/listen`.
+   * Other tasks are polled at the normal interval.
+   */
+  readonly maxSubscriptions: number
+  /** How long an interrupted call waits until the server has received the cancellation of its task. */
+  readonly cancelTimeout: number
+  /**
+   * How many input requests are stored as tasks, running or ended (2025-11-25). A new one replaces the oldest one that
+   * was cancelled or whose result was fetched. If there is no such task, the input request is refused.
+   */
+  readonly maxRetained: number
+  /** How many tasks one page of `tasks/list` has (2025-11-25). */
+  readonly pageSize: number
+}
+
+/** The values of the fixed bounds. */
+export const fixedBounds: FixedBounds = {
+  maxListingChars: 64 * 1024 * 1024,
+  maxOutputSchemaChars: 16 * 1024 * 1024,
+  maxTaskInputRequests: 1_000,
+  maxSubscriptions: 100,
+  cancelTimeout: 5_000,
+  maxRetained: 1_000,
+  pageSize: 100
+}
+
+/** The fixed bounds in use. Tests replace them. */
+export const FixedBounds: Context.Reference<FixedBounds> = /* @__PURE__ */ Context.Reference<FixedBounds>(
+  "@skein/client/internal/FixedBounds",
+  { defaultValue: () => fixedBounds }
+)
