@@ -7,14 +7,14 @@ import * as Effect from "effect/Effect"
 import * as jose from "jose"
 import * as oauth from "oauth4webapi"
 import type { AuthorizationCodeOptions, ClientAuthentication } from "../grants/Grant.ts"
-import { CredentialUnavailable, IssuerMismatch, type OAuthError, RegistrationFailed } from "../protocol/OAuthError.ts"
+import { CredentialUnavailable, IssuerMismatch, type OAuthError } from "../protocol/OAuthError.ts"
 import type { Environment } from "./environment.ts"
-import { fail, oauthError, quoteWithout } from "../protocol/errors.ts"
+import { fail, oauthError } from "../protocol/errors.ts"
 import type { Discovery } from "../protocol/discovery.ts"
 import type { ServerMetadata } from "../protocol/metadata.ts"
+import { register, registrationFailed } from "../protocol/registration.ts"
 import { locked, now, read, type Registration, Registrations, registrationsKey, remove, write } from "./records.ts"
 import * as Scopes from "../protocol/scopes.ts"
-import { type Answer, parseObject, positiveSeconds, send } from "../protocol/send.ts"
 import { type AuthenticatedClient, secretAuthentication } from "../protocol/tokenEndpoint.ts"
 import { sameIssuer } from "../protocol/urls.ts"
 
@@ -108,119 +108,6 @@ const registered = (registration: Registration, server: ServerMetadata): Authent
     }
 }
 
-const refused = (
-  { isDefault, issuer, pages = "" }: ServerMetadata,
-  problem: string,
-  status?: number,
-  error?: string
-): Effect.Effect<never, OAuthError> =>
-  fail(
-    new RegistrationFailed({
-      message: `This client could not be registered with ${quote(issuer)}: ${problem}. ` +
-        (isDefault === true
-          ? "The server has no metadata for authorization, so the default endpoints of 2025-03-26 were tried. " +
-            `It may require no sign-in, or credentials of another kind${pages}`
-          : "Register a client there by hand and configure it (Grant.authorizationCode, client)"),
-      issuer,
-      status,
-      error
-    })
-  )
-
-/** A longer client id does not fit into the URL of the sign-in, and would be stored for all later ones. */
-const maxClientIdChars = 2_048
-
-/** RFC 6749, A.1. */
-const isClientId = (value: unknown): value is string =>
-  typeof value === "string" && value.length <= maxClientIdChars && /^[\u0020-\u007e]+$/.test(value)
-
-const isAccepted = ({ status }: Answer): boolean => status === 200 || status === 201
-
-/** Whether a registration may have been refused because of its redirect URIs for its `application_type`. */
-const isAboutRedirectUris = ({ status, text }: Answer): boolean => {
-  const error = status === 400 ? parseObject(text)?.["error"] : undefined
-  return error === "invalid_redirect_uri" || error === "invalid_client_metadata"
-}
-
-// The library demands the status 201 and `client_secret_expires_at`, which servers leave out.
-const register: (
-  environment: Environment,
-  options: AuthorizationCodeOptions,
-  server: ServerMetadata,
-  redirectUri: string,
-  scopes: ReadonlyArray<string>
-) => Effect.Effect<Registration, OAuthError> = Effect.fnUntraced(
-  function*(environment, options, server, redirectUri, scopes) {
-    const { issuer, registration_endpoint } = server
-    if (registration_endpoint === undefined) {
-      return yield* refused(
-        server,
-        options.clientMetadataUrl === undefined
-          ? "it offers no dynamic registration"
-          : "it supports neither client ID metadata documents nor dynamic registration"
-      )
-    }
-    const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"]
-    const method = ["none", "client_secret_basic", "client_secret_post"].find((each) => methods.includes(each))
-    // 2026-07-28: "MCP clients MUST specify an appropriate application_type".
-    const type = environment.signIn?.applicationType ?? "native"
-    const request = (applicationType: string) =>
-      Effect.mapError(
-        send(environment.outbound, new URL(registration_endpoint), {
-          method: "POST",
-          headers: { accept: "application/json", "content-type": "application/json" },
-          body: JSON.stringify({
-            client_name: options.clientName,
-            ...(options.clientUri === undefined ? {} : { client_uri: options.clientUri }),
-            redirect_uris: [redirectUri],
-            grant_types: ["authorization_code", "refresh_token"],
-            response_types: ["code"],
-            token_endpoint_auth_method: method ?? "none",
-            application_type: applicationType,
-            ...(scopes.length === 0 ? {} : { scope: scopes.join(" ") })
-          })
-        }),
-        (error) => oauthError(new RegistrationFailed({ message: `No client was registered: ${error.message}`, issuer }))
-      )
-    let answer = yield* request(type)
-    let tried = ""
-    if (isAboutRedirectUris(answer)) {
-      // 2026-07-28: "Clients MAY retry registration with an adjusted application_type".
-      const other = type === "native" ? "web" : "native"
-      const second = yield* request(other)
-      if (isAccepted(second)) answer = second
-      else tried = ` (application_type ${quote(type)}, and ${quote(other)} was refused as well)`
-    }
-    const { status } = answer
-    const json = parseObject(answer.text)
-    if (!isAccepted(answer)) {
-      const { error, error_description: description } = json ?? {}
-      const code = typeof error === "string" ? error : undefined
-      const text = typeof description === "string" ? `: ${quoteWithout(description, [])}` : ""
-      return yield* refused(
-        server,
-        `it answered ${status}${code === undefined ? "" : ` ${quote(code)}`}${text}${tried}`,
-        status,
-        code
-      )
-    }
-    const { client_id, client_secret, client_secret_expires_at: expires, token_endpoint_auth_method } = json ?? {}
-    if (!isClientId(client_id)) {
-      return yield* refused(server, "its answer has no client_id that can be used", status)
-    }
-    const expiry = positiveSeconds(expires)
-    return {
-      clientId: client_id,
-      ...(typeof client_secret === "string" && client_secret !== "" ? { clientSecret: client_secret } : {}),
-      ...(typeof token_endpoint_auth_method === "string" ? { authenticationMethod: token_endpoint_auth_method } : {}),
-      // 0 means that it does not expire (RFC 7591, 3.2.1).
-      ...(expiry === undefined || expiry >= 1e12 ? {} : { secretExpiresAt: expiry * 1_000 }),
-      redirectUri,
-      scopes
-    }
-  }
-)
-
 /** At most so many registrations per issuer are kept: one per redirect URI. */
 const maxRegistrations = 8
 
@@ -242,7 +129,7 @@ export const clientForSignIn: (
     if (registrationKind(options, server) !== "dynamic") {
       return { ...yield* knownClient(environment, options, server, ""), isStored: false }
     }
-    const { store } = environment
+    const { outbound, store } = environment
     const at = key(options, server.issuer)
     const find = Effect.fnUntraced(function*() {
       const time = yield* now
@@ -253,7 +140,14 @@ export const clientForSignIn: (
       }
       // Some servers hold a client to the scopes of its registration: a step-up must not need another one.
       const named = Scopes.union(scopes, same?.scopes ?? [], resource?.scopesSupported ?? [])
-      const made = yield* register(environment, options, server, redirectUri, named)
+      const made = yield* register(outbound, server, {
+        clientName: options.clientName,
+        clientUri: options.clientUri,
+        redirectUri,
+        scopes: named,
+        applicationType: environment.signIn?.applicationType ?? "native",
+        hasDocument: options.clientMetadataUrl !== undefined
+      })
       const others = all.filter((each) => each.redirectUri !== redirectUri || each.isDoubtful === true)
       yield* write(store, at, [made, ...others].slice(0, maxRegistrations))
       return { ...registered(made, server), isStored: false }
@@ -282,7 +176,7 @@ export const knownClient: (
         const all = yield* read(environment.store, Registrations, key(options, server.issuer))
         const found = all?.find((each) => each.clientId === clientId)
         return found === undefined
-          ? yield* refused(server, `the registration of the client ${quote(clientId)} is gone`)
+          ? yield* registrationFailed(server, `the registration of the client ${quote(clientId)} is gone`)
           : registered(found, server)
       }
     }
