@@ -71,7 +71,7 @@ describe("architecture.md", () => {
     for (const row of rows) {
       current = /^### The layers of `([\w-]+)`/.exec(row)?.[1] ?? current
       const cells = row.split("|").map((cell) =>
-        Array.from(cell.matchAll(/^ (`[\w/`, ]+`) *$/g), ([, names = ""]) => names)[0]
+        Array.from(cell.matchAll(/^ (`[\w/`, -]+`) *$/g), ([, names = ""]) => names)[0]
       )
       const [, first, second] = cells
       const [name, names] = second === undefined ? [current, first] : [first?.replaceAll("`", ""), second]
