@@ -108,23 +108,7 @@ const errorsOf = (text: string, { program }: Parsed): ReadonlyArray<Found> => {
 }
 
 /** The packages to which each check applies so far. */
-const checked: Readonly<Record<"english" | "defaults", ReadonlyArray<string>>> = {
-  english: [
-    "auth",
-    "cli",
-    "client",
-    "code-mode",
-    "console",
-    "create-skein",
-    "gateway",
-    "openapi",
-    "protocol",
-    "runtime",
-    "skills",
-    "sql",
-    "tasks",
-    "testing"
-  ],
+const checked: { readonly defaults: ReadonlyArray<string> } = {
   defaults: [
     "apps",
     "auth",
@@ -160,7 +144,7 @@ export const sourceProblems = (path: string, text: string, complete = false): Re
     name !== undefined && (complete || checked[check].includes(name))
   const parsed = parseSync(path, text)
   const found = [
-    ...applies("english") || name === undefined ? englishOf(text, parsed) : [],
+    ...englishOf(text, parsed),
     ...applies("defaults") && !resolvesOptions.test(path) ? defaultsOf(text, parsed) : [],
     ...name !== undefined && !ownsMessages.test(path) ? errorsOf(text, parsed) : []
   ]

@@ -1,6 +1,7 @@
 /**
- * Handlers that return a value or a promise, for layers that take a handler of effects and have no `async` of their own,
- * such as those of other packages. `Tool.async`, `Resource.async`, `ResourceTemplate.async` and `Prompt.async` use it.
+ * Handlers that return a value or a promise, for layers that take a handler of effects and have no `async` of their
+ * own, such as those of other packages. `Tool.async`, `Resource.async`, `ResourceTemplate.async` and `Prompt.async` use
+ * it.
  *
  * @example
  * const handler = AsyncHandler.toEffect(async ({ city }: { city: string }, { signal }) => fetchText(city, signal))
@@ -29,8 +30,8 @@ export const toEffect: <Input, A, R = never>(
 ) => (input: Input) => Effect.Effect<A, HandlerError, R | McpRequest> = asyncHandler.toEffect
 
 /**
- * Calls a function that returns a value, a promise or an effect, for options that take any of them. What it throws, and the
- * rejection of its promise, becomes a failure if a client may see its message, and a defect otherwise.
+ * Calls a function that returns a value, a promise or an effect, for options that take any of them. An error that it
+ * throws, or with which its promise rejects, becomes a failure if a client may see its message, and a defect otherwise.
  *
  * @example
  * const headers = AsyncHandler.settle(() => options.credentials(operation))
@@ -40,8 +41,8 @@ export const settle: <A, E = never, R = never>(
 ) => Effect.Effect<A, E | HandlerError, R> = attempts.settle
 
 /**
- * Calls a function that returns a value or a promise. What it throws becomes a failure if a client may see its message,
- * and a defect otherwise.
+ * Calls a function that returns a value or a promise. An error that it throws becomes a failure if a client may see its
+ * message, and a defect otherwise.
  *
  * @example
  * const text = AsyncHandler.attempt((signal) => fetch(url, { signal }).then((response) => response.text()))

@@ -1,9 +1,9 @@
 /**
  * MCP Apps: tools with a page that the host shows beside the conversation.
  *
- * A page is an HTML document at a `ui://` URI. A tool is linked to it. When a model calls the tool, a host that supports
- * the extension `io.modelcontextprotocol/ui` reads the page, shows it in a sandboxed frame, and gives it the arguments and
- * the result of the call. The page draws them, and calls further tools: see `View`.
+ * A page is an HTML document at a `ui://` URI. A tool is linked to it. When a model calls the tool, a host that
+ * supports the extension `io.modelcontextprotocol/ui` reads the page, shows it in a sandboxed frame, and gives it the
+ * arguments and the result of the call. The page draws them, and calls further tools: see `View`.
  *
  * - `App.make` defines the page with the origins and the permissions that it needs; `App.tool` defines a tool that is
  *   linked to it; `App.layer` registers both.
@@ -45,8 +45,8 @@ export interface Options<E extends HandlerError = never, R = never>
   extends Omit<Resource.Options, "mimeType" | "_meta" | "size">
 {
   /**
-   * The document: HTML, or an effect that makes it for each read, such as `AppFile.read`. It must contain its scripts and
-   * styles, or load them from `csp.resourceDomains`: see `AppHtml`.
+   * The document: HTML, or an effect that makes it for each read, such as `AppFile.read`. It must contain its scripts
+   * and styles, or load them from `csp.resourceDomains`: see `AppHtml`.
    */
   readonly html: string | Effect.Effect<string, E, R>
   /** The origins that the page uses. None by default: then it has no network. */
@@ -182,8 +182,8 @@ export interface ToolOptions<Input extends Tool.AnySchema, Output extends Tool.A
   /** The page that the host shows for a call. */
   readonly app: App<R>
   /**
-   * The callers of the tool: `["model", "app"]` by default. `["app"]` makes a tool for the page, which models do not get.
-   * Hosts enforce it. It does not protect the tool: any client of the server can call it.
+   * The callers of the tool: `["model", "app"]` by default. `["app"]` makes a tool for the page, which models do not
+   * get. Hosts enforce it. It does not protect the tool: any client of the server can call it.
    */
   readonly visibility?: ReadonlyArray<Visibility> | undefined
 }
@@ -289,7 +289,7 @@ export { async_ as async }
 
 /**
  * Whether the client of this request declares the extension, so that a person sees the page. A handler may return a
- * longer text where nobody does.
+ * longer text for a client without pages.
  *
  * @example
  * const text = (yield* App.isSupported) ? "The chart is shown." : table(months)

@@ -2,10 +2,10 @@
  * Asks the user to fill in a form, on a page with its fields. The page is a part of this module: an author writes none.
  * Everything else is as in `Approval`: the page, the form for clients without pages, and the bounds.
  *
- * The fields are those of `Elicitation.form`: texts, numbers, booleans, choices, and types that are decoded from them. The
- * page draws them with their titles, descriptions and bounds, and checks what it can. The server checks the values by the
- * schema, whatever the page has checked. If they do not match, the page shows the problems at the fields, and the user can
- * correct them.
+ * The fields are those of `Elicitation.form`: texts, numbers, booleans, choices, and types that are decoded from them.
+ * The page draws them with their titles, descriptions and bounds, and checks what it can. The server checks the values
+ * by the schema, whatever the page has checked. If they do not match, the page shows the problems at the fields, and
+ * the user can correct them.
  *
  * Never ask for a password or a token with a form: see `Elicitation`.
  *
@@ -41,7 +41,7 @@ import { formPage } from "./readyPages.ts"
 
 export type { Bounds, Limits } from "./openQuestions.ts"
 
-/** What the page asks for. The texts are shown as text: markup has no effect. */
+/** The texts of the form. They are shown as text: markup has no effect. */
 export interface Question<Initial = { readonly [name: string]: unknown }> extends askTool.Question {
   /** The label of the button that sends the form. `Send` by default. */
   readonly submit?: string | undefined
@@ -60,8 +60,8 @@ export interface Options<Input extends Tool.AnySchema, S extends Elicitation.Giv
   extends askTool.AskOptions<Input>
 {
   /**
-   * The fields, as in `Elicitation.make`: `title`, `description` and `default` annotate them. The user must fill in a field
-   * that is not optional, and one with a default.
+   * The fields, as in `Elicitation.make`: `title`, `description` and `default` annotate them. The user must fill in a
+   * field that is not optional, and one with a default.
    */
   readonly fields: S & Elicitation.CheckedForm<S>
   /** The names of the text fields that have several lines on the page. None by default. */
@@ -138,8 +138,8 @@ const refused = ({ fields, message }: Elicitation.InvalidContent, { properties }
   })
 
 /**
- * Registers the tool with two functions: `ask` makes the question from the arguments, and `handle` runs with the values.
- * The model receives what `handle` returns, as text where a page asked, and not the values.
+ * Registers the tool with two functions: `ask` makes the question from the arguments, and `handle` runs with the
+ * values. The model receives what `handle` returns, as text where a page asked, and not the values.
  *
  * A question that breaks a rule of `Question` fails the call with `AskError` `InvalidQuestion`. A form that the user
  * declines fails it with `NoAnswer`. A schema that a form cannot have fails with `DefinitionError` `InvalidValue`.
@@ -193,7 +193,7 @@ export const layer = <
             ? handle({ values: answer.content, input })
             : Effect.fail(askTool.noAnswer(question))
       ),
-    // The values are decoded before the question is taken: the decoding may wait, and nobody can answer twice.
+    // The values are decoded before the question is taken: the decoding may wait, and a second answer is refused.
     answer: (open, token, content) =>
       Effect.flatMap(open.get(token), () =>
         Effect.matchEffect(decode(content), {

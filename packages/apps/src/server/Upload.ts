@@ -1,13 +1,14 @@
 /**
- * Lets the user pick files, on a page with a button and a place to drop them. The page is a part of this module: an author
- * writes none. `handle` receives the bytes, and the model only the names and the sizes.
+ * Lets the user pick files, on a page with a button and a place to drop them. The page is a part of this module.
+ * `handle` receives the bytes, and the model only the names and the sizes.
  *
- * A model calls the tool, and its host shows the page, as in `Approval`. The page declares the files, and sends each one in
- * parts of `maxPartBytes`, as base64, to a tool that models do not get. The server checks the number, the sizes, the names
- * and the types, whatever the page has checked. The parts are in memory until `handle` has ended, the user cancels,
+ * A model calls the tool, and its host shows the page, as in `Approval`. The page declares the files, and sends each
+ * one in parts of `maxPartBytes`, as base64, to a tool that models do not get. The server checks the number, the sizes,
+ * the names and the types, whatever the page has checked. The parts are in memory until `handle` has ended, the user
+ * cancels,
  * `transferTimeout` has passed, or the session ends. They are never written to a disk.
  *
- * - The name and the type of a file are what the browser says. A type is no proof: look at the bytes before you trust it.
+ * - The browser reports the name and the type of a file. Do not trust a type before you have looked at the bytes.
  *   A name has no slash and no control character, but do not use it as a path.
  * - A client without pages fails the call with `AskError` `CannotAsk`: no form has files.
  * - The page shows why an upload is refused (`UploadError`), and the user can pick other files.
@@ -39,10 +40,13 @@ import { uploadPage } from "./readyPages.ts"
 
 export type { Bounds, Limits } from "./openQuestions.ts"
 
-/** A file: its name and its media type, as the browser of the user says, and its bytes. Two files may have the same name. */
+/**
+ * A file: its name and its media type, as the browser of the user says, and its bytes. Two files may have the same
+ * name.
+ */
 export interface File extends ReceivedFile {}
 
-/** What the page asks for. The texts are shown as text: markup has no effect. */
+/** The texts of the page. They are shown as text: markup has no effect. */
 export interface Question extends askTool.Question {
   /** The label of the button that sends the files. `Upload` by default. */
   readonly upload?: string | undefined
@@ -57,18 +61,18 @@ export interface FileLimits extends openQuestions.Limits {
   /** The number of bytes of all files of an upload: 20,971,520 by default. More are refused with `TotalTooLarge`. */
   readonly maxTotalBytes?: number | undefined
   /**
-   * The number of bytes of a part: 262,144 by default. A part is a message of the page to its host, as base64. Lower it for
-   * hosts that refuse messages of this size: `AppHost` allows a million characters.
+   * The number of bytes of a part: 262,144 by default. A part is a message of the page to its host, as base64. Lower it
+   * for hosts that refuse messages of this size: `AppHost` allows a million characters.
    */
   readonly maxPartBytes?: number | undefined
   /**
-   * The number of bytes of the uploads of one client in progress: 41,943,040 by default. A client is a principal, else a
-   * network address, else a session. A further upload is refused with `BuffersFull`.
+   * The number of bytes of the uploads of one client in progress: 41,943,040 by default. A client is a principal, else
+   * a network address, else a session. A further upload is refused with `BuffersFull`.
    */
   readonly maxBufferedBytesPerClient?: number | undefined
   /**
-   * The number of bytes of all uploads in progress: 104,857,600 by default. A further one is refused with `BuffersFull`.
-   * Raise it as far as the memory of the server allows.
+   * The number of bytes of all uploads in progress: 104,857,600 by default. A further one is refused with
+   * `BuffersFull`. Raise it as far as the memory of the server allows.
    */
   readonly maxBufferedBytes?: number | undefined
 }
@@ -91,7 +95,7 @@ const transferTimeoutMs = 5 * 60_000
 
 const Size = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-/** What the page sends. */
+/** The messages of the page. */
 const Step = Schema.Union([
   Schema.Struct({
     step: Schema.Literal("begin"),
@@ -117,7 +121,8 @@ export interface Uploaded<Input> {
  * Defines a tool that lets the user upload files. `input` has the arguments, as in `Tool.make`.
  *
  * @example
- * const photo = Upload.make("upload_photo", { accept: ["image/jpeg", "image/png"], limits: { maxFiles: 1, maxFileBytes: 2_000_000 } })
+ * const photo = Upload.make("upload_photo", { accept: ["image/jpeg", "image/png"], limits: { maxFiles: 1, maxFileBytes:
+ * 2_000_000 } })
  */
 export const make = <const Name extends string, Input extends Tool.AnySchema = {}>(
   name: Name,
@@ -145,9 +150,9 @@ export const make = <const Name extends string, Input extends Tool.AnySchema = {
 }
 
 /**
- * Registers the tool with two functions: `ask` makes the question from the arguments, and `handle` runs when all files have
- * arrived. The model receives what `handle` returns, as text, with the names and the sizes of the files. The bytes are
- * forgotten when `handle` ends, unless it keeps them.
+ * Registers the tool with two functions: `ask` makes the question from the arguments, and `handle` runs when all files
+ * have arrived. The model receives what `handle` returns, as text, with the names and the sizes of the files. The bytes
+ * are forgotten when `handle` ends, unless it keeps them.
  *
  * @example
  * const live = Upload.layer(photo, {

@@ -26,7 +26,7 @@ export interface AskOptions<Input extends Tool.AnySchema>
 export interface Question {
   /** The question in one line. */
   readonly title: string
-  /** What the user must know to answer. Line breaks stay. */
+  /** The details that the user needs to answer. Line breaks stay. */
   readonly details?: string | undefined
 }
 

@@ -1,6 +1,6 @@
 /**
- * Components of a page: plain functions that make plain JSON. A tool of `UiApp` returns a tree of them, and a page that is a
- * part of this package draws it. An author writes no HTML and no script.
+ * Components of a page: plain functions that make plain JSON. A tool of `UiApp` returns a tree of them, and a page that
+ * is a part of this package draws it. An author writes no HTML and no script.
  *
  * - Layout: `column`, `row`, `grid`, `card`.
  * - Content: `text`, `heading`, `badge`, `table`, `code`, `image`, `link`.
@@ -8,8 +8,8 @@
  * - Inputs: `textInput`, `textArea`, `numberInput`, `dateInput`, `checkbox`, `select`.
  * - `button` calls a tool with the values of the inputs. The tree in its result replaces the page.
  *
- * Conditions and repetitions are TypeScript: `rows.map(…)`, `isOpen ? Ui.text(…) : Ui.badge(…)`. Every text is shown as text:
- * markup has no effect.
+ * Conditions and repetitions are TypeScript: `rows.map(…)`, `isOpen ? Ui.text(…) : Ui.badge(…)`. Every text is shown as
+ * text: markup has no effect.
  *
  * @example
  * const tree = Ui.column([
@@ -40,7 +40,7 @@ export type Node = uiNode.Node
  */
 export const Node: Schema.Codec<Node> = uiNode.Node
 
-/** What a text or a badge means: it has a color. */
+/** The meaning of a text or a badge, which has a color. */
 export type Tone = typeof uiNode.Tone.Type
 
 /** A line, or the bars, of a chart, with a number for each label. */
@@ -86,7 +86,8 @@ export const row = (children: Children): NodeOf<"row"> => ({ type: "row", childr
  * Places components in columns of the same width: 2 by default, 6 at most, and fewer where the page is too narrow.
  *
  * @example
- * const numbers = Ui.grid(totals.map(({ name, sum }) => Ui.card([Ui.heading(`${sum}`)], { title: name })), { columns: 3 })
+ * const numbers = Ui.grid(totals.map(({ name, sum }) => Ui.card([Ui.heading(`${sum}`)], { title: name })), { columns: 3
+ * })
  */
 export const grid = (children: Children, options: { readonly columns?: number | undefined } = {}): NodeOf<"grid"> =>
   make("grid", { columns: options.columns, children })
@@ -167,7 +168,7 @@ export const image = (
   data: Uint8Array | string,
   options: {
     readonly mimeType: ImageType
-    /** What the image shows, for people who do not see it. Empty for a decoration. */
+    /** The description of the image, for people who do not see it. Empty for a decoration. */
     readonly alt: string
   }
 ): NodeOf<"image"> => ({
@@ -187,7 +188,7 @@ export const link = (label: string, url: string | URL): NodeOf<"link"> => ({ typ
 
 // ---- charts
 
-/** What a chart shows. */
+/** The title, the labels and the values of a chart. */
 export interface ChartOptions {
   /** The title, also for screen readers. */
   readonly title: string
@@ -256,7 +257,7 @@ export interface TextOptions extends InputOptions<string> {
   readonly min?: number | undefined
   /** The greatest number of characters of a value. */
   readonly max?: number | undefined
-  /** What an empty input shows. */
+  /** The text in an empty input. */
   readonly placeholder?: string | undefined
 }
 
@@ -330,7 +331,8 @@ export const checkbox = (
  * A choice of one value. The value is a string.
  *
  * @example
- * const size = Ui.select("size", { label: "Size", options: [{ value: "s", label: "Small" }, { value: "l", label: "Large" }] })
+ * const size = Ui.select("size", { label: "Size", options: [{ value: "s", label: "Small" }, { value: "l", label:
+ * "Large" }] })
  */
 export const select = (
   name: string,
@@ -368,8 +370,8 @@ export interface MessageOptions extends ButtonOptions {
 }
 
 /**
- * A button. It calls a tool, whose result has a tree that replaces the page, or a text that is shown below; or it writes a
- * message into the conversation, so that the model goes on with it.
+ * A button. It calls a tool, whose result has a tree that replaces the page, or a text that is shown below; or it
+ * writes a message into the conversation, so that the model goes on with it.
  *
  * @example
  * const buy = Ui.button("Buy", { tool: buyTea, arguments: { id: tea.id }, inputs: ["pots"], style: "primary" })
@@ -391,9 +393,9 @@ export const button = <T extends AnyTool>(
 }
 
 /**
- * Checks a tree that may be anything, such as one from a file or from a model: its bounds, its schema, and the names of its
- * inputs. `UiApp` and `GeneratedUi` check the trees that they show. Fails with `UiError`, whose message has the path of the
- * component.
+ * Checks a tree that may be anything, such as one from a file or from a model: its bounds, its schema, and the names of
+ * its inputs. `UiApp` and `GeneratedUi` check the trees that they show. Fails with `UiError`, whose message has the
+ * path of the component.
  *
  * @example
  * const saved = Effect.flatMap(readFile("screen.json"), (text) => Ui.check(JSON.parse(text)))

@@ -1,13 +1,13 @@
 /**
- * The components of `Ui` as JSON: their schema and their types. `packages/apps/page/ui/components.ts` draws them. Descriptions
- * are for models, which write trees for `GeneratedUi`.
+ * The components of `Ui` as JSON: their schema and their types. `packages/apps/page/ui/components.ts` draws them.
+ * Descriptions are for models, which write trees for `GeneratedUi`.
  */
 import * as Schema from "effect/Schema"
 
 const key = Schema.optionalKey
 const kind = <T extends string>(type: T) => Schema.Literal(type)
 
-/** What a text or a badge means. */
+/** The meaning of a text or a badge. */
 export const Tone = /* @__PURE__ */ Schema.Literals(["muted", "success", "warning", "danger"])
 
 const Text = /* @__PURE__ */ Schema.Struct({

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import { type HandlerError, VisibleError } from "../../HandlerError.ts"
 
-/** Calls a function that returns a value or a promise. What it throws becomes a failure or a defect. */
+/** Calls a function that returns a value or a promise. An error that it throws becomes a failure or a defect. */
 export const attempt = <A>(run: (signal: AbortSignal) => A | Promise<A>): Effect.Effect<A, HandlerError> =>
   Effect.callback((resume, signal) => {
     const fail = (error: unknown) => resume(Effect.failCause(causeOf(error)))
@@ -20,8 +20,8 @@ export const attempt = <A>(run: (signal: AbortSignal) => A | Promise<A>): Effect
   })
 
 /**
- * Calls a function that returns a value, a promise or an effect. What it throws, and the rejection of its promise, becomes
- * a failure or a defect, as that of an async handler.
+ * Calls a function that returns a value, a promise or an effect. An error that it throws, or with which its promise
+ * rejects, becomes a failure or a defect, as in an async handler.
  */
 export const settle = <A, E, R>(
   run: (signal: AbortSignal) => Awaitable<A, E, R>
