@@ -397,7 +397,12 @@ export const layers: Readonly<Record<string, Layers>> = {
     // It reads no documents.
     httpApi: { modules: ["HttpApiTools"], layers: ["answer"] }
   },
-  gateway: { proxy: { modules: ["Proxy"] } },
+  gateway: {
+    connection: {},
+    calls: {},
+    catalog: {},
+    proxy: { folders: [], modules: ["Proxy"] }
+  },
   "code-mode": {
     sandbox: { modules: ["ProgramError", "Sandbox"], packages: ["protocol"], node: "named" },
     calls: { modules: ["CodeMode"] }

@@ -75,7 +75,7 @@ it.live("stores the lists, and offers them before the remote server is reached",
 
 it("has a row for each reason of a failure", () => {
   const page = read("remote-servers.md")
-  const source = read("../packages/gateway/src/internal/proxy/remoteError.ts")
+  const source = read("../packages/gateway/src/internal/connection/remoteError.ts")
   const reasons = Array.from(source.matchAll(/^ {2}\| "(\w+)"$/gm), ([, reason]) => reason!)
   expect(reasons.length).toBeGreaterThan(5)
   for (const reason of reasons) expect(page).toContain(`| \`${reason}\``)

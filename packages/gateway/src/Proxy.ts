@@ -29,18 +29,24 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { connectionOf, ConnectionPool, type Environment, type MakeClient, open } from "./internal/proxy/connections.ts"
-import { type EntryContext, unlistedEntry } from "./internal/proxy/entries.ts"
-import { Forwarder } from "./internal/proxy/forward.ts"
-import { Listing, type Selection } from "./internal/proxy/listing.ts"
-import { ParkedCalls } from "./internal/proxy/parkedCalls.ts"
-import { Refresh, RefreshInterval } from "./internal/proxy/refresh.ts"
-import { everything, Relay } from "./internal/proxy/relay.ts"
-import { Remote } from "./internal/proxy/remote.ts"
-import { watcher } from "./internal/proxy/watch.ts"
+import {
+  connectionOf,
+  ConnectionPool,
+  type Environment,
+  type MakeClient,
+  open
+} from "./internal/connection/connections.ts"
+import { type EntryContext, unlistedEntry } from "./internal/catalog/entries.ts"
+import { Forwarder } from "./internal/calls/forward.ts"
+import { Listing, type Selection } from "./internal/catalog/listing.ts"
+import { ParkedCalls } from "./internal/calls/parkedCalls.ts"
+import { Refresh, RefreshInterval } from "./internal/catalog/refresh.ts"
+import { everything, Relay } from "./internal/connection/relay.ts"
+import { Remote } from "./internal/connection/remote.ts"
+import { watcher } from "./internal/connection/watch.ts"
 
-export type { RemoteFailure } from "./internal/proxy/remoteError.ts"
-export type { Selection } from "./internal/proxy/listing.ts"
+export type { RemoteFailure } from "./internal/connection/remoteError.ts"
+export type { Selection } from "./internal/catalog/listing.ts"
 
 /**
  * The effect that makes a client of the remote server, such as `Client.make(transport, options)`. The proxy runs it,

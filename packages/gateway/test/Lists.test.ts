@@ -15,7 +15,7 @@ import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
-import { RefreshInterval } from "../src/internal/proxy/refresh.ts"
+import { RefreshInterval } from "../src/internal/catalog/refresh.ts"
 import { build, connect, eras, type Running, source, through } from "./kit.ts"
 import { remote } from "./remote.ts"
 

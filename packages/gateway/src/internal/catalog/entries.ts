@@ -23,7 +23,7 @@ import type {
 } from "@skein/server/Catalog"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { Forwarder } from "./forward.ts"
+import type { Forwarder } from "../calls/forward.ts"
 
 /** The shared parts of a proxy that its entries use. */
 export interface EntryContext {

@@ -14,7 +14,7 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import { type EntryContext, promptEntry, resourceEntry, templateEntry, toolEntry } from "./entries.ts"
-import { named, type RemoteName } from "./remoteError.ts"
+import { named, type RemoteName } from "../connection/remoteError.ts"
 
 /** The lists of a remote server. */
 export interface Lists {

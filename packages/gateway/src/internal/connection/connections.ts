@@ -18,9 +18,25 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import type { Connect, RemoteConnection } from "./forward.ts"
 import { type Declared, declaredBy, Relay } from "./relay.ts"
 import { named, remoteError, type RemoteName, toMcpError, upper } from "./remoteError.ts"
+
+/** A connection to the remote server. */
+export interface RemoteConnection {
+  readonly client: Client
+  readonly relay: Relay
+  /** Sets the log level of the remote server, if the caller wants more than the callers before. */
+  readonly requestLogs: (level: string | undefined) => Effect.Effect<void>
+}
+
+/**
+ * Lends connections to the remote server to calls. The second argument is the connection on which the request was not
+ * sent, because it has ended.
+ */
+export type Connect = (
+  request: RequestContext,
+  ended?: RemoteConnection
+) => Effect.Effect<RemoteConnection, McpError.McpError, Scope.Scope>
 
 /** Makes a client that a scope closes. */
 export type MakeClient = Effect.Effect<Client, ClientError, Scope.Scope>

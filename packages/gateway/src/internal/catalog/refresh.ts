@@ -11,7 +11,7 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import type * as Scope from "effect/Scope"
 import type { Kind, Listing, Lists } from "./listing.ts"
-import { named, type RemoteName } from "./remoteError.ts"
+import { named, type RemoteName } from "../connection/remoteError.ts"
 
 /** The pause between two times that changed lists of a kind are read. Tests set another one. */
 export const RefreshInterval = Context.Reference<Duration.Input>("@skein/gateway/RefreshInterval", {

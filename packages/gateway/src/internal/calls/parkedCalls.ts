@@ -19,8 +19,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
-import { type ForwardedRequest, ownerOf } from "./forwardedRequest.ts"
-import { remoteError } from "./remoteError.ts"
+import { type ForwardedRequest, ownerOf } from "../connection/forwardedRequest.ts"
+import { remoteError } from "../connection/remoteError.ts"
 
 /** The bounds of parked calls. */
 export interface Bounds {

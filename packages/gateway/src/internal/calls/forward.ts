@@ -7,7 +7,7 @@
  * - A stateless caller of a stateless remote server is asked in rounds too, but nothing is parked: the state of the remote
  *   server travels in the caller's `requestState`.
  */
-import type { Client, RequestOptions } from "@skein/client/Client"
+import type { RequestOptions } from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
 import * as Capabilities from "@skein/protocol/Capabilities"
 import * as Codec from "@skein/protocol/Codec"
@@ -26,29 +26,12 @@ import { type InputError, toMcpError as ofInputError } from "@skein/server/Input
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
-import type * as Scope from "effect/Scope"
-import { CurrentRequest, type ForwardedRequest, ownerOf } from "./forwardedRequest.ts"
-import { passedOn, withPassedOnMeta } from "./meta.ts"
+import { CurrentRequest, type ForwardedRequest, ownerOf } from "../connection/forwardedRequest.ts"
+import { passedOn, withPassedOnMeta } from "../connection/meta.ts"
 import type { ParkedCall, ParkedCalls } from "./parkedCalls.ts"
-import { declaredBy, type Relay } from "./relay.ts"
-import { named, remoteError, type RemoteName, toMcpError, unavailable, upper } from "./remoteError.ts"
-
-/** A connection to the remote server. */
-export interface RemoteConnection {
-  readonly client: Client
-  readonly relay: Relay
-  /** Sets the log level of the remote server, if the caller wants more than the callers before. */
-  readonly requestLogs: (level: string | undefined) => Effect.Effect<void>
-}
-
-/**
- * Lends connections to the remote server to calls. The second argument is the connection on which the request was not
- * sent, because it has ended.
- */
-export type Connect = (
-  request: RequestContext,
-  ended?: RemoteConnection
-) => Effect.Effect<RemoteConnection, McpError.McpError, Scope.Scope>
+import type { Connect, RemoteConnection } from "../connection/connections.ts"
+import { declaredBy } from "../connection/relay.ts"
+import { named, remoteError, type RemoteName, toMcpError, unavailable, upper } from "../connection/remoteError.ts"
 
 /** The members that the next round adds to the params, in the stateless revision. */
 interface Round {

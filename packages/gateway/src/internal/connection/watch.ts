@@ -7,7 +7,7 @@ import * as Catalog from "@skein/server/Catalog"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import type { RemoteConnection } from "./forward.ts"
+import type { RemoteConnection } from "./connections.ts"
 import type { Remote } from "./remote.ts"
 import { toMcpError } from "./remoteError.ts"
 

@@ -14,7 +14,7 @@ import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { RemoteConnection } from "./forward.ts"
+import type { RemoteConnection } from "./connections.ts"
 import { named, type RemoteName, unavailable, upper } from "./remoteError.ts"
 
 /** Receives the changes of the connection. */
