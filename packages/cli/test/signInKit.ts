@@ -118,7 +118,9 @@ export const person = (
       return {
         folder,
         env: { BROWSER: answer === "no browser" ? "none" : file, XDG_DATA_HOME: folder },
-        visits: () => existsSync(log) ? readFileSync(log, "utf8").trim().split("\n").map((line) => new URL(line)) : []
+        // The browser may be writing its line: only complete lines count.
+        visits: () =>
+          existsSync(log) ? readFileSync(log, "utf8").split("\n").slice(0, -1).map((line) => new URL(line)) : []
       }
     }
   )
