@@ -40,7 +40,7 @@ export const startServer = (args: ReadonlyArray<string>, onStderr: (text: string
       args,
       env: { TEA_TOKEN: "s3cret", TERM: undefined },
       stderr: onStderr,
-      closeTimeout: "5 seconds"
+      shutdownTimeout: "5 seconds"
     }),
     { reconnect: true }
   )

@@ -263,7 +263,7 @@ const exchange = (random: Random, report: Report) =>
       url: `http://127.0.0.1:${port}/mcp/x`,
       headers: { "x-case": key },
       credentials: random.chance(0.5) ? challenged : Credentials.bearer(Redacted.make(secret)),
-      closeTimeout: random.pick([0, 50]),
+      shutdownTimeout: random.pick([0, 50]),
       maxMessageBytes: random.chance(0.1) ? 100 : 100_000,
       standaloneStream: random.chance(0.7),
       resumption: { initialDelay: 1, maxDelay: 5, maxAttempts: 2 }

@@ -51,7 +51,7 @@ export interface Options {
   readonly input?:
     | ((input: ServerConfig.Input) => Effect.Effect<string | undefined> | PromiseLike<string | undefined>)
     | undefined
-  /** Further options of the process of an entry: `closeTimeout`, for example. */
+  /** Further options of the process of an entry: `shutdownTimeout`, for example. */
   readonly stdio?: ((entry: ServerConfig.StdioEntry) => Partial<Stdio.Options>) | undefined
   /** Further options of the HTTP transport of an entry: `credentials`, for example. */
   readonly http?: ((entry: ServerConfig.HttpEntry) => Partial<NodeHttp.Options>) | undefined

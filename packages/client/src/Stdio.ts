@@ -61,7 +61,7 @@ export interface Options {
   /** How much of stderr is captured, in characters: 8 Ki by default. Older text is dropped. */
   readonly maxStderrChars?: number | undefined
   /** How long the server may take to exit after its stdin was closed: 2 seconds by default. Then it gets SIGTERM. */
-  readonly closeTimeout?: Duration.Input | undefined
+  readonly shutdownTimeout?: Duration.Input | undefined
   /** How long the server may take to exit after SIGTERM: 2 seconds by default. Then it gets SIGKILL. */
   readonly termTimeout?: Duration.Input | undefined
   /** How long the server may take to exit after SIGKILL: 1 second by default. Then the connection ends without it. */
@@ -288,7 +288,7 @@ class ChildConnection implements StdioConnection {
 /**
  * Starts a server and connects to it. Closing the scope ends the server.
  *
- * **Ending.** The server's stdin is closed. After `closeTimeout` its process group gets SIGTERM, after `termTimeout`
+ * **Ending.** The server's stdin is closed. After `shutdownTimeout` its process group gets SIGTERM, after `termTimeout`
  * SIGKILL, and after `killTimeout` closing completes in any case. The signals go to the whole group, so that a server
  * behind a wrapper (`sh -c`, `npx`) and a grandchild that ignores SIGTERM end too. When the server itself exits first,
  * the rest of its group is ended in the same way. Messages that arrive while the server is being ended are dropped.
@@ -311,11 +311,11 @@ export const connect = (options: Options): Effect.Effect<StdioConnection, Transp
     const stderr = options.stderr ?? "inherit"
     const bounds: Bounds = {
       ...Settings.resolve<
-        Pick<Options, "maxStderrChars" | "closeTimeout" | "termTimeout" | "killTimeout" | "settleTimeout">
+        Pick<Options, "maxStderrChars" | "shutdownTimeout" | "termTimeout" | "killTimeout" | "settleTimeout">
       >(
         options,
         { maxStderrChars: 8 * 1024 },
-        { closeTimeout: 2_000, termTimeout: 2_000, killTimeout: 1_000, settleTimeout: 500 }
+        { shutdownTimeout: 2_000, termTimeout: 2_000, killTimeout: 1_000, settleTimeout: 500 }
       ),
       onStderr: typeof stderr === "function" ? stderr : undefined
     }

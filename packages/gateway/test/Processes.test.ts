@@ -176,7 +176,7 @@ describe.each(["shared", "session"] as const)("the end of a program with childre
 
   it.live("ends the children and their processes when stdin closes", () =>
     Effect.gen(function*() {
-      const { close, front, journal } = yield* busy(["parent"], { closeTimeout: "1 minute" })
+      const { close, front, journal } = yield* busy(["parent"], { shutdownTimeout: "1 minute" })
       yield* close
       expect(yield* front.exited).toEqual({ code: 0, signal: undefined })
       expect(journal.all.filter((pid) => !isGone(pid))).toEqual([])

@@ -14,7 +14,7 @@ import { withBounds } from "../../client/test/http/support/changedBounds.ts"
 const settings = (url: string, maxAttempts: number): Http.Settings => ({
   url,
   maxMessageBytes,
-  closeTimeout: 100,
+  shutdownTimeout: 100,
   resumption: { initialDelay: 1, maxDelay: 20, maxAttempts }
 })
 

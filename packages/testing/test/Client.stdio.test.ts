@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import { maxMessageBytes, stdio } from "./scenarios.ts"
 import { checkOutcomes, runClient } from "./clientRun.ts"
 
-const timeouts = { closeTimeout: 100, termTimeout: 100, killTimeout: 1_000, settleTimeout: 50 }
+const timeouts = { shutdownTimeout: 100, termTimeout: 100, killTimeout: 1_000, settleTimeout: 50 }
 
 describe("calls over stdio", () => {
   it.live.prop(

@@ -121,7 +121,7 @@ const overStdio: Workload = {
           revision: revisions[n % 2]!,
           faults: fault === undefined ? [] : [Scenario.rule("request", fault)]
         })
-        const timeouts = { closeTimeout: 100, termTimeout: 500 }
+        const timeouts = { shutdownTimeout: 100, termTimeout: 500 }
         return yield* openCallClose(Stdio.transport({ command, args, ...timeouts }), n, `key ${n}`, fault === undefined)
       })))
 }

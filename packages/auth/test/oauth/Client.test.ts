@@ -58,7 +58,7 @@ describe("a web application", () => {
       Effect.gen(function*() {
         const servers = yield* start
         const oauth = yield* OAuth.make({ grant: Grant.authorizationCode({ clientName: "Tea House" }) })
-        const transport = Http.transport({ url: servers.url, credentials: oauth, closeTimeout: 0 })
+        const transport = Http.transport({ url: servers.url, credentials: oauth, shutdownTimeout: 0 })
         const error = yield* Effect.flip(Client.make(transport, { revisions: [revision] }))
         assert.deepInclude(error.reason, { _tag: "Unauthorized", status: 401 })
         const { reason } = error.cause as OAuthError
@@ -108,7 +108,7 @@ describe("a person who takes three minutes, with calls that time out after five 
             oauth.replied?.(reply)
           }
         }
-        const transport = Http.transport({ url: servers.url, credentials, closeTimeout: 0 })
+        const transport = Http.transport({ url: servers.url, credentials, shutdownTimeout: 0 })
         const limits = { timeout: "5 seconds", maxTimeout: "6 seconds" } as const
         const opening = yield* Effect.forkChild(Client.make(transport, { revisions: [revision], limits }))
         yield* until(() => asked.length === 1)

@@ -85,7 +85,7 @@ for (const [wire, size, transport] of wires) {
             respondInChunks(hit, status, type, chunksOf(body(hit.json.id)))
           }))
           const client = yield* Client.make(
-            withBounds(transport({ url: server.url, closeTimeout: 0 }), { refusalTimeout: 30_000 }),
+            withBounds(transport({ url: server.url, shutdownTimeout: 0 }), { refusalTimeout: 30_000 }),
             {
               revisions: ["2025-11-25"],
               enforceCapabilities: false,

@@ -275,7 +275,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
             standaloneStream: (hit) => void (own = hit.openStream())
           })
         )
-        const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0 }), {
+        const client = yield* Client.make(transport({ url: server.url, shutdownTimeout: 0 }), {
           revisions,
           enforceCapabilities: false
         })
@@ -312,7 +312,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
             hit.respondResult(text("x"), { "mcp-session-id": ids[at++ % ids.length]! })
           )
         )
-        const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0 }), {
+        const client = yield* Client.make(transport({ url: server.url, shutdownTimeout: 0 }), {
           revisions,
           enforceCapabilities: false
         })
@@ -336,7 +336,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
             )
           })
           const error = yield* Effect.flip(Effect.scoped(
-            Client.make(transport({ url: server.url, closeTimeout: 0 }), { revisions })
+            Client.make(transport({ url: server.url, shutdownTimeout: 0 }), { revisions })
           ))
           assert.include(["HttpError", "Closed"], error.reason._tag)
           assert.isBelow(error.message.length, 1_000)
@@ -358,7 +358,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           }
           hit.respond(404)
         })
-        const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0 }), {
+        const client = yield* Client.make(transport({ url: server.url, shutdownTimeout: 0 }), {
           revisions,
           enforceCapabilities: false,
           reconnect: { initialDelay: 1, maxDelay: 2, maxAttempts: 5 }
@@ -384,7 +384,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           ))
           const client = yield* Client.make(
             withBounds(
-              transport({ url: server.url, closeTimeout: 0, resumption: { initialDelay: 10, maxDelay: 20 } }),
+              transport({ url: server.url, shutdownTimeout: 0, resumption: { initialDelay: 10, maxDelay: 20 } }),
               { maxReconnects: 50 }
             ),
             { revisions, enforceCapabilities: false, maxRetries: 0 }

@@ -58,7 +58,9 @@ for (const [wire, transport] of wires) {
         const all = tricks(server.url, other.url)
         for (at = 0; at < all.length; at++) {
           const before = server.byMethod("POST").length
-          const bounded = withBounds(transport({ url: server.url, headers, closeTimeout: 0 }), { endpointTimeout: 300 })
+          const bounded = withBounds(transport({ url: server.url, headers, shutdownTimeout: 0 }), {
+            endpointTimeout: 300
+          })
           const made = Client.make(bounded, { revisions: ["2024-11-05"] })
           const error = yield* Effect.flip(Effect.scoped(made))
           assert.include(["NegotiationFailed", "HttpError", "ConnectionFailed", "Closed"], error.reason._tag, all[at])
@@ -82,7 +84,7 @@ for (const [wire, transport] of wires) {
           for (location of [...tricks(server.url, other.url), server.url.href, "", "?again"]) {
             const before = server.exchanges.length
             const made = Client.make(
-              withBounds(transport({ url: server.url, headers, closeTimeout: 0 }), { endpointTimeout: 300 })
+              withBounds(transport({ url: server.url, headers, shutdownTimeout: 0 }), { endpointTimeout: 300 })
             )
             const error = yield* Effect.flip(Effect.scoped(made))
             assert.strictEqual(error.reason._tag, "HttpError", `${status} ${location}`)
@@ -159,7 +161,7 @@ for (const [wire, transport] of wires) {
           hit.openStream(`id: ${ids[params.arguments.at]}\ndata:\n\n`).end()
         })
         yield* Effect.scoped(Effect.gen(function*() {
-          const client = yield* Client.make(transport({ url: server.url, headers, closeTimeout: 0 }), {
+          const client = yield* Client.make(transport({ url: server.url, headers, shutdownTimeout: 0 }), {
             revisions: ["2025-11-25"]
           })
           for (const at of ids.keys()) {

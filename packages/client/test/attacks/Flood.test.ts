@@ -43,7 +43,7 @@ for (const [wire, transport] of wires) {
         const server = yield* ScriptedHttpServer.make(
           ScriptedHttpServer.session<Json>(answer, { standaloneStream: (hit) => hit.respond(405) })
         )
-        const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0, maxMessageBytes: mib }), {
+        const client = yield* Client.make(transport({ url: server.url, shutdownTimeout: 0, maxMessageBytes: mib }), {
           revisions,
           enforceCapabilities: false,
           validateOutput: false,
@@ -166,7 +166,7 @@ for (const [wire, transport] of wires) {
             go()
           }
         }))
-        const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0 }), {
+        const client = yield* Client.make(transport({ url: server.url, shutdownTimeout: 0 }), {
           revisions,
           reconnect: false
         })
@@ -196,7 +196,7 @@ describe("2024-11-05 · a server that never responds to a POST", () => {
         if (hit.json.id === undefined) return hit.respond(202)
         hit.response.once("close", () => left++)
       })
-      const client = yield* Client.make(Http.transport({ url: server.url, closeTimeout: 50 }), {
+      const client = yield* Client.make(Http.transport({ url: server.url, shutdownTimeout: 50 }), {
         revisions: ["2024-11-05"],
         enforceCapabilities: false
       })
@@ -236,7 +236,7 @@ describe("2024-11-05 · a server that never responds to a POST", () => {
         setImmediate(go)
       })
       const client = yield* Client.make(
-        withBounds(Http.transport({ url: server.url, closeTimeout: 0 }), { maxUndeliveredMessages: 50 }),
+        withBounds(Http.transport({ url: server.url, shutdownTimeout: 0 }), { maxUndeliveredMessages: 50 }),
         {
           revisions: ["2024-11-05"],
           reconnect: false
@@ -270,7 +270,7 @@ describe("2025-03-26 · batches", () => {
           ...questions
         ])
       }, { revision: "2025-03-26" }))
-      const client = yield* Client.make(Http.transport({ url: server.url, closeTimeout: 0 }), {
+      const client = yield* Client.make(Http.transport({ url: server.url, shutdownTimeout: 0 }), {
         revisions: ["2025-03-26"],
         enforceCapabilities: false
       })

@@ -269,7 +269,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
                 transport({
                   url: server.url,
                   headers: { Authorization: `Bearer ${secret}`, "X-Key": secret },
-                  closeTimeout: 0
+                  shutdownTimeout: 0
                 }),
                 { endpointTimeout: 200 }
               ),
@@ -297,7 +297,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           for (const headers of [{ Authorization: value }, Effect.succeed({ Authorization: value })]) {
             const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respond(500))
             const error = yield* Effect.flip(
-              Effect.scoped(Client.make(transport({ url: server.url, headers, closeTimeout: 0 })))
+              Effect.scoped(Client.make(transport({ url: server.url, headers, shutdownTimeout: 0 })))
             )
             assert.notInclude(inspect(error, { depth: 12 }), secret)
             assert.strictEqual(server.exchanges.length, 0)
@@ -317,7 +317,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         const left = () =>
           process.getActiveResourcesInfo().filter((name) => /^(TCPSocketWrap|Timeout)$/.test(name)).length
         const life = Effect.scoped(Effect.gen(function*() {
-          const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0 }), {
+          const client = yield* Client.make(transport({ url: server.url, shutdownTimeout: 0 }), {
             revisions: ["2025-11-25"],
             enforceCapabilities: false
           })

@@ -8,7 +8,7 @@ import * as Client from "../../src/Client.ts"
 import * as Stdio from "../../src/Stdio.ts"
 
 const mib = 1024 * 1024
-const timeouts = { closeTimeout: 50, termTimeout: 50, killTimeout: 1_000, settleTimeout: 50 }
+const timeouts = { shutdownTimeout: 50, termTimeout: 50, killTimeout: 1_000, settleTimeout: 50 }
 
 /** A server in a few lines of plain Node. */
 const program = (code: string, options: Partial<Stdio.Options> = {}) =>

@@ -72,7 +72,7 @@ const storm = (revision: Revision, call: (hit: Exchange) => void = (hit) => hit.
         yield* until(() => isOver && server.exchanges.some(({ json }) => json?.id === "last"))
       })
     const posts = () => server.byMethod("POST").length
-    return { server, start, posts, transport: NodeHttp.transport({ url: server.url, closeTimeout: 0 }) }
+    return { server, start, posts, transport: NodeHttp.transport({ url: server.url, shutdownTimeout: 0 }) }
   })
 
 const revision = "2025-11-25"
@@ -189,7 +189,7 @@ describe(`${revision} · a storm of`, () => {
           hit.openStream().end(`retry: 0\nid: ${streams}\ndata: {}\n\n`)
         }
       }))
-      const client = yield* Client.make(NodeHttp.transport({ url: server.url, closeTimeout: 0 }), {
+      const client = yield* Client.make(NodeHttp.transport({ url: server.url, shutdownTimeout: 0 }), {
         ...options,
         enforceCapabilities: false
       })
@@ -238,7 +238,7 @@ describe("2026-07-28 · a storm of", () => {
         pour(hit, (n) => n % 2 === 0 ? note("tools/list_changed", { _meta }) : acknowledged, 50_000, () => over = true)
       })
       let over = false
-      const client = yield* Client.make(NodeHttp.transport({ url: server.url, closeTimeout: 0 }))
+      const client = yield* Client.make(NodeHttp.transport({ url: server.url, shutdownTimeout: 0 }))
       const seen: Array<string> = []
       const memory = yield* kept(Effect.gen(function*() {
         yield* Effect.forkScoped(

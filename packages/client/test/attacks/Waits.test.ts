@@ -31,7 +31,7 @@ describe("Retry-After", () => {
         const server = yield* ScriptedHttpServer.make(
           ScriptedHttpServer.session<Json>((hit) => hit.respond(503, "", { "retry-after": after }))
         )
-        const client = yield* Client.make(Http.transport({ url: server.url, closeTimeout: 0 }), {
+        const client = yield* Client.make(Http.transport({ url: server.url, shutdownTimeout: 0 }), {
           revisions: ["2025-11-25"],
           enforceCapabilities: false
         })
@@ -66,7 +66,7 @@ describe("a response that arrives very slowly", () => {
           const timer = setInterval(() => hit.response.write(" "), 5)
           hit.response.once("close", () => clearInterval(timer))
         }))
-        const client = yield* Client.make(Http.transport({ url: server.url, closeTimeout: 0 }), {
+        const client = yield* Client.make(Http.transport({ url: server.url, shutdownTimeout: 0 }), {
           revisions: ["2025-11-25"],
           enforceCapabilities: false
         })

@@ -129,7 +129,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           globalThis.gc!()
           const before = process.memoryUsage().rss
           const made = Client.make(
-            withBounds(transport({ url: server.url, closeTimeout: 50, maxMessageBytes: mib }), {
+            withBounds(transport({ url: server.url, shutdownTimeout: 50, maxMessageBytes: mib }), {
               endpointTimeout: 100
             }),
             {

@@ -59,7 +59,10 @@ for (
       it.live(`${revision} · reaches a restarted server, with a new session where there are sessions, and repeats no call`, () =>
         Effect.gen(function*() {
           const { calls, start, stop, url } = yield* serving
-          const client = yield* Client.make(transport({ url, closeTimeout: 100 }), { revisions: [revision], reconnect })
+          const client = yield* Client.make(transport({ url, shutdownTimeout: 100 }), {
+            revisions: [revision],
+            reconnect
+          })
           const session = peerOf(client)
           for (let n = 1; n <= 5; n++) {
             yield* client.callTool("pay", { n })
@@ -74,7 +77,7 @@ for (
       it.live(`${revision} · queues calls while the server is down and makes each once after its restart`, () =>
         Effect.gen(function*() {
           const { calls, start, stop, url } = yield* serving
-          const client = yield* Client.make(transport({ url, closeTimeout: 100 }), {
+          const client = yield* Client.make(transport({ url, shutdownTimeout: 100 }), {
             revisions: [revision],
             reconnect,
             maxRetries: 100

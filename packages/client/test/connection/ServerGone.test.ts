@@ -17,7 +17,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         const server = yield* ScriptedHttpServer.make<Json>(
           revision === "2026-07-28" ? (hit) => hit.respondResult(discovered()) : inSession
         )
-        const transport = Http.transport({ url: server.url, closeTimeout: 0 })
+        const transport = Http.transport({ url: server.url, shutdownTimeout: 0 })
         const client = yield* Client.make(transport, { revisions: [revision], heartbeat })
         yield* quiet
         server.close()

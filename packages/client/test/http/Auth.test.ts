@@ -36,7 +36,7 @@ describe("credentials", () => {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult()))
       const credentials = Credentials.bearer(Redacted.make("secret"))
       yield* Effect.scoped(Effect.gen(function*() {
-        const { request, received } = yield* entered({ url: server.url, credentials, closeTimeout: "1 second" })
+        const { request, received } = yield* entered({ url: server.url, credentials, shutdownTimeout: "1 second" })
         request(1, "tools/list")
         yield* until(() => received.answer(1) !== undefined && server.byMethod("GET").length === 1)
       }))
@@ -119,7 +119,7 @@ describe("credentials", () => {
         Credentials.bearer(Redacted.make("wrong"))
       )
       const error = yield* Effect.flip(
-        Client.make(Http.transport({ url: server.url, closeTimeout: 0 }), { revisions: ["2026-07-28"] }).pipe(
+        Client.make(Http.transport({ url: server.url, shutdownTimeout: 0 }), { revisions: ["2026-07-28"] }).pipe(
           Effect.provide(layer)
         )
       )

@@ -36,7 +36,7 @@ describe("a connection", () => {
   it.effect("has httpMode `streamable`, also if connectWith skips detection", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
-      const transport = Http.transport({ url: server.url, closeTimeout: 0 })
+      const transport = Http.transport({ url: server.url, shutdownTimeout: 0 })
       expect(transport.reconnects).toBe(true)
       for (
         const connect of [transport.connect, transport.connectWith!("streamable"), transport.connectWith!("other")]
@@ -57,7 +57,7 @@ describe("a connection", () => {
       )
       for (let n = 1; n <= 50; n++) {
         yield* Effect.scoped(Effect.gen(function*() {
-          const { request, received } = yield* entered({ url: server.url, closeTimeout: "1 second" })
+          const { request, received } = yield* entered({ url: server.url, shutdownTimeout: "1 second" })
           request(1, "tools/list")
           yield* until(() => received.answer(1) !== undefined && server.byMethod("GET").length === n)
         }))

@@ -69,10 +69,13 @@ describe("the body of an error response that never ends", () => {
           const server = yield* ScriptedHttpServer.make(
             ScriptedHttpServer.session<Json>((hit) => endless(hit, status, type))
           )
-          const client = yield* Client.make(transport({ url: server.url, closeTimeout: 0, standaloneStream: false }), {
-            revisions: ["2025-11-25"],
-            enforceCapabilities: false
-          })
+          const client = yield* Client.make(
+            transport({ url: server.url, shutdownTimeout: 0, standaloneStream: false }),
+            {
+              revisions: ["2025-11-25"],
+              enforceCapabilities: false
+            }
+          )
           const called = () => server.exchanges.find(({ json }) => json?.method === "tools/call")
           const call = yield* Effect.forkScoped(Effect.flip(client.callTool("t")), { startImmediately: true })
           yield* until(() => called() !== undefined)
@@ -127,7 +130,7 @@ describe("an error response that repeats parts of the request", () => {
           const client = yield* Client.make(
             transport({
               url: server.url,
-              closeTimeout: 0,
+              shutdownTimeout: 0,
               standaloneStream: false,
               headers: { "X-Api-Key": "key/with+signs=", "x-env": "test" },
               credentials: Credentials.bearer(Redacted.make(token))

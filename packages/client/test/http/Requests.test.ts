@@ -277,7 +277,7 @@ describe("the transport", () => {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult()))
       const headers = { "X-Team": "a", "MCP-Session-Id": "forged", Accept: "text/html" }
       yield* Effect.scoped(Effect.gen(function*() {
-        const { request, received } = yield* entered({ url: server.url, headers, closeTimeout: "1 second" })
+        const { request, received } = yield* entered({ url: server.url, headers, shutdownTimeout: "1 second" })
         request(1, "ping")
         yield* until(() => received.answer(1) !== undefined)
       }))

@@ -25,7 +25,7 @@ describe("the session", () => {
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult()))
       yield* Effect.scoped(Effect.gen(function*() {
-        const { connection, request, received } = yield* entered({ url: server.url, closeTimeout: "1 second" })
+        const { connection, request, received } = yield* entered({ url: server.url, shutdownTimeout: "1 second" })
         request(1, "tools/list")
         connection.send({ _tag: "Success", id: "q", result: {} })
         yield* until(() => received.answer(1) !== undefined && server.exchanges.length === 5)
@@ -46,7 +46,7 @@ describe("the session", () => {
         ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), { id: null })
       )
       yield* Effect.scoped(Effect.gen(function*() {
-        const { request, received } = yield* entered({ url: server.url, closeTimeout: "1 second" })
+        const { request, received } = yield* entered({ url: server.url, shutdownTimeout: "1 second" })
         request(1, "tools/list")
         yield* until(() => received.answer(1) !== undefined && server.byMethod("GET").length === 1)
       }))
@@ -186,13 +186,13 @@ describe("the end of a session", () => {
     Effect.gen(function*() {
       const held: Array<Exchange> = []
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => void held.push(hit)))
-      const { connection, request, received } = yield* entered({ url: server.url, closeTimeout: "1 second" })
+      const { connection, request, received } = yield* entered({ url: server.url, shutdownTimeout: "1 second" })
       request(1, "tools/list")
       request(2, "tools/list")
       yield* until(() => held.length === 2)
       held[0]!.respondJson({ jsonrpc: "2.0", id: null, error: { code: -32001, message: "Session not found" } }, {}, 404)
       yield* until(() => received.refusals.length === 1)
-      // Pending requests get up to closeTimeout, since the server will probably respond 404 to them too.
+      // Pending requests get up to shutdownTimeout, since the server will probably respond 404 to them too.
       yield* TestClock.adjust(999)
       expect(received.ends).toEqual([])
       yield* TestClock.adjust(1)
@@ -216,7 +216,7 @@ describe("the end of a session", () => {
     Effect.gen(function*() {
       const held: Array<Exchange> = []
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => void held.push(hit)))
-      const { request, received } = yield* entered({ url: server.url, closeTimeout: "1 second" })
+      const { request, received } = yield* entered({ url: server.url, shutdownTimeout: "1 second" })
       for (const id of [1, 2, 3]) request(id, "tools/list")
       yield* until(() => held.length === 3)
       held[0]!.respond(404)
@@ -234,7 +234,7 @@ describe("the end of a session", () => {
   it.effect("ends on 404 to a notification too; 404 without a session fails only that request", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respond(404)))
-      const { notify, received } = yield* entered({ url: server.url, closeTimeout: "1 second" })
+      const { notify, received } = yield* entered({ url: server.url, shutdownTimeout: "1 second" })
       notify("notifications/roots/list_changed")
       yield* until(() => received.ends.length === 1)
       const stateless = yield* ScriptedHttpServer.make(
@@ -252,7 +252,7 @@ describe("the end of a session", () => {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => {
         last = hit
       }))
-      const { connection, received } = yield* entered({ url: server.url, closeTimeout: "1 second" })
+      const { connection, received } = yield* entered({ url: server.url, shutdownTimeout: "1 second" })
       connection.send({ _tag: "Success", id: "q", result: {} })
       yield* until(() => last !== undefined)
       const closing = yield* Effect.forkChild(Effect.all([connection.close, connection.close], { concurrency: 2 }))
@@ -271,17 +271,17 @@ describe("the end of a session", () => {
         const server = yield* ScriptedHttpServer.make<Json>((hit) =>
           hit.method === "DELETE" ? hit.respond(status) : script(hit)
         )
-        const { connection, received } = yield* entered({ url: server.url, closeTimeout: "1 second" })
+        const { connection, received } = yield* entered({ url: server.url, shutdownTimeout: "1 second" })
         yield* connection.close
         expect(received.ends).toEqual([{ _tag: "ClosedByUs" }])
       }))
   }
 
-  it.effect("closeTimeout: closes without a response to DELETE, and aborts pending exchanges", () =>
+  it.effect("shutdownTimeout: closes without a response to DELETE, and aborts pending exchanges", () =>
     Effect.gen(function*() {
       const script = ScriptedHttpServer.session<Json>((hit) => void hit.openStream(ScriptedHttpServer.event(note(1))))
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.method === "DELETE" ? undefined : script(hit))
-      const { connection, request, received } = yield* entered({ url: server.url, closeTimeout: "3 seconds" })
+      const { connection, request, received } = yield* entered({ url: server.url, shutdownTimeout: "3 seconds" })
       request(1, "tools/list")
       yield* until(() => received.messages.length === 2)
       const closing = yield* Effect.forkChild(connection.close)
@@ -402,7 +402,7 @@ describe("the standalone stream", () => {
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult({}, { "mcp-session-id": "s-1" }))
       yield* Effect.scoped(Effect.gen(function*() {
-        const { request, received } = yield* connected({ url: server.url, closeTimeout: "1 second" })
+        const { request, received } = yield* connected({ url: server.url, shutdownTimeout: "1 second" })
         for (const id of [1, 2]) request(id, "tools/list", modern())
         yield* until(() => received.messages.length === 2)
       }))

@@ -31,7 +31,7 @@ const threeMinutes = Effect.gen(function*() {
 const limits: Options["limits"] = { timeout: "5 seconds", maxTimeout: "6 seconds" }
 
 const open = (url: URL, person: Person, options: Options = {}, settings: Omit<Http.Options, "url"> = {}) =>
-  Client.make(Http.transport({ url, credentials: person.credentials, closeTimeout: 0, ...settings }), {
+  Client.make(Http.transport({ url, credentials: person.credentials, shutdownTimeout: 0, ...settings }), {
     limits,
     ...options
   })
@@ -100,7 +100,9 @@ describe("a sign-in of 3 minutes with a timeout of 5 seconds", () => {
       const person = new Person()
       const server = yield* ScriptedHttpServer.make<Json>(person.guard(anyRevision((hit) => hit.respondResult(called))))
       const pool = yield* ClientPool.make(
-        { tea: { transport: Http.transport({ url: server.url, credentials: person.credentials, closeTimeout: 0 }) } },
+        {
+          tea: { transport: Http.transport({ url: server.url, credentials: person.credentials, shutdownTimeout: 0 }) }
+        },
         { timeout: "5 seconds" }
       )
       const waiting = yield* Effect.forkChild(pool.client("tea"))
@@ -248,7 +250,7 @@ describe("a sign-in of 3 minutes with a timeout of 5 seconds", () => {
         refused: () => Effect.succeed(false)
       }
       const opening = yield* Effect.forkChild(
-        Client.make(Http.transport({ url: server.url, credentials, closeTimeout: 0 }), {
+        Client.make(Http.transport({ url: server.url, credentials, shutdownTimeout: 0 }), {
           limits,
           probeTimeout: "1 second"
         })
@@ -321,7 +323,7 @@ describe("a sign-in of 3 minutes with a timeout of 5 seconds", () => {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
       const credentials = { headers: () => Effect.never, refused: () => Effect.succeed(false) }
       const opening = yield* Effect.forkChild(
-        Client.make(Http.transport({ url: server.url, credentials, closeTimeout: 0 }), { limits })
+        Client.make(Http.transport({ url: server.url, credentials, shutdownTimeout: 0 }), { limits })
       )
       yield* settle
       yield* TestClock.adjust("14 minutes")
@@ -424,7 +426,7 @@ describe("one sign-in", () => {
       person.isSignedIn = true
       yield* Effect.scoped(Effect.gen(function*() {
         yield* open(server.url, person, { revisions: ["2025-11-25"] }, {
-          closeTimeout: "1 second",
+          shutdownTimeout: "1 second",
           standaloneStream: false
         })
         yield* until(() => server.exchanges.length === 2)
@@ -448,7 +450,7 @@ describe("a failure of `refused`", () => {
       Effect.gen(function*() {
         const server = yield* ScriptedHttpServer.make<Json>(denied)
         const failed = new LoginFailed()
-        const transport = Http.transport({ url: server.url, credentials: refusing(failed), closeTimeout: 0 })
+        const transport = Http.transport({ url: server.url, credentials: refusing(failed), shutdownTimeout: 0 })
         const error = yield* Effect.flip(Client.make(transport, { revisions: [revision] }))
         assert.deepInclude(error.reason, { _tag: "Unauthorized", status: 401, cause: failed })
         assert.strictEqual(error.cause, failed)
@@ -463,7 +465,7 @@ describe("a failure of `refused`", () => {
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>(denied)
       const failed = new LoginFailed()
-      const transport = Http.transport({ url: server.url, credentials: refusing(failed), closeTimeout: 0 })
+      const transport = Http.transport({ url: server.url, credentials: refusing(failed), shutdownTimeout: 0 })
       const error = yield* Effect.flip(Effect.scoped(transport.connectWith!("sse")))
       assert.deepInclude(error.reason, { _tag: "MessageRejected", status: 401, cause: failed })
     }))
@@ -476,7 +478,7 @@ describe("a failure of `refused`", () => {
         anyRevision((hit) => hit.openStream("id: 1\nretry: 100\ndata:\n\n").end())(hit)
       })
       const client = yield* Client.make(
-        Http.transport({ url: server.url, credentials: refusing(failed), closeTimeout: 0 }),
+        Http.transport({ url: server.url, credentials: refusing(failed), shutdownTimeout: 0 }),
         { revisions: ["2025-11-25"] }
       )
       const calling = yield* Effect.forkChild(client.callTool("t", {}))
@@ -498,7 +500,7 @@ describe("a failure of `refused`", () => {
         }, 403)
       ))
       const client = yield* Client.make(
-        Http.transport({ url: server.url, credentials: refusing(failed), closeTimeout: 0 })
+        Http.transport({ url: server.url, credentials: refusing(failed), shutdownTimeout: 0 })
       )
       const error = yield* Effect.flip(client.callTool("t", {}))
       assert.deepInclude(error.reason, { _tag: "Unauthorized", status: 403, cause: failed })
@@ -521,7 +523,7 @@ describe("the credentials", () => {
         refused: ({ header }) => Effect.succeed(header("DPoP-Nonce") === "n1"),
         replied: ({ header, status, url }) => void seen.push([status, header("DPoP-Nonce"), url.href])
       }
-      yield* Client.make(Http.transport({ url: server.url, credentials, closeTimeout: 0 }))
+      yield* Client.make(Http.transport({ url: server.url, credentials, shutdownTimeout: 0 }))
       assert.deepStrictEqual(seen, [[401, "n1", server.url.href], [200, "n2", server.url.href]])
     }))
 
@@ -535,7 +537,7 @@ describe("the credentials", () => {
         refused: () => Effect.succeed(false)
       }
       const error = yield* Effect.flip(
-        Client.make(Http.transport({ url: server.url, credentials, closeTimeout: 0 }))
+        Client.make(Http.transport({ url: server.url, credentials, shutdownTimeout: 0 }))
       )
       assert.deepInclude(error.reason, { _tag: "HttpError", status: 307 })
       assert.lengthOf(other.exchanges, 0)
@@ -548,7 +550,7 @@ describe("the credentials", () => {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
       const credentials = Credentials.bearer(Redacted.make("secret"))
       const make = (options: Omit<Http.Options, "url">) =>
-        Effect.flip(Client.make(Http.transport({ url: server.url, closeTimeout: 0, ...options })))
+        Effect.flip(Client.make(Http.transport({ url: server.url, shutdownTimeout: 0, ...options })))
       const errors = [
         yield* make({ credentials, headers: { AUTHORIZATION: "Bearer other" } }),
         yield* make({ credentials, headers: Effect.succeed(authorized) }),
@@ -577,7 +579,7 @@ describe("the credentials", () => {
           ...Credentials.bearer(Redacted.make("secret")),
           extensions: { [extension]: {} }
         }
-        const client = yield* Client.make(Http.transport({ url: server.url, credentials, closeTimeout: 0 }), {
+        const client = yield* Client.make(Http.transport({ url: server.url, credentials, shutdownTimeout: 0 }), {
           revisions: [revision]
         })
         yield* client.callTool("t", {})

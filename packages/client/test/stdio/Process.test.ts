@@ -13,8 +13,13 @@ import { fileURLToPath } from "node:url"
 
 const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url))
 const server = fixture("server.ts")
-const short = { closeTimeout: 100, termTimeout: 100, killTimeout: 1000, settleTimeout: 100 }
-const byDefault = { closeTimeout: undefined, termTimeout: undefined, killTimeout: undefined, settleTimeout: undefined }
+const short = { shutdownTimeout: 100, termTimeout: 100, killTimeout: 1000, settleTimeout: 100 }
+const byDefault = {
+  shutdownTimeout: undefined,
+  termTimeout: undefined,
+  killTimeout: undefined,
+  settleTimeout: undefined
+}
 
 /** Returns true if a process does not exist, or is a zombie that its parent has not reaped. */
 const gone = (pid: number): boolean => {
@@ -109,7 +114,7 @@ describe("closing a server", () => {
   it.live("2025-11-25 · SHOULD initiate shutdown by first, closing the input stream to the child process", () =>
     Effect.gen(function*() {
       const scope = Scope.makeUnsafe()
-      const { call, connection, ends, until } = yield* Scope.provide(open("echo", { closeTimeout: 60_000 }), scope)
+      const { call, connection, ends, until } = yield* Scope.provide(open("echo", { shutdownTimeout: 60_000 }), scope)
       expect(call(1)).toBe(true)
       yield* until(1)
       yield* Scope.close(scope, Exit.void)

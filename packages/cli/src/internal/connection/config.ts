@@ -59,7 +59,10 @@ export const configuredIn = (
       env,
       input,
       servers: (name) => name === server,
-      stdio: () => ({ stderr: serverStderr(verbose, console), ...closeTimeout === undefined ? {} : { closeTimeout } }),
+      stdio: () => ({
+        stderr: serverStderr(verbose, console),
+        ...closeTimeout === undefined ? {} : { shutdownTimeout: closeTimeout }
+      }),
       http: ({ headers, url }) => ({ credentials: credentials(new URL(url), headers) })
     })
     const [problem] = problems

@@ -229,7 +229,13 @@ const urlOf = (line: ConformanceLine): Effect.Effect<string, CommandFailed, Proc
     }
     const { args, command } = yield* commandOf(target, line.exportName)
     const stderr = serverStderr(verbose, console)
-    const started = Stdio.transport({ command, args, env: resolveEnv(line.env, env), stderr, closeTimeout })
+    const started = Stdio.transport({
+      command,
+      args,
+      env: resolveEnv(line.env, env),
+      stderr,
+      shutdownTimeout: closeTimeout
+    })
     return yield* bridged(line, started)
   })
 

@@ -56,7 +56,7 @@ export const supervise = (
           env,
           inheritEnv: true,
           stderr,
-          closeTimeout
+          shutdownTimeout: closeTimeout
         }))
         const ended = yield* Deferred.make<string>()
         if (connected._tag === "Failure") yield* Deferred.succeed(ended, connected.failure.message)

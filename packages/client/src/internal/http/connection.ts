@@ -75,12 +75,12 @@ export class HttpConnection implements Connection, StreamableChannel {
     return Scope.addFinalizerExit(scope, () => this.close)
   }
 
-  /** Closes the connection, after ending the session on the server within `closeTimeout`. */
+  /** Closes the connection, after ending the session on the server within `shutdownTimeout`. */
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.#closing ??= this.exchanger.runDetached(Effect.andThen(
-        this.#end === undefined && this.settings.closeTimeout > 0
-          ? Effect.timeoutOption(this.#protocol.close, this.settings.closeTimeout)
+        this.#end === undefined && this.settings.shutdownTimeout > 0
+          ? Effect.timeoutOption(this.#protocol.close, this.settings.shutdownTimeout)
           : Effect.void,
         Effect.andThen(Effect.sync(() => this.end({ _tag: "ClosedByUs" })), this.#client.close)
       ))

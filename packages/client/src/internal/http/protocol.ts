@@ -15,7 +15,7 @@ import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 export interface HttpProtocol {
   /** Sends a message. It never blocks and never throws: results and errors go to the channel. */
   readonly send: (message: JsonRpc.Outbound, headers: Headers | undefined) => void
-  /** Ends the session on the server. The connection interrupts it after `closeTimeout`. */
+  /** Ends the session on the server. The connection interrupts it after `shutdownTimeout`. */
   readonly close: Effect.Effect<void>
   /** Backpressure, as in `Connection`. */
   readonly queue: { readonly full: boolean; readonly drained: Effect.Effect<void> }

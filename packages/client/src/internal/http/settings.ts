@@ -131,7 +131,7 @@ export interface Settings {
    * How long closing the connection may take, to send the last messages and to delete the session: 1 second by default.
    * Then the remaining requests are aborted. With 0 the connection is closed at once, without the DELETE request.
    */
-  readonly closeTimeout?: Duration.Input | undefined
+  readonly shutdownTimeout?: Duration.Input | undefined
   /** How broken streams of a session are resumed. */
   readonly resumption?: Resumption | undefined
   /**
@@ -216,7 +216,7 @@ export const resolve = (settings: Settings, context: Context.Context<never>): Re
     standaloneStream: true
   }, {
     credentialsTimeout: 900_000,
-    closeTimeout: 1_000
+    shutdownTimeout: 1_000
   })
   return {
     ...fixedBounds,

@@ -259,7 +259,7 @@ export class Streamable implements HttpProtocol {
   /**
    * Ends the connection: "When a client receives HTTP 404 in response to a request containing an MCP-Session-Id, it
    * MUST start a new session." The caller has already failed its own request. The other requests in flight will get the
-   * same response, and can then be retried on the new connection, so they have `closeTimeout` for that.
+   * same response, and can then be retried on the new connection, so they have `shutdownTimeout` for that.
    */
   #onNotFound(): void {
     if (this.#session.gone) return
@@ -269,9 +269,9 @@ export class Streamable implements HttpProtocol {
       answered || accepted || fiber === undefined ? [] : [Fiber.await(fiber)]
     )
     if (unaccepted.length === 0) return end()
-    const { closeTimeout } = this.#channel.settings
+    const { shutdownTimeout } = this.#channel.settings
     this.#channel.fork(
-      Effect.map(this.#channel.callClock.timeoutOption(Effect.all(unaccepted, { discard: true }), closeTimeout), end)
+      Effect.map(this.#channel.callClock.timeoutOption(Effect.all(unaccepted, { discard: true }), shutdownTimeout), end)
     )
   }
 

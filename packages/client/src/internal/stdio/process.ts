@@ -84,7 +84,7 @@ const onlyZombies = (group: number): boolean => {
 
 /** How long each step of ending a process may take, in milliseconds. */
 export interface EndTimeouts {
-  readonly closeTimeout: number
+  readonly shutdownTimeout: number
   readonly termTimeout: number
   readonly killTimeout: number
 }
@@ -177,10 +177,10 @@ export class ServerProcess {
    * Ends the process and its group: closes stdin, then sends SIGTERM, then SIGKILL, and waits after each. Returns as
    * soon as no process of the group is left, and at the latest after the three timeouts. It may run again.
    */
-  end({ closeTimeout, killTimeout, termTimeout }: EndTimeouts): Effect.Effect<void> {
+  end({ shutdownTimeout, killTimeout, termTimeout }: EndTimeouts): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
       this.stdin.end()
-      if (yield* this.#endsWithin(closeTimeout)) return
+      if (yield* this.#endsWithin(shutdownTimeout)) return
       this.isTerminated = true
       this.signal("SIGTERM")
       if (yield* this.#endsWithin(termTimeout)) return

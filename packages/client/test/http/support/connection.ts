@@ -65,7 +65,7 @@ export const connected = (
   options: Http.Options,
   bounds: Partial<FixedBounds> = {}
 ): Effect.Effect<Side, TransportError, Scope.Scope> =>
-  Effect.map(withBounds(Http.transport({ closeTimeout: 0, ...options }), bounds).connect, (connection) => {
+  Effect.map(withBounds(Http.transport({ shutdownTimeout: 0, ...options }), bounds).connect, (connection) => {
     const received = new RecordingReceiver()
     connection.open(received)
     return {
