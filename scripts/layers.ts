@@ -148,7 +148,10 @@ export const layers: Readonly<Record<string, Layers>> = {
       modules: ["Connection", "InMemoryTransport", "Limits", "Ndjson", "NodeStreams", "Session", "TransportError"],
       node: "types"
     },
-    request: { folders: [], modules: ["ClientKey", "RequestContext", "RequestError", "RequestRunner"] },
+    request: {
+      folders: ["internal/request"],
+      modules: ["ClientKey", "RequestContext", "RequestError", "RequestRunner"]
+    },
     peer: { folders: ["internal/peer"], modules: ["Inspect", "Peer"] }
   },
   server: {

@@ -6,11 +6,11 @@
  *
  * @example
  * interface Policy {
- *   readonly maxAttempts?: number | undefined
- *   readonly delay?: Duration.Input | undefined
+ *   readonly maxInFlightRequests?: number | undefined
+ *   readonly timeout?: Duration.Input | undefined
  * }
  * const resolve = (given: Policy): Options.Resolved<Policy> =>
- *   Options.resolve(given, { maxAttempts: 10 }, { delay: "1 second" })
+ *   Options.resolve(given, { maxInFlightRequests: 10 }, { timeout: "1 second" })
  */
 import * as Duration from "effect/Duration"
 
