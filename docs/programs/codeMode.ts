@@ -33,7 +33,7 @@ export const definitions = [
 
 export const Shop = McpServer.layer(
   { name: "shop", version: "1.0.0" },
-  CodeMode.layer({ maxTime: "10 seconds" }, ...definitions)
+  CodeMode.layer({ limits: { timeout: "10 seconds" } }, ...definitions)
 )
 // #endregion
 
@@ -49,7 +49,7 @@ return sums`
 // #region async
 export const shop = new AsyncServer({ name: "shop", version: "1.0.0" })
   .use(CodeMode.layer(
-    { maxTime: "10 seconds" },
+    { limits: { timeout: "10 seconds" } },
     Tool.async(Tool.make("today"), () => "A rainy day")
   ))
 // #endregion

@@ -15,6 +15,7 @@
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as ClientKey from "@skein/runtime/ClientKey"
 import { KeyedCounter } from "@skein/runtime/KeyedCounter"
+import { resolve, type Resolved } from "@skein/runtime/Options"
 import type { RequestContext } from "@skein/runtime/RequestContext"
 import type { Catalog } from "@skein/server/Catalog"
 import type { DefinitionError } from "@skein/server/DefinitionError"
@@ -29,46 +30,27 @@ import * as Semaphore from "effect/Semaphore"
 import { callsOf } from "./internal/calls/calls.ts"
 import { InputClock } from "./internal/calls/inputClock.ts"
 import { signatureOf } from "./internal/calls/signature.ts"
+import { FixedBounds } from "./internal/sandbox/program.ts"
 import { LimitExceeded, ProgramError } from "./ProgramError.ts"
-import { type Bounds, Sandbox } from "./Sandbox.ts"
+import { Sandbox } from "./Sandbox.ts"
 
-/** The options of code mode. */
-export interface Options extends HiddenTools.Options, Pick<HiddenTools.SearchOptions, "maxResults"> {
+/** The bounds of programs. */
+export interface Limits {
   /**
-   * The number of tools up to which all are listed, and those of code mode are not: 0 by default, so that code mode is
-   * always on.
+   * How long a program may take: 30 seconds by default. The time in which it waits for a person does not count. Raise it for
+   * slow tools.
    */
-  readonly above?: number | undefined
-  /**
-   * The most characters of the signature of a tool in the results of a search: 1,000 by default. A longer one is left out.
-   */
-  readonly maxSignatureChars?: number | undefined
-  /** The names of the three tools: `search_tools`, `describe_tool` and `execute` by default. */
-  readonly names?: {
-    readonly search?: string | undefined
-    readonly describe?: string | undefined
-    readonly execute?: string | undefined
-  } | undefined
-  /** The most characters of a program: 32,768 by default. */
-  readonly maxCodeChars?: number | undefined
-  /** How long a program may take: 30 seconds by default. The time in which it waits for a person does not count. */
-  readonly maxTime?: Duration.Input | undefined
+  readonly timeout?: Duration.Input | undefined
   /** How long a program may compute in total: 1 second by default. The time in which it waits for tools does not count. */
-  readonly maxComputingTime?: Duration.Input | undefined
+  readonly computingTimeout?: Duration.Input | undefined
   /** The memory of a program's values, with their overhead: 32 MiB by default, at least 1 MiB. */
   readonly maxMemoryBytes?: number | undefined
-  /** The stack of a program in bytes: 524,288 by default, at most 1 MiB. */
-  readonly maxStackBytes?: number | undefined
   /** The most calls of tools in one program: 100 by default. */
   readonly maxCalls?: number | undefined
   /** How many of these run at the same time: 8 by default. Further ones wait. */
   readonly maxConcurrentCalls?: number | undefined
-  /** The most bytes of JSON in the arguments of one call: 1 MiB by default. */
-  readonly maxArgumentBytes?: number | undefined
-  /** The most bytes of JSON in the result of a program: 65,536 by default. */
+  /** The most bytes of JSON in the result of a program: 65,536 by default. Raise it for models with a large context. */
   readonly maxResultBytes?: number | undefined
-  /** The most bytes that a program logs: 16,384 by default. */
-  readonly maxLogBytes?: number | undefined
   /** How many programs of all clients run at the same time: 8 by default. Further ones are refused. */
   readonly maxRuns?: number | undefined
   /**
@@ -78,18 +60,36 @@ export interface Options extends HiddenTools.Options, Pick<HiddenTools.SearchOpt
   readonly maxRunsPerClient?: number | undefined
 }
 
-const minMemoryBytes = 1024 * 1024
-const mostStackBytes = 1024 * 1024
+/** The options of code mode. */
+export interface Options extends HiddenTools.Options, Pick<HiddenTools.SearchOptions, "maxResults"> {
+  /**
+   * The number of tools up to which all are listed, and those of code mode are not: 0 by default, so that code mode is
+   * always on.
+   */
+  readonly above?: number | undefined
+  /** The names of the three tools: `search_tools`, `describe_tool` and `execute` by default. */
+  readonly names?: {
+    readonly search?: string | undefined
+    readonly describe?: string | undefined
+    readonly execute?: string | undefined
+  } | undefined
+  /** The bounds of programs. */
+  readonly limits?: Limits | undefined
+}
 
-const boundsOf = (options: Options): Bounds => ({
-  maxComputingMillis: Duration.toMillis(options.maxComputingTime ?? "1 second"),
-  maxMemoryBytes: Math.max(minMemoryBytes, options.maxMemoryBytes ?? 32 * 1024 * 1024),
-  maxStackBytes: Math.min(mostStackBytes, options.maxStackBytes ?? 512 * 1024),
-  maxCalls: options.maxCalls ?? 100,
-  maxArgumentBytes: options.maxArgumentBytes ?? 1024 * 1024,
-  maxResultBytes: options.maxResultBytes ?? 65_536,
-  maxLogBytes: options.maxLogBytes ?? 16_384
-})
+const minMemoryBytes = 1024 * 1024
+
+/** The longest signature of a tool in the results of a search. A longer one is left out. */
+const maxSignatureChars = 1000
+
+const resolved = (limits: Limits): Resolved<Omit<Limits, "maxRunsPerClient">> =>
+  resolve<Omit<Limits, "maxRunsPerClient">>(limits, {
+    maxMemoryBytes: 32 * 1024 * 1024,
+    maxCalls: 100,
+    maxConcurrentCalls: 8,
+    maxResultBytes: 65_536,
+    maxRuns: 8
+  }, { timeout: "30 seconds", computingTimeout: "1 second" })
 
 /**
  * Hides the tools of definitions behind a sandbox for programs. Resources, prompts and middleware among the definitions
@@ -112,7 +112,7 @@ const boundsOf = (options: Options): Bounds => ({
  * as the definitions do, and with `DefinitionError` `DuplicateName` if a name of the three tools is taken.
  *
  * @example
- * const office = CodeMode.layer({ maxTime: "1 minute", maxCalls: 20 }, ...tools)
+ * const office = CodeMode.layer({ limits: { timeout: "1 minute", maxCalls: 20 } }, ...tools)
  */
 export const layer = <const L extends ReadonlyArray<Layer.Layer<never, unknown, unknown>>>(
   options: Options,
@@ -127,10 +127,11 @@ const tooManyRuns = (limit: LimitExceeded["limit"], most: string) =>
   limitExceeded(limit, `At most ${most} run at the same time (${limit}). Try again later`)
 
 const addTools = (options: Options, hidden: HiddenTools.HiddenTools) => {
-  const { maxCodeChars = 32_768, maxConcurrentCalls = 8, maxRuns = 8, maxSignatureChars = 1000, names = {} } = options
+  const { limits = {}, names = {} } = options
+  const { computingTimeout, maxCalls, maxConcurrentCalls, maxMemoryBytes, maxResultBytes, maxRuns, timeout } = resolved(
+    limits
+  )
   const { describe = "describe_tool", execute = "execute", search = "search_tools" } = names
-  const maxTime = Duration.fromInputUnsafe(options.maxTime ?? "30 seconds")
-  const bounds = boundsOf(options)
   const executeTool = Tool.make(execute, {
     description: [
       "Runs a JavaScript program that calls tools and computes with their results. Only what it returns is sent back.",
@@ -147,8 +148,16 @@ const addTools = (options: Options, hidden: HiddenTools.HiddenTools) => {
   })
   return Effect.gen(function*() {
     const sandbox = yield* Sandbox
+    const { maxCodeChars, ...fixed } = yield* FixedBounds
+    const bounds = {
+      computingTimeoutMillis: computingTimeout,
+      maxMemoryBytes: Math.max(minMemoryBytes, maxMemoryBytes),
+      maxCalls,
+      maxResultBytes,
+      ...fixed
+    }
     const running = new KeyedCounter()
-    const maxRunsPerClient = options.maxRunsPerClient ?? Math.ceil(maxRuns * 0.75)
+    const maxRunsPerClient = limits.maxRunsPerClient ?? Math.ceil(maxRuns * 0.75)
 
     /** Runs a program, or refuses it. */
     const bounded = <A, E, R>(request: RequestContext, program: Effect.Effect<A, E, R>) => {
@@ -172,7 +181,7 @@ const addTools = (options: Options, hidden: HiddenTools.HiddenTools) => {
     const runProgram = (code: string, log: Array<string>) =>
       Effect.gen(function*() {
         if (code.length > maxCodeChars) {
-          return yield* limitExceeded("maxCodeChars", `The program exceeds ${maxCodeChars} characters (maxCodeChars)`)
+          return yield* limitExceeded("maxCodeChars", `The program exceeds ${maxCodeChars} characters`)
         }
         const request = yield* McpRequest
         const clock = new InputClock()
@@ -182,8 +191,11 @@ const addTools = (options: Options, hidden: HiddenTools.HiddenTools) => {
           call: (name: string, args: JsonObject) => permits.withPermit(call(name, args)),
           log: (line) => void log.push(line)
         })
-        const late = limitExceeded("maxTime", `The program took longer than ${Duration.format(maxTime)} (maxTime)`)
-        return yield* Effect.raceFirst(run, Effect.andThen(clock.sleep(maxTime), late))
+        const late = limitExceeded(
+          "timeout",
+          `The program took longer than ${Duration.format(Duration.millis(timeout))} (timeout)`
+        )
+        return yield* Effect.raceFirst(run, Effect.andThen(clock.sleep(Duration.millis(timeout)), late))
       })
 
     yield* HiddenTools.addSearch(hidden, {

@@ -21,11 +21,11 @@ export class Thrown extends PrintableError.tagged("Thrown")<{
 /** The program exceeded a bound. */
 export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{
   readonly message: string
-  /** The option with the bound. */
+  /** The bound: an option, or `maxCodeChars` or `maxStackBytes`, which are fixed. */
   readonly limit:
     | "maxCodeChars"
-    | "maxTime"
-    | "maxComputingTime"
+    | "timeout"
+    | "computingTimeout"
     | "maxMemoryBytes"
     | "maxStackBytes"
     | "maxResultBytes"

@@ -9,21 +9,21 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
 import * as server from "../../server/test/kit.ts"
-import { failing, failureOf, greet, office, program, resultOf } from "./kit.ts"
+import { failing, failureOf, greet, office, program, resultOf, withFixed } from "./kit.ts"
 
 const caught = (call: string) => `try { await ${call} } catch (error) { return error.message }`
 
 describe("the bounds of a program", () => {
   it.live("maxCodeChars", () =>
     Effect.gen(function*() {
-      const client = yield* server.client(office({ maxCodeChars: 10 }))
+      const client = yield* server.client(withFixed({ maxCodeChars: 10 }))
       expect(yield* program(client, "return   1")).toBe(1)
-      expect(yield* failing(client, "return    1")).toBe("The program exceeds 10 characters (maxCodeChars)")
+      expect(yield* failing(client, "return    1")).toBe("The program exceeds 10 characters")
     }))
 
   it.live("maxResultBytes, in UTF-8", () =>
     Effect.gen(function*() {
-      const client = yield* server.client(office({ maxResultBytes: 10 }))
+      const client = yield* server.client(office({ limits: { maxResultBytes: 10 } }))
       expect(yield* program(client, "return \"12345678\"")).toBe("12345678")
       expect(yield* program(client, "return \"éééé\"")).toBe("éééé")
       const message = "The result exceeds 10 bytes of JSON (maxResultBytes). Return a smaller part of it"
@@ -33,7 +33,7 @@ describe("the bounds of a program", () => {
 
   it.live("maxLogBytes: further lines are dropped, and the program goes on", () =>
     Effect.gen(function*() {
-      const client = yield* server.client(office({ maxLogBytes: 12 }))
+      const client = yield* server.client(withFixed({ maxLogBytes: 12 }))
       const code = (line: string) => `for (let i = 0; i < 5; i++) console.log(${line}); return 1`
       const { structuredContent: short } = yield* client.call("execute", { code: code("\"abc\"") })
       expect(short).toEqual({ result: 1, log: ["abc", "abc", "abc", "… (further lines exceed maxLogBytes)"] })
@@ -43,7 +43,7 @@ describe("the bounds of a program", () => {
 
   it.live("maxCalls: a further call throws", () =>
     Effect.gen(function*() {
-      const client = yield* server.client(office({ maxCalls: 2 }))
+      const client = yield* server.client(office({ limits: { maxCalls: 2 } }))
       const code =
         "let n = 0; try { for (;;) { await tools.greet({ name: \"a\" }); n++ } } catch (e) { return [n, e.message] }"
       expect(yield* program(client, code)).toEqual([2, "the program may call tools 2 times (maxCalls)"])
@@ -51,7 +51,7 @@ describe("the bounds of a program", () => {
 
   it.live("maxArgumentBytes: a call with more throws", () =>
     Effect.gen(function*() {
-      const client = yield* server.client(office({ maxArgumentBytes: 20 }))
+      const client = yield* server.client(withFixed({ maxArgumentBytes: 20 }))
       expect(yield* program(client, caught("tools.greet({ name: \"x\".repeat(9) })"))).toBeUndefined()
       expect(yield* program(client, caught("tools.greet({ name: \"x\".repeat(10) })")))
         .toBe("the arguments exceed maxArgumentBytes (20)")
@@ -69,7 +69,7 @@ describe("the bounds of a program", () => {
           return "done"
         }))
       const client = yield* server.client(
-        server.server(CodeMode.layer({ maxConcurrentCalls: 2 }, slow)) as server.Server
+        server.server(CodeMode.layer({ limits: { maxConcurrentCalls: 2 } }, slow)) as server.Server
       )
       const all = yield* program(
         client,
@@ -80,7 +80,7 @@ describe("the bounds of a program", () => {
 
   it.live("maxMemoryBytes counts small values with their overhead", () =>
     Effect.gen(function*() {
-      const client = yield* server.client(office({ maxComputingTime: "1 minute" }))
+      const client = yield* server.client(office({ limits: { computingTimeout: "1 minute" } }))
       const objects = yield* program(client, "const a = []; try { for (;;) a.push({}) } catch {} return a.length")
       // An empty object has 70 bytes in 32 MiB, and QuickJS counts 20.
       expect(objects).toBeGreaterThan(200_000)
@@ -93,7 +93,9 @@ describe("the bounds of a program", () => {
 
   it.live("maxMemoryBytes and maxStackBytes", () =>
     Effect.gen(function*() {
-      const client = yield* server.client(office({ maxMemoryBytes: 2 * 1024 * 1024, maxStackBytes: 65_536 }))
+      const client = yield* server.client(
+        withFixed({ maxStackBytes: 65_536 }, office({ limits: { maxMemoryBytes: 2 * 1024 * 1024 } }))
+      )
       expect(yield* failing(client, "return new ArrayBuffer(3e6)")).toContain(
         "2097152 bytes of memory (maxMemoryBytes)"
       )
@@ -104,19 +106,19 @@ describe("the bounds of a program", () => {
       expect(yield* program(roomy, "const f = (n) => n === 0 ? 0 : 1 + f(n - 1); return f(1000)")).toBe(1000)
     }))
 
-  it.live("maxComputingTime counts all parts of a program together, and no waiting", () =>
+  it.live("computingTimeout counts all parts of a program together, and no waiting", () =>
     Effect.gen(function*() {
       const wait = Tool.layer(Tool.make("wait"), () => Effect.as(Effect.sleep(30), "waited"))
       const client = yield* server.client(
-        server.server(CodeMode.layer({ maxComputingTime: "400 millis" }, wait)) as server.Server
+        server.server(CodeMode.layer({ limits: { computingTimeout: "400 millis" } }, wait)) as server.Server
       )
       const waits = "for (let i = 0; i < 20; i++) await tools.wait(); return \"done\""
       expect(yield* program(client, waits)).toBe("done")
       const computes = "for (;;) { const end = Date.now() + 20; while (Date.now() < end); await tools.wait() }"
-      expect(yield* failing(client, computes)).toContain("The program computed for more than 400 ms (maxComputingTime)")
+      expect(yield* failing(client, computes)).toContain("The program computed for more than 400 ms (computingTimeout)")
     }))
 
-  it.effect("maxTime, which interrupts the calls", () =>
+  it.effect("timeout, which interrupts the calls", () =>
     Effect.gen(function*() {
       const [started, interrupted] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
       const wait = Tool.layer(Tool.make("wait"), () =>
@@ -126,7 +128,7 @@ describe("the bounds of a program", () => {
           )
         ))
       const client = yield* server.client(
-        server.server(CodeMode.layer({ maxTime: "10 seconds" }, wait)) as server.Server
+        server.server(CodeMode.layer({ limits: { timeout: "10 seconds" } }, wait)) as server.Server
       )
       const id = client.send("tools/call", {
         name: "execute",
@@ -137,7 +139,7 @@ describe("the bounds of a program", () => {
       expect(client.answers(id)).toEqual([])
       yield* TestClock.adjust("1 second")
       const { result } = yield* client.answer(id)
-      expect(failureOf(result)).toBe("The program took longer than 10s (maxTime)\n\nconsole:\n1")
+      expect(failureOf(result)).toBe("The program took longer than 10s (timeout)\n\nconsole:\n1")
       yield* Deferred.await(interrupted)
     }))
 
@@ -151,7 +153,7 @@ describe("the bounds of a program", () => {
           return Effect.as(Deferred.await(release), "released")
         }))
       const built = yield* Layer.build(
-        server.server(CodeMode.layer({ maxRuns: 3, maxRunsPerClient: 2 }, wait)) as server.Server
+        server.server(CodeMode.layer({ limits: { maxRuns: 3, maxRunsPerClient: 2 } }, wait)) as server.Server
       )
       const connect = (id: string) =>
         Effect.provide(
@@ -188,19 +190,19 @@ describe("another sandbox", () => {
           return Effect.map(Effect.orDie(host.call("greet", { name: program.code })), (value) => JSON.stringify(value))
         }
       }
-      const layer = Layer.provide(CodeMode.layer({ maxLogBytes: 7 }, greet), Layer.succeed(Sandbox.Sandbox, words))
+      const layer = Layer.provide(CodeMode.layer({}, greet), Layer.succeed(Sandbox.Sandbox, words))
       const client = yield* server.client(server.server(layer) as server.Server)
       const { structuredContent } = yield* client.call("execute", { code: "Ada" })
       expect(structuredContent).toEqual({ result: "Hello Ada", log: ["Ada"] })
       expect(yield* failing(client, "fail")).toBe("It failed")
       expect(bounds).toEqual({
-        maxComputingMillis: 1000,
+        computingTimeoutMillis: 1000,
         maxMemoryBytes: 33_554_432,
         maxStackBytes: 524_288,
         maxCalls: 100,
         maxArgumentBytes: 1_048_576,
         maxResultBytes: 65_536,
-        maxLogBytes: 7
+        maxLogBytes: 16_384
       })
     }))
 })

@@ -45,6 +45,6 @@ describe("a bundled server", () => {
     expect(JSON.parse(ran.out)).toEqual({ result: 42 })
     const endless = await execute("for (;;) new Uint8Array(1e6).slice()")
     expect(endless.code).not.toBe(0)
-    expect(endless.out + endless.err).toContain("maxComputingTime")
+    expect(endless.out + endless.err).toContain("computingTimeout")
   })
 })

@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import * as server from "../../server/test/kit.ts"
 import { failing, office, program } from "./kit.ts"
 
-const computing = /^The program computed for more than 300 ms \(maxComputingTime\)/
+const computing = /^The program computed for more than 300 ms \(computingTimeout\)/
 const memory = /^The program needs more than 16777216 bytes of memory \(maxMemoryBytes\)/
 const stack = /^The program needs more than 524288 bytes of stack \(maxStackBytes\)/
 
@@ -18,7 +18,7 @@ const hostile: ReadonlyArray<readonly [title: string, code: string, error: RegEx
   [
     "a flood of promises",
     "const f = () => Promise.all([f(), f()]); const g = async () => { await 0; g(); g() }; await new Promise(g)",
-    /max(ComputingTime|MemoryBytes)/
+    /(computingTimeout|maxMemoryBytes)/
   ],
   ["an infinite loop that catches everything", "for (;;) try { for (;;); } catch {}", computing],
   ["an infinite loop in a finally", "try { for (;;); } finally { for (;;); }", computing],
@@ -38,13 +38,13 @@ const hostile: ReadonlyArray<readonly [title: string, code: string, error: RegEx
   [
     "a deeply nested result",
     "let o = {}; for (let i = 0; i < 30000; i++) o = { o }; return o",
-    /max(StackBytes|ComputingTime)/
+    /(maxStackBytes|computingTimeout)/
   ],
   ["deeply nested JSON", "return JSON.parse(\"[\".repeat(1e6))", stack],
   ["a huge string", "return \"x\".repeat(2 ** 28)", memory],
   ["a string that doubles", "let s = \"x\"; for (;;) s += s", /maxMemoryBytes|string too long/],
   ["a huge buffer", "return new ArrayBuffer(2 ** 30)", memory],
-  ["a memory bomb", "const a = []; for (;;) a.push(\"x\".repeat(1e6) + a.length)", /max(ComputingTime|MemoryBytes)/],
+  ["a memory bomb", "const a = []; for (;;) a.push(\"x\".repeat(1e6) + a.length)", /(computingTimeout|maxMemoryBytes)/],
   [
     "a promise that never settles",
     "await new Promise(() => {})",
@@ -79,7 +79,7 @@ const hostile: ReadonlyArray<readonly [title: string, code: string, error: RegEx
   [
     "deeply nested arguments",
     "let o = {}; for (let i = 0; i < 8000; i++) o = { o }; await tools.greet(o)",
-    /a value that is nested too deeply \(line 1|max(StackBytes|ComputingTime)/
+    /a value that is nested too deeply \(line 1|(maxStackBytes|computingTimeout)/
   ]
 ]
 
@@ -88,7 +88,7 @@ describe("the sandbox", () => {
     it.live(`ends a program with ${title}`, () =>
       Effect.gen(function*() {
         const client = yield* server.client(
-          office({ maxComputingTime: "300 millis", maxMemoryBytes: 16 * 1024 * 1024 })
+          office({ limits: { computingTimeout: "300 millis", maxMemoryBytes: 16 * 1024 * 1024 } })
         )
         expect(yield* failing(client, code)).toMatch(error)
         expect(yield* program(client, "return tools.greet({ name: \"Ada\" })")).toBe("Hello Ada")
@@ -144,7 +144,7 @@ describe("the sandbox", () => {
         ({ kind }) => Effect.succeed({ value: results[kind]!() })
       )
       const client = yield* server.client(
-        server.server(CodeMode.layer({ maxMemoryBytes: 4 * 1024 * 1024 }, get)) as server.Server
+        server.server(CodeMode.layer({ limits: { maxMemoryBytes: 4 * 1024 * 1024 } }, get)) as server.Server
       )
       for (const kind of Object.keys(results)) {
         const { content, isError } = yield* client.call("execute", { code: `return tools.get({ kind: "${kind}" })` })
@@ -156,7 +156,7 @@ describe("the sandbox", () => {
 
   it.live("does not block the server while a program computes", () =>
     Effect.gen(function*() {
-      const client = yield* server.client(office({ maxComputingTime: "1 second" }))
+      const client = yield* server.client(office({ limits: { computingTimeout: "1 second" } }))
       const running = client.send("tools/call", {
         name: "execute",
         arguments: { code: "for (;;) new Uint8Array(6e6).slice()" }
@@ -173,7 +173,9 @@ describe("the sandbox", () => {
       const threads = () => process.getActiveResourcesInfo().filter((name) => /Worker|MessagePort/.test(name)).length
       const wait = Tool.layer(Tool.make("wait"), () => Effect.never)
       const client = yield* server.client(
-        server.server(CodeMode.layer({ maxComputingTime: "200 millis", maxTime: "1 second" }, wait)) as server.Server
+        server.server(
+          CodeMode.layer({ limits: { computingTimeout: "200 millis", timeout: "1 second" } }, wait)
+        ) as server.Server
       )
       const before = threads()
       for (const code of ["return 1", "throw 1", "for (;;);", "await new Promise(() => {})", "await tools.wait()"]) {

@@ -109,9 +109,9 @@ describe("a tool that asks the user", () => {
       }))
   }
 
-  it.effect("2025-11-25 · stops the clock of `maxTime` while the user answers", () =>
+  it.effect("2025-11-25 · stops the clock of `timeout` while the user answers", () =>
     Effect.gen(function*() {
-      const client = yield* input.client(shop({}, { maxTime: "5 seconds" }), { revision: "2025-11-25" })
+      const client = yield* input.client(shop({}, { limits: { timeout: "5 seconds" } }), { revision: "2025-11-25" })
       const id = client.send("tools/call", {
         name: "execute",
         arguments: { code: "return tools.ask({ text: \"Cups?\" })" }

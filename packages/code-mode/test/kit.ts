@@ -4,8 +4,10 @@ import { VisibleError } from "@skein/server/HandlerError"
 import type * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as server from "../../server/test/kit.ts"
+import { FixedBounds } from "../src/internal/sandbox/program.ts"
 
 export const eras = ["2025-11-25", "2026-07-28"] as const
 
@@ -29,6 +31,10 @@ export const office = (
   options: CodeMode.Options = {},
   ...more: ReadonlyArray<McpServer.Definitions>
 ): server.Server => server.server(CodeMode.layer(options, orders, greet, ...more)) as server.Server
+
+/** A server whose fixed bounds are smaller. */
+export const withFixed = (bounds: Partial<FixedBounds>, built: server.Server = office()): server.Server =>
+  Layer.provide(built, Layer.effect(FixedBounds, Effect.map(FixedBounds, (fixed) => ({ ...fixed, ...bounds }))))
 
 export const namesOf = ({ tools }: server.Json): ReadonlyArray<string> => tools.map(({ name }: server.Json) => name)
 

@@ -153,7 +153,7 @@ const turn = (work: () => void): void => {
     outcome = { type: "limit", limit: error instanceof RangeError ? "maxStackBytes" : "maxMemoryBytes" }
   }
   computedMillis += performance.now() - turnStartedAt
-  if (isInterrupted) outcome = { type: "limit", limit: "maxComputingTime" }
+  if (isInterrupted) outcome = { type: "limit", limit: "computingTimeout" }
   else if (outcome === undefined && pendingCalls === 0) outcome = { type: "neverSettles" }
   const message: Turn = { log, calls, computedMillis, outcome }
   log = []
@@ -178,7 +178,7 @@ port.on("message", ({ id, succeeded, text }: Settled) => {
 
 // From now on the program computes.
 runtime.setInterruptHandler(() => {
-  isInterrupted ||= computedMillis + performance.now() - turnStartedAt > bounds.maxComputingMillis
+  isInterrupted ||= computedMillis + performance.now() - turnStartedAt > bounds.computingTimeoutMillis
   return isInterrupted
 })
 port.postMessage(started)

@@ -32,7 +32,7 @@ export type Outcome =
   }
   | {
     readonly type: "limit"
-    readonly limit: "maxComputingTime" | "maxMemoryBytes" | "maxStackBytes" | "maxResultBytes"
+    readonly limit: "computingTimeout" | "maxMemoryBytes" | "maxStackBytes" | "maxResultBytes"
   }
   | { readonly type: "neverSettles" }
   | { readonly type: "invalidResult"; readonly message: string }

@@ -101,10 +101,11 @@ const startThread = (
 
 const limitReason = (
   limit: LimitExceeded["limit"],
-  { maxComputingMillis, maxMemoryBytes, maxResultBytes, maxStackBytes }: Bounds
+  { computingTimeoutMillis, maxMemoryBytes, maxResultBytes, maxStackBytes }: Bounds
 ): Reason => {
   const problems: { readonly [limit: string]: string } = {
-    maxComputingTime: `The program computed for more than ${maxComputingMillis} ms (maxComputingTime). Do less in it`,
+    computingTimeout:
+      `The program computed for more than ${computingTimeoutMillis} ms (computingTimeout). Do less in it`,
     maxMemoryBytes: `The program needs more than ${maxMemoryBytes} bytes of memory (maxMemoryBytes). Retain less data`,
     maxStackBytes: `The program needs more than ${maxStackBytes} bytes of stack (maxStackBytes). Recurse less deeply`,
     maxResultBytes: `The result exceeds ${maxResultBytes} bytes of JSON (maxResultBytes). Return a smaller part of it`
@@ -178,8 +179,8 @@ export const run = (program: Program, host: Host): Effect.Effect<string | undefi
         yield* Effect.sleep(graceMillis)
         if (computesSince === undefined) continue
         const now = clock.currentTimeMillisUnsafe()
-        if (computedMillis + now - computesSince > bounds.maxComputingMillis + graceMillis) {
-          return yield* Effect.fail(new ProgramError(limitReason("maxComputingTime", bounds)))
+        if (computedMillis + now - computesSince > bounds.computingTimeoutMillis + graceMillis) {
+          return yield* Effect.fail(new ProgramError(limitReason("computingTimeout", bounds)))
         }
       }
     })
