@@ -6,7 +6,9 @@ import * as DevServer from "@skein/auth/DevServer"
 import * as TestUser from "@skein/auth/TestUser"
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
+import { connect } from "node:net"
 import { dirname, join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { freePort } from "../freePort.ts"
 
@@ -14,13 +16,28 @@ const manifest = fileURLToPath(import.meta.resolve("@modelcontextprotocol/confor
 const resource = "http://127.0.0.1:3999/mcp"
 
 /** How long the suite may take, in milliseconds. It takes about a second. */
-const suiteTimeout = 60_000
+const suiteTimeout = 110_000
 
 /** The output of the suite, its exit code, and how its sign-ins ended. */
 export interface AuthorizationRun {
   readonly output: string
   readonly code: number | null
   readonly visits: ReadonlyArray<string>
+}
+
+/** Waits until a program listens on a port. The suite prints the URL, and then opens its port. */
+const untilOpen = async (port: number): Promise<void> => {
+  for (;;) {
+    const isOpen = await new Promise<boolean>((resolve) => {
+      const socket = connect(port, "127.0.0.1", () => {
+        socket.destroy()
+        resolve(true)
+      })
+      socket.once("error", () => resolve(false))
+    })
+    if (isOpen) return
+    await sleep(20)
+  }
 }
 
 /** Runs all scenarios for authorization servers. The results of the scenarios are written below `folder`. */
@@ -50,7 +67,8 @@ export const runAuthorization = async (folder: string): Promise<AuthorizationRun
       const end = output.lastIndexOf("\n") + 1
       for (const [url] of output.slice(seen, end).matchAll(/^http:\/\/127\.0\.0\.1:\d+\/auth\?\S+$/gm)) {
         const ended = (how: string) => void visits.push(how)
-        Effect.runPromise(user.visit(url)).then(({ status }) => ended(String(status)), (error) => ended(String(error)))
+        const visit = untilOpen(port).then(() => Effect.runPromise(user.visit(url)))
+        visit.then(({ status }) => ended(String(status)), (error) => ended(String(error)))
       }
       seen = end
     }
