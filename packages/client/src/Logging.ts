@@ -26,7 +26,7 @@ export interface Options {
   /**
    * How long a text of the server may be, in UTF-16 units: 4,096 by default. A longer text is cut off and ends with "…".
    */
-  readonly maxLength?: number | undefined
+  readonly maxChars?: number | undefined
 }
 
 const severities: Readonly<Record<LoggingLevel, LogLevel.Severity>> = {
@@ -58,8 +58,8 @@ const textOf = (data: unknown): string => {
 
 const nameOf = ({ label, server }: Client): string => printable(label ?? server?.name ?? "", maxName)
 
-const write = (client: Client, { params: { data, level, logger } }: LoggingMessage, maxLength: number) =>
-  Effect.annotateLogs(Effect.logWithLevel(severity(level))(printable(textOf(data), maxLength)), {
+const write = (client: Client, { params: { data, level, logger } }: LoggingMessage, maxChars: number) =>
+  Effect.annotateLogs(Effect.logWithLevel(severity(level))(printable(textOf(data), maxChars)), {
     "mcp.server": nameOf(client),
     "mcp.level": level,
     ...(logger === undefined ? undefined : { "mcp.logger": printable(logger, maxName) })
@@ -68,18 +68,18 @@ const write = (client: Client, { params: { data, level, logger } }: LoggingMessa
 /**
  * Logs the messages of the server until the client is closed. Run it in a fiber that a scope owns. Lines are annotated
  * with `mcp.server` (the `label` that the host gives the server, or else the name that the server gives itself),
- * `mcp.level` and `mcp.logger`. Messages of a server are not trusted: each one becomes one line of at most `maxLength`,
+ * `mcp.level` and `mcp.logger`. Messages of a server are not trusted: each one becomes one line of at most `maxChars`,
  * in which unprintable characters are escaped. A message that is not a text is written as JSON.
  */
 export const forward = (client: Client, options: Options = {}): Effect.Effect<void> => {
-  const { level, maxLength = 4096 } = options
-  const forwarding = Stream.runForEach(client.logs, (message) => write(client, message, maxLength))
+  const { level, maxChars = 4096 } = options
+  const forwarding = Stream.runForEach(client.logs, (message) => write(client, message, maxChars))
   if (level === undefined) return forwarding
   const asking = Effect.catch(
     client.setLoggingLevel(level),
     ({ message, reason }) =>
       reason._tag === "Unsupported" ? Effect.void : Effect.annotateLogs(
-        Effect.logWarning(`The level of the server's log messages could not be set: ${printable(message, maxLength)}`),
+        Effect.logWarning(`The level of the server's log messages could not be set: ${printable(message, maxChars)}`),
         "mcp.server",
         nameOf(client)
       )

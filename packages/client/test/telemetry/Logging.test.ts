@@ -274,7 +274,7 @@ describe("Logging.forward", () => {
       assert.deepStrictEqual(lines.map(({ message }) => message), [`{"a":[1,"x"]}`, "null", "7"])
     }))
 
-  it.effect("escapes line breaks, control and invisible characters of hostile text, and truncates it at maxLength (default 4,096)", () =>
+  it.effect("escapes line breaks, control and invisible characters of hostile text, and truncates it at maxChars (default 4,096)", () =>
     Effect.gen(function*() {
       const data = "a\n[12:00] ERROR (#1): fake\r\u001b[2J\u0000\u202e\u2028\ud800 é 漢 😀"
       const [line] = yield* forwarded([{ level: "info", logger: "x\ny", data }])
@@ -285,7 +285,7 @@ describe("Logging.forward", () => {
       assert.strictEqual(line?.annotations["mcp.logger"], "x\\u{a}y")
       const long = "x".repeat(10_000)
       const messages = [{ level: "info", logger: long, data: long }, { level: "info", data: { long } }]
-      for (const [options, size] of [[{}, 4096], [{ maxLength: 10 }, 10]] as const) {
+      for (const [options, size] of [[{}, 4096], [{ maxChars: 10 }, 10]] as const) {
         const lines = yield* forwarded(messages, options)
         for (const { message } of lines) assert.strictEqual((message as string).length, size + 1)
         assert.strictEqual(String(lines[0]?.annotations["mcp.logger"]).length, 129)
