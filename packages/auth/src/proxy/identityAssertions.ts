@@ -56,7 +56,7 @@ export const makeIdentityAssertions = ({ issuer, library, providers, scopes, sto
     const { claims, expiresAt = 0 } = token
     const [jti, resource, subject] = [text(claims["jti"]), text(claims["resource"]), text(claims["sub"])]
     if (jti === undefined || resource === undefined || subject === undefined || typeof claims["iat"] !== "number") {
-      throw invalid("the assertion has not all of jti, iat, sub and resource")
+      throw invalid("the assertion lacks jti, iat, sub or resource")
     }
     // "The `client_id` claim of the assertion JWT MUST identify the same client as the client authentication" (5.1).
     if (claims["client_id"] !== clientId) throw invalid("the assertion was issued for another client")

@@ -34,7 +34,11 @@ export const albKeys = (
   const fetchKey = (id: string): Effect.Effect<CryptoKey | undefined, VerifierUnavailable> =>
     Effect.flatMap(fetchText(`${address}/${id}`, {}, options), ({ status, text }) => {
       if (status === 403 || status === 404) return Effect.undefined
-      if (status !== 200) return Effect.fail(unavailable(`the key of the load balancer has status ${status}`, 5))
+      if (status !== 200) {
+        return Effect.fail(
+          unavailable(`the request for the key of the load balancer was answered with status ${status}`, 5)
+        )
+      }
       return Effect.tryPromise({
         try: async () => {
           const key = await importSPKI(text, "ES256")

@@ -230,7 +230,7 @@ const notReached = (cause: SignInError | RedirectRequired): OAuthError =>
         message: "A person has to sign in: send them to the url of this error, and pass the answer to OAuth.finish",
         url: cause.url
       })
-      : new SignInFailed({ message: `Nobody signed in: ${cause.message}`, cause })
+      : new SignInFailed({ message: `The sign-in was not completed: ${cause.message}`, cause })
   )
 
 /**

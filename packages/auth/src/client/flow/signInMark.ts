@@ -46,8 +46,8 @@ export const checkMark = ({ settings, store }: Environment, key: string, url: UR
       if (mark?.failedAt === undefined || time - mark.failedAt >= settings.signInInterval) return Effect.void
       return fail(
         new SignInFailed({
-          message: `Nobody is asked to sign in at ${place(url)}: the person did not complete or denied a sign-in ` +
-            "a moment ago (signInInterval). Sign in with OAuth.signIn, or try again later"
+          message: `No sign-in at ${place(url)} was started: the person denied one, or did not complete it, within ` +
+            "signInInterval. Sign in with OAuth.signIn, or try again later"
         })
       )
     }))
