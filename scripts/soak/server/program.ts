@@ -25,6 +25,7 @@ import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import { describeFibersOnSignal } from "../../fibers.ts"
 import { countActive, countResources, type ServerState, sumMetric } from "../resourceCounts.ts"
+import { Bounds, fixedBounds } from "../../../packages/server/src/internal/base/fixedBounds.ts"
 import { internals } from "../../../packages/server/src/internal/catalog/catalogState.ts"
 
 const echo = Tool.layer(Tool.make("echo", { description: "Returns immediately." }), () => Effect.succeed("done"))
@@ -155,6 +156,8 @@ const server = McpServer.layer(
   middleware
 ).pipe(
   Layer.merge(Layer.succeed(EventStore.EventStore, log)),
+  // The counts of a few addresses only, so that each entry that is not removed adds up.
+  Layer.provideMerge(Layer.succeed(Bounds, { ...fixedBounds, maxKeys: 200 })),
   // The server logs a warning for each client that does not read, and the scenarios have thousands of them.
   Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "Error"))
 )
