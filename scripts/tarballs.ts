@@ -1,11 +1,31 @@
 /** Packs the packages of this repository, for projects that are installed from their tarballs. */
 import { execFileSync } from "node:child_process"
-import { existsSync, mkdirSync, readdirSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { root } from "./build.ts"
 
+interface Manifest {
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly peerDependencies?: Readonly<Record<string, string>>
+}
+
+/** The packages of this repository that a package needs, with those that they need, and with itself. */
+const closure = (name: string, found: Set<string> = new Set()): ReadonlySet<string> => {
+  if (found.has(name)) return found
+  found.add(name)
+  const { dependencies, peerDependencies } = JSON.parse(
+    readFileSync(join(root, "packages", name, "package.json"), "utf8")
+  ) as Manifest
+  for (const needed of Object.keys({ ...dependencies, ...peerDependencies })) {
+    if (needed.startsWith("@skein/")) closure(needed.slice("@skein/".length), found)
+  }
+  return found
+}
+
 /** The packages that the projects of `create-skein` need, with those that they import. */
-const names = ["protocol", "runtime", "server", "client", "auth", "sql", "tasks", "cli", "create-skein"]
+const names = new Set(
+  ["server", "client", "auth", "tasks", "cli", "create-skein"].flatMap((name) => [...closure(name)])
+)
 
 /** The path of the npm that runs this script. */
 const npm = process.env["npm_execpath"]
