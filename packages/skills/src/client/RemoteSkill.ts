@@ -103,11 +103,6 @@ export interface Options {
    * are kept in memory as long as the loaded skill is.
    */
   readonly maxBytes?: number | undefined
-  /**
-   * How many characters the frontmatter of `SKILL.md` has at most: 65,536 by default. A longer one fails with
-   * `InvalidMarkdown`.
-   */
-  readonly maxFrontmatterChars?: number | undefined
   /** Whether skills without digests may be loaded, which cannot be verified: false by default. */
   readonly allowDynamic?: boolean | undefined
   /** The timeouts of each request: those of the client by default. */
@@ -280,12 +275,11 @@ const entryOf = (
 
 const markdownOf = (
   { frontmatter, uri }: Entry,
-  { text }: File,
-  { maxFrontmatterChars }: SkillTerms
+  { text }: File
 ): Result.Result<SkillMarkdown.SkillMarkdown, RemoteSkillError> => {
   const parsed = text === undefined
     ? Result.fail("it is not text in UTF-8")
-    : SkillMarkdown.parse(text, maxFrontmatterChars)
+    : SkillMarkdown.parse(text)
   if (Result.isFailure(parsed)) {
     const message = `The ${SkillMessage.fileName} of the skill ${quote(uri)} is invalid: ${parsed.failure}`
     return Result.fail(skillError(uri, new InvalidMarkdown({ message })))
@@ -333,7 +327,7 @@ export const load = (
       return (found === undefined ? undefined : readUri(found)) ?? Effect.fail(unlisted(path))
     }
     const { instructions } = yield* Effect.fromResult(
-      markdownOf(entry, yield* readUri(uri) ?? Effect.fail(unlisted(uri)), bounds)
+      markdownOf(entry, yield* readUri(uri) ?? Effect.fail(unlisted(uri)))
     )
     const start = SkillMessage.rootOf(uri)!.length + 1
     const paths = resources === "dynamic" ? [] : resources.map((file) => file.uri.slice(start))

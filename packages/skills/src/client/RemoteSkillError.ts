@@ -9,8 +9,8 @@ export class InvalidEntry extends PrintableError.tagged("InvalidEntry")<{ readon
 /** The skill, or what was read of it, exceeds a bound of this host. */
 export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{
   readonly message: string
-  /** The option with the bound. */
-  readonly limit: "maxFiles" | "maxBytes" | "maxFrontmatterChars" | "maxTextChars" | "maxLoadedSkills"
+  /** The option with the bound, or `"loadedSkills"` for the fixed number of skills that a toolkit loads. */
+  readonly limit: "maxFiles" | "maxBytes" | "maxTextChars" | "loadedSkills"
 }> {}
 
 /** The skill has no digests (`"dynamic"`), and the option `allowDynamic` is off. Nothing was read. */

@@ -71,11 +71,6 @@ export interface Options extends RemoteSkill.Options {
    * receives a failure for a longer one, and not a part of it.
    */
   readonly maxTextChars?: number | undefined
-  /**
-   * How many skills a model may load with one toolkit: 64 by default. The model receives a failure for a further one. A
-   * loaded skill keeps its verified files in memory.
-   */
-  readonly maxLoadedSkills?: number | undefined
   /** How long each server may take to list its skills: 30 seconds by default. */
   readonly listTimeout?: Duration.Input | undefined
   /** How long a server of a pool may take to be opened before the toolkit does not wait for it: 2 seconds by default. */
@@ -168,6 +163,9 @@ export interface Omitted {
   readonly error: RemoteSkillError | undefined
 }
 
+/** The most skills that a model loads with one toolkit. A loaded skill retains its verified files in memory. */
+const maxLoadedSkills = 64
+
 const descriptionOf = ({ description }: Frontmatter): string => quote(description, 1024)
 
 const instructionsOf = (offered: ReadonlyArray<Offered>): string =>
@@ -206,7 +204,7 @@ const inTurns = <A extends { readonly server: string | undefined }>(all: Readonl
  */
 export const make = (source: SkillSource, options: Options = {}): Effect.Effect<SkillToolkit> =>
   Effect.gen(function*() {
-    const { include = () => true, maxLoadedSkills = 64, maxSkills = 256, maxTextChars = 100_000 } = options
+    const { include = () => true, maxSkills = 256, maxTextChars = 100_000 } = options
     const listed = yield* listAll(source, {
       servers: options.servers,
       listTimeout: options.listTimeout ?? "30 seconds",
@@ -273,10 +271,10 @@ export const make = (source: SkillSource, options: Options = {}): Effect.Effect<
           return yield* unknown(id, `No skill has the id ${quote(id)}. Use an id of the list of skills.`)
         }
         if (!loaded.has(id) && loaded.size >= maxLoadedSkills) {
-          const message = `${loaded.size} skills are loaded, as many as maxLoadedSkills (${maxLoadedSkills}) allows`
+          const message = `${loaded.size} skills are loaded, as many as a toolkit loads`
           return yield* new RemoteSkillError({
             skill: id,
-            reason: new LimitExceeded({ message, limit: "maxLoadedSkills" })
+            reason: new LimitExceeded({ message, limit: "loadedSkills" })
           })
         }
         const skill = yield* RemoteSkill.load(yield* target.client, target.skill, options)

@@ -40,11 +40,6 @@ export interface Options extends Placement, Bounds {
    */
   readonly include?: ((path: string) => boolean) | undefined
   /**
-   * How many levels of folders are below the folder at most: 16 by default. A deeper one fails the layer with
-   * `LimitExceeded`.
-   */
-  readonly maxDepth?: number | undefined
-  /**
    * How many files and folders are in the folder at most, those outside of skills included: 10,000 by default. More of
    * them fail the layer with `LimitExceeded`.
    */
@@ -69,9 +64,9 @@ export const layer = (
   options: Options = {}
 ): Layer.Layer<never, SkillError | DefinitionError, Catalog> => {
   const { cacheScope, include = () => true, prefix, ttlMs, watch } = options
-  const { maxDepth = 16, maxTotalBytes = 64 * 1024 * 1024, maxTotalFiles = 10_000 } = options
+  const { maxTotalBytes = 64 * 1024 * 1024, maxTotalFiles = 10_000 } = options
   const path = folder instanceof URL ? fileURLToPath(folder) : folder
-  const settings = { prefix, include, maxDepth, maxTotalFiles, maxTotalBytes }
+  const settings = { prefix, include, maxTotalFiles, maxTotalBytes }
   const bounds = skillBounds(options)
   return Layer.effectDiscard(Effect.gen(function*() {
     const publication = new Publication(yield* Catalog)

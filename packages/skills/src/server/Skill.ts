@@ -78,12 +78,6 @@ export interface Bounds {
    * fails the layer with `LimitExceeded`. The server keeps the files in memory.
    */
   readonly maxBytes?: number | undefined
-  /**
-   * How many characters the frontmatter of a `SKILL.md` has at most: 65,536 by default. A longer one fails the layer
-   * with
-   * `InvalidSkill`.
-   */
-  readonly maxFrontmatterChars?: number | undefined
 }
 
 /** A skill with its files. */

@@ -29,8 +29,8 @@ export class SeparatelyNested extends PrintableError.tagged("SeparatelyNested")<
 /** A skill or a folder exceeds a bound. */
 export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{
   readonly message: string
-  /** The option with the bound. */
-  readonly limit: "maxFiles" | "maxBytes" | "maxTotalFiles" | "maxTotalBytes" | "maxDepth" | "maxFrontmatterChars"
+  /** The option with the bound, or `"depth"` for the fixed depth of a folder. */
+  readonly limit: "maxFiles" | "maxBytes" | "maxTotalFiles" | "maxTotalBytes" | "depth"
 }> {}
 
 /** A folder, or a file in it, cannot be read. */

@@ -14,11 +14,13 @@ import { basename, join, sep } from "node:path"
 import { FolderUnreadable, OutsideFolder, SkillError } from "./SkillError.ts"
 import { exceeded, type SkillContent } from "./skillFiles.ts"
 
+/** The most levels of folders below the folder. */
+const maxDepth = 16
+
 /** The bounds of a folder, and which of its files are served. */
 export interface FolderSettings {
   readonly prefix: string | undefined
   readonly include: (path: string) => boolean
-  readonly maxDepth: number
   readonly maxTotalFiles: number
   readonly maxTotalBytes: number
 }
@@ -51,7 +53,7 @@ const isInside = (path: string, root: string): boolean =>
 
 /** Finds the files in a folder. Names that begin with a dot are left out. */
 export const walk = (folder: string, settings: FolderSettings): Effect.Effect<FolderState, SkillError> => {
-  const { include, maxDepth, maxTotalFiles } = settings
+  const { include, maxTotalFiles } = settings
   return Effect.tryPromise({
     try: async (signal) => {
       const root = await realpath(folder)
@@ -61,7 +63,7 @@ export const walk = (folder: string, settings: FolderSettings): Effect.Effect<Fo
       const enter = async (at: string, path: string, above: ReadonlySet<string>): Promise<void> => {
         const depth = above.size
         if (depth > maxDepth) {
-          throw exceeded("maxDepth", `The folder ${quote(path)} is more than maxDepth (${maxDepth}) levels deep`)
+          throw exceeded("depth", `The folder ${quote(path)} is more than ${maxDepth} levels deep`)
         }
         for (const name of (await readdir(at)).sort()) {
           signal.throwIfAborted()

@@ -149,7 +149,7 @@ export const serve = (
     const text = markdown === undefined ? undefined : bodyOf(markdown)
     if (text === undefined) return yield* invalidSkill(path, `it has no ${SkillMessage.fileName}`)
     if (typeof text !== "string") return yield* invalidSkill(path, `its ${SkillMessage.fileName} is not text in UTF-8`)
-    const parsed = SkillMarkdown.parse(text, bounds.maxFrontmatterChars)
+    const parsed = SkillMarkdown.parse(text)
     if (Result.isFailure(parsed)) return yield* invalidSkill(path, parsed.failure)
     const { frontmatter } = parsed.success
     const invalid = formatProblem(frontmatter)

@@ -24,7 +24,7 @@ export interface SkillMarkdown {
 }
 
 /**
- * How many characters the frontmatter has at most by default: 65,536.
+ * How many characters the frontmatter has at most: 65,536.
  *
  * @example
  * const isSupported = yaml.length <= SkillMarkdown.maxFrontmatterChars
@@ -87,7 +87,7 @@ export const parse = (
   if (parts === undefined) return Result.fail("it does not begin with frontmatter between two lines of ---")
   const [yaml, rest] = parts
   if (yaml.length > maxChars) {
-    return Result.fail(`its frontmatter has ${yaml.length} characters, more than maxFrontmatterChars (${maxChars})`)
+    return Result.fail(`its frontmatter has ${yaml.length} characters, more than ${maxChars}`)
   }
   const loaded = Result.flatMap(
     Result.try({ try: () => load(yaml, { schema: CORE_SCHEMA, maxAliases, maxDepth }), catch: firstLine }),

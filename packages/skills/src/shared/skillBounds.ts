@@ -7,15 +7,14 @@ import { quote } from "@skein/protocol/Text"
 export interface SkillBounds {
   readonly maxFiles: number
   readonly maxBytes: number
-  readonly maxFrontmatterChars: number
 }
 
 /** Fills in the defaults. */
 export const skillBounds = (
-  { maxBytes = 16 * 1024 * 1024, maxFiles = 512, maxFrontmatterChars = 65_536 }: {
+  { maxBytes = 16 * 1024 * 1024, maxFiles = 512 }: {
     readonly [K in keyof SkillBounds]?: number | undefined
   }
-): SkillBounds => ({ maxBytes, maxFiles, maxFrontmatterChars })
+): SkillBounds => ({ maxBytes, maxFiles })
 
 /** A bound that a skill exceeds. */
 export interface Exceeded {

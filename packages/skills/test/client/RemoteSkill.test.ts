@@ -181,9 +181,13 @@ describe("a skill", () => {
   it.effect("is refused without being read if it exceeds a bound, and is loaded at the bound", () =>
     Effect.gen(function*() {
       const bytes = Buffer.byteLength(markdown) + Buffer.byteLength(forms) + logo.length
+      const large = markdown.replace("---\n", `---\nx: ${"y".repeat(65_536)}\n`)
       assert.deepStrictEqual(yield* refusal({}, { maxFiles: 2 }), ["LimitExceeded", 0])
       assert.deepStrictEqual(yield* refusal({}, { maxBytes: bytes - 1 }), ["LimitExceeded", 0])
-      assert.deepStrictEqual(yield* refusal({}, { maxFrontmatterChars: 8 }), ["InvalidMarkdown", 1])
+      assert.deepStrictEqual(yield* refusal({ files: { [uri]: large } }, {}, withFiles([fileOf(uri, large)])), [
+        "InvalidMarkdown",
+        1
+      ])
       const { client } = serverOf()
       yield* RemoteSkill.load(yield* client, entry, { maxFiles: 3, maxBytes: bytes })
       const many = [fileOf(uri, markdown), ...Array.from({ length: 511 }, (_, at) => fileOf(`${root}/${at}`, ""))]

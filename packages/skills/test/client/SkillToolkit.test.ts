@@ -134,15 +134,17 @@ describe("a toolkit of skills", () => {
       assert.deepStrictEqual(chosen.skills.map(({ id }) => id), ["many:b", "many:c"])
     }))
 
-  it.effect("refuses texts beyond maxTextChars and skills beyond maxLoadedSkills", () =>
+  it.effect("refuses texts beyond maxTextChars and more than 64 skills", () =>
     Effect.gen(function*() {
       const client = yield* serving(skillOf("a"), skillOf("b")).client
       const short = yield* SkillToolkit.make(client, { maxTextChars: 5 })
       assert.strictEqual((yield* call(short, "load_skill", { skill: "a" })).result.reason, "LimitExceeded")
-      const one = yield* SkillToolkit.make(client, { maxLoadedSkills: 1 })
-      assert.isFalse((yield* call(one, "load_skill", { skill: "a" })).isFailure)
-      assert.isFalse((yield* call(one, "load_skill", { skill: "a" })).isFailure)
-      assert.match((yield* call(one, "load_skill", { skill: "b" })).result.message, /maxLoadedSkills \(1\)/)
+      const names = Array.from({ length: 65 }, (_, at) => `s${at}`)
+      const many = yield* SkillToolkit.make(yield* serving(...names.map((name) => skillOf(name))).client)
+      for (const skill of ["s0", ...names.slice(0, 64)]) {
+        assert.isFalse((yield* call(many, "load_skill", { skill })).isFailure)
+      }
+      assert.match((yield* call(many, "load_skill", { skill: "s64" })).result.message, /64 skills are loaded/)
     }))
 
   it.effect("has no skills of a server without the extension, and reports a server that cannot be asked", () =>

@@ -117,13 +117,16 @@ describe("a folder", () => {
   it.effect("rejects more levels, files and bytes than the bounds", () =>
     Effect.gen(function*() {
       const folder = yield* folderOf({ "x/y/SKILL.md": markdown("y"), "x/y/a": "12345" })
-      expect((yield* failureOf(folder, { maxDepth: 1 }))[1]).toMatch(/maxDepth \(1\)/)
+      yield* connectTo(yield* folderOf({ [`${"d/".repeat(16)}a`]: "" }))
+      expect((yield* failureOf(yield* folderOf({ [`${"d/".repeat(17)}a`]: "" })))[1]).toMatch(
+        /more than 16 levels deep/
+      )
       expect((yield* failureOf(folder, { maxTotalFiles: 3 }))[1]).toMatch(/maxTotalFiles \(3\)/)
       expect((yield* failureOf(folder, { maxTotalBytes: 40 }))[1]).toMatch(/maxTotalBytes/)
       expect((yield* failureOf(folder, { maxTotalBytes: 4 }))[1]).toMatch(/maxTotalBytes/)
       expect((yield* failureOf(folder, { maxFiles: 1 }))[1]).toMatch(/maxFiles \(1\)/)
       expect((yield* failureOf(folder, { maxBytes: 4 }))[1]).toMatch(/maxBytes \(4\)/)
-      yield* connectTo(folder, { maxDepth: 2, maxTotalFiles: 4, maxFiles: 2 })
+      yield* connectTo(folder, { maxTotalFiles: 4, maxFiles: 2 })
     }))
 })
 

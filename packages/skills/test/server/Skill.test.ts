@@ -245,7 +245,8 @@ describe("an invalid skill fails the layer", () => {
         "LimitExceeded",
         `The skill "a" has ${bytes} bytes, more than maxBytes (${bytes - 1})`
       ])
-      expect((yield* reason({ maxFrontmatterChars: 4 }))[0]).toBe("InvalidSkill")
+      const long = Skill.make({ name: "a", description: "b", instructions: "", frontmatter: { x: "y".repeat(65_536) } })
+      expect((yield* reasonOf(Skill.layer(long)))[0]).toBe("InvalidSkill")
       yield* set({}, [Skill.layer(one, { maxFiles: 3, maxBytes: bytes })])
     }))
 

@@ -75,7 +75,7 @@ describe("SKILL.md", () => {
     const text = head("x: y")
     const length = "name: a\ndescription: b\nx: y\n".length
     expect(problem(text, length - 1)).toBe(
-      `its frontmatter has ${length} characters, more than maxFrontmatterChars (${length - 1})`
+      `its frontmatter has ${length} characters, more than ${length - 1}`
     )
     expect(Result.isSuccess(parse(text, length))).toBe(true)
   })
