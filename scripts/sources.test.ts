@@ -5,7 +5,7 @@ import { sourceProblems } from "./sources.ts"
 const path = "packages/server/src/internal/a.ts"
 /** The messages about a module, without its path. */
 const about = (text: string, of = path): ReadonlyArray<string> =>
-  sourceProblems(of, text, true).map((problem) => problem.slice(of.length + 1))
+  sourceProblems(of, text).map((problem) => problem.slice(of.length + 1))
 
 describe("the check of comments", () => {
   it("rejects a sentence that begins with a relative clause", () => {

@@ -107,25 +107,7 @@ const errorsOf = (text: string, { program }: Parsed): ReadonlyArray<Found> => {
   return found
 }
 
-/** The packages to which each check applies so far. */
-const checked: { readonly defaults: ReadonlyArray<string> } = {
-  defaults: [
-    "apps",
-    "auth",
-    "cli",
-    "console",
-    "create-skein",
-    "gateway",
-    "openapi",
-    "protocol",
-    "skills",
-    "sql",
-    "tasks",
-    "testing"
-  ]
-}
-
-const packageModule = /^packages\/([^/]+)\/src\//
+const packageModule = /^packages\/[^/]+\/src\//
 
 /** Modules that a script writes contain the comments of other programs. */
 const generated = /\/(pageHtml|pageScripts|sandboxScript)\.ts$/
@@ -136,29 +118,22 @@ const resolvesOptions = /^packages\/(runtime\/src\/Options\.ts$|sql\/)/
 /** The module that escapes messages, and the error whose message is a part of the protocol and must not change. */
 const ownsMessages = /^packages\/protocol\/src\/(PrintableError|McpError)\.ts$/
 
-/** Returns the problems of a file, each with its line. `complete` applies each check to each package. */
-export const sourceProblems = (path: string, text: string, complete = false): ReadonlyArray<string> => {
+/** Returns the problems of a file, each with its line. */
+export const sourceProblems = (path: string, text: string): ReadonlyArray<string> => {
   if (!path.endsWith(".ts") || generated.test(path)) return []
-  const name = packageModule.exec(path)?.[1]
-  const applies = (check: keyof typeof checked): boolean =>
-    name !== undefined && (complete || checked[check].includes(name))
+  const isPackage = packageModule.test(path)
   const parsed = parseSync(path, text)
   const found = [
     ...englishOf(text, parsed),
-    ...applies("defaults") && !resolvesOptions.test(path) ? defaultsOf(text, parsed) : [],
-    ...name !== undefined && !ownsMessages.test(path) ? errorsOf(text, parsed) : []
+    ...isPackage && !resolvesOptions.test(path) ? defaultsOf(text, parsed) : [],
+    ...isPackage && !ownsMessages.test(path) ? errorsOf(text, parsed) : []
   ]
   return found.map(({ message, start }) => `${path}:${text.slice(0, start).split("\n").length}: ${message}`)
 }
 
-/** `npm run lint` checks every file. `node scripts/sources.ts packages/tasks` lists everything about one package. */
 if (import.meta.main) {
   const root = join(import.meta.dirname, "..")
-  const only = process.argv[2]
-  const found = checkFiles(root, (path, bytes) =>
-    only === undefined || path.startsWith(`${only}/`)
-      ? sourceProblems(path, bytes.toString("utf8"), only !== undefined).join("\n") || undefined
-      : undefined)
+  const found = checkFiles(root, (path, bytes) => sourceProblems(path, bytes.toString("utf8")).join("\n") || undefined)
   for (const text of found) console.error(text)
   process.exitCode = found.length === 0 ? 0 : 1
 }

@@ -267,9 +267,9 @@ export interface Change {
   readonly method?: string
   readonly params?: JsonRpc.JsonObject | undefined
   readonly caller?: Caller
-  /** The round of its input requests. Requests that are derived from it have it too. */
+  /** The round of its input requests. Derived requests inherit it. */
   readonly round?: Round | undefined
-  /** Runs around each request to the client. Requests that are derived from it have it too. */
+  /** Runs around each request to the client. Derived requests inherit it. */
   readonly aroundInput?: ((result: CallResult) => CallResult) | undefined
 }
 

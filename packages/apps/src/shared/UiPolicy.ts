@@ -2,9 +2,10 @@
  * The policy of a page: the Content Security Policy and the permissions that a host grants. For hosts, and for servers
  * that check their own declarations.
  *
- * A server declares origins as text, and a text such as `https://a.example; script-src *` must not change the policy. So
- * each text is parsed, and the policy contains the parsed form. A text that is not an origin, that `allowSource` refuses, or
- * that is beyond the first 100 is left out and listed in `rejected`: "Host MAY further restrict but MUST NOT allow undeclared domains".
+ * A server declares origins as text, and a text such as `https://a.example; script-src *` must not change the policy.
+ * So each text is parsed, and the policy contains the parsed form. A text that is not an origin, that `allowSource`
+ * refuses, or that is beyond the first 100 is left out and listed in `rejected`: "Host MAY further restrict but MUST
+ * NOT allow undeclared domains".
  */
 import { quote } from "@skein/protocol/Text"
 import type { Csp, CspMember, Permission, ResourceMeta } from "./UiMeta.ts"
@@ -12,7 +13,7 @@ import { cspMembers, permissions } from "./UiMeta.ts"
 
 /** The decisions of a host about the declarations of a page. */
 export interface Options {
-  /** Decides whether a page may use an origin. The member says for what. All declared origins by default. */
+  /** Decides whether a page may use an origin, for the use that `member` names. All declared origins by default. */
   readonly allowSource?: ((source: string, member: CspMember) => boolean) | undefined
   /** Decides whether a page gets a capability of the browser. None by default. */
   readonly allowPermission?: ((permission: Permission) => boolean) | undefined

@@ -54,7 +54,7 @@ const maxListed = 2_000
 /** Recording one sign-in removes the records of at most so many that have expired, since all others wait meanwhile. */
 const maxRemoved = 20
 
-/** A person who signs in where the code cannot be redeemed has signed in for nothing. */
+/** Checks the endpoints before the sign-in: without a token endpoint, the code could not be redeemed afterwards. */
 const checkEndpoints = (server: ServerMetadata): Effect.Effect<void, OAuthError> => {
   const missing = (["authorization_endpoint", "token_endpoint"] as const).find((name) => server[name] === undefined)
   return missing === undefined
@@ -126,8 +126,8 @@ const record: (environment: Environment, state: string, pending: PendingSignIn) 
   })
 
 /**
- * Lists a sign-in, in the lock of the list, and removes the records of expired sign-ins: also those of accounts that never
- * return. A sign-in that has ended remains listed until it expires.
+ * Lists a sign-in, in the lock of the list, and removes the records of expired sign-ins: also those of accounts that
+ * never return. A sign-in that has ended remains listed until it expires.
  */
 const list: (store: Environment["store"], pending: PendingState) => Effect.Effect<void, OAuthError> = Effect.fnUntraced(
   function*(store, pending) {

@@ -28,7 +28,7 @@ export interface Host {
   readonly format: "json" | "toml"
   /** The entry. Undefined if the file cannot have such a server. */
   readonly entry: (server: InstalledServer) => JsonObject | undefined
-  /** How the host takes notice of the entry. */
+  /** The instruction for the user after the entry was written: how the host loads it. */
   readonly next: string
 }
 

@@ -2,8 +2,8 @@
  * The options of a request.
  */
 import type { PromptReference, ResourceTemplateReference } from "@skein/protocol/Completion"
+import * as Options from "@skein/runtime/Options"
 import type { CallOptions } from "@skein/runtime/RequestContext"
-import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
 import type { TaskOptions } from "../../RemoteTask.ts"
 
@@ -87,7 +87,7 @@ export const remainingTime = (
   timeouts: RemainingTime,
   options: Pick<CallOptions, "timeout" | "maxTimeout">,
   spent: number
-): RemainingTime => ({
-  timeout: Duration.toMillis(options.timeout ?? timeouts.timeout) - spent,
-  maxTimeout: Duration.toMillis(options.maxTimeout ?? timeouts.maxTimeout) - spent
-})
+): RemainingTime => {
+  const { maxTimeout, timeout } = Options.resolve<Pick<CallOptions, "timeout" | "maxTimeout">>(options, {}, timeouts)
+  return { timeout: timeout - spent, maxTimeout: maxTimeout - spent }
+}

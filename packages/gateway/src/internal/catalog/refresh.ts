@@ -111,7 +111,7 @@ export class Refresh {
           case "ResourceListChanged":
             return this.mark("resources", "resourceTemplates")
           case "Subscribed":
-            // Changes before it may have been missed. The first time, the lists are being read anyway.
+            // Changes before the subscription may have been missed. The first time, the lists are being read anyway.
             if (!isFirst) this.mark(...kinds)
             isFirst = false
             return

@@ -31,8 +31,8 @@ export interface ObservingRun {
   /** Milliseconds that code between two steps may take while another branch waits. */
   readonly gapMs: number
   /**
-   * Whether the run ends because its code does not reach a recorded event, and a part that ran beside that event would
-   * go on without it.
+   * Whether the run ends: its code does not reach a recorded event, and a parallel part of the earlier run would
+   * continue without that event.
    */
   readonly stopWithout: (missing: MissingEvent) => boolean
   /** Whether earlier runs have asked questions that are open, and that this run has not asked. */
@@ -74,7 +74,9 @@ const unaskedFactor = 5
 /** Milliseconds of the longest timer of the runtime. */
 const longestSleepMs = 86_400_000
 
-/** Lets the fiber that was resumed before continue, and win a race or interrupt others if that takes no further turns. */
+/**
+ * Lets the fiber that was resumed before continue, and win a race or interrupt others if that takes no further turns.
+ */
 const yieldToResumed = Effect.repeat(Effect.yieldNow, { times: 3 })
 
 const yieldTwice = Effect.andThen(Effect.yieldNow, Effect.yieldNow)

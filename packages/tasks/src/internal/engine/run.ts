@@ -103,7 +103,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
     return this.ending !== undefined
   }
 
-  /** A branch that has not reached a part of the task yet may have compensations. */
+  /** Whether the run continues to its end while it collects compensations: a branch may reach a further one. */
   get runsToEnd(): boolean {
     return this.isCollecting && this.hasBranches
   }
@@ -351,9 +351,9 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   }
 
   /**
-   * Starts a part of the task that earlier runs have not recorded. A part that has lost a race in an earlier run must not
-   * start again before it loses the race again, so it waits for the events that were recorded while it was under way. In
-   * a run that only replays it never starts.
+   * Starts a part of the task that earlier runs have not recorded. A part that has lost a race in an earlier run must
+   * not start again before it loses the race again, so it waits for the events that were recorded while it was under
+   * way. In a run that only replays it never starts.
    */
   startNew<A, E, R>(event: EventKey, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     if (this.isCollecting) {
