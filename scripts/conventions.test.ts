@@ -162,7 +162,9 @@ describe("the linter", () => {
     expect(broken("packages/testing/src/internal/a.ts", below + uses("node:fs"))).toEqual([])
     const engine = ["protocol", "runtime", "server", "sql"].map((name) => uses(`@skein/${name}/A`)).join("")
     expect(broken("packages/tasks/src/A.ts", engine)).toEqual([])
-    const program = ["protocol", "runtime", "client", "auth"].map((name) => uses(`@skein/${name}/A`)).join("")
+    const program = ["protocol", "runtime", "server", "client", "auth", "console"].map((name) =>
+      uses(`@skein/${name}/A`)
+    ).join("")
     expect(broken("packages/cli/src/A.ts", program)).toEqual([])
     expect(broken("packages/sql/src/SqliteClient.ts", uses("node:sqlite") + uses("pg"))).toEqual([])
   })
@@ -204,7 +206,7 @@ describe("the linter", () => {
         const shown = ({ layer: to, path: target }: { readonly layer: string; readonly path: string }) => {
           const from = posix.relative(posix.dirname(path), target)
           const isType = rows[layer]!.typesOf?.includes(to) === true
-          return `export ${isType ? "type " : ""}* as ${to} from "${
+          return `export ${isType ? "type " : ""}* as ${to.replaceAll("/", "_")} from "${
             from.startsWith(".") ? from : `./${from}`
           }" // ${layer} ${to}\n`
         }
@@ -255,8 +257,8 @@ const placesIn = (rows: Layers, name: string): ReadonlyArray<string> => {
     ...(rows[name]!.modules ?? []).slice(0, 2).map((module) => `${module}.ts`),
     ...foldersOf(name, rows[name]!).flatMap((folder) =>
       [
-        `${folder}/a${name}.ts`,
-        ...folders.some((other) => other.startsWith(`${folder}/`)) ? [] : [`${folder}/deep/er/a${name}.ts`]
+        `${folder}/module.ts`,
+        ...folders.some((other) => other.startsWith(`${folder}/`)) ? [] : [`${folder}/deep/er/module.ts`]
       ].map(posix.normalize)
     )
   ]
@@ -348,7 +350,7 @@ describe("the build", () => {
     expect(build("client", "@skein/server/Module")).toEqual(refused)
     expect(build("client", "@skein/testing/Module")).toEqual(refused)
     expect(build("client", "@skein/cli/Module")).toEqual(refused)
-    expect(build("cli", "@skein/console/Module")).toEqual(refused)
+    expect(build("cli", "@skein/gateway/Module")).toEqual(refused)
     expect(build("tasks", "@skein/client/Module")).toEqual(refused)
     expect(build("server", "@skein/tasks/Module")).toEqual(refused)
     const fine = { ok: true, emitted: [], unlisted: false }
