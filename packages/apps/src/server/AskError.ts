@@ -10,7 +10,7 @@ export class InvalidQuestion extends PrintableError.tagged("InvalidQuestion")<{ 
 /** The arguments of the call are larger than `maxInputChars`. */
 export class InputTooLarge extends PrintableError.tagged("InputTooLarge")<{ readonly message: string }> {}
 
-/** The caller, or all callers together, have too many open questions: `maxOpenPerCaller`, `maxOpen`. */
+/** The client, or all clients together, have too many open questions: `maxOpenPerClient`, `maxOpen`. */
 export class TooManyOpen extends PrintableError.tagged("TooManyOpen")<{ readonly message: string }> {}
 
 /** The client shows no pages, and no form can be used in their place. The user was not asked. */

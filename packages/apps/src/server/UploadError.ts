@@ -18,7 +18,7 @@ export class TypeNotAccepted extends PrintableError.tagged("TypeNotAccepted")<{ 
 /** The name of a file is empty, longer than 255 characters, or has a slash, a backslash or a control character. */
 export class InvalidName extends PrintableError.tagged("InvalidName")<{ readonly message: string }> {}
 
-/** The uploads in progress have too many bytes: `maxBufferedBytesPerCaller`, `maxBufferedBytes`. */
+/** The uploads in progress have too many bytes: `maxBufferedBytesPerClient`, `maxBufferedBytes`. */
 export class BuffersFull extends PrintableError.tagged("BuffersFull")<{ readonly message: string }> {}
 
 /** A part is not base64, is larger than `maxPartBytes`, or does not follow the part before. */
