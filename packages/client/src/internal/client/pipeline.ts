@@ -3,10 +3,11 @@
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
+import { compose } from "@skein/runtime/Compose"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { ClientError } from "../../ClientError.ts"
-import type { Handler, Middleware } from "../../Middleware.ts"
+import type { Call, Handler, Middleware } from "../../Middleware.ts"
 import { augmentWithTask, retryAsTask } from "../calls/legacyTasks/requestTask.ts"
 import { awaitTask } from "../calls/tasks/awaitTask.ts"
 import type { CallContext, CallHandler, CallLayer, ClientContext, InternalOptions } from "../calls/context.ts"
@@ -39,10 +40,6 @@ const layers: ReadonlyArray<CallLayer> = [
   augmentWithTask,
   refreshParamHeaders
 ]
-
-/** Puts layers around a handler. The first layer is outermost. */
-const compose = <H>(layers: ReadonlyArray<(next: H) => H>, handler: H): H =>
-  layers.reduceRight((next, layer) => layer(next), handler)
 
 const handle: CallHandler = compose(layers, sendRequest)
 
@@ -82,7 +79,8 @@ export const call = (
 
 /** Puts the middleware of the application around the calls of one client. Applied once per client. */
 export const withMiddleware = (client: ClientContext, middleware: ReadonlyArray<Middleware>): Handler =>
-  compose<Handler>(
+  compose(
     middleware,
-    ({ method, options, params }) => call(client, method, params, options) as Effect.Effect<JsonObject, ClientError>
+    ({ method, options, params }: Call) =>
+      call(client, method, params, options) as Effect.Effect<JsonObject, ClientError>
   )
