@@ -8,8 +8,8 @@ import * as Effect from "effect/Effect"
 /** How to wait for a lock. */
 export interface LockOptions {
   /**
-   * The longest wait for the lock; that of the store by default. An effect that asks a person holds its lock for
-   * minutes: those who wait for it need more time.
+   * The longest wait for the lock; that of the store by default. Set it if another holder of the lock asks a person, who
+   * may take minutes.
    */
   readonly lockTimeout?: Duration.Input | undefined
 }

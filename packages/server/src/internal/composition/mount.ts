@@ -84,7 +84,7 @@ const mountServer = (
     listChanged: (kind) => own?.listChanged(kind),
     resourceUpdated: (uri, parent) =>
       Effect.andThen(own?.resourceUpdated(uri, parent) ?? Effect.void, outward.resourceUpdated(uri, parent)),
-    // The session of a caller is one of either server.
+    // A notification to a caller, and its session, belong to one of the two servers.
     notify: (...notification) => own?.notify(...notification) === true || outward.notify(...notification),
     session: (caller) => own?.session(caller) ?? outward.session(caller)
   }
