@@ -60,10 +60,6 @@ const sessionOf = (peer: SessionPeer | undefined): string | undefined => {
  * const running = new KeyedCounter()
  * const refused = running.acquire(ClientKey.ofRequest(request), 1_000, 20)
  */
-export const ofRequest = ({ caller, origin, peer }: Pick<RequestContext, "caller" | "origin" | "peer">):
+export const ofRequest = ({ caller: { principal }, origin, peer }: Pick<RequestContext, "caller" | "origin" | "peer">):
   | string
-  | undefined =>
-{
-  const { principal } = caller
-  return principal === undefined ? ofOrigin(origin) ?? sessionOf(peer) : `principal ${principal.id}`
-}
+  | undefined => ofOrigin({ principal: principal ?? origin?.principal, address: origin?.address }) ?? sessionOf(peer)

@@ -3,8 +3,7 @@
  *
  * A request has two sides. The `RequestContext` is a value: its handler and middleware read it, and derive others from
  * it with `with`. The `Exchange` is the one mutable object of a request in flight, and belongs to the code that runs
- * it: a
- * `RequestRunner` runs it, and a `ResponseSink` takes its response. All contexts of a request share its exchange.
+ * it: a `RequestRunner` runs it, and a `ResponseSink` takes its response. All contexts of a request share its exchange.
  *
  * A handler that does not suspend is run and answered synchronously, and costs no timer, no map entry and no scope:
  * members that only a suspended request needs are created when it suspends.
