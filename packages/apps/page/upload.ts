@@ -89,6 +89,7 @@ start<PageUpload>((question) => {
     fields.disabled = upload.disabled = isSending
     cancel.hidden = progress.hidden = !isSending
     progress.value = 0
+    if (!isSending) sending = undefined
   }
 
   const together = Math.min(question.maxTotalBytes, question.maxFiles * question.maxFileBytes)
@@ -126,11 +127,12 @@ start<PageUpload>((question) => {
     try {
       await transfer(question, files, signal)
     } catch (error) {
-      setState(false)
+      cancel.hidden = true
       say(messageOf(error), true)
-      upload.focus()
-      // Frees what has arrived. The question stays open for other files.
+      // Frees what has arrived, before other files can be sent. The question stays open for them.
       await call(question, { step: "cancel" }).catch(() => {})
+      setState(false)
+      upload.focus()
       return
     }
     cancel.hidden = true
@@ -154,8 +156,6 @@ start<PageUpload>((question) => {
     event.preventDefault()
     if (sending !== undefined || files.length === 0) return
     sending = new AbortController()
-    running = send(sending.signal).finally(() => {
-      sending = undefined
-    })
+    running = send(sending.signal)
   }
 })

@@ -340,7 +340,7 @@ if (chromium === undefined) {
             const click = (selector: string) =>
               tab.untilInFrame(`(() => {
               const button = document.querySelector(${JSON.stringify(selector)})
-              return button && !button.disabled && (button.click(), true)
+              return button && !button.matches(':disabled') && (button.click(), true)
             })()`)
             await tab.untilInFrame("document.getElementById('upload')?.textContent === 'Upload'")
             await picture(tab, "upload-empty")
