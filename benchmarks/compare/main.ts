@@ -9,7 +9,7 @@ import { pin } from "../lib/childProcesses.ts"
 import { describe } from "../lib/machine.ts"
 import { count, markdown } from "../lib/table.ts"
 import { Databases } from "../tasks/databases.ts"
-import { alternate, type Plan } from "./alternation.ts"
+import { compare, type Plan } from "./alternation.ts"
 import { prepare, type Workload, workloads } from "./workloads.ts"
 
 const groups: ReadonlyArray<Workload["group"]> = ["http", "stdio", "client", "tasks"]
@@ -37,13 +37,11 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
   const rows: Array<ReadonlyArray<string>> = []
   try {
     for (const { open, plan, title } of selected) {
-      const versions = [await open(before, shared), await open(now, shared)] as const
-      const reduced: Plan = quick ? { ...plan, pairs: Math.ceil(plan.pairs / 10) } : plan
-      const ratio = await alternate(...versions, reduced)
-      for (const version of versions) await version.close()
+      const reduced: Plan = quick ? { ...plan, starts: 4, pairs: Math.ceil(plan.pairs / 2) } : plan
+      const ratio = await compare({ before: () => open(before, shared), now: () => open(now, shared) }, reduced)
       const interval = `${ratio.low.toFixed(3)}–${ratio.high.toFixed(3)}`
-      console.log(`${title}: ${ratio.median.toFixed(3)} (${interval})`)
-      rows.push([title, ratio.median.toFixed(3), interval, count(ratio.before), count(ratio.now)])
+      console.log(`${title}: ${ratio.mean.toFixed(3)} (${interval})`)
+      rows.push([title, ratio.mean.toFixed(3), interval, count(ratio.before), count(ratio.now)])
     }
   } finally {
     await shared.server.stop()

@@ -82,7 +82,7 @@ const http = (title: string, operation: Operation, connections: number, slice: n
   eras.map((era) => ({
     group: "http",
     title: `server over HTTP, ${title}, ${revision[era]}`,
-    plan: { pairs: 600, warmUp: 1_500, slice },
+    plan: { starts: 12, pairs: 50, warmUp: 1_500, slice },
     open: async ({ http: { all, ServerProcess } }) =>
       openLoad(await ServerProcess.start(named(all, "skein"), operation.args), era, operation, connections)
   }))
@@ -90,7 +90,7 @@ const http = (title: string, operation: Operation, connections: number, slice: n
 const stdio: ReadonlyArray<Workload> = eras.map((era) => ({
   group: "stdio",
   title: `server over stdio, tools/call, ${revision[era]}`,
-  plan: { pairs: 300, warmUp: 2_000, slice: 40 },
+  plan: { starts: 12, pairs: 30, warmUp: 1_500, slice: 40 },
   open: async ({ stdio: { all, Connection, fileOf } }) => {
     const connection = new Connection("Skein", era, fileOf(named(all, "skein"), "node_modules"))
     await connection.open()
@@ -114,7 +114,7 @@ const client = (
   eras.map((era) => ({
     group: "client",
     title: `client, ${peer === "skein-node" ? "NodeHttp" : "Http"}, ${title}, ${revision[era]}`,
-    plan: { pairs: 150, warmUp: 1_500, slice: 40 },
+    plan: { starts: 12, pairs: 25, warmUp: 1_500, slice: 40 },
     open: async ({ client: { all, Runner } }, { server }) => {
       const runner = new Runner(named(all, peer))
       await runner.connect(server.url(era, { sse, long: job === "list" }), era, true)
@@ -128,13 +128,13 @@ const client = (
     }
   }))
 
-const tasks = (store: "memory" | "sqlite" | "postgres", pairs: number): ReadonlyArray<Workload> =>
+const tasks = (store: "memory" | "sqlite" | "postgres"): ReadonlyArray<Workload> =>
   ([["engine", "plain"], ["engine", "five"], ["inMemory", "one"]] as const).map(([through, tool]) => ({
     group: "tasks",
     title: `tasks in ${store}, ${tool === "plain" ? "not durable" : tool === "one" ? "one step" : "five steps"}, ${
       through === "engine" ? "directly" : "through a client"
     }`,
-    plan: { pairs, warmUp: 2_000, slice: 150 },
+    plan: { starts: 6, pairs: 15, warmUp: 2_000, slice: 150 },
     open: async ({ tasks: { Program } }, { databases }) => {
       const { program } = await Program.startServer(store, await databases.create(store), { listen: true })
       return {
@@ -156,7 +156,7 @@ export const workloads: ReadonlyArray<Workload> = [
   ...client("skein-node", "a validated result over SSE", "report", 16, true),
   ...client("skein-node", "tools/list", "list", 1, false),
   ...client("skein-fetch", "a small result", "greet", 16, false),
-  ...tasks("memory", 60),
-  ...tasks("sqlite", 60),
-  ...tasks("postgres", 60)
+  ...tasks("memory"),
+  ...tasks("sqlite"),
+  ...tasks("postgres")
 ]

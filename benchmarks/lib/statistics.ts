@@ -14,16 +14,27 @@ export const spread = (samples: ReadonlyArray<number>): Spread => {
   return { median, min: sorted[0]!, max: sorted[sorted.length - 1]! }
 }
 
-/**
- * The median of at least one sample, and as its extremes the interval that holds the median with 95 %. It is the spread
- * of the medians of random selections from the samples (bootstrap).
- */
-export const confidence = (samples: ReadonlyArray<number>): Spread => {
-  const medians = Array.from(
+/** The interval that holds a figure of the samples with 95 %: the spread of the figure in random selections (bootstrap). */
+const interval = (samples: ReadonlyArray<number>, figure: (samples: ReadonlyArray<number>) => number) => {
+  const figures = Array.from(
     { length: 500 },
-    () => quantile(samples.map(() => samples[Math.floor(Math.random() * samples.length)]!), 0.5)
+    () => figure(samples.map(() => samples[Math.floor(Math.random() * samples.length)]!))
   )
-  return { median: quantile(samples, 0.5), min: quantile(medians, 0.025), max: quantile(medians, 0.975) }
+  return { min: quantile(figures, 0.025), max: quantile(figures, 0.975) }
+}
+
+/** The median of at least one sample, and as its extremes the interval that holds the median with 95 %. */
+export const confidence = (samples: ReadonlyArray<number>): Spread => {
+  const median = (samples: ReadonlyArray<number>): number => quantile(samples, 0.5)
+  return { median: median(samples), ...interval(samples, median) }
+}
+
+/** The geometric mean of at least one ratio, and as its extremes the interval that holds the mean with 95 %. */
+export const meanConfidence = (ratios: ReadonlyArray<number>): Omit<Spread, "median"> & { readonly mean: number } => {
+  if (ratios.length === 0) throw new Error("no ratios")
+  const mean = (ratios: ReadonlyArray<number>): number =>
+    Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length)
+  return { mean: mean(ratios), ...interval(ratios, mean) }
 }
 
 /** The value that a share of at least one sample does not exceed: 0.95 for the 95th percentile. */
