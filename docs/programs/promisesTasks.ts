@@ -11,7 +11,7 @@ const buy = Task.async(
   Task.make("buy", { input: z.object({ tea: z.string(), cents: z.int() }), ttl: "3 days" }),
   async ({ cents, tea }, { elicit, setStatusMessage, sleep, step }) => {
     await step("charge", ({ key }) => charge(cents, key), {
-      retry: { times: 5, delay: "1 second" },
+      retry: { times: 5, initialDelay: "1 second" },
       // Runs if the task fails later, or is cancelled.
       compensate: (payment, { step }) => step("refund", ({ key }) => refund(payment, key))
     })

@@ -24,7 +24,9 @@ const researching = Task.async(research, async ({ topic }, { elicit, progress, s
   const { ids } = answer.content
   let done = 0
   const texts = await Promise.all(ids.map(async (id) => {
-    const text = await step(`read ${id}`, ({ signal }) => read(id, signal), { retry: { times: 3, delay: "50 millis" } })
+    const text = await step(`read ${id}`, ({ signal }) => read(id, signal), {
+      retry: { times: 3, initialDelay: "50 millis" }
+    })
     await progress({ progress: ++done, total: ids.length, message: titles[id]! })
     return `## ${titles[id]}\n\n${text}`
   }))

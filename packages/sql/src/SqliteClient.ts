@@ -17,7 +17,7 @@
  *
  * **Gotchas**
  *
- * - A statement runs on the thread of the event loop. While it waits for the lock of another process (`busyTimeout`),
+ * - A statement runs on the thread of the event loop. While it waits for the lock of another process (`lockTimeout`),
  *   the whole process waits.
  * - Do not open the file by other means (`fs.readFile`, a copy) in the process that holds it: closing any descriptor of
  *   a file releases the POSIX locks of the process on it. Copy the database with `VACUUM INTO`.
@@ -67,7 +67,7 @@ export interface Options {
    * The longest wait of a statement for the lock of another process: 1 second by default. The process blocks while it
    * waits. Then the statement fails with `LockTimeoutError`. Raise it for a file that several processes write.
    */
-  readonly busyTimeout?: Duration.Input | undefined
+  readonly lockTimeout?: Duration.Input | undefined
   /** Renames identifiers in statements, for example from `camelCase` to `snake_case`. By default names stay. */
   readonly transformQueryNames?: ((name: string) => string) | undefined
   /** Renames the columns of results. By default names stay, which is the fastest. */
@@ -183,8 +183,8 @@ const openFile = (
   })
 
 const configure = (database: DatabaseSync, options: Options) => {
-  const { busyTimeout = "1 second" } = options
-  const wait = Math.ceil(Duration.toMillis(busyTimeout))
+  const { lockTimeout = "1 second" } = options
+  const wait = Math.ceil(Duration.toMillis(lockTimeout))
   database.exec(`
     PRAGMA busy_timeout = ${wait};
     PRAGMA journal_mode = WAL;

@@ -184,7 +184,7 @@ describe("SqliteClient on a file", () => {
       expect(error.message).toContain(filename)
     })))
 
-  it.effect("shows commits to other clients of the file, and fails with LockTimeoutError after busyTimeout", () =>
+  it.effect("shows commits to other clients of the file, and fails with LockTimeoutError after lockTimeout", () =>
     Effect.scoped(Effect.gen(function*() {
       const filename = yield* temporary
       yield* on(filename, (one) =>
@@ -197,12 +197,12 @@ describe("SqliteClient on a file", () => {
               expect(yield* reasonOf(two.withTransaction(Effect.void))).toBe("LockTimeoutError")
             }))
             expect(yield* two`SELECT id FROM t`).toEqual([{ id: 1 }])
-          }), { busyTimeout: 0 }))
+          }), { lockTimeout: 0 }))
     })))
 
   const refused = (filename: string, exclusive: boolean) =>
     Effect.map(
-      Effect.flip(on(filename, (sql) => sql`SELECT 1`, { exclusive, busyTimeout: 0 })),
+      Effect.flip(on(filename, (sql) => sql`SELECT 1`, { exclusive, lockTimeout: 0 })),
       ({ reason }) => ({ tag: reason._tag, operation: reason.operation, message: reason.message })
     )
 

@@ -235,7 +235,7 @@ export class TaskAdmin extends Context.Service<TaskAdmin, {
   /**
    * Compares the code of this process with tasks that exist, in the pools of this process: each task that has run and
    * does not run now is replayed against its log. Nothing starts, and nothing is stored; only code between steps runs.
-   * Each worker does this when it starts, for `maxCheckedTasks` tasks, and logs the findings.
+   * Each worker does this when it starts, for 1,000 tasks, and logs the findings.
    *
    * `limit`: the number of unsettled tasks that it reads, 1,000 by default. To check before a deployment, run it in a
    * program that has the new code, with `runTasks: false`. A process without handlers only reports tasks that wait for a

@@ -16,7 +16,7 @@
  * @example
  * const paying = Task.async(order, async ({ amount }, { sleep, step }) => {
  *   const id = await step("charge", ({ key }) => charge(amount, key), {
- *     retry: { times: 5, delay: "1 second" },
+ *     retry: { times: 5, initialDelay: "1 second" },
  *     compensate: (id, { step }) => step("refund", ({ key }) => refund(id, key))
  *   })
  *   await sleep("cooling off", "3 days")
@@ -77,11 +77,11 @@ export interface StepOptions<A, R> {
 export interface Retry {
   /** The number of retries, at least 1. */
   readonly times: number
-  /** The pause before the first retry: 1 second by default. */
-  readonly delay?: Duration.Input | undefined
+  /** The pause before the first retry: 1 second by default. Raise it for services that limit calls. */
+  readonly initialDelay?: Duration.Input | undefined
   /** The factor from one pause to the next: 2 by default. */
   readonly factor?: number | undefined
-  /** The longest pause: 1 hour by default. */
+  /** The longest pause: 1 hour by default. Lower it where people wait for the task. */
   readonly maxDelay?: Duration.Input | undefined
 }
 

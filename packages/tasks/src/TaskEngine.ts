@@ -47,11 +47,11 @@ export interface Options {
    */
   readonly maxAttempts?: number | undefined
   /**
-   * How many unsettled tasks a worker reads when handlers are added, to compare them with its code: 1,000 by default, 0
-   * for none. See `TaskAdmin.check`. It replays 20 of each tool, and logs a warning for each tool and kind of difference.
-   * Set 0 if a check before each deployment does it (`skein tasks check`).
+   * Whether a worker compares its code with unsettled tasks when handlers are added: true by default. See
+   * `TaskAdmin.check`. It reads 1,000 tasks, replays 20 of each tool, and logs a warning for each tool and kind of
+   * difference. Set `false` if a check before each deployment does it (`skein tasks check`).
    */
-  readonly maxCheckedTasks?: number | undefined
+  readonly checkCode?: boolean | undefined
   /**
    * How long a worker that stops waits for running steps before it interrupts them: 2 seconds by default. A step that
    * has not ended by then runs again, elsewhere or later. Raise it for longer steps, up to the time that the platform

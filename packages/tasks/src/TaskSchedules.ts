@@ -44,13 +44,11 @@ export interface TimeOptions {
    *
    * - `once`, the default: the latest of them does.
    * - `skip`: none of them does.
-   * - `all`: the latest `maxMissed` of them do, the earliest first.
+   * - `all`: the latest 1,000 of them do, the earliest first.
    *
    * Times that are over by less are not missed: each of them starts a task.
    */
   readonly missed?: "once" | "skip" | "all" | undefined
-  /** How many missed times start a task with `missed: "all"`: 100 by default, from 1 to 1,000. */
-  readonly maxMissed?: number | undefined
   /**
    * Whether a time starts a task while the last task of the schedule has not ended: `start`, the default; or `skip`,
    * which starts no task for this time.
@@ -109,8 +107,8 @@ export interface Schedule extends Times {
 export class TaskSchedules extends Context.Service<TaskSchedules, {
   /**
    * Creates or replaces a schedule. One whose times are the same keeps its next time, and a paused one stays paused. With
-   * other times the next one counts from now. Fails with `InvalidOption` for an invalid name, expression, time zone or
-   * `maxMissed`, and for an expression without a time.
+   * other times the next one counts from now. Fails with `InvalidOption` for an invalid name, expression or time
+   * zone, and for an expression without a time.
    *
    * @example
    * const daily = schedules.set("report of Acme", {

@@ -23,7 +23,7 @@
  * - `mcp.server.task.worker.stall.duration`: how long its event loop was blocked, above one second (`PostgresTasks`);
  *   `mcp.server.task.worker.lost_leases`; `mcp.server.task.store.outages`.
  *
- * Of the whole store, read every `queueInterval`, and only if the metrics were read in the last five minutes:
+ * Of the whole store (`queueMetrics`), read every 15 seconds, and only if the metrics were read in the last five minutes:
  *
  * - `mcp.server.task.queue.size` by `state` (`ready`, `waiting`, `running`), `mcp.server.task.queue.age` of the oldest
  *   task that is ready, in seconds, and `mcp.server.task.questions`, open questions. Each process reports the same
@@ -43,11 +43,9 @@
  *   Layer.provide(FetchHttpClient.layer))
  */
 import { otherMethod } from "@skein/protocol/Conventions"
-import { resolve } from "@skein/runtime/Options"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -63,20 +61,16 @@ export interface Options {
   /** Whether metrics are recorded. True by default. */
   readonly metrics?: boolean | undefined
   /**
-   * The time between two reads of the queue for its gauges: 15 seconds by default. A read is one query over the tasks
-   * that have not ended. Set `"Infinity"`, which reads nothing, in all processes but one or two: the numbers are equal.
+   * Whether the metrics of the queue are recorded. True by default. Every 15 seconds one query reads the tasks that have
+   * not ended. Set `false` in all processes but one or two: the numbers are equal.
    */
-  readonly queueInterval?: Duration.Input | undefined
+  readonly queueMetrics?: boolean | undefined
   /**
    * The name of a step in metrics and of its span: by default the part before its first `/`, so that the iterations of a
    * loop (`charge/${order}`) are counted together. The span also has the whole name as an attribute.
    */
   readonly stepLabel?: ((step: string) => string) | undefined
 }
-
-/** Milliseconds of the longest timer of the runtime, and of the shortest time between two reads. */
-const maxTimerMs = 2 ** 31 - 1
-const minIntervalMs = 100
 
 /**
  * Records the tasks of the engines that it is provided to.
@@ -106,8 +100,6 @@ const makeObserver = (context: Context.Context<never>, options: Options): TaskOb
   const metrics = options.metrics === false ? undefined : new TaskMetrics(context, Context.get(context, TaskBounds))
   const hasSpans = options.spans !== false
   const clock = Context.get(context, Clock.Clock)
-  const { queueInterval } = options
-  const { queueInterval: interval } = resolve({ queueInterval }, {}, { queueInterval: "15 seconds" })
   return {
     submitted: (task) => metrics?.submitted(task),
     ended: (task, outcome, durationMs) => metrics?.ended(task, outcome, durationMs),
@@ -133,8 +125,7 @@ const makeObserver = (context: Context.Context<never>, options: Options): TaskOb
           }))
       }),
     reportRunning: (count) => metrics === undefined ? Effect.void : metrics.reportRunning(count),
-    queueIntervalMs: Math.min(Math.max(interval, minIntervalMs), maxTimerMs),
-    isRead: () => interval < Infinity && metrics?.isRead() === true,
+    isRead: () => options.queueMetrics !== false && metrics?.isRead() === true,
     queue: (counts) => metrics?.queue(counts)
   }
 }

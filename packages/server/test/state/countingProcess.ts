@@ -16,7 +16,7 @@ import * as support from "../middleware/support.ts"
 const [place = ""] = process.argv.slice(2)
 const Database = place.startsWith("postgres:")
   ? PgClient.layer({ url: place, maxConnections: 5 })
-  : SqliteClient.layer({ filename: place, busyTimeout: "10 seconds" })
+  : SqliteClient.layer({ filename: place, lockTimeout: "10 seconds" })
 
 const counter = State.make("counter", { schema: Schema.Int, initial: 0 })
 const count = Tool.layer(Tool.make("count"), () => Effect.map(counter.update((n) => n + 1), String))

@@ -24,8 +24,7 @@ const schedules = [0, 1, 2, 3].map((schedule) =>
     cron: "* * * * * *",
     args: { schedule },
     timeArgument: "at",
-    missed: "all",
-    maxMissed: 1000
+    missed: "all"
   })
 )
 

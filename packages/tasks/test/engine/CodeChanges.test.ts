@@ -31,7 +31,7 @@ const deployments = Effect.gen(function*() {
   const logger = Logger.make(({ logLevel, message }) => {
     if (logLevel === "Warn" || logLevel === "Error") lines.push(String(message))
   })
-  const layer = SqliteTasks.layer({ filename: join(folder, "tasks.db"), pollInterval: "1 second", maxCheckedTasks: 0 })
+  const layer = SqliteTasks.layer({ filename: join(folder, "tasks.db"), pollInterval: "1 second", checkCode: false })
   const deploy = <A, E>(
     tools: Record<string, Handler>,
     effect: Effect.Effect<A, E, TaskEngine | TaskAdmin | Scope.Scope>

@@ -217,7 +217,7 @@ describe("a check of the code", () => {
           )
         )
       )
-      const { deploy, lines } = yield* deployments({ maxCheckedTasks: 50 }, { maxCheckedTasksPerTool: 3 })
+      const { deploy, lines } = yield* deployments({}, { maxCheckedTasks: 50, maxCheckedTasksPerTool: 3 })
       yield* deploy(
         { t: counted },
         Effect.andThen(Effect.forEach(Array.from({ length: 60 }), () => submit("t")), pass(2))
@@ -242,11 +242,11 @@ describe("a check of the code", () => {
       ])
     }).pipe(Effect.scoped))
 
-  it.effect("does nothing with maxCheckedTasks: 0, and leaves out tasks of this process", () =>
+  it.effect("does nothing with checkCode: false, and leaves out tasks of this process", () =>
     Effect.gen(function*() {
       let runs = 0
       const counted = durable(() => Effect.as(Effect.andThen(Effect.sync(() => runs++), nap), ""))
-      const { deploy } = yield* deployments({ maxCheckedTasks: 0 })
+      const { deploy } = yield* deployments({ checkCode: false })
       yield* deploy({ t: counted }, Effect.andThen(submit("t"), pass(10)))
       yield* deploy({ t: counted }, pass(10))
       expect(runs).toBe(1)

@@ -148,7 +148,7 @@ describe("Task.async", () => {
   it.live("retries a step, and rejects with the message of the last error", () =>
     Effect.gen(function*() {
       let calls = 0
-      const retry = { times: 2, delay: 5 }
+      const retry = { times: 2, initialDelay: 5 }
       const flaky = only(({ step }) =>
         step("flaky", () => {
           if (++calls < 3) throw new Error("not yet")

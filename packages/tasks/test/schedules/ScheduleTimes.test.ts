@@ -88,7 +88,7 @@ describe("the times of a schedule", () => {
     "start each time once, whenever processes look, also over changes of the clocks",
     [Any],
     ([{ cron, day, minutes, onDstOverlap, zone }]) => {
-      const [parsed, times] = cronOf({ cron, timeZone: zone, onDstOverlap, missed: "all", maxMissed: 1000 })
+      const [parsed, times] = cronOf({ cron, timeZone: zone, onDstOverlap, missed: "all" })
       const begin = Date.UTC(2025, 0, 1) + day * 24 * hour
       const looks = minutes.map((minutes) => begin + minutes * minute).sort((a, b) => a - b)
       let nextAt = timeAfter(parsed, begin)
@@ -122,7 +122,7 @@ describe("missed times", () => {
     }
   }
 
-  it("start a task for the latest, for none, or for the latest `maxMissed`", () => {
+  it("start a task for the latest, for none, or for the latest 1,000", () => {
     expect(missed({}, "03:00", "08:30")).toEqual({ hasMissed: true, next: "09:00", times: ["08:00"] })
     expect(missed({ missed: "skip" }, "03:00", "08:30")).toEqual({ hasMissed: true, next: "09:00", times: [] })
     expect(missed({ missed: "all" }, "03:00", "08:30").times).toEqual([
@@ -133,7 +133,10 @@ describe("missed times", () => {
       "07:00",
       "08:00"
     ])
-    expect(missed({ missed: "all", maxMissed: 2 }, "03:00", "08:30").times).toEqual(["07:00", "08:00"])
+    const { times } = missed({ cron: "0-59/5 * * * * *", missed: "all" }, "03:00", "08:30")
+    // Those of the last minute are not missed.
+    expect(times).toHaveLength(1000 + 13)
+    expect(times[0]).toBe("07:05")
   })
 
   it("are those of more than a minute ago", () => {
@@ -146,7 +149,7 @@ describe("missed times", () => {
   it("cost the same after a year", () => {
     const [cron, times] = cronOf({ cron: "* * * * * *", missed: "all" })
     const due = findDue(cron, times, Date.UTC(2025, 0, 1), Date.UTC(2026, 0, 1))
-    expect(due.times).toHaveLength(161)
+    expect(due.times).toHaveLength(1061)
     expect(due.times.at(-1)).toBe(Date.UTC(2026, 0, 1))
   })
 })
@@ -164,9 +167,7 @@ it.effect("rejects invalid options of a schedule", () =>
     expect(yield* problem("s", { cron: "0 0 30 2 *" })).toContain("it has no time in the coming years")
     expect(yield* problem("", { cron })).toContain("it must have 1 to 200")
     expect(yield* problem("x".repeat(201), { cron })).toContain("has 201 characters")
-    expect(yield* problem("s", { cron, maxMissed: 0 })).toContain("maxMissed of the schedule \"s\" is 0")
-    expect(yield* problem("s", { cron, maxMissed: 1001 })).toContain("at most 1000")
     expect(yield* problem("s", { cron, missed: "never" as "skip" })).toContain("once, skip, all")
-    expect(yield* checkSchedule("x".repeat(200), { cron, maxMissed: 1000 })).toBeDefined()
+    expect(yield* checkSchedule("x".repeat(200), { cron })).toBeDefined()
     expect(timeAfter(cronOf({ cron: "0 0 30 2 *" })[0], 0)).toBe(maxTime)
   }))

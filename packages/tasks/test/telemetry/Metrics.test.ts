@@ -107,7 +107,7 @@ describe("metrics of tasks", () => {
     )
   })
 
-  it.effect("report the queue every queueInterval while somebody reads the metrics, and remove it at the end", () => {
+  it.effect("report the queue every 15 seconds while somebody reads the metrics, and remove it at the end", () => {
     const { layer, values } = makeRegistry()
     return Effect.gen(function*() {
       const asking = yield* submit("ask")
@@ -148,6 +148,18 @@ describe("metrics of tasks", () => {
       Effect.andThen(() => Effect.sync(() => expect(values("queue.size")).toEqual({}))),
       Effect.andThen(() => Effect.sync(() => expect(values("running")).toEqual({})))
     )
+  })
+
+  it.effect("do not read the queue with queueMetrics: false", () => {
+    const { layer, values } = makeRegistry()
+    return Effect.gen(function*() {
+      yield* submit("brew")
+      expect(values("running")).toEqual({ "": 0 })
+      yield* pass(30, 5)
+      expect(values("running")).toEqual({ "": 0 })
+      expect(values("submissions")).toEqual({ "brew default": 1 })
+      expect(values("queue.size")).toEqual({})
+    }).pipe(Effect.scoped, Effect.provide(observed({ to: layer, telemetry: { queueMetrics: false } })))
   })
 
   it.effect("record nothing without the layer, and nothing with metrics: false", () => {

@@ -6,14 +6,16 @@ import * as Tasks from "@skein/tasks/Tasks"
 import * as TaskTelemetry from "@skein/tasks/TaskTelemetry"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { defaults, TaskBounds } from "../../src/internal/base/bounds.ts"
 import { otlp, tools } from "./brewery.ts"
 
 const [url = "", collector = "", name = "", pool = ""] = process.argv.slice(2)
 
 const worker = McpServer.layer({ name: "brewery", version: "1.0.0" }, tools, Tasks.layer()).pipe(
   Layer.provide(PostgresTasks.layer({ url, pools: [pool], leaseTimeout: "1 second" })),
-  Layer.provide(TaskTelemetry.layer({ queueInterval: "200 millis" })),
-  Layer.provide(otlp(collector, name))
+  Layer.provide(TaskTelemetry.layer()),
+  Layer.provide(otlp(collector, name)),
+  Layer.provide(Layer.succeed(TaskBounds, { ...defaults, queueInterval: 200 }))
 )
 
 // It ends with its parent.

@@ -7,7 +7,9 @@ import * as Context from "effect/Context"
 export interface Bounds {
   /** Milliseconds between two writes of a task's progress. The last report is always written. */
   readonly progressInterval: number
-  /** How many tasks of each tool a worker replays when handlers are added. */
+  /** How many unsettled tasks a worker reads when handlers are added, to compare them with its code. */
+  readonly maxCheckedTasks: number
+  /** How many tasks of each tool it replays. */
   readonly maxCheckedTasksPerTool: number
   /** How many tasks one `subscriptions/listen` may watch. */
   readonly maxWatchedTasks: number
@@ -15,15 +17,19 @@ export interface Bounds {
   readonly maxMeasuredTools: number
   /** How many pairs of a tool and the label of a step have metrics of their own. */
   readonly maxMeasuredSteps: number
+  /** Milliseconds between two reads of the queue for its gauges. */
+  readonly queueInterval: number
 }
 
 /** The defaults. */
 export const defaults: Bounds = {
   progressInterval: 100,
+  maxCheckedTasks: 1000,
   maxCheckedTasksPerTool: 20,
   maxWatchedTasks: 100,
   maxMeasuredTools: 200,
-  maxMeasuredSteps: 500
+  maxMeasuredSteps: 500,
+  queueInterval: 15_000
 }
 
 /** The bounds of the layers that it is provided to. */

@@ -50,7 +50,7 @@ const maxTimerMs = 2 ** 31 - 1
 export const resolveOptions = (options: PublicOptions): Resolved<PublicOptions> =>
   resolve(
     options,
-    { concurrency: 1000, maxAttempts: 100, maxCheckedTasks: 1000 },
+    { concurrency: 1000, maxAttempts: 100, checkCode: true },
     { pollInterval: "500 millis", undoTimeout: "1 hour", shutdownTimeout: "2 seconds" }
   )
 
@@ -58,7 +58,6 @@ export const resolveOptions = (options: PublicOptions): Resolved<PublicOptions> 
 const optionBounds: ReadonlyArray<readonly [option: keyof Options, name: string, least: number, most: number]> = [
   ["concurrency", "concurrency", 1, Infinity],
   ["maxAttempts", "maxAttempts", 1, Infinity],
-  ["maxCheckedTasks", "maxCheckedTasks", 0, Infinity],
   ["pollInterval", "pollInterval", 1, maxTimerMs],
   ["shutdownTimeout", "shutdownTimeout", 0, maxTimerMs],
   ["undoTimeout", "undoTimeout", 0, Infinity],
@@ -148,9 +147,9 @@ const make = (options: Options) =>
     const outage = new StoreOutage(observer)
     const worker = new Worker(store, engine, outage, options)
     if (options.runsTasks) yield* worker.start
-    const { maxCheckedTasks: maxTasks, pools } = options
-    const { maxCheckedTasksPerTool: maxTasksPerTool } = bounds
-    if (options.runsTasks && maxTasks > 0) {
+    const { pools } = options
+    if (options.runsTasks && options.checkCode) {
+      const { maxCheckedTasks: maxTasks, maxCheckedTasksPerTool: maxTasksPerTool } = bounds
       const createdBefore = yield* Clock.currentTimeMillis
       const checked = checkCode(engine, pools, { createdBefore, maxTasks, maxTasksPerTool })
       yield* forkLoop(checkAddedHandlers(engine.handlers, outage.guard(checked)))
@@ -160,7 +159,7 @@ const make = (options: Options) =>
       yield* observer.reportRunning(() => worker.running)
       const read = Effect.suspend(() => observer.isRead() ? outage.guard(store.admin.queueCounts) : Effect.undefined)
       const report = Effect.map(read, (counts) => counts && observer.queue(counts))
-      yield* forkLoop(Effect.andThen(Effect.sleep(observer.queueIntervalMs), report))
+      yield* forkLoop(Effect.andThen(Effect.sleep(bounds.queueInterval), report))
     }
 
     const expiryAlarm = new Alarm()

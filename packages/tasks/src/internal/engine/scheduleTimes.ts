@@ -14,8 +14,8 @@ export const missedAfterMs = 60_000
 /** Characters of the name of a schedule, which is a part of the keys of its tasks. */
 const maxNameLength = 200
 
-/** The number of missed times that start a task, at most. */
-const mostMissed = 1000
+/** How many missed times start a task with `missed: "all"`. */
+const maxMissed = 1000
 
 /** The options with their defaults. */
 export const withDefaults = (options: TimeOptions): Times => ({
@@ -23,7 +23,6 @@ export const withDefaults = (options: TimeOptions): Times => ({
   timeZone: options.timeZone ?? "UTC",
   onDstOverlap: options.onDstOverlap ?? "earlier",
   missed: options.missed ?? "once",
-  maxMissed: options.maxMissed ?? 100,
   overlap: options.overlap ?? "start"
 })
 
@@ -55,14 +54,9 @@ export const parseTimes = ({ cron, onDstOverlap, timeZone }: Times): Result.Resu
 export const checkSchedule = (name: string, options: TimeOptions): Effect.Effect<Cron.Cron, TaskError> =>
   Effect.suspend(() => {
     const times = withDefaults(options)
-    const { cron, maxMissed, missed, onDstOverlap, overlap, timeZone } = times
+    const { cron, missed, onDstOverlap, overlap, timeZone } = times
     if (name.length < 1 || name.length > maxNameLength) {
       return invalid(`the name of a schedule has ${name.length} characters: it must have 1 to ${maxNameLength}`)
-    }
-    if (!Number.isInteger(maxMissed) || maxMissed < 1 || maxMissed > mostMissed) {
-      return invalid(
-        `maxMissed of the schedule "${name}" is ${maxMissed}: it must be at least 1, and at most ${mostMissed}`
-      )
     }
     const choices = [
       ["missed", missed, ["once", "skip", "all"]],
@@ -103,7 +97,7 @@ export interface DueTimes {
 }
 
 /** The due times of a schedule whose next time is `nextAt`. */
-export const findDue = (cron: Cron.Cron, { maxMissed, missed }: Times, nextAt: number, now: number): DueTimes => {
+export const findDue = (cron: Cron.Cron, { missed }: Times, nextAt: number, now: number): DueTimes => {
   const since = now - missedAfterMs
   const hasMissed = nextAt < since
   const times: Array<number> = []

@@ -47,7 +47,7 @@ export const defaults = {
 } as const
 
 /** The stored parts of a definition, besides its rule and arguments. */
-interface Stored extends Pick<Times, "missed" | "maxMissed" | "overlap"> {
+interface Stored extends Pick<Times, "missed" | "overlap"> {
   readonly task: Omit<NewTask, "args" | "key">
   readonly timeArgument?: string | undefined
 }
@@ -64,8 +64,8 @@ const ruleOf = ({ cron, onDstOverlap, timeZone }: Times): string => JSON.stringi
 const decode = ({ definition, rule }: ScheduleRow): Effect.Effect<Decoded, TaskError> =>
   Effect.map(
     Effect.all([fromJson<[string, string, Times["onDstOverlap"]]>(rule), fromJson<Stored>(definition)]),
-    ([[cron, timeZone, onDstOverlap], { maxMissed, missed, overlap, task, timeArgument }]) => ({
-      times: { cron, timeZone, onDstOverlap, maxMissed, missed, overlap },
+    ([[cron, timeZone, onDstOverlap], { missed, overlap, task, timeArgument }]) => ({
+      times: { cron, timeZone, onDstOverlap, missed, overlap },
       task,
       timeArgument
     })
@@ -220,8 +220,8 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
         const cron = yield* checkSchedule(name, definition)
         const times = withDefaults(definition)
         const task = storedTask(definition)
-        const { maxMissed, missed, overlap } = times
-        const stored: Stored = { missed, maxMissed, overlap, task, timeArgument: definition.timeArgument }
+        const { missed, overlap } = times
+        const stored: Stored = { missed, overlap, task, timeArgument: definition.timeArgument }
         const args = yield* Effect.flatMap(
           toJson(definition.task.args ?? {}),
           (text) => store.encrypt(text, associatedData(name))

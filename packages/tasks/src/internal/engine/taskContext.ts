@@ -101,9 +101,9 @@ const toRecord = (name: string, value: unknown): Effect.Effect<ReadonlyArray<unk
     ? Effect.succeed([value])
     : Effect.die(new TypeError(`the result of the step ${JSON.stringify(name)} is not JSON`))
 
-const scheduleOf = ({ delay = "1 second", factor = 2, maxDelay = "1 hour", times }: Retry) => {
+const scheduleOf = ({ initialDelay = "1 second", factor = 2, maxDelay = "1 hour", times }: Retry) => {
   const longest = Duration.fromInputUnsafe(maxDelay)
-  return Schedule.exponential(delay, factor).pipe(
+  return Schedule.exponential(initialDelay, factor).pipe(
     Schedule.modifyDelay(({ duration }) => Effect.succeed(Duration.min(duration, longest))),
     Schedule.upTo({ times })
   )

@@ -81,8 +81,6 @@ export interface TaskObserver {
   readonly attempt: <A, E, R>(attempt: ObservedAttempt, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Reports the number of tasks that this process runs, until the scope closes. */
   readonly reportRunning: (count: () => number) => Effect.Effect<void, never, Scope.Scope>
-  /** Milliseconds between two reads of the queue. */
-  readonly queueIntervalMs: number
   /** Whether the metrics were read lately. */
   readonly isRead: () => boolean
   /** The queue of the store, after each read. */
