@@ -128,7 +128,6 @@ export const layers: Readonly<Record<string, Layers>> = {
   },
   runtime: {
     base: {
-      folders: [],
       modules: [
         "Awaitable",
         "Backoff",

@@ -168,7 +168,7 @@ export const make = (logger: Logger.Logger<unknown, void>) =>
       version: "1.0.0",
       pageSize: 3,
       listChangedDelay: 0,
-      limits: { timeout: "1 second", drainTimeout: 0, interruptTimeout: "1 second" }
+      limits: { timeout: "1 second", shutdownTimeout: 0 }
     },
     tools,
     features,

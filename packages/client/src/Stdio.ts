@@ -77,7 +77,7 @@ export interface Options {
    * How much is buffered while the server does not read its stdin, in characters: 64 Mi by default. Beyond that the
    * next message ends the connection as `Lost`.
    */
-  readonly maxBufferedChars?: number | undefined
+  readonly maxUnsentChars?: number | undefined
 }
 
 // How many characters of stderr, and of each of its lines, the message of an error quotes. The error contains the whole
@@ -336,8 +336,7 @@ export const connect = (options: Options): Effect.Effect<StdioConnection, Transp
             (outputBroken) =>
               NodeStreams.makeUnsafe(server.stdout, server.stdin, {
                 maxLineBytes: options.maxLineBytes,
-                maxBufferedChars: options.maxBufferedChars,
-                flushTimeout: 0,
+                maxUnsentChars: options.maxUnsentChars,
                 endOutput: true,
                 outputBroken
               })

@@ -10,15 +10,10 @@ import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
 import type { Connection, End, Origin, Principal, Receiver, Transport } from "./Connection.ts"
+import { Bounds } from "./internal/base/fixedBounds.ts"
 
 /** Options of an in-memory transport. */
 export interface Options {
-  /**
-   * How many messages may wait for a slow reader on each side before `send` returns `false`: 1,024 by default. Further
-   * messages are accepted all the same. A side that was opened takes all messages in the next turn. The transport sets no
-   * other bound: the other side is in the same process and cannot be lost.
-   */
-  readonly highWaterMark?: number | undefined
   /** The principal of the first side, as the second side sees it: none by default. */
   readonly principal?: Principal | undefined
 }
@@ -119,11 +114,17 @@ const maxMicrotasks = 1024
 
 const later = (f: () => void): unknown => typeof setImmediate === "function" ? setImmediate(f) : setTimeout(f, 0)
 
-/** Makes two connections: each receives the messages of the other, in order. The scope closes both. */
+/**
+ * Makes two connections: each receives the messages of the other, in order. The scope closes both.
+ *
+ * `send` returns `false` from 1,024 messages on that wait for a slow reader, and accepts further ones all the same. A side
+ * that was opened takes all messages in the next turn. There is no other bound: the other side is in the same process and
+ * cannot be lost.
+ */
 export const make = (options: Options = {}): Effect.Effect<readonly [Connection, Connection], never, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.sync(() => {
-      const { highWaterMark = 1024, principal } = options
+    Effect.map(Bounds, ({ highWaterMark }) => {
+      const { principal } = options
       const left = new Side(highWaterMark)
       const right = new Side(highWaterMark, principal === undefined ? undefined : { principal })
       left.other = right

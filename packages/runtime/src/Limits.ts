@@ -11,6 +11,9 @@
 import type * as Duration from "effect/Duration"
 import * as Options from "./Options.ts"
 
+/** Messages in one batch (2025-03-26 only). A longer batch is refused with `-32600`. */
+export const maxBatchMessages = 100
+
 /** The bounds. Every member is optional and has a default. */
 export interface Limits {
   /**
@@ -31,22 +34,6 @@ export interface Limits {
    */
   readonly maxInFlightBytes?: number | undefined
   /**
-   * Outbound requests that wait for a response: 1,024 by default. At the bound a call fails with `RequestError`
-   * `LimitExceeded`.
-   */
-  readonly maxPendingRequests?: number | undefined
-  /**
-   * Inbound notifications whose handlers are still running: 256 by default. At the bound the next notification is
-   * dropped if its handler has to wait. The first drop is logged, and their number when a handler ends. Progress and
-   * cancellations are not counted and never dropped.
-   */
-  readonly maxRunningNotifications?: number | undefined
-  /**
-   * Messages in one batch (2025-03-26 only): 100 by default. A longer batch is refused with `-32600`. A batch of more
-   * than 10,000 messages is refused before it is parsed, even if this option is larger.
-   */
-  readonly maxBatchMessages?: number | undefined
-  /**
    * How long a call waits for its response: 60 seconds by default. Progress restarts it. Then `RequestError`
    * `Timeout`.
    */
@@ -55,13 +42,9 @@ export interface Limits {
   readonly maxTimeout?: Duration.Input | undefined
   /**
    * How long requests in flight may continue after the peer has ended: 5 seconds by default. Then they are interrupted.
+   * Raise it for handlers that must finish what they have begun.
    */
-  readonly drainTimeout?: Duration.Input | undefined
-  /**
-   * How long the end of a session waits for interrupted handlers and the finalizers of the session's scope, together: 5
-   * seconds by default. Handlers that still run then are abandoned, and logged.
-   */
-  readonly interruptTimeout?: Duration.Input | undefined
+  readonly shutdownTimeout?: Duration.Input | undefined
 }
 
 /** The bounds with their defaults; durations in milliseconds. */
@@ -71,11 +54,8 @@ const fill = (limits: Limits): Resolved =>
   Options.resolve(limits, {
     maxInFlightRequests: 1024,
     maxQueuedRequests: 256,
-    maxInFlightBytes: 64 * 1024 * 1024,
-    maxPendingRequests: 1024,
-    maxRunningNotifications: 256,
-    maxBatchMessages: 100
-  }, { timeout: 60_000, maxTimeout: 3_600_000, drainTimeout: 5_000, interruptTimeout: 5_000 })
+    maxInFlightBytes: 64 * 1024 * 1024
+  }, { timeout: 60_000, maxTimeout: 3_600_000, shutdownTimeout: 5_000 })
 
 const defaults = fill({})
 

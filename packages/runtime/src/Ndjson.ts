@@ -11,8 +11,8 @@ import { IdPeeker } from "./internal/framing/peekId.ts"
 /** The default of `maxLineBytes`: 4 MiB. */
 export const defaultMaxLineBytes = 4 * 1024 * 1024
 
-/** The default of `maxBufferedChars`: 64 Mi characters. */
-export const defaultMaxBufferedChars = 64 * 1024 * 1024
+/** The default of `maxUnsentChars`: 64 Mi characters. */
+export const defaultMaxUnsentChars = 64 * 1024 * 1024
 
 const lineFeed = 10
 const space = 32
@@ -168,9 +168,9 @@ export interface WriterOptions {
    * How many characters may wait while the peer does not read; 64 Mi by default. At the bound the next message is
    * dropped, and `overflow` is called.
    */
-  readonly maxBufferedChars?: number | undefined
+  readonly maxUnsentChars?: number | undefined
   /** Called when the buffer has overflowed. The connection must be closed then. */
-  readonly overflow?: ((maxBufferedChars: number) => void) | undefined
+  readonly overflow?: ((maxUnsentChars: number) => void) | undefined
   /**
    * Calls back at the end of this turn of the event loop, as `setImmediate` does. With it, only the first messages of a
    * turn are written in the next microtask; the others, such as the responses of handlers that were waiting, are
@@ -192,7 +192,7 @@ const joinAt = 1024
  * While the peer is slow they are collected.
  */
 export class Writer {
-  readonly maxBufferedChars: number
+  readonly maxUnsentChars: number
   readonly #options: WriterOptions
   #pending = ""
   // The lines that are collected while the peer is slow, after the pending text.
@@ -207,7 +207,7 @@ export class Writer {
 
   constructor(options: WriterOptions) {
     this.#options = options
-    this.maxBufferedChars = options.maxBufferedChars ?? defaultMaxBufferedChars
+    this.maxUnsentChars = options.maxUnsentChars ?? defaultMaxUnsentChars
   }
 
   /** Whether the peer is slow: it has not yet taken the written text. */
@@ -215,9 +215,9 @@ export class Writer {
     return this.#congested
   }
 
-  /** Whether half of `maxBufferedChars` waits: the peer is slow, and there is still room for short messages. */
+  /** Whether half of `maxUnsentChars` waits: the peer is slow, and there is still room for short messages. */
   get isHalfFull(): boolean {
-    return this.#congested && this.#waiting * 2 >= this.maxBufferedChars
+    return this.#congested && this.#waiting * 2 >= this.maxUnsentChars
   }
 
   get #waiting(): number {
@@ -229,8 +229,8 @@ export class Writer {
     if (this.#isStopped) return true
     const text = JsonRpc.encode(message)
     if (this.#congested) {
-      if (this.#waiting >= this.maxBufferedChars) {
-        this.#options.overflow?.(this.maxBufferedChars)
+      if (this.#waiting >= this.maxUnsentChars) {
+        this.#options.overflow?.(this.maxUnsentChars)
         return true
       }
       this.#collect(text)

@@ -2,11 +2,9 @@
  * A connection over a pair of Node streams, one JSON-RPC message per line: the standard streams of a process, a Unix
  * domain socket, a TCP connection (revision 2026-07-28, basic/transports/stdio).
  */
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Readable, Writable } from "node:stream"
-import * as Defaults from "./Options.ts"
 import type { Connection, End, Receiver } from "./Connection.ts"
 import { ConnectionLost, TransportError } from "./TransportError.ts"
 import * as Ndjson from "./Ndjson.ts"
@@ -22,15 +20,14 @@ export interface Bounds {
    * How many characters may wait while the peer does not read; 64 Mi by default. From half of it, further requests of
    * the peer are refused with `-32603`. At the bound, the next message ends the connection as `Lost`.
    */
-  readonly maxBufferedChars?: number | undefined
-  /** How long `close` waits until the sent messages are written; 2 seconds by default. With 0 it does not wait. */
-  readonly flushTimeout?: Duration.Input | undefined
+  readonly maxUnsentChars?: number | undefined
 }
 
 /** Options of a connection over a pair of streams. */
 export interface Options extends Bounds {
   /**
-   * Whether `close` ends the output; otherwise the stream stays open, as the stdout of a process does. Off by default.
+   * Whether `close` ends the output, without waiting for it; otherwise the stream stays open, as the stdout of a process
+   * does, and `close` waits up to 2 seconds until the sent messages are written. Off by default.
    */
   readonly endOutput?: boolean | undefined
   /**
@@ -51,6 +48,9 @@ const isHangUp = (error: Error): boolean => hangUps.has((error as { readonly cod
 
 // The receiver gets the length of a message from this many bytes on. Others cost no object.
 const longLine = 16 * 1024
+
+// How long `close` waits until the sent messages are written, in milliseconds.
+const flushTimeout = 2_000
 
 const ended: End = { _tag: "ClosedByPeer" }
 const closed: End = { _tag: "ClosedByUs" }
@@ -86,9 +86,9 @@ class StreamConnection implements Connection {
       write: (text) => this.#writeText(text),
       atTurnEnd: setImmediate,
       waiting: () => output.writableLength,
-      maxBufferedChars: options.maxBufferedChars,
-      overflow: (maxBufferedChars) =>
-        this.#fail(`the peer does not read: more than ${maxBufferedChars} characters are waiting (maxBufferedChars)`)
+      maxUnsentChars: options.maxUnsentChars,
+      overflow: (maxUnsentChars) =>
+        this.#fail(`the peer does not read: more than ${maxUnsentChars} characters are waiting (maxUnsentChars)`)
     })
     for (const [event, listener] of this.#inputListeners) input.on(event, listener)
     for (const [event, listener] of this.#outputListeners) output.on(event, listener)
@@ -122,10 +122,7 @@ class StreamConnection implements Connection {
     if (this.#closing) return Effect.void
     this.#closing = true
     this.#finish(closed)
-    const { flushTimeout } = Defaults.resolve({ flushTimeout: this.#options.flushTimeout }, {}, {
-      flushTimeout: "2 seconds"
-    })
-    if (flushTimeout === 0) {
+    if (this.#options.endOutput === true) {
       this.#flush(ignore)
       return Effect.sync(() => this.#release())
     }

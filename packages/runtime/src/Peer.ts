@@ -14,6 +14,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type { Connection, Origin, Receiver } from "./Connection.ts"
+import { Bounds, type FixedBounds } from "./internal/base/fixedBounds.ts"
 import { type Identify, InboundRequests, logFailure, RunningNotifications } from "./internal/peer/inboundRequests.ts"
 import { closedError, OutboundCalls, type PeerCore, readProgress } from "./internal/peer/outboundCalls.ts"
 import * as Limits from "./Limits.ts"
@@ -99,7 +100,7 @@ export interface Options<R> extends BaseOptions<R> {
 export interface Peer extends SessionPeer {
   /**
    * Waits for the end of the session, when everything that ran in it is over and the connection is closed, and returns
-   * the reason. Work that ignores its interruption is waited for no longer than `interruptTimeout`.
+   * the reason. Work that ignores its interruption is waited for no longer than 5 seconds.
    */
   readonly ended: Effect.Effect<SessionEnd>
   /** The inbound requests that are suspended now, oldest first. */
@@ -125,6 +126,7 @@ const none: Iterable<never> = []
 class PeerImpl<R> implements Peer, Receiver, PeerCore {
   #session: Session | undefined = undefined
   readonly limits: Limits.Resolved
+  readonly bounds: FixedBounds
   readonly #options: BaseOptions<R>
   readonly #runner: RequestRunner<R>
   readonly #requests: InboundRequests<R>
@@ -145,6 +147,7 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
     this.#options = options
     this.#runner = runner
     this.limits = limits
+    this.bounds = Context.get(runner.context, Bounds)
     this.#requests = new InboundRequests(this, runner, options)
     options.connection.open(this)
   }
@@ -407,15 +410,16 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
       for (const exchange of releasable) exchange.release?.()
       // They end in the next turn, and are answered even if everything else is interrupted.
       if (releasable.length > 0) yield* Effect.yieldNow
-      if (this.#draining && this.#running > 0) yield* Effect.timeoutOption(this.#awaitIdle, this.limits.drainTimeout)
+      if (this.#draining && this.#running > 0) yield* Effect.timeoutOption(this.#awaitIdle, this.limits.shutdownTimeout)
       this.#draining = false
       this.#requests.discardQueued()
       for (const exchange of this.requests) exchange.cancel(this.#stopping)
       for (const fiber of this.#notifications?.running.keys() ?? none) fiber.interruptUnsafe()
+      const { interruptTimeout } = this.bounds
       const closing = this.#scope === undefined ? undefined : this.fork(Scope.close(this.#scope, Exit.void))
       if (closing !== undefined || this.#running > 0) {
         const scopeClosed = closing === undefined ? Effect.void : Fiber.await(closing)
-        yield* Effect.timeoutOption(Effect.andThen(scopeClosed, this.#awaitIdle), this.limits.interruptTimeout)
+        yield* Effect.timeoutOption(Effect.andThen(scopeClosed, this.#awaitIdle), interruptTimeout)
       }
       const left = [
         ...Array.from(this.requests, ({ method }) => logValue(method)),
@@ -423,7 +427,7 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
       ]
       if (closing !== undefined && closing.pollUnsafe() === undefined) left.push("a finalizer of the session")
       for (const name of left) {
-        yield* Effect.logWarning(`${name} did not stop within interruptTimeout (${this.limits.interruptTimeout} ms)`)
+        yield* Effect.logWarning(`${name} did not stop within ${interruptTimeout} ms of its interruption`)
       }
       yield* this.connection.close
     })
@@ -439,7 +443,7 @@ export const makeUnsafe = <R = never>(options: BaseOptions<R>, runner: RequestRu
 
 /**
  * Starts a peer on a connection. Its handlers get the services of the surrounding context. When the scope closes, the
- * session is closed and everything that runs in it is interrupted; that waits for `interruptTimeout` at most.
+ * session is closed and everything that runs in it is interrupted; that waits for 5 seconds at most.
  */
 export const make = <R = never>(
   options: Options<R>

@@ -20,7 +20,7 @@ export class Closed extends PrintableError.tagged("Closed")<{
 /** No response came within the timeout of the request. The other side was notified that the request is cancelled. */
 export class Timeout extends PrintableError.tagged("Timeout")<{ readonly message: string }> {}
 
-/** Too many requests are waiting for a response (`maxPendingRequests`). Nothing was sent. */
+/** Too many requests are waiting for a response (1,024). Nothing was sent. */
 export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{ readonly message: string }> {}
 
 /**

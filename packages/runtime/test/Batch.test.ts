@@ -192,7 +192,7 @@ describe("batches", () => {
 
   it.effect("sends the responses of a batch that are complete when the session ends, and discards the other requests", () =>
     Effect.gen(function*() {
-      const { handlers, other, peer } = yield* raw({ revision, limits: { drainTimeout: 100 } })
+      const { handlers, other, peer } = yield* raw({ revision, limits: { shutdownTimeout: 100 } })
       other.json([request(1), request(2)])
       handlers.end(1)
       other.end({ _tag: "ClosedByPeer" })

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
+import { Bounds, fixedBounds } from "../src/internal/base/fixedBounds.ts"
 import { pair, poll, settle } from "./kit.ts"
 
 const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
@@ -17,6 +18,10 @@ const listen = (connection: Connection.Connection) => {
   connection.open({ message: (message) => received.push(message), end: (end) => ends.push(end) })
   return { received, ends }
 }
+
+/** Makes a transport whose `send` returns `false` from this many messages on. */
+const withMark = <A, E, R>(highWaterMark: number, make: Effect.Effect<A, E, R>) =>
+  Effect.provideService(make, Bounds, { ...fixedBounds, highWaterMark })
 
 const note = (n: number) => JsonRpc.notification("n", { n })
 const numbers = (messages: ReadonlyArray<JsonRpc.Inbound>) =>
@@ -97,7 +102,7 @@ describe("InMemoryTransport.make", () => {
 
   it.effect("returns false at highWaterMark, accepts the message, and drained waits until the peer reads", () =>
     Effect.gen(function*() {
-      const [a, b] = yield* InMemoryTransport.make({ highWaterMark: 2 })
+      const [a, b] = yield* withMark(2, InMemoryTransport.make())
       expect([a.send(note(1)), a.send(note(2)), a.send(note(3))]).toEqual([true, false, false])
       const first = yield* fork(a.drained)
       const second = yield* fork(a.drained)
@@ -111,7 +116,7 @@ describe("InMemoryTransport.make", () => {
       yield* a.drained
     }))
 
-  it.effect("has a highWaterMark of 1,024 by default", () =>
+  it.effect("has a highWaterMark of 1,024", () =>
     Effect.gen(function*() {
       const [a] = yield* InMemoryTransport.make()
       for (let n = 1; n < 1024; n++) expect(a.send(note(n))).toBe(true)
@@ -141,7 +146,7 @@ describe("InMemoryTransport.make", () => {
   it.effect("resumes drained when either side closes", () =>
     Effect.gen(function*() {
       for (const closer of [0, 1] as const) {
-        const link = yield* InMemoryTransport.make({ highWaterMark: 1 })
+        const link = yield* withMark(1, InMemoryTransport.make())
         const [a] = link
         a.send(note(1))
         const waiting = yield* fork(a.drained)
@@ -154,7 +159,7 @@ describe("InMemoryTransport.make", () => {
 
   it.effect("resumes drained when a side closes that was never opened", () =>
     Effect.gen(function*() {
-      const [a, b] = yield* InMemoryTransport.make({ highWaterMark: 1 })
+      const [a, b] = yield* withMark(1, InMemoryTransport.make())
       a.send(note(1))
       const waiting = yield* fork(a.drained)
       yield* b.close
@@ -223,7 +228,7 @@ describe("InMemoryTransport.transport", () => {
 
   it.effect("returns false at highWaterMark", () =>
     Effect.gen(function*() {
-      const connection = yield* InMemoryTransport.transport(() => Effect.void, { highWaterMark: 2 }).connect
+      const connection = yield* withMark(2, InMemoryTransport.transport(() => Effect.void).connect)
       expect([connection.send(note(1)), connection.send(note(2))]).toEqual([true, false])
     }))
 })

@@ -17,7 +17,7 @@ import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import { failureOf, logged, poll, raw, settle } from "./kit.ts"
-import { type Kind, kinds, limits, Model } from "./model.ts"
+import { bounds, type Kind, kinds, limits, Model } from "./model.ts"
 
 /** The relative frequency of each step. */
 const weights = {
@@ -181,6 +181,7 @@ const run = (script: ReadonlyArray<Step>) =>
     const { other, peer } = yield* raw({
       revision: "2025-03-26",
       limits,
+      bounds,
       dispatch: bench.dispatch,
       onNotification: bench.onNotification
     }).pipe(Effect.provideService(Scope.Scope, scope))

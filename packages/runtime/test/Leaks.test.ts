@@ -14,6 +14,7 @@ import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
+import { Bounds, fixedBounds } from "../src/internal/base/fixedBounds.ts"
 import { census, pair, settle } from "./kit.ts"
 
 /** A seeded random source (mulberry32), so that a failure can be reproduced. */
@@ -120,13 +121,18 @@ const oneSession = (seed: number, after: (peers: readonly [Peer.Peer, Peer.Peer]
     const peers = yield* pair({
       left: dispatch,
       right: dispatch,
-      link: { highWaterMark: 1 + below(8) },
       limits: {
         maxInFlightRequests: 1 + below(6),
-        maxPendingRequests: 1 + below(8),
         timeout: below(2) === 0 ? 0 : "1 minute"
       }
-    }).pipe(Effect.provideService(Scope.Scope, scope))
+    }).pipe(
+      Effect.provideService(Scope.Scope, scope),
+      Effect.provideService(Bounds, {
+        ...fixedBounds,
+        highWaterMark: 1 + below(8),
+        maxPendingRequests: 1 + below(8)
+      })
+    )
     const calls: Array<Fiber.Fiber<unknown, unknown>> = []
     for (let n = below(8); n > 0; n--) {
       const peer = peers[below(2)]!

@@ -6,6 +6,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
+import { fixedBounds } from "../src/internal/base/fixedBounds.ts"
 import { echo, failureOf, Handlers, logged, pair, poll, raw, settle } from "./kit.ts"
 
 const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
@@ -16,13 +17,15 @@ describe("the defaults", () => {
       maxInFlightRequests: 1024,
       maxQueuedRequests: 256,
       maxInFlightBytes: 64 * 1024 * 1024,
-      maxPendingRequests: 1024,
-      maxRunningNotifications: 256,
-      maxBatchMessages: 100,
       timeout: 60_000,
       maxTimeout: 3_600_000,
-      drainTimeout: 5_000,
-      interruptTimeout: 5_000
+      shutdownTimeout: 5_000
+    })
+    expect(fixedBounds).toEqual({
+      maxPendingRequests: 1024,
+      maxRunningNotifications: 256,
+      interruptTimeout: 5_000,
+      highWaterMark: 1024
     })
   })
 
@@ -30,22 +33,16 @@ describe("the defaults", () => {
     expect(
       Limits.resolve({
         maxInFlightRequests: 1,
-        maxQueuedRequests: 0,
-        maxPendingRequests: 2,
-        maxRunningNotifications: 3,
-        maxBatchMessages: 4
+        maxQueuedRequests: 0
       })
     ).toMatchObject({
       maxInFlightRequests: 1,
-      maxQueuedRequests: 0,
-      maxPendingRequests: 2,
-      maxRunningNotifications: 3,
-      maxBatchMessages: 4
+      maxQueuedRequests: 0
     })
     expect(
-      Limits.resolve({ timeout: "1 second", maxTimeout: "1 minute", drainTimeout: 7, interruptTimeout: "Infinity" })
+      Limits.resolve({ timeout: "1 second", maxTimeout: "Infinity", shutdownTimeout: 7 })
     )
-      .toMatchObject({ timeout: 1000, maxTimeout: 60_000, drainTimeout: 7, interruptTimeout: Infinity })
+      .toMatchObject({ timeout: 1000, maxTimeout: Infinity, shutdownTimeout: 7 })
   })
 })
 
@@ -286,7 +283,7 @@ describe("a peer that does not read its responses", () => {
         id: 1,
         error: {
           code: -32603,
-          message: "Too many requests: the responses to earlier requests have not been read (maxBufferedChars)"
+          message: "Too many requests: the responses to earlier requests have not been read (maxUnsentChars)"
         }
       }])
       expect(handlers.started).toEqual([2])
@@ -326,14 +323,14 @@ describe("a session that replaces another one", () => {
 describe("maxPendingRequests", () => {
   it.effect("fails a call with LimitExceeded at the bound, sends nothing, and accepts a call when one ends", () =>
     Effect.gen(function*() {
-      const { other, peer } = yield* raw({ limits: { maxPendingRequests: 2 } })
+      const { other, peer } = yield* raw({ bounds: { maxPendingRequests: 2 } })
       yield* fork(peer.request("a"))
       const second = yield* fork(peer.request("b"))
       expect(yield* Effect.flip(peer.request("c"))).toMatchObject({
         _tag: "RequestError",
         reason: { _tag: "LimitExceeded" },
         method: "c",
-        message: "2 requests wait for a response already (maxPendingRequests): c was not sent"
+        message: "2 requests wait for a response already: c was not sent"
       })
       expect(other.requests().map((json) => json.method)).toEqual(["a", "b"])
       yield* Fiber.interrupt(second)
@@ -343,7 +340,7 @@ describe("maxPendingRequests", () => {
 
   it.effect("accepts a call when one times out", () =>
     Effect.gen(function*() {
-      const { peer } = yield* raw({ limits: { maxPendingRequests: 1, timeout: 10 } })
+      const { peer } = yield* raw({ bounds: { maxPendingRequests: 1 }, limits: { timeout: 10 } })
       const first = yield* fork(peer.request("a"))
       yield* TestClock.adjust(10)
       expect(poll(first)).toBe("failed")
@@ -359,7 +356,7 @@ describe("maxRunningNotifications", () => {
         const seen: Array<string> = []
         const { other } = yield* raw({
           dispatch: echo,
-          limits: { maxRunningNotifications: 1 },
+          bounds: { maxRunningNotifications: 1 },
           onNotification: (_, { method }) => {
             seen.push(method)
             return method === "notifications/sync" ? undefined : Effect.never
@@ -378,13 +375,13 @@ describe("maxRunningNotifications", () => {
         const gate = Deferred.makeUnsafe<void>()
         const seen: Array<string> = []
         const { other } = yield* raw({
-          limits: { maxRunningNotifications: 2 },
+          bounds: { maxRunningNotifications: 2 },
           onNotification: (_, { method }) => Effect.andThen(Effect.sync(() => seen.push(method)), Deferred.await(gate))
         })
         for (const name of ["a", "b", "c", "d", "e"]) other.notify(`notifications/${name}`)
         expect(seen).toEqual(["notifications/a", "notifications/b"])
         expect(lines.map((line) => line.text)).toEqual([
-          "dropped notifications/c: 2 notifications are being handled (maxRunningNotifications)"
+          "dropped notifications/c: 2 notifications are being handled already"
         ])
         Deferred.doneUnsafe(gate, Effect.void)
         expect(lines.slice(1).map((line) => line.text)).toEqual(["dropped 3 notifications"])
@@ -401,7 +398,7 @@ describe("maxRunningNotifications", () => {
         let answered = 0
         const peers: { right?: Peer.Peer } = {}
         const { other, peer } = yield* raw({
-          limits: { maxRunningNotifications: 2 },
+          bounds: { maxRunningNotifications: 2 },
           onNotification: (peer) =>
             Effect.ignore(Effect.tap(peer.request("roots/list"), () => Effect.sync(() => answered++)))
         })
@@ -417,7 +414,7 @@ describe("maxRunningNotifications", () => {
   it.effect("does not count progress and cancellations, which are handled immediately", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw({
-        limits: { maxRunningNotifications: 1 },
+        bounds: { maxRunningNotifications: 1 },
         onNotification: () => Effect.never
       })
       other.notify("notifications/a")
@@ -436,17 +433,17 @@ describe("maxBatchMessages", () => {
 
   it.effect("refuses a longer batch with -32600, and runs none of its requests", () =>
     Effect.gen(function*() {
-      const { other } = yield* raw({ revision: "2025-03-26", dispatch: echo, limits: { maxBatchMessages: 2 } })
-      other.json([ping(1), ping(2), ping(3)])
+      const { other } = yield* raw({ revision: "2025-03-26", dispatch: echo })
+      other.json(Array.from({ length: 101 }, (_, id) => ping(id)))
       expect(other.messages).toEqual([{
         jsonrpc: "2.0",
-        error: { code: -32600, message: "Invalid Request: A batch holds at most 2 messages" }
+        error: { code: -32600, message: "Invalid Request: A batch holds at most 100 messages" }
       }])
       other.json([ping(1), ping(2)])
       expect(other.messages[1]).toHaveLength(2)
     }))
 
-  it.effect("is 100 by default", () =>
+  it.effect("is 100", () =>
     Effect.gen(function*() {
       const { other } = yield* raw({ revision: "2025-03-26", dispatch: echo })
       other.json(Array.from({ length: 100 }, (_, id) => ping(id)))

@@ -246,7 +246,7 @@ describe("Ndjson.Reader", () => {
 })
 
 describe("Ndjson.Writer", () => {
-  const setup = (options: { readonly maxBufferedChars?: number } = {}) => {
+  const setup = (options: { readonly maxUnsentChars?: number } = {}) => {
     const writes: Array<string> = []
     const state = { taking: true, waiting: 0, overflows: 0 }
     const writer = new Ndjson.Writer({
@@ -326,7 +326,7 @@ describe("Ndjson.Writer", () => {
   })
 
   it("accepts messages up to the bound, and calls overflow once", () => {
-    const { state, writer } = setup({ maxBufferedChars: 1000 })
+    const { state, writer } = setup({ maxUnsentChars: 1000 })
     state.taking = false
     state.waiting = 900
     writer.send(note("a"))
@@ -372,8 +372,8 @@ describe("Ndjson.Writer", () => {
   })
 
   it("has a bound of 64 Mi characters by default", () => {
-    expect(Ndjson.defaultMaxBufferedChars).toBe(64 * 1024 * 1024)
-    expect(setup().writer.maxBufferedChars).toBe(64 * 1024 * 1024)
+    expect(Ndjson.defaultMaxUnsentChars).toBe(64 * 1024 * 1024)
+    expect(setup().writer.maxUnsentChars).toBe(64 * 1024 * 1024)
   })
 
   it("throws for a message without JSON form, and sends nothing of it", () => {

@@ -149,7 +149,7 @@ describe("NodeStreams", () => {
 
   it.effect("reads all of its input, and its end, while the output is backed up", () =>
     Effect.gen(function*() {
-      const { connection, input, output } = yield* setup({ maxBufferedChars: 1_000_000 })
+      const { connection, input, output } = yield* setup({ maxUnsentChars: 1_000_000 })
       const { ends, seen } = listen(connection)
       output.holding = true
       expect(connection.isOutputFull).toBe(false)
@@ -198,9 +198,9 @@ describe("NodeStreams", () => {
       yield* connection.close
     }))
 
-  it.effect("reports Lost at maxBufferedChars for a peer that never reads", () =>
+  it.effect("reports Lost at maxUnsentChars for a peer that never reads", () =>
     Effect.gen(function*() {
-      const { connection, output } = yield* setup({ maxBufferedChars: 1000 })
+      const { connection, output } = yield* setup({ maxUnsentChars: 1000 })
       const { ends } = listen(connection)
       output.holding = true
       connection.send(note("x".repeat(100)))
@@ -209,7 +209,7 @@ describe("NodeStreams", () => {
       expect(ends.length).toBe(1)
       const [end] = ends
       expect(end!._tag === "Lost" && end.cause.message).toBe(
-        "the peer does not read: more than 1000 characters are waiting (maxBufferedChars)"
+        "the peer does not read: more than 1000 characters are waiting (maxUnsentChars)"
       )
       yield* connection.drained
       output.take()

@@ -210,7 +210,7 @@ describe("when the peer has ended", () => {
       })
     ))
 
-  it.effect("interrupts requests in flight after drainTimeout, 5 seconds by default", () =>
+  it.effect("interrupts requests in flight after shutdownTimeout, 5 seconds by default", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw()
       const ended = yield* fork(peer.ended)
@@ -237,7 +237,7 @@ describe("when the peer has ended", () => {
 
   it.effect("stops waiting for them on close, and keeps the reason Ended", () =>
     Effect.gen(function*() {
-      const { handlers, other, peer } = yield* raw({ limits: { drainTimeout: "1 hour" } })
+      const { handlers, other, peer } = yield* raw({ limits: { shutdownTimeout: "1 hour" } })
       other.request(1)
       other.end({ _tag: "ClosedByPeer" })
       yield* settle
@@ -250,7 +250,7 @@ describe("when the peer has ended", () => {
   it.effect("stops waiting for them when the scope of the peer closes", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
-      const { handlers, other } = yield* raw({ limits: { drainTimeout: "1 hour" } }).pipe(
+      const { handlers, other } = yield* raw({ limits: { shutdownTimeout: "1 hour" } }).pipe(
         Effect.provideService(Scope.Scope, scope)
       )
       other.request(1)
@@ -286,8 +286,8 @@ describe("a handler that ignores its interruption", () => {
         expect(yield* Fiber.join(ended)).toEqual({ _tag: "ClosedByUs" })
         expect(other.closes).toBe(1)
         expect(lines.map((line) => [line.level, line.text])).toEqual([
-          ["Warn", "tools/call did not stop within interruptTimeout (5000 ms)"],
-          ["Warn", "notifications/stubborn did not stop within interruptTimeout (5000 ms)"]
+          ["Warn", "tools/call did not stop within 5000 ms of its interruption"],
+          ["Warn", "notifications/stubborn did not stop within 5000 ms of its interruption"]
         ])
       })
     ))
@@ -295,7 +295,7 @@ describe("a handler that ignores its interruption", () => {
   it.effect("shares interruptTimeout with the finalizers of the session's scope", () =>
     logged((lines) =>
       Effect.gen(function*() {
-        const { other, peer } = yield* raw({ dispatch: stubborn, limits: { interruptTimeout: 100 } })
+        const { other, peer } = yield* raw({ dispatch: stubborn, bounds: { interruptTimeout: 100 } })
         other.request(1)
         yield* Scope.addFinalizer(peer.scope, Effect.never)
         const ended = yield* fork(peer.ended)
@@ -305,8 +305,8 @@ describe("a handler that ignores its interruption", () => {
         yield* TestClock.adjust(1)
         expect(poll(ended)).toBe("succeeded")
         expect(lines.map((line) => line.text)).toEqual([
-          "work did not stop within interruptTimeout (100 ms)",
-          "a finalizer of the session did not stop within interruptTimeout (100 ms)"
+          "work did not stop within 100 ms of its interruption",
+          "a finalizer of the session did not stop within 100 ms of its interruption"
         ])
       })
     ))
@@ -317,7 +317,7 @@ describe("a handler that ignores its interruption", () => {
         const handlers = new Handlers()
         const { other, peer } = yield* raw({
           dispatch: (exchange) => Effect.uninterruptible(handlers.parked(exchange)),
-          limits: { interruptTimeout: 10 }
+          bounds: { interruptTimeout: 10 }
         })
         other.request(1)
         peer.close({ _tag: "ClosedByUs" })
@@ -330,10 +330,14 @@ describe("a handler that ignores its interruption", () => {
       })
     ))
 
-  it.effect("has drainTimeout after Ended, and then interruptTimeout", () =>
+  it.effect("has shutdownTimeout after Ended, and then interruptTimeout", () =>
     logged(() =>
       Effect.gen(function*() {
-        const { other, peer } = yield* raw({ dispatch: stubborn, limits: { drainTimeout: 30, interruptTimeout: 20 } })
+        const { other, peer } = yield* raw({
+          dispatch: stubborn,
+          limits: { shutdownTimeout: 30 },
+          bounds: { interruptTimeout: 20 }
+        })
         other.request(1)
         const ended = yield* fork(peer.ended)
         other.end({ _tag: "ClosedByPeer" })
@@ -348,7 +352,7 @@ describe("a handler that ignores its interruption", () => {
     logged(() =>
       Effect.gen(function*() {
         const scope = yield* Scope.make()
-        const { other } = yield* raw({ dispatch: stubborn, limits: { interruptTimeout: 20 } }).pipe(
+        const { other } = yield* raw({ dispatch: stubborn, bounds: { interruptTimeout: 20 } }).pipe(
           Effect.provideService(Scope.Scope, scope)
         )
         other.request(1)
@@ -441,7 +445,7 @@ describe("a peer at its bounds", () => {
       const handlers = new Handlers()
       const [left, right] = yield* pair({
         right: handlers.parked,
-        limits: { maxInFlightRequests: 1, drainTimeout: "1 hour" }
+        limits: { maxInFlightRequests: 1, shutdownTimeout: "1 hour" }
       })
       yield* fork(Effect.ignore(left.request("a")))
       yield* fork(Effect.ignore(left.request("b")))

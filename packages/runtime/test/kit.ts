@@ -20,6 +20,7 @@ import type * as LogLevel from "effect/LogLevel"
 import type * as Metric from "effect/Metric"
 import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
+import { Bounds, type FixedBounds, fixedBounds } from "../src/internal/base/fixedBounds.ts"
 
 export const session = (revision: Revision.Revision): Session.Session => ({
   revision,
@@ -187,6 +188,7 @@ export class Handlers {
 export interface RawOptions {
   readonly revision?: Revision.Revision | undefined
   readonly limits?: Limits.Limits | undefined
+  readonly bounds?: Partial<FixedBounds>
   /** The other side, if the test makes it itself. */
   readonly connection?: Counterpart
   readonly dispatch?: RequestContext.Dispatcher<RequestContext.McpRequest>
@@ -224,7 +226,7 @@ export const raw = (options: RawOptions = {}): Effect.Effect<
       accept: options.accept,
       splitBatches: options.splitBatches,
       limits: options.limits
-    })
+    }).pipe(Effect.provideService(Bounds, { ...fixedBounds, ...options.bounds }))
     if (revision !== "2026-07-28") peer.session = session(revision)
     return { peer, other, handlers }
   })

@@ -3,6 +3,7 @@
  * effects, only tables and a clock in steps of ten milliseconds.
  */
 import type { SessionEnd } from "@skein/runtime/Session"
+import { fixedBounds } from "../src/internal/base/fixedBounds.ts"
 
 /** The behaviour of a handler. Waiting handlers are ended by the test. */
 export const kinds = ["parked", "masked", "slow", "asks", "sync", "throws", "closes"] as const
@@ -40,11 +41,15 @@ interface Call {
 export const limits = {
   maxInFlightRequests: 3,
   maxQueuedRequests: 2,
+  shutdownTimeout: 100
+} as const
+
+export const bounds = {
+  ...fixedBounds,
   maxPendingRequests: 3,
   maxRunningNotifications: 2,
-  drainTimeout: 100,
   interruptTimeout: 50
-} as const
+}
 
 export class Model {
   /** The sent messages, as text. */
@@ -100,7 +105,7 @@ export class Model {
         this.#starting--
         return this.#settle()
       case "asks": {
-        if (this.end !== undefined || this.calls.size >= limits.maxPendingRequests) {
+        if (this.end !== undefined || this.calls.size >= bounds.maxPendingRequests) {
           return this.#reply(batch, `answer ${id} ok`)
         }
         const call = this.#start("question", 100, 100, false, id)
@@ -130,7 +135,7 @@ export class Model {
 
   /** A notification whose handler waits. */
   notice(): void {
-    if (this.end === undefined && this.notices < limits.maxRunningNotifications) this.notices++
+    if (this.end === undefined && this.notices < bounds.maxRunningNotifications) this.notices++
   }
 
   answer(id: number, how: "ok" | "error" | "bad"): void {
@@ -172,7 +177,7 @@ export class Model {
   /** Returns the id of the call, or the failure of a call that ended at once. */
   call(timeout: number, maxTimeout: number, progresses: boolean): number | "Closed" | "LimitExceeded" {
     if (this.end !== undefined) return "Closed"
-    if (this.calls.size >= limits.maxPendingRequests) return "LimitExceeded"
+    if (this.calls.size >= bounds.maxPendingRequests) return "LimitExceeded"
     const id = this.#start("call", timeout, maxTimeout, progresses, undefined)
     this.reported.set(id, [])
     return id
@@ -201,7 +206,7 @@ export class Model {
     this.#failing = false
     this.#starting--
     if (this.#draining && this.#running > 0) {
-      this.#drainAt = this.now + limits.drainTimeout
+      this.#drainAt = this.now + limits.shutdownTimeout
     } else this.#interrupt()
   }
 
@@ -291,7 +296,7 @@ export class Model {
   #interrupt(): void {
     this.#draining = false
     this.#over = true
-    this.#graceAt = this.now + limits.interruptTimeout
+    this.#graceAt = this.now + bounds.interruptTimeout
     const waiting = [...this.queue.values()]
     this.queue.clear()
     for (const { batch } of waiting) if (batch !== undefined) this.#less(batch)

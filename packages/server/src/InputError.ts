@@ -58,7 +58,7 @@ export class ProtocolError extends PrintableError.tagged("ProtocolError")<{
 export class Timeout extends PrintableError.tagged("Timeout")<Failure> {}
 
 /**
- * Too many input requests wait for an answer (session-based revisions, `Limits.maxPendingRequests`), or the request was
+ * Too many input requests wait for an answer (session-based revisions, 1,024), or the request was
  * answered with input requests too often (stateless revision, `RequestState.Options.maxRounds`).
  */
 export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<Failure> {}

@@ -4,7 +4,7 @@
  * A value is acquired when a handler of the session first needs it. All handlers of the session share it, and it is
  * released when the session ends, however it ends: the client deletes it or disconnects, it is idle for too long, the
  * server stops. A handler that still uses the value delays the release until it ends. The server waits for a release as
- * for any finalizer of a session, at most `interruptTimeout` (5 seconds).
+ * for any finalizer of a session, at most 5 seconds.
  *
  * | The request                                        | The value                                                       |
  * | -------------------------------------------------- | --------------------------------------------------------------- |

@@ -20,7 +20,7 @@ export interface MainOptions extends connection.StdioOptions, ProcessOptions {}
 
 /**
  * Serves stdin and stdout until the connection ends, and returns how it ended. When stdin ends, requests in progress
- * may finish within the `drainTimeout` of `Limits`. Meanwhile stdout carries protocol messages only; other output to
+ * may finish within the `shutdownTimeout` of `Limits`. Meanwhile stdout carries protocol messages only; other output to
  * stdout is redirected to stderr.
  *
  * Fails with `TransportError` if another server is using stdout.
@@ -47,7 +47,7 @@ export const layer = (options?: connection.StdioOptions): Layer.Layer<never, Tra
 /**
  * Runs the process as a server on stdio.
  *
- * - stdin ends, or stdout is closed: requests in progress may finish within `drainTimeout` (5 seconds). The exit code
+ * - stdin ends, or stdout is closed: requests in progress may finish within `shutdownTimeout` (5 seconds). The exit code
  *   is 0.
  * - SIGTERM or SIGINT: requests in progress are interrupted, and finalizers run within `shutdownTimeout` (5 seconds).
  *   The exit code is 143 or 130. A second signal exits immediately.

@@ -20,7 +20,7 @@ const stuckAfter = 5_000
 
 const options = (deadline: number): Client.Options => ({
   probeTimeout: 200,
-  limits: { timeout: deadline, maxTimeout: deadline, drainTimeout: 50, interruptTimeout: 500 },
+  limits: { timeout: deadline, maxTimeout: deadline, shutdownTimeout: 50 },
   reconnect: { initialDelay: 1, maxDelay: 20, maxAttempts: 3 },
   maxRetries: 2
 })

@@ -124,7 +124,7 @@ describe("a process that floods", () => {
     120_000
   )
 
-  it.live("with pings, and reads no responses: closes the connection at maxBufferedChars", () =>
+  it.live("with pings, and reads no responses: closes the connection at maxUnsentChars", () =>
     Effect.gen(function*() {
       const code = initialized(`
         process.stdin.pause()
@@ -137,7 +137,7 @@ describe("a process that floods", () => {
         }
         go()
       `)
-      const client = yield* Client.make(program(code, { maxBufferedChars: 256 * 1024 }), {
+      const client = yield* Client.make(program(code, { maxUnsentChars: 256 * 1024 }), {
         ...options,
         limits: { timeout: 5_000 },
         reconnect: false

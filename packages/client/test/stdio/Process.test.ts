@@ -415,7 +415,7 @@ describe("bounds", () => {
 
   it.live("returns false from send to a server that never reads, and closes the connection at the bound", () =>
     Effect.gen(function*() {
-      const { call, connection, ended, ends, until } = yield* open("deaf", { maxBufferedChars: 1024 * 1024 })
+      const { call, connection, ended, ends, until } = yield* open("deaf", { maxUnsentChars: 1024 * 1024 })
       yield* until("ready")
       const text = "x".repeat(100_000)
       let id = 0
@@ -427,7 +427,7 @@ describe("bounds", () => {
       }
       expect(falses).toBeLessThanOrEqual(11)
       expect(lost(yield* ended).message).toBe(
-        "the peer does not read: more than 1048576 characters are waiting (maxBufferedChars)"
+        "the peer does not read: more than 1048576 characters are waiting (maxUnsentChars)"
       )
       yield* connection.drained
       yield* connection.close

@@ -181,7 +181,7 @@ describe("shutdown of an endpoint", () => {
       }
     })))
 
-  it.effect("leaves a handler behind that ignores its interruption for interruptTimeout, and logs that", () =>
+  it.effect("leaves a handler behind that ignores its interruption for 5 seconds, and logs that", () =>
     logged((lines) =>
       Effect.scoped(Effect.gen(function*() {
         const tool = fixtures.stubborn()
@@ -192,7 +192,7 @@ describe("shutdown of an endpoint", () => {
         yield* TestClock.adjust("5 seconds")
         yield* Fiber.join(closing)
         expect(answer.isClosed).toBe(true)
-        expect(lines.join()).toContain("1 requests did not stop within interruptTimeout: tools/call")
+        expect(lines.join()).toContain("1 requests did not stop after their interruption: tools/call")
       }))
     ))
 })

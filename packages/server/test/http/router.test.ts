@@ -19,6 +19,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import { Bounds, fixedBounds } from "../../src/internal/base/fixedBounds.ts"
 import { application, type Server } from "./adapters.ts"
 import * as kit from "./kit.ts"
 
@@ -37,7 +38,7 @@ const make = Effect.gen(function*() {
     return Effect.forever(Effect.suspend(() => report(++n)))
   })
   const server: Server = McpServer.layer(
-    { name: "router", version: "1", limits: { interruptTimeout: 10 } },
+    { name: "router", version: "1" },
     Tool.layer(found, () =>
       Effect.contextWith((context: Context.Context<never>) =>
         Effect.succeed(JSON.stringify({
@@ -174,13 +175,16 @@ describe("shutdown of the application", () => {
       const log: Array<unknown> = []
       const quiet = Logger.layer([Logger.make(({ message }) => void log.push(message))])
       const stream = yield* Effect.scoped(Effect.gen(function*() {
-        const port = yield* Effect.provide(application(mcp(server, { shutdownTimeout: 10 })), quiet)
+        const port = yield* Effect.provide(
+          application(mcp(server, { shutdownTimeout: 10 })),
+          Layer.merge(quiet, Layer.succeed(Bounds, { ...fixedBounds, interruptTimeout: 10 }))
+        )
         const stream = yield* Effect.provideService(kit.open(port, call("stuck", true)), Scope.Scope, outer)
         yield* Deferred.await(started)
         return stream
       }))
       expect(yield* stream.ended).toBe("cut")
-      expect(log.map(String)).toEqual([expect.stringContaining("did not stop within interruptTimeout")])
+      expect(log.map(String)).toEqual([expect.stringContaining("did not stop after their interruption")])
       yield* Deferred.succeed(interrupted, undefined)
     }))
 

@@ -213,7 +213,7 @@ describe("a stdio server's process", () => {
 
   it("reads its input while its output is backed up, and writes all of it when it is read", async () => {
     const child = run("server.ts", ["count"], false)
-    // 40 MB, below `maxBufferedChars`.
+    // 40 MB, below `maxUnsentChars`.
     const total = 200
     for (let id = 1; id <= total; id++) child.send(id, "big")
     await child.stderr.until("slow")
@@ -297,7 +297,7 @@ describe("a stdio server at full load", () => {
     }
     expect(await exited).toBe(1)
     child.process.stdout!.destroy()
-    expect(child.stderr.all.some((line) => line.includes("maxBufferedChars"))).toBe(true)
+    expect(child.stderr.all.some((line) => line.includes("maxUnsentChars"))).toBe(true)
     // Half of the 64 Mi characters are results of 100,000 characters.
     expect(child.stderr.all.filter((line) => line === "big").length).toBeLessThan(400)
     expect(largest).toBeLessThan(700 * 1024 * 1024)

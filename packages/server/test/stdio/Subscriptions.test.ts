@@ -17,7 +17,7 @@ const messages = (): ReadonlyArray<string | number | undefined> =>
   child.stdout.all.map((line) => JSON.parse(line)).map(({ id, method }) => method ?? id)
 
 describe("a stdio server with an open subscription", () => {
-  it("2026-07-28 · ends it with its result and exits at once when stdin ends, regardless of drainTimeout", async () => {
+  it("2026-07-28 · ends it with its result and exits at once when stdin ends, regardless of shutdownTimeout", async () => {
     child = run("listening.ts")
     send("s", "subscriptions/listen", { notifications: { toolsListChanged: true } })
     await child.stdout.until("acknowledged")

@@ -9,6 +9,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { Origin } from "../../Connection.ts"
+import { maxBatchMessages } from "../../Limits.ts"
 import {
   type Caller,
   type CallOptions,
@@ -193,7 +194,7 @@ export class InboundRequests<R> implements ResponseSink {
       : this.#largeBytes > 0 && this.#largeBytes + (origin?.size ?? 0) > maxInFlightBytes
       ? `more than ${maxInFlightBytes} bytes in flight (maxInFlightBytes)`
       : this.peer.connection.isOutputFull === true
-      ? "the responses to earlier requests have not been read (maxBufferedChars)"
+      ? "the responses to earlier requests have not been read (maxUnsentChars)"
       : undefined
     return message === undefined
       ? undefined
@@ -239,7 +240,7 @@ export class InboundRequests<R> implements ResponseSink {
     origin: Origin | undefined,
     deliver: (message: JsonRpc.Message | JsonRpc.Invalid, origin: Origin | undefined) => void
   ): void {
-    const { connection, limits: { maxBatchMessages }, session } = this.peer
+    const { connection, session } = this.peer
     const refused = session?.revision !== "2025-03-26"
       ? "Only revision 2025-03-26 has batches"
       : members.length > maxBatchMessages
@@ -429,15 +430,15 @@ export class RunningNotifications {
 
   /** Whether the next notification is dropped. */
   get full(): boolean {
-    return this.running.size >= this.#peer.limits.maxRunningNotifications
+    return this.running.size >= this.#peer.bounds.maxRunningNotifications
   }
 
   /** Counts a notification that is dropped because `maxRunningNotifications` are running. The first one is logged. */
   drop(method: string): void {
     if (this.#dropped++ > 0) return
-    const { maxRunningNotifications: max } = this.#peer.limits
+    const { maxRunningNotifications: max } = this.#peer.bounds
     this.#peer.fork(
-      Effect.logWarning(`dropped ${logValue(method)}: ${max} notifications are being handled (maxRunningNotifications)`)
+      Effect.logWarning(`dropped ${logValue(method)}: ${max} notifications are being handled already`)
     )
   }
 

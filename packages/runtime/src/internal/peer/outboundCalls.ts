@@ -27,11 +27,13 @@ import {
 } from "../../RequestError.ts"
 import type { SessionEnd } from "../../Session.ts"
 import type { TransportError } from "../../TransportError.ts"
+import type { FixedBounds } from "../base/fixedBounds.ts"
 
 /** The part of a peer that its inbound requests and its outbound calls use. */
 export interface PeerCore extends SessionPeer {
   readonly connection: Connection
   readonly limits: Resolved
+  readonly bounds: FixedBounds
   /** Milliseconds of the monotonic clock. */
   readonly now: () => number
   /** A time of that clock without the time for which the timeouts of outbound calls have stood still. */
@@ -129,9 +131,8 @@ export class OutboundCalls {
     about: JsonRpc.Id | undefined,
     resume: (result: CallResult) => void
   ): Effect.Effect<void> {
-    if (this.#pending.size >= this.#peer.limits.maxPendingRequests) {
-      const message =
-        `${this.#pending.size} requests wait for a response already (maxPendingRequests): ${method} was not sent`
+    if (this.#pending.size >= this.#peer.bounds.maxPendingRequests) {
+      const message = `${this.#pending.size} requests wait for a response already: ${method} was not sent`
       resume(Effect.fail(new RequestError({ reason: new LimitExceeded({ message }), method })))
       return Effect.void
     }

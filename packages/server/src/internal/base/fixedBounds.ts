@@ -20,6 +20,11 @@ export interface FixedBounds {
   readonly maxIndexedChars: number
   /** Characters of the query of a search that are read. */
   readonly maxQueryChars: number
+  /**
+   * How long the end of an endpoint waits for interrupted stateless requests, in milliseconds. Requests that still run
+   * then are abandoned, and logged.
+   */
+  readonly interruptTimeout: number
 }
 
 export const fixedBounds: FixedBounds = {
@@ -29,7 +34,8 @@ export const fixedBounds: FixedBounds = {
   maxKeys: 10_000,
   maxSeries: 2_000,
   maxIndexedChars: 8_192,
-  maxQueryChars: 1_000
+  maxQueryChars: 1_000,
+  interruptTimeout: 5_000
 }
 
 export const Bounds = /* @__PURE__ */ Context.Reference<FixedBounds>("@skein/server/internal/Bounds", {

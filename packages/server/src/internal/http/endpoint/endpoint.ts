@@ -8,7 +8,7 @@ import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import { logValue } from "@skein/protocol/Text"
-import * as Limits from "@skein/runtime/Limits"
+import { maxBatchMessages } from "@skein/runtime/Limits"
 import type { Exchange } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -70,7 +70,6 @@ export class Endpoint {
   readonly #legacySse: LegacySseRoutes | undefined
   readonly #bodies: IncomingBodies
   readonly #slowReaders: SlowReaders
-  readonly #maxBatchMessages: number
   readonly #methods: ReadonlyArray<string>
   /** The names of the headers of an authenticated request that handlers cannot read. */
   readonly #withheld: ReadonlySet<string>
@@ -84,7 +83,6 @@ export class Endpoint {
   constructor(core: ServerCore, options: Resolved, context: Context.Context<never>) {
     this.options = options
     this.#guards = new Guards(options)
-    const limits = Limits.resolve(core.limits)
     const eventStore = Option.getOrElse(
       Context.getOption(context, EventStore.EventStore),
       () => EventStore.make()
@@ -94,7 +92,6 @@ export class Endpoint {
     const shared = this.#shared = {
       core,
       options,
-      limits,
       context,
       runner,
       keepAlive: new KeepAlive(options.keepAliveInterval, context),
@@ -109,7 +106,6 @@ export class Endpoint {
     this.#sessions = new Sessions(shared)
     const { legacySse } = options
     this.#legacySse = legacySse && new LegacySseRoutes(legacySse, this.#sessions, this.#guards)
-    this.#maxBatchMessages = limits.maxBatchMessages
     this.#withheld = credentialHeaders(options)
     const hasSessions = !options.sessions.stateless && core.revisions.some((one) => Revision.era(one) === "session")
     this.#methods = hasSessions ? ["GET", "POST", "DELETE"] : ["POST"]
@@ -260,7 +256,7 @@ export class Endpoint {
       if (!load.hasRoom(size) && !load.makeRoom(clientOf(request), size)) {
         return this.#shared.refuse(answer, tooManyBytes)
       }
-      const message = JsonRpc.parseText(body.text, this.#maxBatchMessages)
+      const message = JsonRpc.parseText(body.text, maxBatchMessages)
       if (isOpening(message) && this.#isTooLarge(message, request)) {
         return this.#shared.refuse(answer, initializeTooLarge, message.id)
       }

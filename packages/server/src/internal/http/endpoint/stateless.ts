@@ -102,7 +102,7 @@ export class StatelessRequests {
    */
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const { limits: { interruptTimeout }, options: { shutdownTimeout } } = this.endpoint
+      const { bounds: { interruptTimeout }, shutdownTimeout } = this.endpoint.options
       this.isClosing = true
       for (const exchange of this.suspendedRequests) exchange.release?.()
       if (this.suspended.size === 0) this.#idle.openUnsafe()
@@ -118,7 +118,7 @@ export class StatelessRequests {
     if (size === 0) return Effect.void
     const names = Array.from(this.suspendedRequests, ({ method }) => logValue(method)).slice(0, 10).join(", ")
     for (const response of this.suspended) response.abort()
-    return Effect.logWarning(`${size} requests did not stop within interruptTimeout: ${names}`)
+    return Effect.logWarning(`${size} requests did not stop after their interruption: ${names}`)
   }
 }
 

@@ -1,7 +1,6 @@
 /**
  * The state that an endpoint shares with its sessions and its stateless requests.
  */
-import type * as Limits from "@skein/runtime/Limits"
 import type { RequestRunner } from "@skein/runtime/RequestRunner"
 import type * as Context from "effect/Context"
 import type { ServerCore } from "../../dispatch/serverCore.ts"
@@ -17,7 +16,6 @@ export interface EndpointContext {
   readonly core: ServerCore
   /** The options of the endpoint, with their defaults. */
   readonly options: Resolved
-  readonly limits: Limits.Resolved
   /** The services that every request starts with. */
   readonly context: Context.Context<never>
   /** Runs the requests, of sessions and stateless ones. */

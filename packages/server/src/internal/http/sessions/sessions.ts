@@ -223,7 +223,7 @@ export class Sessions implements SessionOwner {
   #initialize(message: JsonRpc.Request, request: HttpRequest, answer: HttpAnswer): void {
     const refused = this.full(request)
     if (refused !== undefined) return this.endpoint.refuse(answer, refused, message.id)
-    const session = new StreamableSession(this, newId(), request, this.endpoint.limits)
+    const session = new StreamableSession(this, newId(), request)
     this.add(session, memoryOf(message.params))
     if (session.isEnding) return this.endpoint.refuse(answer, tooManyBytes, message.id)
     this.expire(session)
@@ -244,7 +244,7 @@ export class Sessions implements SessionOwner {
     }
     const refused = this.full(request)
     if (refused !== undefined) return this.endpoint.refuse(answer, refused, id)
-    const session = new StreamableSession(this, String(++this.#posts), request, this.endpoint.limits)
+    const session = new StreamableSession(this, String(++this.#posts), request)
     this.add(session, 0)
     this.endpoint.core.subscriptions.singleRequestPeers.add(session.peer)
     if (isOpening(message)) return session.initialize(message, request, answer)

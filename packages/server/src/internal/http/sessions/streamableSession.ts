@@ -7,7 +7,6 @@
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { StreamInfo } from "@skein/runtime/Inspect"
-import type * as Limits from "@skein/runtime/Limits"
 import { Closed, RequestError, Unsupported } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
@@ -15,7 +14,7 @@ import type { Store } from "../limits/eventStore.ts"
 import type { Claim, Share } from "../limits/load.ts"
 import { memoryOf } from "../limits/memory.ts"
 import { closing, displaced, invalid, json, malformed, tooManyStreams } from "../messages/refusals.ts"
-import { HttpSessionBase, type SessionOwner } from "./sessionBase.ts"
+import { HttpSessionBase } from "./sessionBase.ts"
 import * as sse from "../messages/sse.ts"
 import { parseId, Stream, type StreamingSession } from "./stream.ts"
 
@@ -147,7 +146,6 @@ class Post implements Claim {
 
 export class StreamableSession extends HttpSessionBase implements StreamingSession {
   readonly hasSessionId = true
-  readonly #limits: Limits.Resolved
   // The POSTs that are not answered yet, by the ids of their requests; undefined while there are none.
   #posts: Map<JsonRpc.Id, Post> | undefined = undefined
   // The POST that is being delivered: it may be answered before it is among the others.
@@ -158,11 +156,6 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   #queue: Array<string> | undefined = undefined
   #streams = 0
   #isClosed = false
-
-  constructor(owner: SessionOwner, id: string, from: HttpRequest, limits: Limits.Resolved) {
-    super(owner, id, from)
-    this.#limits = limits
-  }
 
   get busy(): boolean {
     return this.#posts !== undefined || this.#standalone?.connected === true
@@ -217,14 +210,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   #batch(batch: JsonRpc.Batch<JsonRpc.Message | JsonRpc.Invalid>, request: HttpRequest, answer: HttpAnswer): void {
     const { members } = batch
-    const { maxBatchMessages } = this.#limits
     if (this.revision !== "2025-03-26") return this.owner.endpoint.refuse(answer, noBatches)
-    if (members.length > maxBatchMessages) {
-      return this.owner.endpoint.refuse(
-        answer,
-        invalid(400, `Invalid Request: a batch holds at most ${maxBatchMessages} messages`)
-      )
-    }
     const ids = new Set<JsonRpc.Id>()
     for (const member of members) {
       if (member._tag !== "Request") continue
