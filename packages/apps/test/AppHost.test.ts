@@ -355,10 +355,14 @@ describe("a page that cannot be shown", () => {
   it.effect("fails with PageTooLarge, as text and as base64", () =>
     Effect.gen(function*() {
       for (
-        const content of [{ text: "x".repeat(11) }, { blob: btoa("x".repeat(11)) }, { blob: btoa("x".repeat(100)) }]
+        const content of [
+          { text: "x".repeat(4_194_305) },
+          { blob: btoa("x".repeat(4_194_305)) },
+          { blob: btoa("x".repeat(4 * 4_194_304)) }
+        ]
       ) {
-        expect(yield* failure([{ uri: "ui://bad", mimeType, ...content }], { maxHtmlChars: 10 })).toMatchObject({
-          reason: { _tag: "PageTooLarge", message: "The page \"ui://bad\" is larger than maxHtmlChars (10)" }
+        expect(yield* failure([{ uri: "ui://bad", mimeType, ...content }])).toMatchObject({
+          reason: { _tag: "PageTooLarge", message: "The page \"ui://bad\" has more than 4194304 characters" }
         })
       }
     }))

@@ -320,7 +320,7 @@ if (chromium === undefined) {
               Upload.make("show", {
                 input,
                 accept: [".png", ".csv"],
-                limits: { maxFiles: 2, maxFileBytes: 350_000, maxPartBytes: 65_536 }
+                limits: { maxFiles: 2, maxFileBytes: 350_000 }
               }),
               {
                 ask: () => Effect.succeed({ title: "Which pictures?", details: "They are shown to your team." }),

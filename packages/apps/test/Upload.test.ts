@@ -8,10 +8,11 @@ import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
-import { FileReceiver } from "../src/server/fileReceiver.ts"
+import { FileReceiver, MaxPartBytes } from "../src/server/fileReceiver.ts"
 import * as kit from "./kit.ts"
 
 type Options = Upload.FileOptions & Upload.Bounds
@@ -24,6 +25,9 @@ const uploads = (options: Options = {}, seen: Array<Upload.Uploaded<unknown>> = 
     ask: () => Effect.succeed({ title: "Which files?" }),
     handle: (uploaded) => Effect.sync(() => (seen.push(uploaded), `${uploaded.files.length} files`))
   })
+
+/** Lets the page send 4 bytes at a time. */
+const smallParts = Layer.provide(Layer.succeed(MaxPartBytes, 4))
 
 /** Asks for files, and returns the steps of the page. */
 const open = (client: Client.Client, args: {} = {}) =>
@@ -49,7 +53,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     it.effect(`${revision} · gives the handler the bytes of several files, and the model none`, () =>
       Effect.gen(function*() {
         const seen: Array<Upload.Uploaded<unknown>> = []
-        const client = yield* kit.connect({ revision }, [uploads({ limits: { maxPartBytes: 4 } }, seen)])
+        const client = yield* kit.connect({ revision }, [smallParts(uploads({}, seen))])
         for (const tool of yield* client.listTools()) {
           expect(Object.keys(tool).toSorted()).toEqual([
             "_meta",
@@ -152,15 +156,15 @@ describe("an upload", () => {
 
   it.effect("takes parts in order, of the declared sizes", () =>
     Effect.gen(function*() {
-      const client = yield* kit.connect({}, [uploads({ limits: { maxPartBytes: 4 } })])
+      const client = yield* kit.connect({}, [smallParts(uploads())])
       const { begin, end, part, send } = yield* open(client)
       const problem = "refused: A part of the file \"0.txt\""
       expect(yield* part(0, 0, "ab")).toBe("refused: The part belongs to no file")
       expect(yield* begin(6)).toBe("")
       expect(yield* part(1, 0, "ab")).toBe("refused: The part belongs to no file")
       expect(yield* part(0, 1, "ab")).toBe(`${problem} begins at 1 in the place of 0`)
-      expect(yield* part(0, 0, "abcde")).toBe(`${problem} is larger than maxPartBytes (4)`)
-      expect(yield* part(0, 0, "x".repeat(100))).toBe(`${problem} is larger than maxPartBytes (4)`)
+      expect(yield* part(0, 0, "abcde")).toBe(`${problem} has more than 4 bytes`)
+      expect(yield* part(0, 0, "x".repeat(100))).toBe(`${problem} has more than 4 bytes`)
       expect(yield* part(0, 0, "")).toBe(`${problem} has 0 bytes, and 6 are missing`)
       expect(yield* send({ step: "part", file: 0, at: 0, data: "%%%%" })).toBe(`${problem} is not base64`)
       expect(yield* part(0, 0, "abcd")).toBe("")
@@ -263,15 +267,15 @@ describe("the bytes of an upload", () => {
 
   it.effect("of one address do not take the place of others, however many sessions it has", () =>
     Effect.gen(function*() {
-      const server = yield* kit.serve(uploads({ limits: { maxBufferedBytes: 20, maxBufferedBytesPerClient: 10 } }))
+      const server = yield* kit.serve(uploads({ limits: { maxBufferedBytes: 20, maxTotalBytes: 5 } }))
       const begun: Array<string> = []
       for (let host = 0; host < 10; host++) {
         const { begin } = yield* open(yield* kit.connectFrom(server, `2001:db8:1:2::${host}`))
         begun.push(yield* begin(5))
       }
       expect(begun.filter((answer) => answer === "")).toHaveLength(2)
-      expect(begun[2]).toContain("maxBufferedBytesPerClient (10)")
-      expect(yield* (yield* open(yield* kit.connectFrom(server, "192.0.2.1"))).begin(10)).toBe("")
+      expect(begun[2]).toContain("twice maxTotalBytes (5)")
+      expect(yield* (yield* open(yield* kit.connectFrom(server, "192.0.2.1"))).begin(5)).toBe("")
     }))
 
   it.effect("of clients that no transport tells apart count for maxBufferedBytes alone", () =>
@@ -280,30 +284,30 @@ describe("the bytes of an upload", () => {
         accept: [],
         maxFiles: 1,
         maxFileBytes: 10,
-        maxTotalBytes: 10,
-        maxPartBytes: 10,
-        maxBufferedBytesPerClient: 4,
-        maxBufferedBytes: 10
-      })
+        maxTotalBytes: 5,
+        maxBufferedBytes: 15
+      }, 10)
       const begin = (question: object) =>
         receiver.begin(question, undefined, [{ name: "a", type: "text/plain", size: 5 }])
       const first = {}
       yield* begin(first)
       yield* begin({})
-      expect((yield* Effect.flip(begin({}))).message).toContain("maxBufferedBytes (10)")
+      yield* begin({})
+      expect((yield* Effect.flip(begin({}))).message).toContain("maxBufferedBytes (15)")
       receiver.release(first)
       yield* begin({})
     }))
 
   it.effect("of one caller do not take the place of others", () =>
     Effect.gen(function*() {
-      const server = yield* kit.serve(uploads({ limits: { maxBufferedBytesPerClient: 10 } }))
+      const server = yield* kit.serve(uploads({ limits: { maxTotalBytes: 10 } }))
       const connect = Client.make(InMemoryTransport.transport(server.serve), { extensions: AppHost.extensions })
       const [greedy, other] = [yield* connect, yield* connect]
-      const [first, second, third] = [yield* open(greedy), yield* open(greedy), yield* open(other)]
-      expect(yield* first.begin(8)).toBe("")
-      expect(yield* second.begin(3)).toContain("maxBufferedBytesPerClient (10)")
-      expect(yield* third.begin(10)).toBe("")
+      const [first, second, third] = [yield* open(greedy), yield* open(greedy), yield* open(greedy)]
+      expect(yield* first.begin(10)).toBe("")
+      expect(yield* second.begin(8)).toBe("")
+      expect(yield* third.begin(3)).toContain("twice maxTotalBytes (10)")
+      expect(yield* (yield* open(other)).begin(10)).toBe("")
     }))
 })
 

@@ -295,7 +295,7 @@ describe("over HTTP", () => {
 
   it.live("shows changes on the screen, interrupts a request, and gives the terminal back", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { console: { url: at }, url } = yield* kit.open({ interval: "20 millis" })
+      const { console: { url: at }, url } = yield* kit.open({}, undefined, { interval: 20 })
       const signal = yield* kit.signal
       let drawn = ""
       let type: ((text: string) => void) | undefined
@@ -350,7 +350,7 @@ describe("over HTTP", () => {
             return { isDone: true, message: "brew is paused\u001b" }
           })
       })
-      const { console: { url: at } } = yield* kit.open({ interval: "20 millis" }, queue)
+      const { console: { url: at } } = yield* kit.open({}, queue, { interval: 20 })
       let drawn = ""
       let type: ((text: string) => void) | undefined
       const screen: Screen = {

@@ -9,14 +9,12 @@
  * const Program = Layer.mergeAll(NodeHttp.layer({ port: 3000 }), Console.layer({ port: 3001 })).pipe(Layer.provide(Server))
  */
 import * as Digest from "@skein/runtime/Digest"
-import { resolve } from "@skein/runtime/Options"
 import * as RandomId from "@skein/runtime/RandomId"
 import type { TransportError } from "@skein/runtime/TransportError"
 import { type FindPrincipal, type Pages, type Protection, Refusal } from "@skein/server/Http"
 import { McpServer } from "@skein/server/McpServer"
 import * as NodePages from "@skein/server/NodePages"
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -34,31 +32,13 @@ import { readTree } from "./internal/tree.ts"
 /** Finds the principal of a viewer: a function, or the protection of an endpoint (`Protect.make` of `@skein/auth`). */
 export type Protect = FindPrincipal | Protection | Effect.Effect<Protection>
 
-/** The bounds of a console. */
-export interface Limits {
-  /**
-   * Pages and `skein top` that are connected at the same time: 10 by default. At the bound the next one is answered with
-   * 503. Raise it for a team with more operators.
-   */
-  readonly maxViewers?: number | undefined
-  /**
-   * Rows in the tree: 50,000 by default, at least 100. The server and each source get an equal part. Further sessions are
-   * counted at the row of the server, and not shown. Raise it for a server with more sessions.
-   */
-  readonly maxRows?: number | undefined
-}
-
 /** Options of a console, on any port or path. */
 export interface ViewOptions {
-  /** The time between two reads while viewers are connected: 1 second by default. */
-  readonly interval?: Duration.Input | undefined
   /**
    * Whether viewers see the arguments of requests, and the payloads that sources show of their nodes: data of users. False
    * by default.
    */
   readonly showPayloads?: boolean | undefined
-  /** The bounds of the console. */
-  readonly limits?: Limits | undefined
   /**
    * Full origins (`https://ops.example.com`) whose pages may use the console besides its own page, which a proxy that
    * changes `Host` makes necessary. None by default.
@@ -121,35 +101,15 @@ const make = (
       Effect.context<McpServer | Scope.Scope>(),
       (context): Context.Context<never> => Context.omit(Scope.Scope, Layer.CurrentMemoMap)(context)
     )
-    const { interval, showPayloads } = resolve(
-      { interval: options.interval, showPayloads: options.showPayloads },
-      { showPayloads: false },
-      { interval: "1 second" }
-    )
-    const { maxRows, maxViewers } = resolve(
-      options.limits ?? {},
-      { maxViewers: 10, maxRows: 50_000 },
-      {}
-    )
-    const { maxChildren, maxPayloadChars, maxRowsPerMessage, readTimeout } = yield* FixedBounds
-    const bounds = { maxRows: Math.max(100, maxRows), maxChildren, maxPayloadChars, readTimeout, showPayloads }
-    const own = makeServerSource(server, { maxPayloadChars })
+    const { showPayloads = false } = options
+    const fixed = yield* FixedBounds
+    const { interval, maxPayloadChars, maxRowsPerMessage, maxViewers } = fixed
+    const bounds = { ...fixed, showPayloads }
+    const own = makeServerSource(server, maxPayloadChars)
     const all = () => [own, ...sources?.all.values() ?? []]
     const read = Effect.suspend(() => readTree(all(), bounds))
-    const hello = {
-      version,
-      instance: RandomId.make(12),
-      interval,
-      showPayloads
-    }
-    const feed = new Feed({
-      read,
-      hello,
-      maxViewers,
-      maxRowsPerMessage,
-      scope,
-      context
-    })
+    const hello = { version, instance: RandomId.make(12), interval, showPayloads }
+    const feed = new Feed({ read, hello, maxViewers, maxRowsPerMessage, scope, context })
     yield* Effect.addFinalizer(() => Effect.sync(() => feed.close()))
     const protect = yield* findPrincipal(options.protect)
     const pages = makeRoutes(base, {

@@ -134,7 +134,7 @@ export interface Source {
   /** Unique among the sources of a console, without a colon. */
   readonly name: string
   /**
-   * Returns the present nodes. It is called once per `interval` while viewers are connected, and never otherwise. A failure is
+   * Returns the present nodes. It is called once per second while viewers are connected, and never otherwise. A failure is
    * shown as a node, and logged at the level `Debug`.
    */
   readonly read: (query: Query) => Effect.Effect<Page, unknown>

@@ -16,27 +16,15 @@
  *   Layer.provide([ConsoleSource.ConsoleSources.layer, SqliteTasks.layer({ filename: "tasks.db" })])
  * )
  */
-import { resolve } from "@skein/runtime/Options"
 import { type Statistics, TaskAdmin } from "@skein/tasks/TaskAdmin"
 import type { TaskError } from "@skein/tasks/TaskError"
 import type { TaskStatus } from "@skein/protocol/Task"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ConsoleSource from "./ConsoleSource.ts"
-import { OverviewReader } from "./internal/tasks/overview.ts"
+import { OverviewInterval, OverviewReader } from "./internal/tasks/overview.ts"
 import * as QueueRows from "./internal/tasks/queueRows.ts"
 import * as TaskRows from "./internal/tasks/taskRows.ts"
-
-/** Options of the rows of tasks. */
-export interface Options {
-  /**
-   * The shortest time between two reads of the numbers of tasks, the tools, the workers and the failed tasks: 5 seconds by
-   * default. The numbers cost a query over all stored tasks: raise it for a large store. They are read while viewers are connected, and after an action.
-   * Tasks that have not ended are read once per `interval` of the console.
-   */
-  readonly overviewInterval?: Duration.Input | undefined
-}
 
 /** The tasks that have not ended. A cancelled task that compensates is not among them. */
 const live: ReadonlyArray<TaskStatus> = ["working", "input_required"]
@@ -44,9 +32,7 @@ const live: ReadonlyArray<TaskStatus> = ["working", "input_required"]
 /** The most tasks that `TaskAdmin.list` returns at once. */
 const maxListed = 1_000
 
-const makeSource = (admin: TaskAdmin["Service"], options: Options): ConsoleSource.Source => {
-  const overviews = new OverviewReader(admin, resolve(options, {}, { overviewInterval: "5 seconds" }).overviewInterval)
-
+const makeSource = (admin: TaskAdmin["Service"], overviews: OverviewReader): ConsoleSource.Source => {
   const read = (query: ConsoleSource.Query): Effect.Effect<ConsoleSource.Page, TaskError> =>
     Effect.gen(function*() {
       const limit = Math.min(query.limit, maxListed)
@@ -181,20 +167,15 @@ const makeSource = (admin: TaskAdmin["Service"], options: Options): ConsoleSourc
 }
 
 /**
- * Shows the tasks of an engine, as `layer` does, with options.
- *
- * @example
- * const Rows = ConsoleTasks.layerWith({ overviewInterval: "1 minute" })
- */
-export const layerWith = (
-  options: Options
-): Layer.Layer<never, never, ConsoleSource.ConsoleSources | TaskAdmin> =>
-  Layer.unwrap(Effect.map(TaskAdmin, (admin) => ConsoleSource.layer(makeSource(admin, options))))
-
-/**
- * Shows the tasks of an engine: in each group the newest 200; viewers ask for further ones.
+ * Shows the tasks of an engine: in each group the newest 200; viewers ask for further ones. Tasks that have not ended are
+ * read once per second. The other groups are read every 5 seconds at most, and after an action.
  *
  * @example
  * const Rows = Layer.provideMerge(ConsoleTasks.layer, ConsoleSource.ConsoleSources.layer)
  */
-export const layer: Layer.Layer<never, never, ConsoleSource.ConsoleSources | TaskAdmin> = layerWith({})
+export const layer: Layer.Layer<never, never, ConsoleSource.ConsoleSources | TaskAdmin> = /* @__PURE__ */ Layer.unwrap(
+  /* @__PURE__ */ Effect.gen(function*() {
+    const admin = yield* TaskAdmin
+    return ConsoleSource.layer(makeSource(admin, new OverviewReader(admin, yield* OverviewInterval)))
+  })
+)

@@ -530,7 +530,8 @@ describe("events", () => {
     "sends all rows, then the differences, with at most maxRowsPerMessage rows each",
     () =>
       scoped(Effect.gen(function*() {
-        const { console: { url: at }, server, url } = yield* kit.open({ interval: "20 millis" }, undefined, {
+        const { console: { url: at }, server, url } = yield* kit.open({}, undefined, {
+          interval: 20,
           maxRowsPerMessage: 3
         })
         yield* kit.crowd(server, 10)
@@ -570,7 +571,7 @@ describe("events", () => {
   )
 
   live(
-    "refuses a viewer more than maxViewers, and reads nothing after the last one has left",
+    "refuses a viewer beyond the bound, and reads nothing after the last one has left",
     () =>
       scoped(Effect.gen(function*() {
         let reads = 0
@@ -578,10 +579,7 @@ describe("events", () => {
           name: "counting",
           read: () => Effect.sync(() => ({ nodes: [{ id: "1", kind: "group", label: `${++reads}`, state: "idle" }] }))
         })
-        const { console: { url: at, viewers } } = yield* kit.open(
-          { interval: "10 millis", limits: { maxViewers: 2 } },
-          counting
-        )
+        const { console: { url: at, viewers } } = yield* kit.open({}, counting, { interval: 10, maxViewers: 2 })
         yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 50)))
         assert.strictEqual(reads, 0)
         const leaving = new AbortController()
@@ -590,7 +588,7 @@ describe("events", () => {
           for (const stream of streams) await stream.next()
           const refused = await fetch(new URL("events", at))
           assert.strictEqual(refused.status, 503)
-          assert.include(await refused.text(), "maxViewers")
+          assert.include(await refused.text(), "Too many viewers are connected: 2")
           await kit.until(() => reads > 3)
         })
         leaving.abort()
@@ -685,9 +683,7 @@ describe("sources", () => {
           }),
           ConsoleSource.layer({ name: "slow", read: () => Effect.never })
         )
-        const { console: { url: at }, server } = yield* kit.open({ limits: { maxRows: 150 } }, failing, {
-          readTimeout: 50
-        })
+        const { console: { url: at }, server } = yield* kit.open({}, failing, { maxRows: 150, readTimeout: 50 })
         yield* kit.crowd(server, 60)
         const rows = yield* Effect.promise(() => rowsOf(at))
         const own = rows.filter(({ id }) => id.startsWith("server:"))

@@ -13,6 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import { expect } from "vitest"
+import { OverviewInterval } from "../src/internal/tasks/overview.ts"
 
 const task = (tool: string): NewTask => ({
   tool,
@@ -50,7 +51,8 @@ const query = { limit: 2, maxRows: 100, showPayloads: false }
 const eventually = <A, E, R>(look: Effect.Effect<A, E, R>, is: (value: A) => boolean) =>
   Effect.timeout(Effect.repeat(Effect.delay(look, 20), { until: is }), "60 seconds")
 
-const program = ConsoleTasks.layerWith({ overviewInterval: 0 }).pipe(
+const program = ConsoleTasks.layer.pipe(
+  Layer.provide(Layer.succeed(OverviewInterval, 0)),
   Layer.provideMerge(ConsoleSources.layer),
   Layer.provideMerge(MemoryTasks.layer({ pollInterval: 50 }))
 )

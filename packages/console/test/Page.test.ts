@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { browser, type Tab } from "../../auth/test/proxy/chromium.ts"
 import { find } from "../../client/test/browser/chromium.ts"
+import { OverviewInterval } from "../src/internal/tasks/overview.ts"
 import * as kit from "./kit.ts"
 import * as taskKit from "./taskKit.ts"
 
@@ -36,7 +37,7 @@ if (chromium === undefined) {
   describe("in Chromium", () => {
     it.live("is a tree grid that the keyboard moves in, filters, collapses and interrupts", () =>
       Effect.scoped(Effect.gen(function*() {
-        const { console: { url: at }, url } = yield* kit.open({ interval: "100 millis" })
+        const { console: { url: at }, url } = yield* kit.open({}, undefined, { interval: 100 })
         const signal = yield* kit.signal
         const open = yield* browser(chromium)
         yield* Effect.promise(async () => {
@@ -133,7 +134,7 @@ if (chromium === undefined) {
           until: (state) => state?.status === "input_required"
         })
         const tasks = ConsoleTasks.layer.pipe(Layer.provide(Layer.succeedContext(engine)))
-        const { console: { url } } = yield* kit.open({ interval: "100 millis" }, tasks)
+        const { console: { url } } = yield* kit.open({}, tasks, { interval: 100 })
         const open = yield* browser(chromium)
         const tab = yield* Effect.promise(open)
         const more =
@@ -166,10 +167,11 @@ if (chromium === undefined) {
         yield* Effect.repeat(Effect.delay(admin.list({ status: ["failed"] }), 20), {
           until: (tasks) => tasks.length === 1
         })
-        const tasks = ConsoleTasks.layerWith({ overviewInterval: "200 millis" }).pipe(
-          Layer.provide(Layer.succeedContext(engine))
+        const tasks = ConsoleTasks.layer.pipe(
+          Layer.provide(Layer.succeedContext(engine)),
+          Layer.provide(Layer.succeed(OverviewInterval, 200))
         )
-        const { console: { url } } = yield* kit.open({ interval: "100 millis" }, tasks)
+        const { console: { url } } = yield* kit.open({}, tasks, { interval: 100 })
         const open = yield* browser(chromium)
         const tab = yield* Effect.promise(open)
         const answer = "document.querySelector('#details .answer')?.textContent"
@@ -259,7 +261,7 @@ if (chromium === undefined) {
           const open = yield* browser(chromium)
           const tab = yield* Effect.promise(open)
           yield* Effect.scoped(Effect.gen(function*() {
-            const { console: { url } } = yield* kit.open({ port, interval: "100 millis" })
+            const { console: { url } } = yield* kit.open({ port }, undefined, { interval: 100 })
             yield* Effect.promise(() => tab.goto(url))
             yield* Effect.promise(() => tab.until("document.querySelector('#connection').textContent === 'Live'"))
             assert.strictEqual(
@@ -273,7 +275,7 @@ if (chromium === undefined) {
           yield* Effect.promise(() =>
             tab.until("/Connection lost .*not reachable/.test(document.getElementById('banner').innerText)")
           )
-          yield* kit.open({ port, interval: "100 millis" })
+          yield* kit.open({ port }, undefined, { interval: 100 })
           yield* Effect.promise(() => tab.until("document.querySelector('#connection').textContent === 'Live'"))
           yield* Effect.promise(() => tab.until("document.getElementById('banner').hidden"))
         }))

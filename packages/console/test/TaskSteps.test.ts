@@ -46,7 +46,7 @@ it.live("shows the executing steps of a task with their attempt, age and span, a
   Effect.gen(function*() {
     const context = yield* Layer.build(program)
     const server = Context.get(context, McpServer.McpServer)
-    const source = makeServerSource(server, { maxPayloadChars: 100 })
+    const source = makeServerSource(server, 100)
     const client = yield* Client.make(InMemoryTransport.transport(server.serve))
     const before = Date.now()
     yield* client.startTask("cater").pipe(

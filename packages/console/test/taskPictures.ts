@@ -52,10 +52,11 @@ const program = Effect.gen(function*() {
   yield* real.pause("deliver")
   for (let at = 0; at < 12; at++) yield* submit("deliver", { pool: at % 3 === 0 ? "ovens" : "default" })
   yield* Effect.sleep(800)
-  const tasks = ConsoleTasks.layerWith({ overviewInterval: "1 second" }).pipe(Layer.provide(admin))
+  const tasks = ConsoleTasks.layer.pipe(Layer.provide(admin))
   const { console: { url } } = yield* kit.open(
-    { interval: "200 millis" },
-    tasks as Layer.Layer<never, never, ConsoleSources>
+    {},
+    tasks as Layer.Layer<never, never, ConsoleSources>,
+    { interval: 200 }
   )
   const open = yield* browser(find()!)
   const tab = yield* Effect.promise(open)

@@ -9,7 +9,7 @@ export class NoPage extends PrintableError.tagged("NoPage")<{ readonly message: 
 /** The contents of the `ui://` resource are not a page: another MIME type, no text, or malformed base64. */
 export class InvalidPage extends PrintableError.tagged("InvalidPage")<{ readonly message: string }> {}
 
-/** The page is larger than `maxHtmlChars`. */
+/** The page has more than 4,194,304 characters. */
 export class PageTooLarge extends PrintableError.tagged("PageTooLarge")<{ readonly message: string }> {}
 
 /** The sandbox has the origin of the host, where the page could reach the host. */

@@ -47,11 +47,6 @@ export interface Options extends UiPolicy.Options, Actions {
   readonly hostInfo?: Implementation | undefined
   /** The context of the host, for the page. It contains the tool alone by default. */
   readonly context?: HostContext | undefined
-  /**
-   * The number of characters of the page: 4,194,304 by default. A larger page is not shown. Raise it for pages with
-   * embedded data.
-   */
-  readonly maxHtmlChars?: number | undefined
 }
 
 /**
@@ -67,11 +62,14 @@ export const extensions: { readonly [extension: string]: JsonObject } = {
 const invalid = (uri: string, problem: string): AppError =>
   new AppError(new InvalidPage({ message: `The page ${quote(uri)} of the server cannot be shown: ${problem}` }))
 
-const htmlOf = (uri: string, contents: AnyResourceContents, maxHtmlChars: number): Result.Result<string, AppError> => {
+/** The most characters of a page. A larger one is not shown. */
+const maxHtmlChars = 4_194_304
+
+const htmlOf = (uri: string, contents: AnyResourceContents): Result.Result<string, AppError> => {
   const tooLarge = () =>
     Result.fail(
       new AppError(
-        new PageTooLarge({ message: `The page ${quote(uri)} is larger than maxHtmlChars (${maxHtmlChars})` })
+        new PageTooLarge({ message: `The page ${quote(uri)} has more than ${maxHtmlChars} characters` })
       )
     )
   if ("text" in contents) return contents.text.length > maxHtmlChars ? tooLarge() : Result.succeed(contents.text)
@@ -112,7 +110,7 @@ export const open = (
     if (!UiMeta.isPageType(page.mimeType)) {
       return yield* Effect.fail(invalid(uri, `its MIME type is ${quote(page.mimeType ?? "absent")}`))
     }
-    const html = yield* Effect.fromResult(htmlOf(uri, page, options.maxHtmlChars ?? 4_194_304))
+    const html = yield* Effect.fromResult(htmlOf(uri, page))
     const isComplete = page._meta?.["ui"] !== undefined
     // The list is a fallback, so its failure is not one of the page.
     const listed = isComplete ? [] : yield* Effect.orElseSucceed(client.listResources(), () => [])

@@ -9,13 +9,10 @@ import { quote } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import { readFile, stat } from "node:fs/promises"
 
-/** Options of `read`. */
-export interface Options {
-  /** The number of bytes of the file: 4,194,304 by default. A larger file is not read. */
-  readonly maxFileBytes?: number | undefined
-}
+/** The most bytes of a file. A larger one is not read. */
+const maxFileBytes = 4_194_304
 
-/** The file cannot be read, or is larger than `maxFileBytes`. The reader of the page receives `-32603` with the message. */
+/** The file cannot be read, or has more than 4,194,304 bytes. The reader of the page receives `-32603` with the message. */
 export class PageUnavailable extends PrintableError.tagged("PageUnavailable")<{
   readonly message: string
   /** The error of the file system. The message does not contain its path. */
@@ -29,12 +26,9 @@ const nameOf = (file: string | URL): string => quote(String(file).replace(/^.*[/
  * message of a failure names the file, without its folder.
  *
  * @example
- * const html = AppFile.read("dist/sales.html", { maxFileBytes: 1_000_000 })
+ * const html = AppFile.read("dist/sales.html")
  */
-export const read = (
-  file: string | URL,
-  { maxFileBytes = 4_194_304 }: Options = {}
-): Effect.Effect<string, PageUnavailable> =>
+export const read = (file: string | URL): Effect.Effect<string, PageUnavailable> =>
   Effect.tryPromise({
     try: async (signal) => {
       const { size } = await stat(file)
@@ -46,7 +40,7 @@ export const read = (
       ? Effect.succeed(text)
       : Effect.fail(
         new PageUnavailable({
-          message: `The page ${nameOf(file)} has ${text} bytes, more than maxFileBytes (${maxFileBytes})`
+          message: `The page ${nameOf(file)} has ${text} bytes, more than ${maxFileBytes}`
         })
       )
   ))

@@ -4,10 +4,10 @@
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
 
-/** The question cannot be shown: it has no title, is larger than `maxQuestionChars`, or has options that are not allowed. */
+/** The question cannot be shown: it has no title, has more than 20,000 characters, or has options that are not allowed. */
 export class InvalidQuestion extends PrintableError.tagged("InvalidQuestion")<{ readonly message: string }> {}
 
-/** The arguments of the call are larger than `maxInputChars`. */
+/** The arguments of the call have more than 65,536 characters. */
 export class InputTooLarge extends PrintableError.tagged("InputTooLarge")<{ readonly message: string }> {}
 
 /** The client, or all clients together, have too many open questions: `maxOpenPerClient`, `maxOpen`. */

@@ -3,10 +3,9 @@
  * `handle` receives the bytes, and the model only the names and the sizes.
  *
  * A model calls the tool, and its host shows the page, as in `Approval`. The page declares the files, and sends each
- * one in parts of `maxPartBytes`, as base64, to a tool that models do not get. The server checks the number, the sizes,
+ * one in parts, as base64, to a tool that models do not get. The server checks the number, the sizes,
  * the names and the types, whatever the page has checked. The parts are in memory until `handle` has ended, the user
- * cancels,
- * `transferTimeout` has passed, or the session ends. They are never written to a disk.
+ * cancels, 5 minutes have passed, or the session ends. They are never written to a disk.
  *
  * - The browser reports the name and the type of a file. Do not trust a type before you have looked at the bytes.
  *   A name has no slash and no control character, but do not use it as a path.
@@ -34,7 +33,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as askTool from "./askTool.ts"
-import { type FileBounds, FileReceiver, type ReceivedFile } from "./fileReceiver.ts"
+import { type FileBounds, FileReceiver, MaxPartBytes, type ReceivedFile } from "./fileReceiver.ts"
 import type * as openQuestions from "./openQuestions.ts"
 import { uploadPage } from "./readyPages.ts"
 
@@ -58,18 +57,12 @@ export interface FileLimits extends openQuestions.Limits {
   readonly maxFiles?: number | undefined
   /** The number of bytes of a file: 10,485,760 by default. A larger one is refused with `FileTooLarge`. */
   readonly maxFileBytes?: number | undefined
-  /** The number of bytes of all files of an upload: 20,971,520 by default. More are refused with `TotalTooLarge`. */
+  /**
+   * The number of bytes of all files of an upload: 20,971,520 by default. More are refused with `TotalTooLarge`. The
+   * uploads of one client in progress may have twice as many. A client is a principal, else a network address, else a
+   * session. A further upload is refused with `BuffersFull`.
+   */
   readonly maxTotalBytes?: number | undefined
-  /**
-   * The number of bytes of a part: 262,144 by default. A part is a message of the page to its host, as base64. Lower it
-   * for hosts that refuse messages of this size: `AppHost` allows a million characters.
-   */
-  readonly maxPartBytes?: number | undefined
-  /**
-   * The number of bytes of the uploads of one client in progress: 41,943,040 by default. A client is a principal, else
-   * a network address, else a session. A further upload is refused with `BuffersFull`.
-   */
-  readonly maxBufferedBytesPerClient?: number | undefined
   /**
    * The number of bytes of all uploads in progress: 104,857,600 by default. A further one is refused with
    * `BuffersFull`. Raise it as far as the memory of the server allows.
@@ -141,8 +134,6 @@ export const make = <const Name extends string, Input extends Tool.AnySchema = {
         maxFiles: 10,
         maxFileBytes: 10_485_760,
         maxTotalBytes: 20_971_520,
-        maxPartBytes: 262_144,
-        maxBufferedBytesPerClient: 41_943_040,
         maxBufferedBytes: 104_857_600
       }, {})
     }
@@ -175,9 +166,9 @@ export const layer = <
   }
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R1> | HandlerServices<R2>> => {
   const { ask, handle } = handlers
-  const { accept, maxFileBytes, maxFiles, maxPartBytes, maxTotalBytes } = upload.files
-  const live = Effect.sync(() => {
-    const receiver = new FileReceiver(upload.files)
+  const { accept, maxFileBytes, maxFiles, maxTotalBytes } = upload.files
+  const live = Effect.map(MaxPartBytes, (maxPartBytes) => {
+    const receiver = new FileReceiver(upload.files, maxPartBytes)
     return askTool.layer<Name, Input, typeof Step.Type, Question, E1 | E2, R1 | R2>(upload, {
       ask,
       check: ({ details, upload }) => Effect.succeed([details, upload]),

@@ -18,10 +18,10 @@ export class TypeNotAccepted extends PrintableError.tagged("TypeNotAccepted")<{ 
 /** The name of a file is empty, longer than 255 characters, or has a slash, a backslash or a control character. */
 export class InvalidName extends PrintableError.tagged("InvalidName")<{ readonly message: string }> {}
 
-/** The uploads in progress have too many bytes: `maxBufferedBytesPerClient`, `maxBufferedBytes`. */
+/** The uploads in progress have too many bytes: those of a client twice `maxTotalBytes`, or all `maxBufferedBytes`. */
 export class BuffersFull extends PrintableError.tagged("BuffersFull")<{ readonly message: string }> {}
 
-/** A part is not base64, is larger than `maxPartBytes`, or does not follow the part before. */
+/** A part is not base64, has more than 262,144 bytes, or does not follow the part before. */
 export class InvalidPart extends PrintableError.tagged("InvalidPart")<{ readonly message: string }> {}
 
 /** The upload ends before all bytes of all files have arrived. */

@@ -4,6 +4,7 @@
  */
 import { quote } from "@skein/protocol/Text"
 import { KeyedCounter } from "@skein/runtime/KeyedCounter"
+import * as Context from "effect/Context"
 import * as Base64 from "effect/encoding/Base64"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -47,10 +48,16 @@ export interface FileBounds {
   readonly maxFiles: number
   readonly maxFileBytes: number
   readonly maxTotalBytes: number
-  readonly maxPartBytes: number
-  readonly maxBufferedBytesPerClient: number
   readonly maxBufferedBytes: number
 }
+
+/**
+ * The most bytes of a part, which is a message of the page to its host as base64: `AppHost` allows a million characters.
+ * A test lowers it.
+ */
+export const MaxPartBytes: Context.Reference<number> = /* @__PURE__ */ Context.Reference("@skein/apps/MaxPartBytes", {
+  defaultValue: () => 262_144
+})
 
 interface Incoming extends DeclaredFile {
   bytes: Uint8Array<ArrayBuffer> | undefined
@@ -90,12 +97,14 @@ const accepts = (entry: string, name: string, type: string): boolean => {
 /** The transfers of one app, by the question that each belongs to. */
 export class FileReceiver {
   readonly #bounds: FileBounds
+  readonly #maxPartBytes: number
   readonly #transfers = new Map<object, Transfer>()
   /** The bytes of the transfers. */
   readonly #reserved = new KeyedCounter()
 
-  constructor(bounds: FileBounds) {
+  constructor(bounds: FileBounds, maxPartBytes: number) {
     this.#bounds = bounds
+    this.#maxPartBytes = maxPartBytes
   }
 
   #problemOf(files: ReadonlyArray<DeclaredFile>): Reason | undefined {
@@ -127,13 +136,11 @@ export class FileReceiver {
     this.release(question)
     const problem = this.#problemOf(files)
     if (problem !== undefined) return fail(problem)
-    const { maxBufferedBytes, maxBufferedBytesPerClient } = this.#bounds
+    const { maxBufferedBytes, maxTotalBytes } = this.#bounds
     const total = files.reduce((sum, { size }) => sum + size, 0)
-    const isOver = client !== undefined && this.#reserved.of(client) + total > maxBufferedBytesPerClient
+    const isOver = client !== undefined && this.#reserved.of(client) + total > 2 * maxTotalBytes
     if (isOver || this.#reserved.total + total > maxBufferedBytes) {
-      const bound = isOver
-        ? `maxBufferedBytesPerClient (${maxBufferedBytesPerClient})`
-        : `maxBufferedBytes (${maxBufferedBytes})`
+      const bound = isOver ? `twice maxTotalBytes (${maxTotalBytes})` : `maxBufferedBytes (${maxBufferedBytes})`
       return fail(new BuffersFull({ message: `Too many files arrive at once: ${bound}. Try again later` }))
     }
     this.#reserved.add(client, total)
@@ -144,18 +151,18 @@ export class FileReceiver {
 
   /** Adds a part. Parts of a file arrive in order. */
   add(question: object, { at, data, file: index }: Part): Received<void> {
-    const { maxPartBytes } = this.#bounds
+    const maxPartBytes = this.#maxPartBytes
     const file = this.#transfers.get(question)?.files[index]
     if (file === undefined) return fail(new InvalidPart({ message: "The part belongs to no file" }))
     const problem = (text: string) =>
       fail(new InvalidPart({ message: `A part of the file ${quote(file.name)} ${text}` }))
     if (at !== file.received) return problem(`begins at ${at} in the place of ${file.received}`)
     // Four characters of base64 are three bytes.
-    if (data.length > Math.ceil(maxPartBytes / 3) * 4) return problem(`is larger than maxPartBytes (${maxPartBytes})`)
+    if (data.length > Math.ceil(maxPartBytes / 3) * 4) return problem(`has more than ${maxPartBytes} bytes`)
     const bytes = Base64.decode(data)
     if (Result.isFailure(bytes)) return problem("is not base64")
     const { length } = bytes.success
-    if (length > maxPartBytes) return problem(`is larger than maxPartBytes (${maxPartBytes})`)
+    if (length > maxPartBytes) return problem(`has more than ${maxPartBytes} bytes`)
     if (length === 0 || at + length > file.size) {
       return problem(`has ${length} bytes, and ${file.size - at} are missing`)
     }

@@ -205,7 +205,7 @@ export const makeRoutes = (base: string, options: RouteOptions) => {
       case "/events":
         return feed.add(answer)
           ? undefined
-          : refuse(answer, 503, "Too many viewers are connected (maxViewers)", { "retry-after": "10" })
+          : refuse(answer, 503, `Too many viewers are connected: ${feed.options.maxViewers}`, { "retry-after": "10" })
       case "/tree":
         return reply(answer, tree)
       case "/more": {

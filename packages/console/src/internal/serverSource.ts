@@ -7,12 +7,6 @@ import type { McpServer } from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
 import type { Node, Page, Query, Source } from "../ConsoleSource.ts"
 
-/** The bounds of the nodes of a server. */
-export interface Bounds {
-  /** The most characters of the arguments of a request. */
-  readonly maxPayloadChars: number
-}
-
 const text = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
 
 /** The name and the version of a client, as it sent them. */
@@ -38,8 +32,8 @@ const defined = (details: Record<string, string | number | boolean | undefined>)
   return found
 }
 
-/** The source of one server. */
-export const makeServerSource = (server: McpServer["Service"], bounds: Bounds): Source => {
+/** The source of one server. The arguments of a request are cut off after `maxPayloadChars`. */
+export const makeServerSource = (server: McpServer["Service"], maxPayloadChars: number): Source => {
   // Converts the monotonic clock of the snapshots to Unix time. Once, so that the beginning of a row does not change.
   let offset: number | undefined
 
@@ -88,7 +82,7 @@ export const makeServerSource = (server: McpServer["Service"], bounds: Bounds): 
         "streams its response": info.streaming ? true : undefined,
         lists: subscription === undefined ? undefined : subscription.lists.join(", ") || "none",
         resources: subscription === undefined ? undefined : subscription.resources.length,
-        arguments: info.params === undefined ? undefined : clipJson(info.params, bounds.maxPayloadChars)
+        arguments: info.params === undefined ? undefined : clipJson(info.params, maxPayloadChars)
       })
     }
     return [

@@ -5,14 +5,11 @@ import { printable } from "@skein/protocol/Text"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { Node, Query, Source } from "../ConsoleSource.ts"
+import type { Fixed } from "./bounds.ts"
 import type { Row, Rows } from "./messages.ts"
 
 /** The bounds of a tree. */
-export interface Bounds {
-  readonly maxRows: number
-  readonly maxChildren: number
-  readonly maxPayloadChars: number
-  readonly readTimeout: number
+export interface Bounds extends Pick<Fixed, "maxRows" | "maxChildren" | "maxPayloadChars" | "readTimeout"> {
   readonly showPayloads: boolean
 }
 

@@ -59,7 +59,7 @@ const send = async (line: TopLine, path: string, init: RequestInit = {}): Promis
     status === 401 || status === 403
       ? `The console refuses this command with ${status}: set SKEIN_CONSOLE_PASSWORD, or --header`
       : status === 503
-      ? "The console refuses this command with 503: too many viewers are connected (maxViewers)"
+      ? "The console refuses this command with 503: too many viewers are connected"
       : `This is not a console of Skein: it answers ${status}`
   )
 }

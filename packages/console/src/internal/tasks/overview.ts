@@ -5,6 +5,7 @@
 import type { ListedTask, Statistics, TaskAdmin, ToolState, WorkerState } from "@skein/tasks/TaskAdmin"
 import type { TaskError } from "@skein/tasks/TaskError"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 
 /** The last state that was read. */
@@ -18,6 +19,12 @@ export interface Overview {
   readonly failed: ReadonlyArray<ListedTask>
   readonly limit: number
 }
+
+/** The shortest time between two reads, in milliseconds. A test lowers it. */
+export const OverviewInterval: Context.Reference<number> = /* @__PURE__ */ Context.Reference(
+  "@skein/console/OverviewInterval",
+  { defaultValue: () => 5_000 }
+)
 
 /** Reads overviews, and keeps the last one. */
 export class OverviewReader {
