@@ -18,6 +18,7 @@ import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
+import { bounded } from "../packages/client/test/support/fixedBounds.ts"
 import type { AnyServer, Block, CallOutcome, Connect, Received, TestClient } from "./testClient.ts"
 
 /** The HTTP implementation: `node:http` or `fetch`. */
@@ -132,7 +133,8 @@ export interface InteractiveSkeinClient extends TestClient {
  */
 export const connectInteractive = async (
   server: AnyServer,
-  { name = "Ada", httpClient = "node", ...options }: Client.Options & {
+  { bounds = {}, name = "Ada", httpClient = "node", ...options }: Client.Options & {
+    readonly bounds?: Parameters<typeof bounded>[0]
     readonly name?: string
     readonly httpClient?: HttpClientName
   } = {}
@@ -171,7 +173,7 @@ export const connectInteractive = async (
   )
   const target = transportTo(server, httpClient)
   const make = Effect.gen(function*() {
-    const client = yield* Client.make(target.transport, options)
+    const client = yield* bounded(bounds, Client.make(target.transport, options))
     const onNotification = (notification: Parameters<typeof record>[0]) => Effect.sync(() => record(notification))
     yield* Effect.forkScoped(Stream.runForEach(client.notifications, onNotification), { startImmediately: true })
     return client

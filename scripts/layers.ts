@@ -274,7 +274,6 @@ export const layers: Readonly<Record<string, Layers>> = {
         "ResponseCache",
         "ServerProfile",
         "Status",
-        "TaskReceiver",
         "Telemetry",
         "UriTemplate"
       ]

@@ -91,7 +91,7 @@ export const answer = (pool: ClientPool.ClientPool["Service"], question: string)
   Effect.gen(function*() {
     const toolkit = Client.toolkit(pool, {
       servers: (server) => server !== "untrusted",
-      maxToolTokens: 20_000,
+      maxTokens: 20_000,
       structuredContent: "beside",
       override: (_, { name }) => name === "q" ? { name: "search_notes", description: "Searches my notes" } : undefined,
       needsApproval: (_, { name }, args) => name === "write" && !String(args["path"]).startsWith("/tmp/")

@@ -13,7 +13,7 @@ export const inventory = (tea: Transport, notes: Transport, broken: Transport) =
       notes: { transport: notes, options: { cache: false } },
       broken: { transport: broken, timeout: "5 seconds" }
     })
-    const listed = yield* pool.tools // In parallel, each within `listTimeout`.
+    const listed = yield* pool.tools // In parallel, each within 30 seconds.
     return listed.map(({ result, server }) =>
       Result.isSuccess(result)
         ? `${server}: ${result.success.map(({ name }) => name).join(", ")}`

@@ -3,12 +3,12 @@ import type { Catalog } from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
 import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
-import type * as Client from "@skein/client/Client"
+import * as Client from "@skein/client/Client"
 import * as Elicitation from "@skein/client/Elicitation"
 import type { TaskAdmin } from "@skein/tasks/TaskAdmin"
 import type { TaskEngine } from "@skein/tasks/TaskEngine"
 import type { TaskSchedules } from "@skein/tasks/TaskSchedules"
-import type { Principal } from "@skein/runtime/Connection"
+import type { Principal, Transport } from "@skein/runtime/Connection"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -17,6 +17,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type * as SqlClient from "effect/sql/SqlClient"
 import { TestClock } from "effect/testing"
+import { bounded } from "../../packages/client/test/support/fixedBounds.ts"
 
 /** A long poll interval, because these tests advance the clock by days. */
 export const inMemory = MemoryTasks.layer({ pollInterval: "10 minutes" })
@@ -48,11 +49,9 @@ export const user = (answers: Readonly<Record<string, Elicitation.Content>>) =>
 
 export type Revision = "2025-06-18" | "2025-11-25" | "2026-07-28"
 
-export const speaking = (revision: Revision = "2026-07-28"): Client.Options => ({
-  revisions: [revision],
-  // The step of the clock, so that a task of days is polled a few times.
-  tasks: { minPollInterval: "10 minutes" }
-})
+/** Connects a client. It polls at the step of the clock, so that a task of days is polled a few times. */
+export const clientOf = (transport: Transport, revision: Revision = "2026-07-28") =>
+  bounded({ minPollInterval: 10 * 60_000 }, Client.make(transport, { revisions: [revision] }))
 
 /** Runs all fibers that are ready, without advancing the clock. */
 export const settled = Effect.forEach(

@@ -21,7 +21,7 @@ import * as Terms from "../programs/tasksTerms.ts"
 import * as Undo from "../programs/tasksUndo.ts"
 import * as Versions from "../programs/tasksVersions.ts"
 import { docs, read } from "./blocks.ts"
-import { inMemory, pass, type Revision, run, settled, speaking, until, user } from "./taskKit.ts"
+import { clientOf, inMemory, pass, type Revision, run, settled, until, user } from "./taskKit.ts"
 
 const testedRevisions = ["2025-06-18", "2025-11-25", "2026-07-28"] as const
 const withTasks = ["2025-11-25", "2026-07-28"] as const
@@ -44,7 +44,7 @@ describe.each(testedRevisions)("programs/tasks.ts, %s", (revision: Revision) => 
     Effect.gen(function*() {
       Mill.seen.length = 0
       const { transport } = yield* run(Bakery, inMemory)
-      const client = yield* user({ "Light the oven?": { sure: true } })(Client.make(transport(), speaking(revision)))
+      const client = yield* user({ "Light the oven?": { sure: true } })(clientOf(transport(), revision))
       const call = yield* Effect.forkChild(
         client.callTool("bake", { cakes: 3 }, { maxTimeout: "2 days", timeout: "2 days" })
       )
@@ -58,7 +58,7 @@ describe("programs/tasks.ts", () => {
     Effect.gen(function*() {
       const { transport } = yield* run(Bakery, inMemory)
       const connect = (revision: Revision) =>
-        user({ "Light the oven?": { sure: false } })(Client.make(transport(), speaking(revision)))
+        user({ "Light the oven?": { sure: false } })(clientOf(transport(), revision))
       for (const [one, other] of [["2025-11-25", "2026-07-28"], ["2026-07-28", "2025-11-25"]] as const) {
         const begun = isTask(yield* (yield* connect(one)).startTask("bake", { cakes: 1 }))
         const task = yield* (yield* connect(other)).resumeTask(begun.handle)
@@ -70,7 +70,7 @@ describe("programs/tasks.ts", () => {
     Effect.gen(function*() {
       Mill.seen.length = 0
       const { transport } = yield* run(Bakery, inMemory)
-      const client = yield* Client.make(transport(), speaking())
+      const client = yield* clientOf(transport())
       const ids = [yield* client.startTask("bake", { cakes: 1 }), yield* client.startTask("bake", { cakes: 1 })]
       expect(isTask(ids[0]!).id).not.toBe(isTask(ids[1]!).id)
       yield* settled
@@ -80,7 +80,7 @@ describe("programs/tasks.ts", () => {
   it.effect("reports a missing capability in the result of the call", () =>
     Effect.gen(function*() {
       const { transport } = yield* run(Bakery, inMemory)
-      const client = yield* Client.make(transport(), speaking("2025-11-25"))
+      const client = yield* clientOf(transport(), "2025-11-25")
       const task = isTask(yield* client.startTask("bake", { cakes: 1 }))
       const result = yield* until(yield* Effect.forkChild(task.result))
       expect([result.isError, textOf(result)]).toEqual([true, expect.stringContaining("the client has not declared")])
@@ -93,7 +93,7 @@ describe("programs/tasksSteps.ts", () => {
       tries.length = 0
       Mill.seen.length = 0
       const { context, transport } = yield* run(Stepping, inMemory)
-      const client = yield* Client.make(transport(), speaking())
+      const client = yield* clientOf(transport())
       const task = isTask(yield* client.startTask("order", { count: 4 }))
       expect(textOf(yield* until(yield* Effect.forkChild(task.result)))).toBe("4 cakes, 1970-01-01")
       expect([tries.length, new Set(tries).size]).toEqual([3, 1])
@@ -108,7 +108,7 @@ describe("programs/tasksOvens.ts", () => {
     Effect.gen(function*() {
       Mill.seen.length = Mill.oven.most = 0
       const { transport } = yield* run(Scarce, inMemory)
-      const client = yield* Client.make(transport(), speaking())
+      const client = yield* clientOf(transport())
       const baking = Array.from({ length: 6 }, () => client.callTool("bake"))
       yield* until(yield* Effect.forkChild(Effect.all(baking, { concurrency: "unbounded" })))
       expect([Mill.seen.length, Mill.oven.most]).toEqual([6, 2])
@@ -119,7 +119,7 @@ describe.each(withTasks)("programs/tasksAsking.ts, %s", (revision) => {
   const connect = (answers: Parameters<typeof user>[0]) =>
     Effect.flatMap(
       run(Asking, inMemory),
-      ({ transport }) => user(answers)(Client.make(transport(), speaking(revision)))
+      ({ transport }) => user(answers)(clientOf(transport(), revision))
     )
 
   it.effect("asks several questions at once", () =>
@@ -149,7 +149,7 @@ describe("programs/tasksUndo.ts", () => {
     Effect.gen(function*() {
       Undo.log.length = 0
       const { transport } = yield* run(Undo.Catering, inMemory)
-      const client = yield* Client.make(transport(), speaking())
+      const client = yield* clientOf(transport())
       const failed = yield* until(yield* Effect.forkChild(client.callTool("cater", { drivers: 0 })))
       expect([failed.isError, textOf(failed)]).toEqual([true, "No driver is available"])
       expect(Undo.log.splice(0)).toEqual([
@@ -175,7 +175,7 @@ describe("programs/tasksUndo.ts, before", () => {
     Effect.gen(function*() {
       Undo.log.length = 0
       const { transport } = yield* run(Undo.Catering, inMemory)
-      const task = isTask(yield* (yield* Client.make(transport(), speaking())).startTask("pay"))
+      const task = isTask(yield* (yield* clientOf(transport())).startTask("pay"))
       yield* settled
       expect(Undo.log).toEqual(["charged 36"])
       yield* task.cancel
@@ -188,7 +188,7 @@ describe("programs/tasksTerms.ts", () => {
   it.effect("makes a plain tool a task, and no small order", () =>
     Effect.gen(function*() {
       const { transport } = yield* run(Terms.Terms, inMemory)
-      const client = yield* Client.make(transport(), speaking())
+      const client = yield* clientOf(transport())
       const counted = isTask(yield* client.startTask("count"))
       expect(textOf(yield* until(yield* Effect.forkChild(counted.result)))).toBe("12 sacks, 3 crates")
       expect((yield* until(yield* Effect.forkChild(client.startTask("bulk", { cakes: 3 }))))._tag).toBe("Finished")
@@ -197,7 +197,7 @@ describe("programs/tasksTerms.ts", () => {
   it.effect("shows the tasks of a shop only to its principals", () =>
     Effect.gen(function*() {
       const { transport } = yield* run(Terms.Terms, inMemory)
-      const as = (id: string, shop: string) => Client.make(transport({ id, shop }), speaking("2025-11-25"))
+      const as = (id: string, shop: string) => clientOf(transport({ id, shop }), "2025-11-25")
       const ada = yield* as("ada", "north")
       const { handle } = isTask(yield* ada.startTask("count"))
       expect((yield* (yield* as("bob", "north")).listTasksPage()).tasks).toMatchObject([{ taskId: handle.taskId }])
@@ -209,8 +209,7 @@ describe("programs/tasksTerms.ts", () => {
   it.effect("reads the claims of the principal in the call", () =>
     Effect.gen(function*() {
       const { transport } = yield* run(Terms.Bakery, inMemory)
-      const connect = (id: string) =>
-        user({ "Charge account 0815?": { sure: true } })(Client.make(transport({ id }), speaking()))
+      const connect = (id: string) => user({ "Charge account 0815?": { sure: true } })(clientOf(transport({ id })))
       const task = isTask(yield* (yield* connect("ada")).startTask("order", { cakes: 2 }))
       expect(textOf(yield* until(yield* Effect.forkChild(task.result)))).toBe("2 cakes")
       const refused = yield* (yield* connect("eve")).startTask("order", { cakes: 2 })
@@ -221,7 +220,7 @@ describe("programs/tasksTerms.ts", () => {
   it.effect("lets a model manage a task in a client without tasks", () =>
     Effect.gen(function*() {
       const { transport } = yield* run(Terms.Bakery, inMemory)
-      const client = yield* Client.make(transport({ id: "ada" }), speaking("2025-06-18"))
+      const client = yield* clientOf(transport({ id: "ada" }), "2025-06-18")
       expect((yield* client.listTools()).map(({ name }) => name).toSorted())
         .toEqual(["order", "task_answer", "task_cancel", "task_list", "task_status"])
       const output = textOf(yield* until(yield* Effect.forkChild(client.callTool("order", { cakes: 2 }))))
@@ -251,7 +250,7 @@ describe("programs/tasksSchedules.ts", () => {
   it.effect("tracks a parcel for weeks with a short log", () =>
     Effect.gen(function*() {
       const { context, transport } = yield* run(Schedules.Tracking, inMemory)
-      const client = yield* Client.make(transport(), speaking())
+      const client = yield* clientOf(transport())
       const task = isTask(yield* client.startTask("track", { parcel: "0815", day: 1 }))
       yield* pass(20)
       const sql = Context.get(context, SqlClient.SqlClient)
@@ -269,11 +268,11 @@ describe("programs/tasksVersions.ts", () => {
       Versions.bought.length = 0
       const engine = SqliteTasks.layer({ filename: join(yield* folder, "tasks.db"), pollInterval: "10 minutes" })
       const may = yield* run(Versions.Before, engine)
-      const old = isTask(yield* (yield* Client.make(may.transport(), speaking())).startTask("bake"))
+      const old = isTask(yield* (yield* clientOf(may.transport())).startTask("bake"))
       yield* settled
       yield* until(yield* Effect.forkChild(may.close))
       const june = yield* run(Versions.After, engine)
-      const client = yield* Client.make(june.transport(), speaking())
+      const client = yield* clientOf(june.transport())
       const resumed = yield* client.resumeTask(old.handle)
       const fresh = isTask(yield* client.startTask("bake"))
       expect(textOf(yield* until(yield* Effect.forkChild(resumed.result)))).toMatch(
@@ -288,7 +287,7 @@ describe("programs/tasksVersions.ts", () => {
       Versions.bought.length = 0
       const engine = SqliteTasks.layer({ filename: join(yield* folder, "tasks.db"), pollInterval: "10 minutes" })
       const may = yield* run(Versions.Before, engine)
-      yield* (yield* Client.make(may.transport(), speaking())).startTask("bake")
+      yield* (yield* clientOf(may.transport())).startTask("bake")
       yield* settled
       yield* until(yield* Effect.forkChild(may.close))
       const june = yield* run(Versions.After, engine)

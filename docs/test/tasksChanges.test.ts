@@ -1,6 +1,5 @@
 /** "Changing the code" of `tasks-guarantees.md`, row by row: a task that old code started continues with new code. */
 import { describe, expect, it } from "@effect/vitest"
-import * as Client from "@skein/client/Client"
 import type { RemoteTask } from "@skein/client/RemoteTask"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
@@ -15,7 +14,7 @@ import * as Schema from "effect/Schema"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { run, settled, speaking, until, user } from "./taskKit.ts"
+import { clientOf, run, settled, until, user } from "./taskKit.ts"
 
 const page = readFileSync(join(import.meta.dirname, "../tasks-guarantees.md"), "utf8")
 
@@ -148,11 +147,11 @@ const deployed = (before: Offered, after: Offered, args?: object) =>
     const answering = user({ "Old?": { reply: "old" }, "New?": { reply: "new" } })
     const first = yield* run(server(before), engine)
     // This client does not follow the task, so the next client answers its questions.
-    const begun = yield* (yield* answering(Client.make(first.transport(), speaking()))).startTask("t", args)
+    const begun = yield* (yield* answering(clientOf(first.transport()))).startTask("t", args)
     yield* settled
     yield* until(yield* Effect.forkChild(first.close))
     const second = yield* run(server(after), engine)
-    const client = yield* answering(Client.make(second.transport(), speaking()))
+    const client = yield* answering(clientOf(second.transport()))
     const task = yield* client.resumeTask((begun as RemoteTask).handle)
     const result = Effect.match(task.result, {
       onFailure: ({ message, reason }) => `${reason._tag}: ${message}`,

@@ -24,7 +24,7 @@ const folder = Effect.acquireRelease(
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
 )
 
-const connect = (url: string) => Client.make(NodeHttp.transport({ url }), { tasks: { minPollInterval: "50 millis" } })
+const connect = (url: string) => Client.make(NodeHttp.transport({ url }))
 
 const begin = (client: Client.Client, tool: string, args?: object) =>
   Effect.map(client.startTask(tool, args), (started) => {

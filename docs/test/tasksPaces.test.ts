@@ -1,6 +1,6 @@
 /** "Limits of a tool" of `tasks-machines.md`. */
 import { expect, it } from "@effect/vitest"
-import * as Client from "@skein/client/Client"
+import type * as Client from "@skein/client/Client"
 import * as McpServer from "@skein/server/McpServer"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import { TestClock } from "effect/testing"
 import { print, repair } from "../programs/tasksPaces.ts"
-import { run, settled, speaking } from "./taskKit.ts"
+import { clientOf, run, settled } from "./taskKit.ts"
 
 it.effect("a tool with limits runs two tasks together, and starts ten a minute for each caller", () =>
   Effect.gen(function*() {
@@ -31,7 +31,7 @@ it.effect("a tool with limits runs two tasks together, and starts ten a minute f
     const process = yield* run(server, MemoryTasks.layer())
     const [ada, bob] = yield* Effect.forEach(
       ["ada", "bob"],
-      (id) => Client.make(process.transport({ id }), speaking())
+      (id) => clientOf(process.transport({ id }))
     )
     const order = (client: Client.Client) => client.startTask("print", { cards: 5 })
     yield* Effect.forEach(Array.from({ length: 14 }), () => order(ada!))

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { bounded } from "../../packages/client/test/support/fixedBounds.ts"
 import { textOf } from "../interactiveClientTests.ts"
 
 const related = "io.modelcontextprotocol/related-task"
@@ -44,7 +45,7 @@ describe("2025-11-25 · task-augmented requests of an sdk-v1 server", () => {
     const command = process.execPath
     const fixture = fileURLToPath(new URL("../fixtures/sdkV1TaskRequestorServer.ts", import.meta.url))
     const transport = Stdio.transport({ command, args: [fixture] })
-    const clientLayer = Client.layer(transport, { taskReceiver: { pollInterval: "50 millis" } }).pipe(
+    const clientLayer = Client.layer(transport).pipe(
       Layer.provide(Layer.merge(user, model))
     )
     const open = Promise.withResolvers<Client.Client>()
@@ -53,7 +54,8 @@ describe("2025-11-25 · task-augmented requests of an sdk-v1 server", () => {
       open.resolve(client)
       return Effect.never
     })
-    const running = Effect.runPromiseExit(Effect.provide(useClient, clientLayer), { signal: closing.signal })
+    const using = bounded({ suggestedPollInterval: 50 }, Effect.provide(useClient, clientLayer))
+    const running = Effect.runPromiseExit(using, { signal: closing.signal })
     const client = await open.promise
     expect(client.revision).toBe("2025-11-25")
     call = async (name) => JSON.parse(String(textOf((await Effect.runPromise(client.callTool(name))) as never)))

@@ -33,7 +33,7 @@ const program: ServerCommand = {
   args: [fileURLToPath(new URL("../fixtures/sdkV1TasksServer.ts", import.meta.url))]
 }
 
-const options = { revisions: ["2025-11-25"], tasks: { minPollInterval: "20 millis" } } as const
+const options = { revisions: ["2025-11-25"] } as const
 const augmented = { task: { augment: true } } as const
 
 for (const mode of ["sessions", "stateless", "stdio"] as const) {
@@ -161,7 +161,7 @@ for (const mode of ["sessions", "stateless", "stdio"] as const) {
         // Without notifications the client would wait for an hour.
         const slow = await Skein.connectInteractive(server(), {
           ...options,
-          tasks: { minPollInterval: "1 hour", maxPollInterval: "1 hour" }
+          bounds: { minPollInterval: 3_600_000 }
         })
         await slow.tools()
         expect(textOf(await slow.run(slow.client.callTool("ask", {}, augmented)) as never)).toBe("Ada: Ada said")

@@ -138,7 +138,7 @@ const options = (random: Random.Random, revision: Revision.Revision): Client.Opt
   revisions: random.chance(0.8) ? [revision] : Revision.all,
   enforceCapabilities: random.chance(0.5),
   limits: { timeout: "2 seconds", maxTimeout: "20 seconds", shutdownTimeout: 0 },
-  tasks: { pollInterval: 100, maxPollInterval: "1 second", maxFailures: 2 },
+  tasks: { pollInterval: 100, maxFailures: 2 },
   telemetry: random.chance(0.3) ? Telemetry.make() : undefined,
   cache: random.chance(0.7) ? undefined : false,
   maxRetries: 1,

@@ -75,7 +75,7 @@ export type Listing<A> =
   | { readonly server: string; readonly error: ClientError; readonly items?: undefined }
 
 /** The options of a toolkit: which tools it has. See `Toolkit.Options`. */
-export type ToolkitOptions = Abortable<Omit<ChooseOptions, "listTimeout">>
+export type ToolkitOptions = Abortable<ChooseOptions>
 
 /** A tool for a language model. */
 export interface ToolkitTool {
@@ -101,7 +101,7 @@ export interface AsyncToolkit {
    * const { content, isError } = await toolkit.call("files_read", { path: "a.txt" }, { signal })
    */
   readonly call: (name: string, args?: object, options?: AsyncCallOptions) => Promise<CallToolResult>
-  /** The tools that were left out because of `maxTools` or `maxToolTokens`. */
+  /** The tools that were left out because of `maxTools` or `maxTokens`. */
   readonly omitted: ReadonlyArray<Omitted>
   /** The servers whose tools could not be listed, with their errors. */
   readonly missing: ReadonlyArray<{ readonly server: string; readonly error: ClientError }>
@@ -222,7 +222,7 @@ export class AsyncClientPool implements AsyncDisposable {
     return this.#runner.run(this.#pool.restart(name, server))
   }
 
-  // ---- the lists of all servers, each within `listTimeout`
+  // ---- the lists of all servers, each within 30 seconds
 
   /** The tools of each server, with their own names: see {@link AsyncClientPool.toolkit} for unique names. */
   tools(options?: Abortable<{}>): Promise<ReadonlyArray<Listing<Tool>>> {

@@ -84,11 +84,6 @@ export interface Options {
   /** How long one attempt to open a server may take: 30 seconds by default. Then the attempt fails with `Timeout`. */
   readonly timeout?: Duration.Input | undefined
   /**
-   * How long `tools`, `resources`, `resourceTemplates` and `prompts` wait for each server, including its opening: 30
-   * seconds by default. A slower server is listed with the error `Timeout`.
-   */
-  readonly listTimeout?: Duration.Input | undefined
-  /**
    * Whether the lists of a server are stored until the server reports that they have changed: true by default. The pool
    * then subscribes to the changes of a server when one of its lists is needed for the first time, which over HTTP
    * takes one stream of that server. A server that reports no changes is asked each time, as all are with `false`.
@@ -113,8 +108,8 @@ export interface Options {
 export interface ReadyOptions {
   /** Selects servers by name: all by default. */
   readonly servers?: ((server: string) => boolean) | undefined
-  /** How long to wait for a server that is opened for the first time, and then for its list: not at all by default. */
-  readonly wait?: Duration.Input | undefined
+  /** How long to wait for a server that is opened for the first time, and then for its list. Default: not at all. */
+  readonly readyTimeout?: Duration.Input | undefined
 }
 
 /** A server of the pool: its name and its state. */
@@ -131,7 +126,8 @@ export interface Listing<A> {
 
 /**
  * The lists of all servers, in the order of `entries` and requested in parallel. A server that does not declare the
- * capability has an empty list.
+ * capability has an empty list. A server that takes longer than 30 seconds, including its opening, is listed with the
+ * error `Timeout`.
  */
 export type Listings<A> = Effect.Effect<ReadonlyArray<Listing<A>>>
 
@@ -159,7 +155,7 @@ export class ClientPool extends Context.Service<ClientPool, {
   /**
    * The tools of the servers that are ready now, in the order of `entries`. `Client.toolkit` uses it. It does not wait
    * for a server that is broken or reopened. It waits for the first opening of a server, and then for its list, until
-   * `wait` after the beginning of each. If a list takes longer, the previous one is used. Servers that
+   * `readyTimeout` after the beginning of each. If a list takes longer, the previous one is used. Servers that
    * `servers` excludes are neither waited for nor listed.
    */
   readonly ready: (options?: ReadyOptions) => Effect.Effect<ReadonlyArray<Ready>>
@@ -194,7 +190,7 @@ export const make = (
   options: Options = {}
 ): Effect.Effect<ClientPool["Service"], PoolError, Scope.Scope> =>
   Effect.gen(function*() {
-    const { listTimeout = "30 seconds", maxServers = 100 } = options
+    const { maxServers = 100 } = options
     const context = yield* Effect.context<never>()
     const withContext = (effect: Effect.Effect<void>): Effect.Effect<void> =>
       Effect.updateContext(effect, (outside: Context.Context<never>): Context.Context<never> =>
@@ -263,7 +259,7 @@ export const make = (
       Effect.suspend(() =>
         Effect.forEach([...pooled.values()], (entry) =>
           Effect.map(
-            listResult(entry.list(kind), listTimeout, `${entry.name} did not return its list within listTimeout`),
+            listResult(entry.list(kind), `${entry.name} did not return its list`),
             (result): Listing<Items[K]> => ({ server: entry.name, result })
           ), { concurrency: "unbounded" })
       )
@@ -274,11 +270,11 @@ export const make = (
       },
       states: states.stream,
       changes: Stream.unwrap(Effect.as(watch, changes.stream)),
-      ready: ({ servers, wait = 0 } = {}) =>
+      ready: ({ readyTimeout = 0, servers } = {}) =>
         Effect.suspend(() =>
           Effect.forEach(
             [...pooled.values()].filter(({ name }) => servers?.(name) ?? true),
-            (entry) => entry.ready(Duration.toMillis(Duration.fromInputUnsafe(wait))),
+            (entry) => entry.ready(Duration.toMillis(Duration.fromInputUnsafe(readyTimeout))),
             { concurrency: "unbounded" }
           )
         ),

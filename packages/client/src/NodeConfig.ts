@@ -4,7 +4,8 @@
  *
  * Processes are started by `Stdio`, with `stderr: "capture"`, and HTTP servers are reached by `NodeHttp`. A relative
  * `cwd` or `envFile` is relative to `workspaceFolder`, in which processes run by default. `~/` at the start of
- * `command`, `cwd` and `envFile` is the home directory.
+ * `command`, `cwd` and `envFile` is the home directory. A configuration of more than 16 MiB fails with
+ * `ConfigUnreadable`, and an entry with a larger `envFile` with `InvalidEntry`.
  *
  * @example
  * const pool = yield* ClientPool.fromConfig(NodeConfig.file(".vscode/mcp.json"))
@@ -65,11 +66,6 @@ export interface Options {
    * timeout: (entry) => entry.type === "stdio" && entry.command === "npx" ? "5 minutes" : undefined
    */
   readonly timeout?: ((entry: ServerConfig.Entry) => Duration.Input | undefined) | undefined
-  /**
-   * How large the file of a configuration, and each `envFile`, may be, in bytes: 16 MiB by default. A larger
-   * configuration fails with `ConfigUnreadable`, and an entry with a larger `envFile` with `InvalidEntry`.
-   */
-  readonly maxConfigBytes?: number | undefined
 }
 
 /** The options of a file. */
@@ -89,18 +85,18 @@ interface Unreadable {
   readonly cause?: unknown
 }
 
+/** How large the file of a configuration, and each `envFile`, may be. */
+const maxConfigBytes = 16 * 1024 * 1024
+
 /** Reads a regular file up to the bound. A device or a pipe could be endless. */
-const readText = (
-  path: string,
-  { maxConfigBytes = 16 * 1024 * 1024 }: Options
-): Effect.Effect<string, Unreadable> =>
+const readText = (path: string): Effect.Effect<string, Unreadable> =>
   Effect.gen(function*() {
     const attempt = <A>(evaluate: () => Promise<A>) =>
       Effect.tryPromise({ try: evaluate, catch: (cause): Unreadable => ({ problem: messageOf(cause), cause }) })
     const found = yield* attempt(() => stat(path))
     if (!found.isFile()) return yield* Effect.fail({ problem: "it is not a file" })
     return found.size > maxConfigBytes
-      ? yield* Effect.fail({ problem: `it has more than ${maxConfigBytes} bytes (maxConfigBytes)` })
+      ? yield* Effect.fail({ problem: `it has more than ${maxConfigBytes} bytes` })
       : yield* attempt(() => readFile(path, "utf8"))
   })
 
@@ -120,7 +116,7 @@ const serverOf = (
       let fromFile: NodeJS.Dict<string> | undefined
       if (envFile !== undefined) {
         const path = resolve(workspaceFolder, withHome(envFile))
-        fromFile = yield* Effect.mapBoth(readText(path, options), {
+        fromFile = yield* Effect.mapBoth(readText(path), {
           onSuccess: (text): NodeJS.Dict<string> => parseEnv(text),
           onFailure: ({ problem }) => {
             const message = `The server ${
@@ -215,7 +211,7 @@ export const file = (path: string | URL, options: FileOptions = {}): ConfigSourc
   const { optional = false } = options
   const at = path instanceof URL ? fileURLToPath(path) : withHome(path)
   const text = Effect.mapError(
-    readText(at, options),
+    readText(at),
     ({ cause, problem }) =>
       new PoolError({
         reason: new ConfigUnreadable({ source: at, message: `${at} cannot be read: ${problem}`, cause })

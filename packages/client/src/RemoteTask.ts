@@ -12,7 +12,7 @@
  * - Input requests of a task are passed to the same services as all others (`Elicitation`, `Sampling`, `Roots`), each
  *   of them once.
  *
- * The client polls the status of a task at the interval that the server suggests, within bounds. Status changes that
+ * The client polls the status of a task at the interval that the server suggests, within 100 milliseconds and 5 minutes. Status changes that
  * the server sends (`subscriptions/listen`, `notifications/tasks/status`) are used as they arrive. In the stateless
  * revision the client polls ten times less often while the task is subscribed to, and at the normal interval again once
  * a poll finds a change that the server did not send. After a lost connection or a restart of the server, polling
@@ -175,12 +175,11 @@ export interface ResumeOptions extends Pick<TaskOptions, "leaveRunning"> {
 
 /** How a client follows tasks. All members are optional. */
 export interface Options {
-  /** The poll interval if the server suggests none: 1 second by default. */
+  /**
+   * The poll interval if the server suggests none: 1 second by default, and 100 milliseconds to 5 minutes in any case.
+   * Raise it for servers whose tasks take hours and that suggest no interval.
+   */
   readonly pollInterval?: Duration.Input | undefined
-  /** The shortest poll interval; a shorter suggestion of the server is raised to it: 100 milliseconds by default. */
-  readonly minPollInterval?: Duration.Input | undefined
-  /** The longest poll interval; a longer suggestion of the server is reduced to it: 5 minutes by default. */
-  readonly maxPollInterval?: Duration.Input | undefined
   /**
    * How many polls in a row may fail with a transient failure before the task fails with the last one: 10 by default. The
    * delay doubles with each failure, up to 30 seconds. Raise it for tasks that outlive long outages of their server.

@@ -73,13 +73,11 @@ export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> e
   readonly failureMode?: Mode | undefined
   /** The timeouts of a call: those of the client by default. */
   readonly request?: Pick<RequestOptions, "timeout" | "maxTimeout"> | undefined
-  /** Whether calls request progress reports: true by default. */
-  readonly progress?: boolean | undefined
   /**
-   * How many progress reports are buffered for a slow reader of the model's stream: 16 by default. Beyond that the
-   * oldest report is dropped. The result is never dropped.
+   * Whether calls request progress reports: true by default. At most 16 are buffered for a slow reader of the model's
+   * stream. Beyond that the oldest report is dropped. The result is never dropped.
    */
-  readonly maxBufferedReports?: number | undefined
+  readonly progress?: boolean | undefined
   /**
    * Selects the calls that need approval, by their arguments as well: none by default. See `needsApproval` of
    * `effect/ai`. The arguments are those of the model, unchecked. A function that throws, or whose promise rejects or
@@ -111,7 +109,7 @@ export interface Toolkit<Mode extends AiTool.FailureMode = "return">
 {
   /** The server and the tool of each name. */
   readonly origins: ReadonlyMap<string, Origin>
-  /** The tools that were left out because of `maxTools` or `maxToolTokens`. */
+  /** The tools that were left out because of `maxTools` or `maxTokens`. */
   readonly omitted: ReadonlyArray<Omitted>
   /** The servers whose tools could not be listed, with their errors. */
   readonly missing: ReadonlyArray<{ readonly server: string; readonly error: ClientError }>
@@ -171,7 +169,7 @@ const makeAny = <Mode extends AiTool.FailureMode>(
   warned: Warned
 ): Effect.Effect<Toolkit<Mode>, ClientError> =>
   Effect.gen(function*() {
-    const { maxBufferedReports = 16, needsApproval, progress = true, request } = options
+    const { needsApproval, progress = true, request } = options
     const { failureMode = "return" } = options as Options
     const isBeside = options.structuredContent === "beside"
     const { chosen, ...rest } = yield* chooseTools(source, options, warned)
@@ -193,7 +191,7 @@ const makeAny = <Mode extends AiTool.FailureMode>(
       )
     )
     const kit: AiToolkit.Toolkit<Record<string, Dynamic>> = AiToolkit.make(...tools)
-    const settings = { failureMode, isBeside, maxBufferedReports, progress, request }
+    const settings = { failureMode, isBeside, progress, request }
     // `fromEntries` defines own members, so that a tool named `__proto__` stays a member.
     const handlers = yield* kit.toHandlers(Object.fromEntries(
       chosen.map(({ name, remote }) => [name, handler(remote, settings)])

@@ -70,7 +70,7 @@ describe("names of hostile tools", () => {
       const server = tooled(listing)
       const client = yield* Client.make(server.transport)
       const tools = yield* client.listTools()
-      const toolkit = yield* Client.toolkit({ one: client, __proto__x: client }, { maxToolTokens: Infinity })
+      const toolkit = yield* Client.toolkit({ one: client, __proto__x: client }, { maxTokens: Infinity })
       const shown = [...toolkit.origins.keys()]
       assert.strictEqual(new Set(shown).size, 2 * tools.length)
       for (const [name, { tool }] of toolkit.origins) {
@@ -224,9 +224,9 @@ describe("a pool with servers that hang in every phase", () => {
         initialize: { transport: hangs("initialize").transport, options },
         list: { transport: hangs("tools/list").transport, options },
         good: { transport: good.transport }
-      }, { timeout: 1_000, listTimeout: 1_500, concurrency: 4, reconnect: { maxAttempts: 0 } })
+      }, { timeout: 1_000, concurrency: 4, reconnect: { maxAttempts: 0 } })
       // Without the timeouts this would wait forever.
-      const listed = yield* pool.tools
+      const listed = yield* bounded({ listTimeout: 1_500 }, pool.tools)
       assert.strictEqual(listed.length, 8)
       for (const { result, server } of listed) {
         assert.strictEqual(result._tag, server === "good" ? "Success" : "Failure", server)

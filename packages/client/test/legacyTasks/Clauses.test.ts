@@ -339,8 +339,8 @@ it.effect("2025-11-25 · MUST NOT write anything that is not a valid MCP message
   Effect.gen(function*() {
     const host = new kit.Host()
     const asking = yield* bounded(
-      { pageSize: 2 },
-      kit.open(host.layer, { revisions: [kit.revision], taskReceiver: { maxTtl: Infinity } })
+      { pageSize: 2, maxTtl: Infinity },
+      kit.open(host.layer, { revisions: [kit.revision] })
     )
     const done = yield* asking.form()
     const refused = yield* asking.message({ ttl: 1000 })

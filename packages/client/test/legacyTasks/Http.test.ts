@@ -14,6 +14,7 @@ import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { connect } from "../input/kit.ts"
 import { until } from "../http/support/connection.ts"
+import { bounded } from "../support/fixedBounds.ts"
 import * as kit from "./kit.ts"
 
 const server = McpServer.layer(
@@ -29,10 +30,8 @@ const open = (transport: typeof Http.transport, host: kit.Host) =>
   Effect.gen(function*() {
     const context = yield* Layer.build(Layer.provideMerge(ServerHttp.layer({ port: 0 }), server))
     const { url } = Context.get(context, ServerHttp.Server)
-    return yield* connect(transport({ url }), host.layer, {
-      revisions: ["2025-11-25"],
-      taskReceiver: { pollInterval: "100 millis" }
-    })
+    const connected = connect(transport({ url }), host.layer, { revisions: ["2025-11-25"] })
+    return yield* bounded({ suggestedPollInterval: 100 }, connected)
   })
 
 for (const [name, transport] of [["fetch", Http.transport], ["node:http", NodeHttp.transport]] as const) {

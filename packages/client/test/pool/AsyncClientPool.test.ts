@@ -166,12 +166,13 @@ describe("AsyncClientPool", () => {
     await using pool = await AsyncClientPool.make({
       slow: { transport: hanging.transport },
       search: { transport: search().transport() }
-    }, { listTimeout: 200 })
+    })
     const { pending, tools } = await pool.toolkit({ readyTimeout: 100 })
     expect([pending, tools.length]).toEqual([["slow"], 2])
-    expect((await pool.tools())[0]?.error?.reason._tag).toBe("Timeout")
     const signal = AbortSignal.timeout(20)
     await expect(pool.client("slow", { signal })).rejects.toMatchObject({ name: "TimeoutError" })
+    await using failing = await AsyncClientPool.make({ slow: { transport: hanging.transport } }, { timeout: 50 })
+    expect((await failing.tools())[0]?.error?.reason._tag).toBe("Timeout")
   })
 
   it("cancels an aborted call at the server", async () => {

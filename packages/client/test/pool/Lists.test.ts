@@ -108,7 +108,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         const direct = yield* ClientPool.make({ a: { transport: other.server.transport } }, { cacheLists: false })
         for (let turn = 0; turn < 3; turn++) yield* Effect.andThen(toolsOf(direct), settle)
         assert.strictEqual(other.server.requests("tools/list").length, 3)
-        for (let turn = 0; turn < 2; turn++) yield* Effect.andThen(direct.ready({ wait: "1 second" }), settle)
+        for (let turn = 0; turn < 2; turn++) yield* Effect.andThen(direct.ready({ readyTimeout: "1 second" }), settle)
         assert.strictEqual(other.server.requests("tools/list").length, 5)
         assert.strictEqual(other.server.requests(listen).length, 0)
       }))
@@ -142,12 +142,12 @@ describe("pool.ready", () => {
         hanging: { transport: hanging().transport },
         a: { transport: changing("2025-11-25").server.transport }
       }, { timeout: "1 hour" })
-      const first = yield* Effect.forkChild(readyOf(pool, { wait: "2 seconds" }), { startImmediately: true })
+      const first = yield* Effect.forkChild(readyOf(pool, { readyTimeout: "2 seconds" }), { startImmediately: true })
       yield* TestClock.adjust("1999 millis")
       assert.isUndefined(first.pollUnsafe())
       yield* TestClock.adjust("1 millis")
       assert.deepStrictEqual(yield* Fiber.join(first), ["hanging pending", "a a"])
-      assert.deepStrictEqual(yield* readyOf(pool, { wait: "2 seconds" }), ["hanging pending", "a a"])
+      assert.deepStrictEqual(yield* readyOf(pool, { readyTimeout: "2 seconds" }), ["hanging pending", "a a"])
     }))
 
   it.effect("uses the previous list while a new one is under way", () =>
@@ -165,7 +165,7 @@ describe("pool.ready", () => {
       server.notify("notifications/tools/list_changed")
       yield* settle
       assert.deepStrictEqual(yield* readyOf(pool), ["a a"])
-      const waiting = yield* Effect.forkChild(readyOf(pool, { wait: "1 second" }), { startImmediately: true })
+      const waiting = yield* Effect.forkChild(readyOf(pool, { readyTimeout: "1 second" }), { startImmediately: true })
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* Fiber.join(waiting), ["a a"])
     }))
@@ -175,7 +175,7 @@ describe("pool.ready", () => {
       const pool = yield* ClientPool.make({ mute: { transport: mute().transport } })
       yield* pool.client("mute")
       const listing = yield* Effect.forkChild(pool.tools, { startImmediately: true })
-      const waiting = yield* Effect.forkChild(readyOf(pool, { wait: "1 minute" }), { startImmediately: true })
+      const waiting = yield* Effect.forkChild(readyOf(pool, { readyTimeout: "1 minute" }), { startImmediately: true })
       yield* settle
       yield* pool.remove("mute")
       assert.deepStrictEqual(yield* Fiber.join(waiting), ["mute Closed"])
@@ -191,7 +191,7 @@ describe("pool.ready", () => {
         a: { transport: a.server.transport }
       })
       yield* pool.client("a")
-      const options: ClientPool.ReadyOptions = { servers: (name) => name === "a", wait: "1 hour" }
+      const options: ClientPool.ReadyOptions = { servers: (name) => name === "a", readyTimeout: "1 hour" }
       assert.deepStrictEqual(yield* readyOf(pool, options), ["a a"])
     }))
 })

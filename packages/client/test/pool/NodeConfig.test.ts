@@ -12,7 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
-import { mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, realpathSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Client from "../../src/Client.ts"
@@ -70,7 +70,9 @@ describe("a pool from a configuration", () => {
     Effect.gen(function*() {
       const { folder, path, write } = yield* configFile
       writeFileSync(join(folder, ".env"), "A=from the file\nB='from the file'\n")
-      writeFileSync(join(folder, ".large"), "A=".padEnd(5_000, "x"))
+      const large = join(folder, ".large")
+      writeFileSync(large, "A=")
+      truncateSync(large, 16 * 1024 * 1024 + 1)
       write(`{
         // As a person writes it.
         "inputs": [{ "id": "c", "type": "promptString", "default": "asked" }],
@@ -97,7 +99,7 @@ describe("a pool from a configuration", () => {
         },
       }`)
       const pool = yield* ClientPool.fromConfig(
-        NodeConfig.file(path, { env: { GIVEN: "given" }, workspaceFolder: folder, maxConfigBytes: 4_096 })
+        NodeConfig.file(path, { env: { GIVEN: "given" }, workspaceFolder: folder })
       )
       assert.deepInclude(yield* factsOf(pool, "a"), {
         args: ["a", "given", "a b;$HOME"],
@@ -242,7 +244,7 @@ describe("a pool from a configuration", () => {
       assert.deepStrictEqual(Array.from(servers.values(), ({ server }) => server.timeout), ["5 minutes", undefined])
     }))
 
-  it.live("fails for a file that is missing, a folder, or larger than maxConfigBytes; an optional file may be missing", () =>
+  it.live("fails for a file that is missing, a folder, or larger than 16 MiB; an optional file may be missing", () =>
     Effect.gen(function*() {
       const { folder, path, write } = yield* configFile
       const tagOf = (source: ClientPool.ConfigSource) =>
@@ -250,9 +252,11 @@ describe("a pool from a configuration", () => {
       assert.strictEqual(yield* tagOf(NodeConfig.file(path)), "ConfigUnreadable")
       assert.strictEqual(yield* tagOf(NodeConfig.file(folder)), "ConfigUnreadable")
       assert.deepStrictEqual(names(yield* ClientPool.fromConfig(NodeConfig.file(path, { optional: true }))), [])
-      write({ mcpServers: {}, padding: "x".repeat(100) })
-      assert.strictEqual(yield* tagOf(NodeConfig.file(path, { maxConfigBytes: 100 })), "ConfigUnreadable")
+      const text = JSON.stringify({ mcpServers: {} }).padEnd(16 * 1024 * 1024)
+      writeFileSync(path, text)
       assert.deepStrictEqual(names(yield* ClientPool.fromConfig(NodeConfig.file(path))), [])
+      writeFileSync(path, `${text} `)
+      assert.strictEqual(yield* tagOf(NodeConfig.file(path)), "ConfigUnreadable")
       write({})
       assert.strictEqual(yield* tagOf(NodeConfig.file(path)), "InvalidConfig")
     }).pipe(Effect.scoped))

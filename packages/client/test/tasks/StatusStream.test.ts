@@ -30,13 +30,11 @@ for (const shape of shapes) {
         assert.strictEqual(yield* looks(undefined, 60, { pollInterval: "10 seconds" }), 6)
       }))
 
-    it.effect("clamps the interval to 100 ms and 5 minutes by default; both bounds are options", () =>
+    it.effect("clamps the interval to 100 ms and 5 minutes", () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* looks(0, 1), 10)
         assert.strictEqual(yield* looks(-5, 1), 10)
         assert.strictEqual(yield* looks(1e15, 600), 2)
-        assert.strictEqual(yield* looks(1, 1, { minPollInterval: "500 millis" }), 2)
-        assert.strictEqual(yield* looks(1e15, 60, { maxPollInterval: "20 seconds" }), 3)
       }))
 
     it.effect("the interval MAY change over the lifetime of a task", () =>

@@ -74,7 +74,7 @@ describe("the bounds of a toolkit", () => {
       assert.deepInclude(toolkit.omitted[0], { server: "many", bound: "maxTools" })
     }))
 
-  it.effect("maxToolTokens: leave out tools with more tokens than are left, 100,000 by default, and report them", () =>
+  it.effect("maxTokens: leave out tools with more tokens than are left, 100,000 by default, and report them", () =>
     Effect.gen(function*() {
       const clients = {
         huge: yield* clientOf([large("a", 300_000), large("b", 200_000), large("c", 80)]),
@@ -83,10 +83,10 @@ describe("the bounds of a toolkit", () => {
       const toolkit = yield* Client.toolkit(clients)
       assert.deepStrictEqual(namesOf(toolkit), ["huge_a", "huge_c", "small_x"])
       assert.deepStrictEqual(toolkit.omitted.map(({ bound, tool, tokens }) => [bound, tool.name, tokens]), [
-        ["maxToolTokens", "b", 50_017]
+        ["maxTokens", "b", 50_017]
       ])
       assert.isTrue(toolkit.tokens > 75_000 && toolkit.tokens < 76_000)
-      const none = yield* Client.toolkit(clients, { maxToolTokens: 10 })
+      const none = yield* Client.toolkit(clients, { maxTokens: 10 })
       assert.deepStrictEqual([namesOf(none), none.omitted.length, none.tokens], [[], 4, 0])
     }))
 
@@ -108,7 +108,7 @@ describe("the bounds of a toolkit", () => {
     Effect.gen(function*() {
       const counted: Array<Toolkit.ShownTool> = []
       const toolkit = yield* Client.toolkit({ s: yield* clientOf([large("a", 10), large("b", 10)]) }, {
-        maxToolTokens: 1,
+        maxTokens: 1,
         countTokens: (tool) => (counted.push(tool), 1),
         override: () => ({ description: "Short" })
       })
@@ -231,7 +231,7 @@ describe("the structured content of a failed call", () => {
 })
 
 describe("instructions", () => {
-  it.effect("are collected from the servers whose tools the toolkit has, each cut at maxInstructionsChars", () =>
+  it.effect("are collected from the servers whose tools the toolkit has, each cut at 8,192 characters", () =>
     Effect.gen(function*() {
       const pool = yield* ClientPool.make({
         files: { transport: serverOf(named("read"), { instructions: " Read first. \n" }).transport },

@@ -13,7 +13,7 @@ import * as RemoteSkill from "./RemoteSkill.ts"
 export interface SkillPool {
   readonly ready: (options: {
     readonly servers: ((server: string) => boolean) | undefined
-    readonly wait: Duration.Input
+    readonly readyTimeout: Duration.Input
   }) => Effect.Effect<ReadonlyArray<{ readonly server: string; readonly tools: unknown }>>
   readonly client: (name: string) => Effect.Effect<RemoteSkill.SkillClient, ClientError | PoolError>
 }
@@ -69,7 +69,7 @@ export const listAll = (
     return Effect.map(list(undefined, Effect.succeed(source), listTimeout), (listed) => [listed])
   }
   if (isPool(source)) {
-    return Effect.flatMap(source.ready({ servers, wait: readyTimeout }), (all) =>
+    return Effect.flatMap(source.ready({ servers, readyTimeout }), (all) =>
       Effect.forEach(
         all.filter(({ tools }) => tools !== undefined),
         ({ server }) => list(server, source.client(server), listTimeout),

@@ -86,7 +86,7 @@ export const make = (options: Options): Effect.Effect<Clients, ClientError.Clien
       { maxSubscriptions: 8 },
       Client.make(NodeHttp.transport({ url }), {
         revisions: ["2026-07-28"],
-        tasks: { maxFailures: 1_000, minPollInterval: 50 }
+        tasks: { maxFailures: 1_000 }
       })
     ).pipe(Effect.provide(Answering))
 

@@ -88,10 +88,7 @@ describePostgres("tasks of a front end and its workers", (postgres) => {
             Layer.provide(otlp(url, "front"))
           )
         )
-        const client = yield* Client.make(
-          ClientHttp.transport({ url: Context.get(front, NodeHttp.Server).url }),
-          { tasks: { minPollInterval: "50 millis" } }
-        )
+        const client = yield* Client.make(ClientHttp.transport({ url: Context.get(front, NodeHttp.Server).url }))
         const call = (name: string) =>
           client.callTool(name).pipe(
             Effect.withParentSpan(Tracer.externalSpan({ traceId, spanId: "b7ad6b7169203331", sampled: true }))

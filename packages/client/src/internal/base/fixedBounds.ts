@@ -11,6 +11,8 @@ export interface FixedBounds {
    * larger list fails with `LimitExceeded`.
    */
   readonly maxListingChars: number
+  /** How long each of several servers may take to return a list, including its opening in a pool. */
+  readonly listTimeout: number
   /**
    * How large all remembered `outputSchema`s may be together, in UTF-16 units of JSON. Results of tools beyond that are
    * not validated, which is logged.
@@ -28,11 +30,27 @@ export interface FixedBounds {
   readonly maxSubscriptions: number
   /** How long an interrupted call waits until the server has received the cancellation of its task. */
   readonly cancelTimeout: number
+  /** The shortest poll interval of a task. A shorter suggestion of the server is raised to it. */
+  readonly minPollInterval: number
+  /** The longest poll interval of a task. A longer suggestion of the server is reduced to it. */
+  readonly maxPollInterval: number
+  /**
+   * How many input requests that the server sends as tasks may run at the same time (2025-11-25). Further ones are
+   * refused (`-32603`), and the host does not receive them.
+   */
+  readonly maxRunningTasks: number
   /**
    * How many input requests are stored as tasks, running or ended (2025-11-25). A new one replaces the oldest one that
    * was cancelled or whose result was fetched. If there is no such task, the input request is refused.
    */
   readonly maxRetained: number
+  /**
+   * How long such a task is stored after its creation, at most. It also applies if the server requests a longer time or
+   * none. After that time the task is deleted, and its handler is interrupted if it still runs.
+   */
+  readonly maxTtl: number
+  /** How long a server should wait between two requests for the status of such a task. */
+  readonly suggestedPollInterval: number
   /** How many tasks one page of `tasks/list` has (2025-11-25). */
   readonly pageSize: number
 }
@@ -40,11 +58,17 @@ export interface FixedBounds {
 /** The values of the fixed bounds. */
 export const fixedBounds: FixedBounds = {
   maxListingChars: 64 * 1024 * 1024,
+  listTimeout: 30_000,
   maxOutputSchemaChars: 16 * 1024 * 1024,
   maxTaskInputRequests: 1_000,
   maxSubscriptions: 100,
   cancelTimeout: 5_000,
+  minPollInterval: 100,
+  maxPollInterval: 5 * 60_000,
+  maxRunningTasks: 100,
   maxRetained: 1_000,
+  maxTtl: 24 * 3_600_000,
+  suggestedPollInterval: 1_000,
   pageSize: 100
 }
 

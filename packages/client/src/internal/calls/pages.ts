@@ -1,11 +1,11 @@
 /**
  * Requests the pages of a list within bounds.
  */
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
 import { type ClientError, LimitExceeded, Timeout } from "../../ClientError.ts"
 import { clientError, serverErrorOf } from "../base/errors.ts"
+import { FixedBounds } from "../base/fixedBounds.ts"
 import type { ClientContext } from "./context.ts"
 
 /** The bounds of a list. */
@@ -111,14 +111,20 @@ export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
 
 /**
  * The list of one of several servers, or the error of listing it. It is empty if the server does not declare the
- * capability. A list that takes longer than `timeout` fails with `Timeout` and the message.
+ * capability. A list that takes longer than `listTimeout` fails with `Timeout` and the message.
  */
 export const listResult = <A>(
   list: Effect.Effect<ReadonlyArray<A>, ClientError>,
-  timeout: Duration.Input,
   message: string
 ): Effect.Effect<Result.Result<ReadonlyArray<A>, ClientError>> =>
-  Effect.catchReason(list, "ClientError", "Unsupported", () => Effect.succeed<ReadonlyArray<A>>([])).pipe(
-    Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(clientError(Timeout, message)) }),
-    Effect.result
+  Effect.flatMap(
+    FixedBounds,
+    ({ listTimeout }) =>
+      Effect.catchReason(list, "ClientError", "Unsupported", () => Effect.succeed<ReadonlyArray<A>>([])).pipe(
+        Effect.timeoutOrElse({
+          duration: listTimeout,
+          orElse: () => Effect.fail(clientError(Timeout, `${message} within ${listTimeout / 1_000} seconds`))
+        }),
+        Effect.result
+      )
   )

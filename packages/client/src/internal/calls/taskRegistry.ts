@@ -82,9 +82,7 @@ export class TaskRegistry {
     return this.#settings ??= {
       ...this.#client.bounds,
       ...Options.resolve<RemoteTaskOptions>(typeof tasks === "object" ? tasks : {}, { maxFailures: 10 }, {
-        pollInterval: "1 second",
-        minPollInterval: "100 millis",
-        maxPollInterval: "5 minutes"
+        pollInterval: "1 second"
       })
     }
   }

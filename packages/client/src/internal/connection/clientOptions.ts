@@ -12,7 +12,6 @@ import type * as Reconnect from "../../Reconnect.ts"
 import type * as RemoteTask from "../../RemoteTask.ts"
 import type * as ResponseCache from "../../ResponseCache.ts"
 import type { ServerProfile } from "../../ServerProfile.ts"
-import type * as TaskReceiver from "../../TaskReceiver.ts"
 import type { Telemetry } from "../../Telemetry.ts"
 import type { FixedBounds } from "../base/fixedBounds.ts"
 import type { Heartbeat } from "./heartbeat.ts"
@@ -90,10 +89,16 @@ export interface Options {
    */
   readonly inputRequestConcurrency?: number | undefined
   /**
-   * The bounds of input requests that a server sends as tasks (2025-11-25). With `false` the client does not declare
-   * that it supports them, and answers such requests like all others. See `TaskReceiver`.
+   * Whether a server may send input requests as tasks (2025-11-25): true by default. It then receives the id of a task at
+   * once, and fetches the answer later, so that no request stays open while a user thinks. The client declares this for
+   * each service that the host provides (`Sampling`, `Elicitation`), and the handlers do not change. With `false` it
+   * answers such requests like all others.
+   *
+   * A task belongs to its connection: the next connection does not have it. Its handler runs until it returns an answer,
+   * the server cancels the task, its time is up (24 hours at most), or the connection ends. Meanwhile the timeouts of the
+   * client's own calls are paused, as for any input request. At most 100 tasks of a connection run at the same time.
    */
-  readonly taskReceiver?: TaskReceiver.Options | false | undefined
+  readonly taskReceiver?: boolean | undefined
   /**
    * Whether the result of a listed tool is validated against its `outputSchema` ("Clients SHOULD validate structured
    * results against this schema"). Default true, with the default bounds of `SchemaValidation`; an object sets other

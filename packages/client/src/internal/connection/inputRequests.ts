@@ -174,10 +174,10 @@ export class InputRequestHandler {
   /** Handles a request of the server in a session. */
   dispatch(request: RequestContext, peer: Peer): ReturnType<Dispatcher> {
     if (request.method === "ping") return Effect.succeed({})
-    const { taskReceiver } = this.#options
-    const question = () => prepare(this.#services, request, taskReceiver !== false)
-    if (taskReceiver !== false && concernsTasks(this.#services, request)) {
-      return (this.#receiving ??= new Receiving(taskReceiver)).answer(request, peer, question)
+    const { taskReceiver = true } = this.#options
+    const question = () => prepare(this.#services, request, taskReceiver)
+    if (taskReceiver && concernsTasks(this.#services, request)) {
+      return (this.#receiving ??= new Receiving()).answer(request, peer, question)
     }
     const asked = question()
     return Result.isFailure(asked) ? Effect.fail(asked.failure) : asked.success

@@ -38,23 +38,16 @@ export interface ChooseOptions {
    */
   readonly maxTools?: number | undefined
   /**
-   * How many tokens the names, descriptions and schemas of all tools may have together: 100,000 by default. A tool with
-   * more tokens than are left, in the order of `maxTools`, is left out, logged, and listed in `omitted`. Smaller tools
-   * after it may still be added.
+   * How many tokens the names, descriptions and schemas of all tools may have together: 100,000 by default. Lower it for
+   * models with a small context. A tool with more tokens than are left, in the order of `maxTools`, is left out, logged,
+   * and listed in `omitted`. Smaller tools after it may still be added.
    */
-  readonly maxToolTokens?: number | undefined
+  readonly maxTokens?: number | undefined
   /**
-   * Counts the tokens of a tool for `maxToolTokens`: {@link estimateTokens} by default, which counts one token for
+   * Counts the tokens of a tool for `maxTokens`: {@link estimateTokens} by default, which counts one token for
    * every four bytes of JSON. Use the tokenizer of your model for exact numbers.
    */
   readonly countTokens?: ((tool: ShownTool) => number) | undefined
-  /**
-   * How long the instructions of one server may be in `instructions`, in characters: 8,192 by default. Longer ones are
-   * cut with a "…".
-   */
-  readonly maxInstructionsChars?: number | undefined
-  /** How long each client of a record may take to list its tools: 30 seconds by default. */
-  readonly listTimeout?: Duration.Input | undefined
   /**
    * How long a server of a pool may take to be opened for the first time, and then to list its tools, before toolkits
    * do not wait for it: 2 seconds by default. The time is counted from the beginning of the opening, so that a hanging
@@ -78,7 +71,7 @@ export interface Origin {
 /** A tool that was left out. */
 export interface Omitted extends Origin {
   /** The bound that it exceeds. */
-  readonly bound: "maxTools" | "maxToolTokens"
+  readonly bound: "maxTools" | "maxTokens"
   /** How many tokens it has. */
   readonly tokens: number
 }
@@ -112,13 +105,8 @@ export const chooseTools = (
   warned: Warned
 ): Effect.Effect<Choice, ClientError> =>
   Effect.gen(function*() {
-    const { countTokens = estimateTokens, maxInstructionsChars = 8_192, maxTools = 512, maxToolTokens = 100_000 } =
-      options
-    const listed = yield* listAll(source, {
-      servers: options.servers,
-      listTimeout: options.listTimeout ?? "30 seconds",
-      readyTimeout: options.readyTimeout ?? "2 seconds"
-    })
+    const { countTokens = estimateTokens, maxTokens = 100_000, maxTools = 512, readyTimeout = "2 seconds" } = options
+    const listed = yield* listAll(source, options.servers, readyTimeout)
     const missing: Array<{ readonly server: string; readonly error: ClientError }> = []
     const pending: Array<string> = []
     const all: Array<Remote> = []
@@ -142,7 +130,7 @@ export const chooseTools = (
     const described = (remote: Remote) => overrides.get(remote)?.description ?? remote.tool.description
     const { omitted, selected, tokens } = select(all, {
       maxTools,
-      maxToolTokens,
+      maxTokens,
       tokensOf: (remote) =>
         countTokens({
           name: plain(named(remote)),
@@ -165,6 +153,6 @@ export const chooseTools = (
       missing,
       pending,
       tokens,
-      instructions: instructionsText(listed.filter(({ server }) => used.has(server)), maxInstructionsChars)
+      instructions: instructionsText(listed.filter(({ server }) => used.has(server)))
     }
   })

@@ -49,10 +49,12 @@ const statusMessages = ({ states }: RemoteTask): Stream.Stream<string> =>
     Stream.catch(() => Stream.empty)
   )
 
+/** How many reports are buffered for a slow reader of the model's stream. Beyond that the oldest one is dropped. */
+const maxBufferedReports = 16
+
 /** Makes a call and passes its progress reports on in order, all of them before the result. */
 const withProgress = <A, E>(
   { preliminary: publish }: HandlerContext,
-  maxBufferedReports: number,
   call: (options: CallToolOptions) => Effect.Effect<A, E>
 ): Effect.Effect<A, E> =>
   Effect.scoped(Effect.gen(function*() {
@@ -83,22 +85,20 @@ export interface CallSettings {
   /** Whether the structured content of a failed call follows its other content. */
   readonly isBeside: boolean
   readonly progress: boolean
-  /** How many reports are buffered for a slow reader of the model's stream. Beyond that the oldest one is dropped. */
-  readonly maxBufferedReports: number
   readonly request: RequestOptions | undefined
 }
 
 /** The handler of one tool. */
 export const handler = (
   { client, server, tool }: Remote,
-  { failureMode, isBeside, maxBufferedReports, progress, request }: CallSettings
+  { failureMode, isBeside, progress, request }: CallSettings
 ) => {
   const named = { server, tool: tool.name }
   return (args: unknown, context: HandlerContext): Effect.Effect<CallToolResult, ToolFailure> => {
     if (!isObject(args)) return Effect.fail(ofArguments(named))
     const call = (options?: CallToolOptions) =>
       Effect.flatMap(client, ({ callTool }) => callTool(tool.name, args, { ...request, ...options }))
-    return Effect.matchEffect(progress ? withProgress(context, maxBufferedReports, call) : call(), {
+    return Effect.matchEffect(progress ? withProgress(context, call) : call(), {
       onFailure: (error) => Effect.fail(ofError(named, error)),
       onSuccess: (result) =>
         result.isError === true && failureMode === "return"

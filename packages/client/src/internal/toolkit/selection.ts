@@ -41,14 +41,14 @@ export const estimateTokens = (tool: ShownTool): number => {
 /** The bounds of a toolkit. */
 export interface Bounds {
   readonly maxTools: number
-  readonly maxToolTokens: number
+  readonly maxTokens: number
   readonly tokensOf: (remote: Remote) => number
 }
 
 /** A tool that was left out, and the bound that it exceeds. */
 export interface Excess {
   readonly remote: Remote
-  readonly bound: "maxTools" | "maxToolTokens"
+  readonly bound: "maxTools" | "maxTokens"
   readonly tokens: number
 }
 
@@ -64,7 +64,7 @@ export interface Selection {
  * others: each adds the next tool of its list until `maxTools` are selected. A tool with more tokens than are left is
  * left out, and smaller ones may follow.
  */
-export const select = (all: ReadonlyArray<Remote>, { maxTools, maxToolTokens, tokensOf }: Bounds): Selection => {
+export const select = (all: ReadonlyArray<Remote>, { maxTools, maxTokens, tokensOf }: Bounds): Selection => {
   const byServer = Map.groupBy(all, ({ server }) => server)
   const rounds = Array.from(byServer.values()).flatMap((tools) => tools.map((remote, round) => ({ remote, round })))
     .sort((a, b) => a.round - b.round)
@@ -75,7 +75,7 @@ export const select = (all: ReadonlyArray<Remote>, { maxTools, maxToolTokens, to
     const tokens = tokensOf(remote)
     if (count >= maxTools) excess.set(remote, { remote, bound: "maxTools", tokens })
     // A count that is not a number exceeds the bound too.
-    else if (!(total + tokens <= maxToolTokens)) excess.set(remote, { remote, bound: "maxToolTokens", tokens })
+    else if (!(total + tokens <= maxTokens)) excess.set(remote, { remote, bound: "maxTokens", tokens })
     else {
       count++
       total += tokens
@@ -88,13 +88,15 @@ export const select = (all: ReadonlyArray<Remote>, { maxTools, maxToolTokens, to
   }
 }
 
+/** How long the instructions of one server may be. Longer ones are cut with a "…". */
+const maxInstructionsChars = 8_192
+
 /** The instructions of servers as a text for the prompt of a model. It is empty without instructions. */
 export const instructionsText = (
-  servers: ReadonlyArray<{ readonly server: string | undefined; readonly instructions: string | undefined }>,
-  maxChars: number
+  servers: ReadonlyArray<{ readonly server: string | undefined; readonly instructions: string | undefined }>
 ): string =>
   servers.flatMap(({ instructions, server }) => {
-    const text = clip(instructions?.trim() ?? "", maxChars)
+    const text = clip(instructions?.trim() ?? "", maxInstructionsChars)
     if (text === "") return []
     const who = server === undefined ? "the server" : `the server ${quote(server)}`
     return [`Instructions of ${who} for its tools:\n${text}`]

@@ -26,7 +26,7 @@ export interface ToolClient {
 export interface ToolPool {
   readonly ready: (options: {
     readonly servers: ((server: string) => boolean) | undefined
-    readonly wait: Duration.Input
+    readonly readyTimeout: Duration.Input
   }) => Effect.Effect<
     ReadonlyArray<{
       readonly server: string
@@ -51,45 +51,36 @@ export interface Listed {
   readonly instructions: string | undefined
 }
 
-/** Which servers are listed, and for how long they are waited for. */
-export interface ListSettings {
-  readonly servers: ((server: string) => boolean) | undefined
-  /** For the clients of a record, and for a single client. */
-  readonly listTimeout: Duration.Input
-  /** For the servers of a pool. */
-  readonly readyTimeout: Duration.Input
-}
-
 // A record may have a server with the name of any member, so the type of the member decides: a client is not a
 // function.
 const isClient = (source: ToolSource): source is ToolClient =>
   "callTool" in source && typeof source.callTool === "function"
 const isPool = (source: ToolSource): source is ToolPool => "client" in source && typeof source.client === "function"
 
-const list = (
-  server: string | undefined,
-  client: ToolClient,
-  timeout: Duration.Input
-): Effect.Effect<Listed> => {
+const list = (server: string | undefined, client: ToolClient): Effect.Effect<Listed> => {
   const who = server === undefined ? "The server" : `The server ${server}`
   return Effect.map(
-    listResult(client.listTools(), timeout, `${who} did not list its tools in time (listTimeout)`),
+    listResult(client.listTools(), `${who} did not list its tools`),
     (tools) => ({ server, client: Effect.succeed(client), tools, instructions: client.instructions })
   )
 }
 
-/** Lists the tools of all servers in parallel. A slow server delays the result by its timeout at most. */
+/**
+ * Lists the tools of all servers in parallel. `readyTimeout` is for the servers of a pool. A slow server delays the result
+ * by that time, or by `listTimeout`.
+ */
 export const listAll = (
   source: ToolSource,
-  { listTimeout, readyTimeout, servers }: ListSettings
+  servers: ((server: string) => boolean) | undefined,
+  readyTimeout: Duration.Input
 ): Effect.Effect<ReadonlyArray<Listed>> => {
-  if (isClient(source)) return Effect.map(list(undefined, source, listTimeout), (listed) => [listed])
+  if (isClient(source)) return Effect.map(list(undefined, source), (listed) => [listed])
   if (isPool(source)) {
     return Effect.map(
-      source.ready({ servers, wait: readyTimeout }),
+      source.ready({ servers, readyTimeout }),
       (all) => all.map((ready) => ({ ...ready, client: source.client(ready.server) }))
     )
   }
   const chosen = Object.entries(source).filter(([server]) => servers?.(server) ?? true)
-  return Effect.forEach(chosen, ([server, client]) => list(server, client, listTimeout), { concurrency: "unbounded" })
+  return Effect.forEach(chosen, ([server, client]) => list(server, client), { concurrency: "unbounded" })
 }

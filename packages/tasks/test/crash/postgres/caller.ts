@@ -36,7 +36,7 @@ export class Caller {
     const scope = Scope.makeUnsafe()
     const made = Client.make(NodeHttp.transport({ url }), {
       revisions: [legacy ? "2025-11-25" : "2026-07-28"],
-      tasks: tasks && { maxFailures: 1_000, minPollInterval: 50 }
+      tasks: tasks && { maxFailures: 1_000 }
     })
     const forms = { count: 0 }
     const form = () =>

@@ -10,7 +10,6 @@ import type { Answer, RequestContext } from "@skein/runtime/RequestContext"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { Options } from "../../../TaskReceiver.ts"
 import type { InputHandlers } from "../handlers.ts"
 import type { Tasks } from "./tasks.ts"
 
@@ -55,12 +54,7 @@ export const concernsTasks = (services: InputHandlers, { caller, method, params 
 
 /** The tasks of the connection that a client has now. */
 export class Receiving {
-  readonly #options: Options | undefined
   #tasks: Tasks | undefined = undefined
-
-  constructor(options: Options | undefined) {
-    this.#options = options
-  }
 
   /** Whether a task runs that the server waits for. */
   hasRunningTask(peer: Peer): boolean {
@@ -81,7 +75,7 @@ export class Receiving {
       if (this.#tasks?.peer === peer) return Effect.succeed(this.#tasks)
       return Effect.flatMap(Effect.promise(() => import("./tasks.ts")), ({ make }) =>
         // Another request may have created it in the meantime.
-        this.#tasks?.peer === peer ? Effect.succeed(this.#tasks) : Effect.map(make(peer, this.#options), (tasks) => {
+        this.#tasks?.peer === peer ? Effect.succeed(this.#tasks) : Effect.map(make(peer), (tasks) => {
           this.#tasks = tasks
           return tasks
         }))

@@ -8,7 +8,6 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { withRelated } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import { resolve, type Resolved } from "@skein/runtime/Options"
 import { type Answer, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Clock from "effect/Clock"
@@ -17,7 +16,6 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
-import type { Options } from "../../../TaskReceiver.ts"
 import { FixedBounds } from "../../base/fixedBounds.ts"
 import { type Settled, Task } from "./task.ts"
 
@@ -33,7 +31,6 @@ const full = (message: string): McpError.McpError => new McpError.McpError({ rea
 /** The tasks of one connection. */
 export class Tasks {
   readonly peer: Peer
-  readonly #settings: Resolved<Options>
   readonly #bounds: FixedBounds
   /** The services of the handlers. It has no request, so that no request is retained as long as its task. */
   readonly #context: Context.Context<never>
@@ -43,12 +40,8 @@ export class Tasks {
   #made = 0
   #live = 0
 
-  constructor(peer: Peer, options: Options, context: Context.Context<never>) {
+  constructor(peer: Peer, context: Context.Context<never>) {
     this.peer = peer
-    this.#settings = resolve(options, { maxLive: 100 }, {
-      maxTtl: "24 hours",
-      pollInterval: "1 second"
-    })
     this.#bounds = Context.get(context, FixedBounds)
     this.#context = context
     this.#clock = Context.get(context, Clock.Clock)
@@ -83,9 +76,9 @@ export class Tasks {
       if (refused !== undefined) return Effect.fail(refused)
       // The parameters were decoded before.
       const { ttl } = params!["task"] as { readonly ttl?: number | undefined }
-      const { maxTtl, pollInterval } = this.#settings
+      const { maxTtl, suggestedPollInterval } = this.#bounds
       const lifetime = Math.min(Math.max(ttl ?? maxTtl, 0), maxTtl)
-      const task = new Task(++this.#made, method, this.#now, lifetime, pollInterval)
+      const task = new Task(++this.#made, method, this.#now, lifetime, suggestedPollInterval)
       this.#tasks.set(task.id, task)
       this.#live++
       // "Tasks MUST begin in the `working` status when created", even if the handler returns at once.
@@ -122,16 +115,15 @@ export class Tasks {
 
   /** Why no further task can be created; undefined if one can. */
   #refusal(): McpError.McpError | undefined {
-    const { maxLive } = this.#settings
-    const { maxRetained } = this.#bounds
-    if (this.#live >= maxLive) return full(`Too many tasks: at most ${maxLive} may run (maxLive)`)
+    const { maxRetained, maxRunningTasks } = this.#bounds
+    if (this.#live >= maxRunningTasks) return full(`Too many tasks: at most ${maxRunningTasks} may run`)
     if (this.#tasks.size < maxRetained) return undefined
     for (const task of this.#tasks.values()) {
       if (!task.settled) continue
       this.#remove(task)
       return undefined
     }
-    return full(`Too many tasks: at most ${maxRetained} are stored (maxRetained), and no result of them was fetched`)
+    return full(`Too many tasks: at most ${maxRetained} are stored, and no result of them was fetched`)
   }
 
   #remove(task: Task): void {
@@ -228,8 +220,8 @@ export class Tasks {
 }
 
 /** Makes the store for the tasks of a connection, which lasts as long as the connection. */
-export const make = (peer: Peer, options: Options = {}): Effect.Effect<Tasks> =>
+export const make = (peer: Peer): Effect.Effect<Tasks> =>
   Effect.withFiber(({ context }) => {
-    const tasks = new Tasks(peer, options, Context.omit(McpRequest)(context as Context.Context<McpRequest>))
+    const tasks = new Tasks(peer, Context.omit(McpRequest)(context as Context.Context<McpRequest>))
     return Effect.as(Scope.addFinalizer(peer.scope, Effect.sync(() => tasks.clear())), tasks)
   })
