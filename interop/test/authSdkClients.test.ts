@@ -34,7 +34,7 @@ for (const sdk of sdks) {
           expect(scopesOf(provider.redirects[0])).toContain("mcp:read")
           expect(yield* dev.counts).toMatchObject({ registrations: 1, authorizations: 1, tokens: 1, refreshes: 0 })
 
-          const expired = yield* dev.issueToken({ resource, expiresInSeconds: -60 })
+          const expired = yield* dev.issueToken({ resource, accessTokenLifetime: "-1 minute" })
           provider.stored = { ...provider.stored!, access_token: expired }
           expect(yield* Effect.promise(() => connection.call("whoami"))).toBe(`${dev.issuer} ada`)
           expect(yield* dev.counts).toMatchObject({ authorizations: 1, refreshes: 1, refreshReuses: 0 })
@@ -135,7 +135,7 @@ for (const sdk of sdks) {
         const connection = yield* open(() => Sdks.signIn(sdk, { url: sse, provider, person, revision: "2024-11-05" }))
         expect(connection.revision()).toBe("2024-11-05")
         expect(yield* Effect.promise(() => connection.call("whoami"))).toBe(`${dev.issuer} ada`)
-        const expired = yield* dev.issueToken({ resource, expiresInSeconds: -60 })
+        const expired = yield* dev.issueToken({ resource, accessTokenLifetime: "-1 minute" })
         provider.stored = { ...provider.stored!, access_token: expired }
         expect(yield* Effect.promise(() => connection.call("whoami"))).toBe(`${dev.issuer} ada`)
         expect(yield* dev.counts).toMatchObject({ authorizations: 1, refreshes: 1, refreshReuses: 0 })
@@ -148,7 +148,7 @@ for (const sdk of sdks) {
         const first = yield* open(() => Sdks.signIn(sdk, { url: resource, provider, person }))
         expect(yield* Effect.promise(() => first.call("whoami"))).toBe(`${dev.issuer} ada`)
         yield* dev.revokeAll
-        const expired = yield* dev.issueToken({ resource, expiresInSeconds: -60 })
+        const expired = yield* dev.issueToken({ resource, accessTokenLifetime: "-1 minute" })
         provider.stored = { ...provider.stored!, access_token: expired }
         const second = yield* open(() => Sdks.signIn(sdk, { url: resource, provider, person }))
         expect(yield* Effect.promise(() => second.call("whoami"))).toBe(`${dev.issuer} ada`)

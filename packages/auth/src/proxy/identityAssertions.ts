@@ -2,7 +2,6 @@
  * Identity assertions (ID-JAG) at a proxy: the identity provider of an enterprise vouches for a person and a client, and
  * the person is not asked (extension `io.modelcontextprotocol/enterprise-managed-authorization`).
  */
-import * as Options from "@skein/runtime/Options"
 import * as Effect from "effect/Effect"
 import { asymmetric, checkAlgorithms } from "../server/tokens/algorithms.ts"
 import { audienceProblem } from "../server/tokens/audience.ts"
@@ -23,6 +22,12 @@ export interface IdentityAssertionOptions {
 }
 
 const idJagType = "oauth-id-jag+jwt"
+
+/**
+ * How long an assertion may be valid, from `iat` to `exp`, in milliseconds. The id of each assertion is stored until then,
+ * so that it is used once.
+ */
+const maxAssertionLifetime = 3_600_000
 
 const makeVerifier = (provider: IdentityProvider) =>
   verifierOf({
@@ -61,14 +66,7 @@ export const makeIdentityAssertions = ({ issuer, library, providers, scopes, sto
     // "The `client_id` claim of the assertion JWT MUST identify the same client as the client authentication" (5.1).
     if (claims["client_id"] !== clientId) throw invalid("the assertion was issued for another client")
     const lifetime = (expiresAt - claims["iat"]) * 1000
-    const { maxAssertionLifetime } = Options.resolve(
-      { maxAssertionLifetime: provider.maxAssertionLifetime },
-      {},
-      { maxAssertionLifetime: "1 hour" }
-    )
-    if (lifetime > maxAssertionLifetime) {
-      throw invalid("the assertion is valid for longer than maxAssertionLifetime")
-    }
+    if (lifetime > maxAssertionLifetime) throw invalid("the assertion is valid for longer than an hour")
     const named = text(claims["scope"])?.split(" ") ?? provider.defaultScopes ?? []
     const allowed = provider.scopes ?? scopes
     return { jti, resource, subject, expiresAt, scopes: named.filter((one) => allowed.includes(one)) }

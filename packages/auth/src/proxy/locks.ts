@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { randomUUID } from "node:crypto"
-import { maxHandedOver, type SharedLock, type Waiting } from "../shared/localLocks.ts"
+import type { SharedLock, Waiting } from "../shared/localLocks.ts"
 import { ProxyStoreError } from "./store.ts"
 
 /**
@@ -37,7 +37,7 @@ export const makeSqlLocks = (
   sql: SqlClient.SqlClient,
   run: <A>(effect: Effect.Effect<A, SqlError>) => Effect.Effect<A, ProxyStoreError>
 ) =>
-(name: string, handedOver: number): SharedLock<ProxyStoreError> => {
+(name: string): SharedLock<ProxyStoreError> => {
   const holder = randomUUID()
   const tryAcquire = Effect.suspend(() => {
     const now = Date.now()
@@ -51,9 +51,8 @@ export const makeSqlLocks = (
     (rows) => rows.length > 0 ? Effect.void : Effect.andThen(Effect.sleep(pollMillis), acquire)
   )
   return {
-    acquire: handedOver > 0 && handedOver % maxHandedOver === 0
-      ? Effect.andThen(Effect.sleep(2 * pollMillis), acquire)
-      : acquire,
+    acquire,
+    giveWay: Effect.sleep(2 * pollMillis),
     // Also after an interrupted acquisition, which the database may have executed. If it fails, the lease ends.
     release: Effect.ignore(run(sql`DELETE FROM skein_proxy_locks WHERE name = ${name} AND holder = ${holder}`))
   }

@@ -17,7 +17,7 @@ import { MinuteLimit, retryAfterSeconds } from "./minuteLimit.ts"
 import { tokenOf, verifierOf } from "./ownTokens.ts"
 import { cookiePrefixOf, engineOf } from "./proxyEngine.ts"
 import type { Options } from "./proxyOptions.ts"
-import { resolve, StartError } from "./resolveOptions.ts"
+import { resolve, startFailed } from "./resolveOptions.ts"
 import { makeSealedStore, type SealedStore } from "./sealedRecords.ts"
 import { makeSealing } from "./sealing.ts"
 import { makeSignIn } from "./signIn.ts"
@@ -70,18 +70,16 @@ export const makeProxy = (options: Options, principalIdOf: (token: TokenVerifier
   Effect.gen(function*() {
     const resolved = yield* Effect.try({
       try: () => resolve(options),
-      catch: (cause) => cause instanceof StartError ? cause : new StartError({ message: String(cause), cause })
+      catch: startFailed
     })
-    const failed = (cause: unknown) =>
-      new StartError({ message: cause instanceof Error ? cause.message : String(cause), cause })
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const onProblem = (event: string, detail: Readonly<Record<string, unknown>>): void =>
       void runFork(Effect.logDebug(`authorization proxy: ${event}`, detail))
-    const { library, notices } = yield* Effect.tryPromise({ try: loadLibrary, catch: failed })
+    const { library, notices } = yield* Effect.tryPromise({ try: loadLibrary, catch: startFailed })
     yield* Effect.forEach(notices, (notice) => Effect.logDebug(notice), { discard: true })
     const sealing = yield* makeSealing(resolved.keys)
     const store = makeSealedStore(yield* ProxyStore, sealing)
-    const key = yield* Effect.mapError(signingKey(store), failed)
+    const key = yield* Effect.mapError(signingKey(store), startFailed)
     const upstream = makeUpstream(options.upstream, `${resolved.origin}/upstream/callback`)
     const tokens = makeUpstreamTokens({
       store,
@@ -89,7 +87,7 @@ export const makeProxy = (options: Options, principalIdOf: (token: TokenVerifier
       renewBeforeMillis: resolved.renewBeforeMillis,
       grantMillis: resolved.refreshTokenSeconds * 1000
     })
-    const registrations = new MinuteLimit(resolved.maxRegistrationsPerMinute)
+    const registrations = new MinuteLimit(resolved.maxSignInsPerMinute / 3)
     const signIns = new MinuteLimit(resolved.maxSignInsPerMinute)
     const consents = new MinuteLimit(resolved.maxSignInsPerMinute)
     /** The addresses of the requests that the engine is answering. */
@@ -114,7 +112,7 @@ export const makeProxy = (options: Options, principalIdOf: (token: TokenVerifier
           sealing,
           store
         }),
-      catch: failed
+      catch: startFailed
     })
     const { provider } = engine
     const signIn = makeSignIn({

@@ -108,7 +108,6 @@ export const engineOf = (options: Options, parts: EngineParts): Engine => {
     isResource: (resource) => resource === options.resource,
     accessTokenFormat: "jwt",
     cookiePrefix: cookiePrefixOf(resolved),
-    registrationMillis: resolved.registrationSeconds * 1000,
     checkClient: (metadata) => {
       const redirectUris = [metadata["redirect_uris"] ?? []].flat().map(String)
       if (redirectUris.some(isLocalHttps)) metadata["application_type"] = "web"
@@ -143,7 +142,7 @@ export const engineOf = (options: Options, parts: EngineParts): Engine => {
           ack: "draft-02",
           allowFetch: (ctx, clientId) => {
             const problem = documentProblem(clientId, typeof hosts === "object" ? hosts : undefined) ??
-              (allowsDocument(ctx?.req) ? undefined : "too many documents: maxRegistrationsPerMinute")
+              (allowsDocument(ctx?.req) ? undefined : "too many documents: maxSignInsPerMinute")
             if (problem !== undefined) onProblem("client document", { url: clientId, error: problem })
             return problem === undefined
           }

@@ -19,12 +19,7 @@ export interface IdentityProvider extends KeyOptions {
   readonly scopes?: ReadonlyArray<string> | undefined
   /** The scopes of an assertion that names none: none by default, and then such an assertion is refused. */
   readonly defaultScopes?: ReadonlyArray<string> | undefined
-  /**
-   * How long an assertion may be valid, from `iat` to `exp`: 1 hour by default. One that is valid for longer is refused
-   * with `invalid_grant`. The id of each assertion is stored until then, so that it is used once.
-   */
-  readonly maxAssertionLifetime?: Duration.Input | undefined
-  /** How much its clock may differ: 5 seconds by default. */
+  /** How much its clock may differ: 5 seconds by default. Raise it for a clock that is not synchronized. */
   readonly clockTolerance?: Duration.Input | undefined
 }
 
@@ -91,34 +86,31 @@ export interface Options extends Omit<Protect.Options, "authorizationServerMetad
    */
   readonly outbound?: Outbound | undefined
   /**
-   * How many clients one network address can register in a minute, or have their metadata documents fetched, at one
-   * instance: 20 by default. Above, 429, and for documents 400. Where addresses are not known (`WebHttp` without
-   * `address`), all clients together can do so 50 times as often.
-   */
-  readonly maxRegistrationsPerMinute?: number | undefined
-  /**
    * How many sign-ins one network address can begin in a minute at one instance, and how often it can answer the consent
-   * page: 60 by default. Each is a record in the store until `signInTimeout`. Above, 429 with `Retry-After`. Where
-   * addresses are not known (`WebHttp` without `address`), all clients together can do so 50 times as often. Raise it if
-   * many people share one address.
+   * page: 60 by default. Each is a record in the store until `signInTimeout`. A third as many clients can register, or have
+   * their metadata documents fetched. Above, 429 with `Retry-After`, and for documents 400. Where addresses are not known
+   * (`WebHttp` without `address`), all clients together can do so 50 times as often. Raise it if many people share one
+   * address.
    *
    * @example
    * Proxy.make({ ...options, maxSignInsPerMinute: 600 })
    */
   readonly maxSignInsPerMinute?: number | undefined
-  /** How long a registration is kept: 8760 hours by default. */
-  readonly registrationLifetime?: Duration.Input | undefined
-  /** How long access tokens last: 10 minutes by default. */
+  /** How long access tokens last: 10 minutes by default. Raise it for clients that cannot refresh. */
   readonly accessTokenLifetime?: Duration.Input | undefined
-  /** How long refresh tokens and their grants last: 720 hours by default. Then the person signs in once again. */
+  /**
+   * How long refresh tokens and their grants last: 720 hours by default. Then the person signs in once again. Lower it
+   * where people leave the organization unnoticed.
+   */
   readonly refreshTokenLifetime?: Duration.Input | undefined
   /**
-   * How long a rotated refresh token works again: 30 seconds by default. Two processes may refresh at once, or an answer
-   * may be lost. A later use ends the grant.
+   * A token of the upstream with a shorter remaining lifetime is refreshed before it is used: 30 seconds by default. Raise
+   * it for handlers that use a token for longer.
    */
-  readonly refreshTokenReuseInterval?: Duration.Input | undefined
-  /** A token of the upstream with a shorter remaining lifetime is refreshed before it is used: 30 seconds by default. */
   readonly minTokenLifetime?: Duration.Input | undefined
-  /** How long a person may take from the request of the client to the end of the sign-in: 10 minutes by default. */
+  /**
+   * How long a person may take from the request of the client to the end of the sign-in: 10 minutes by default. Raise it
+   * for an upstream whose sign-ins need an approval.
+   */
   readonly signInTimeout?: Duration.Input | undefined
 }

@@ -14,37 +14,35 @@ export class StartError extends PrintableError.tagged("StartError")<{
   readonly cause?: unknown
 }> {}
 
-const seconds = (name: string, millis: number): number => {
+/** A duration of an option in seconds. Fails if it is shorter than one. */
+export const seconds = (name: string, millis: number): number => {
   const value = Math.floor(millis / 1_000)
   if (!(value >= 1)) throw new StartError({ message: `${name} must be at least one second` })
   return Math.min(value, 10 * 365 * 86_400)
 }
 
+/** The error of a start that failed for any other reason. */
+export const startFailed = (cause: unknown): StartError =>
+  cause instanceof StartError
+    ? cause
+    : new StartError({ message: cause instanceof Error ? cause.message : String(cause), cause })
+
 /** A renewal can be three requests, and must end before its lock does. In milliseconds. */
 const maxTimeoutMillis = 15_000
 
-const resolveBounds = (options: Options) =>
-  Settings.resolve(
-    {
-      accessTokenLifetime: options.accessTokenLifetime,
-      refreshTokenLifetime: options.refreshTokenLifetime,
-      registrationLifetime: options.registrationLifetime,
-      signInTimeout: options.signInTimeout,
-      refreshTokenReuseInterval: options.refreshTokenReuseInterval,
-      minTokenLifetime: options.minTokenLifetime,
-      maxRegistrationsPerMinute: options.maxRegistrationsPerMinute,
-      maxSignInsPerMinute: options.maxSignInsPerMinute
-    },
-    { maxRegistrationsPerMinute: 20, maxSignInsPerMinute: 60 },
-    {
-      accessTokenLifetime: "10 minutes",
-      refreshTokenLifetime: "720 hours",
-      registrationLifetime: "8760 hours",
-      signInTimeout: "10 minutes",
-      refreshTokenReuseInterval: "30 seconds",
-      minTokenLifetime: "30 seconds"
-    }
-  )
+/** How long a registration is stored, in milliseconds: a year. Then the client is unknown, and registers again. */
+const registrationLifetime = 31_536_000_000
+
+/**
+ * How long a rotated refresh token works again, in milliseconds: two processes may refresh at once, or an answer may be
+ * lost. A later use ends the grant.
+ */
+const refreshTokenReuseInterval = 30_000
+
+type Bounds = Pick<
+  Options,
+  "accessTokenLifetime" | "maxSignInsPerMinute" | "minTokenLifetime" | "refreshTokenLifetime" | "signInTimeout"
+>
 
 /** Checks the options. A public host needs https, and keys that survive a restart. */
 export const resolve = (options: Options) => {
@@ -77,21 +75,30 @@ export const resolve = (options: Options) => {
       message: `requestTimeout of the upstream must be from 1 to ${maxTimeoutMillis} milliseconds: ${timeout}`
     })
   }
-  const settings = resolveBounds(options)
+  const { accessTokenLifetime, maxSignInsPerMinute, minTokenLifetime, refreshTokenLifetime, signInTimeout } = Settings
+    .resolve<Bounds>(
+      options,
+      { maxSignInsPerMinute: 60 },
+      {
+        accessTokenLifetime: "10 minutes",
+        refreshTokenLifetime: "720 hours",
+        minTokenLifetime: "30 seconds",
+        signInTimeout: "10 minutes"
+      }
+    )
   return {
     origin,
     originUrl: new URL(origin),
     keys,
     serverName: options.serverName ?? url.host,
     defaultScopes: options.defaultScopes ?? options.scopes,
-    accessTokenSeconds: seconds("accessTokenLifetime", settings.accessTokenLifetime),
-    refreshTokenSeconds: seconds("refreshTokenLifetime", settings.refreshTokenLifetime),
-    registrationSeconds: seconds("registrationLifetime", settings.registrationLifetime),
-    signInSeconds: seconds("signInTimeout", settings.signInTimeout),
-    rotationGraceMillis: settings.refreshTokenReuseInterval,
-    renewBeforeMillis: settings.minTokenLifetime,
-    maxRegistrationsPerMinute: settings.maxRegistrationsPerMinute,
-    maxSignInsPerMinute: settings.maxSignInsPerMinute
+    accessTokenSeconds: seconds("accessTokenLifetime", accessTokenLifetime),
+    refreshTokenSeconds: seconds("refreshTokenLifetime", refreshTokenLifetime),
+    signInSeconds: seconds("signInTimeout", signInTimeout),
+    registrationMillis: registrationLifetime,
+    rotationGraceMillis: refreshTokenReuseInterval,
+    renewBeforeMillis: minTokenLifetime,
+    maxSignInsPerMinute
   }
 }
 /** The options with their defaults. */

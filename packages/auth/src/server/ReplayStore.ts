@@ -44,15 +44,10 @@ export class ReplayStore extends Context.Service<ReplayStore, {
 /** Bounds of the store in memory, and of each instance with a `SqlReplayStore`. */
 export interface MemoryOptions {
   /**
-   * Proofs that are stored: 250,000 by default, which is 3,500 requests per second. At the bound the next is
-   * refused. Raise it for more requests.
+   * Proofs that are stored: 250,000 by default, which is 3,500 requests per second; a tenth of them for one user of one
+   * issuer. At the bound the next is refused. Raise it for more requests, or for a user that is a busy program.
    */
   readonly maxProofs?: number | undefined
-  /**
-   * Stored proofs of one user: 25,000 by default. At the bound the next one of the user is refused. Raise it for a user
-   * that is a busy program.
-   */
-  readonly maxProofsPerPrincipal?: number | undefined
 }
 
 interface Entry {
@@ -64,14 +59,11 @@ interface Entry {
  * Makes a store in memory. A process that starts again has forgotten the proofs: use `SqlReplayStore`, or nonces.
  *
  * @example
- * const store = ReplayStore.makeMemory({ maxProofsPerPrincipal: 1_000 })
+ * const store = ReplayStore.makeMemory({ maxProofs: 10_000 })
  */
 export const makeMemory = (options: MemoryOptions = {}): ReplayStore["Service"] => {
-  const { maxProofs, maxProofsPerPrincipal } = Options.resolve(
-    options,
-    { maxProofs: 250_000, maxProofsPerPrincipal: 25_000 },
-    {}
-  )
+  const { maxProofs } = Options.resolve(options, { maxProofs: 250_000 }, {})
+  const maxProofsPerPrincipal = Math.ceil(maxProofs / 10)
   // In the order of their expiry, if all of them are accepted for the same time.
   const uses = new Map<string, Entry>()
   const counts = new Map<string, number>()
@@ -97,7 +89,7 @@ export const makeMemory = (options: MemoryOptions = {}): ReplayStore["Service"] 
         const bound = uses.size >= maxProofs ?
           `maxProofs (${maxProofs})` :
           (counts.get(owner) ?? 0) >= maxProofsPerPrincipal
-          ? `maxProofsPerPrincipal (${maxProofsPerPrincipal})`
+          ? `a tenth of maxProofs (${maxProofsPerPrincipal}) is of one user`
           : undefined
         if (bound !== undefined) {
           return Effect.fail(new ReplayStoreError({ message: `the store of DPoP proofs is full: ${bound}` }))

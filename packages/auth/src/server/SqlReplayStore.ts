@@ -29,7 +29,7 @@ export type Options = MemoryOptions
  * Makes a store, and creates its table. At a bound, and when the database fails, it fails with `ReplayStoreError`.
  *
  * @example
- * const store = yield* SqlReplayStore.make({ maxProofsPerPrincipal: 5_000 })
+ * const store = yield* SqlReplayStore.make({ maxProofs: 50_000 })
  */
 export const make = (
   options: Options = {}

@@ -56,7 +56,7 @@ export const albKeys = (
     return Effect.clockWith((clock) => {
       const pending = fetching.join(kid)
       if (pending === undefined) {
-        counts ??= new Failures(clock, maxSenders, { maxFailures: maxFetches, failureInterval: "30 seconds" })
+        counts ??= new Failures(clock, maxFetches, { failureInterval: 30_000, maxFailureAddresses: maxSenders })
         const seconds = counts.retryAfter(sender)
         if (seconds !== undefined) {
           return Effect.fail(unavailable("the key of the load balancer is not known yet", seconds))

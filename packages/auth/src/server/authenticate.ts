@@ -9,7 +9,7 @@ import { type certificateFinder, thumbprintOf } from "./clientCertificate.ts"
 import { type ChallengeParams, makeChallenge } from "./challenge.ts"
 import type { DpopVerifier, InvalidProof } from "./dpop.ts"
 import { type Failures, tooManyFailures, withRetry } from "./failures.ts"
-import { tooLong } from "./tokens/parseToken.ts"
+import { maxTokenChars, tooLong } from "./tokens/parseToken.ts"
 import { hasScopes, insufficientScope, setChallenger } from "./grants.ts"
 import {
   type CachedTokenVerifier,
@@ -47,8 +47,8 @@ const b64token = /^[A-Za-z0-9\-._~+/]+=*$/
 // The most refusals that are kept. Their descriptions come from this package and from verifiers.
 const maxRefusals = 100
 
-// The scheme and the spaces before a token.
-const maxSchemeChars = 16
+// With the scheme and the spaces before a token. A longer header is not even parsed.
+const maxChars = maxTokenChars + 16
 
 const noHeaders: Http.Headers = {}
 
@@ -76,14 +76,9 @@ export const makeAuthenticator = (settings: Settings): Http.FindPrincipal => {
     error: "invalid_request",
     error_description: "the Authorization header is malformed"
   })
-  // A longer header is not even parsed. The bound of the verifier decides about shorter ones.
-  const maxChars = verifier.maxTokenChars + maxSchemeChars
-  const long = refuse(401, `Unauthorized: ${tooLong(verifier.maxTokenChars).message}`, {
-    error: "invalid_token",
-    error_description: tooLong(verifier.maxTokenChars).message
-  })
-  const invalidToken = (error_description: string, failed: Scheme): Identified =>
+  const invalidToken = (error_description: string, failed?: Scheme): Identified =>
     refuse(401, `Unauthorized: ${error_description}`, { error: "invalid_token", error_description }, failed)
+  const long = invalidToken(tooLong.message)
 
   const refusedUntil = new Map<number, Effect.Effect<never, Http.Refusal>>()
   /** Refuses a client with too many failures: the cheapest of all answers, for a flood of bad tokens. */

@@ -1,7 +1,6 @@
 /**
  * Verifies DPoP proofs: that the sender of a token has the key that the token is bound to (RFC 9449, 4.3 and 7.1).
  */
-import * as Options from "@skein/runtime/Options"
 import { sha256Base64Url } from "@skein/runtime/Digest"
 import * as PrintableError from "@skein/protocol/PrintableError"
 import type * as Clock from "effect/Clock"
@@ -14,8 +13,11 @@ import { jwtVerify } from "jose/jwt/verify"
 import * as ReplayStore from "./ReplayStore.ts"
 import { asymmetric, checkAlgorithms } from "./tokens/algorithms.ts"
 import { type NonceOptions, Nonces } from "./nonces.ts"
-import { readJwt } from "./tokens/parseToken.ts"
+import { readJwt, toleranceOf } from "./tokens/parseToken.ts"
 import { VerifierUnavailable } from "./tokens/verifiedToken.ts"
+
+/** How old a proof may be, by its `iat`, in milliseconds. Its `jti` is stored for this long. */
+const proofLifetime = 60_000
 
 /** The longest proof that is read, in characters. */
 const maxProofChars = 8_192
@@ -24,12 +26,7 @@ const maxProofChars = 8_192
 export interface DpopOptions {
   /** The accepted algorithms of proofs: all asymmetric ones by default. */
   readonly algorithms?: ReadonlyArray<string> | undefined
-  /**
-   * How old a proof may be, by its `iat`: 60 seconds by default. Its `jti` is stored for this long. Raise it for clients
-   * whose clocks are behind.
-   */
-  readonly proofLifetime?: Duration.Input | undefined
-  /** How much the clock of a client may be ahead: 5 seconds by default. Raise it for clients with other clocks. */
+  /** How much the clock of a client may differ: 5 seconds by default. Raise it for clients with other clocks. */
   readonly clockTolerance?: Duration.Input | undefined
   /** Demands nonces of this server in proofs. Off by default. */
   readonly nonces?: NonceOptions | undefined
@@ -116,7 +113,6 @@ class Verifier implements DpopVerifier {
   readonly #clock: Clock.Clock
   readonly #store: ReplayStore.ReplayStore["Service"]
   readonly #nonces: Nonces | undefined
-  readonly #maxAge: number
   readonly #tolerance: number
 
   constructor(
@@ -133,13 +129,7 @@ class Verifier implements DpopVerifier {
     this.#clock = clock
     this.#store = store
     this.#nonces = options.nonces === undefined ? undefined : new Nonces(clock, options.nonces)
-    const settings = Options.resolve(
-      { proofLifetime: options.proofLifetime, clockTolerance: options.clockTolerance },
-      {},
-      { proofLifetime: "60 seconds", clockTolerance: "5 seconds" }
-    )
-    this.#maxAge = settings.proofLifetime
-    this.#tolerance = settings.clockTolerance
+    this.#tolerance = toleranceOf(options.clockTolerance)
   }
 
   readonly verify = Effect.fnUntraced({ self: this as Verifier }, function*(request: DpopRequest) {
@@ -172,7 +162,7 @@ class Verifier implements DpopVerifier {
           owner: request.owner,
           now,
           // `iat` may be ahead by the tolerance, and the proof is accepted until `iat`, its age and the tolerance.
-          expiresAt: now + this.#maxAge + 2 * this.#tolerance + 1
+          expiresAt: now + proofLifetime + 2 * this.#tolerance + 1
         })),
       (cause) => Effect.fail(new VerifierUnavailable({ message: cause.message, retryAfterSeconds: 5, cause }))
     )
@@ -204,7 +194,7 @@ class Verifier implements DpopVerifier {
     }
     if (typeof iat !== "number") return fail("iat of the DPoP proof is missing")
     const age = this.#clock.currentTimeMillisUnsafe() - iat * 1000
-    if (!(age <= this.#maxAge + this.#tolerance && age >= -this.#tolerance)) {
+    if (!(age <= proofLifetime + this.#tolerance && age >= -this.#tolerance)) {
       return fail("iat of the DPoP proof is too old, or in the future")
     }
     return Effect.succeed({ claims, jwk })

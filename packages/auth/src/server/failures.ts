@@ -5,33 +5,32 @@ import * as Options from "@skein/runtime/Options"
 import { networkOf, Refusal } from "@skein/server/Http"
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 
 /** Bounds of failed authentications. */
 export interface FailureOptions {
   /**
-   * Failures of one network address in each `failureInterval`: 20 by default. At the bound its requests are answered with
-   * 429 and `Retry-After` until the window is over, without a verification of their tokens. A token that is known by an
-   * earlier verification is accepted all the same, since other users may have the same address. A client that disconnects
-   * while its token is being verified counts as a failure. As many tokens of one address are verified at the same time, and
+   * Failures of one network address in 10 seconds: 20 by default. At the bound its requests are answered with 429 and
+   * `Retry-After` until the window is over, without a verification of their tokens. A token that is known by an earlier
+   * verification is accepted all the same, since other users may have the same address. A client that disconnects while
+   * its token is being verified counts as a failure. As many tokens of one address are verified at the same time, and
    * others wait for them. 0 turns this off. Raise it where many users share one address.
    */
   readonly maxFailures?: number | undefined
-  /**
-   * The time in which failures are counted: 10 seconds by default. It begins with the first of them. Raise it to slow
-   * down clients that try many tokens.
-   */
-  readonly failureInterval?: Duration.Input | undefined
 }
 
-/** The addresses whose failures are counted at the same time. */
-const maxFailureAddresses = 10_000
+/** Bounds of failed authentications that no deployment has a reason to change. */
+export interface FailureBounds {
+  /** The time in which failures are counted, in milliseconds. It begins with the first of them. */
+  readonly failureInterval: number
+  /** The addresses whose failures are counted at the same time. At the bound the oldest address is forgotten. */
+  readonly maxFailureAddresses: number
+}
 
-/** The bound of `maxFailureAddresses`. At the bound the oldest address is forgotten. Tests lower it. */
-export const MaxFailureAddresses: Context.Reference<number> = Context.Reference("@skein/auth/MaxFailureAddresses", {
-  defaultValue: () => maxFailureAddresses
+/** The bounds of the protections that an effect makes. Tests change them. */
+export const FailureBounds: Context.Reference<FailureBounds> = Context.Reference("@skein/auth/FailureBounds", {
+  defaultValue: () => ({ failureInterval: 10_000, maxFailureAddresses: 10_000 })
 })
 
 interface Count {
@@ -47,8 +46,7 @@ interface Count {
 export class Failures {
   readonly #clock: Clock.Clock
   readonly #max: number
-  readonly #window: number
-  readonly #maxAddresses: number
+  readonly #bounds: FailureBounds
   // In the order of the ends of their windows, since all windows are equally long.
   readonly #counts = new Map<string, Count>()
   // One iterator goes on from where it was. A new one would pass the places of all deleted entries each time, which took
@@ -58,16 +56,10 @@ export class Failures {
   /** The verifications of each address that are in progress or wait. */
   readonly #verifications = new Map<string, { readonly semaphore: Semaphore.Semaphore; callers: number }>()
 
-  constructor(clock: Clock.Clock, maxAddresses: number, { failureInterval, maxFailures }: FailureOptions) {
-    const settings = Options.resolve(
-      { failureInterval, maxFailures },
-      { maxFailures: 20 },
-      { failureInterval: "10 seconds" }
-    )
+  constructor(clock: Clock.Clock, maxFailures: number, bounds: FailureBounds) {
     this.#clock = clock
-    this.#max = settings.maxFailures
-    this.#window = settings.failureInterval
-    this.#maxAddresses = maxAddresses
+    this.#max = maxFailures
+    this.#bounds = bounds
   }
 
   /** In how many seconds the address may try again. Undefined if it may try now. */
@@ -90,9 +82,9 @@ export class Failures {
       return
     }
     this.#counts.delete(network)
-    this.#counts.set(network, { failures: 1, until: now + this.#window })
+    this.#counts.set(network, { failures: 1, until: now + this.#bounds.failureInterval })
     for (let oldest = this.#findOldest(); oldest !== undefined; oldest = this.#findOldest()) {
-      if (oldest[1].until > now && this.#counts.size <= this.#maxAddresses) return
+      if (oldest[1].until > now && this.#counts.size <= this.#bounds.maxFailureAddresses) return
       this.#counts.delete(oldest[0])
     }
   }
@@ -146,7 +138,7 @@ const nameOf = (address: string, key: string | undefined): string =>
 
 /** Makes the counts, with the clock of the program. */
 export const make = (options: FailureOptions): Effect.Effect<Failures> =>
-  Effect.flatMap(
-    MaxFailureAddresses,
-    (maxAddresses) => Effect.clockWith((clock) => Effect.sync(() => new Failures(clock, maxAddresses, options)))
-  )
+  Effect.flatMap(FailureBounds, (bounds) => {
+    const { maxFailures } = Options.resolve<FailureOptions>(options, { maxFailures: 20 }, {})
+    return Effect.clockWith((clock) => Effect.sync(() => new Failures(clock, maxFailures, bounds)))
+  })

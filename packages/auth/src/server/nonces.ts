@@ -1,9 +1,7 @@
 /**
  * The nonces that a resource asks for in DPoP proofs (RFC 9449, 9): a proof with one was not made long before its use.
  */
-import * as Options from "@skein/runtime/Options"
 import type * as Clock from "effect/Clock"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { SignJWT } from "jose/jwt/sign"
@@ -16,9 +14,10 @@ export interface NonceOptions {
    * each process has a random one.
    */
   readonly secret?: Redacted.Redacted | undefined
-  /** How long a nonce is accepted: 5 minutes by default. Clients get a new one after half of this time. */
-  readonly nonceLifetime?: Duration.Input | undefined
 }
+
+/** How long a nonce is accepted, in milliseconds. Clients get a new one after half of this time. */
+const nonceLifetime = 300_000
 
 const typ = "dpop-nonce"
 const minSecretBytes = 32
@@ -36,24 +35,21 @@ const keyOf = (secret: Redacted.Redacted | undefined): Uint8Array => {
 export class Nonces {
   readonly #clock: Clock.Clock
   readonly #key: Uint8Array
-  readonly #lifetime: number
   #current: { readonly nonce: string; readonly renewAt: number } | undefined
 
   constructor(clock: Clock.Clock, options: NonceOptions) {
     this.#clock = clock
     this.#key = keyOf(options.secret)
-    const { nonceLifetime } = options
-    this.#lifetime = Options.resolve({ nonceLifetime }, {}, { nonceLifetime: "5 minutes" }).nonceLifetime
   }
 
   /** The nonce that clients should use now. */
   readonly current: Effect.Effect<string> = Effect.suspend(() => {
     const now = this.#clock.currentTimeMillisUnsafe()
     if (this.#current !== undefined && now < this.#current.renewAt) return Effect.succeed(this.#current.nonce)
-    const expiresAt = Math.ceil((now + this.#lifetime) / 1000)
+    const expiresAt = Math.ceil((now + nonceLifetime) / 1000)
     const signed = new SignJWT().setProtectedHeader({ alg: "HS256", typ }).setExpirationTime(expiresAt)
     return Effect.map(Effect.promise(() => signed.sign(this.#key)), (nonce) => {
-      this.#current = { nonce, renewAt: now + this.#lifetime / 2 }
+      this.#current = { nonce, renewAt: now + nonceLifetime / 2 }
       return nonce
     })
   })

@@ -30,10 +30,11 @@ export interface AssertionOptions extends KeyOptions {
    * both kinds.
    */
   readonly algorithms?: ReadonlyArray<string> | undefined
-  /** How much the clock of the proxy may differ, for `exp` and `nbf`: 5 seconds by default. */
+  /**
+   * How much the clock of the proxy may differ, for `exp` and `nbf`: 5 seconds by default. Raise it for a clock that is
+   * not synchronized.
+   */
   readonly clockTolerance?: Duration.Input | undefined
-  /** The longest assertion that is looked at, in characters: 16,384 by default. */
-  readonly maxTokenChars?: number | undefined
 }
 
 /** Options of `RequestVerifier.awsAlb`, without those of the principal. */
@@ -46,7 +47,7 @@ export interface AlbOptions extends FetchOptions {
   readonly issuer: string
   /** The client id that the load balancer has there. */
   readonly clientId: string
-  /** How much the clock of the load balancer may differ: 5 seconds by default. */
+  /** How much the clock of the load balancer may differ: 5 seconds by default. Raise it for your own clock. */
   readonly clockTolerance?: Duration.Input | undefined
   /** The address of the keys: that of the region by default. */
   readonly keysUri?: string | undefined
@@ -86,11 +87,10 @@ const publicKeys = (options: AssertionOptions) => ({
 
 /** The verifier of the assertions in a header. */
 export const assertionVerifier = (options: AssertionOptions, claimsOf?: JwtRules["claimsOf"]): TokenVerifier => {
-  const { algorithms, audiences, clockTolerance, issuer, maxTokenChars, secret } = options
+  const { algorithms, audiences, clockTolerance, issuer, secret } = options
   return verifierOf({
     issuer,
     clockTolerance,
-    maxTokenChars,
     claimsOf,
     isKind,
     audienceProblem: assertionAudience(audiences),

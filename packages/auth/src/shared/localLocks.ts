@@ -23,6 +23,8 @@ interface Waiter {
 export interface SharedLock<LockError> {
   /** Waits for the lock. It is interrupted after `lockTimeout`. */
   readonly acquire: Effect.Effect<void, LockError>
+  /** Lets other processes have the lock, before this one waits for it again. */
+  readonly giveWay?: Effect.Effect<void>
   /** Releases the lock, whether it was obtained, is waited for, or neither. It cannot fail. */
   readonly release: Effect.Effect<void>
   /** Runs the effect while the lock is held. */
@@ -30,7 +32,7 @@ export interface SharedLock<LockError> {
 }
 
 /** After so many fibers of one process, a lock that is shared with other processes is left to them for a moment. */
-export const maxHandedOver = 16
+const maxHandedOver = 16
 
 /** How long to wait for a lock, and how to fail then. */
 export interface Waiting<LockError> {
@@ -39,18 +41,18 @@ export interface Waiting<LockError> {
 }
 
 /**
- * Makes the `withLock` of a store. `shared` makes the lock that is shared with other processes; `handedOver` is how many
- * fibers of this process have had the lock of the key directly one after another.
+ * Makes the `withLock` of a store. `shared` makes the lock that is shared with other processes.
  */
 export const makeLocks = <LockError>(
   bounds: Waiting<LockError>,
-  shared?: (key: string, handedOver: number) => SharedLock<LockError>
+  shared?: (key: string) => SharedLock<LockError>
 ): <A, E, R>(
   key: string,
   effect: Effect.Effect<A, E, R>,
   options?: LockOptions
 ) => Effect.Effect<A, E | LockError, R> => {
   const queues = new Map<string, Array<Waiter>>()
+  /** How many fibers of this process have had the lock of a key directly one after another. */
   const turns = new Map<string, number>()
 
   const enter = (key: string, waiter: Waiter): Effect.Effect<void> =>
@@ -96,7 +98,12 @@ export const makeLocks = <LockError>(
       let lock: SharedLock<LockError> | undefined
       const acquired = Effect.andThen(
         enter(key, waiter),
-        Effect.suspend(() => (lock = shared(key, turns.get(key) ?? 0)).acquire)
+        Effect.suspend(() => {
+          lock = shared(key)
+          const { acquire, giveWay = Effect.void } = lock
+          const turn = turns.get(key) ?? 0
+          return turn > 0 && turn % maxHandedOver === 0 ? Effect.andThen(giveWay, acquire) : acquire
+        })
       )
       return Effect.andThen(
         waiting(acquired),

@@ -89,17 +89,18 @@ export interface Options {
   readonly clientIdMetadataDocuments?: boolean | undefined
   /** Metadata documents by URL that the server has without fetching them, since a test has no server with https. */
   readonly metadataDocuments?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined
-  /** How long access tokens last: 10 minutes by default, and at least one second. */
+  /** How long access tokens last: 10 minutes by default, and at least one second. Lower it for a client that refreshes. */
   readonly accessTokenLifetime?: Duration.Input | undefined
-  /** How long refresh tokens and their grants last: 720 hours by default, and at least one second. */
-  readonly refreshTokenLifetime?: Duration.Input | undefined
-  /** Whether each refresh gives a new refresh token and ends the old one. Default `true`. */
-  readonly rotateRefreshTokens?: boolean | undefined
   /**
-   * How long a rotated refresh token works again. Default 0: the second use of a refresh token ends its grant, as the
-   * strictest servers do.
+   * How long refresh tokens and their grants last: 720 hours by default, and at least one second. Lower it for a client
+   * whose person signs in again.
    */
-  readonly refreshTokenReuseInterval?: Duration.Input | undefined
+  readonly refreshTokenLifetime?: Duration.Input | undefined
+  /**
+   * Whether each refresh gives a new refresh token and ends the old one. Default `true`: the second use of a refresh token
+   * ends its grant, as the strictest servers do.
+   */
+  readonly rotateRefreshTokens?: boolean | undefined
   /** `jwt` (default, RFC 9068), or `opaque` for servers that introspect. */
   readonly accessTokenFormat?: "jwt" | "opaque" | undefined
   /** The algorithm of the tokens' signatures. Default `ES256`. */
@@ -124,8 +125,8 @@ export interface TokenOptions {
   readonly clientId?: string | undefined
   /** By default all scopes of the server. */
   readonly scopes?: ReadonlyArray<string> | undefined
-  /** By default the server's `accessTokenLifetime`. A negative number of seconds makes a token that has expired. */
-  readonly expiresInSeconds?: number | undefined
+  /** As that of the server: 10 minutes by default. A negative one makes a token that has expired. */
+  readonly accessTokenLifetime?: Duration.Input | undefined
   /** Further claims, which replace those above. */
   readonly claims?: Readonly<Record<string, unknown>> | undefined
 }

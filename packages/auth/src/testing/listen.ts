@@ -1,6 +1,6 @@
 /** The development server: its port, its engine, its users and what happened. */
 import * as Settings from "@skein/runtime/Options"
-import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as jose from "jose"
@@ -13,19 +13,11 @@ import { type Engine, type EngineOptions, interactionPath, makeEngine } from "..
 import { sendMessage } from "../proxy/html.ts"
 import { loadLibrary } from "../proxy/library.ts"
 import { plainRecords } from "../proxy/records.ts"
+import { seconds, StartError, startFailed } from "../proxy/resolveOptions.ts"
 import { isLoopback } from "../shared/web.ts"
 import { answerPage, type PageOptions, sendHome } from "./devPages.ts"
 import type { Client, Counts, Event, Options, Service } from "./devServerOptions.ts"
 import { addJwtBearer } from "./jwtBearer.ts"
-
-/** Why the server cannot start. `DevServer` makes its public error of it. */
-class StartError extends Data.Error<{ readonly message: string; readonly cause?: unknown }> {}
-
-const seconds = (name: string, millis: number): number => {
-  const value = Math.floor(millis / 1_000)
-  if (!(value >= 1)) throw new StartError({ message: `${name} must be at least one second` })
-  return Math.min(value, Number.MAX_SAFE_INTEGER)
-}
 
 const metadataOf = (client: Client): ClientMetadata => {
   const interactive = (client.redirectUris ?? []).length > 0
@@ -66,15 +58,9 @@ const resolve = (options: Options) => {
   if (signInAs !== undefined && !users.some(({ name }) => name === signInAs)) {
     throw new StartError({ message: `signInAs must be the name of a user: ${signInAs}` })
   }
-  const { accessTokenLifetime, refreshTokenLifetime, refreshTokenReuseInterval } = Settings.resolve(
-    {
-      accessTokenLifetime: options.accessTokenLifetime,
-      refreshTokenLifetime: options.refreshTokenLifetime,
-      refreshTokenReuseInterval: options.refreshTokenReuseInterval
-    },
-    {},
-    { accessTokenLifetime: "10 minutes", refreshTokenLifetime: "720 hours", refreshTokenReuseInterval: 0 }
-  )
+  const { accessTokenLifetime, refreshTokenLifetime } = Settings.resolve<
+    Pick<Options, "accessTokenLifetime" | "refreshTokenLifetime">
+  >(options, {}, { accessTokenLifetime: "10 minutes", refreshTokenLifetime: "720 hours" })
   return {
     host: host === "[::1]" ? "::1" : host,
     users,
@@ -91,7 +77,7 @@ const resolve = (options: Options) => {
     accessTokenFormat: options.accessTokenFormat ?? "jwt",
     accessTokenSeconds: seconds("accessTokenLifetime", accessTokenLifetime),
     refreshTokenSeconds: seconds("refreshTokenLifetime", refreshTokenLifetime),
-    rotationGraceMillis: refreshTokenReuseInterval
+    rotationGraceMillis: 0
   } as const
 }
 type Resolved = ReturnType<typeof resolve>
@@ -215,14 +201,11 @@ export const listen = (options: Options): Effect.Effect<Service, StartError, Sco
   Effect.gen(function*() {
     const resolved = yield* Effect.try({
       try: () => resolve(options),
-      catch: (cause) => cause instanceof StartError ? cause : new StartError({ message: String(cause), cause })
+      catch: startFailed
     })
     const log = new Log(options.onEvent)
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
-    const { library, notices } = yield* Effect.tryPromise({
-      try: loadLibrary,
-      catch: (cause) => new StartError({ message: cause instanceof Error ? cause.message : String(cause), cause })
-    })
+    const { library, notices } = yield* Effect.tryPromise({ try: loadLibrary, catch: startFailed })
     yield* Effect.forEach(notices, (notice) => Effect.logDebug(notice), { discard: true })
     const server = createServer()
     const port = yield* open(server, options.port ?? 0, resolved.host)
@@ -300,9 +283,12 @@ export const listen = (options: Options): Effect.Effect<Service, StartError, Sco
         engine = build()
       }),
       revokeAll: records.revokeAll,
-      issueToken: ({ claims, clientId, expiresInSeconds, resource, scopes, subject }) =>
+      issueToken: ({ accessTokenLifetime, claims, clientId, resource, scopes, subject }) =>
         Effect.promise(async () => {
           const now = Math.floor(Date.now() / 1000)
+          const lifetime = accessTokenLifetime === undefined
+            ? resolved.accessTokenSeconds
+            : Duration.toSeconds(Duration.fromInputUnsafe(accessTokenLifetime))
           const { kid } = keys[0]!
           const sub = subject ?? resolved.users[0]?.name ?? "nobody"
           return new jose.SignJWT({
@@ -313,7 +299,7 @@ export const listen = (options: Options): Effect.Effect<Service, StartError, Sco
             client_id: clientId ?? "test",
             scope: (scopes ?? resolved.scopes).join(" "),
             iat: now,
-            exp: now + (expiresInSeconds ?? resolved.accessTokenSeconds),
+            exp: now + lifetime,
             jti: randomUUID(),
             ...claims
           }).setProtectedHeader({ alg: resolved.alg, typ: "at+jwt", ...kid !== undefined && { kid } }).sign(

@@ -18,6 +18,7 @@ import * as Result from "effect/Result"
 import * as TestClock from "effect/testing/TestClock"
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from "jose"
 import { createHash } from "node:crypto"
+import { FailureBounds } from "../../src/server/failures.ts"
 import {
   bearer,
   challengeOf,
@@ -148,7 +149,7 @@ describe("the principal of a token", () => {
 describe("failed authentications", () => {
   it.effect("are counted by address: 429 without a verification, and known tokens pass", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { call, tokens } = yield* start({ maxFailures: 5, failureInterval: "10 seconds" })
+      const { call, tokens } = yield* start({ maxFailures: 5 })
       tokens.add("ada")
       tokens.add("new")
       expect((yield* call(bearer("ada"))).status).toBe(200)
@@ -269,7 +270,11 @@ describe("a token that is bound to a key", () => {
   it.live("gets 429 after 20 wrong proofs for its key, and others of the same address do not", () =>
     Effect.scoped(Effect.gen(function*() {
       const [own, other, thief] = [yield* keys, yield* keys, yield* keys]
-      const { call, tokens } = yield* start({ dpop: "accept", maxFailures: 20, failureInterval: "1 hour" })
+      const { call, tokens } = yield* Effect.updateService(
+        start({ dpop: "accept", maxFailures: 20 }),
+        FailureBounds,
+        (bounds) => ({ ...bounds, failureInterval: 3_600_000 })
+      )
       tokens.add("bound", { confirmation: { jkt: own.jkt } })
       tokens.add("other", { confirmation: { jkt: other.jkt } })
       tokens.add("plain")

@@ -239,7 +239,7 @@ describe("nonces", () => {
   it.effect("RFC 9449, 9 · demands a nonce, and renews it after half of its lifetime", () =>
     Effect.gen(function*() {
       const client = yield* makeDpopClient()
-      const verifier = yield* Dpop.make(resource, { nonces: {}, proofLifetime: "1 hour" })
+      const verifier = yield* Dpop.make(resource, { nonces: {} })
       const refusal = yield* nonceOf(verifier, client, yield* client.prove(token))
       expect(refusal.code).toBe("use_dpop_nonce")
       const nonce = refusal.nonce!
@@ -250,12 +250,13 @@ describe("nonces", () => {
         nonce: undefined
       })
       yield* TestClock.adjust("150 seconds")
-      const renewed = yield* nonceOf(verifier, client, yield* client.prove(token, { nonce }))
+      const renewed = yield* nonceOf(verifier, client, yield* client.prove(token, { nonce, iat: 150 }))
       expect(renewed.code).toBe("accepted")
       expect(renewed.nonce).toBeDefined()
       expect(renewed.nonce).not.toBe(nonce)
       yield* TestClock.adjust("150 seconds")
-      expect((yield* nonceOf(verifier, client, yield* client.prove(token, { nonce }))).code).toBe("use_dpop_nonce")
+      const late = yield* nonceOf(verifier, client, yield* client.prove(token, { nonce, iat: 300 }))
+      expect(late.code).toBe("use_dpop_nonce")
     }))
 
   it.effect("accepts the nonces of instances with the same secret, and no others", () =>
@@ -339,14 +340,16 @@ describe("ReplayStore.layerMemory", () => {
       onFailure: ({ message }) => message
     })
 
-  it.effect("refuses at maxProofs and at maxProofsPerPrincipal, and has room again after their expiry", () =>
+  it.effect("refuses at maxProofs and at a tenth of it for one user, and has room again after their expiry", () =>
     Effect.gen(function*() {
-      const store = ReplayStore.makeMemory({ maxProofs: 3, maxProofsPerPrincipal: 2 })
+      const store = ReplayStore.makeMemory({ maxProofs: 11 })
       expect(yield* add(store, "a1", "a", 0)).toBe(true)
       expect(yield* add(store, "a2", "a", 0)).toBe(true)
-      expect(yield* add(store, "a3", "a", 0)).toContain("maxProofsPerPrincipal (2)")
-      expect(yield* add(store, "b1", "b", 5)).toBe(true)
-      expect(yield* add(store, "b2", "b", 5)).toContain("maxProofs (3)")
+      expect(yield* add(store, "a3", "a", 0)).toContain("a tenth of maxProofs (2)")
+      for (const owner of ["b", "c", "d", "e", "f", "g", "h", "i", "j"]) {
+        expect(yield* add(store, `${owner}1`, owner, 5)).toBe(true)
+      }
+      expect(yield* add(store, "b2", "b", 5)).toContain("maxProofs (11)")
       // A replay is still recognized.
       expect(yield* add(store, "a1", "a", 9)).toBe(false)
       expect(yield* add(store, "a3", "a", 10)).toBe(true)

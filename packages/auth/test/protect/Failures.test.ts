@@ -56,9 +56,9 @@ describe("Failures", () => {
   it.effect("forgets the oldest address at maxFailureAddresses, and those whose window is over", () =>
     Effect.gen(function*() {
       const failures = yield* Effect.provideService(
-        Failures.make({ maxFailures: 1, failureInterval: "1 second" }),
-        Failures.MaxFailureAddresses,
-        2
+        Failures.make({ maxFailures: 1 }),
+        Failures.FailureBounds,
+        { failureInterval: 1_000, maxFailureAddresses: 2 }
       )
       for (const address of ["a", "b", "c"]) failures.add(address)
       expect(["a", "b", "c"].map((address) => failures.retryAfter(address))).toEqual([undefined, 1, 1])

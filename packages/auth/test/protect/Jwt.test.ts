@@ -233,14 +233,18 @@ describe("TokenVerifier.jwt", () => {
       expect(server.requests).toEqual([])
     }))
 
-  it.effect("accepts a token of maxTokenChars, and none that is longer", () =>
+  it.effect("accepts a token of 16,384 characters, and none that is longer", () =>
     Effect.gen(function*() {
       const server = yield* makeServer
-      const token = yield* server.token()
-      const exact = TokenVerifier.jwt({ issuer: server.issuer, maxTokenChars: token.length })
-      const short = TokenVerifier.jwt({ issuer: server.issuer, maxTokenChars: token.length - 1 })
-      expect(yield* problemOf(exact, token)).toBeUndefined()
-      expect(yield* problemOf(short, token)).toBe("TooLong")
+      const verifier = TokenVerifier.jwt({ issuer: server.issuer })
+      const tokenWith = (padding: number) => server.token({ padding: "x".repeat(padding) })
+      // Three characters of a claim are four of the token.
+      let padding = 11_500
+      let token = yield* tokenWith(padding)
+      for (; token.length < 16_384; padding++) token = yield* tokenWith(padding)
+      expect(token.length).toBe(16_384)
+      expect(yield* problemOf(verifier, token)).toBeUndefined()
+      expect(yield* problemOf(verifier, `${token}x`)).toBe("TooLong")
     }))
 
   it.effect("writes no part of the token into messages", () =>

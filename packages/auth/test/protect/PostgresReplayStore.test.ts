@@ -65,7 +65,7 @@ describePostgres("SqlReplayStore on PostgreSQL", (postgres) => {
       const { sql, stores } = yield* open({ maxProofs: 5 })
       for (const [n, store] of stores.entries()) {
         for (let id = 0; id < 8; id++) {
-          yield* Effect.exit(store.add({ id: `${n} ${id}`, owner: "ada", now: 0, expiresAt: 70_000 }))
+          yield* Effect.exit(store.add({ id: `${n} ${id}`, owner: `user ${id}`, now: 0, expiresAt: 70_000 }))
         }
       }
       expect(yield* sql`SELECT count(*)::int AS rows FROM skein_dpop_proofs`).toEqual([{ rows: 15 }])

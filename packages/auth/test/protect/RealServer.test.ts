@@ -39,7 +39,7 @@ const start = (options: DevServer.Options = {}, protection: Partial<Protect.Opti
     const { issuer } = dev
     const verify = options.accessTokenFormat === "opaque"
       ? TokenVerifier.introspection({ issuer, clientId: "tea", clientSecret: Redacted.make(secret) })
-      : TokenVerifier.jwt({ issuer, keyFetchInterval: 0 })
+      : TokenVerifier.jwt({ issuer })
     const protect = Protect.make({ resource, verify, scopes: ["mcp:read"], maxFailures: 0, ...protection })
     const server = yield* serve(protect, [whoami, brew], { port })
     return { dev, resource, server, user: `${issuer} ada` }
@@ -80,7 +80,9 @@ const aheadBy = (millis: () => number) =>
 describe.each(revisions)("%s, with tokens of oidc-provider", (revision, clientOf) => {
   it.live(`${revision} · MUST validate tokens: accepts those for this server, and no others`, () =>
     Effect.scoped(Effect.gen(function*() {
-      const { dev, resource, server, user } = yield* start()
+      let ahead = 0
+      const clock = yield* aheadBy(() => ahead)
+      const { dev, resource, server, user } = yield* Effect.provideService(start(), Clock.Clock, clock)
       const client: RawClient = clientOf(server)
       const good = yield* dev.issueToken({ resource })
       expect(yield* client.open(bearer(good))).toBeUndefined()
@@ -92,7 +94,7 @@ describe.each(revisions)("%s, with tokens of oidc-provider", (revision, clientOf
         "a path above": yield* dev.issueToken({ resource: resource.replace("/mcp", "") }),
         "a slash more": yield* dev.issueToken({ resource: `${resource}/` }),
         "another issuer": yield* dev.issueToken({ resource, claims: { iss: "https://evil.example" } }),
-        expired: yield* dev.issueToken({ resource, expiresInSeconds: -60 }),
+        expired: yield* dev.issueToken({ resource, accessTokenLifetime: "-1 minute" }),
         changed: `${good.slice(0, -4)}AAAA`
       }
       for (const [kind, token] of Object.entries(wrong)) {
@@ -102,6 +104,8 @@ describe.each(revisions)("%s, with tokens of oidc-provider", (revision, clientOf
       expect((yield* call("whoami", undefined)).status).toBe(401)
       // The keys change, and tokens of both keys are accepted.
       yield* dev.rotateKeys
+      // Keys are fetched again after 30 seconds.
+      ahead = 30_000
       expect((yield* call("whoami", good)).json.result.content[0].text).toBe(user)
       const narrow = yield* dev.issueToken({ resource, scopes: ["mcp:read"], subject: "ada" })
       const stepUp = yield* call("brew", narrow)

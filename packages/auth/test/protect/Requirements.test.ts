@@ -79,7 +79,7 @@ const start = Effect.gen(function*() {
   })
   const protection = Protect.make({
     resource,
-    verify: TokenVerifier.jwt({ issuer: dev.issuer, keyFetchInterval: 0 }),
+    verify: TokenVerifier.jwt({ issuer: dev.issuer }),
     scopes: ["tea:read"],
     hierarchy,
     maxFailures: 0
@@ -128,7 +128,7 @@ describe.each(revisions)("%s, the requirements for servers", (revision, clientOf
   it.live(`${revision} · S1 · responds 401 without a valid token, 403 without a scope, and 400 to malformed authorization`, () =>
     Effect.gen(function*() {
       const { call, client } = yield* open()
-      const expired = yield* fixture.token({ expiresInSeconds: -60 })
+      const expired = yield* fixture.token({ accessTokenLifetime: "-1 minute" })
       const poor = yield* fixture.token({ scopes: ["other"] })
       const statuses = [
         (yield* client.request("tools/call", { name: "menu" }, {})).status,
@@ -300,8 +300,8 @@ describe.each(revisions)("%s, the requirements for servers", (revision, clientOf
   it.live(`${revision} · S13 · enforces the expiry of a known token, and accepts tokens of rotated keys`, () =>
     Effect.gen(function*() {
       const { call } = yield* open()
-      const short = yield* fixture.token({ expiresInSeconds: 30 })
-      const long = yield* fixture.token({ expiresInSeconds: 3_600 })
+      const short = yield* fixture.token({ accessTokenLifetime: "30 seconds" })
+      const long = yield* fixture.token({ accessTokenLifetime: "1 hour" })
       expect((yield* call("menu", short)).json.result).toBeDefined()
       // `clockTolerance` is 5 seconds.
       fixture.wait(36_000)
@@ -309,7 +309,7 @@ describe.each(revisions)("%s, the requirements for servers", (revision, clientOf
       expect([refused.status, challengeOf(refused)["error"]]).toEqual([401, "invalid_token"])
       expect((yield* call("menu", long)).json.result).toBeDefined()
       yield* fixture.dev.rotateKeys
-      expect((yield* call("menu", yield* fixture.token({ expiresInSeconds: 3_600 }))).json.result).toBeDefined()
+      expect((yield* call("menu", yield* fixture.token({ accessTokenLifetime: "1 hour" }))).json.result).toBeDefined()
       expect((yield* call("menu", long)).json.result).toBeDefined()
     }))
 })

@@ -48,14 +48,14 @@ describe("SqlReplayStore", () => {
       expect(yield* sql`SELECT id FROM skein_dpop_proofs ORDER BY id`).toEqual([{ id: "3" }, { id: "4" }])
     }).pipe(Effect.provide(SqliteClient.layer({ filename: ":memory:" }))))
 
-  it.effect("writes at most maxProofs rows, and maxProofsPerPrincipal of one sender", () =>
+  it.effect("writes at most maxProofs rows, and a tenth of them of one sender", () =>
     Effect.gen(function*() {
-      const store = yield* SqlReplayStore.make({ maxProofs: 3, maxProofsPerPrincipal: 2 })
+      const store = yield* SqlReplayStore.make({ maxProofs: 3 })
       const sql = yield* SqlClient.SqlClient
       const add = (id: string, owner: string, now = 0) => store.add({ id, owner, now, expiresAt: now + 10_000 })
-      expect([yield* add("1", "ada"), yield* add("2", "ada"), yield* add("1", "ada")]).toEqual([true, true, false])
-      expect((yield* Effect.flip(add("3", "ada"))).message).toContain("maxProofsPerPrincipal (2)")
-      expect(yield* add("3", "grace")).toBe(true)
+      expect([yield* add("1", "ada"), yield* add("1", "ada")]).toEqual([true, false])
+      expect((yield* Effect.flip(add("2", "ada"))).message).toContain("a tenth of maxProofs (1)")
+      expect([yield* add("2", "grace"), yield* add("3", "mary")]).toEqual([true, true])
       expect((yield* Effect.flip(add("4", "joan"))).message).toContain("maxProofs (3)")
       expect(yield* sql`SELECT id FROM skein_dpop_proofs ORDER BY id`).toEqual([{ id: "1" }, { id: "2" }, { id: "3" }])
       expect(yield* add("5", "ada", 10_000)).toBe(true)

@@ -8,16 +8,15 @@ import * as TestClock from "effect/testing/TestClock"
 import { inspect } from "node:util"
 import { claimsOf, makeKey, resource, sign } from "./authorizationServer.ts"
 import { problemOf, verify } from "./verify.ts"
-import { MaxTotalChars } from "../../src/server/tokens/tokenCache.ts"
+import { CacheBounds } from "../../src/server/tokens/tokenCache.ts"
 
 /** A verifier of tokens that are their own subject, which counts its calls. */
 const counting = (
-  options: { readonly expiresAt?: number; readonly wait?: Effect.Effect<void>; readonly maxTokenChars?: number } = {}
+  options: { readonly expiresAt?: number; readonly wait?: Effect.Effect<void> } = {}
 ) => {
   const calls: Array<string> = []
   const verifier = TokenVerifier.make({
     issuer: "https://a.example",
-    maxTokenChars: options.maxTokenChars,
     verify: (token, context) =>
       Effect.suspend(() => {
         calls.push(token)
@@ -30,6 +29,9 @@ const counting = (
   })
   return { calls, verifier }
 }
+
+const bounded = (verifier: TokenVerifier.TokenVerifier, lower: Partial<CacheBounds>) =>
+  Effect.updateService(TokenVerifier.cached(verifier), CacheBounds, (bounds) => ({ ...bounds, ...lower }))
 
 describe("TokenVerifier.cached", () => {
   it.effect("returns a known token without an effect, for 60 seconds", () =>
@@ -96,7 +98,7 @@ describe("TokenVerifier.cached", () => {
   it.effect("forgets the oldest tokens at maxTokens", () =>
     Effect.gen(function*() {
       const { verifier } = counting()
-      const cached = yield* TokenVerifier.cached(verifier, { maxTokens: 3 })
+      const cached = yield* bounded(verifier, { maxTokens: 3 })
       for (const token of ["a", "b", "c", "d", "bad1", "bad2", "bad3"]) yield* problemOf(cached, token)
       const known = ["a", "b", "c", "d"].filter((token) => cached.known(token, { resource }) !== undefined)
       expect(known).toEqual(["b", "c", "d"])
@@ -105,7 +107,7 @@ describe("TokenVerifier.cached", () => {
   it.effect("forgets the oldest tokens at maxTotalChars", () =>
     Effect.gen(function*() {
       const { verifier } = counting()
-      const cached = yield* Effect.provideService(TokenVerifier.cached(verifier, {}), MaxTotalChars, 100)
+      const cached = yield* bounded(verifier, { maxTotalChars: 100 })
       const tokens = ["a", "b", "c"].map((letter) => letter.repeat(40))
       for (const token of tokens) yield* verify(cached, token)
       expect(tokens.map((token) => cached.known(token, { resource }) !== undefined)).toEqual([false, true, true])
@@ -122,7 +124,7 @@ describe("TokenVerifier.cached", () => {
 
   it.effect("refuses a token that is too long before it hashes it", () =>
     Effect.gen(function*() {
-      const { calls, verifier } = counting({ maxTokenChars: 10 })
+      const { calls, verifier } = counting()
       const cached = yield* TokenVerifier.cached(verifier)
       const long = "a".repeat(1024 * 1024)
       const before = process.cpuUsage()

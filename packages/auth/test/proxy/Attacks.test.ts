@@ -398,7 +398,7 @@ describe("attacks on a proxy", () => {
 
   it.effect("bounds registrations per address and minute, and the size of a body", () =>
     Effect.gen(function*() {
-      const running = yield* kit.start({ proxy: { maxRegistrationsPerMinute: 3 } })
+      const running = yield* kit.start({ proxy: { maxSignInsPerMinute: 9 } })
       const statuses = yield* Effect.all(
         Array.from({ length: 8 }, () =>
           Effect.map(oauth.register(running.origin, { redirectUri }), ({ status }) => status))

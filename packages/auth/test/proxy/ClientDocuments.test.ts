@@ -274,7 +274,7 @@ describe("a client ID metadata document", () => {
       const metadata = yield* oauth.getJson(`${disabled.running.origin}/.well-known/oauth-authorization-server`)
       assert.notProperty(metadata, "client_id_metadata_document_supported")
       assert.strictEqual(other.published.connections + disabled.published.connections, 0)
-      const limited = yield* start({ maxRegistrationsPerMinute: 3 })
+      const limited = yield* start({ maxSignInsPerMinute: 9 })
       limited.published.answer = (request, response) =>
         json(documentAt(`${limited.published.origin}${request.url}`))(request, response)
       for (let at = 0; at < 8; at++) yield* authorize(limited.running, `${limited.published.origin}/client${at}.json`)

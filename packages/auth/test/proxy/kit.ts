@@ -65,8 +65,7 @@ export const instance = (
         scopes,
         keys: [key],
         serverName: "Tea House",
-        maxRegistrationsPerMinute: 1_000,
-        maxSignInsPerMinute: 1_000,
+        maxSignInsPerMinute: 3_000,
         upstream: {
           name: "Accounts",
           issuer: upstream.issuer,

@@ -31,7 +31,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { makeFileLock } from "./fileLock.ts"
 import { fileOf, prepareFolder, readFile, removeFile, writeFile } from "./tokenFiles.ts"
-import { checkSize, makeBounds, unavailable } from "../stores/bounds.ts"
+import { checkSize, unavailable } from "../stores/bounds.ts"
 import { nameOf } from "../stores/entries.ts"
 import { makeTokenLocks } from "../stores/tokenLocks.ts"
 import * as TokenStore from "../stores/TokenStore.ts"
@@ -78,23 +78,21 @@ const folderOf = (options: Options): Effect.Effect<string, TokenStoreError> => {
  */
 export const make = (options: Options): Effect.Effect<TokenStore.TokenStore["Service"], TokenStoreError> =>
   Effect.gen(function*() {
-    const bounds = makeBounds(options)
     const folder = yield* folderOf(options)
     yield* prepareFolder(folder)
     const withFileLock = makeTokenLocks(
-      bounds,
-      (name, handedOver) =>
-        makeFileLock(join(folder, `${name}.lock`), handedOver, () => existsSync(fileOf(folder, name)))
+      options,
+      (name) => makeFileLock(join(folder, `${name}.lock`), () => existsSync(fileOf(folder, name)))
     )
     return TokenStore.TokenStore.of({
       get: (key) =>
         Effect.map(
-          Effect.flatMap(nameOf(key), (name) => readFile(folder, name, key, bounds)),
+          Effect.flatMap(nameOf(key), (name) => readFile(folder, name, key)),
           (value) => value === undefined ? Option.none() : Option.some(Redacted.make(value))
         ),
       set: (key, value) =>
         Effect.andThen(
-          checkSize(bounds, value),
+          checkSize(value),
           Effect.flatMap(nameOf(key), (name) => writeFile(folder, name, key, Redacted.value(value)))
         ),
       remove: (key) => Effect.flatMap(nameOf(key), (name) => removeFile(folder, name)),

@@ -103,18 +103,11 @@ const tryLock = (database: Sqlite.DatabaseSync): boolean => {
   }
 }
 
-/** After so many fibers of one process, other processes get the lock: they look for it every 15 to 45 ms. */
-const maxHandedOver = 16
-
 /**
  * The lock of a file. When it is released, the file is deleted unless `isNeeded`: locks of keys that have no value any
  * more would pile up. A process that waits for a deleted file finds out and opens the new one.
  */
-export const makeFileLock = (
-  path: string,
-  handedOver: number,
-  isNeeded: () => boolean
-): SharedLock<TokenStoreError> => {
+export const makeFileLock = (path: string, isNeeded: () => boolean): SharedLock<TokenStoreError> => {
   let opened: Opened | undefined
   let isHeld = false
   const close = () => {
@@ -137,7 +130,9 @@ export const makeFileLock = (
     })
   )
   return {
-    acquire: handedOver > 0 && handedOver % maxHandedOver === 0 ? Effect.andThen(Effect.sleep(60), acquire) : acquire,
+    acquire,
+    // Others look for the lock every 15 to 45 ms.
+    giveWay: Effect.sleep(60),
     release: Effect.sync(() => {
       try {
         if (isHeld && !isNeeded()) unlinkSync(path)

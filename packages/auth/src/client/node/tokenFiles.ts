@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto"
 import { constants, promises as fs, type Stats } from "node:fs"
 import { join } from "node:path"
 import { TokenStoreError } from "../stores/TokenStoreError.ts"
-import { type Bounds, invalidEntry, unavailable } from "../stores/bounds.ts"
+import { invalidEntry, maxValueBytes, unavailable } from "../stores/bounds.ts"
 import { parseJson } from "../stores/entries.ts"
 
 const isWindows = process.platform === "win32"
@@ -107,8 +107,7 @@ const readText = async (path: string, maxBytes: number): Promise<string | undefi
 export const readFile = (
   folder: string,
   name: string,
-  key: string,
-  { maxValueBytes }: Bounds
+  key: string
 ): Effect.Effect<string | undefined, TokenStoreError> => {
   const path = fileOf(folder, name)
   return attempt("read", path, async () => {

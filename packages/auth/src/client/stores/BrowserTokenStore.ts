@@ -15,7 +15,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { checkSize, invalidEntry, makeBounds, unavailable } from "./bounds.ts"
+import { checkSize, invalidEntry, unavailable } from "./bounds.ts"
 import type { SharedLock } from "../../shared/localLocks.ts"
 import { makeTokenLocks } from "./tokenLocks.ts"
 import { makeIndexedDb, makeLocalStorage, type Storage } from "./webStorage.ts"
@@ -77,7 +77,6 @@ export const make = (options: Options = {}): Effect.Effect<TokenStore.TokenStore
         "navigator.locks is missing, so tabs cannot share a token store: serve the page over https or from loopback"
       ))
     }
-    const bounds = makeBounds(options)
     const name = options.name ?? "skein-tokens"
     const storage = yield* open(options, name)
     return TokenStore.TokenStore.of({
@@ -89,9 +88,9 @@ export const make = (options: Options = {}): Effect.Effect<TokenStore.TokenStore
           ))
         }),
       set: (key, value) =>
-        Effect.andThen(checkSize(bounds, value), Effect.uninterruptible(storage.set(key, Redacted.value(value)))),
+        Effect.andThen(checkSize(value), Effect.uninterruptible(storage.set(key, Redacted.value(value)))),
       remove: (key) => Effect.uninterruptible(storage.remove(key)),
-      withLock: makeTokenLocks(bounds, (key) => makeWebLock(locks, `${name} ${JSON.stringify(key)}`))
+      withLock: makeTokenLocks(options, (key) => makeWebLock(locks, `${name} ${JSON.stringify(key)}`))
     })
   })
 

@@ -22,7 +22,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as KeyValueStore from "effect/persistence/KeyValueStore"
 import * as Redacted from "effect/Redacted"
-import { type Bounds, checkSize, invalidEntry, makeBounds, unavailable } from "./bounds.ts"
+import { checkSize, invalidEntry, unavailable } from "./bounds.ts"
 import { decodeValue, encodeValue, nameOf } from "./entries.ts"
 import { makeTokenLocks } from "./tokenLocks.ts"
 import * as TokenStore from "./TokenStore.ts"
@@ -39,8 +39,9 @@ export interface Options extends TokenStore.Options {
   readonly prefix?: string | undefined
 }
 
-const lockOf = ({ lock, lockTimeout }: Options, bounds: Bounds): TokenStore.TokenLock["withLock"] => {
-  if (lock === "process") return makeTokenLocks(bounds)
+const lockOf = (options: Options): TokenStore.TokenLock["withLock"] => {
+  const { lock, lockTimeout } = options
+  if (lock === "process") return makeTokenLocks(options)
   return (key, effect, options) =>
     lock.withLock(key, effect, options ?? (lockTimeout === undefined ? undefined : { lockTimeout }))
 }
@@ -63,7 +64,6 @@ export const make = (
   options: Options
 ): Effect.Effect<TokenStore.TokenStore["Service"], never, KeyValueStore.KeyValueStore> =>
   Effect.map(KeyValueStore.KeyValueStore, (values) => {
-    const bounds = makeBounds(options)
     const keyOf = (key: string) => Effect.map(nameOf(key), (name) => `${options.prefix ?? "skein-token-"}${name}`)
     return TokenStore.TokenStore.of({
       get: (key) =>
@@ -79,14 +79,14 @@ export const make = (
         }),
       set: (key, value) =>
         Effect.gen(function*() {
-          yield* checkSize(bounds, value)
+          yield* checkSize(value)
           const name = yield* keyOf(key)
           const written = values.set(name, encodeValue(Redacted.value(value)))
           yield* Effect.uninterruptible(Effect.mapError(written, writeFailed))
         }),
       remove: (key) =>
         Effect.flatMap(keyOf(key), (name) => Effect.uninterruptible(Effect.mapError(values.remove(name), failed))),
-      withLock: lockOf(options, bounds)
+      withLock: lockOf(options)
     })
   })
 

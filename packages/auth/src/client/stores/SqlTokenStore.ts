@@ -31,7 +31,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as SqlClient from "effect/sql/SqlClient"
-import { checkSize, invalidEntry, makeBounds } from "./bounds.ts"
+import { checkSize, invalidEntry } from "./bounds.ts"
 import { decodeValue, encodeValue, nameOf } from "./entries.ts"
 import { deleteAbandoned, fenced, makeLease } from "./leases.ts"
 import { makeTokenLocks } from "./tokenLocks.ts"
@@ -59,17 +59,13 @@ export const make = (
   options: Options = {}
 ): Effect.Effect<TokenStore.TokenStore["Service"], TokenStoreError, SqlClient.SqlClient> =>
   Effect.gen(function*() {
-    const bounds = makeBounds(options)
-    const { leaseTimeout } = Settings.resolve({ leaseTimeout: options.leaseTimeout }, {}, {
+    const { leaseTimeout } = Settings.resolve<Pick<Options, "leaseTimeout">>(options, {}, {
       leaseTimeout: "15 seconds"
     })
     const database = yield* makeTokenDatabase(yield* SqlClient.SqlClient)
     yield* database.outside(Effect.andThen(migrate(database), deleteAbandoned(database)))
     const { now, outside, run } = database
-    const withLease = makeTokenLocks(
-      bounds,
-      (name, handedOver) => makeLease(database, leaseTimeout, name, handedOver)
-    )
+    const withLease = makeTokenLocks(options, (name) => makeLease(database, leaseTimeout, name))
     return TokenStore.TokenStore.of({
       get: (key) =>
         Effect.gen(function*() {
@@ -84,7 +80,7 @@ export const make = (
         }),
       set: (key, value) =>
         Effect.gen(function*() {
-          yield* checkSize(bounds, value)
+          yield* checkSize(value)
           const name = yield* nameOf(key)
           const write = run(
             `INSERT INTO skein_tokens (name, value, updated_at) VALUES (?, ?, ${now})

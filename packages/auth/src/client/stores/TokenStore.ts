@@ -23,7 +23,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
-import { checkSize, makeBounds, type Options } from "./bounds.ts"
+import { checkSize, type Options } from "./bounds.ts"
 import { makeTokenLocks, type TokenLock } from "./tokenLocks.ts"
 import type { TokenStoreError } from "./TokenStoreError.ts"
 
@@ -53,13 +53,12 @@ export class TokenStore extends Context.Service<TokenStore, {
  */
 export const makeMemory = (options: Options = {}): Effect.Effect<TokenStore["Service"]> =>
   Effect.sync(() => {
-    const bounds = makeBounds(options)
     const values = new Map<string, Redacted.Redacted>()
     return TokenStore.of({
       get: (key) => Effect.sync(() => Option.fromUndefinedOr(values.get(key))),
-      set: (key, value) => Effect.andThen(checkSize(bounds, value), Effect.sync(() => void values.set(key, value))),
+      set: (key, value) => Effect.andThen(checkSize(value), Effect.sync(() => void values.set(key, value))),
       remove: (key) => Effect.sync(() => void values.delete(key)),
-      withLock: makeTokenLocks(bounds)
+      withLock: makeTokenLocks(options)
     })
   })
 

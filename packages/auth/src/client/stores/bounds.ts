@@ -1,47 +1,29 @@
-/** The bounds of all token stores. */
-import * as Settings from "@skein/runtime/Options"
-import * as Duration from "effect/Duration"
+/** The options of all token stores, the bound of their values, and their errors. */
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { InvalidEntry, KeyError, TokenStoreError, ValueTooLarge } from "./TokenStoreError.ts"
 
-/** The bounds that all stores have. */
+/** The options that all stores have. */
 export interface Options {
   /**
    * The longest wait for a lock: 30 seconds by default, on Effect's clock. Then `withLock` fails with the reason
-   * `LockTimeout`. A holder that is stopped (SIGSTOP, a debugger) blocks the others for that time each.
+   * `LockTimeout`. A holder that is stopped (SIGSTOP, a debugger) blocks the others for that time each. Raise it for an
+   * authorization server that answers slowly, since a lock is held while it renews a token.
    */
   readonly lockTimeout?: Duration.Input | undefined
-  /**
-   * The largest value in bytes of UTF-8: 1 MiB by default. A larger one is not written, and the reason is
-   * `ValueTooLarge`. An answer of an authorization server has at most 256 KiB (`Outbound`). Raise it for a
-   * store of your own values.
-   */
-  readonly maxValueBytes?: number | undefined
 }
 
-/** The bounds of a store, with their defaults. */
-export interface Bounds {
-  readonly lockTimeout: Duration.Duration
-  readonly maxValueBytes: number
-}
-
-export const makeBounds = ({ lockTimeout: given, maxValueBytes }: Options): Bounds => {
-  const { lockTimeout, ...rest } = Settings.resolve(
-    { lockTimeout: given, maxValueBytes },
-    { maxValueBytes: 1024 * 1024 },
-    { lockTimeout: "30 seconds" }
-  )
-  return { ...rest, lockTimeout: Duration.millis(lockTimeout) }
-}
+/**
+ * The largest value in bytes of UTF-8. A larger one is not written, and the reason is `ValueTooLarge`. An answer of an
+ * authorization server has at most 256 KiB (`Outbound`).
+ */
+export const maxValueBytes = 1024 * 1024
 
 const utf8 = new TextEncoder()
 
 /** Fails with `ValueTooLarge` for a value beyond `maxValueBytes`. */
-export const checkSize = (
-  { maxValueBytes }: Bounds,
-  value: Redacted.Redacted
-): Effect.Effect<void, TokenStoreError> =>
+export const checkSize = (value: Redacted.Redacted): Effect.Effect<void, TokenStoreError> =>
   Effect.suspend(() => {
     const text = Redacted.value(value)
     // A character has at most three bytes, so most values are not encoded to be counted.
@@ -49,7 +31,7 @@ export const checkSize = (
     return bytes <= maxValueBytes ? Effect.void : Effect.fail(
       new TokenStoreError({
         reason: new ValueTooLarge({
-          message: `cannot write a token: its ${bytes} bytes exceed maxValueBytes (${maxValueBytes})`
+          message: `cannot write a token: it has ${bytes} bytes, and at most ${maxValueBytes} are stored`
         })
       })
     )

@@ -11,7 +11,7 @@ import * as Backoff from "@skein/runtime/Backoff"
 import * as Effect from "effect/Effect"
 import type { TokenStoreError } from "./TokenStoreError.ts"
 import { lockLost } from "./tokenLocks.ts"
-import { maxHandedOver, type SharedLock } from "../../shared/localLocks.ts"
+import type { SharedLock } from "../../shared/localLocks.ts"
 import type { TokenDatabase } from "./tokenTables.ts"
 
 interface Lease {
@@ -56,8 +56,7 @@ const pause = (attempt: number): Effect.Effect<void> =>
 export const makeLease = (
   database: TokenDatabase,
   leaseTimeout: number,
-  name: string,
-  handedOver: number
+  name: string
 ): SharedLock<TokenStoreError> => {
   const { now, outside, run } = database
   const lease: Lease = { database, name, holder: crypto.randomUUID() }
@@ -99,7 +98,8 @@ export const makeLease = (
   )
   const waiting = Effect.suspend(() => acquire(1))
   return {
-    acquire: outside(handedOver > 0 && handedOver % maxHandedOver === 0 ? Effect.andThen(pause(6), waiting) : waiting),
+    acquire: outside(waiting),
+    giveWay: pause(6),
     // Also after an interrupted acquisition, which the database may have executed.
     release: Effect.ignore(
       outside(run("DELETE FROM skein_token_locks WHERE name = ? AND holder = ?", name, lease.holder))

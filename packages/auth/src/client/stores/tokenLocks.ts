@@ -1,8 +1,9 @@
 /** The lock of a token store. */
+import * as Settings from "@skein/runtime/Options"
 import * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import { type LockOptions, makeLocks, type SharedLock } from "../../shared/localLocks.ts"
-import type { Bounds } from "./bounds.ts"
+import type { Options } from "./bounds.ts"
 import { LockLost, LockTimeout, TokenStoreError } from "./TokenStoreError.ts"
 
 /** A lock by key. A `TokenStore` has one. */
@@ -19,7 +20,7 @@ export interface TokenLock {
   ) => Effect.Effect<A, E | TokenStoreError, R>
 }
 
-export const lockTimedOut = (lockTimeout: Duration.Duration): TokenStoreError =>
+const lockTimedOut = (lockTimeout: Duration.Duration): TokenStoreError =>
   new TokenStoreError({
     reason: new LockTimeout({
       message: `the lock of the token store was not obtained within lockTimeout (${Duration.format(lockTimeout)}): ` +
@@ -36,6 +37,9 @@ export const lockLost = (): TokenStoreError =>
 
 /** Makes the `withLock` of a token store: see `makeLocks`. */
 export const makeTokenLocks = (
-  { lockTimeout }: Bounds,
-  shared?: (key: string, handedOver: number) => SharedLock<TokenStoreError>
-): TokenLock["withLock"] => makeLocks({ lockTimeout, timedOut: lockTimedOut }, shared)
+  options: Options,
+  shared?: (key: string) => SharedLock<TokenStoreError>
+): TokenLock["withLock"] => {
+  const { lockTimeout } = Settings.resolve<Options>(options, {}, { lockTimeout: "30 seconds" })
+  return makeLocks({ lockTimeout: Duration.millis(lockTimeout), timedOut: lockTimedOut }, shared)
+}

@@ -9,9 +9,9 @@ import { VerifierUnavailable } from "./verifiedToken.ts"
 
 /** Options of the requests of a verifier to its authorization server. */
 export interface FetchOptions {
-  /** How long a request may take, with its body: 5 seconds by default. */
+  /** How long a request may take, with its body: 5 seconds by default. Raise it for a server that answers slowly. */
   readonly requestTimeout?: Duration.Input | undefined
-  /** The largest response that is read, in bytes: 262,144 by default. */
+  /** The largest response that is read, in bytes: 262,144 by default. Raise it for an issuer with very many keys. */
   readonly maxDocumentBytes?: number | undefined
   /**
    * Allows `http:` addresses of other machines, for an authorization server inside a private network. Anybody between

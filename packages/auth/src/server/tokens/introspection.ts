@@ -9,15 +9,14 @@ import { authenticate, type ClientOptions } from "./clientAuthentication.ts"
 import { discover } from "./discovery.ts"
 import { checkAddress, fetchDocument, type FetchOptions, unavailable } from "./fetchDocument.ts"
 import {
-  defaultMaxTokenChars,
   invalid,
   isOtherKind,
+  otherIssuer,
   readJwt,
-  textsOf,
   timeProblem,
   tokenOf,
   toleranceOf,
-  tooLong
+  verifyWith
 } from "./parseToken.ts"
 import { SharedEffects } from "./sharedEffects.ts"
 import type { InvalidToken, TokenVerifier, VerifiedToken, VerifierUnavailable, VerifyContext } from "./verifiedToken.ts"
@@ -28,10 +27,11 @@ export interface IntrospectionOptions extends FetchOptions, ClientOptions, Audie
   readonly issuer: string
   /** The address of the introspection: `introspection_endpoint` of the issuer's metadata by default. */
   readonly endpoint?: string | undefined
-  /** How much the clock of the issuer may differ, for `exp` and `nbf`: 5 seconds by default. */
+  /**
+   * How much the clock of the issuer may differ, for `exp` and `nbf`: 5 seconds by default. Raise it for a clock that is
+   * not synchronized.
+   */
   readonly clockTolerance?: Duration.Input | undefined
-  /** The longest token that is looked at, in characters: 16,384 by default. */
-  readonly maxTokenChars?: number | undefined
   /**
    * Requests to the authorization server at the same time: 100 by default. At the bound the next token waits. Lower it for
    * an authorization server that limits its clients.
@@ -46,11 +46,10 @@ type Verifying = Effect.Effect<VerifiedToken, InvalidToken | VerifierUnavailable
 const retryAfterSeconds = 5
 
 export const introspection = (options: IntrospectionOptions): TokenVerifier => {
-  const { endpoint, issuer, maxTokenChars = defaultMaxTokenChars } = options
+  const { endpoint, issuer } = options
   checkAddress("issuer", issuer, options)
   if (endpoint !== undefined) checkAddress("endpoint", endpoint, options)
   const tolerance = toleranceOf(options.clockTolerance)
-  const long = Effect.fail(tooLong(maxTokenChars))
   const permits = Semaphore.makeUnsafe(options.maxConcurrentRequests ?? 100)
   const discovering = new SharedEffects<string, VerifierUnavailable>()
   let address = endpoint
@@ -87,13 +86,11 @@ export const introspection = (options: IntrospectionOptions): TokenVerifier => {
   /** A JWT that is obviously not valid costs the authorization server nothing. */
   const problemOf = (token: string, now: number): InvalidToken | undefined => {
     const { exp, iss, nbf } = readJwt(token)?.claims ?? {}
-    if (iss !== undefined && iss !== issuer) {
-      return invalid("Issuer", "the token was issued by another authorization server", iss)
-    }
+    if (iss !== undefined && iss !== issuer) return otherIssuer(iss)
     return exp === undefined ? undefined : timeProblem({ exp, nbf }, now, tolerance)
   }
 
-  const verify = (token: string, resource: string, now: number): Verifying => {
+  const verify = (token: string, { resource }: VerifyContext, now: number): Verifying => {
     const problem = problemOf(token, now)
     return problem === undefined ? verifyByServer(token, resource, now) : Effect.fail(problem)
   }
@@ -103,29 +100,17 @@ export const introspection = (options: IntrospectionOptions): TokenVerifier => {
     // "If the introspection call is properly authorized but the token is not active, […] the authorization server MUST
     // return […] `active` set to false" (RFC 7662, 2.2). Anything but `true` is not active.
     if (claims["active"] !== true) return yield* invalid("Inactive", "the token is not active")
-    const { aud, exp, iss } = claims
-    if (iss !== undefined && iss !== issuer) {
-      return yield* invalid("Issuer", "the token was issued by another authorization server", iss)
-    }
+    const { iss } = claims
+    if (iss !== undefined && iss !== issuer) return yield* otherIssuer(iss)
     const problem = audienceProblem(claims, resource, options) ?? timeProblem(claims, now, tolerance)
     if (problem !== undefined) return yield* problem
     if (isOtherKind(claims)) return yield* invalid("Type", "the token is not an access token")
-    const verified: VerifiedToken = tokenOf(issuer, textsOf(aud) ?? [], exp as number | undefined, tolerance, claims)
-    if (verified.subject === undefined && verified.clientId === undefined) {
-      return yield* invalid("Malformed", "the introspection returned neither a subject nor a client")
-    }
-    return verified
+    return yield* tokenOf(issuer, claims, tolerance)
   })
 
   return {
     issuers: [issuer],
     acceptsOpaque: true,
-    maxTokenChars,
-    verify: (token, { now, resource }: VerifyContext) => {
-      if (token.length > maxTokenChars) return long
-      return now === undefined
-        ? Effect.clockWith((clock) => verify(token, resource, clock.currentTimeMillisUnsafe()))
-        : verify(token, resource, now)
-    }
+    verify: verifyWith(verify)
   }
 }

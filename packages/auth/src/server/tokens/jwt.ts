@@ -12,16 +12,15 @@ import { checkAddress } from "./fetchDocument.ts"
 import { type IssuerRules, issuerRules, type TokenIssuerOptions } from "./issuers.ts"
 import { type KeyOptions, KeySet } from "./keySet.ts"
 import {
-  defaultMaxTokenChars,
   invalid,
   isAccessTokenType,
   isOtherKind,
+  otherIssuer,
   readJwt,
-  textsOf,
   timeProblem,
   tokenOf,
   toleranceOf,
-  tooLong
+  verifyWith
 } from "./parseToken.ts"
 import type { InvalidToken, TokenVerifier, VerifiedToken, VerifierUnavailable, VerifyContext } from "./verifiedToken.ts"
 
@@ -37,7 +36,8 @@ export interface JwtOptions extends KeyOptions, AudienceOptions, TokenIssuerOpti
   /** The accepted algorithms, all asymmetric: ES256, ES384, ES512, EdDSA, Ed25519, PS256 to PS512, RS256 to RS512. */
   readonly algorithms?: ReadonlyArray<string> | undefined
   /**
-   * How much the clock of the issuer may differ, for `exp` and `nbf`: 5 seconds by default.
+   * How much the clock of the issuer may differ, for `exp` and `nbf`: 5 seconds by default. Raise it for a clock that is
+   * not synchronized.
    */
   readonly clockTolerance?: Duration.Input | undefined
   /**
@@ -45,8 +45,6 @@ export interface JwtOptions extends KeyOptions, AudienceOptions, TokenIssuerOpti
    * types, such as ID tokens and logout tokens, are always refused.
    */
   readonly requireType?: boolean | undefined
-  /** The longest token that is looked at, in characters: 16,384 by default. */
-  readonly maxTokenChars?: number | undefined
 }
 
 type Claims = { readonly [claim: string]: unknown }
@@ -75,7 +73,6 @@ export interface JwtRules {
     context: VerifyContext
   ) => SignatureKeys | Effect.Effect<SignatureKeys, VerifierUnavailable>
   readonly clockTolerance?: Duration.Input | undefined
-  readonly maxTokenChars?: number | undefined
 }
 
 const isSignedBy = (
@@ -97,15 +94,13 @@ const isSignedBy = (
 
 /** The verifier of JWTs by these rules. */
 export const verifierOf = (rules: JwtRules): TokenVerifier => {
-  const { algorithms, issuer, issuers = issuerRules({ issuer }), maxTokenChars = defaultMaxTokenChars } = rules
+  const { algorithms, issuer, issuers = issuerRules({ issuer }) } = rules
   const tolerance = toleranceOf(rules.clockTolerance)
-
-  const long = Effect.fail(tooLong(maxTokenChars))
 
   /** Looks at everything that needs no key. */
   const problemOf = (header: Claims, claims: Claims, context: VerifyContext, now: number): InvalidToken | undefined => {
     const { exp, iss } = claims
-    if (!issuers.accepts(claims)) return invalid("Issuer", "the token was issued by another authorization server", iss)
+    if (!issuers.accepts(claims)) return otherIssuer(iss)
     const problem = rules.audienceProblem(claims, context) ?? timeProblem(claims, now, tolerance)
     if (problem !== undefined) return problem
     if (exp === undefined) return invalid("Malformed", "the token has no exp")
@@ -137,27 +132,16 @@ export const verifierOf = (rules: JwtRules): TokenVerifier => {
   const verifySignature = (token: string, header: Claims, claims: Claims, keys: SignatureKeys): Verifying =>
     keys.length === 0
       ? Effect.fail(invalid("Key", "the issuer has no key for the token", header["kid"]))
-      : Effect.flatMap(isSignedBy(token, keys, algorithms), (isSigned): Verifying => {
-        if (!isSigned) return Effect.fail(invalid("Signature", "the signature of the token is not valid"))
-        const audiences = textsOf(claims["aud"]) ?? []
-        const verified = tokenOf(claims["iss"] as string, audiences, claims["exp"] as number, tolerance, claims)
-        return verified.subject === undefined && verified.clientId === undefined
-          ? Effect.fail(invalid("Malformed", "the token has neither a subject nor a client"))
-          : Effect.succeed(verified)
-      })
+      : Effect.flatMap(isSignedBy(token, keys, algorithms), (isSigned): Verifying =>
+        isSigned
+          ? tokenOf(claims["iss"] as string, claims, tolerance)
+          : Effect.fail(invalid("Signature", "the signature of the token is not valid")))
 
   return {
     issuers: [issuer],
     tokenIssuers: issuers.issuers,
     acceptsOpaque: false,
-    maxTokenChars,
-    verify: (token, context) => {
-      if (token.length > maxTokenChars) return long
-      const { now } = context
-      return now === undefined
-        ? Effect.clockWith((clock) => verify(token, context, clock.currentTimeMillisUnsafe()))
-        : verify(token, context, now)
-    }
+    verify: verifyWith(verify)
   }
 }
 
@@ -172,7 +156,7 @@ export const keysOf = (
 }
 
 export const jwt = (options: JwtOptions): TokenVerifier => {
-  const { clockTolerance, issuer, maxTokenChars, requireType = false } = options
+  const { clockTolerance, issuer, requireType = false } = options
   checkAddress("issuer", issuer, options)
   const issuers = issuerRules(options)
   const keys = keysOf(options)
@@ -188,7 +172,6 @@ export const jwt = (options: JwtOptions): TokenVerifier => {
       const found = keys.find(header, now)
       return Effect.isEffect(found) ? Effect.map(found, accepted) : accepted(found)
     },
-    clockTolerance,
-    maxTokenChars
+    clockTolerance
   })
 }

@@ -21,22 +21,20 @@ import type { VerifierUnavailable } from "./verifiedToken.ts"
 /** How the keys of an issuer are stored. */
 export interface KeyOptions extends FetchOptions {
   /**
-   * How long keys are used before they are fetched again: 10 minutes by default. They are used meanwhile. Lower it for an
-   * issuer that withdraws keys.
-   */
-  readonly keyRefreshInterval?: Duration.Input | undefined
-  /**
-   * How often keys are fetched at most for a token whose key is unknown: every 30 seconds by default. After a failure
-   * they are fetched again after a second, then after twice as long each time, up to this. Lower it for an issuer that
-   * signs with a key before it publishes it.
-   */
-  readonly keyFetchInterval?: Duration.Input | undefined
-  /**
    * How long keys are used while the issuer is unavailable: 24 hours by default, since they were fetched. Then tokens
    * are answered with 503 until the keys are available. Lower it where revoked keys matter more than outages.
    */
   readonly keyLifetime?: Duration.Input | undefined
 }
+
+/** How long keys are used before they are fetched again, in milliseconds. They are used meanwhile. */
+const keyRefreshInterval = 600_000
+
+/**
+ * How often keys are fetched at most for a token whose key is unknown, in milliseconds. After a failure they are fetched
+ * again after a second, then after twice as long each time, up to this.
+ */
+const keyFetchInterval = 30_000
 
 type LocalKeys = ReturnType<typeof createLocalJWKSet>
 
@@ -94,8 +92,6 @@ export type FoundKeys = ReadonlyArray<CryptoKey> | Effect.Effect<ReadonlyArray<C
 export class KeySet {
   readonly #address: Effect.Effect<string, VerifierUnavailable>
   readonly #options: KeyOptions
-  readonly #refreshAfter: number
-  readonly #cooldown: number
   readonly #maxAge: number
   readonly #fetching = new SharedEffects<Keys, VerifierUnavailable>()
   #keys: Keys | undefined
@@ -107,25 +103,15 @@ export class KeySet {
   constructor(address: Effect.Effect<string, VerifierUnavailable>, options: KeyOptions) {
     this.#address = address
     this.#options = options
-    const { keyFetchInterval, keyLifetime, keyRefreshInterval } = Options.resolve(
-      {
-        keyRefreshInterval: options.keyRefreshInterval,
-        keyFetchInterval: options.keyFetchInterval,
-        keyLifetime: options.keyLifetime
-      },
-      {},
-      { keyRefreshInterval: "10 minutes", keyFetchInterval: "30 seconds", keyLifetime: "24 hours" }
-    )
-    this.#refreshAfter = keyRefreshInterval
-    this.#cooldown = keyFetchInterval
-    this.#maxAge = keyLifetime
+    this.#maxAge =
+      Options.resolve<Pick<KeyOptions, "keyLifetime">>(options, {}, { keyLifetime: "24 hours" }).keyLifetime
   }
 
   /** The keys that may have signed a token with this header: at once if they were found before, and are not old. */
   readonly find = (header: JWSHeaderParameters, now: number): FoundKeys => {
     const keys = this.#keys
     const name = nameOf(header)
-    const isFresh = keys !== undefined && now - keys.fetchedAt < Math.min(this.#refreshAfter, this.#maxAge)
+    const isFresh = keys !== undefined && now - keys.fetchedAt < Math.min(keyRefreshInterval, this.#maxAge)
     const known = isFresh && name !== undefined ? keys.known.get(name) : undefined
     return known ?? this.#search(header)
   }
@@ -135,7 +121,7 @@ export class KeySet {
     const keys = this.#keys
     if (keys !== undefined && now - keys.fetchedAt < this.#maxAge) {
       // A token with a known key does not wait. The run has its own timeout.
-      const isDue = now - keys.fetchedAt >= this.#refreshAfter && now >= this.#nextFetch
+      const isDue = now - keys.fetchedAt >= keyRefreshInterval && now >= this.#nextFetch
       if (isDue && this.#fetching.size === 0) yield* Effect.forkDetach(Effect.ignore(this.#fetch))
       const candidates = yield* this.#candidates(keys, header)
       if (candidates.length > 0) return candidates
@@ -188,14 +174,14 @@ export class KeySet {
       Effect.map((found) => {
         const fetchedAt = clock.currentTimeMillisUnsafe()
         this.#keys = { ...found, known: new Map(), fetchedAt }
-        this.#nextFetch = fetchedAt + this.#cooldown
+        this.#nextFetch = fetchedAt + keyFetchInterval
         this.#failures = 0
         this.#failure = undefined
         return this.#keys
       }),
       Effect.tapError((failure) =>
         Effect.suspend(() => {
-          const wait = Backoff.delay({ initialDelay: 1_000, maxDelay: this.#cooldown }, ++this.#failures)
+          const wait = Backoff.delay({ initialDelay: 1_000, maxDelay: keyFetchInterval }, ++this.#failures)
           this.#nextFetch = clock.currentTimeMillisUnsafe() + wait
           this.#failure = failure
           return Effect.logWarning("failed to fetch the keys of an issuer", failure)

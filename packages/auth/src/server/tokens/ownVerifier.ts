@@ -5,7 +5,7 @@ import * as Awaitable from "@skein/runtime/Awaitable"
 import * as Effect from "effect/Effect"
 import { isFor, otherAudience } from "./audience.ts"
 import { isIssuedBy } from "./issuers.ts"
-import { defaultMaxTokenChars, invalid, isJwt, readJwt, tooLong } from "./parseToken.ts"
+import { invalid, isJwt, maxTokenChars, otherIssuer, readJwt, tooLong, verifyWith } from "./parseToken.ts"
 import type {
   Confirmation,
   InvalidToken,
@@ -44,8 +44,6 @@ export interface OwnOptions {
   readonly audiences?: ReadonlyArray<string> | undefined
   /** Whether it also verifies tokens that are not JWTs: true by default. */
   readonly acceptsOpaque?: boolean | undefined
-  /** The longest token that is looked at, in characters: 16,384 by default. */
-  readonly maxTokenChars?: number | undefined
   /**
    * Verifies a token, by an effect or a promise, which rejects with the same errors. Any other error is answered with 500.
    * It bounds its own time.
@@ -57,8 +55,7 @@ export interface OwnOptions {
 }
 
 export const make = (options: OwnOptions): TokenVerifier => {
-  const { issuer, maxTokenChars = defaultMaxTokenChars } = options
-  const long = Effect.fail(tooLong(maxTokenChars))
+  const { issuer } = options
   const judge = (token: OwnToken, { resource }: VerifyContext): Effect.Effect<VerifiedToken, InvalidToken> =>
     Effect.clockWith((clock) => {
       const accepted = [resource, ...options.audiences ?? []]
@@ -73,11 +70,9 @@ export const make = (options: OwnOptions): TokenVerifier => {
   return {
     issuers: [issuer],
     acceptsOpaque: options.acceptsOpaque ?? true,
-    maxTokenChars,
-    verify: (token, context) =>
-      token.length > maxTokenChars
-        ? long
-        : Effect.flatMap(Awaitable.call(() => options.verify(token, context)), (own) => judge(own, context))
+    verify: verifyWith((token, context) =>
+      Effect.flatMap(Awaitable.call(() => options.verify(token, context)), (own) => judge(own, context))
+    )
   }
 }
 
@@ -102,15 +97,12 @@ export const anyOf = (verifiers: ReadonlyArray<TokenVerifier>): TokenVerifier =>
   if (opaque.length > 1) {
     throw new Error("TokenVerifier.anyOf: several verifiers accept opaque tokens: set acceptsOpaque: false on others")
   }
-  const maxTokenChars = Math.max(...verifiers.map((verifier) => verifier.maxTokenChars))
-  const long = Effect.fail(tooLong(maxTokenChars))
   return {
     issuers: [...new Set(verifiers.flatMap(({ issuers }) => issuers))],
     tokenIssuers: [...known.keys()],
     acceptsOpaque: opaque.length > 0,
-    maxTokenChars,
     verify: (token, context) => {
-      if (token.length > maxTokenChars) return long
+      if (token.length > maxTokenChars) return Effect.fail(tooLong)
       if (!isJwt(token) && opaque[0] !== undefined) return opaque[0].verify(token, context)
       const { claims = {} } = readJwt(token) ?? {}
       const issuer = claims["iss"]
@@ -118,9 +110,7 @@ export const anyOf = (verifiers: ReadonlyArray<TokenVerifier>): TokenVerifier =>
         verifiers.find((verifier) => isIssuedBy(tokenIssuersOf(verifier), claims))
       if (verifier !== undefined) return verifier.verify(token, context)
       return Effect.fail(
-        issuer === undefined ?
-          invalid("Malformed", "the token is not a JWT with an issuer") :
-          invalid("Issuer", "the token was issued by another authorization server", issuer)
+        issuer === undefined ? invalid("Malformed", "the token is not a JWT with an issuer") : otherIssuer(issuer)
       )
     }
   }

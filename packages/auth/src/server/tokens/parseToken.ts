@@ -3,12 +3,21 @@
  */
 import * as Options from "@skein/runtime/Options"
 import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
 import type * as Types from "effect/Types"
 import { decode } from "jose/base64url"
-import { type Confirmation, InvalidToken, type TokenProblem, type VerifiedToken } from "./verifiedToken.ts"
+import {
+  type Confirmation,
+  InvalidToken,
+  type TokenProblem,
+  type TokenVerifier,
+  type Verification,
+  type VerifiedToken,
+  type VerifyContext
+} from "./verifiedToken.ts"
 
-/** The default of `maxTokenChars`: the most that `node:http` reads of all headers together. */
-export const defaultMaxTokenChars = 16_384
+/** The longest token that is looked at, in characters: the most that `node:http` reads of all headers together. */
+export const maxTokenChars = 16_384
 
 type Claims = { readonly [claim: string]: unknown }
 
@@ -34,8 +43,15 @@ const shortened = (value: unknown): string =>
     JSON.stringify(value.slice(0, maxReceivedChars)).slice(0, maxReceivedChars) :
     (JSON.stringify(value) ?? "").slice(0, maxReceivedChars)
 
-export const tooLong = (maxTokenChars: number): InvalidToken =>
-  invalid("TooLong", `the token exceeds maxTokenChars (${maxTokenChars})`)
+/** The error for a token beyond `maxTokenChars`. */
+export const tooLong: InvalidToken = /* @__PURE__ */ invalid(
+  "TooLong",
+  `the token is longer than ${maxTokenChars} characters`
+)
+
+/** The error for a token of an issuer that is not the expected one. */
+export const otherIssuer = (received: unknown): InvalidToken =>
+  invalid("Issuer", "the token was issued by another authorization server", received)
 
 /** Whether a token has the form of a signed JWT: three parts. Tokens of another form are opaque, also encrypted JWTs. */
 export const isJwt = (token: string): boolean => {
@@ -122,24 +138,45 @@ const confirmationOf = (cnf: unknown): Confirmation | undefined => {
   return { jkt: jkt as string | undefined, x5tS256: x5tS256 as string | undefined }
 }
 
-/** The facts in the claims of a verified token. */
+/** The facts in the claims of a verified token. Fails if they name neither a user nor a client. */
 export const tokenOf = (
   issuer: string,
-  audiences: ReadonlyArray<string>,
-  exp: number | undefined,
-  toleranceMillis: number,
-  claims: Claims
-): VerifiedToken => ({
-  issuer,
-  subject: typeof claims["sub"] === "string" && claims["sub"] !== "" ? claims["sub"] : undefined,
-  clientId: clientOf(claims),
-  scopes: scopesOf(claims),
-  audiences,
-  // A stream that ended at `exp` would be opened again with the same token, and end again, for the whole tolerance.
-  expiresAt: exp === undefined ? undefined : exp + toleranceMillis / 1_000,
-  confirmation: confirmationOf(claims["cnf"]),
-  claims
-})
+  claims: Claims,
+  toleranceMillis: number
+): Effect.Effect<VerifiedToken, InvalidToken> => {
+  const { aud, cnf, exp, sub } = claims
+  const subject = typeof sub === "string" && sub !== "" ? sub : undefined
+  const clientId = clientOf(claims)
+  if (subject === undefined && clientId === undefined) {
+    return Effect.fail(invalid("Malformed", "the token has neither a subject nor a client"))
+  }
+  return Effect.succeed({
+    issuer,
+    subject,
+    clientId,
+    scopes: scopesOf(claims),
+    audiences: textsOf(aud) ?? [],
+    // A stream that ended at `exp` would be opened again with the same token, and end again, for the whole tolerance.
+    expiresAt: exp === undefined ? undefined : exp as number + toleranceMillis / 1_000,
+    confirmation: confirmationOf(cnf),
+    claims
+  })
+}
+
+/**
+ * Makes the `verify` of a verifier. A token that is too long is refused, before anything of it is read. `now` is the time
+ * of the context, or of the program.
+ */
+export const verifyWith = (
+  verify: (token: string, context: VerifyContext, now: number) => Exclude<Verification, VerifiedToken>
+): TokenVerifier["verify"] =>
+(token, context) => {
+  if (token.length > maxTokenChars) return Effect.fail(tooLong)
+  const { now } = context
+  return now === undefined
+    ? Effect.clockWith((clock) => verify(token, context, clock.currentTimeMillisUnsafe()))
+    : verify(token, context, now)
+}
 
 const accessTokenTypes = new Set(["at+jwt", "application/at+jwt"])
 const plainTypes = new Set(["jwt", "application/jwt"])

@@ -9,7 +9,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { sha256Function } from "./sha256.ts"
 import { SharedEffects } from "./sharedEffects.ts"
-import { tooLong } from "./parseToken.ts"
+import { maxTokenChars, tooLong } from "./parseToken.ts"
 import {
   type CachedTokenVerifier,
   effectOf,
@@ -30,19 +30,19 @@ export interface CacheOptions {
    * token each time.
    */
   readonly verifiedLifetime?: Duration.Input | undefined
-  /**
-   * Tokens that are known at the same time: 10,000 by default. At the bound the oldest is forgotten, and verified again.
-   * Raise it for a server with more active users.
-   */
-  readonly maxTokens?: number | undefined
 }
 
-/** Characters of all known tokens together, a measure of the memory for their claims. */
-const maxTotalChars = 16 * 1024 * 1024
+/** Bounds of the known tokens. At a bound the oldest token is forgotten, and verified again. */
+export interface CacheBounds {
+  /** Tokens that are known at the same time. */
+  readonly maxTokens: number
+  /** Characters of all known tokens together, a measure of the memory for their claims. */
+  readonly maxTotalChars: number
+}
 
-/** The bound of `maxTotalChars`. At the bound the oldest tokens are forgotten, and verified again. Tests lower it. */
-export const MaxTotalChars: Context.Reference<number> = Context.Reference("@skein/auth/MaxTotalChars", {
-  defaultValue: () => maxTotalChars
+/** The bounds of the caches that an effect makes. Tests lower them. */
+export const CacheBounds: Context.Reference<CacheBounds> = Context.Reference("@skein/auth/CacheBounds", {
+  defaultValue: () => ({ maxTokens: 10_000, maxTotalChars: 16 * 1024 * 1024 })
 })
 
 interface Entry {
@@ -56,45 +56,33 @@ interface Entry {
 class TokenCache implements CachedTokenVerifier {
   readonly issuers: ReadonlyArray<string>
   readonly acceptsOpaque: boolean
-  readonly maxTokenChars: number
   readonly #verifier: TokenVerifier
   readonly #clock: Clock.Clock
   readonly #lifetime: number
-  readonly #maxTokens: number
-  readonly #maxTotalChars: number
+  readonly #bounds: CacheBounds
   readonly #hash = sha256Function()
   // In the order of their verifications.
   readonly #entries = new Map<string, Entry>()
   #totalChars = 0
-  readonly #long: Effect.Effect<never, InvalidToken>
   readonly #pending = new SharedEffects<VerifiedToken, InvalidToken | VerifierUnavailable>()
 
-  constructor(verifier: TokenVerifier, clock: Clock.Clock, maxTotalChars: number, options: CacheOptions) {
+  constructor(verifier: TokenVerifier, clock: Clock.Clock, bounds: CacheBounds, options: CacheOptions) {
     this.issuers = verifier.issuers
     this.acceptsOpaque = verifier.acceptsOpaque
-    this.maxTokenChars = verifier.maxTokenChars
     this.#verifier = verifier
-    // An error captures a stack, which costs more than the refusal.
-    this.#long = Effect.fail(tooLong(verifier.maxTokenChars))
     this.#clock = clock
-    const { maxTokens, verifiedLifetime } = Options.resolve(
-      { maxTokens: options.maxTokens, verifiedLifetime: options.verifiedLifetime },
-      { maxTokens: 10_000 },
-      { verifiedLifetime: "60 seconds" }
-    )
-    this.#lifetime = verifiedLifetime
-    this.#maxTokens = maxTokens
-    this.#maxTotalChars = maxTotalChars
+    this.#bounds = bounds
+    this.#lifetime = Options.resolve<CacheOptions>(options, {}, { verifiedLifetime: "60 seconds" }).verifiedLifetime
   }
 
   known(token: string, context: VerifyContext): VerifiedToken | undefined {
     const hash = this.#hash
-    if (hash === undefined || token.length > this.maxTokenChars) return undefined
+    if (hash === undefined || token.length > maxTokenChars) return undefined
     return this.#find(hash(token), context)
   }
 
   verify(token: string, context: VerifyContext): Verification {
-    if (token.length > this.maxTokenChars) return this.#long
+    if (token.length > maxTokenChars) return Effect.fail(tooLong)
     const hash = this.#hash
     if (hash === undefined) {
       return Effect.flatMap(sha256Base64Url(token), (key) => effectOf(this.#verify(key, token, context)))
@@ -137,8 +125,9 @@ class TokenCache implements CachedTokenVerifier {
     if (before !== undefined) this.#delete(key, before)
     this.#entries.set(key, { verified, resource, chars, until })
     this.#totalChars += chars
+    const { maxTokens, maxTotalChars } = this.#bounds
     for (const [oldest, entry] of this.#entries) {
-      if (this.#entries.size <= this.#maxTokens && this.#totalChars <= this.#maxTotalChars && entry.until > now) return
+      if (this.#entries.size <= maxTokens && this.#totalChars <= maxTotalChars && entry.until > now) return
       this.#delete(oldest, entry)
     }
   }
@@ -151,7 +140,6 @@ class TokenCache implements CachedTokenVerifier {
 
 export const cached = (verifier: TokenVerifier, options: CacheOptions): Effect.Effect<CachedTokenVerifier> =>
   Effect.flatMap(
-    MaxTotalChars,
-    (maxTotalChars) =>
-      Effect.clockWith((clock) => Effect.sync(() => new TokenCache(verifier, clock, maxTotalChars, options)))
+    CacheBounds,
+    (bounds) => Effect.clockWith((clock) => Effect.sync(() => new TokenCache(verifier, clock, bounds, options)))
   )

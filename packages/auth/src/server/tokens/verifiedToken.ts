@@ -144,8 +144,6 @@ export interface TokenVerifier {
   readonly tokenIssuers?: ReadonlyArray<string> | undefined
   /** Whether it verifies tokens that are not JWTs. `anyOf` gives it those. */
   readonly acceptsOpaque: boolean
-  /** The longest token that it looks at, in characters. */
-  readonly maxTokenChars: number
   /** Verifies a token for a resource. */
   readonly verify: (token: string, context: VerifyContext) => Verification
 }
