@@ -15,8 +15,7 @@ const Small = McpServer.layer(
     name: "small",
     version: "1.0.0",
     pageSize: 2,
-    limits: { maxInFlightRequests: 8, maxQueuedRequests: 8, timeout: "10 seconds" },
-    subscriptions: { maxListens: 100 }
+    limits: { maxInFlightRequests: 8, maxQueuedRequests: 8, timeout: "10 seconds" }
   },
   hello,
   wait,

@@ -20,7 +20,7 @@ import * as Kettle from "./kettle.ts"
 const Item = Schema.Struct({ tea: Schema.String, cups: Schema.Int })
 
 // One value for each user. It is stored as JSON.
-const cart = State.make("cart", { schema: Schema.Array(Item), initial: [], ttl: "1 hour" })
+const cart = State.make("cart", { schema: Schema.Array(Item), initial: [], lifetime: "1 hour" })
 
 const order = Tool.layer(
   Tool.make("order", { input: Item, output: { items: Schema.Int } }),

@@ -27,8 +27,8 @@ const closedAtNight = Middleware.layer((next) => (exchange) =>
 export const Careful = McpServer.layer(
   { name: "careful", version: "1.0.0" },
   AuditLog.layer({ methods: ["tools/call"], sink: write }),
-  RateLimit.layer({ limit: 10, window: "1 minute" }),
-  Concurrency.layer({ limit: 4, maxWaiting: 16, waitTimeout: "5 seconds" }),
+  RateLimit.layer({ limit: 10, interval: "1 minute" }),
+  Concurrency.layer({ limit: 4, maxQueuedRequests: 16, waitTimeout: "5 seconds" }),
   Timeout.layer({ timeout: "10 seconds", tools: { report: "5 minutes" } }),
   MaxResponseSize.layer({ maxBytes: 4_096 }),
   closedAtNight,

@@ -40,7 +40,7 @@ export const Rates = McpServer.layer(
         : ErrorMapping.unchanged
   }),
   // Rates are the same for all callers.
-  ResultCache.layer({ tools: ["rate"], ttl: "10 seconds", share: true }),
+  ResultCache.layer({ tools: ["rate"], lifetime: "10 seconds", share: true }),
   Retry.layer({
     when: ({ error }) => error instanceof Unreachable,
     maxAttempts: 3,

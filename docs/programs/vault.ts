@@ -41,7 +41,7 @@ const whoami = Tool.layer(
 // #region vault
 const Vault = McpServer.layer(
   { name: "vault", version: "1.0.0" },
-  RateLimit.layer({ limit: 30, window: "1 minute", methods: "all" }),
+  RateLimit.layer({ limit: 30, interval: "1 minute", methods: "all" }),
   Timeout.layer({ timeout: "10 seconds" }),
   file,
   echo,

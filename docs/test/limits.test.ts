@@ -114,7 +114,7 @@ const members = (path: string): ReadonlyArray<{ readonly name: string; readonly 
   )
 
 const isBound =
-  /^(max[A-Z]?\w*|limit|window|after|timeout|\w+Timeout|keepAliveInterval|retry|retention|pageSize|stableAfter|ttl|listChangedDelay)$/
+  /^(max[A-Z]?\w*|limit|lifetime|after|timeout|\w+Timeout|keepAliveInterval|retry|retention|pageSize|stableAfter|ttl)$/
 
 describe.each(tables)("limits.md, $declared", ({ code, declared, rows }) => {
   it("lists the defaults of the code", () => {

@@ -19,6 +19,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Schema from "effect/Schema"
 import { z } from "zod"
+import { Bounds, fixedBounds } from "../../packages/server/src/internal/base/fixedBounds.ts"
 
 interface Chain {
   readonly a?: Chain
@@ -167,11 +168,14 @@ export const make = (logger: Logger.Logger<unknown, void>) =>
       name: "fuzzed",
       version: "1.0.0",
       pageSize: 3,
-      listChangedDelay: 0,
       limits: { timeout: "1 second", shutdownTimeout: 0 }
     },
     tools,
     features,
     TaskTools.layer(),
     Tasks.layer({ pollInterval: "10 millis", list: "always", pageSize: 5, ttl: "2 seconds", maxTtl: "5 seconds" })
-  ).pipe(Layer.provide(MemoryTasks.layer()), Layer.provide(Logger.layer([logger])))
+  ).pipe(
+    Layer.provide(MemoryTasks.layer()),
+    Layer.provide(Logger.layer([logger])),
+    Layer.provide(Layer.succeed(Bounds, { ...fixedBounds, listChangedDelay: 0 }))
+  )

@@ -61,7 +61,7 @@ export interface Limits {
 }
 
 /** The options of code mode. */
-export interface Options extends HiddenTools.Options, Pick<HiddenTools.SearchOptions, "maxResults"> {
+export interface Options extends HiddenTools.Options {
   /**
    * The number of tools up to which all are listed, and those of code mode are not: 0 by default, so that code mode is
    * always on.

@@ -11,19 +11,22 @@ import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
+import { bounds } from "../../server/test/fixedBounds.ts"
 import { RefreshInterval } from "../src/internal/catalog/refresh.ts"
 import { build, connect, eras, type Running, source, through } from "./kit.ts"
 import { remote } from "./remote.ts"
 
 const tool = (name: string, says = name) => Tool.layer(Tool.make(name), () => Effect.succeed(says))
 const server = (...definitions: ReadonlyArray<McpServer.Definitions>) =>
-  McpServer.layer({ name: "far", version: "1.0.0", listChangedDelay: 0 }, ...definitions) as never as ReturnType<
-    typeof remote
-  >
+  Layer.provide(
+    McpServer.layer({ name: "far", version: "1.0.0" }, ...definitions) as never as ReturnType<typeof remote>,
+    bounds({ listChangedDelay: 0 })
+  )
 
 const names = (client: Client.Client) => Effect.map(client.listTools(), (tools) => tools.map(({ name }) => name))
 const textOf = (result: { readonly content: ReadonlyArray<unknown> }) => (result.content[0] as { text: string }).text

@@ -136,7 +136,7 @@ export class AsyncServer {
    * them. Throws after the start of the server: `add` adds definitions then.
    *
    * @example
-   * server.use(RateLimit.layer({ limit: 10, window: "1 minute" }))
+   * server.use(RateLimit.layer({ limit: 10, interval: "1 minute" }))
    */
   use(...definitions: ReadonlyArray<Layer.Layer<never, unknown, Catalog>>): this {
     if (this.#hasStarted) throw new Error(`the server ${this.#options.name} has started: add definitions before`)

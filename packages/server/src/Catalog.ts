@@ -9,7 +9,7 @@
  * `Tool.replace` and so on for new definitions. Each of these changes is undone when its scope closes. They need the
  * `Catalog` service, which every handler has and which the layer of the server provides. Use `persistent` for a change
  * that lasts as long as the server, and `setEnabled` for a switch. Clients are notified of changed lists, at most once
- * per `listChangedDelay`.
+ * per 50 ms.
  *
  * @example
  * const unlock = Tool.layer(Tool.make("unlock"), () =>

@@ -5,12 +5,17 @@
  * be cancelled meanwhile. If too many are waiting, or one has waited too long, the request is refused with the error
  * code `503`, which is outside of the range that JSON-RPC reserves.
  *
+ * One client may have three quarters of the limit, rounded up, if the key is `Middleware.perServer` or `perTarget`, so
+ * that it cannot lock out others; with another key it may have all. A client is a principal, or the network address of an
+ * anonymous caller; without either it is not bounded. For a smaller share list a second limit with the key
+ * `Middleware.perPrincipal`.
+ *
  * @example
  * // One report at a time for each principal.
  * const limit = Concurrency.layer({ limit: 1, key: Middleware.perPrincipal })
  */
 import * as Defaults from "@skein/runtime/Options"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import type * as Layer from "effect/Layer"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
@@ -28,17 +33,11 @@ export interface Options {
   /** The number of requests of a key that are handled at the same time: 16 by default, at least 1. */
   readonly limit?: number | undefined
   /**
-   * How many of these one client may have, so that it cannot lock out others. Unless it is set: three quarters of the
-   * limit, rounded up, if the key is `Middleware.perServer` or `perTarget`, and otherwise the whole limit. A client is a
-   * principal, or the network address of an anonymous caller; without either it is not bounded.
-   */
-  readonly maxPerClient?: number | undefined
-  /**
    * The number of waiting requests of a key: 64 by default. Further ones are refused immediately, unless another client
-   * has at least twice as many as theirs: then its last one is refused.
+   * has at least twice as many as theirs: then its last one is refused. Set 0 where a request is worth nothing later.
    */
-  readonly maxWaiting?: number | undefined
-  /** How long a request waits before it is refused: 30 seconds by default. */
+  readonly maxQueuedRequests?: number | undefined
+  /** How long a request waits before it is refused: 30 seconds by default. Clients have timeouts of their own. */
   readonly waitTimeout?: Duration.Input | undefined
   /** Requests with the same key share the limit: `Middleware.perServer` by default. */
   readonly key?: Middleware.Key | undefined
@@ -60,15 +59,12 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
     const key = options.key ?? Middleware.perServer
     const limit = Math.max(1, Math.floor(options.limit ?? 16))
     const isShared = key === Middleware.perServer || key === Middleware.perTarget
-    const limiter = new ConcurrencyLimiter(
-      code,
+    const limiter = new ConcurrencyLimiter(code, {
       limit,
-      Math.max(0, Math.floor(options.maxWaiting ?? 64)),
-      Duration.millis(
-        Defaults.resolve({ waitTimeout: options.waitTimeout }, {}, { waitTimeout: "30 seconds" }).waitTimeout
-      ),
-      Math.max(1, Math.floor(options.maxPerClient ?? (isShared ? Math.ceil(limit * 0.75) : limit)))
-    )
+      maxPerClient: isShared ? Math.ceil(limit * 0.75) : limit,
+      maxQueuedRequests: Math.max(0, Math.floor(options.maxQueuedRequests ?? 64)),
+      ...Defaults.resolve({ waitTimeout: options.waitTimeout }, {}, { waitTimeout: "30 seconds" })
+    })
     const { methods = ["tools/call"] } = options
     const included = Middleware.includes(methods)
     const appliesTo = (method: string): boolean => included(method) && !(methods === "all" && method === "tasks/result")

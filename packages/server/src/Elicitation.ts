@@ -75,7 +75,7 @@ export interface Options extends CallOptions {
   readonly acceptUnsolicited?: boolean | undefined
   /**
    * How long to wait for the user: 10 minutes by default. After that the elicitation fails with `Timeout`. In the
-   * stateless revision it fails when the client sends the request again, which it can do within the `ttl` of
+   * stateless revision it fails when the client sends the request again, which it can do within the `lifetime` of
    * `RequestState`.
    */
   readonly timeout?: Duration.Input | undefined

@@ -31,7 +31,7 @@ export type Change =
 /** Carries changes from each process to all processes, including the publishing one. */
 export class EventBus extends Context.Service<EventBus, {
   /**
-   * Publishes a change. Changes of lists are debounced before (`listChangedDelay`). Changes of resources are
+   * Publishes a change. Changes of one list within 50 ms are one change. Changes of resources are
    * published immediately, and `Catalog.updated` waits for the effect. It must not fail; a change that cannot be
    * published is lost.
    */

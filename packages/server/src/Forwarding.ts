@@ -67,7 +67,7 @@ export const inputRequest = (
 
 /**
  * Sends a log message of another server to the client of a request (`notifications/message`), if the client has
- * requested its level and this server declares `logging`. The data is cut at `maxMessageChars` of `Logging.Options`. It
+ * requested its level and this server declares `logging`. The data is cut at `maxChars` of `Logging.Options`. It
  * does not wait: while the client is slow to read, messages are dropped and counted.
  *
  * @example

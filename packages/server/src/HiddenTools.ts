@@ -72,6 +72,9 @@ export interface HiddenTools {
 
 const maxDescriptionChars = 500
 
+/** The most tools that one search returns. A caller may ask for fewer. */
+const maxResults = 10
+
 const Found = Schema.Struct({
   name: Schema.String,
   title: Schema.optionalKey(Schema.String),
@@ -222,8 +225,6 @@ export interface SearchOptions {
   readonly use: string
   /** Returns text on how a tool is called, for the results of the search. None by default. */
   readonly signature?: ((tool: ToolEntry["definition"]) => string | undefined) | undefined
-  /** The most tools that one search returns: 10 by default. A caller may ask for fewer. */
-  readonly maxResults?: number | undefined
 }
 
 const summary = ({ definition }: ToolEntry, { signature }: SearchOptions): typeof Found.Type => {
@@ -263,7 +264,7 @@ export const addSearch = (
   hidden: HiddenTools,
   options: SearchOptions
 ): Effect.Effect<void, DefinitionError, Catalog | Scope.Scope> => {
-  const { describe = "describe_tool", maxResults = 10, search = "search_tools", use } = options
+  const { describe = "describe_tool", search = "search_tools", use } = options
   const searchTools = Tool.make(search, {
     description: `Finds tools by what they do. Read the arguments of a tool with ${describe}, and ${use}.`,
     input: {

@@ -45,9 +45,9 @@ export interface Options {
   readonly defaultLevel?: Level | false | undefined
   /**
    * The largest data of one message, in characters of its JSON: 16,384 by default, at least 256. Longer texts are cut
-   * with a "…", and further members and items are left out.
+   * with a "…", and further members and items are left out. Raise it for logs with large data.
    */
-  readonly maxMessageChars?: number | undefined
+  readonly maxChars?: number | undefined
 }
 
 /** The level that clients receive for the logs of this fiber, instead of Effect's level. Set it with `as`. */

@@ -11,9 +11,7 @@ import type { Connection } from "@skein/runtime/Connection"
 import type * as Inspect from "@skein/runtime/Inspect"
 import type { Limits } from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
-import * as Defaults from "@skein/runtime/Options"
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
@@ -29,7 +27,7 @@ import * as dispatcher from "./internal/dispatch/dispatcher.ts"
 import { Fibers } from "./internal/base/fibers.ts"
 import { type Interrupted, makeInspector } from "./internal/dispatch/inspector.ts"
 import { ServerCore } from "./internal/dispatch/serverCore.ts"
-import { SubscriptionRegistry, type SubscriptionSettings } from "./internal/subscriptions/subscriptionRegistry.ts"
+import { SubscriptionRegistry } from "./internal/subscriptions/subscriptionRegistry.ts"
 import * as identity from "./internal/dispatch/identity.ts"
 import { LogForwarder, withServerServices } from "./internal/base/logs.ts"
 import type * as Logging from "./Logging.ts"
@@ -67,36 +65,9 @@ export interface Options {
    */
   readonly declareListChanged?: ReadonlyArray<ListKind> | undefined
   /**
-   * How long changes of a list are collected before clients receive one notification for all of them: 50 ms by default.
-   * The time starts with the first change, so continuous changes do not delay the notification.
-   */
-  readonly listChangedDelay?: Duration.Input | undefined
-  /** The bounds of subscriptions. */
-  readonly subscriptions?: Subscriptions | undefined
-  /**
    * How the logs of handlers reach the clients that request them. `false` disables it, and `logging` is not declared.
    */
   readonly logging?: Logging.Options | false | undefined
-}
-
-/** The bounds of subscriptions. */
-export interface Subscriptions {
-  /**
-   * The number of resources that one session, or one `subscriptions/listen`, may subscribe to: 1,000 by default. At the
-   * bound `resources/subscribe` is refused with `-32603`. A `subscriptions/listen` is granted its first resources up to
-   * the bound, and the acknowledgment lists them.
-   */
-  readonly maxResources?: number | undefined
-  /**
-   * The number of open `subscriptions/listen` requests at the server: 20,000 by default. At the bound the next one is
-   * refused with `-32603`. On its connection it counts against `Limits.maxInFlightRequests` too.
-   */
-  readonly maxListens?: number | undefined
-  /**
-   * The number of open `subscriptions/listen` requests of one principal: 1,000 by default. Anonymous callers are not
-   * counted here.
-   */
-  readonly maxListensPerPrincipal?: number | undefined
 }
 
 export type { MountOptions } from "./internal/composition/naming.ts"
@@ -156,7 +127,7 @@ export type Definitions = Layer.Layer<never, unknown, unknown>
  * @example
  * const Server = McpServer.layer(
  *   { name: "shop", version: "1.0.0", instructions: "Search before you order." },
- *   RateLimit.layer({ limit: 10, window: "1 minute" }),
+ *   RateLimit.layer({ limit: 10, interval: "1 minute" }),
  *   Tool.layer(search, find),
  *   Resource.layer(menu, readMenu)
  * ).pipe(Layer.provide(Database.layer))
@@ -190,7 +161,7 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
       yield* Layer.buildWithMemoMap(Layer.provide(definition, building), memo, scope)
     }
     const bus = Context.getOrUndefined(services, EventBus)
-    const subscriptions = new SubscriptionRegistry(catalog, settings(options, logs), fibers, bus)
+    const subscriptions = new SubscriptionRegistry(catalog, logs?.defaultLevel, fibers, bus)
     catalog[internals].changes.listener = subscriptions
     // The work of all extensions ends at once. A program has `shutdownTimeout` for all of them together.
     const working = yield* Scope.fork(scope, "parallel")
@@ -242,17 +213,6 @@ export const mount = <const L extends ReadonlyArray<Definitions>>(
     Effect.promise(() => import("./internal/composition/mount.ts")),
     ({ mount }) => mount(naming.make(at), definitions)
   )) as never
-
-const settings = (
-  { listChangedDelay, subscriptions = {} }: Options,
-  logs: LogForwarder | undefined
-): SubscriptionSettings => ({
-  debounce: Defaults.resolve({ listChangedDelay }, {}, { listChangedDelay: 50 }).listChangedDelay,
-  maxResources: subscriptions.maxResources ?? 1000,
-  maxListens: subscriptions.maxListens ?? 20_000,
-  maxListensPerPrincipal: subscriptions.maxListensPerPrincipal ?? 1000,
-  logLevel: logs?.defaultLevel
-})
 
 const make = (
   options: Options,

@@ -13,12 +13,12 @@
  * @example
  * const server = McpServer.layer(
  *   { name: "search", version: "1.0.0" },
- *   RateLimit.layer({ limit: 10, window: "1 minute" }),
+ *   RateLimit.layer({ limit: 10, interval: "1 minute" }),
  *   Tool.layer(search, find)
  * )
  *
  * @example
- * const limit = RateLimit.layerStore({ limit: 10, window: "1 minute" }).pipe(
+ * const limit = RateLimit.layerStore({ limit: 10, interval: "1 minute" }).pipe(
  *   Layer.provide(RateLimiter.layer),
  *   Layer.provide(RateLimiter.layerStoreRedis())
  * )
@@ -46,13 +46,13 @@ export const code = 429
 
 /** The limit, and the requests that it applies to. */
 export interface Options {
-  /** The number of requests of a key in each `window`: 60 by default, at least 1. */
+  /** The number of requests of a key in each `interval`: 60 by default, at least 1. */
   readonly limit?: number | undefined
   /** The period of time: 1 minute by default. */
-  readonly window?: Duration.Input | undefined
+  readonly interval?: Duration.Input | undefined
   /**
-   * `token-bucket` (the default): up to `limit` requests at once, and one more each `window / limit`. `fixed-window`:
-   * up to `limit` requests until the window is over.
+   * `token-bucket` (the default): up to `limit` requests at once, and one more each `interval / limit`. `fixed-window`:
+   * up to `limit` requests until the interval is over.
    */
   readonly algorithm?: "token-bucket" | "fixed-window" | undefined
   /** Requests with the same key share the limit: `Middleware.perPrincipalAndTarget` by default. */
@@ -76,7 +76,7 @@ export interface StoreOptions extends Options {
  * Limits the rate of requests, with counts in memory.
  *
  * @example
- * RateLimit.layer({ limit: 10, window: "1 minute", key: Middleware.perPrincipal })
+ * RateLimit.layer({ limit: 10, interval: "1 minute", key: Middleware.perPrincipal })
  */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
   registerLayer<never>((catalog) => {
@@ -119,7 +119,7 @@ const limit = (
   const prefix = options.prefix ?? ""
   const settings = {
     limit: Math.max(1, Math.floor(options.limit ?? 60)),
-    window: Duration.millis(Defaults.resolve({ window: options.window }, {}, { window: "1 minute" }).window),
+    window: Duration.millis(Defaults.resolve({ interval: options.interval }, {}, { interval: "1 minute" }).interval),
     algorithm: options.algorithm ?? "token-bucket",
     onExceeded: "fail"
   } as const

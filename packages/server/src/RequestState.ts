@@ -33,26 +33,26 @@ export type Key = Uint8Array | string | Redacted.Redacted<string>
 export interface Options {
   /**
    * The first key encrypts; all keys decrypt. To rotate, add the new key in *second* place on every instance, then move
-   * it to first place, and remove the old key after `ttl`. One random key by default.
+   * it to first place, and remove the old key after `lifetime`. One random key by default.
    */
   readonly keys?: ReadonlyArray<Key> | undefined
   /**
    * How long the client has for the responses of one round: 10 minutes by default. Later ones are refused with
-   * `-32602`. The `timeout` of an input request, 10 minutes by default too, may end the wait earlier. To allow more
-   * time, increase both.
+   * `-32602`. The `timeout` of an input request, 10 minutes by default too, may end the wait earlier. To allow people
+   * more time, raise both.
    */
-  readonly ttl?: Duration.Input | undefined
+  readonly lifetime?: Duration.Input | undefined
   /**
    * How often a request may be answered with input requests: 16 by default. The next one fails with `InputError`
-   * `LimitExceeded`.
+   * `LimitExceeded`. Raise it for a handler that asks in a loop, as an agent does with `Sampling`.
    */
   readonly maxRounds?: number | undefined
   /**
    * The largest `requestState` in characters: 65,536 by default. It contains all responses so far and the results of
    * `once`, in base64. A request whose state becomes larger fails with `-32603` and a message with the sizes. A request
-   * that arrives with more is refused with `-32602`.
+   * that arrives with more is refused with `-32602`. Raise it for handlers that keep large results.
    */
-  readonly maxStateChars?: number | undefined
+  readonly maxChars?: number | undefined
 }
 
 /** A key is shorter than 32 bytes. */
@@ -73,11 +73,11 @@ export class RequestStateKeyError extends PrintableError.tagged("RequestStateKey
 }
 
 /** @internal Fills in the defaults of the bounds. */
-export const resolve = ({ maxRounds, maxStateChars, ttl }: Options): Defaults.Resolved<Omit<Options, "keys">> =>
+export const resolve = ({ lifetime, maxChars, maxRounds }: Options): Defaults.Resolved<Omit<Options, "keys">> =>
   Defaults.resolve(
-    { maxRounds, maxStateChars, ttl },
-    { maxRounds: 16, maxStateChars: 65_536 },
-    { ttl: "10 minutes" }
+    { lifetime, maxChars, maxRounds },
+    { maxChars: 65_536, maxRounds: 16 },
+    { lifetime: "10 minutes" }
   )
 
 /** The keys and bounds of the servers that are built with it. Set it with `layer`. */
@@ -99,7 +99,7 @@ const minKeyBytes = 32
  *
  * @example
  * McpServer.layer({ name: "shop", version: "1.0.0" }, orders).pipe(
- *   Layer.provide(RequestState.layer({ ttl: "1 hour" }))
+ *   Layer.provide(RequestState.layer({ lifetime: "1 hour" }))
  * )
  */
 export const layer = (options: Options): Layer.Layer<never, RequestStateKeyError> =>

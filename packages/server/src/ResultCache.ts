@@ -16,7 +16,7 @@
  * - A handler that depends on anything else (a header, `_meta`, the name of the client) must not be cached.
  *
  * @example
- * const cache = ResultCache.layer({ tools: ["rates"], ttl: "10 minutes", share: true })
+ * const cache = ResultCache.layer({ tools: ["rates"], lifetime: "10 minutes", share: true })
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as CanonicalJson from "@skein/protocol/CanonicalJson"
@@ -45,7 +45,7 @@ export interface Options {
   /** The resources, by URI or with a predicate. None by default. */
   readonly resources?: ReadonlyArray<string> | ((read: Middleware.ResourceRead) => boolean) | undefined
   /** How long a result is fresh: 1 minute by default. List the layer twice for different times. */
-  readonly ttl?: Duration.Input | undefined
+  readonly lifetime?: Duration.Input | undefined
   /** Whether all callers share the results: `false` by default. */
   readonly share?: boolean | undefined
   /** The number of results: 1,000 by default. At the bound the owner with the most loses its least recently used one. */
@@ -109,7 +109,7 @@ const readOnly: Middleware.Tools = ({ definition }) => definition.annotations?.r
  * Caches results.
  *
  * @example
- * const cache = ResultCache.layer({ resources: (read) => read.uri.startsWith("docs://"), ttl: "1 hour" })
+ * const cache = ResultCache.layer({ resources: (read) => read.uri.startsWith("docs://"), lifetime: "1 hour" })
  */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
   Layer.unwrap(Effect.gen(function*() {
@@ -149,20 +149,20 @@ const useOf = (result: CallToolResult): Use => {
   return result.isError === true ? "share" : "store"
 }
 
-const resolve = ({ maxBytes, maxEntries, share, ttl }: Options): Defaults.Resolved<
-  Pick<Options, "maxBytes" | "maxEntries" | "share" | "ttl">
+const resolve = ({ lifetime, maxBytes, maxEntries, share }: Options): Defaults.Resolved<
+  Pick<Options, "lifetime" | "maxBytes" | "maxEntries" | "share">
 > =>
   Defaults.resolve(
-    { maxBytes, maxEntries, share, ttl },
+    { lifetime, maxBytes, maxEntries, share },
     { maxEntries: 1_000, maxBytes: 16 * 1024 * 1024, share: false },
-    { ttl: "1 minute" }
+    { lifetime: "1 minute" }
   )
 
 class Cache {
   readonly #catalog: Catalog["Service"]
   readonly #store: OwnedStore<Cached>
   readonly #runs = new SharedRuns()
-  readonly #ttlMs: number
+  readonly #lifetime: number
   readonly #share: boolean
   /** Identifies definitions: a tool that is replaced has other results. */
   readonly #definitions = new WeakMap<object, number>()
@@ -172,9 +172,9 @@ class Cache {
 
   constructor(catalog: Catalog["Service"], options: Options) {
     this.#catalog = catalog
-    const { maxBytes, maxEntries, share, ttl } = resolve(options)
+    const { lifetime, maxBytes, maxEntries, share } = resolve(options)
     this.#store = new OwnedStore({ maxEntries, maxBytes })
-    this.#ttlMs = ttl
+    this.#lifetime = lifetime
     this.#share = share
   }
 
@@ -224,7 +224,7 @@ class Cache {
       const store = (result: A): boolean => {
         const use = skipped.has(request.original) ? "keep" : useOf(result)
         if (use === "store" && updates === this.#updates) {
-          this.#put(owner, key, target, result, Math.min(this.#ttlMs, ttlOf(result)), monotonicMillis(clock))
+          this.#put(owner, key, target, result, Math.min(this.#lifetime, ttlOf(result)), monotonicMillis(clock))
         }
         return use !== "keep"
       }

@@ -5,7 +5,7 @@
  * - **Updates** are atomic between all processes that share the database: each write is one statement, which changes the
  *   row only if no other request has changed it meanwhile. `update` and `modify` then read the value again.
  * - **Transactions**: in a transaction of the same `SqlClient`, an operation commits and rolls back with it.
- * - **Expiry**: a value is not read after its `ttl`. While values are written, each process deletes the rows that have
+ * - **Expiry**: a value is not read after its `lifetime`. While values are written, each process deletes the rows that have
  *   expired, at most 1,000 in a statement and, unless more are left, once a minute. The clocks of the machines must agree to
  *   within seconds.
  * - **Owners** are stored as digests, so ids of any form are safe. The values are not encrypted.
@@ -43,7 +43,7 @@ export interface Options {
   readonly namespace?: string | undefined
   /**
    * The size of the values of one user, in bytes of JSON: 1 MiB by default. More fails: `StateError` `TooLarge`. With
-   * `ttl` and the number of users, this bounds the table.
+   * `lifetime` and the number of users, this bounds the table.
    */
   readonly maxBytesPerClient?: number | undefined
   /** The bounds of the memory for the state of sessions. */

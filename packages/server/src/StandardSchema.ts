@@ -6,8 +6,8 @@
  * for it.
  *
  * Most of these libraries look for every fault before they return. For a list with a million invalid items some of them
- * need seconds, where Effect Schema and `JsonSchema` stop after the first few. The `maxValues` of the tool therefore
- * bounds such arguments.
+ * need seconds, where Effect Schema and `JsonSchema` stop after the first few. A tool therefore refuses arguments of more
+ * than 100,000 values for such a schema.
  *
  * @example
  * const Input = v.object({ city: v.string() })

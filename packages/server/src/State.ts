@@ -54,7 +54,7 @@ export interface Options<A> {
   /** To whom a value belongs: `user` by default. */
   readonly scope?: "user" | "session" | undefined
   /** How long a value is valid after its last write: 24 hours by default. With `Infinity` it never expires. */
-  readonly ttl?: Duration.Input | undefined
+  readonly lifetime?: Duration.Input | undefined
   /** The size of a value, in bytes of JSON: 65,536 by default. A larger one fails: `StateError` `TooLarge`. */
   readonly maxBytes?: number | undefined
   /** The value of an anonymous caller, with the scope `user`: none by default, or that of its session. */
@@ -223,7 +223,7 @@ export const make = <A, In = A>(
     & { readonly schema?: Schema.ConstraintCodec<A, unknown> | StandardSchemaV1<In, A> | NoSchema | undefined }
     & CheckedSchema<A, In>
 ): State<A> => {
-  const ttlMs = Defaults.resolve({ ttl: options.ttl }, {}, { ttl: "24 hours" }).ttl
+  const { lifetime } = Defaults.resolve({ lifetime: options.lifetime }, {}, { lifetime: "24 hours" })
   const codec = codecOf(name, options)
   const scope = options.scope ?? "user"
 
@@ -246,7 +246,7 @@ export const make = <A, In = A>(
           const stored = yield* store.get(key)
           const [result, value] = yield* next(stored)
           const json = yield* codec.write(value)
-          if (yield* store.set(key, { json, expected: stored?.version, ttlMs })) return result
+          if (yield* store.set(key, { json, expected: stored?.version, ttlMs: lifetime })) return result
           if (left > 1) return yield* Effect.andThen(Effect.yieldNow, attempt(left - 1))
           const message = `The state ${name} was changed by others each time: ${maxAttempts} attempts failed`
           return yield* failWith(new Conflict({ message }))

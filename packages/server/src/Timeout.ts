@@ -4,8 +4,8 @@
  * It applies to every method but `subscriptions/listen`, which has no end, and `tasks/result` (2025-11-25), which "MUST
  * block the response until the task reaches a terminal status". At the limit the handler is interrupted. The call of a
  * tool is answered with a result with `isError`, so that the model sees it; every other method with `-32603`. Both
- * messages contain the limit. A handler that does not stop within `interruptTimeout` is abandoned, with a warning in
- * the log.
+ * messages contain the limit. A handler that does not stop within 5 seconds is abandoned, with a warning in the
+ * log.
  *
  * In a session-based revision the handler waits for the client's answer to an input request, and that time counts.
  * Middleware that is listed before this one is not timed. If a concurrency limit is listed before it, the time that
@@ -21,7 +21,7 @@
 import type * as McpError from "@skein/protocol/McpError"
 import type { Answer, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Defaults from "@skein/runtime/Options"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -29,6 +29,7 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
+import { Bounds } from "./internal/base/fixedBounds.ts"
 import { internals } from "./internal/catalog/catalogState.ts"
 import { registerLayer } from "./internal/handlers/captureServices.ts"
 import { describeRequest, failureAnswer, formatMillis, withoutRequest } from "./internal/middleware/failureAnswer.ts"
@@ -42,8 +43,6 @@ export interface Options {
   readonly methods?: { readonly [method: string]: Duration.Input } | undefined
   /** Limits by the name of the tool. */
   readonly tools?: { readonly [name: string]: Duration.Input } | undefined
-  /** How long a handler may take to stop after its interruption: 5 seconds by default. The answer waits for it. */
-  readonly interruptTimeout?: Duration.Input | undefined
 }
 
 /**
@@ -54,27 +53,24 @@ export interface Options {
  */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
   registerLayer<never>((catalog) => {
-    const { interruptTimeout, timeout } = resolve(options)
-    const limitFor = limitOf(timeout, options)
+    const { interruptTimeout } = Context.get(catalog[internals].base, Bounds)
+    const limitFor = limitOf(options)
     return catalog[internals].middleware.add((next) => (request) => {
       const limit = limitFor(request)
       return Duration.isFinite(limit)
-        ? Effect.suspend(() => timed(request, limit, Duration.millis(interruptTimeout), next))
+        ? Effect.suspend(() => timed(request, limit, interruptTimeout, next))
         : next(request)
     })
   })
 
 const endless = ["subscriptions/listen", "tasks/result"]
 
-const resolve = (
-  { interruptTimeout, timeout }: Options
-): Defaults.Resolved<Pick<Options, "interruptTimeout" | "timeout">> =>
-  Defaults.resolve({ interruptTimeout, timeout }, {}, { interruptTimeout: "5 seconds", timeout: "1 minute" })
-
-const limitOf = (timeout: number, { methods, tools }: Options): (request: RequestContext) => Duration.Duration => {
+const limitOf = (
+  { methods, timeout, tools }: Options
+): (request: RequestContext) => Duration.Duration => {
   const read = (table: { readonly [name: string]: Duration.Input } = {}) =>
     new Map(Object.entries(table).map(([name, input]) => [name, Duration.fromInputUnsafe(input)]))
-  const others = Duration.millis(timeout)
+  const others = Duration.millis(Defaults.resolve({ timeout }, {}, { timeout: "1 minute" }).timeout)
   const byMethod = new Map([...endless.map((method) => [method, Duration.infinity] as const), ...read(methods)])
   const byTool = read(tools)
   return (request) =>
@@ -89,7 +85,7 @@ const limitOf = (timeout: number, { methods, tools }: Options): (request: Reques
 const timed = (
   request: RequestContext,
   limit: Duration.Duration,
-  interruptTimeout: Duration.Duration,
+  interruptTimeout: number,
   next: Middleware.Handler
 ): ReturnType<Middleware.Handler> => {
   let child: Fiber.Fiber<Answer, McpError.McpError> | undefined
@@ -115,7 +111,7 @@ const stop = (
   request: RequestContext,
   fiber: Fiber.Fiber<Answer, McpError.McpError>,
   limit: Duration.Duration,
-  interruptTimeout: Duration.Duration,
+  interruptTimeout: number,
   abandon: () => void
 ): Effect.Effect<Answer, McpError.McpError> => {
   const described = describeRequest(request)
@@ -125,7 +121,9 @@ const stop = (
     if (Option.isSome(ended)) return answer
     abandon()
     return Effect.andThen(
-      withoutRequest(Effect.logWarning(`${described} did not stop within interruptTimeout; abandoning it`)),
+      withoutRequest(
+        Effect.logWarning(`${described} did not stop within ${formatMillis(interruptTimeout)}; abandoning it`)
+      ),
       answer
     )
   })

@@ -78,18 +78,15 @@ export interface Options<Input extends AnySchema, Output extends AnySchema> {
    * The arguments: a schema of an object, or its fields; a schema of another library (`z.object({ … })`); or JSON
    * Schema from `JsonSchema.make`. Without it the tool has no arguments.
    *
+   * A schema of another library reads at most 100,000 values, nested ones included. More are refused before validation:
+   * most libraries look for every fault, and need seconds for a million invalid values. An Effect Schema validates without
+   * a pause, a million values in about 0.1 s; `JsonSchema` yields to the event loop.
+   *
    * Clients of 2026-07-28 copy a field with the annotation `"x-mcp-header": "Region"` into the HTTP header
    * `Mcp-Param-Region`, so that gateways can route by it. Such a field must be a string, an integer or a boolean,
    * nested in objects only, and the name of the header must be unique in the tool.
    */
   readonly input?: Input | undefined
-  /**
-   * The largest number of values in the arguments, nested ones included. Arguments with more are refused before
-   * validation. 100,000 by default if a schema of another library validates them: most libraries look for every fault,
-   * and need seconds for a million invalid values. For other schemas there is no default. An Effect Schema validates
-   * without a pause, a million values in about 0.1 s; `JsonSchema` yields to the event loop.
-   */
-  readonly maxValues?: number | undefined
   /**
    * The structured content of the result, with a schema of the same kinds. Without it the tool returns content only.
    *
@@ -143,7 +140,7 @@ export interface CheckedSchemas<Input extends AnySchema, Output extends AnySchem
  */
 export interface Tool<Name extends string, Input, Output> {
   readonly name: Name
-  readonly options: Omit<Options<never, never>, "input" | "maxValues" | "output">
+  readonly options: Omit<Options<never, never>, "input" | "output">
   readonly input: inputSchema.Reader<Input> | undefined
   readonly output: inputSchema.Writer<Output> | undefined
 }
@@ -183,13 +180,13 @@ export const make = <const Name extends string, Input extends AnySchema = {}, Ou
   name: Name,
   options: Options<Input, Output> & CheckedSchemas<Input, Output> = {} as never
 ): Tool<Name, InputOf<Input>, [Output] extends [never] ? never : OutputOf<Output>> => {
-  const { input, maxValues, output, ...rest } = options
+  const { input, output, ...rest } = options
   return {
     name,
     options: rest,
     input: input === undefined
       ? undefined
-      : inputSchema.reader(input, maxValues) as inputSchema.Reader<InputOf<Input>>,
+      : inputSchema.reader(input) as inputSchema.Reader<InputOf<Input>>,
     output: output === undefined ? undefined : inputSchema.writer(output)
   }
 }

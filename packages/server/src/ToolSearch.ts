@@ -22,7 +22,7 @@ import * as HiddenTools from "./HiddenTools.ts"
 import * as Tool from "./Tool.ts"
 
 /** The options of a tool search. */
-export interface Options extends HiddenTools.Options, Pick<HiddenTools.SearchOptions, "maxResults"> {
+export interface Options extends HiddenTools.Options {
   /** The names of the three tools: `search_tools`, `describe_tool` and `call_tool` by default. */
   readonly names?: {
     readonly search?: string | undefined
@@ -45,7 +45,7 @@ export interface Options extends HiddenTools.Options, Pick<HiddenTools.SearchOpt
  * Fails as the definitions do, and with `DefinitionError` `DuplicateName` if a name of the three tools is taken.
  *
  * @example
- * const office = ToolSearch.layer({ above: 50, maxResults: 5 }, ...tools)
+ * const office = ToolSearch.layer({ above: 50 }, ...tools)
  */
 export const layer = <const L extends ReadonlyArray<Layer.Layer<never, unknown, unknown>>>(
   options: Options,

@@ -94,10 +94,7 @@ const isEmptyParameters = (schema: unknown): boolean => schema === AiTool.EmptyP
 /** The JSON Schema of the parameters, and its validation for a schema that `effect/ai` does not validate. */
 const inputOf = (tool: AiTool.Any): inputSchema.Reader<JsonObject> | undefined => {
   if (AiTool.isDynamic(tool) && tool.jsonSchema !== undefined) {
-    return inputSchema.reader(
-      rawJsonSchema(tool.jsonSchema as JsonObject),
-      undefined
-    ) as inputSchema.Reader<JsonObject>
+    return inputSchema.reader(rawJsonSchema(tool.jsonSchema as JsonObject)) as inputSchema.Reader<JsonObject>
   }
   if (isEmptyParameters(tool.parametersSchema)) return undefined
   // The handler decodes the parameters, with the services that their schema may need.

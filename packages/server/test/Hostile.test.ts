@@ -52,26 +52,22 @@ describe("a body full of faults", () => {
       }))
   }
 
-  it.effect("maxValues · does not run a schema of another library over more than 100,000 values", () =>
+  it.effect("does not run a schema of another library over more than 100,000 values", () =>
     Effect.gen(function*() {
       const input = z.object({ list: z.array(z.int()) })
-      const tool = (name: string, options: { readonly maxValues?: number }) =>
-        Tool.layer(Tool.make(name, { input, ...options }), ({ list }) => Effect.succeed(String(list.length)))
-      const client = yield* kit.client(kit.server(tool("default", {}), tool("few", { maxValues: 5 })))
+      const tool = Tool.layer(Tool.make("count", { input }), ({ list }) => Effect.succeed(String(list.length)))
+      const client = yield* kit.client(kit.server(tool))
       const list = Array.from({ length: 100_000 }, () => 1)
       // The other library looks for every fault. The object and the list are values too.
-      expect(yield* client.call("default", { list: list.slice(2) })).toMatchObject({ content: [{ text: "99998" }] })
-      for (const [name, length] of [["default", 99_999], ["default", 1_000_000], ["few", 4]] as const) {
+      expect(yield* client.call("count", { list: list.slice(2) })).toMatchObject({ content: [{ text: "99998" }] })
+      for (const length of [99_999, 1_000_000]) {
         const list = Array.from({ length }, () => "x")
-        const { content, isError } = yield* client.call(name, { list })
+        const { content, isError } = yield* client.call("count", { list })
         expect(isError).toBe(true)
         expect(content[0].text).toBe(
-          `Invalid arguments for tool ${name}: the arguments have more than ${name === "few" ? 5 : 100_000} values`
+          "Invalid arguments for tool count: the arguments have more than 100000 values"
         )
       }
-      expect((yield* client.call("few", { list: [1, 2, 3] })).content[0].text).toBe("3")
-      // Clients do not see the bound.
-      expect(JSON.stringify(yield* client.result("tools/list"))).not.toContain("maxValues")
     }))
 
   it.effect("reports all faults of few values, and the first fault of many", () =>

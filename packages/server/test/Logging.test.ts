@@ -347,7 +347,7 @@ describe("the content of a message", () => {
       ])
     }))
 
-  it.effect("has at most 16,384 characters of data, or maxMessageChars", () =>
+  it.effect("has at most 16,384 characters of data, or maxChars", () =>
     Effect.gen(function*() {
       const wide = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`key${i}`, i]))
       const deep = Array.from({ length: 10_000 }).reduce<unknown>((inner) => [inner], "x")
@@ -360,12 +360,12 @@ describe("the content of a message", () => {
       ]
       for (const [maxSize, bound] of [[undefined, 16_384], [1000, 1000], [0, 256]] as const) {
         for (const value of values) {
-          const [params] = yield* messagesOf(Effect.logInfo(value), { maxMessageChars: maxSize })
+          const [params] = yield* messagesOf(Effect.logInfo(value), { maxChars: maxSize })
           const size = JSON.stringify(params.data).length
           expect(size).toBeLessThanOrEqual(bound + 32)
           if (value !== deep) expect(size).toBeGreaterThan(bound * 0.5)
         }
-        const [params] = yield* messagesOf(Effect.logInfo("x".repeat(1_000_000)), { maxMessageChars: maxSize })
+        const [params] = yield* messagesOf(Effect.logInfo("x".repeat(1_000_000)), { maxChars: maxSize })
         expect(params.data.endsWith("x…")).toBe(true)
       }
     }))

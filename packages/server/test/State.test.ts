@@ -108,9 +108,9 @@ for (const revision of support.eras) {
           expect(items.toSorted()).toEqual(names.toSorted())
         }))
 
-      it.effect("expires after the ttl since its last write", () =>
+      it.effect("expires after the lifetime since its last write", () =>
         Effect.gen(function*() {
-          const connect = yield* connecting({ ttl: "10 seconds" })
+          const connect = yield* connecting({ lifetime: "10 seconds" })
           const client = yield* connect(support.as("ada"))
           yield* call(client, "add", "a")
           yield* TestClock.adjust("9 seconds")

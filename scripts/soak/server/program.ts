@@ -134,7 +134,7 @@ const pauseChanges = Effect.suspend(() => {
 const middleware = Layer.mergeAll(
   Telemetry.layer(),
   AuditLog.layer({ sink: () => Effect.void }),
-  RateLimit.layer({ limit: 1_000, window: "10 seconds" }),
+  RateLimit.layer({ limit: 1_000, interval: "10 seconds" }),
   Concurrency.layer({ limit: 3, key: Middleware.perPrincipalAndTarget }),
   Timeout.layer({ timeout: "1 minute" }),
   MaxResponseSize.layer()
@@ -143,7 +143,7 @@ const middleware = Layer.mergeAll(
 const log = EventStore.make() as EventStore.Store & { readonly size: number }
 
 const server = McpServer.layer(
-  { name: "soak", version: "1.0.0", listChangedDelay: "10 millis" },
+  { name: "soak", version: "1.0.0" },
   echo,
   slow,
   never,
@@ -156,8 +156,8 @@ const server = McpServer.layer(
   middleware
 ).pipe(
   Layer.merge(Layer.succeed(EventStore.EventStore, log)),
-  // The counts of a few addresses only, so that each entry that is not removed adds up.
-  Layer.provideMerge(Layer.succeed(Bounds, { ...fixedBounds, maxKeys: 200 })),
+  // The counts of a few addresses only, and many notifications, so that each entry that is not removed adds up.
+  Layer.provideMerge(Layer.succeed(Bounds, { ...fixedBounds, maxKeys: 200, listChangedDelay: 10 })),
   // The server logs a warning for each client that does not read, and the scenarios have thousands of them.
   Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "Error"))
 )

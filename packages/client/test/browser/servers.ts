@@ -133,7 +133,7 @@ const server = (name: string, revisions: ReadonlyArray<Revision.Revision>, cut: 
       ))
   )
   const caching = { "tools/list": { ttlMs: 60_000, cacheScope: "public" } } as const
-  return McpServer.layer({ name, version: "1.0.0", revisions, caching, listChangedDelay: 5 }, tools)
+  return McpServer.layer({ name, version: "1.0.0", revisions, caching }, tools)
 }
 
 const sessions: ReadonlyArray<Revision.Revision> = ["2025-11-25", "2025-06-18", "2025-03-26"]

@@ -28,7 +28,7 @@ const hint = { ttlMs: 60_000, cacheScope: "public" } as const
 const serving = Effect.gen(function*() {
   let reads = 0
   const layer = McpServer.layer(
-    { name: "kept", version: "1.0.0", listChangedDelay: 0, caching: { "tools/list": hint } },
+    { name: "kept", version: "1.0.0", caching: { "tools/list": hint } },
     Tool.layer(where, ({ region }) => Effect.succeed({ region: region ?? "nowhere" })),
     Resource.layer(Resource.make("r://1", hint), Effect.sync(() => `read ${++reads}`))
   )

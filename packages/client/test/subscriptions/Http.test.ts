@@ -21,7 +21,7 @@ import { TransportError } from "@skein/runtime/TransportError"
 import { internals } from "../../../server/src/internal/catalog/catalogState.ts"
 
 const server = McpServer.layer(
-  { name: "changing", version: "1.0.0", listChangedDelay: 0 },
+  { name: "changing", version: "1.0.0" },
   Tool.layer(Tool.make("t"), () => Effect.succeed("ok")),
   Resource.layer(Resource.make("r://1"), Effect.succeed("one"))
 )

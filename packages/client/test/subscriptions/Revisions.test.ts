@@ -22,7 +22,7 @@ import { internals } from "../../../server/src/internal/catalog/catalogState.ts"
 const tool = (name: string) => Tool.layer(Tool.make(name), () => Effect.succeed("ok"))
 
 const layer = McpServer.layer(
-  { name: "changing", version: "1.0.0", listChangedDelay: 0 },
+  { name: "changing", version: "1.0.0" },
   tool("t"),
   Prompt.layer(Prompt.make("p"), () => Effect.succeed("ok")),
   Resource.layer(Resource.make("r://1"), Effect.succeed("one")),
@@ -43,7 +43,7 @@ const open = (revision: Revision.Revision) =>
       offer: (definition: McpServer.Definitions) =>
         Effect.andThen(
           Layer.build(Layer.provide(definition as Layer.Layer<never>, Layer.succeedContext(context))),
-          kit.pass(1)
+          kit.pass(50)
         )
     }
   })

@@ -15,7 +15,7 @@ const resource = (uri: string) => Resource.layer(Resource.make(uri), Effect.succ
 
 /** A server whose tools change it. */
 const server = McpServer.layer(
-  { name: "test", version: "1", listChangedDelay: 0 },
+  { name: "test", version: "1" },
   Tool.layer(
     Tool.make("grow"),
     () => Effect.as(Catalog.persistent(Tool.add(Tool.make("grown"), () => Effect.succeed("ok"))), "grown")

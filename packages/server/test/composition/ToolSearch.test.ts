@@ -184,13 +184,13 @@ describe("a tool search", () => {
       expect(seen).toEqual(["getForecast"])
     }))
 
-  it.effect("reads a bounded part of a query and of a tool, and returns at most maxResults", () =>
+  it.effect("reads a bounded part of a query and of a tool, and returns at most 10 tools", () =>
     Effect.gen(function*() {
       const bounds = Layer.succeed(Bounds, { ...fixedBounds, maxQueryChars: 8, maxIndexedChars: 20 })
-      const server = Layer.provide(kit.server(office({ maxResults: 3 })) as kit.Server, bounds)
+      const server = Layer.provide(kit.server(office()) as kit.Server, bounds)
       const client = yield* kit.client(server)
       expect(found(yield* client.call("search_tools", { query: "forecast" }))).toEqual(["getForecast"])
-      expect(found(yield* client.call("search_tools", { query: "nothing forecast" })).length).toBe(3)
+      expect(found(yield* client.call("search_tools", { query: "nothing forecast" })).length).toBe(10)
       expect(found(yield* client.call("search_tools", { query: "next days" }))).toEqual([])
       const { structuredContent } = yield* client.call("search_tools", { query: "filler", limit: 0 })
       expect(structuredContent.tools.length).toBe(1)

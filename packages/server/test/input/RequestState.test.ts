@@ -95,7 +95,7 @@ describe("servers MUST reject state that fails verification", () => {
       expect((yield* server.retry(params)).result.resultType).toBe("input_required")
     }))
 
-  it.effect("rejects state other than a string, or beyond maxStateChars", () =>
+  it.effect("rejects state other than a string, or beyond maxChars", () =>
     Effect.gen(function*() {
       const server = yield* setup()
       yield* refuses(server, { name: "t", requestState: 7 }, "a string is expected")
@@ -138,7 +138,7 @@ describe("servers MUST reject state that fails verification", () => {
 
   it.effect("rejects state after the configured expiry", () =>
     Effect.gen(function*() {
-      const server = yield* setup({ options: { ttl: "1 second" } })
+      const server = yield* setup({ options: { lifetime: "1 second" } })
       const params = yield* server.first()
       yield* TestClock.adjust("1 second")
       yield* refuses(server, params, "it has expired")
@@ -230,13 +230,13 @@ describe("bounds", () => {
     Effect.gen(function*() {
       expect(kit.textOf(yield* sized(undefined, 48_000))).toBe("done")
       const { error } = yield* sized(undefined, 49_152)
-      expect(error).toMatchObject({ code: -32603, message: expect.stringContaining("exceeds maxStateChars (65536)") })
+      expect(error).toMatchObject({ code: -32603, message: expect.stringContaining("exceeds maxChars (65536)") })
     }))
 
   it.effect("allows the configured number of characters of state", () =>
     Effect.gen(function*() {
-      expect((yield* sized({ maxStateChars: 1000 }, 1000)).error).toMatchObject({ code: -32603 })
-      expect(kit.textOf(yield* sized({ maxStateChars: 100_000 }, 49_152))).toBe("done")
+      expect((yield* sized({ maxChars: 1000 }, 1000)).error).toMatchObject({ code: -32603 })
+      expect(kit.textOf(yield* sized({ maxChars: 100_000 }, 49_152))).toBe("done")
     }))
 })
 

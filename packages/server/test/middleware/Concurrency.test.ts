@@ -5,7 +5,6 @@ import * as Concurrency from "@skein/server/Concurrency"
 import * as Middleware from "@skein/server/Middleware"
 import * as Tool from "@skein/server/Tool"
 import * as Deferred from "effect/Deferred"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
@@ -64,10 +63,10 @@ for (const revision of support.eras) {
         yield* client.result("tools/list")
       }))
 
-    it.effect("refuses a request immediately if maxWaiting requests are queued", () =>
+    it.effect("refuses a request immediately if maxQueuedRequests requests are queued", () =>
       Effect.gen(function*() {
         const { begin, open, wait } = yield* gated
-        const limit = Concurrency.layer({ limit: 1, maxWaiting: 1 })
+        const limit = Concurrency.layer({ limit: 1, maxQueuedRequests: 1 })
         const client = yield* kit.client(kit.server(limit, wait("wait")), revision)
         const first = begin(client, "a")
         const second = begin(client, "b")
@@ -85,7 +84,7 @@ for (const revision of support.eras) {
     it.effect("refuses a request after waitTimeout, and frees its place", () =>
       Effect.gen(function*() {
         const { begin, events, open, wait } = yield* gated
-        const limit = Concurrency.layer({ limit: 1, maxWaiting: 1, waitTimeout: "3 seconds" })
+        const limit = Concurrency.layer({ limit: 1, maxQueuedRequests: 1, waitTimeout: "3 seconds" })
         const client = yield* kit.client(kit.server(limit, wait("wait")), revision)
         begin(client, "a")
         const second = begin(client, "b")
@@ -128,7 +127,7 @@ for (const revision of support.eras) {
           if (how === "throw") throw new Error("thrown")
           return how === "die" ? Effect.die("dead") : Effect.fail({ message: "failed" })
         })
-        const limit = Concurrency.layer({ limit: 1, maxWaiting: 0 })
+        const limit = Concurrency.layer({ limit: 1, maxQueuedRequests: 0 })
         const client = yield* kit.client(kit.server(limit, bad), revision)
         for (const how of ["throw", "die", "fail", "throw", "die", "fail"]) {
           const { error, result } = yield* client.request("tools/call", { name: "bad", arguments: { how } })
@@ -158,7 +157,12 @@ for (const revision of support.eras) {
 
 it.effect("forgets a key without requests", () =>
   Effect.gen(function*() {
-    const room = new ConcurrencyLimiter(503, 1, 1, Duration.seconds(1))
+    const room = new ConcurrencyLimiter(503, {
+      limit: 1,
+      maxPerClient: 1,
+      maxQueuedRequests: 1,
+      waitTimeout: 1_000
+    })
     const exchange = { method: "tools/call", params: { name: "t" } } as unknown as RequestContext
     const enter = (key: string, effect: Effect.Effect<JsonRpc.JsonObject>) =>
       Effect.forkChild(Effect.exit(room.run(key, exchange, () => effect)), { startImmediately: true })
@@ -193,7 +197,7 @@ describe("defaults", () => {
     Effect.gen(function*() {
       const { begin, open, wait } = yield* gated
       const quick = Tool.layer(Tool.make("quick"), () => Effect.succeed("done"))
-      const limit = Concurrency.layer({ limit: 1, maxWaiting: 1000 })
+      const limit = Concurrency.layer({ limit: 1, maxQueuedRequests: 1000 })
       const client = yield* kit.client(kit.server(limit, wait("wait"), quick), "2026-07-28")
       begin(client, "a")
       const ids = Array.from({ length: 1000 }, () => client.send("tools/call", { name: "quick" }))

@@ -26,7 +26,7 @@ for (const revision of support.eras) {
     it.effect("2026-07-28 · Servers MUST rate limit tool invocations: the error contains the time of the next try", () =>
       Effect.gen(function*() {
         const client = yield* kit.client(
-          kit.server(RateLimit.layer({ limit: 2, window: "10 seconds" }), echo),
+          kit.server(RateLimit.layer({ limit: 2, interval: "10 seconds" }), echo),
           revision
         )
         expect(yield* let_(client, 2)).toBe(2)
@@ -45,7 +45,7 @@ for (const revision of support.eras) {
 
     it.effect("fixed-window refuses requests until the window is over", () =>
       Effect.gen(function*() {
-        const limit = RateLimit.layer({ limit: 3, window: "9 seconds", algorithm: "fixed-window" })
+        const limit = RateLimit.layer({ limit: 3, interval: "9 seconds", algorithm: "fixed-window" })
         const client = yield* kit.client(kit.server(limit, echo), revision)
         expect(yield* let_(client, 5)).toBe(3)
         expect((yield* client.error("tools/call", { name: "echo" })).data).toEqual({ retryAfterMs: 9000 })

@@ -41,9 +41,11 @@ const call = (client: kit.Client, text: string, name = "count") => Effect.map(cl
 
 for (const revision of support.eras) {
   describe(`${revision} · a cache of results`, () => {
-    it.effect("runs equal calls of a principal once until the ttl passes, and never shares with another principal", () =>
+    it.effect("runs equal calls of a principal once until the lifetime passes, and never shares with another principal", () =>
       Effect.gen(function*() {
-        const server = yield* support.build(kit.server(ResultCache.layer({ ttl: "10 seconds" }), counting().definition))
+        const server = yield* support.build(
+          kit.server(ResultCache.layer({ lifetime: "10 seconds" }), counting().definition)
+        )
         const ada = yield* support.connect(server, revision, support.as("ada"))
         const again = yield* support.connect(server, revision, support.as("ada"))
         const bob = yield* support.connect(server, revision, support.as("bob"))
@@ -204,7 +206,7 @@ for (const revision of support.eras) {
         const touch = Tool.layer(Tool.make("touch"), () => Catalog.updated("a://changing"))
         const client = yield* kit.client(
           kit.server(
-            ResultCache.layer({ resources: ({ uri }) => uri.startsWith("a://"), ttl: "1 hour" }),
+            ResultCache.layer({ resources: ({ uri }) => uri.startsWith("a://"), lifetime: "1 hour" }),
             touch,
             resource("a://changing"),
             resource("a://short", 1_000),

@@ -25,7 +25,7 @@ const set = () => {
   })
   const limits = [
     RateLimit.layer({ limit: 6 }),
-    Concurrency.layer({ limit: 1, maxWaiting: 0 }),
+    Concurrency.layer({ limit: 1, maxQueuedRequests: 0 }),
     Timeout.layer({ timeout: "10 seconds" }),
     MaxResponseSize.layer()
   ] as const

@@ -151,7 +151,7 @@ describe("subscriptions/listen", () => {
   it.effect("honours the first 1,000 resources of a filter, or maxResources, and acknowledges those", () =>
     Effect.gen(function*() {
       const uris = Array.from({ length: 1001 }, (_, i) => `notes://${i}`)
-      for (const [max, options] of [[1000, {}], [2, { subscriptions: { maxResources: 2 } }]] as const) {
+      for (const [max, options] of [[1000, {}], [2, { fixed: { maxResources: 2 } }]] as const) {
         const { connect, run } = yield* set(options, [template])
         const client = yield* connect()
         yield* listen(client, { resourceSubscriptions: uris })
@@ -164,7 +164,7 @@ describe("subscriptions/listen", () => {
 
   it.effect("refuses a subscription at maxListens, until another one ends", () =>
     Effect.gen(function*() {
-      const { connect, subscriptions } = yield* set({ subscriptions: { maxListens: 2 } })
+      const { connect, subscriptions } = yield* set({ fixed: { maxListens: 2 } })
       const client = yield* connect()
       const first = yield* listen(client, filter("tools"))
       yield* listen(client, filter("tools"))
@@ -180,7 +180,7 @@ describe("subscriptions/listen", () => {
 
   it.effect("refuses a principal's subscription at maxListensPerPrincipal, and accepts those of other principals", () =>
     Effect.gen(function*() {
-      const { subscriptions, server } = yield* set({ subscriptions: { maxListensPerPrincipal: 1 } })
+      const { subscriptions, server } = yield* set({ fixed: { maxListensPerPrincipal: 1 } })
       const ann = yield* kit.linkAs(server, { id: "ann" })
       const bob = yield* kit.linkAs(server, { id: "bob" })
       const unknown = yield* kit.linkAs(server, undefined)
@@ -212,7 +212,7 @@ describe("a stateless request", () => {
   /** An endpoint that serves stateless requests, and the messages that it has sent. */
   const endpoint = Effect.gen(function*() {
     const { context, subscriptions, run, server: { [internals]: core } } = yield* set({
-      subscriptions: { maxListens: 100_000 }
+      fixed: { maxListens: 100_000 }
     })
     const calls: Array<kit.Json> = []
     const runner = core.runner(core.catalog[internals].base)

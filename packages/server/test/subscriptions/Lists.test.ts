@@ -67,7 +67,7 @@ describe("list changed", () => {
 
   it.effect("sends one notification for many changes, after a delay from the first; each kind has its own", () =>
     Effect.gen(function*() {
-      const { connect, offer } = yield* set({ listChangedDelay: "1 second" })
+      const { connect, offer } = yield* set({ fixed: { listChangedDelay: 1_000 } })
       const client = yield* connect("2025-11-25")
       yield* kit.settle
       for (let i = 0; i < 30; i++) {

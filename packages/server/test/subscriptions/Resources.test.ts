@@ -51,7 +51,7 @@ describe("resources/subscribe", () => {
 
   it.effect("refuses a session's subscription beyond 1,000 resources, or maxResources, until it gives one up", () =>
     Effect.gen(function*() {
-      for (const [max, options] of [[1000, {}], [2, { subscriptions: { maxResources: 2 } }]] as const) {
+      for (const [max, options] of [[1000, {}], [2, { fixed: { maxResources: 2 } }]] as const) {
         const { connect, run } = yield* set(options, [template])
         const client = yield* connect("2025-11-25")
         for (let i = 0; i < max; i++) yield* client.result("resources/subscribe", { uri: `notes://${i}` })

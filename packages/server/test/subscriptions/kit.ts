@@ -16,6 +16,8 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
+import type { FixedBounds } from "../../src/internal/base/fixedBounds.ts"
+import { bounds } from "../fixedBounds.ts"
 import * as kit from "../kit.ts"
 import { internals } from "../../src/internal/catalog/catalogState.ts"
 
@@ -40,18 +42,19 @@ export const acknowledged = "notifications/subscriptions/acknowledged"
 
 /** A server with one definition of each kind, its clients, and functions that change it. */
 export const set = (
-  options: Partial<McpServer.Options> = {},
+  { fixed = {}, ...options }: Partial<McpServer.Options> & { readonly fixed?: Partial<FixedBounds> } = {},
   definitions: ReadonlyArray<McpServer.Definitions> = one
 ) =>
   Effect.gen(function*() {
-    const layer = McpServer.layer({ name: "test", version: "1.0.0", ...options }, ...definitions) as kit.Server
+    const server = McpServer.layer({ name: "test", version: "1.0.0", ...options }, ...definitions) as kit.Server
+    const layer = Layer.provide(server, bounds(fixed))
     const scope = yield* Scope.make()
     const context = yield* Scope.provide(Layer.build(layer), scope)
-    const server = Context.get(context, McpServer.McpServer)
+    const running = Context.get(context, McpServer.McpServer)
     return {
       context,
-      subscriptions: server[internals].subscriptions,
-      server,
+      subscriptions: running[internals].subscriptions,
+      server: running,
       close: Scope.close(scope, Exit.void),
       connect: (revision: Revision.Revision = Revision.latest) => Effect.provide(kit.connect(revision), context),
       run: <A, E>(effect: Effect.Effect<A, E, Catalog.Catalog>) => Effect.provide(effect, context),

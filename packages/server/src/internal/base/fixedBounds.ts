@@ -20,9 +20,20 @@ export interface FixedBounds {
   readonly maxIndexedChars: number
   /** Characters of the query of a search that are read. */
   readonly maxQueryChars: number
+  /** Resources that one session, or one `subscriptions/listen`, may subscribe to. */
+  readonly maxResources: number
   /**
-   * How long the end of an endpoint waits for interrupted stateless requests, in milliseconds. Requests that still run
-   * then are abandoned, and logged.
+   * Open `subscriptions/listen` requests of the server. On its connection each counts against
+   * `Limits.maxInFlightRequests` too.
+   */
+  readonly maxListens: number
+  /** Open `subscriptions/listen` requests of one principal. Anonymous callers are not counted here. */
+  readonly maxListensPerPrincipal: number
+  /** Milliseconds from the first change of a list to the notification of all changes until then. */
+  readonly listChangedDelay: number
+  /**
+   * Milliseconds that an interrupted handler may take to stop, at the end of an endpoint and after a `Timeout`. Then it is
+   * abandoned, and logged.
    */
   readonly interruptTimeout: number
 }
@@ -35,6 +46,10 @@ export const fixedBounds: FixedBounds = {
   maxSeries: 2_000,
   maxIndexedChars: 8_192,
   maxQueryChars: 1_000,
+  maxResources: 1_000,
+  maxListens: 20_000,
+  maxListensPerPrincipal: 1_000,
+  listChangedDelay: 50,
   interruptTimeout: 5_000
 }
 

@@ -53,7 +53,7 @@ export class LogForwarder {
   readonly defaultLevel: LoggingLevel | undefined
   /** Whether the server was built with its own loggers. */
   readonly own: boolean
-  readonly #maxMessageChars: number
+  readonly #maxChars: number
   readonly #fibers: Fibers
   readonly #logger: Logger.Logger<unknown, void>
   // The requests whose client is slow to read, with the number of dropped messages.
@@ -63,13 +63,13 @@ export class LogForwarder {
   readonly #wrapped = new WeakSet<object>()
 
   constructor(
-    { maxMessageChars, defaultLevel }: Logging.Options,
+    { maxChars, defaultLevel }: Logging.Options,
     fibers: Fibers,
     context: Context.Context<never>
   ) {
     this.defaultLevel = defaultLevel === false ? undefined : defaultLevel ?? "info"
     this.own = context.mapUnsafe.has(References.CurrentLoggers.key)
-    this.#maxMessageChars = Math.max(256, maxMessageChars ?? 16_384)
+    this.#maxChars = Math.max(256, maxChars ?? 16_384)
     this.#fibers = fibers
     this.#logger = makeLogger((entry) => this.#log(entry))
   }
@@ -111,7 +111,7 @@ export class LogForwarder {
     if (requested === undefined || rank[level]! < rank[requested]!) return
     const slow = this.#slow.get(request)
     if (slow !== undefined) return void slow.dropped++
-    const bounded = toBoundedJson(data, this.#maxMessageChars)
+    const bounded = toBoundedJson(data, this.#maxChars)
     this.#send(request, { level, ...(logger === undefined ? undefined : { logger }), data: bounded })
   }
 
@@ -132,7 +132,7 @@ export class LogForwarder {
     this.#send(request, {
       level,
       ...(logger === undefined ? undefined : { logger }),
-      data: toBoundedJson(dataOf(entry), this.#maxMessageChars)
+      data: toBoundedJson(dataOf(entry), this.#maxChars)
     })
   }
 

@@ -55,18 +55,18 @@ const principalOf = ({ caller: { principal } }: RequestContext): string | null =
 export class RoundTrips implements RoundOwner {
   readonly maxRounds: number
   readonly #methods: MethodTable
-  readonly #maxSize: number
-  readonly #ttl: number
+  readonly #maxChars: number
+  readonly #lifetime: number
   readonly #codec: RequestStateCodec
   /** One function for all requests, so that no request allocates one. */
   readonly #startRound: (exchange: Exchange) => Round
 
   constructor(methods: MethodTable, options: Options) {
     this.#methods = methods
-    const { maxRounds, maxStateChars, ttl } = resolve(options)
+    const { lifetime, maxChars, maxRounds } = resolve(options)
     this.maxRounds = maxRounds
-    this.#maxSize = maxStateChars
-    this.#ttl = ttl
+    this.#maxChars = maxChars
+    this.#lifetime = lifetime
     this.#codec = new RequestStateCodec(methods.description.serverInfo.name, options.keys?.map(bytesOf))
     // A middleware may have changed the params. The client repeats the ones that it sent, and the state is bound to them.
     this.#startRound = ({ received }) => new Round(received, this, { rounds: 0, answers: new Map(), onces: new Map() })
@@ -95,7 +95,7 @@ export class RoundTrips implements RoundOwner {
    */
   #resume(request: RequestContext, sealed: unknown): Effect.Effect<RoundState, McpError.McpError> {
     if (typeof sealed !== "string") return refused("params.requestState: a string is expected")
-    if (sealed.length > this.#maxSize) {
+    if (sealed.length > this.#maxChars) {
       return refused("params.requestState: it is longer than every state that this server issues")
     }
     return Effect.gen({ self: this }, function*() {
@@ -121,7 +121,7 @@ export class RoundTrips implements RoundOwner {
       const sealed: SealedState = {
         principal: principalOf(request),
         request: yield* digest(request),
-        expires: now + this.#ttl,
+        expires: now + this.#lifetime,
         rounds: rounds + 1,
         answers: [...answers],
         onces: [...round.done],
@@ -131,8 +131,8 @@ export class RoundTrips implements RoundOwner {
         ])
       }
       const requestState = yield* Effect.promise(() => this.#codec.seal(JSON.stringify(sealed)))
-      if (requestState.length > this.#maxSize) {
-        const message = `requestState exceeds maxStateChars (${this.#maxSize}): the responses so far need ` +
+      if (requestState.length > this.#maxChars) {
+        const message = `requestState exceeds maxChars (${this.#maxChars}): the responses so far need ` +
           `${requestState.length} characters`
         return yield* Effect.fail(new McpError.McpError({ reason: "InternalError", message }))
       }

@@ -4,7 +4,6 @@
 import * as McpError from "@skein/protocol/McpError"
 import type { Answer, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import { KeyedCounter } from "@skein/runtime/KeyedCounter"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { clientOf, largestBeside } from "../base/client.ts"
 import { describeRequest, formatMillis } from "./failureAnswer.ts"
@@ -29,26 +28,28 @@ interface Ticket {
   wake: (() => void) | undefined
 }
 
+interface Bounds {
+  readonly limit: number
+  readonly maxPerClient: number
+  readonly maxQueuedRequests: number
+  /** In milliseconds. */
+  readonly waitTimeout: number
+}
+
 /**
  * Handles up to `limit` requests of each key at the same time, and of these up to `maxPerClient` of one client. Up to
- * `maxWaiting` more of each key wait in order, each for `waitTimeout`. A full queue admits a request of another client in
+ * `maxQueuedRequests` more of each key wait in order, each for `waitTimeout`. A full queue admits a request of another client in
  * place of the last one of the client that has the most.
  */
 export class ConcurrencyLimiter {
   readonly #queues = new Map<string, KeyQueue>()
   readonly #code: number
-  readonly #limit: number
-  readonly #maxPerClient: number
-  readonly #maxWaiting: number
-  readonly #waitTimeout: Duration.Duration
+  readonly #bounds: Bounds
 
   /** `code` is the code of the JSON-RPC error that refuses a request. */
-  constructor(code: number, limit: number, maxWaiting: number, waitTimeout: Duration.Duration, maxPerClient = limit) {
+  constructor(code: number, bounds: Bounds) {
     this.#code = code
-    this.#limit = limit
-    this.#maxPerClient = maxPerClient
-    this.#maxWaiting = maxWaiting
-    this.#waitTimeout = waitTimeout
+    this.#bounds = bounds
   }
 
   /** The number of keys that have requests now. */
@@ -82,12 +83,13 @@ export class ConcurrencyLimiter {
 
   #admit(ticket: Ticket, request: RequestContext, next: Handler): ReturnType<Handler> {
     const { queue } = ticket
-    if (queue.handled < this.#limit && this.#mayRun(ticket)) {
+    const { limit, maxQueuedRequests, waitTimeout } = this.#bounds
+    if (queue.handled < limit && this.#mayRun(ticket)) {
       this.#start(ticket)
       return next(request)
     }
-    if (queue.waiting.size >= this.#maxWaiting && !this.#makeRoom(ticket)) {
-      return this.#refuse(request, `at most ${this.#limit} are handled at the same time and ${this.#maxWaiting} wait`)
+    if (queue.waiting.size >= maxQueuedRequests && !this.#makeRoom(ticket)) {
+      return this.#refuse(request, `at most ${limit} are handled at the same time and ${maxQueuedRequests} wait`)
     }
     const admitted = Effect.callback<void>((resume) => {
       // Resumes in a turn of its own. Otherwise a request that ends would run all waiting requests inside of each
@@ -96,22 +98,20 @@ export class ConcurrencyLimiter {
       queue.waiting.add(ticket)
       queue.waitingOf.add(ticket.client, 1)
     })
-    return Effect.flatMap(Effect.timeoutOption(admitted, this.#waitTimeout), () =>
+    return Effect.flatMap(Effect.timeoutOption(admitted, waitTimeout), () =>
       ticket.admitted
         ? next(request)
         : this.#refuse(
           request,
           ticket.wake === undefined
-            ? `at most ${this.#limit} are handled at the same time, and this client has the most of those that wait`
-            : `at most ${this.#limit} are handled at the same time, and none ended within ${
-              formatMillis(Duration.toMillis(this.#waitTimeout))
-            }`
+            ? `at most ${limit} are handled at the same time, and this client has the most of those that wait`
+            : `at most ${limit} are handled at the same time, and none ended within ${formatMillis(waitTimeout)}`
         ))
   }
 
   /** Whether its client has fewer requests than allowed. Clients that cannot be distinguished are not bounded. */
   #mayRun({ client, queue }: Ticket): boolean {
-    return client === "" || queue.handledOf.of(client) < this.#maxPerClient
+    return client === "" || queue.handledOf.of(client) < this.#bounds.maxPerClient
   }
 
   #start(ticket: Ticket): void {

@@ -77,36 +77,26 @@ export const schemaOf = (schema: unknown): Codec => {
 export const isForeign = (schema: unknown): schema is StandardSchemaV1 =>
   !Schema.isSchema(schema) && standardSchema.isStandardSchema(schema)
 
-// Other libraries look for every fault before they return.
-const maxValuesOfOthers = 100_000
+/** The values that a schema of another library validates: it looks for every fault before it returns. */
+const maxValues = 100_000
 
-/** Makes the reader of arguments. Arguments with more than `maxValues` values are refused before validation. */
-export const reader = (schema: AnySchema, maxValues: number | undefined): Reader<unknown> => {
+/** Makes the reader of arguments. */
+export const reader = (schema: AnySchema): Reader<unknown> => {
   if (!isForeign(schema)) {
     return {
       jsonSchema: () => jsonSchema.input(schemaOf(schema)),
-      compile: () => bounded(decoder(Schema.toCodecJson(schemaOf(schema))), maxValues)
+      compile: () => decoder(Schema.toCodecJson(schemaOf(schema)))
     }
   }
   const isVerbatim = standardSchema.isVerbatim(schema)
   return {
     jsonSchema: () => jsonSchema.objectOf(standardSchema.jsonSchemaOf(schema, "input"), isVerbatim),
-    compile: () =>
-      bounded(
-        (value) => standardSchema.validateStandard(schema, value),
-        isVerbatim ? maxValues : maxValues ?? maxValuesOfOthers
-      )
+    compile: () => (value) =>
+      isVerbatim || Nesting.holdsAtMost(value, maxValues)
+        ? standardSchema.validateStandard(schema, value)
+        : Result.fail(`the arguments have more than ${maxValues} values`)
   }
 }
-
-const bounded = <A>(
-  read: (value: unknown) => standardSchema.Later<Result.Result<A, string>>,
-  maxValues: number | undefined
-): typeof read =>
-  maxValues === undefined ? read : (value) =>
-    Nesting.holdsAtMost(value, maxValues)
-      ? read(value)
-      : Result.fail(`the arguments have more than ${maxValues} values`)
 
 export const writer = (schema: AnySchema): Writer<unknown> => {
   if (isForeign(schema)) {

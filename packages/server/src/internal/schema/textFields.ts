@@ -64,7 +64,7 @@ export interface TextReader<out A> {
 /** Makes the reader of a schema. A value that is not a schema throws in `describe` and in `compile`. */
 export const textReader = <S extends AnyFields>(schema: S): TextReader<TypeOf<S>> => {
   if (isForeign(schema)) {
-    const { compile, jsonSchema } = reader(schema, undefined)
+    const { compile, jsonSchema } = reader(schema)
     return { describe: () => ofJsonSchema(jsonSchema()), compile: compile as TextReader<TypeOf<S>>["compile"] }
   }
   return {

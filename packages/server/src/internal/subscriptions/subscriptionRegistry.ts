@@ -9,6 +9,7 @@ import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import type { Peer } from "@skein/runtime/Peer"
 import type { Caller, RequestContext, SessionPeer } from "@skein/runtime/RequestContext"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Catalog, Watch } from "../../Catalog.ts"
@@ -16,6 +17,7 @@ import { type ChangeListener, internals, type Publish, type Subscription } from 
 import type { Change, EventBus, ListKind } from "../../EventBus.ts"
 import { findReader, findWatch } from "../handlers/readResource.ts"
 import * as capabilities from "./capabilities.ts"
+import { Bounds, type FixedBounds } from "../base/fixedBounds.ts"
 import type { Fibers } from "../base/fibers.ts"
 import { ServerSession, sessionOf } from "../base/session.ts"
 import {
@@ -25,16 +27,6 @@ import {
 } from "../base/pendingNotifications.ts"
 import { ResourceWatches } from "./resourceWatches.ts"
 import { clientOf, largestBeside } from "../base/client.ts"
-
-/** The resolved options of `McpServer.Options` that concern subscriptions. Times are in milliseconds. */
-export interface SubscriptionSettings {
-  readonly debounce: number
-  readonly maxResources: number
-  readonly maxListens: number
-  readonly maxListensPerPrincipal: number
-  /** The log level of a session before its first `logging/setLevel`. */
-  readonly logLevel: LoggingLevel | undefined
-}
 
 type Subscriber = NotificationTarget & { readonly caller: Caller }
 
@@ -59,7 +51,9 @@ export class SubscriptionRegistry implements ChangeListener {
   /** The connections that end with the answer to their first message, as those of a stateless endpoint do. */
   readonly singleRequestPeers = new WeakSet<SessionPeer>()
   readonly #catalog: Catalog["Service"]
-  readonly #settings: SubscriptionSettings
+  readonly #bounds: FixedBounds
+  // The log level of a session before its first `logging/setLevel`.
+  readonly #logLevel: LoggingLevel | undefined
   readonly #fibers: Fibers
   readonly #bus: EventBus["Service"] | undefined
   readonly #pending: PendingNotifications
@@ -74,12 +68,13 @@ export class SubscriptionRegistry implements ChangeListener {
 
   constructor(
     catalog: Catalog["Service"],
-    settings: SubscriptionSettings,
+    logLevel: LoggingLevel | undefined,
     fibers: Fibers,
     bus: EventBus["Service"] | undefined
   ) {
     this.#catalog = catalog
-    this.#settings = settings
+    this.#bounds = Context.get(catalog[internals].base, Bounds)
+    this.#logLevel = logLevel
     this.#fibers = fibers
     this.#bus = bus
     this.#pending = new PendingNotifications(fibers)
@@ -88,7 +83,7 @@ export class SubscriptionRegistry implements ChangeListener {
 
   /** The number of resources that one session, or one `subscriptions/listen`, may subscribe to. */
   get maxResources(): number {
-    return this.#settings.maxResources
+    return this.#bounds.maxResources
   }
 
   /** The open `subscriptions/listen` requests, oldest first. */
@@ -136,7 +131,7 @@ export class SubscriptionRegistry implements ChangeListener {
     if (replaced instanceof ServerSession) this.#fibers.fork(replaced.closeScope)
     session.peer.session = session
     session.lists = capabilities.lists(this.#catalog)
-    session.logLevel ??= this.#settings.logLevel
+    session.logLevel ??= this.#logLevel
     return session
   }
 
@@ -181,7 +176,7 @@ export class SubscriptionRegistry implements ChangeListener {
   #mustSubscribe(session: ServerSession, uri: string): boolean | McpError.McpError {
     // The request may outlive its session.
     if (!this.isOpen(session) || session.subscriptions?.has(uri) === true) return false
-    const { maxResources } = this.#settings
+    const { maxResources } = this.#bounds
     return (session.subscriptions?.size ?? 0) < maxResources ||
       limitReached(`A session may subscribe to at most ${maxResources} resources (maxResources)`)
   }
@@ -298,7 +293,7 @@ export class SubscriptionRegistry implements ChangeListener {
   }
 
   #refusal({ caller, origin }: RequestContext): McpError.McpError | undefined {
-    const { maxListens, maxListensPerPrincipal } = this.#settings
+    const { maxListens, maxListensPerPrincipal } = this.#bounds
     const own = this.#listensByClient.of(clientOf(origin))
     if (caller.principal !== undefined && own >= maxListensPerPrincipal) {
       return limitReached(
@@ -346,7 +341,7 @@ export class SubscriptionRegistry implements ChangeListener {
   // ---- changes
 
   /**
-   * Collects the changes of a list for `debounce`, then sends one notification. Does nothing without a connection and
+   * Collects the changes of a list for a short time, then sends one notification. Does nothing without a connection and
    * without a bus.
    */
   listChanged(kind: ListKind): void {
@@ -354,7 +349,7 @@ export class SubscriptionRegistry implements ChangeListener {
     if (this.#bus === undefined && this.peers.size === 0 && this.#listens.size === 0) return
     this.#collecting.add(kind)
     this.#fibers.fork(Effect.andThen(
-      Effect.sleep(this.#settings.debounce),
+      Effect.sleep(this.#bounds.listChangedDelay),
       Effect.suspend(() => {
         this.#collecting.delete(kind)
         return this.#publish({ _tag: "List", kind })

@@ -6,9 +6,11 @@ import * as ResourceTemplate from "@skein/server/ResourceTemplate"
 import * as Timeout from "@skein/server/Timeout"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import * as Schema from "effect/Schema"
+import { bounds } from "../../fixedBounds.ts"
 import * as fixtures from "../fixtures.ts"
 import * as kit from "../kit.ts"
 
@@ -47,13 +49,14 @@ describe("a line of the log", () => {
             ResourceTemplate.make("x:{+rest}", { name: "x", variables: { rest: Schema.String } }),
             () => Effect.uninterruptible(Effect.as(Effect.sleep("1 second"), ""))
           )
-          const at = yield* kit.serve(fixtures.server(
+          const server = fixtures.server(
             AuditLog.layer(),
             broken,
-            Timeout.layer({ timeout: "1 millis", interruptTimeout: "1 millis" }),
+            Timeout.layer({ timeout: "1 millis" }),
             stubborn,
             fixtures.waiting().layer
-          ))
+          )
+          const at = yield* kit.serve(Layer.provide(server, bounds({ interruptTimeout: 1 })))
           const id = (yield* kit.post(at, initialize)).headers["mcp-session-id"] as string
           const own = { "mcp-session-id": id }
           const in_ = (method: string, params: object = {}, id: string | number = 2) =>

@@ -9,7 +9,6 @@ import * as Elicitation from "@skein/server/Elicitation"
 import * as EventStore from "@skein/server/EventStore"
 import type * as Http from "@skein/server/Http"
 import * as LegacySse from "@skein/server/LegacySse"
-import * as McpServer from "@skein/server/McpServer"
 import type * as NodeHttp from "@skein/server/NodeHttp"
 import * as Progress from "@skein/server/Progress"
 import * as RateLimit from "@skein/server/RateLimit"
@@ -17,8 +16,10 @@ import * as Resource from "@skein/server/Resource"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import { bounds } from "../../fixedBounds.ts"
 import { adapters } from "../adapters.ts"
 import * as fixtures from "../fixtures.ts"
 import * as kit from "../kit.ts"
@@ -205,11 +206,8 @@ describe("streams and subscriptions", () => {
 
   it.live("serves others while a client has maxListens", () =>
     Effect.scoped(Effect.gen(function*() {
-      const server = McpServer.layer(
-        { name: "test", version: "1.0.0", subscriptions: { maxListens: 20 } },
-        fixtures.echo
-      )
-      yield* listening(yield* kit.serve(server))
+      const server = fixtures.server(fixtures.echo)
+      yield* listening(yield* kit.serve(Layer.provide(server, bounds({ maxListens: 20 }))))
     })))
 
   it.live("bounds the URIs that all sessions subscribe to", () =>
@@ -416,7 +414,7 @@ describe("limits of handlers", () => {
   it.live("serves others while the calls of a client hang: Concurrency", () =>
     Effect.scoped(Effect.gen(function*() {
       const waiting = fixtures.waiting()
-      const limit = Concurrency.layer({ limit: 4, maxWaiting: 4 })
+      const limit = Concurrency.layer({ limit: 4, maxQueuedRequests: 4 })
       const at = yield* kit.serve(fixtures.server(limit, fixtures.echo, waiting.layer))
       const wait = kit.modern("tools/call", { name: "wait", arguments: {} })
       const hanging = Effect.forkChild(kit.send(at, wait), { startImmediately: true })
