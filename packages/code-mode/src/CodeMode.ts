@@ -41,23 +41,30 @@ export interface Limits {
    * slow tools.
    */
   readonly timeout?: Duration.Input | undefined
-  /** How long a program may compute in total: 1 second by default. The time in which it waits for tools does not count. */
+  /**
+   * How long a program may compute in total: 1 second by default. The time in which it waits for tools does not count. Raise
+   * it for programs that sort or search large results.
+   */
   readonly computingTimeout?: Duration.Input | undefined
-  /** The memory of a program's values, with their overhead: 32 MiB by default, at least 1 MiB. */
+  /**
+   * The memory of a program's values, with their overhead: 32 MiB by default, at least 1 MiB. Raise it for large results,
+   * and lower it where memory is scarce.
+   */
   readonly maxMemoryBytes?: number | undefined
-  /** The most calls of tools in one program: 100 by default. */
+  /** The most calls of tools in one program: 100 by default. Lower it for tools that cost money. */
   readonly maxCalls?: number | undefined
-  /** How many of these run at the same time: 8 by default. Further ones wait. */
-  readonly maxConcurrentCalls?: number | undefined
   /** The most bytes of JSON in the result of a program: 65,536 by default. Raise it for models with a large context. */
   readonly maxResultBytes?: number | undefined
-  /** How many programs of all clients run at the same time: 8 by default. Further ones are refused. */
+  /**
+   * How many programs of all clients run at the same time: 8 by default. Each has a thread. Raise it for a server with
+   * many cores. Further ones are refused.
+   */
   readonly maxRuns?: number | undefined
   /**
    * How many of these one client may have, so that it cannot lock out others. Unless it is set: three quarters of
    * `maxRuns`, rounded up. A client is a principal, else a network address, else a session.
    */
-  readonly maxRunsPerClient?: number | undefined
+  readonly maxPerClient?: number | undefined
 }
 
 /** The options of code mode. */
@@ -79,14 +86,16 @@ export interface Options extends HiddenTools.Options {
 
 const minMemoryBytes = 1024 * 1024
 
+/** How many calls of one program run at the same time. Further ones wait. */
+const maxConcurrentCalls = 8
+
 /** The longest signature of a tool in the results of a search. A longer one is left out. */
 const maxSignatureChars = 1000
 
-const resolved = (limits: Limits): Resolved<Omit<Limits, "maxRunsPerClient">> =>
-  resolve<Omit<Limits, "maxRunsPerClient">>(limits, {
+const resolved = (limits: Limits): Resolved<Omit<Limits, "maxPerClient">> =>
+  resolve<Omit<Limits, "maxPerClient">>(limits, {
     maxMemoryBytes: 32 * 1024 * 1024,
     maxCalls: 100,
-    maxConcurrentCalls: 8,
     maxResultBytes: 65_536,
     maxRuns: 8
   }, { timeout: "30 seconds", computingTimeout: "1 second" })
@@ -128,9 +137,7 @@ const tooManyRuns = (limit: LimitExceeded["limit"], most: string) =>
 
 const addTools = (options: Options, hidden: HiddenTools.HiddenTools) => {
   const { limits = {}, names = {} } = options
-  const { computingTimeout, maxCalls, maxConcurrentCalls, maxMemoryBytes, maxResultBytes, maxRuns, timeout } = resolved(
-    limits
-  )
+  const { computingTimeout, maxCalls, maxMemoryBytes, maxResultBytes, maxRuns, timeout } = resolved(limits)
   const { describe = "describe_tool", execute = "execute", search = "search_tools" } = names
   const executeTool = Tool.make(execute, {
     description: [
@@ -157,18 +164,18 @@ const addTools = (options: Options, hidden: HiddenTools.HiddenTools) => {
       ...fixed
     }
     const running = new KeyedCounter()
-    const maxRunsPerClient = limits.maxRunsPerClient ?? Math.ceil(maxRuns * 0.75)
+    const maxPerClient = limits.maxPerClient ?? Math.ceil(maxRuns * 0.75)
 
     /** Runs a program, or refuses it. */
     const bounded = <A, E, R>(request: RequestContext, program: Effect.Effect<A, E, R>) => {
       const client = ClientKey.ofRequest(request)
       return Effect.acquireUseRelease(
         Effect.suspend(() => {
-          switch (running.acquire(client, maxRuns, maxRunsPerClient)) {
+          switch (running.acquire(client, maxRuns, maxPerClient)) {
             case "max":
               return tooManyRuns("maxRuns", `${maxRuns} programs`)
             case "maxPerKey":
-              return tooManyRuns("maxRunsPerClient", `${maxRunsPerClient} programs of one client`)
+              return tooManyRuns("maxPerClient", `${maxPerClient} programs of one client`)
             case undefined:
               return Effect.void
           }

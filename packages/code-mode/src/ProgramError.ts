@@ -30,7 +30,7 @@ export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{
     | "maxStackBytes"
     | "maxResultBytes"
     | "maxRuns"
-    | "maxRunsPerClient"
+    | "maxPerClient"
 }> {}
 
 /** The program waits for a promise that nothing settles. */

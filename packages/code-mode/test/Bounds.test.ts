@@ -57,25 +57,26 @@ describe("the bounds of a program", () => {
         .toBe("the arguments exceed maxArgumentBytes (20)")
     }))
 
-  it.live("maxConcurrentCalls: further calls wait", () =>
+  it.live("runs 8 calls at the same time: further calls wait", () =>
     Effect.gen(function*() {
       let running = 0
       let most = 0
+      const full = yield* Deferred.make<void>()
       const slow = Tool.layer(Tool.make("slow"), () =>
         Effect.gen(function*() {
           most = Math.max(most, ++running)
+          if (running === 8) yield* Deferred.succeed(full, undefined)
+          yield* Deferred.await(full)
           yield* Effect.sleep(5)
           running--
           return "done"
         }))
-      const client = yield* server.client(
-        server.server(CodeMode.layer({ limits: { maxConcurrentCalls: 2 } }, slow)) as server.Server
-      )
+      const client = yield* server.client(server.server(CodeMode.layer({}, slow)) as server.Server)
       const all = yield* program(
         client,
-        "return (await Promise.all(Array.from({ length: 6 }, () => tools.slow()))).length"
+        "return (await Promise.all(Array.from({ length: 20 }, () => tools.slow()))).length"
       )
-      expect([all, most]).toEqual([6, 2])
+      expect([all, most]).toEqual([20, 8])
     }))
 
   it.live("maxMemoryBytes counts small values with their overhead", () =>
@@ -143,7 +144,7 @@ describe("the bounds of a program", () => {
       yield* Deferred.await(interrupted)
     }))
 
-  it.live("maxRuns and maxRunsPerClient: further programs are refused", () =>
+  it.live("maxRuns and maxPerClient: further programs are refused", () =>
     Effect.gen(function*() {
       const release = yield* Deferred.make<void>()
       let started = 0
@@ -153,7 +154,7 @@ describe("the bounds of a program", () => {
           return Effect.as(Deferred.await(release), "released")
         }))
       const built = yield* Layer.build(
-        server.server(CodeMode.layer({ limits: { maxRuns: 3, maxRunsPerClient: 2 } }, wait)) as server.Server
+        server.server(CodeMode.layer({ limits: { maxRuns: 3, maxPerClient: 2 } }, wait)) as server.Server
       )
       const connect = (id: string) =>
         Effect.provide(
@@ -165,7 +166,7 @@ describe("the bounds of a program", () => {
         client.send("tools/call", { name: "execute", arguments: { code: "return tools.wait()" } })
       const running = [send(ada), send(ada)]
       const refused = failureOf((yield* ada.answer(send(ada))).result)
-      expect(refused).toBe("At most 2 programs of one client run at the same time (maxRunsPerClient). Try again later")
+      expect(refused).toBe("At most 2 programs of one client run at the same time (maxPerClient). Try again later")
       const other = send(bob)
       yield* Effect.repeat(Effect.sleep(10), { until: () => started === 3 })
       expect(yield* failing(bob, "return 1")).toBe("At most 3 programs run at the same time (maxRuns). Try again later")

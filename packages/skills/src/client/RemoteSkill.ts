@@ -20,7 +20,7 @@
  */
 import * as CanonicalJson from "@skein/protocol/CanonicalJson"
 import * as SkillMessage from "../shared/SkillMessage.ts"
-import { skillBounds } from "../shared/skillBounds.ts"
+import { type Limits, skillBounds } from "../shared/skillBounds.ts"
 import * as SkillMarkdown from "../shared/SkillMarkdown.ts"
 import { quote } from "@skein/protocol/Text"
 import * as Digest from "@skein/runtime/Digest"
@@ -41,6 +41,8 @@ import {
   SkillNotFound,
   UnlistedFile
 } from "./RemoteSkillError.ts"
+
+export type { Limits }
 
 /** The entry of a skill. */
 export type Entry = SkillMessage.Skill
@@ -93,16 +95,10 @@ export const get = (
 /** The bounds of a skill, and the options of its requests. */
 export interface Options {
   /**
-   * How many files a skill has at most, `SKILL.md` included: 512 by default, which every host must accept. A skill with
-   * more files fails with `LimitExceeded` before anything is read.
+   * The bounds of the skill. A skill that exceeds one fails with `LimitExceeded` before anything is read. Of a dynamic
+   * skill, the bytes that are read are counted.
    */
-  readonly maxFiles?: number | undefined
-  /**
-   * How many bytes all files of a skill have at most: 16 MiB by default, which every host must accept. A larger skill fails
-   * with `LimitExceeded` before anything is read. Of a dynamic skill, the bytes that are read are counted. Verified files
-   * are kept in memory as long as the loaded skill is.
-   */
-  readonly maxBytes?: number | undefined
+  readonly limits?: Limits | undefined
   /** Whether skills without digests may be loaded, which cannot be verified: false by default. */
   readonly allowDynamic?: boolean | undefined
   /** The timeouts of each request: those of the client by default. */
@@ -133,7 +129,7 @@ export interface RemoteSkill {
 }
 
 const termsOf = (options: Options): SkillTerms => ({
-  ...skillBounds(options),
+  ...skillBounds(options.limits),
   allowDynamic: options.allowDynamic ?? false
 })
 

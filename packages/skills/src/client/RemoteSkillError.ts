@@ -10,7 +10,7 @@ export class InvalidEntry extends PrintableError.tagged("InvalidEntry")<{ readon
 export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{
   readonly message: string
   /** The option with the bound, or `"loadedSkills"` for the fixed number of skills that a toolkit loads. */
-  readonly limit: "maxFiles" | "maxBytes" | "maxTextChars" | "loadedSkills"
+  readonly limit: "maxFiles" | "maxBytes" | "maxChars" | "loadedSkills"
 }> {}
 
 /** The skill has no digests (`"dynamic"`), and the option `allowDynamic` is off. Nothing was read. */

@@ -40,8 +40,18 @@ import { LimitExceeded, RemoteSkillError, SkillNotFound } from "./RemoteSkillErr
 
 export type { SkillPool, SkillSource }
 
+/** The bounds of a toolkit of skills. */
+export interface Limits extends RemoteSkill.Limits {
+  /**
+   * How many characters a file has at most that a model receives, `SKILL.md` included: 100,000 by default. The model
+   * receives a failure for a longer one, and not a part of it. Lower it for models with a small context.
+   */
+  readonly maxChars?: number | undefined
+}
+
 /** The options of a toolkit of skills. */
 export interface Options extends RemoteSkill.Options {
+  readonly limits?: Limits | undefined
   /** Selects the servers of a pool or of a record by name: all by default. */
   readonly servers?: ((server: string) => boolean) | undefined
   /** Selects the skills: all by default. The server is `undefined` for the skills of a single client. */
@@ -62,18 +72,9 @@ export interface Options extends RemoteSkill.Options {
     ) => Awaitable.Awaitable<boolean, unknown>)
     | undefined
   /**
-   * How many skills are in `instructions` at most: 256 by default. The servers take turns to add a skill. The others are in
-   * `omitted`, logged, and can be loaded by their URIs.
+   * How long a server of a pool may take to be opened before the toolkit does not wait for it: 2 seconds by default. Raise
+   * it for a program that makes one toolkit at its start.
    */
-  readonly maxSkills?: number | undefined
-  /**
-   * How many characters a file has at most that a model receives, `SKILL.md` included: 100,000 by default. The model
-   * receives a failure for a longer one, and not a part of it.
-   */
-  readonly maxTextChars?: number | undefined
-  /** How long each server may take to list its skills: 30 seconds by default. */
-  readonly listTimeout?: Duration.Input | undefined
-  /** How long a server of a pool may take to be opened before the toolkit does not wait for it: 2 seconds by default. */
   readonly readyTimeout?: Duration.Input | undefined
 }
 
@@ -147,9 +148,9 @@ export interface SkillToolkit extends AiToolkit.WithHandler<Tools & Record<strin
    * untrusted text of the servers, in quotes and on one line each.
    */
   readonly instructions: string
-  /** The skills in `instructions`. */
+  /** The skills in `instructions`: 256 at most. The servers take turns to add a skill. */
   readonly skills: ReadonlyArray<Offered>
-  /** The skills that were left out because of `maxSkills`, and those that {@link RemoteSkill.check} refuses. */
+  /** Further skills, which can be loaded by their URIs, and those that {@link RemoteSkill.check} refuses. */
   readonly omitted: ReadonlyArray<Omitted>
   /** The servers whose skills could not be listed, with their errors. */
   readonly missing: ReadonlyArray<{ readonly server: string | undefined; readonly error: ClientError | PoolError }>
@@ -159,9 +160,12 @@ export interface SkillToolkit extends AiToolkit.WithHandler<Tools & Record<strin
 export interface Omitted {
   readonly server: string | undefined
   readonly entry: RemoteSkill.Entry
-  /** Why it must not be loaded; `undefined` because of `maxSkills`. */
+  /** Why it must not be loaded; `undefined` for a skill beyond the first 256. */
   readonly error: RemoteSkillError | undefined
 }
+
+/** The most skills in the text for a model. */
+const maxSkills = 256
 
 /** The most skills that a model loads with one toolkit. A loaded skill retains its verified files in memory. */
 const maxLoadedSkills = 64
@@ -204,12 +208,8 @@ const inTurns = <A extends { readonly server: string | undefined }>(all: Readonl
  */
 export const make = (source: SkillSource, options: Options = {}): Effect.Effect<SkillToolkit> =>
   Effect.gen(function*() {
-    const { include = () => true, maxSkills = 256, maxTextChars = 100_000 } = options
-    const listed = yield* listAll(source, {
-      servers: options.servers,
-      listTimeout: options.listTimeout ?? "30 seconds",
-      readyTimeout: options.readyTimeout ?? "2 seconds"
-    })
+    const { include = () => true, limits: { maxChars = 100_000 } = {}, readyTimeout = "2 seconds" } = options
+    const listed = yield* listAll(source, options.servers, readyTimeout)
     const missing = listed.flatMap(({ server, skills }) =>
       Result.isFailure(skills) ? [{ server, error: skills.failure }] : []
     )
@@ -253,11 +253,11 @@ export const make = (source: SkillSource, options: Options = {}): Effect.Effect<
     const loaded = new Map<string, { readonly target: Target; readonly skill: RemoteSkill.RemoteSkill }>()
 
     const tooLong = (uri: string, text: string | undefined): RemoteSkillError | undefined =>
-      text === undefined || text.length <= maxTextChars ? undefined : new RemoteSkillError({
+      text === undefined || text.length <= maxChars ? undefined : new RemoteSkillError({
         skill: uri,
         reason: new LimitExceeded({
-          limit: "maxTextChars",
-          message: `${quote(uri)} has ${text.length} characters, more than maxTextChars (${maxTextChars})`
+          limit: "maxChars",
+          message: `${quote(uri)} has ${text.length} characters, more than maxChars (${maxChars})`
         })
       })
 

@@ -30,12 +30,8 @@ export interface ListedSkills {
   readonly skills: Result.Result<ReadonlyArray<SkillMessage.Skill>, ClientError | PoolError>
 }
 
-/** Which servers are listed, and for how long they are waited for. */
-export interface ListSettings {
-  readonly servers: ((server: string) => boolean) | undefined
-  readonly listTimeout: Duration.Input
-  readonly readyTimeout: Duration.Input
-}
+/** How long each server may take to list its skills. */
+const listTimeout = "30 seconds"
 
 // A record may have a server with the name of any member, so the type of the member decides: a client is not a function.
 const isClient = (source: SkillSource): source is RemoteSkill.SkillClient =>
@@ -44,16 +40,15 @@ const isPool = (source: SkillSource): source is SkillPool => "client" in source 
 
 const list = (
   server: string | undefined,
-  client: Effect.Effect<RemoteSkill.SkillClient, ClientError | PoolError>,
-  timeout: Duration.Input
+  client: Effect.Effect<RemoteSkill.SkillClient, ClientError | PoolError>
 ): Effect.Effect<ListedSkills> => {
   const who = server === undefined ? "The server" : `The server ${server}`
-  const message = `${who} did not list its skills in time (listTimeout)`
+  const message = `${who} did not list its skills within ${listTimeout}`
   const listed = Effect.flatMap(client, (client) =>
     RemoteSkill.list(client).pipe(
       Effect.catchReason("ClientError", "Unsupported", () => Effect.succeed([])),
       Effect.timeoutOrElse({
-        duration: timeout,
+        duration: listTimeout,
         orElse: () => Effect.fail(new ClientError({ reason: new Timeout({ message }), method: undefined }))
       })
     ))
@@ -63,21 +58,20 @@ const list = (
 /** Lists the skills of all servers in parallel. A server without the extension has none. */
 export const listAll = (
   source: SkillSource,
-  { listTimeout, readyTimeout, servers }: ListSettings
+  servers: ((server: string) => boolean) | undefined,
+  readyTimeout: Duration.Input
 ): Effect.Effect<ReadonlyArray<ListedSkills>> => {
-  if (isClient(source)) {
-    return Effect.map(list(undefined, Effect.succeed(source), listTimeout), (listed) => [listed])
-  }
+  if (isClient(source)) return Effect.map(list(undefined, Effect.succeed(source)), (listed) => [listed])
   if (isPool(source)) {
     return Effect.flatMap(source.ready({ servers, readyTimeout }), (all) =>
       Effect.forEach(
         all.filter(({ tools }) => tools !== undefined),
-        ({ server }) => list(server, source.client(server), listTimeout),
+        ({ server }) => list(server, source.client(server)),
         { concurrency: "unbounded" }
       ))
   }
   const chosen = Object.entries(source).filter(([server]) => servers?.(server) ?? true)
-  return Effect.forEach(chosen, ([server, client]) => list(server, Effect.succeed(client), listTimeout), {
+  return Effect.forEach(chosen, ([server, client]) => list(server, Effect.succeed(client)), {
     concurrency: "unbounded"
   })
 }

@@ -3,7 +3,8 @@
  *
  * Each folder with a `SKILL.md` is a skill, at any depth: `skills/acme/refunds/SKILL.md` is
  * `skill://acme/refunds/SKILL.md`. All files below it belong to it. Files outside of skills are not served, nor are files
- * and folders whose names begin with a dot, such as `.env` and `.git`.
+ * and folders whose names begin with a dot, such as `.env` and `.git`. More than 10,000 files and folders, those outside of
+ * skills included, fail the layer with `LimitExceeded`.
  *
  * The content is read when the layer is built, and kept in memory, so that the listed digests are always those of the
  * served files. With `watch` the folder is read again after a change.
@@ -21,11 +22,20 @@ import { type FolderState, read, walk } from "./nodeFolder.ts"
 import { Publication } from "./publication.ts"
 import { serve } from "./skillFiles.ts"
 import { skillBounds } from "../shared/skillBounds.ts"
-import type { Bounds, Placement } from "./Skill.ts"
+import type * as Skill from "./Skill.ts"
 import type { SkillError } from "./SkillError.ts"
 
+/** The bounds of a folder. */
+export interface Limits extends Skill.Limits {
+  /**
+   * How many bytes all skills together have at most: 64 MiB by default. More bytes fail the layer with `LimitExceeded`.
+   * Raise it for a large library of skills: they are kept in memory.
+   */
+  readonly maxTotalBytes?: number | undefined
+}
+
 /** The options of a folder. */
-export interface Options extends Placement, Bounds {
+export interface Options extends Skill.Placement {
   /**
    * How often the folder is checked for changes: never by default. Changed skills replace those before, and clients are
    * notified of changed resources. A folder that has become invalid is logged, and the skills before stay.
@@ -39,15 +49,8 @@ export interface Options extends Placement, Bounds {
    * include: (path) => !path.endsWith(".test.py")
    */
   readonly include?: ((path: string) => boolean) | undefined
-  /**
-   * How many files and folders are in the folder at most, those outside of skills included: 10,000 by default. More of
-   * them fail the layer with `LimitExceeded`.
-   */
-  readonly maxTotalFiles?: number | undefined
-  /**
-   * How many bytes all skills together have at most: 64 MiB by default. More bytes fail the layer with `LimitExceeded`.
-   */
-  readonly maxTotalBytes?: number | undefined
+  /** The bounds of a skill, and of all of them together. */
+  readonly limits?: Limits | undefined
 }
 
 /**
@@ -63,11 +66,11 @@ export const layer = (
   folder: string | URL,
   options: Options = {}
 ): Layer.Layer<never, SkillError | DefinitionError, Catalog> => {
-  const { cacheScope, include = () => true, prefix, ttlMs, watch } = options
-  const { maxTotalBytes = 64 * 1024 * 1024, maxTotalFiles = 10_000 } = options
+  const { cacheScope, include = () => true, limits = {}, prefix, ttlMs, watch } = options
+  const { maxTotalBytes = 64 * 1024 * 1024 } = limits
   const path = folder instanceof URL ? fileURLToPath(folder) : folder
-  const settings = { prefix, include, maxTotalFiles, maxTotalBytes }
-  const bounds = skillBounds(options)
+  const settings = { prefix, include, maxTotalBytes }
+  const bounds = skillBounds(limits)
   return Layer.effectDiscard(Effect.gen(function*() {
     const publication = new Publication(yield* Catalog)
     const publish = (state: FolderState) =>

@@ -20,7 +20,7 @@
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as SkillMessage from "../shared/SkillMessage.ts"
-import { skillBounds } from "../shared/skillBounds.ts"
+import { type Limits, skillBounds } from "../shared/skillBounds.ts"
 import * as SkillMarkdown from "../shared/SkillMarkdown.ts"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -34,6 +34,8 @@ import { fileUri, formatProblem, invalidSkill, mediaTypeOf, rootUri, serve } fro
 import { registryOf } from "./skillRegistry.ts"
 import * as Resource from "@skein/server/Resource"
 import type { SkillError } from "./SkillError.ts"
+
+export type { Limits }
 
 /** The members that skills have however their content is given. */
 export interface Placement extends Hint {
@@ -64,20 +66,6 @@ export interface Options extends Description {
   readonly instructions: string
   /** The other files, by their path within the skill. */
   readonly files?: { readonly [path: string]: string | Uint8Array } | undefined
-}
-
-/** The bounds of skills. */
-export interface Bounds {
-  /**
-   * How many files a skill has at most, `SKILL.md` included: 512 by default, which every host supports. A skill with
-   * more files fails the layer with `LimitExceeded`.
-   */
-  readonly maxFiles?: number | undefined
-  /**
-   * How many bytes all files of a skill have at most: 16 MiB by default, which every host supports. A larger skill
-   * fails the layer with `LimitExceeded`. The server keeps the files in memory.
-   */
-  readonly maxBytes?: number | undefined
 }
 
 /** A skill with its files. */
@@ -147,13 +135,13 @@ const bytesOf = (content: string | Uint8Array): Uint8Array =>
  * - `DefinitionError`: `DuplicateName` if a URI exists already.
  *
  * @example
- * Skill.layer([refunds, invoices], { maxBytes: 1024 * 1024 })
+ * Skill.layer([refunds, invoices], { limits: { maxBytes: 1024 * 1024 } })
  */
 export const layer = (
   skills: Skill | ReadonlyArray<Skill>,
-  options: Bounds = {}
+  options: { readonly limits?: Limits | undefined } = {}
 ): Layer.Layer<never, SkillError | DefinitionError, Catalog> => {
-  const bounds = skillBounds(options)
+  const bounds = skillBounds(options.limits)
   const all = Array.isArray(skills) ? skills as ReadonlyArray<Skill> : [skills as Skill]
   return Layer.effectDiscard(Effect.gen(function*() {
     const served = yield* Effect.forEach(all, ({ cacheScope, files, markdown, name, prefix, ttlMs }) => {

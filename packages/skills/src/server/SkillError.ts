@@ -29,8 +29,8 @@ export class SeparatelyNested extends PrintableError.tagged("SeparatelyNested")<
 /** A skill or a folder exceeds a bound. */
 export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{
   readonly message: string
-  /** The option with the bound, or `"depth"` for the fixed depth of a folder. */
-  readonly limit: "maxFiles" | "maxBytes" | "maxTotalFiles" | "maxTotalBytes" | "depth"
+  /** The option with the bound, or `"depth"` or `"totalFiles"` for the fixed bounds of a folder. */
+  readonly limit: "maxFiles" | "maxBytes" | "maxTotalBytes" | "totalFiles" | "depth"
 }> {}
 
 /** A folder, or a file in it, cannot be read. */

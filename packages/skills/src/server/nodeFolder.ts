@@ -17,11 +17,13 @@ import { exceeded, type SkillContent } from "./skillFiles.ts"
 /** The most levels of folders below the folder. */
 const maxDepth = 16
 
+/** The most files and folders in the folder. */
+const maxTotalFiles = 10_000
+
 /** The bounds of a folder, and which of its files are served. */
 export interface FolderSettings {
   readonly prefix: string | undefined
   readonly include: (path: string) => boolean
-  readonly maxTotalFiles: number
   readonly maxTotalBytes: number
 }
 
@@ -52,9 +54,12 @@ const isInside = (path: string, root: string): boolean =>
   path === root || path.startsWith(root.endsWith(sep) ? root : root + sep)
 
 /** Finds the files in a folder. Names that begin with a dot are left out. */
-export const walk = (folder: string, settings: FolderSettings): Effect.Effect<FolderState, SkillError> => {
-  const { include, maxTotalFiles } = settings
-  return Effect.tryPromise({
+export const walk = (
+  folder: string,
+  { include }: Pick<FolderSettings, "include">,
+  maxFiles = maxTotalFiles
+): Effect.Effect<FolderState, SkillError> =>
+  Effect.tryPromise({
     try: async (signal) => {
       const root = await realpath(folder)
       const files: Array<FoundFile> = []
@@ -69,11 +74,8 @@ export const walk = (folder: string, settings: FolderSettings): Effect.Effect<Fo
           signal.throwIfAborted()
           const inner = path === "" ? name : `${path}/${name}`
           if (name.startsWith(".") || !include(inner)) continue
-          if (++count > maxTotalFiles) {
-            throw exceeded(
-              "maxTotalFiles",
-              `The folder has more than maxTotalFiles (${maxTotalFiles}) files and folders`
-            )
+          if (++count > maxFiles) {
+            throw exceeded("totalFiles", `The folder has more than ${maxFiles} files and folders`)
           }
           // Of a symbolic link, the real path must be in the folder too.
           const target = await realpath(join(at, name))
@@ -108,7 +110,6 @@ export const walk = (folder: string, settings: FolderSettings): Effect.Effect<Fo
     },
     catch: unreadable(folder)
   })
-}
 
 /** Reads a file that has at most `maxBytes` bytes, also if it grows meanwhile. */
 const readFile = async ({ at, path, size }: FoundFile, maxBytes: number): Promise<Uint8Array> => {

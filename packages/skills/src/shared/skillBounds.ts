@@ -2,18 +2,28 @@
  * The bounds of one skill, which are the same for a server and for a host.
  */
 import { quote } from "@skein/protocol/Text"
+import * as SkillMessage from "./SkillMessage.ts"
 
-/** The bounds of one skill. */
-export interface SkillBounds {
-  readonly maxFiles: number
-  readonly maxBytes: number
+/** The bounds of one skill. A skill that exceeds one of them fails with `LimitExceeded`. */
+export interface Limits {
+  /**
+   * How many files a skill has at most, `SKILL.md` included: 512 by default, which every host supports. Raise it for skills
+   * between your own servers and hosts.
+   */
+  readonly maxFiles?: number | undefined
+  /**
+   * How many bytes all files of a skill have at most: 16 MiB by default, which every host supports. They are kept in memory
+   * by the server, and by a host as they are read. Lower it for hosts with little memory.
+   */
+  readonly maxBytes?: number | undefined
 }
+
+/** The bounds of one skill, with the defaults filled in. */
+export type SkillBounds = { readonly [K in keyof Limits]-?: number }
 
 /** Fills in the defaults. */
 export const skillBounds = (
-  { maxBytes = 16 * 1024 * 1024, maxFiles = 512 }: {
-    readonly [K in keyof SkillBounds]?: number | undefined
-  }
+  { maxBytes = SkillMessage.maxBytes, maxFiles = SkillMessage.maxFiles }: Limits = {}
 ): SkillBounds => ({ maxBytes, maxFiles })
 
 /** A bound that a skill exceeds. */

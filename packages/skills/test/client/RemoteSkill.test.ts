@@ -182,14 +182,14 @@ describe("a skill", () => {
     Effect.gen(function*() {
       const bytes = Buffer.byteLength(markdown) + Buffer.byteLength(forms) + logo.length
       const large = markdown.replace("---\n", `---\nx: ${"y".repeat(65_536)}\n`)
-      assert.deepStrictEqual(yield* refusal({}, { maxFiles: 2 }), ["LimitExceeded", 0])
-      assert.deepStrictEqual(yield* refusal({}, { maxBytes: bytes - 1 }), ["LimitExceeded", 0])
+      assert.deepStrictEqual(yield* refusal({}, { limits: { maxFiles: 2 } }), ["LimitExceeded", 0])
+      assert.deepStrictEqual(yield* refusal({}, { limits: { maxBytes: bytes - 1 } }), ["LimitExceeded", 0])
       assert.deepStrictEqual(yield* refusal({ files: { [uri]: large } }, {}, withFiles([fileOf(uri, large)])), [
         "InvalidMarkdown",
         1
       ])
       const { client } = serverOf()
-      yield* RemoteSkill.load(yield* client, entry, { maxFiles: 3, maxBytes: bytes })
+      yield* RemoteSkill.load(yield* client, entry, { limits: { maxFiles: 3, maxBytes: bytes } })
       const many = [fileOf(uri, markdown), ...Array.from({ length: 511 }, (_, at) => fileOf(`${root}/${at}`, ""))]
       assert.isTrue(Result.isSuccess(RemoteSkill.check(withFiles(many))))
       assert.isTrue(Result.isFailure(RemoteSkill.check(withFiles([...many, fileOf(`${root}/x`, "")]))))
@@ -202,7 +202,7 @@ describe("a skill", () => {
       const { client: connected, reads } = serverOf()
       const client = yield* connected
       const maxBytes = Buffer.byteLength(markdown) + 2 * Buffer.byteLength(forms)
-      const skill = yield* RemoteSkill.load(client, dynamic, { allowDynamic: true, maxBytes })
+      const skill = yield* RemoteSkill.load(client, dynamic, { allowDynamic: true, limits: { maxBytes } })
       for (let round = 0; round < 2; round++) yield* skill.read("references/FORMS.md")
       assert.strictEqual(reads.length, 3)
       assert.strictEqual(yield* reasonOf(skill.read("My logo.png")), "LimitExceeded")

@@ -112,32 +112,37 @@ describe("a toolkit of skills", () => {
       assert.strictEqual(yield* read("../../etc/passwd"), "UnlistedFile")
     }))
 
-  it.effect("leaves out skills beyond maxSkills, in turns, and those that must not be loaded", () =>
+  it.effect("leaves out skills beyond 256, in turns, and those that must not be loaded", () =>
     Effect.gen(function*() {
-      const many = serving(skillOf("a"), skillOf("b"), skillOf("c"))
+      const names = Array.from({ length: 256 }, (_, at) => `s${at}`)
+      const many = serving(...names.map((name) => skillOf(name)))
       const broken = serverOf({
         skills: [{ ...entry, resources: [] }, { ...entry, resources: "dynamic" }, skillOf("z").entry]
       })
       const clients = { many: yield* many.client, broken: yield* broken.client }
       const { layer, logged } = warnings()
-      const toolkit = yield* Effect.provide(SkillToolkit.make(clients, { maxSkills: 3 }), layer)
-      assert.deepStrictEqual(toolkit.skills.map(({ id }) => id), ["many:a", "broken:z", "many:b"])
+      const toolkit = yield* Effect.provide(SkillToolkit.make(clients), layer)
+      assert.deepStrictEqual(toolkit.skills.slice(0, 3).map(({ id }) => id), ["many:s0", "broken:z", "many:s1"])
+      assert.strictEqual(toolkit.skills.length, 256)
       assert.deepStrictEqual(
         toolkit.omitted.map(({ entry, error }) => [entry.frontmatter.name, error?.reason._tag]),
-        [["pdf", "InvalidEntry"], ["pdf", "NotVerifiable"], ["c", undefined]]
+        [["pdf", "InvalidEntry"], ["pdf", "NotVerifiable"], ["s255", undefined]]
       )
-      assert.match(logged.join(), /3 of 6 skills were left out/)
+      assert.match(logged.join(), /3 of 259 skills were left out/)
       const chosen = yield* SkillToolkit.make(clients, {
         servers: (server) => server === "many",
-        include: (_, { frontmatter }) => frontmatter.name !== "a"
+        include: (_, { frontmatter }) => frontmatter.name.startsWith("s25")
       })
-      assert.deepStrictEqual(chosen.skills.map(({ id }) => id), ["many:b", "many:c"])
+      assert.strictEqual(
+        chosen.skills.map(({ id }) => id).join(),
+        ["s25", ...names.slice(250)].map((name) => `many:${name}`).join()
+      )
     }))
 
-  it.effect("refuses texts beyond maxTextChars and more than 64 skills", () =>
+  it.effect("refuses texts beyond maxChars and more than 64 skills", () =>
     Effect.gen(function*() {
       const client = yield* serving(skillOf("a"), skillOf("b")).client
-      const short = yield* SkillToolkit.make(client, { maxTextChars: 5 })
+      const short = yield* SkillToolkit.make(client, { limits: { maxChars: 5 } })
       assert.strictEqual((yield* call(short, "load_skill", { skill: "a" })).result.reason, "LimitExceeded")
       const names = Array.from({ length: 65 }, (_, at) => `s${at}`)
       const many = yield* SkillToolkit.make(yield* serving(...names.map((name) => skillOf(name))).client)
@@ -153,11 +158,9 @@ describe("a toolkit of skills", () => {
       const plain = yield* Client.make(ScriptedServer.make(ScriptedServer.handshake("2025-11-25")).transport)
       const failing = { ...good, requestAll: () => Effect.never }
       const without = { ...good, requestAll: plain.requestAll }
-      const fiber = yield* Effect.forkChild(
-        SkillToolkit.make({ good, failing, without }, { listTimeout: "3 seconds" })
-      )
+      const fiber = yield* Effect.forkChild(SkillToolkit.make({ good, failing, without }))
       yield* settle
-      yield* TestClock.adjust("3 seconds")
+      yield* TestClock.adjust("30 seconds")
       const toolkit = yield* Fiber.join(fiber)
       assert.deepStrictEqual(toolkit.skills.map(({ id }) => id), ["good:a"])
       assert.deepStrictEqual(toolkit.missing.map(({ error, server }) => [server, error.reason._tag]), [

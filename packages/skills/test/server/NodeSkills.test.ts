@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type * as Wire from "@skein/skills/SkillMessage"
 import * as NodeSkills from "@skein/skills/NodeSkills"
+import { walk } from "../../src/server/nodeFolder.ts"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs"
@@ -121,12 +122,15 @@ describe("a folder", () => {
       expect((yield* failureOf(yield* folderOf({ [`${"d/".repeat(17)}a`]: "" })))[1]).toMatch(
         /more than 16 levels deep/
       )
-      expect((yield* failureOf(folder, { maxTotalFiles: 3 }))[1]).toMatch(/maxTotalFiles \(3\)/)
-      expect((yield* failureOf(folder, { maxTotalBytes: 40 }))[1]).toMatch(/maxTotalBytes/)
-      expect((yield* failureOf(folder, { maxTotalBytes: 4 }))[1]).toMatch(/maxTotalBytes/)
-      expect((yield* failureOf(folder, { maxFiles: 1 }))[1]).toMatch(/maxFiles \(1\)/)
-      expect((yield* failureOf(folder, { maxBytes: 4 }))[1]).toMatch(/maxBytes \(4\)/)
-      yield* connectTo(folder, { maxTotalFiles: 4, maxFiles: 2 })
+      const include = () => true
+      expect((yield* Effect.flip(walk(folder, { include }, 3))).message).toMatch(/more than 3 files and folders/)
+      expect((yield* walk(folder, { include }, 4)).files.length).toBe(2)
+      const failing = (limits: NodeSkills.Limits) => Effect.map(failureOf(folder, { limits }), ([, message]) => message)
+      expect(yield* failing({ maxTotalBytes: 40 })).toMatch(/maxTotalBytes/)
+      expect(yield* failing({ maxTotalBytes: 4 })).toMatch(/maxTotalBytes/)
+      expect(yield* failing({ maxFiles: 1 })).toMatch(/maxFiles \(1\)/)
+      expect(yield* failing({ maxBytes: 4 })).toMatch(/maxBytes \(4\)/)
+      yield* connectTo(folder, { limits: { maxFiles: 2 } })
     }))
 })
 

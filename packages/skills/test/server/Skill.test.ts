@@ -236,7 +236,7 @@ describe("an invalid skill fails the layer", () => {
     Effect.gen(function*() {
       const one = Skill.make({ name: "a", description: "b", instructions: "", files: { x: "12", y: "3" } })
       const bytes = Buffer.byteLength(one.markdown) + 3
-      const reason = (bounds: Skill.Bounds) => reasonOf(Skill.layer(one, bounds))
+      const reason = (limits: Skill.Limits) => reasonOf(Skill.layer(one, { limits }))
       expect(yield* reason({ maxFiles: 2 })).toEqual([
         "LimitExceeded",
         `The skill "a" has 3 files, more than maxFiles (2)`
@@ -247,7 +247,7 @@ describe("an invalid skill fails the layer", () => {
       ])
       const long = Skill.make({ name: "a", description: "b", instructions: "", frontmatter: { x: "y".repeat(65_536) } })
       expect((yield* reasonOf(Skill.layer(long)))[0]).toBe("InvalidSkill")
-      yield* set({}, [Skill.layer(one, { maxFiles: 3, maxBytes: bytes })])
+      yield* set({}, [Skill.layer(one, { limits: { maxFiles: 3, maxBytes: bytes } })])
     }))
 
   it.effect("rejects a description that is empty or too long", () =>
