@@ -2,19 +2,20 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import type { Invocation } from "../src/internal/calls/call.ts"
-import { callOptions, invocationOf } from "../src/internal/commands/callCommand.ts"
+import { callCommand } from "../src/internal/commands/callCommand.ts"
 import { rewrite } from "../src/internal/commands/commandLine.ts"
 import { Process, version } from "../src/internal/base/process.ts"
 import { runCommand } from "../src/internal/commands/runCommand.ts"
+import { serverInvocationOf } from "../src/internal/commands/serverOptions.ts"
 
 /** Runs the command line with a handler that records it. */
 const run = (...argv: ReadonlyArray<string>) => {
   let invocation: Invocation | undefined
   let out = ""
   let err = ""
-  const command = Command.withHandler(callOptions("skein-call"), (parsed) =>
+  const command = Command.withHandler(callCommand("skein-call"), (parsed) =>
     Effect.sync(() => {
-      invocation = invocationOf(parsed)
+      invocation = serverInvocationOf(parsed)
     }))
   const code = Effect.runSync(Effect.provideService(runCommand(command, rewrite(command, argv)), Process, {
     env: {},

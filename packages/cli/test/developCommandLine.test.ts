@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
-import { conformanceOptions, devOptions } from "../src/internal/commands/developCommands.ts"
+import { conformanceCommand, devCommand } from "../src/internal/commands/developCommands.ts"
 import { Process } from "../src/internal/base/process.ts"
 import { runCommand } from "../src/internal/commands/runCommand.ts"
 import { skeinArguments } from "../src/internal/commands/skeinCommand.ts"
@@ -14,8 +14,8 @@ const run = (...argv: ReadonlyArray<string>) => {
   const record = (parsed: object) => Effect.sync(() => void (line = { ...parsed }))
   const recording = Command.make("skein").pipe(
     Command.withSubcommands([
-      Command.withHandler(devOptions, record),
-      Command.withHandler(conformanceOptions, record)
+      Command.withHandler(devCommand, record),
+      Command.withHandler(conformanceCommand, record)
     ])
   )
   const process = {

@@ -9,13 +9,13 @@ import { infoText, promptTable, resourceTable, templateTable, toolTable } from "
 import { Process } from "../src/internal/base/process.ts"
 import { runCommand } from "../src/internal/commands/runCommand.ts"
 import {
-  completeOptions,
-  inspectOptions,
-  logsOptions,
-  pingOptions,
-  promptOptions,
-  readOptions,
-  subscribeOptions
+  completeCommand,
+  inspectCommand,
+  logsCommand,
+  pingCommand,
+  promptCommand,
+  readCommand,
+  subscribeCommand
 } from "../src/internal/commands/serverCommands.ts"
 import { serverInvocationOf, type ServerLine } from "../src/internal/commands/serverOptions.ts"
 import { skeinArguments } from "../src/internal/commands/skeinCommand.ts"
@@ -27,13 +27,13 @@ const run = (...argv: ReadonlyArray<string>) => {
   let [out, err] = ["", ""]
   const record = (parsed: ServerLine) => Effect.sync(() => void (line = { ...serverInvocationOf(parsed) }))
   const recording = Command.make("skein").pipe(Command.withSubcommands([
-    Command.withHandler(inspectOptions, record),
-    Command.withHandler(readOptions, record),
-    Command.withHandler(promptOptions, record),
-    Command.withHandler(completeOptions, record),
-    Command.withHandler(pingOptions, record),
-    Command.withHandler(logsOptions, record),
-    Command.withHandler(subscribeOptions, record)
+    Command.withHandler(inspectCommand, record),
+    Command.withHandler(readCommand, record),
+    Command.withHandler(promptCommand, record),
+    Command.withHandler(completeCommand, record),
+    Command.withHandler(pingCommand, record),
+    Command.withHandler(logsCommand, record),
+    Command.withHandler(subscribeCommand, record)
   ]))
   const process = {
     env: {},

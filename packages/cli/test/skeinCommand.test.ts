@@ -5,19 +5,20 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import type { AccountLine, LoginLine } from "../src/internal/accounts/accounts.ts"
 import type { Invocation } from "../src/internal/calls/call.ts"
-import { callOptions, invocationOf } from "../src/internal/commands/callCommand.ts"
+import { callCommand } from "../src/internal/commands/callCommand.ts"
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { hostNames } from "../src/internal/install/hosts.ts"
 import { Process, version } from "../src/internal/base/process.ts"
 import { programFlags, runCommand } from "../src/internal/commands/runCommand.ts"
+import { serverInvocationOf } from "../src/internal/commands/serverOptions.ts"
 import {
-  loginOptions,
-  logoutOptions,
+  loginCommand,
+  logoutCommand,
   skeinArguments,
   skeinCommand,
-  whoamiOptions
+  whoamiCommand
 } from "../src/internal/commands/skeinCommand.ts"
 
 /** Runs the command line with handlers that record it. */
@@ -26,10 +27,10 @@ const run = (...argv: ReadonlyArray<string>) => {
   let [out, err] = ["", ""]
   const record = (parsed: LoginLine | AccountLine | Invocation) => Effect.sync(() => void (line = parsed))
   const recording = Command.make("skein").pipe(Command.withSubcommands([
-    Command.withHandler(callOptions("call"), (parsed) => record(invocationOf(parsed))),
-    Command.withHandler(loginOptions, record),
-    Command.withHandler(logoutOptions, record),
-    Command.withHandler(whoamiOptions, record)
+    Command.withHandler(callCommand("call"), (parsed) => record(serverInvocationOf(parsed))),
+    Command.withHandler(loginCommand, record),
+    Command.withHandler(logoutCommand, record),
+    Command.withHandler(whoamiCommand, record)
   ]))
   const process = {
     env: {},

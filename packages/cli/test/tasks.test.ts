@@ -246,7 +246,7 @@ describe("skein tasks", () => {
             "--status",
             "done"
           ],
-          ["--limit must be a whole number from 1 to 1000", "list", "--limit", "1001"],
+          ["--limit must be a whole number from 1 to 1000: \"1001\"", "list", "--limit", "1001"],
           ["<id> is required", "show"],
           ["Unknown command shw; did you mean show?", "shw"]
         ] as const

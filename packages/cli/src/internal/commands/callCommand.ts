@@ -5,46 +5,40 @@ import type { Handle } from "@skein/client/RemoteTask"
 import { isObject } from "@skein/protocol/JsonRpc"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import type { Invocation } from "../calls/call.ts"
-import { commandOnServer, type CountOperands, invalid, last, toggle } from "./commandLine.ts"
-import { HelpText } from "./help.ts"
+import { commandOnServer, type CountOperands, invalid, option, toggle } from "./commandLine.ts"
+import { describe, type Description } from "./help.ts"
 import {
   answeringFlags,
-  type AnsweringLine,
   argumentWords,
-  checkNamed,
+  checkOneServer,
   checkServer,
   serverFlags,
   serverInvocationOf,
-  type ServerLine,
   targetArgument
 } from "./serverOptions.ts"
 
 const isHandle = (value: unknown): value is Handle => isObject(value) && typeof value["taskId"] === "string"
 
-const parseJson = (text: string) => Result.try((): unknown => JSON.parse(text))
-
 // The value can be a secret: no message quotes it.
-const resumeFlag = Flag.String("resume").pipe(
-  Flag.withMetavar("<handle>"),
-  Flag.withDescription(
-    "Wait for the result of a task that was left running, and answer its questions; takes its handle or its id"
-  ),
-  Flag.mapEffect((text) => {
+const resumeFlag = option(
+  "resume",
+  "<handle>",
+  "Wait for the result of a task that was left running, and answer its questions; takes its handle or its id",
+  (text) => {
     if (!text.trimStart().startsWith("{")) return Effect.succeed<Handle>({ taskId: text })
-    const handle = parseJson(text)
+    const handle = Result.try((): unknown => JSON.parse(text))
     return Result.isSuccess(handle) && isHandle(handle.success)
       ? Effect.succeed(handle.success)
       : invalid("--resume needs the handle of a task, or its id")
-  }),
-  last
+  }
 )
 
-const help = {
+const help: Description = {
+  short: "Call a tool of a server, or list its tools",
+  description: "Calls a tool of an MCP server, or lists its tools.",
   usage: [
     "[options] <url or module> [<tool> [<arguments>]]",
     "[options] \"<command and its arguments>\" [<tool> [<arguments>]]",
@@ -70,8 +64,8 @@ const help = {
 /** The operands of a call are recognized by the arguments of the tool. */
 const countCall: CountOperands = (words) => words.length >= 3 && /^\s*\{/.test(words.at(-1)!) ? 2 : 0
 
-/** The options and operands of the command, without its handler. */
-export const callOptions = <const Name extends string>(name: Name) =>
+/** The command, which loads the client only when it runs. */
+export const callCommand = <const Name extends string>(name: Name) =>
   commandOnServer(name, {
     ...serverFlags,
     ...answeringFlags,
@@ -91,8 +85,7 @@ export const callOptions = <const Name extends string>(name: Name) =>
     tool: Argument.String("tool").pipe(Argument.optional, Argument.map(Option.getOrUndefined)),
     args: argumentWords("tool")
   }, countCall).pipe(
-    Command.withDescription("Calls a tool of an MCP server, or lists its tools."),
-    Command.annotate(HelpText, help),
+    describe(help),
     Command.validate((line) => {
       const { leave, resume, task, tool } = line
       if (task && tool === undefined) return invalid("--task needs the tool to call")
@@ -100,22 +93,12 @@ export const callOptions = <const Name extends string>(name: Name) =>
       if (resume !== undefined && tool !== undefined) {
         return invalid(`--resume waits for a task and cannot call a tool: ${tool}`)
       }
-      return Effect.andThen(
-        checkServer(line),
-        tool === undefined && resume === undefined ? Effect.void : checkNamed(line)
-      )
-    })
-  )
-
-/** The invocation of a valid command line. */
-export const invocationOf = (
-  line: ServerLine & AnsweringLine & Pick<Invocation, "tool" | "args" | "leave" | "task" | "resume" | "json">
-): Invocation => serverInvocationOf(line)
-
-/** The command, which loads the client only when it runs. */
-export const callCommand = <const Name extends string>(name: Name) =>
-  callOptions(name).pipe(
+      return tool === undefined && resume === undefined ? checkServer(line) : checkOneServer(line)
+    }),
     Command.withHandler((line) =>
-      Effect.flatMap(Effect.promise(() => import("../calls/call.ts")), ({ runCall }) => runCall(invocationOf(line)))
+      Effect.flatMap(
+        Effect.promise(() => import("../calls/call.ts")),
+        ({ runCall }) => runCall(serverInvocationOf(line))
+      )
     )
   )

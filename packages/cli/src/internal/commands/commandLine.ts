@@ -161,6 +161,59 @@ export const invalid = (message: string): Effect.Effect<never, CliError.Validati
 export const last = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
   Flag.map(Flag.atLeast(flag, 0), (values) => values.at(-1))
 
+type Parse<A> = (text: string) => Effect.Effect<A, CliError.ValidationError>
+
+/** An option with a text, which `parse` reads. The last one counts. */
+export const option = <A>(name: string, metavar: string, description: string, parse: Parse<A>) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar(metavar),
+    Flag.withDescription(description),
+    Flag.mapEffect(parse),
+    last
+  )
+
+/** An option with any text. The last one counts. */
+export const text = (name: string, metavar: string, description: string) =>
+  option(name, metavar, description, Effect.succeed)
+
+/** An option with any text, which may be repeated. All count. */
+export const texts = (name: string, metavar: string, description: string) =>
+  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), Flag.atLeast(0))
+
+/** An option with a whole number from 1 to `most`. */
+export const wholeNumber = (name: string, description: string, byDefault: number, most: number) =>
+  option(name, "<number>", description, (text) =>
+    /^[1-9]\d{0,9}$/.test(text) && Number(text) <= most
+      ? Effect.succeed(Number(text))
+      : invalid(`--${name} must be a whole number from 1 to ${most}: ${JSON.stringify(text)}`)).pipe(
+      Flag.map((number = byDefault) => number)
+    )
+
+/** An option with the number of a port, from `least` on. */
+export const portNumber = (metavar: string, description: string, least: number) =>
+  option("port", metavar, description, (text) =>
+    /^\d+$/.test(text) && Number(text) >= least && Number(text) <= maxPort
+      ? Effect.succeed(Number(text))
+      : invalid(`--port must be a number from ${least} to ${maxPort}: ${JSON.stringify(text)}`))
+
+const maxPort = 65_535
+
+// A day, in seconds.
+export const maxTimeout = 86_400
+
+/** An option with a positive number of seconds, in milliseconds. */
+export const seconds = (name: string, description: string) =>
+  option(name, "<seconds>", description, (text) => {
+    const seconds = Number(text)
+    return seconds > 0 && seconds <= maxTimeout
+      ? Effect.succeed(seconds * 1_000)
+      : invalid(`--${name} must be a number of seconds, at most ${maxTimeout}: ${JSON.stringify(text)}`)
+  })
+
+/** As {@link seconds}, with a default in seconds, which the description names. */
+export const secondsOr = (name: string, description: string, byDefault: number) =>
+  seconds(name, `${description}: ${byDefault} by default`).pipe(Flag.map((time = byDefault * 1_000) => time))
+
 /**
  * An option with one of these values. The completions of a shell suggest them, and `errorMessage` lists them in the report
  * about another value.

@@ -5,39 +5,43 @@ import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import { commandOnServer, invalid, isUrl, last, splitWords, toggle } from "./commandLine.ts"
+import {
+  commandOnServer,
+  invalid,
+  isUrl,
+  last,
+  portNumber,
+  secondsOr,
+  splitWords,
+  text,
+  texts,
+  toggle,
+  wholeNumber
+} from "./commandLine.ts"
 import type { HttpLine } from "../develop/nodeRun.ts"
 import { sanitize } from "../base/format.ts"
-import { HelpText } from "./help.ts"
+import { describe } from "./help.ts"
 import { Process, promised } from "../base/process.ts"
 import {
-  checkNamed,
-  checkServer,
+  checkOneServer,
   configFlags,
   envFlag,
   exportFlag,
   headerFlag,
   loginFlag,
-  seconds,
   serverInvocationOf,
   targetArgument
 } from "./serverOptions.ts"
 import { signInFlags } from "./signInFlags.ts"
 
-const text = (name: string, metavar: string, description: string) =>
-  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), last)
-
 /** `from` names the variable that has the default, if there is one. */
 const httpFlags = (from: (variable: string) => string) => ({
   http: toggle("http", "Serve over HTTP; over stdio by default"),
-  port: text("port", "<number>", `The port, with --http: ${from("SKEIN_PORT")}3000 by default, 0 for any free port`)
-    .pipe(
-      Flag.mapEffect((text) =>
-        text === undefined || (/^\d+$/.test(text) && Number(text) <= 65_535)
-          ? Effect.succeed(text === undefined ? undefined : Number(text))
-          : invalid(`--port must be a number from 0 to 65535: ${JSON.stringify(text)}`)
-      )
-    ),
+  port: portNumber(
+    "<number>",
+    `The port, with --http: ${from("SKEIN_PORT")}3000 by default, 0 for any free port`,
+    0
+  ),
   host: text("host", "<address>", `The address to listen on, with --http: ${from("SKEIN_HOST")}127.0.0.1 by default`)
 })
 
@@ -54,18 +58,17 @@ const exitCodes = "Exit codes: those of the server; 2 invalid command line, or a
   "interrupted, 143 terminated."
 
 /** `skein run`. */
-export const runOptions = Command.make("run", {
+export const runModuleCommand = Command.make("run", {
   ...httpFlags((variable) => `${variable} or `),
   ...moduleFlags,
   module: Argument.String("module")
 }).pipe(
-  Command.withShortDescription("Serve the server that a module exports, or a folder of tools, over stdio or HTTP"),
-  Command.withDescription(
-    "Serves the server that a module of JavaScript or TypeScript exports: a layer of McpServer.layer, or an AsyncServer. " +
+  describe({
+    short: "Serve the server that a module exports, or a folder of tools, over stdio or HTTP",
+    description:
+      "Serves the server that a module of JavaScript or TypeScript exports: a layer of McpServer.layer, or an AsyncServer. " +
       "Or serves a folder: its modules export definitions, such as the layer of Tool.layer, and the nearest package.json " +
-      "has the name and the version. The module, @skein/server and effect are those of its project."
-  ),
-  Command.annotate(HelpText, {
+      "has the name and the version. The module, @skein/server and effect are those of its project.",
     usage: ["[options] <module or folder>"],
     examples: [
       "src/server.ts",
@@ -75,21 +78,19 @@ export const runOptions = Command.make("run", {
     ],
     footer: `With --http, variables such as SKEIN_PORT set the other options of the server. ${exitCodes}`
   }),
-  Command.validate((line) => checkHttp(line))
+  Command.validate((line) => checkHttp(line)),
+  Command.withHandler((line) =>
+    Effect.gen(function*() {
+      const { handOver } = yield* Process
+      if (handOver === undefined) return yield* Effect.die("a server needs a process of its own")
+      const start = yield* promised(async () => (await import("../develop/nodeRun.ts")).prepareServer(line))
+      return yield* handOver(start)
+    })
+  )
 )
 
-export const runModuleCommand = Command.withHandler(runOptions, (line) =>
-  Effect.gen(function*() {
-    const { handOver } = yield* Process
-    if (handOver === undefined) return yield* Effect.die("a server needs a process of its own")
-    const start = yield* promised(async () => (await import("../develop/nodeRun.ts")).prepareServer(line))
-    return yield* handOver(start)
-  }))
-
-const loadBuild = () => import("../develop/nodeBuild.ts")
-
 /** `skein build`. */
-export const buildOptions = Command.make("build", {
+export const buildCommand = Command.make("build", {
   stdio: toggle("stdio", "Serve over stdio, as by default"),
   http: toggle("http", "Serve over HTTP: variables such as SKEIN_PORT set the options when the file runs"),
   exportName: moduleFlags.exportName,
@@ -100,21 +101,16 @@ export const buildOptions = Command.make("build", {
     Flag.map((value) => value ?? true)
   ),
   sourcemap: toggle("sourcemap", "Write a source map beside the file"),
-  external: Flag.String("external").pipe(
-    Flag.withMetavar("<package>"),
-    Flag.withDescription("Keep a package outside of the file; can be repeated"),
-    Flag.atLeast(0)
-  ),
+  external: texts("external", "<package>", "Keep a package outside of the file; can be repeated"),
   json: toggle("json", "Print the result as JSON"),
   module: Argument.String("module")
 }).pipe(
-  Command.withShortDescription("Bundle a server into one file that starts fast"),
-  Command.withDescription(
-    "Bundles the server that a module exports, or that the modules of a folder make, and everything that it imports, " +
+  describe({
+    short: "Bundle a server into one file that starts fast",
+    description:
+      "Bundles the server that a module exports, or that the modules of a folder make, and everything that it imports, " +
       "into one file, which Node starts with its compile cache. A module without exports is a program that starts the server. Packages with native code stay " +
-      "outside of the file."
-  ),
-  Command.annotate(HelpText, {
+      "outside of the file.",
     usage: ["[options] <module or folder>"],
     examples: [
       "src/server.ts",
@@ -128,27 +124,21 @@ export const buildOptions = Command.make("build", {
   }),
   Command.validate((line) =>
     line.http && line.stdio ? invalid("--http and --stdio cannot be used together") : Effect.void
+  ),
+  Command.withHandler((line) =>
+    Effect.gen(function*() {
+      const { console } = yield* Process
+      const { buildServer, notesOf } = yield* Effect.promise(() => import("../develop/nodeBuild.ts"))
+      const built = yield* promised(() => buildServer(line))
+      if (line.json) return yield* console.print(JSON.stringify(built, undefined, 2))
+      for (const note of notesOf(built)) console.warn(sanitize(note))
+      yield* console.print(`${built.file}  ${(built.bytes / 1024).toFixed(1)} KiB`)
+    })
   )
 )
 
-export const buildCommand = Command.withHandler(buildOptions, (line) =>
-  Effect.gen(function*() {
-    const { console } = yield* Process
-    const { buildServer, notesOf } = yield* Effect.promise(loadBuild)
-    const built = yield* promised(() => buildServer(line))
-    if (line.json) return yield* console.print(JSON.stringify(built, undefined, 2))
-    for (const note of notesOf(built)) console.warn(sanitize(note))
-    yield* console.print(`${built.file}  ${(built.bytes / 1024).toFixed(1)} KiB`)
-  }))
-
 const count = (name: string, description: string, byDefault: number, most = 9_999_999) =>
-  text(name, "<number>", `${description}: ${byDefault} by default`).pipe(
-    Flag.mapEffect((text = String(byDefault)) =>
-      /^[1-9]\d{0,9}$/.test(text) && Number(text) <= most
-        ? Effect.succeed(Number(text))
-        : invalid(`--${name} must be a whole number from 1 to ${most}: ${JSON.stringify(text)}`)
-    )
-  )
+  wholeNumber(name, `${description}: ${byDefault} by default`, byDefault, most)
 
 // A body is decoded into one string: 256 MiB of it are within the bound of V8.
 const mostBodyBytes = 256 * 1024 * 1024
@@ -169,47 +159,44 @@ const bridgeFlags = (when: string) => ({
   )
 })
 
-const closeTimeout = seconds(
+// Short: a server that serves a request would take seconds to end, as long as its shutdown timeout.
+const closeTimeout = secondsOr(
   "close-timeout",
-  "How long a server may take to end after its stdin was closed, before it gets SIGTERM: 0.5 by default"
-).pipe(
-  // A server that serves a request would take seconds to end, as long as its shutdown timeout.
-  Flag.map((timeout = 500) => timeout)
+  "How long a server may take to end after its stdin was closed, before it gets SIGTERM",
+  0.5
 )
 
 /** The version of the MCP Inspector that `dev` starts by default. */
 export const inspectorVersion = "2.12.0"
 
 /** `skein dev`. */
-export const devOptions = commandOnServer("dev", {
+export const devCommand = commandOnServer("dev", {
   // The bridge listens, and not the server, which the variables are for.
   ...httpFlags(() => ""),
   ...moduleFlags,
   env: envFlag,
-  watch: Flag.String("watch").pipe(
-    Flag.withMetavar("<path>"),
-    Flag.withDescription("Watch a file or a folder; can be repeated. By default the folder of the project is watched"),
-    Flag.atLeast(0)
+  watch: texts(
+    "watch",
+    "<path>",
+    "Watch a file or a folder; can be repeated. By default the folder of the project is watched"
   ),
-  debounce: seconds("debounce", "How long no further file may change before a restart: 0.1 by default").pipe(
-    Flag.map((debounce = 100) => debounce)
-  ),
-  startTimeout: seconds("start-timeout", "How long a server may take to answer initialize: 30 by default").pipe(
-    Flag.map((startTimeout = 30_000) => startTimeout)
-  ),
+  debounce: secondsOr("debounce", "How long no further file may change before a restart", 0.1),
+  startTimeout: secondsOr("start-timeout", "How long a server may take to answer initialize", 30),
   maxWaiting: count("max-waiting", "How many requests may wait for a server that starts", 1_000),
   maxFolders: count("max-folders", "How many folders are watched", 1_000),
-  drainTimeout: seconds(
+  drainTimeout: secondsOr(
     "drain-timeout",
-    "How long requests in progress may take after the host has closed stdin: 5 by default"
-  ).pipe(Flag.map((drainTimeout = 5_000) => drainTimeout)),
+    "How long requests in progress may take after the host has closed stdin",
+    5
+  ),
   closeTimeout,
   ...bridgeFlags("with --http"),
   restartOnly: toggle("restart-only", "Restart a program that listens on a port of its own: nothing connects to it"),
-  killTimeout: seconds(
+  killTimeout: secondsOr(
     "kill-timeout",
-    "How long a program may take to end after SIGTERM, before it gets SIGKILL, with --restart-only: 5 by default"
-  ).pipe(Flag.map((killTimeout = 5_000) => killTimeout)),
+    "How long a program may take to end after SIGTERM, before it gets SIGKILL, with --restart-only",
+    5
+  ),
   inspector: toggle("inspector", "Open the MCP Inspector on the server, with npx"),
   inspectorVersion: text(
     "inspector-version",
@@ -226,13 +213,12 @@ export const devOptions = commandOnServer("dev", {
     })
   )
 }).pipe(
-  Command.withShortDescription("Restart a server when its files change, while its hosts stay connected"),
-  Command.withDescription(
-    "Serves a module, a folder of modules, or a command that serves stdio, and restarts it when a file of the project changes. Hosts stay " +
+  describe({
+    short: "Restart a server when its files change, while its hosts stay connected",
+    description:
+      "Serves a module, a folder of modules, or a command that serves stdio, and restarts it when a file of the project changes. Hosts stay " +
       "connected: each new server gets the handshake, the log level and the subscriptions again, and the hosts get the " +
-      "changes of the lists. With --http each session has a server process of its own."
-  ),
-  Command.annotate(HelpText, {
+      "changes of the lists. With --http each session has a server process of its own.",
     usage: [
       "[options] <module or folder>",
       "[options] \"<command and its arguments>\"",
@@ -253,25 +239,21 @@ export const devOptions = commandOnServer("dev", {
     line.restartOnly && (line.http || line.inspector)
       ? invalid("--restart-only cannot be used with --http and --inspector: nothing connects to the program")
       : checkHttp(line)
+  ),
+  Command.withHandler((line) =>
+    Effect.flatMap(Effect.promise(() => import("../develop/nodeDev.ts")), ({ dev }) => dev(line))
   )
-)
-
-export const devCommand = Command.withHandler(
-  devOptions,
-  (line) => Effect.flatMap(Effect.promise(() => import("../develop/nodeDev.ts")), ({ dev }) => dev(line))
 )
 
 /** The version of the conformance suite by default. */
 export const conformanceVersion = "0.2.0-alpha.12"
 
 /** `skein conformance`. */
-export const conformanceOptions = commandOnServer("conformance", {
+export const conformanceCommand = commandOnServer("conformance", {
   headers: headerFlag,
   env: envFlag,
   exportName: exportFlag,
-  config: configFlags.config,
-  server: configFlags.server,
-  inputs: configFlags.input,
+  ...configFlags,
   revision: text(
     "revision",
     "<date>",
@@ -289,12 +271,8 @@ export const conformanceOptions = commandOnServer("conformance", {
     "<version>",
     `The version of @modelcontextprotocol/conformance: ${conformanceVersion} by default`
   ).pipe(Flag.map((version = conformanceVersion) => version)),
-  timeout: seconds("timeout", "How long one scenario may take: 30 by default").pipe(
-    Flag.map((timeout = 30_000) => timeout)
-  ),
-  totalTimeout: seconds("total-timeout", "How long the suite may take: 900 by default").pipe(
-    Flag.map((timeout = 900_000) => timeout)
-  ),
+  timeout: secondsOr("timeout", "How long one scenario may take", 30),
+  totalTimeout: secondsOr("total-timeout", "How long the suite may take", 900),
   closeTimeout,
   ...bridgeFlags("with a command"),
   login: loginFlag,
@@ -303,13 +281,12 @@ export const conformanceOptions = commandOnServer("conformance", {
   json: toggle("json", "Print the results as JSON"),
   target: targetArgument
 }).pipe(
-  Command.withShortDescription("Judge a server with the official conformance suite"),
-  Command.withDescription(
-    "Runs the official conformance suite against a server, and prints its scenarios. An installed suite of the version is " +
+  describe({
+    short: "Judge a server with the official conformance suite",
+    description:
+      "Runs the official conformance suite against a server, and prints its scenarios. An installed suite of the version is " +
       "used, or npx downloads it. The suite needs a URL: a command on stdio is served over HTTP by a bridge, and headers " +
-      "and tokens are added by a forwarder on this computer."
-  ),
-  Command.annotate(HelpText, {
+      "and tokens are added by a forwarder on this computer.",
     usage: [
       "[options] <url or module>",
       "[options] \"<command and its arguments>\"",
@@ -330,15 +307,12 @@ export const conformanceOptions = commandOnServer("conformance", {
   Command.validate((line) =>
     line.scenario !== undefined && line.suite !== undefined
       ? invalid("--scenario and --suite cannot be used together")
-      : Effect.andThen(checkServer(line), checkNamed(line))
-  )
-)
-
-export const conformanceCommand = Command.withHandler(
-  conformanceOptions,
-  (line) =>
+      : checkOneServer(line)
+  ),
+  Command.withHandler((line) =>
     Effect.flatMap(
       Effect.promise(() => import("../develop/nodeConformance.ts")),
       ({ conformance }) => conformance(serverInvocationOf(line))
     )
+  )
 )

@@ -2,9 +2,11 @@
  * The help and the error messages of every command, as text.
  */
 import type * as CliError from "effect/cli/CliError"
+import * as Command from "effect/cli/Command"
 import type { FlagDoc, HelpDoc } from "effect/cli/HelpDoc"
 import * as Context from "effect/Context"
 import * as Option from "effect/Option"
+import { wrap as wrapLines } from "../base/columns.ts"
 
 /** Help that `effect/cli` cannot derive from a command: an annotation of the command. */
 export class HelpText extends Context.Service<HelpText, {
@@ -16,19 +18,28 @@ export class HelpText extends Context.Service<HelpText, {
   readonly footer: string
 }>()("@skein/cli/HelpText") {}
 
+/** The help of a command, with its lines in the list of commands and above its options. */
+export interface Description extends Context.Service.Shape<typeof HelpText> {
+  readonly short: string
+  readonly description: string
+}
+
+/** Adds the help of a command. */
+export const describe =
+  ({ description, short, ...help }: Description) =>
+  <const Name extends string, Input, ContextInput, E, R>(command: Command.Command<Name, Input, ContextInput, E, R>) =>
+    command.pipe(
+      Command.withShortDescription(short),
+      Command.withDescription(description),
+      Command.annotate(HelpText, help)
+    )
+
 // The width of the help, in characters.
 const maxWidth = 120
 
 /** Breaks a text at spaces, with the same indentation for each line but the first. */
-const wrap = (text: string, indent: number): string => {
-  const lines: Array<string> = [""]
-  for (const word of text.split(" ")) {
-    const line = lines.at(-1)!
-    if (line !== "" && indent + line.length + 1 + word.length > maxWidth) lines.push(word)
-    else lines[lines.length - 1] = line === "" ? word : `${line} ${word}`
-  }
-  return lines.join(`\n${" ".repeat(indent)}`)
-}
+const wrap = (text: string, indent: number): string =>
+  wrapLines(text, maxWidth - indent).join(`\n${" ".repeat(indent)}`)
 
 const signature = ({ aliases, name, type }: FlagDoc): string => {
   const names = [`--${name}`, ...aliases].join(", ")

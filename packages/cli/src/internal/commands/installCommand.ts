@@ -4,35 +4,31 @@
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
-import { choice, commandOnServer, invalid, last, toggle } from "./commandLine.ts"
-import { HelpText } from "./help.ts"
+import { choice, commandOnServer, invalid, last, option, toggle } from "./commandLine.ts"
+import { describe } from "./help.ts"
 import { hostNames, hosts, noUrls } from "../install/hosts.ts"
 import {
   configFlags,
   envFlag,
   exportFlag,
   headerFlag,
+  nameRequired,
   needsModule,
   serverRequired,
   targetArgument
 } from "./serverOptions.ts"
 
 /** `skein install`. */
-export const installOptions = commandOnServer("install", {
-  host: choice("host", hostNames, "<host>", `The host to install the server in: ${hostNames.join(", ")}`).pipe(
-    Flag.optional,
-    Flag.map(Option.getOrUndefined)
-  ),
-  name: Flag.String("name").pipe(
-    Flag.withMetavar("<name>"),
-    Flag.withDescription("The name of the entry; by default that of the program, its package, or the host of the URL"),
-    Flag.mapEffect((text) =>
+export const installCommand = commandOnServer("install", {
+  host: last(choice("host", hostNames, "<host>", `The host to install the server in: ${hostNames.join(", ")}`)),
+  name: option(
+    "name",
+    "<name>",
+    "The name of the entry; by default that of the program, its package, or the host of the URL",
+    (text) =>
       /^[A-Za-z0-9_-]{1,64}$/.test(text)
         ? Effect.succeed(text)
         : invalid("--name must have 1 to 64 letters, digits, hyphens and underscores, which all hosts take")
-    ),
-    last
   ),
   headers: headerFlag.pipe(Flag.withDescription("A header for each HTTP request; can be repeated")),
   env: envFlag.pipe(Flag.withDescription(
@@ -47,12 +43,11 @@ export const installOptions = commandOnServer("install", {
   json: toggle("json", "Print the file, the entry and whether it was written as JSON"),
   target: targetArgument
 }).pipe(
-  Command.withShortDescription("Add a server to the configuration of a host: Claude, Cursor, VS Code, …"),
-  Command.withDescription(
-    "Adds an MCP server to the configuration of a host. The change is shown first, and written after a confirmation. " +
-      "Comments and other entries are kept, and no copy of the file is made."
-  ),
-  Command.annotate(HelpText, {
+  describe({
+    short: "Add a server to the configuration of a host: Claude, Cursor, VS Code, …",
+    description:
+      "Adds an MCP server to the configuration of a host. The change is shown first, and written after a confirmation. " +
+      "Comments and other entries are kept, and no copy of the file is made.",
     usage: [
       "[options] --host <host> <url or module>",
       "[options] --host <host> \"<command and its arguments>\"",
@@ -72,15 +67,13 @@ export const installOptions = commandOnServer("install", {
   }),
   Command.validate(({ config, env, exportName, headers, host, print, project, server, target, yes }) => {
     if (config !== undefined && server === undefined) {
-      return invalid("--server is required: the name of the server in the file of --config")
+      return invalid(nameRequired)
     }
     if (config === undefined && server !== undefined) return invalid("--server needs --config, before the operands")
     if (config !== undefined && Object.keys({ ...env, ...headers }).length > 0) {
       return invalid("--env and --header cannot be used with --config: the file has them")
     }
-    if (config === undefined && target === undefined) {
-      return invalid(serverRequired)
-    }
+    if (config === undefined && target === undefined) return invalid(serverRequired)
     if (host === undefined) return invalid(`--host is required: one of ${hostNames.join(", ")}`)
     if (exportName !== undefined && target?._tag !== "Module") return invalid(needsModule)
     if (target !== undefined && target._tag !== "Url" && Object.keys(headers).length > 0) {
@@ -94,12 +87,8 @@ export const installOptions = commandOnServer("install", {
       return invalid(`--project cannot be used with --host ${host}: it has no file for a project`)
     }
     return yes && print ? invalid("--yes and --print exclude each other") : Effect.void
-  })
-)
-
-export const installCommand = Command.withHandler(
-  installOptions,
-  ({ config: file, host, server, target, ...line }) =>
+  }),
+  Command.withHandler(({ config: file, host, server, target, ...line }) =>
     Effect.flatMap(
       Effect.promise(() => import("../install/install.ts")),
       ({ install }) =>
@@ -109,4 +98,5 @@ export const installCommand = Command.withHandler(
           target: file === undefined ? target! : { _tag: "Configured", file, server }
         })
     )
+  )
 )

@@ -12,107 +12,89 @@ import { hasAuthorization, isGiven, type SignInOptions } from "../accounts/signI
 import { parseWords } from "../base/givenArguments.ts"
 import type { GivenAnswers } from "../connection/answers.ts"
 import type { ServerInvocation, Target } from "../connection/connection.ts"
-import { choice, invalid, isUrl, last, splitWords, toggle } from "./commandLine.ts"
+import { choice, invalid, isUrl, last, maxTimeout, seconds, splitWords, text, toggle } from "./commandLine.ts"
 import { isModule } from "../base/nodeFiles.ts"
 import { checkSignIn, signInFlags } from "./signInFlags.ts"
 
-// A day, in seconds.
-const maxTimeout = 86_400
-
 /** An option with a name and a value, which may be repeated. No message quotes it: the value can be a secret. */
-const pairs = (name: string, metavar: string, form: string, description: string) =>
+const pairs = <A>(
+  name: string,
+  metavar: string,
+  description: string,
+  parse: (text: string) => readonly [string, A] | undefined,
+  form = metavar
+) =>
   Flag.String(name).pipe(
     Flag.withMetavar(metavar),
     Flag.withDescription(description),
     Flag.mapEffect((text) => {
-      const [, key, value] = /^([^=]+)=([^]*)$/.exec(text) ?? []
-      return key === undefined || value === undefined
-        ? invalid(`--${name} needs the form ${form}`)
-        : Effect.succeed([key, value] as const)
+      const pair = parse(text)
+      return pair === undefined ? invalid(`--${name} needs the form ${form}`) : Effect.succeed(pair)
     }),
     Flag.atLeast(0)
   )
+
+/** Splits `key=value`. */
+const assignment = (text: string): readonly [string, string] | undefined => {
+  const [, key, value] = /^([^=]+)=([^]*)$/.exec(text) ?? []
+  return key === undefined || value === undefined ? undefined : [key, value]
+}
+
+const toRecord = <A>(pairs: ReadonlyArray<readonly [string, A]>): Readonly<Record<string, A>> =>
+  Object.fromEntries(pairs)
 
 /** `--with`: the values of other arguments. */
 export const withFlag = pairs(
   "with",
   "<name>=<value>",
-  "<name>=<value>",
-  "The value of another argument that is already chosen; can be repeated"
-).pipe(Flag.map((values): Readonly<Record<string, string>> => Object.fromEntries(values)))
+  "The value of another argument that is already chosen; can be repeated",
+  assignment
+).pipe(Flag.map(toRecord))
 
-// The values of `--header` and `--env` can be secrets: no message quotes them.
 /** `--header`, which may be repeated. */
-export const headerFlag = Flag.String("header").pipe(
-  Flag.withMetavar("'Name: value'"),
-  Flag.withDescription("Add a header to each HTTP request; can be repeated"),
-  Flag.mapEffect((text) => {
+export const headerFlag = pairs(
+  "header",
+  "'Name: value'",
+  "Add a header to each HTTP request; can be repeated",
+  (text) => {
     const [, name, value] = /^([^:]+):([^]*)$/.exec(text) ?? []
-    return name === undefined || value === undefined
-      ? invalid("--header needs the form 'Name: value'")
-      : Effect.succeed([name.trim(), value.trim()] as const)
-  }),
-  Flag.atLeast(0),
-  Flag.map((headers): Readonly<Record<string, string>> => Object.fromEntries(headers))
-)
+    return name === undefined || value === undefined ? undefined : [name.trim(), value.trim()]
+  }
+).pipe(Flag.map(toRecord))
 
 /** `--env`, which may be repeated. */
-export const envFlag = Flag.String("env").pipe(
-  Flag.withMetavar("NAME[=value]"),
-  Flag.withDescription(
-    "Set a variable for the server's process; without a value, pass on that of this process; can be repeated"
-  ),
-  Flag.mapEffect((text) => {
+export const envFlag = pairs(
+  "env",
+  "NAME[=value]",
+  "Set a variable for the server's process; without a value, pass on that of this process; can be repeated",
+  (text): readonly [string, string | undefined] | undefined => {
     const [, name, value] = /^([^=]+)(?:=([^]*))?$/.exec(text) ?? []
-    return name === undefined
-      ? invalid("--env needs the form NAME or NAME=value")
-      : Effect.succeed<readonly [string, string | undefined]>([name, value])
-  }),
-  Flag.atLeast(0),
-  Flag.map((variables): Readonly<Record<string, string | undefined>> => Object.fromEntries(variables))
-)
+    return name === undefined ? undefined : [name, value]
+  },
+  "NAME or NAME=value"
+).pipe(Flag.map(toRecord))
 
 /** `--export`, for a server that is a module. */
-export const exportFlag = Flag.String("export").pipe(
-  Flag.withMetavar("<name>"),
-  Flag.withDescription("The export of a module that is the server: default, or the only server, by default"),
-  last
+export const exportFlag = text(
+  "export",
+  "<name>",
+  "The export of a module that is the server: default, or the only server, by default"
 )
 
-/** A positive number of seconds, in milliseconds. */
-export const seconds = (name: string, description: string) =>
-  Flag.String(name).pipe(
-    Flag.withMetavar("<seconds>"),
-    Flag.withDescription(description),
-    Flag.mapEffect((text) => {
-      const seconds = Number(text)
-      return seconds > 0 && seconds <= maxTimeout
-        ? Effect.succeed(seconds * 1_000)
-        : invalid(`--${name} must be a number of seconds, at most ${maxTimeout}: ${JSON.stringify(text)}`)
-    }),
-    last
-  )
-
-/** The options of a server in a configuration. */
+/** The options of a server in a configuration, as members of a command. */
 export const configFlags = {
-  config: Flag.String("config").pipe(
-    Flag.withMetavar("<file>"),
-    Flag.withDescription(
-      "Take the server from a file with mcpServers, or with servers as VS Code writes it; must be before the operands"
-    ),
-    last
+  config: text(
+    "config",
+    "<file>",
+    "Take the server from a file with mcpServers, or with servers as VS Code writes it; must be before the operands"
   ),
-  server: Flag.String("server").pipe(
-    Flag.withMetavar("<name>"),
-    Flag.withDescription("The name of the server in the file of --config"),
-    last
-  ),
-  input: pairs(
+  server: text("server", "<name>", "The name of the server in the file of --config"),
+  inputs: pairs(
     "input",
     "<id>=<value>",
-    "<id>=<value>",
-    "The value of an input of the file of --config, which the terminal asks for otherwise"
-  ).pipe(Flag.map((inputs): Readonly<Record<string, string>> => Object.fromEntries(inputs)))
+    "The value of an input of the file of --config, which the terminal asks for otherwise",
+    assignment
+  ).pipe(Flag.map(toRecord))
 }
 
 /** The options of a command that can be asked, as members of a command. */
@@ -120,14 +102,14 @@ export const answeringFlags = {
   answer: pairs(
     "answer",
     "<key>=<value>",
-    "<key>=<value>",
     "The value of a field, for the forms that the server asks for; can be repeated. Forms are then answered without the " +
-      "terminal, and a form that the values do not fit is declined"
+      "terminal, and a form that the values do not fit is declined",
+    assignment
   ),
-  answersFile: Flag.String("answers").pipe(
-    Flag.withMetavar("<file>"),
-    Flag.withDescription("A JSON file with the values of fields: an object, or an array with one for each form"),
-    last
+  answersFile: text(
+    "answers",
+    "<file>",
+    "A JSON file with the values of fields: an object, or an array with one for each form"
   )
 }
 
@@ -148,9 +130,7 @@ export const serverFlags = {
   headers: headerFlag,
   env: envFlag,
   exportName: exportFlag,
-  config: configFlags.config,
-  server: configFlags.server,
-  inputs: configFlags.input,
+  ...configFlags,
   timeout: seconds(
     "timeout",
     `How long to wait for the connection, and then for the result; at most ${maxTimeout}. With --login, only for the ` +
@@ -238,11 +218,15 @@ export const checkServer = (
     : checkSignIn(line)
 }
 
-/** Fails without the name of a server in the configuration. */
-export const checkNamed = ({ config, server }: LocatedLine): ReturnType<typeof invalid> | Effect.Effect<void> =>
-  config !== undefined && server === undefined
-    ? invalid("--server is required: the name of the server in the file of --config")
-    : Effect.void
+/** The report about a configuration without the name of a server. */
+export const nameRequired = "--server is required: the name of the server in the file of --config"
+
+/** As {@link checkServer}, and fails without the name of a server in the configuration. */
+export const checkOneServer = (line: Parameters<typeof checkServer>[0]) =>
+  Effect.andThen(
+    checkServer(line),
+    line.config !== undefined && line.server === undefined ? invalid(nameRequired) : Effect.void
+  )
 
 /** Turns the options of a valid command line into the invocation of its server. */
 export const serverInvocationOf = <Line extends LocatedLine & Partial<AnsweringLine>>(

@@ -1,60 +1,41 @@
 /**
  * The options of commands that can sign a person in.
  */
-import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import { secretVariable, type SignInOptions } from "../accounts/signInOptions.ts"
-import { invalid, last, toggle } from "./commandLine.ts"
-
-const maxPort = 65_535
+import { invalid, option, portNumber, text, toggle } from "./commandLine.ts"
 
 /** The options as members of a command. */
 export const signInFlags = {
-  clientId: Flag.String("client-id").pipe(
-    Flag.withMetavar("<id>"),
-    Flag.withDescription(
-      `Sign in with a client that you registered by hand; its secret, if it has one, is read from ${secretVariable}, ` +
-        "because the arguments of a command are visible to other users and stay in the history of the shell"
-    ),
-    last
+  clientId: text(
+    "client-id",
+    "<id>",
+    `Sign in with a client that you registered by hand; its secret, if it has one, is read from ${secretVariable}, ` +
+      "because the arguments of a command are visible to other users and stay in the history of the shell"
   ),
-  issuer: Flag.String("issuer").pipe(
-    Flag.withMetavar("<url>"),
-    Flag.withDescription(
-      "The authorization server where the client of --client-id is registered; no other one gets its secret"
-    ),
-    last
+  issuer: text(
+    "issuer",
+    "<url>",
+    "The authorization server where the client of --client-id is registered; no other one gets its secret"
   ),
-  redirectUri: Flag.String("redirect-uri").pipe(
-    Flag.withMetavar("<uri>"),
-    Flag.withDescription(
-      "The redirect URI of the client of --client-id, if it is not http://127.0.0.1/callback with any port"
-    ),
-    last
+  redirectUri: text(
+    "redirect-uri",
+    "<uri>",
+    "The redirect URI of the client of --client-id, if it is not http://127.0.0.1/callback with any port"
   ),
-  scopes: Flag.String("scope").pipe(
-    Flag.withMetavar("<scopes>"),
-    Flag.withDescription("The scopes to request, separated by spaces; by default those that the server names"),
-    Flag.mapEffect((text) => {
+  scopes: option(
+    "scope",
+    "<scopes>",
+    "The scopes to request, separated by spaces; by default those that the server names",
+    (text) => {
       const scopes = text.split(" ").filter((scope) => scope !== "")
       // RFC 6749, appendix A.4.
       return scopes.length > 0 && scopes.every((scope) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope))
         ? Effect.succeed(scopes)
         : invalid(`--scope needs scopes separated by spaces: ${JSON.stringify(text)}`)
-    }),
-    last
+    }
   ),
-  port: Flag.String("port").pipe(
-    Flag.withMetavar("<port>"),
-    Flag.withDescription("The port of this computer to which the browser returns; any free one by default"),
-    Flag.mapEffect((text) => {
-      const port = Number(text)
-      return /^\d+$/.test(text) && port > 0 && port <= maxPort
-        ? Effect.succeed(port)
-        : invalid(`--port must be a number from 1 to ${maxPort}: ${JSON.stringify(text)}`)
-    }),
-    last
-  ),
+  port: portNumber("<port>", "The port of this computer to which the browser returns; any free one by default", 1),
   paste: toggle(
     "paste",
     "Print the URL, and paste the address that the browser goes to: for a shell on another computer"

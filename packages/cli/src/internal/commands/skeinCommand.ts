@@ -7,11 +7,11 @@ import * as Effect from "effect/Effect"
 import { callCommand } from "./callCommand.ts"
 import { invalid, isUrl, rewrite, toggle } from "./commandLine.ts"
 import { buildCommand, conformanceCommand, devCommand, runModuleCommand } from "./developCommands.ts"
-import { generateCommand } from "./generateCommand.ts"
-import { HelpText } from "./help.ts"
+import { describe, HelpText } from "./help.ts"
 import { installCommand } from "./installCommand.ts"
 import {
   completeCommand,
+  generateCommand,
   inspectCommand,
   logsCommand,
   pingCommand,
@@ -48,65 +48,48 @@ const store = "Tokens are stored in files that only you can read, and skein call
 const load = Effect.promise(() => import("../accounts/accounts.ts"))
 
 /** `skein login`. */
-export const loginOptions = Command.make("login", { url, ...signInFlags, json }).pipe(
-  Command.withShortDescription("Sign in to an MCP server"),
-  Command.withDescription(
-    `Signs in to an MCP server with the browser, and stores the tokens for skein call.`
-  ),
-  Command.annotate(HelpText, {
+export const loginCommand = Command.make("login", { url, ...signInFlags, json }).pipe(
+  describe({
+    short: "Sign in to an MCP server",
+    description: "Signs in to an MCP server with the browser, and stores the tokens for skein call.",
     usage: ["[options] <url>"],
     footer:
       `${store} In a shell without a browser (SSH, a container) the URL is printed, and you paste the address that ` +
       "your browser goes to after the sign-in. Exit codes: 0 signed in, 2 invalid command line, 3 no sign-in or a " +
       "server was not reached, 4 a server refused, 130 interrupted."
   }),
-  Command.validate((line) => checkSignIn(line))
-)
-
-export const loginCommand = Command.withHandler(
-  loginOptions,
-  (line) => Effect.flatMap(load, ({ login }) => login(line))
+  Command.validate((line) => checkSignIn(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ login }) => login(line)))
 )
 
 /** `skein logout`. */
-export const logoutOptions = Command.make("logout", { url, json }).pipe(
-  Command.withShortDescription("Sign out: revoke the tokens for a server and delete them"),
-  Command.withDescription(
-    "Revokes the tokens for an MCP server, where its authorization server supports that, and deletes them."
-  ),
-  Command.annotate(HelpText, {
+export const logoutCommand = Command.make("logout", { url, json }).pipe(
+  describe({
+    short: "Sign out: revoke the tokens for a server and delete them",
+    description:
+      "Revokes the tokens for an MCP server, where its authorization server supports that, and deletes them.",
     usage: ["[options] <url>"],
     footer: "Exit codes: 0 signed out, or not signed in before; 2 invalid command line, 3 the store could not be used."
-  })
-)
-
-export const logoutCommand = Command.withHandler(
-  logoutOptions,
-  (line) => Effect.flatMap(load, ({ logout }) => logout(line))
+  }),
+  Command.withHandler((line) => Effect.flatMap(load, ({ logout }) => logout(line)))
 )
 
 /** `skein whoami`. */
-export const whoamiOptions = Command.make("whoami", { url, json }).pipe(
-  Command.withShortDescription("Show the sign-in at a server: issuer, person, scopes, expiry"),
-  Command.withDescription(
-    "Shows the sign-in at an MCP server: its issuer, its scopes, and when it expires. Never a token."
-  ),
-  Command.annotate(HelpText, {
+export const whoamiCommand = Command.make("whoami", { url, json }).pipe(
+  describe({
+    short: "Show the sign-in at a server: issuer, person, scopes, expiry",
+    description: "Shows the sign-in at an MCP server: its issuer, its scopes, and when it expires. Never a token.",
     usage: ["[options] <url>"],
     footer:
       "Nothing is sent to a server. The person is shown if the issuer has returned it, as most do for the scope openid. " +
       "Exit codes: 0 signed in, 1 not signed in or expired, 2 invalid command line, " +
       "3 the store could not be used."
-  })
-)
-
-export const whoamiCommand = Command.withHandler(
-  whoamiOptions,
-  (line) => Effect.flatMap(load, ({ whoami }) => whoami(line))
+  }),
+  Command.withHandler((line) => Effect.flatMap(load, ({ whoami }) => whoami(line)))
 )
 
 /** `skein top`. */
-export const topOptions = Command.make("top", {
+export const topCommand = Command.make("top", {
   url: urlOf("The URL of the console of a server: http://127.0.0.1:3001/ by default").pipe(
     Argument.withDefault(new URL("http://127.0.0.1:3001/"))
   ),
@@ -114,23 +97,18 @@ export const topOptions = Command.make("top", {
   once: toggle("once", "Print the tree once, as it is when the output is not a terminal"),
   json: toggle("json", "Print the tree once, as JSON")
 }).pipe(
-  Command.withShortDescription("Show the sessions, requests and tasks of a running server, and interrupt them"),
-  Command.withDescription(
-    "Shows the sessions, requests, tasks and streams of a server with a console (@skein/console), with what each " +
-      "waits for. Requests can be interrupted, and sessions closed."
-  ),
-  Command.annotate(HelpText, {
+  describe({
+    short: "Show the sessions, requests and tasks of a running server, and interrupt them",
+    description:
+      "Shows the sessions, requests, tasks and streams of a server with a console (@skein/console), with what each " +
+      "waits for. Requests can be interrupted, and sessions closed.",
     usage: ["[options] [url]"],
     footer:
       "Keys: the arrows move, collapse and expand; x interrupts after a confirmation, / filters, i hides idle sessions, " +
       "q quits. SKEIN_CONSOLE_PASSWORD is the password of the console, if it has one. " +
       "Exit codes: 0 done, 2 invalid command line, 3 the console was not reached, 4 it refuses, 130 interrupted."
-  })
-)
-
-export const topCommand = Command.withHandler(
-  topOptions,
-  (line) => Effect.flatMap(Effect.promise(() => import("../top/top.ts")), ({ top }) => top(line))
+  }),
+  Command.withHandler((line) => Effect.flatMap(Effect.promise(() => import("../top/top.ts")), ({ top }) => top(line)))
 )
 
 export const skeinCommand = Command.make("skein").pipe(
@@ -142,7 +120,7 @@ export const skeinCommand = Command.make("skein").pipe(
     footer: "skein <command> --help describes a command."
   }),
   Command.withSubcommands([
-    callCommand("call").pipe(Command.withShortDescription("Call a tool of a server, or list its tools")),
+    callCommand("call"),
     inspectCommand,
     readCommand,
     promptCommand,

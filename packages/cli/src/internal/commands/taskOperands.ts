@@ -5,14 +5,7 @@ import * as Argument from "effect/cli/Argument"
 import * as Effect from "effect/Effect"
 import type { StoreLine } from "../tasks/tasks.ts"
 import { invalid } from "./commandLine.ts"
-import {
-  checkNamed,
-  checkServer,
-  parseTarget,
-  serverFlags,
-  serverInvocationOf,
-  type ServerLine
-} from "./serverOptions.ts"
+import { checkOneServer, parseTarget, serverFlags, serverInvocationOf, type ServerLine } from "./serverOptions.ts"
 
 /** The words of a command line that are not options, and the first of them as a server. */
 export interface Operands {
@@ -85,5 +78,5 @@ export const checkOperands = (
   const wrong = storeOptions.find((option) => option !== false)
   if (wrong !== undefined) return invalid(`${wrong} needs a store: a server does not have it`)
   const target = config === undefined ? first : undefined
-  return Effect.andThen(checkServer({ ...line, target }), checkNamed({ ...line, target }))
+  return checkOneServer({ ...line, target })
 }

@@ -7,14 +7,10 @@ import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import { choice, invalid, last, toggle } from "./commandLine.ts"
-import { HelpText } from "./help.ts"
+import { choice, invalid, text, toggle, wholeNumber } from "./commandLine.ts"
+import { describe, type Description } from "./help.ts"
 import { checkOperands, idOf, serverTarget, serverTaskFlags } from "./taskOperands.ts"
-import type { CommandFailed, Process } from "../base/process.ts"
 import type { StoreLine } from "../tasks/tasks.ts"
-
-const text = (name: string, metavar: string, description: string) =>
-  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), last)
 
 const storeFlags = {
   sqlite: text("sqlite", "<file>", "The SQLite file of the tasks; its server may run"),
@@ -30,14 +26,12 @@ const footer = "The store is --sqlite, --postgres, or SKEIN_TASKS: a file, or a 
   "SKEIN_TASK_KEYS has the keys of encrypted tasks. " +
   "Exit codes: 0 done, 1 there is no such task or nothing to do, 2 invalid command line, 3 the store cannot be used."
 
-const help = (usage: string) => Command.annotate(HelpText, { usage: [usage], footer })
-
 /** The help of a command that takes a server too. */
-const helpOnServer = (usage: ReadonlyArray<string>, more = "") =>
-  Command.annotate(HelpText, {
-    usage,
+const describeOnServer = ({ footer = "", ...help }: Omit<Description, "footer"> & Partial<Description>) =>
+  describe({
+    ...help,
     footer:
-      `${more}The server is a URL, a module, or a command as one word; with --config no server is named. Exit codes: ` +
+      `${footer}The server is a URL, a module, or a command as one word; with --config no server is named. Exit codes: ` +
       "0 done, 1 there is no such task, it has no result, or its result is an error, 2 invalid command line, 3 the store " +
       "or the server cannot be used, 4 the server refused the request, 130 interrupted."
   })
@@ -51,18 +45,16 @@ const loadServer = Effect.promise(() => import("../calls/serverTasks.ts"))
 const checkStore = ({ postgres, sqlite }: StoreLine) =>
   postgres === undefined || sqlite === undefined ? Effect.void : invalid("--sqlite and --postgres exclude each other")
 
-/** A command about the store of the tasks. `load` imports its runner, when the command runs. */
-const onStore = <const Name extends string, Line extends StoreLine, Context, E, R, Runner>(
-  usage: string,
-  command: Command.Command<Name, Line, Context, E, R>,
-  load: Effect.Effect<Runner>,
-  run: (runner: Runner, line: Line) => Effect.Effect<void, CommandFailed, Process>
-) =>
-  command.pipe(
-    help(usage),
-    Command.validate((line) => checkStore(line)),
-    Command.withHandler((line) => Effect.flatMap(load, (runner) => run(runner, line)))
-  )
+/** A command about the store of the tasks: its help, and the check of its store. */
+const onStore =
+  (short: string, description: string, operands = "") =>
+  <const Name extends string, Line extends StoreLine, ContextInput, E, R>(
+    command: Command.Command<Name, Line, ContextInput, E, R>
+  ) =>
+    command.pipe(
+      describe({ short, description, usage: [`[options]${operands}`], footer }),
+      Command.validate((line) => checkStore(line))
+    )
 
 const statuses: ReadonlyArray<TaskStatus> = ["working", "input_required", "completed", "failed", "cancelled"]
 const maxListed = 1000
@@ -80,24 +72,16 @@ const list = Command.make("list", {
     "<status>",
     `Only tasks with this status: ${statuses.join(", ")}; can be repeated`
   ).pipe(Flag.atLeast(0)),
-  limit: Flag.String("limit").pipe(
-    Flag.withMetavar("<number>"),
-    Flag.withDescription(`How many tasks to list: 50 by default, at most ${maxListed}`),
-    last,
-    Flag.mapEffect((given = "50") => {
-      const limit = /^\d+$/.test(given) ? Number(given) : 0
-      return limit >= 1 && limit <= maxListed
-        ? Effect.succeed(limit)
-        : invalid(`--limit must be a whole number from 1 to ${maxListed}`)
-    })
-  )
+  limit: wholeNumber("limit", `How many tasks to list: 50 by default, at most ${maxListed}`, 50, maxListed)
 }).pipe(
-  Command.withShortDescription("List tasks, newest first"),
-  Command.withDescription(
-    "Lists tasks of a store, newest first, and where they are: in the queue, waiting, or running on a worker. With a " +
-      "server, lists the tasks of this caller there: only 2025-11-25 has such a listing."
-  ),
-  helpOnServer(["[options]", "[options] <server>"], storeFooter),
+  describeOnServer({
+    short: "List tasks, newest first",
+    description:
+      "Lists tasks of a store, newest first, and where they are: in the queue, waiting, or running on a worker. With a " +
+      "server, lists the tasks of this caller there: only 2025-11-25 has such a listing.",
+    usage: ["[options]", "[options] <server>"],
+    footer: storeFooter
+  }),
   Command.validate((line) => {
     const storeOptions = (["tool", "pool", "owner", "worker"] as const).map((name) =>
       line[name] !== undefined && `--${name}`
@@ -112,26 +96,14 @@ const list = Command.make("list", {
   })
 )
 
-const failed = onStore(
-  "[options]",
-  Command.make("failed", { ...storeFlags }).pipe(
-    Command.withShortDescription("List tasks that have failed, newest first"),
-    Command.withDescription(
-      "Lists the 50 newest tasks that have failed, with an error of the protocol or a result with isError, and their reasons."
-    )
+const failed = Command.make("failed", storeFlags).pipe(
+  onStore(
+    "List tasks that have failed, newest first",
+    "Lists the 50 newest tasks that have failed, with an error of the protocol or a result with isError, and their reasons."
   ),
-  load,
-  ({ list }, line) =>
-    list({
-      ...line,
-      status: [],
-      hasFailed: true,
-      tool: undefined,
-      pool: undefined,
-      owner: undefined,
-      worker: undefined,
-      limit: 50
-    })
+  Command.withHandler((line) =>
+    Effect.flatMap(load, ({ list }) => list({ ...line, status: [], hasFailed: true, limit: 50 }))
+  )
 )
 
 /** The form of the command lines of a command about one task. */
@@ -145,12 +117,14 @@ const show = Command.make("show", {
   ...serverTaskFlags,
   values: toggle("values", "Also show the questions and the results of steps, which can contain data of callers")
 }).pipe(
-  Command.withShortDescription("Show a task: its steps with attempts and times, its sleeps and its questions"),
-  Command.withDescription(
-    "Shows a task with its log: the attempts of its steps, its sleeps, answers and compensations. A server shows its " +
-      "status only."
-  ),
-  helpOnServer(forms, storeFooter),
+  describeOnServer({
+    short: "Show a task: its steps with attempts and times, its sleeps and its questions",
+    description:
+      "Shows a task with its log: the attempts of its steps, its sleeps, answers and compensations. A server shows its " +
+      "status only.",
+    usage: forms,
+    footer: storeFooter
+  }),
   Command.validate((line) =>
     Effect.andThen(
       checkStore(line),
@@ -168,16 +142,11 @@ const show = Command.make("show", {
 /** A command about the result of a task of a server. */
 const onResult = <const Name extends string>(name: Name, short: string, description: string, waits: boolean) =>
   Command.make(name, { ...serverTaskFlags, json: storeFlags.json }).pipe(
-    Command.withShortDescription(short),
-    Command.withDescription(description),
-    helpOnServer(["[options] <server> <id>"]),
-    Command.validate((line) =>
-      checkOperands({ ...line, sqlite: undefined, postgres: undefined }, "task", { isServerOnly: true })
-    ),
-    Command.withHandler((given) => {
-      const line = { ...given, sqlite: undefined, postgres: undefined }
-      return Effect.flatMap(loadServer, ({ result }) => result(serverTarget(line, "task")!, idOf(line), waits))
-    })
+    describeOnServer({ short, description, usage: ["[options] <server> <id>"] }),
+    Command.validate((line) => checkOperands(line, "task", { isServerOnly: true })),
+    Command.withHandler((line) =>
+      Effect.flatMap(loadServer, ({ result }) => result(serverTarget(line, "task")!, idOf(line), waits))
+    )
   )
 
 const wait = onResult(
@@ -200,9 +169,12 @@ const cancel = Command.make("cancel", {
   ...serverTaskFlags,
   message: text("message", "<text>", "The status message that the client of the task reads")
 }).pipe(
-  Command.withShortDescription("Cancel a task; its compensations run"),
-  Command.withDescription("Cancels a task. Its run is interrupted, and its compensations run."),
-  helpOnServer(forms, storeFooter),
+  describeOnServer({
+    short: "Cancel a task; its compensations run",
+    description: "Cancels a task. Its run is interrupted, and its compensations run.",
+    usage: forms,
+    footer: storeFooter
+  }),
   Command.validate((line) =>
     Effect.andThen(
       checkStore(line),
@@ -217,99 +189,73 @@ const cancel = Command.make("cancel", {
   })
 )
 
-const wake = onStore(
-  "[options] <id>",
-  Command.make("wake", { ...storeFlags, id }).pipe(
-    Command.withShortDescription("Let a task that waits be checked now"),
-    Command.withDescription(
-      "Lets a worker check a task that waits, before its time. It waits again if nothing has happened."
-    )
+const wake = Command.make("wake", { ...storeFlags, id }).pipe(
+  onStore(
+    "Let a task that waits be checked now",
+    "Lets a worker check a task that waits, before its time. It waits again if nothing has happened.",
+    " <id>"
   ),
-  load,
-  ({ wake }, line) => wake(line)
+  Command.withHandler((line) => Effect.flatMap(load, ({ wake }) => wake(line)))
 )
 
-const rerun = onStore(
-  "[options] <id>",
-  Command.make("rerun", {
-    ...storeFlags,
-    id,
-    from: text("from", "<step>", "The first step that runs again; the ones before keep their results")
-  }).pipe(
-    Command.withShortDescription("Run a task again, as a new task, from its beginning or from a step"),
-    Command.withDescription(
-      "Runs a task again, as a new task with the same owner and arguments. The steps run with new idempotency keys: " +
-        "their effects happen again."
-    )
+const rerun = Command.make("rerun", {
+  ...storeFlags,
+  id,
+  from: text("from", "<step>", "The first step that runs again; the ones before keep their results")
+}).pipe(
+  onStore(
+    "Run a task again, as a new task, from its beginning or from a step",
+    "Runs a task again, as a new task with the same owner and arguments. The steps run with new idempotency keys: " +
+      "their effects happen again.",
+    " <id>"
   ),
-  load,
-  ({ rerun }, line) => rerun(line)
+  Command.withHandler((line) => Effect.flatMap(load, ({ rerun }) => rerun(line)))
 )
 
-const pause = onStore(
-  "[options] <tool>",
-  Command.make("pause", { ...storeFlags, tool }).pipe(
-    Command.withShortDescription("Hold the tasks of a tool until it is resumed"),
-    Command.withDescription(
-      "Pauses a tool for all workers. Calls are accepted and their tasks wait; what runs goes on until it waits next."
-    )
+const pause = Command.make("pause", { ...storeFlags, tool }).pipe(
+  onStore(
+    "Hold the tasks of a tool until it is resumed",
+    "Pauses a tool for all workers. Calls are accepted and their tasks wait; what runs goes on until it waits next.",
+    " <tool>"
   ),
-  load,
-  ({ pause }, line) => pause(line)
+  Command.withHandler((line) => Effect.flatMap(load, ({ pause }) => pause(line)))
 )
 
-const resume = onStore(
-  "[options] <tool>",
-  Command.make("resume", { ...storeFlags, tool }).pipe(
-    Command.withShortDescription("Let the tasks of a paused tool run again"),
-    Command.withDescription("Resumes a tool that was paused.")
-  ),
-  load,
-  ({ resume }, line) => resume(line)
+const resume = Command.make("resume", { ...storeFlags, tool }).pipe(
+  onStore("Let the tasks of a paused tool run again", "Resumes a tool that was paused.", " <tool>"),
+  Command.withHandler((line) => Effect.flatMap(load, ({ resume }) => resume(line)))
 )
 
-const stats = onStore(
-  "[options]",
-  Command.make("stats", {
-    ...storeFlags,
-    watch: toggle("watch", "Print the numbers every two seconds, until the command is interrupted")
-  }).pipe(
-    Command.withShortDescription("Show how many tasks there are, by tool and status, and the queue"),
-    Command.withDescription(
-      "Shows how many tasks there are by tool and status, how many wait and run by pool and tool, how long the oldest has " +
-        "waited for a worker, and which tools are paused or limited."
-    )
+const stats = Command.make("stats", {
+  ...storeFlags,
+  watch: toggle("watch", "Print the numbers every two seconds, until the command is interrupted")
+}).pipe(
+  onStore(
+    "Show how many tasks there are, by tool and status, and the queue",
+    "Shows how many tasks there are by tool and status, how many wait and run by pool and tool, how long the oldest has " +
+      "waited for a worker, and which tools are paused or limited."
   ),
-  load,
-  ({ stats }, line) => stats(line)
+  Command.withHandler((line) => Effect.flatMap(load, ({ stats }) => stats(line)))
 )
 
-const workers = onStore(
-  "[options]",
-  Command.make("workers", { ...storeFlags }).pipe(
-    Command.withShortDescription("List the workers of a PostgreSQL database"),
-    Command.withDescription(
-      "Lists the workers of a PostgreSQL database: pools, machine, lease, and how many tasks each runs."
-    )
+const workers = Command.make("workers", storeFlags).pipe(
+  onStore(
+    "List the workers of a PostgreSQL database",
+    "Lists the workers of a PostgreSQL database: pools, machine, lease, and how many tasks each runs."
   ),
-  load,
-  ({ workers }, line) => workers(line)
+  Command.withHandler((line) => Effect.flatMap(load, ({ workers }) => workers(line)))
 )
 
-const migrate = onStore(
-  "[options]",
-  Command.make("migrate", {
-    ...storeFlags,
-    dryRun: toggle("dry-run", "Only show the versions")
-  }).pipe(
-    Command.withShortDescription("Create the tables of tasks, or migrate them to the version of this program"),
-    Command.withDescription(
-      "Creates the tables of tasks, or migrates them to the version of this program, for servers and workers with " +
-        "migrate: false. A SQLite file must not be in use by its server."
-    )
+const migrate = Command.make("migrate", {
+  ...storeFlags,
+  dryRun: toggle("dry-run", "Only show the versions")
+}).pipe(
+  onStore(
+    "Create the tables of tasks, or migrate them to the version of this program",
+    "Creates the tables of tasks, or migrates them to the version of this program, for servers and workers with " +
+      "migrate: false. A SQLite file must not be in use by its server."
   ),
-  load,
-  ({ migrate }, line) => migrate(line)
+  Command.withHandler((line) => Effect.flatMap(load, ({ migrate }) => migrate(line)))
 )
 
 const backup = Command.make("backup", {
@@ -317,71 +263,62 @@ const backup = Command.make("backup", {
   json: storeFlags.json,
   to: Argument.String("file").pipe(Argument.withDescription("The new file; it must not exist"))
 }).pipe(
-  Command.withShortDescription("Copy a SQLite file while its server runs"),
-  Command.withDescription(
-    "Copies the SQLite file of the tasks to a new file, also while its server runs. For PostgreSQL use pg_dump."
+  onStore(
+    "Copy a SQLite file while its server runs",
+    "Copies the SQLite file of the tasks to a new file, also while its server runs. For PostgreSQL use pg_dump.",
+    " <file>"
   ),
-  help("[options] <file>"),
-  Command.withHandler((line) => Effect.flatMap(load, ({ backup }) => backup({ ...line, postgres: undefined })))
+  Command.withHandler((line) => Effect.flatMap(load, ({ backup }) => backup(line)))
 )
 
 const schedule = Argument.String("schedule").pipe(Argument.withDescription("The name of the schedule"))
 
 const loadSchedules = Effect.promise(() => import("../tasks/schedules.ts"))
 
-const schedules = onStore(
-  "[options]",
-  Command.make("schedules", { ...storeFlags }).pipe(
-    Command.withShortDescription("List the schedules, by their names"),
-    Command.withDescription(
-      "Lists up to 1,000 schedules: their times, tools, and the tasks that they have started last."
-    )
+const schedules = Command.make("schedules", storeFlags).pipe(
+  onStore(
+    "List the schedules, by their names",
+    "Lists up to 1,000 schedules: their times, tools, and the tasks that they have started last."
   ),
-  loadSchedules,
-  ({ list }, line) => list(line)
+  Command.withHandler((line) => Effect.flatMap(loadSchedules, ({ list }) => list(line)))
 )
 
 /** A command that changes one schedule. */
 const onSchedule = <const Name extends string>(
   name: Name,
+  run: "trigger" | "pause" | "resume" | "remove",
   short: string,
-  description: string,
-  run: "trigger" | "pause" | "resume" | "remove"
+  description: string
 ) =>
-  onStore(
-    "[options] <schedule>",
-    Command.make(name, { ...storeFlags, schedule }).pipe(
-      Command.withShortDescription(short),
-      Command.withDescription(description)
-    ),
-    loadSchedules,
-    ({ changes }, line) => changes[run](line)
+  Command.make(name, { ...storeFlags, schedule }).pipe(
+    onStore(short, description, " <schedule>"),
+    Command.withHandler((line) => Effect.flatMap(loadSchedules, ({ changes }) => changes[run](line)))
   )
 
 const scheduleCommands = [
   onSchedule(
     "trigger",
+    "trigger",
     "Start a task of a schedule now",
-    "Starts a task of a schedule now, also of a paused one. Its next time stays as it is.",
-    "trigger"
+    "Starts a task of a schedule now, also of a paused one. Its next time stays as it is."
   ),
   onSchedule(
     "pause-schedule",
+    "pause",
     "Let a schedule start no tasks",
-    "Pauses a schedule: its times start no tasks until it is resumed.",
-    "pause"
+    "Pauses a schedule: its times start no tasks until it is resumed."
   ),
   onSchedule(
     "resume-schedule",
+    "resume",
     "Let a paused schedule go on with its next time",
-    "Resumes a paused schedule. Times of the pause are skipped.",
-    "resume"
+    "Resumes a paused schedule. Times of the pause are skipped."
   ),
   onSchedule(
     "remove-schedule",
+    "remove",
     "Remove a schedule; its tasks continue",
-    "Removes a schedule. A program with it in its code stores it again when it starts.",
-    "remove"
+    "Removes a schedule. A program with it in its code stores it again when it starts."
   )
 ] as const
 
@@ -392,12 +329,11 @@ const commands = [
 
 /** `skein tasks`. */
 export const tasksCommand = Command.make("tasks").pipe(
-  Command.withShortDescription("See and change tasks, of a server or in its store: list, show, wait, cancel, pause, …"),
-  Command.withDescription(
-    "Shows and changes tasks: over the protocol, or the durable tasks in the SQLite file or the PostgreSQL database of a " +
-      "server."
-  ),
-  Command.annotate(HelpText, {
+  describe({
+    short: "See and change tasks, of a server or in its store: list, show, wait, cancel, pause, …",
+    description:
+      "Shows and changes tasks: over the protocol, or the durable tasks in the SQLite file or the PostgreSQL database of a " +
+      "server.",
     usage: ["<command> [options]"],
     footer: "skein tasks <command> --help describes a command."
   }),

@@ -17,20 +17,20 @@ import { describeTask, describeTasks, describeTools, describeWorkers, queueTable
 
 /** The store of the tasks, as the command line names it. Without a name, the environment has it. */
 export interface StoreLine {
-  readonly sqlite: string | undefined
-  readonly postgres: string | undefined
+  readonly sqlite?: string | undefined
+  readonly postgres?: string | undefined
   readonly json: boolean
 }
 
 /** Which tasks to list. */
 export interface ListLine extends StoreLine {
-  readonly tool: string | undefined
-  readonly pool: string | undefined
-  readonly owner: string | undefined
+  readonly tool?: string | undefined
+  readonly pool?: string | undefined
+  readonly owner?: string | undefined
   readonly status: ReadonlyArray<TaskStatus>
   /** Whether only tasks that have failed are listed. */
   readonly hasFailed?: true
-  readonly worker: string | undefined
+  readonly worker?: string | undefined
   readonly limit: number
 }
 
