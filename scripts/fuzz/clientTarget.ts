@@ -137,11 +137,10 @@ export const checked = (revision: string, exit: Exit.Exit<unknown, ClientError>,
 const options = (random: Random.Random, revision: Revision.Revision): Client.Options => ({
   revisions: random.chance(0.8) ? [revision] : Revision.all,
   enforceCapabilities: random.chance(0.5),
-  limits: { timeout: "2 seconds", maxTimeout: "20 seconds", shutdownTimeout: 0 },
+  limits: { timeout: "2 seconds", maxTimeout: "20 seconds", shutdownTimeout: 0, maxRetries: 1 },
   tasks: { pollInterval: 100, maxFailures: 2 },
   telemetry: random.chance(0.3) ? Telemetry.make() : undefined,
   cache: random.chance(0.7) ? undefined : false,
-  maxRetries: 1,
   label: "fuzzed"
 })
 

@@ -273,8 +273,7 @@ const exchange = (random: Random, report: Report) =>
       enforceCapabilities: false,
       reconnect: random.chance(0.3) ? { initialDelay: 1, maxDelay: 5, maxAttempts: 2 } : false,
       probeTimeout: 100,
-      maxRetries: 1,
-      limits: { timeout: 300, maxTimeout: 1_000, shutdownTimeout: 0 }
+      limits: { timeout: 300, maxTimeout: 1_000, shutdownTimeout: 0, maxRetries: 1 }
     }
     const exit = yield* Effect.exit(Effect.scoped(Effect.gen(function*() {
       const client = yield* Client.make(withBounds((isNode ? NodeHttp : Http).transport(settings), bounds), options)

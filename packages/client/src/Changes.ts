@@ -10,6 +10,8 @@
  * - Changes between two subscriptions are lost. After a `Gap` and the following `Subscribed`, read again the data that
  *   you hold.
  * - Ending the stream cancels the subscription on the server.
+ * - A slow reader has a buffer of `limits.maxBufferedNotifications` changes. Beyond that the oldest one is dropped, and
+ *   replaced by a `Gap` with the reason `Overflow`.
  * - Tasks are supported since 2026-07-28 only, by the extension `io.modelcontextprotocol/tasks`, which the request
  *   declares. A `TaskChanged` contains the whole task. After a `Gap` its state may have changed.
  * - A session over HTTP receives changes on its standalone stream. A server without that stream fails with
@@ -122,11 +124,6 @@ export type Change =
 
 /** The options of a stream of changes. */
 export interface Options {
-  /**
-   * How many changes are buffered for a slow reader: the client's `maxBufferedNotifications` by default (256), at least
-   * 1. Beyond that the oldest one is dropped, and replaced by a `Gap` with the reason `Overflow`.
-   */
-  readonly maxBufferedChanges?: number | undefined
   /**
    * How long the server may take to acknowledge the subscription: the timeout of the client's requests by default (60
    * seconds). Then the attempt has failed with `Timeout`.

@@ -59,14 +59,23 @@ import type {
   RequestOptions,
   TypedCallOptions
 } from "./internal/base/callOptions.ts"
-import type { Options } from "./internal/connection/clientOptions.ts"
+import type { Limits, Options } from "./internal/connection/clientOptions.ts"
 import type { LoggingMessage, Notification } from "./Notification.ts"
 import type * as RemoteTask from "./RemoteTask.ts"
 import type * as Toolkit from "./Toolkit.ts"
 import type { Status } from "./Status.ts"
 
 export type { Heartbeat } from "./internal/connection/heartbeat.ts"
-export type { CallToolOptions, CompleteOptions, Options, PageOptions, PingOptions, RequestOptions, TypedCallOptions }
+export type {
+  CallToolOptions,
+  CompleteOptions,
+  Limits,
+  Options,
+  PageOptions,
+  PingOptions,
+  RequestOptions,
+  TypedCallOptions
+}
 
 /**
  * Calls a tool. The arguments are an object of JSON values, which an `interface` may describe. If the server answers
@@ -134,7 +143,7 @@ export interface Client {
    */
   readonly listToolsPage: (options?: PageOptions) => Effect.Effect<ListToolsResult, ClientError>
   /**
-   * Lists all tools, page by page, within `maxPages` and `maxItems`. The options apply to each page:
+   * Lists all tools, page by page, up to `limits.maxItems`. The options apply to each page:
    * `timeout` is the time of one page. A list whose cursor repeats ends there, with a warning in the log, and so
    * does one with an empty cursor before 2026-07-28.
    *
@@ -285,7 +294,7 @@ export interface Client {
   readonly clearCache: Effect.Effect<void>
   /**
    * The notifications of the server, except for progress and cancellation. Each run of the stream has a buffer of
-   * `maxBufferedNotifications`, and ends with the session. A notification that arrives while no stream runs is dropped,
+   * `limits.maxBufferedNotifications`, and ends with the session. A notification that arrives while no stream runs is dropped,
    * and so is one that is malformed.
    */
   readonly notifications: Stream.Stream<Notification>

@@ -60,16 +60,16 @@ export interface Challenge extends CredentialsReply {
 export class Credentials extends Context.Service<Credentials, {
   /**
    * Returns the headers to add. It runs for each request. A failure fails the request with `HttpError`, and nothing is
-   * sent. The timeouts of calls stand still while it runs, up to `credentialsTimeout`.
+   * sent. The timeouts of calls stand still while it runs, up to 15 minutes.
    */
   readonly headers: (request: CredentialsRequest) => Effect.Effect<Headers, unknown>
   /**
    * Runs when a request is refused. `true` means that `headers` returns other credentials now: the transport sends the
-   * request again, at most `maxChallenges` times. With `false` the request fails with `Unauthorized`, and so it does
+   * request again, at most three times. With `false` the request fails with `Unauthorized`, and so it does
    * after a failure, which is then the `cause` of the error.
    *
    * It may take as long as a person needs to sign in: the timeouts of calls stand still meanwhile, up to
-   * `credentialsTimeout`. It does not end when the request is cancelled, but when the last client that waits for it is
+   * 15 minutes. It does not end when the request is cancelled, but when the last client that waits for it is
    * closed.
    *
    * Refusals are reported one at a time. A request whose credentials were replaced while it was in flight is sent again

@@ -139,10 +139,8 @@ export const cancel: { readonly action: "cancel" } = { action: "cancel" }
 
 /** The handlers. The client declares only the modes that have a handler. */
 export interface Handlers<RF = never, RU = never> {
-  /** Shows a form. */
+  /** Shows a form. One with more than 1,000 fields is refused with `-32602`. */
   readonly form?: ((request: FormRequest) => Effect.Effect<FormAnswer, never, RF>) | undefined
-  /** How many fields a form may have: 1,000 by default. A form with more is refused with `-32602`. */
-  readonly maxFields?: number | undefined
   /**
    * Asks the user for consent to visit a URL, and opens it if the user agrees. URL mode exists since 2025-11-25. In
    * earlier revisions a client with this handler alone does not declare elicitation.
@@ -173,7 +171,7 @@ const fill = (form: Form.Form, answer: FormAnswer): Effect.Effect<Wire.ElicitRes
  * const Declining = Elicitation.layer({ form: () => Effect.succeed(Elicitation.decline) })
  */
 export const layer = <RF = never, RU = never>(
-  { form, maxFields, url }: Handlers<RF, RU>
+  { form, url }: Handlers<RF, RU>
 ): Layer.Layer<Elicitation, never, Exclude<RF | RU, Scope.Scope>> =>
   Layer.effect(
     Elicitation,
@@ -181,7 +179,7 @@ export const layer = <RF = never, RU = never>(
       form: form && (({ message, requestedSchema }, server, forms) =>
         server.revision < "2025-11-25" && hasMultipleChoice(requestedSchema)
           ? invalidRequest(`${server.revision} does not support multiple choice in a form`)
-          : Result.match(Form.readForm(requestedSchema, maxFields, forms), {
+          : Result.match(Form.readForm(requestedSchema, forms), {
             onFailure: invalidRequest,
             onSuccess: (read) => {
               const { defaults, settle } = read

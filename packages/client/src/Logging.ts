@@ -23,10 +23,6 @@ export interface Options {
    * logged. The messages that the server sends anyway are logged in each case.
    */
   readonly level?: LoggingLevel | undefined
-  /**
-   * How long a text of the server may be, in UTF-16 units: 4,096 by default. A longer text is cut off and ends with "…".
-   */
-  readonly maxChars?: number | undefined
 }
 
 const severities: Readonly<Record<LoggingLevel, LogLevel.Severity>> = {
@@ -43,7 +39,8 @@ const severities: Readonly<Record<LoggingLevel, LogLevel.Severity>> = {
 /** The level of Effect that is nearest to a level of syslog (RFC 5424). */
 export const severity = (level: LoggingLevel): LogLevel.Severity => severities[level]
 
-// Names have a smaller bound than texts.
+// The UTF-16 units of a text and of a name. The rest is cut off.
+const maxChars = 4_096
 const maxName = 128
 
 const textOf = (data: unknown): string => {
@@ -58,7 +55,7 @@ const textOf = (data: unknown): string => {
 
 const nameOf = ({ label, server }: Client): string => printable(label ?? server?.name ?? "", maxName)
 
-const write = (client: Client, { params: { data, level, logger } }: LoggingMessage, maxChars: number) =>
+const write = (client: Client, { params: { data, level, logger } }: LoggingMessage) =>
   Effect.annotateLogs(Effect.logWithLevel(severity(level))(printable(textOf(data), maxChars)), {
     "mcp.server": nameOf(client),
     "mcp.level": level,
@@ -68,12 +65,12 @@ const write = (client: Client, { params: { data, level, logger } }: LoggingMessa
 /**
  * Logs the messages of the server until the client is closed. Run it in a fiber that a scope owns. Lines are annotated
  * with `mcp.server` (the `label` that the host gives the server, or else the name that the server gives itself),
- * `mcp.level` and `mcp.logger`. Messages of a server are not trusted: each one becomes one line of at most `maxChars`,
- * in which unprintable characters are escaped. A message that is not a text is written as JSON.
+ * `mcp.level` and `mcp.logger`. Messages of a server are not trusted: each one becomes one line of at most
+ * 4,096 characters, in which unprintable characters are escaped. A message that is not a text is written as JSON.
  */
 export const forward = (client: Client, options: Options = {}): Effect.Effect<void> => {
-  const { level, maxChars = 4096 } = options
-  const forwarding = Stream.runForEach(client.logs, (message) => write(client, message, maxChars))
+  const { level } = options
+  const forwarding = Stream.runForEach(client.logs, (message) => write(client, message))
   if (level === undefined) return forwarding
   const asking = Effect.catch(
     client.setLoggingLevel(level),

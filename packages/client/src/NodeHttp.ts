@@ -8,8 +8,8 @@
  *
  * **Gotchas.** A request whose socket the server closes without a response fails with `Closed` and may have been
  * handled. The same happens if the server closes an idle socket just as the request is sent: the client cannot
- * distinguish the two. The client repeats only requests that may be repeated. A server that closes idle sockets before
- * `idleTimeout` without announcing it (`Keep-Alive`) makes this frequent.
+ * distinguish the two. The client repeats only requests that may be repeated. A server that closes idle sockets in less
+ * than 4 seconds without announcing it (`Keep-Alive`) makes this frequent: give an `agent` with a shorter `timeout`.
  *
  * @example
  * const program = Effect.gen(function*() {

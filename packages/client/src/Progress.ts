@@ -19,27 +19,20 @@ export type Update<A> =
   | { readonly _tag: "Progress" } & Progress
   | { readonly _tag: "Result"; readonly result: A }
 
-/** The options of a stream. */
-export interface Options {
-  /**
-   * How many updates are buffered for a slow reader of the stream: 64 by default, at least 1. Beyond that the oldest
-   * report is dropped. The result is never dropped.
-   */
-  readonly maxBufferedUpdates?: number | undefined
-}
+/** How many updates are buffered for a slow reader of a stream. */
+const maxBufferedUpdates = 64
 
 /**
  * Makes a call and returns its progress reports in order, and its result last ("Progress notifications MUST stop after
  * completion", 2025-11-25, progress). If the call fails, the stream fails with the same error after the reports. Each
  * run of the stream makes the call again. Ending a run early cancels its call. Without reports the stream has the
- * result alone.
+ * result alone. A slow reader has a buffer of 64 updates: beyond that the oldest report is dropped, never the result.
  *
  * @example
  * const updates = Progress.stream((onProgress) => client.callTool("render", { scene }, { onProgress }))
  */
 export const stream = <A, E, R>(
-  call: (onProgress: (progress: Progress) => void) => Effect.Effect<A, E, R>,
-  options: Options = {}
+  call: (onProgress: (progress: Progress) => void) => Effect.Effect<A, E, R>
 ): Stream.Stream<Update<A>, E, R> =>
   Stream.callback<Update<A>, E, R>((queue) =>
     Effect.flatMap(
@@ -49,4 +42,4 @@ export const stream = <A, E, R>(
           Queue.offerUnsafe(queue, { _tag: "Result", result })
           Queue.endUnsafe(queue)
         })
-    ), { bufferSize: Math.max(1, options.maxBufferedUpdates ?? 64), strategy: "sliding" })
+    ), { bufferSize: maxBufferedUpdates, strategy: "sliding" })

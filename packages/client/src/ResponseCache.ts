@@ -98,6 +98,10 @@ export interface OwnOptions extends Common, MemoryOptions {
 
 /** A cache in a store that other clients may use as well. */
 export interface SharedOptions extends Common {
+  /**
+   * The store. If it fails, or takes longer than 1 second, it is not used for 10 seconds, and the server is asked
+   * instead.
+   */
   readonly store: Store
   /**
    * Identifies the server among all servers of the store: its URL, for example. Not the name that the server gives
@@ -109,11 +113,6 @@ export interface SharedOptions extends Common {
    * stored only with a partition, and returned only to clients with the same one.
    */
   readonly partition?: string | undefined
-  /**
-   * How long an operation of the store may take: 1 second by default. A store that fails or takes longer is not used
-   * for ten times as long, and the server is asked instead.
-   */
-  readonly storeTimeout?: Duration.Input | undefined
 }
 
 /** The options of a cache. */

@@ -15,21 +15,14 @@ import { clip, printableLines, withoutColors } from "@skein/protocol/Text"
 import type { Connection, End, Receiver, Transport } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import * as NodeStreams from "@skein/runtime/NodeStreams"
-import * as Settings from "@skein/runtime/Options"
 import * as Data from "effect/Data"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import { connectionLost } from "./internal/base/errors.ts"
-import {
-  allowedEnv,
-  type EndTimeouts,
-  environment,
-  type ExitStatus,
-  type ServerProcess,
-  start
-} from "./internal/stdio/process.ts"
+import { FixedBounds } from "./internal/base/fixedBounds.ts"
+import { allowedEnv, environment, type ExitStatus, type ServerProcess, start } from "./internal/stdio/process.ts"
 
 export type { ExitStatus }
 
@@ -53,32 +46,29 @@ export interface Options {
    *
    * - `inherit` (the default): to the stderr of this process.
    * - `ignore`: nowhere.
-   * - `capture`: into memory. The last `maxStderrChars` are part of the error with which a failed server ends.
+   * - `capture`: into memory. The last 8 Ki characters are part of the error with which a failed server ends.
    * - A function: receives the text as it arrives, which is captured as well. An error that it throws is an uncaught
    *   exception.
    */
   readonly stderr?: "inherit" | "ignore" | "capture" | ((text: string) => void) | undefined
-  /** How much of stderr is captured, in characters: 8 Ki by default. Older text is dropped. */
-  readonly maxStderrChars?: number | undefined
-  /** How long the server may take to exit after its stdin was closed: 2 seconds by default. Then it gets SIGTERM. */
+  /**
+   * How long the server may take to exit after its stdin was closed: 2 seconds by default. Then it gets SIGTERM, and
+   * after the same time again SIGKILL. Raise it for a server that saves its state when it exits. Lower it where a parent
+   * process kills this one soon.
+   */
   readonly shutdownTimeout?: Duration.Input | undefined
-  /** How long the server may take to exit after SIGTERM: 2 seconds by default. Then it gets SIGKILL. */
-  readonly termTimeout?: Duration.Input | undefined
-  /** How long the server may take to exit after SIGKILL: 1 second by default. Then the connection ends without it. */
-  readonly killTimeout?: Duration.Input | undefined
   /**
-   * How long the connection stays open after the first sign of the server's end (it exits, or closes stdin or stdout)
-   * when the other signs do not follow: 500 milliseconds by default. The server's last messages are read in this time.
+   * The longest line that is read, in bytes: 4 MiB by default. A longer line is skipped and received as `Invalid`. Raise
+   * it for a server that sends large files.
    */
-  readonly settleTimeout?: Duration.Input | undefined
-  /** The longest line that is read, in bytes: 4 MiB by default. A longer line is skipped and received as `Invalid`. */
   readonly maxLineBytes?: number | undefined
-  /**
-   * How much is buffered while the server does not read its stdin, in characters: 64 Mi by default. Beyond that the
-   * next message ends the connection as `Lost`.
-   */
-  readonly maxUnsentChars?: number | undefined
 }
+
+/**
+ * How long the connection stays open after the first sign of the server's end (it exits, or closes stdin or stdout) when
+ * the other signs do not follow, in milliseconds. The server's last messages are read in this time.
+ */
+const settleTimeout = 500
 
 // How many characters of stderr, and of each of its lines, the message of an error quotes. The error contains the whole
 // captured text.
@@ -137,9 +127,9 @@ export interface StdioTransport extends Transport {
   readonly connect: Effect.Effect<StdioConnection, TransportError, Scope.Scope>
 }
 
-/** The bounds of a connection, with durations in milliseconds. */
-interface Bounds extends EndTimeouts {
-  readonly settleTimeout: number
+/** The settings of a connection, with durations in milliseconds. */
+interface Settings {
+  readonly shutdownTimeout: number
   readonly maxStderrChars: number
   readonly onStderr: ((text: string) => void) | undefined
 }
@@ -150,7 +140,7 @@ class ChildConnection implements StdioConnection {
   readonly drained: Effect.Effect<void>
   readonly #process: ServerProcess
   readonly #inner: Connection
-  readonly #bounds: Bounds
+  readonly #settings: Settings
   // Runs an effect as a fiber in the connection's scope.
   readonly #run: (effect: Effect.Effect<void>) => void
   #receiver: Receiver | undefined
@@ -165,14 +155,14 @@ class ChildConnection implements StdioConnection {
 
   constructor(
     process: ServerProcess,
-    bounds: Bounds,
+    settings: Settings,
     run: (effect: Effect.Effect<void>) => void,
     inner: (broken: () => void) => Connection
   ) {
     this.pid = process.pid
     this.exited = process.exited
     this.#process = process
-    this.#bounds = bounds
+    this.#settings = settings
     this.#run = run
     this.#inner = inner(() => {
       this.#stdinBroken = true
@@ -190,11 +180,11 @@ class ChildConnection implements StdioConnection {
       Effect.suspend(() => {
         this.#settle()
         // Ends the rest of the group, whose leader has exited. `close` does that itself.
-        return this.#closing || process.isGone ? Effect.void : process.end(bounds)
+        return this.#closing || process.isGone ? Effect.void : process.end(settings.shutdownTimeout)
       })))
   }
 
-  readonly stderr = (): string => tailOf(this.#tail, this.#bounds.maxStderrChars)
+  readonly stderr = (): string => tailOf(this.#tail, this.#settings.maxStderrChars)
 
   open(receiver: Receiver): void {
     if (this.#end !== undefined) return receiver.end(this.#end)
@@ -222,16 +212,16 @@ class ChildConnection implements StdioConnection {
     this.#closing = true
     return Effect.andThen(
       this.#inner.close,
-      Effect.andThen(this.#process.end(this.#bounds), Effect.sync(() => this.#process.release()))
+      Effect.andThen(this.#process.end(this.#settings.shutdownTimeout), Effect.sync(() => this.#process.release()))
     )
   })
 
   readonly #onStderr = (text: string): void => {
     // Cut at twice the bound, so that each character is copied once: a server may write them one by one.
-    const { maxStderrChars } = this.#bounds
+    const { maxStderrChars } = this.#settings
     const tail = this.#tail + text
     this.#tail = tail.length > 2 * maxStderrChars ? tailOf(tail, maxStderrChars) : tail
-    this.#bounds.onStderr?.(text)
+    this.#settings.onStderr?.(text)
   }
 
   readonly #onStderrClose = (): void => {
@@ -246,7 +236,7 @@ class ChildConnection implements StdioConnection {
     if (this.#settling) return
     this.#settling = true
     this.#run(Effect.andThen(
-      Effect.sleep(this.#bounds.settleTimeout),
+      Effect.sleep(settleTimeout),
       Effect.sync(() => {
         if (this.#end !== undefined) return
         // Messages that the receiver has not taken yet must not be lost: the end waits for `open`.
@@ -288,8 +278,8 @@ class ChildConnection implements StdioConnection {
 /**
  * Starts a server and connects to it. Closing the scope ends the server.
  *
- * **Ending.** The server's stdin is closed. After `shutdownTimeout` its process group gets SIGTERM, after `termTimeout`
- * SIGKILL, and after `killTimeout` closing completes in any case. The signals go to the whole group, so that a server
+ * **Ending.** The server's stdin is closed. After `shutdownTimeout` its process group gets SIGTERM, after the same
+ * time again SIGKILL, and one second later closing completes in any case. The signals go to the whole group, so that a server
  * behind a wrapper (`sh -c`, `npx`) and a grandchild that ignores SIGTERM end too. When the server itself exits first,
  * the rest of its group is ended in the same way. Messages that arrive while the server is being ended are dropped.
  *
@@ -309,14 +299,11 @@ class ChildConnection implements StdioConnection {
 export const connect = (options: Options): Effect.Effect<StdioConnection, TransportError, Scope.Scope> =>
   Effect.gen(function*() {
     const stderr = options.stderr ?? "inherit"
-    const bounds: Bounds = {
-      ...Settings.resolve<
-        Pick<Options, "maxStderrChars" | "shutdownTimeout" | "termTimeout" | "killTimeout" | "settleTimeout">
-      >(
-        options,
-        { maxStderrChars: 8 * 1024 },
-        { shutdownTimeout: 2_000, termTimeout: 2_000, killTimeout: 1_000, settleTimeout: 500 }
-      ),
+    const { maxStderrChars, maxUnsentChars } = yield* FixedBounds
+    const { maxLineBytes, shutdownTimeout = "2 seconds" } = options
+    const settings: Settings = {
+      shutdownTimeout: Duration.toMillis(shutdownTimeout),
+      maxStderrChars,
       onStderr: typeof stderr === "function" ? stderr : undefined
     }
     const scope = yield* Effect.scope
@@ -331,12 +318,12 @@ export const connect = (options: Options): Effect.Effect<StdioConnection, Transp
         (server) =>
           new ChildConnection(
             server,
-            bounds,
+            settings,
             (effect) => void Fiber.runIn(run(effect), scope),
             (outputBroken) =>
               NodeStreams.makeUnsafe(server.stdout, server.stdin, {
-                maxLineBytes: options.maxLineBytes,
-                maxUnsentChars: options.maxUnsentChars,
+                maxLineBytes,
+                maxUnsentChars,
                 endOutput: true,
                 outputBroken
               })

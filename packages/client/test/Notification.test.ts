@@ -58,7 +58,7 @@ describe("notifications", () => {
 
   it.effect("drops the oldest of more than maxBufferedNotifications notifications (default 256)", () =>
     Effect.gen(function*() {
-      for (const [options, size] of [[{ maxBufferedNotifications: 2 }, 2], [{}, 256]] as const) {
+      for (const [options, size] of [[{ limits: { maxBufferedNotifications: 2 } }, 2], [{}, 256]] as const) {
         const { client, server } = yield* open("2025-11-25", options)
         const started = client.notifications.pipe(
           Stream.mapEffect((notice) =>

@@ -13,19 +13,21 @@ export interface Backoff {
   readonly maxDelay: number
   /** The random part of each delay: all of it, its second half, or none (default). */
   readonly jitter?: "full" | "half" | "none" | undefined
-  /** The longest delay that a server may request: any by default. */
-  readonly maxRetryAfter?: number | undefined
 }
+
+/** The longest delay that a server may request (`Retry-After`), in milliseconds: 10 minutes. */
+export const maxRetryAfter = 600_000
 
 /**
  * The delay before an attempt, in milliseconds. Attempts count from 1. `random` is at least 0 and below 1, and is needed
- * with jitter only. `retryAfter` is the delay that a server has requested, in milliseconds: the delay is not shorter.
+ * with jitter only. `retryAfter` is the delay that a server has requested, in milliseconds: the delay is not shorter than
+ * that, up to `maxRetryAfter`.
  *
  * @example
  * Backoff.delay({ initialDelay: 100, maxDelay: 5_000 }, 3) // 400
  */
 export const delay = (backoff: Backoff, attempt: number, random = 0, retryAfter = 0): number => {
-  const { factor = 2, initialDelay, jitter = "none", maxDelay, maxRetryAfter = Infinity } = backoff
+  const { factor = 2, initialDelay, jitter = "none", maxDelay } = backoff
   const longest = Math.min(maxDelay, initialDelay * factor ** (attempt - 1))
   const wait = jitter === "none" ? longest : jitter === "full" ? longest * random : longest * (1 + random) / 2
   return Math.max(wait, Math.min(retryAfter, maxRetryAfter))

@@ -6,8 +6,6 @@ import * as Effect from "effect/Effect"
 import { maxMessageBytes, stdio } from "./scenarios.ts"
 import { checkOutcomes, runClient } from "./clientRun.ts"
 
-const timeouts = { shutdownTimeout: 100, termTimeout: 100, killTimeout: 1_000, settleTimeout: 50 }
-
 describe("calls over stdio", () => {
   it.live.prop(
     "ends every call with its response or a typed error, repeats none, and bounds the number of process starts",
@@ -17,7 +15,7 @@ describe("calls over stdio", () => {
         const server = yield* FaultyServer.stdio(scenario)
         const { args, command } = server
         const outcomes = yield* runClient(
-          Stdio.transport({ command, args, stderr: "ignore", ...timeouts, maxLineBytes: maxMessageBytes })
+          Stdio.transport({ command, args, stderr: "ignore", shutdownTimeout: 100, maxLineBytes: maxMessageBytes })
         )
         const calls = yield* server.calls
         const callCount = (key: string) => calls.filter((call) => call.key === key).length

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 
-const options: Client.Options = { reconnect: false, maxRetries: 0 }
+const options: Client.Options = { reconnect: false, limits: { maxRetries: 0 } }
 const listing = ScriptedServer.success({ tools: [], resultType: "complete", ttlMs: 0, cacheScope: "private" })
 
 const connected = (script: ScriptedServer.Script) =>

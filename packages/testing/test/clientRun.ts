@@ -20,9 +20,8 @@ const stuckAfter = 5_000
 
 const options = (deadline: number): Client.Options => ({
   probeTimeout: 200,
-  limits: { timeout: deadline, maxTimeout: deadline, shutdownTimeout: 50 },
-  reconnect: { initialDelay: 1, maxDelay: 20, maxAttempts: 3 },
-  maxRetries: 2
+  limits: { timeout: deadline, maxTimeout: deadline, shutdownTimeout: 50, maxRetries: 2 },
+  reconnect: { initialDelay: 1, maxDelay: 20, maxAttempts: 3 }
 })
 
 /** The exit of one call. */

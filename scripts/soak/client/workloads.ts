@@ -121,8 +121,8 @@ const overStdio: Workload = {
           revision: revisions[n % 2]!,
           faults: fault === undefined ? [] : [Scenario.rule("request", fault)]
         })
-        const timeouts = { shutdownTimeout: 100, termTimeout: 500 }
-        return yield* openCallClose(Stdio.transport({ command, args, ...timeouts }), n, `key ${n}`, fault === undefined)
+        const transport = Stdio.transport({ command, args, shutdownTimeout: 250 })
+        return yield* openCallClose(transport, n, `key ${n}`, fault === undefined)
       })))
 }
 

@@ -213,7 +213,7 @@ describe("stops", () => {
       })
     ))
 
-  it.effect("2026-07-28 · Step-Up · stops a server that requires another scope with each request after maxChallenges", () =>
+  it.effect("2026-07-28 · Step-Up · stops a server that requires another scope with each request after three challenges", () =>
     test((servers, oauth, asked) =>
       Effect.gen(function*() {
         let count = 0

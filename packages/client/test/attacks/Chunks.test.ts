@@ -90,7 +90,7 @@ for (const [wire, size, transport] of wires) {
               revisions: ["2025-11-25"],
               enforceCapabilities: false,
               validateOutput: false,
-              maxRetries: 0
+              limits: { maxRetries: 0 }
             }
           )
           const { peak, result } = yield* peakOf(Effect.result(client.callTool("t", {}, { timeout: "1 minute" })))

@@ -387,7 +387,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
               transport({ url: server.url, shutdownTimeout: 0, resumption: { initialDelay: 10, maxDelay: 20 } }),
               { maxReconnects: 50 }
             ),
-            { revisions, enforceCapabilities: false, maxRetries: 0 }
+            { revisions, enforceCapabilities: false, limits: { maxRetries: 0 } }
           )
           const error = yield* Effect.flip(client.callTool("t", {}, { timeout: 200 }))
           assert.include(["Closed", "Timeout"], error.reason._tag)

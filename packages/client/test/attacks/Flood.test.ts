@@ -47,7 +47,7 @@ for (const [wire, transport] of wires) {
           revisions,
           enforceCapabilities: false,
           validateOutput: false,
-          maxRetries: 0
+          limits: { maxRetries: 0 }
         })
         return { server, client }
       })

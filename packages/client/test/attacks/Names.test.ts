@@ -124,7 +124,7 @@ describe("keys that are names of prototypes", () => {
             ))
         )
       )
-      const client = yield* connect(server.transport, host.layer, { maxRounds: 5 })
+      const client = yield* connect(server.transport, host.layer, { limits: { maxRounds: 5 } })
       assert.strictEqual((yield* Effect.flip(client.callTool("t"))).reason._tag, "LimitExceeded")
       assert.strictEqual(host.seen.length, 5)
     }).pipe(Effect.scoped))

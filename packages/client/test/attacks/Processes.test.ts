@@ -6,9 +6,10 @@ import * as Stream from "effect/Stream"
 import { readFileSync } from "node:fs"
 import * as Client from "../../src/Client.ts"
 import * as Stdio from "../../src/Stdio.ts"
+import { bounded } from "../support/fixedBounds.ts"
 
 const mib = 1024 * 1024
-const timeouts = { shutdownTimeout: 50, termTimeout: 50, killTimeout: 1_000, settleTimeout: 50 }
+const timeouts = { shutdownTimeout: 50 }
 
 /** A server in a few lines of plain Node. */
 const program = (code: string, options: Partial<Stdio.Options> = {}) =>
@@ -137,11 +138,10 @@ describe("a process that floods", () => {
         }
         go()
       `)
-      const client = yield* Client.make(program(code, { maxUnsentChars: 256 * 1024 }), {
-        ...options,
-        limits: { timeout: 5_000 },
-        reconnect: false
-      })
+      const client = yield* bounded(
+        { maxUnsentChars: 256 * 1024 },
+        Client.make(program(code), { ...options, limits: { timeout: 5_000 }, reconnect: false })
+      )
       const end = yield* Effect.timeout(client.ended, 60_000)
       assert.strictEqual(end._tag, "Lost")
     }).pipe(Effect.scoped))

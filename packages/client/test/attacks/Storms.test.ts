@@ -128,7 +128,7 @@ describe(`${revision} · a storm of`, () => {
       }).pipe(Effect.scoped))
   }
 
-  it.live("progress of a call with a slow reader: keeps maxBufferedUpdates, and delivers the result", () =>
+  it.live("progress of a call with a slow reader: keeps 64 of them, and delivers the result", () =>
     Effect.gen(function*() {
       const { transport } = yield* storm(revision, (hit) => {
         const { id, params } = hit.json
@@ -218,7 +218,7 @@ describe(`${revision} · a storm of`, () => {
 })
 
 describe("2026-07-28 · a storm of", () => {
-  it.live("changes and acknowledgments of a subscription: keeps maxBufferedChanges, and reports a Gap", () =>
+  it.live("changes and acknowledgments of a subscription: keeps maxBufferedNotifications, and reports a Gap", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => {
         const { id, method } = hit.json
@@ -238,12 +238,13 @@ describe("2026-07-28 · a storm of", () => {
         pour(hit, (n) => n % 2 === 0 ? note("tools/list_changed", { _meta }) : acknowledged, 50_000, () => over = true)
       })
       let over = false
-      const client = yield* Client.make(NodeHttp.transport({ url: server.url, shutdownTimeout: 0 }))
+      const transport = NodeHttp.transport({ url: server.url, shutdownTimeout: 0 })
+      const client = yield* Client.make(transport, { limits: { maxBufferedNotifications: 8 } })
       const seen: Array<string> = []
       const memory = yield* kept(Effect.gen(function*() {
         yield* Effect.forkScoped(
           Stream.runForEach(
-            Stream.take(client.changes({ tools: true }, { maxBufferedChanges: 8 }), 4),
+            Stream.take(client.changes({ tools: true }), 4),
             ({ _tag }) => Effect.andThen(Effect.sync(() => void seen.push(_tag)), until(() => over))
           ),
           { startImmediately: true }

@@ -184,9 +184,9 @@ describe("the result of a tool with an outputSchema", () => {
       assert.strictEqual((yield* Fiber.join(call)).reason._tag, "InvalidResponse")
     }))
 
-  it.effect("maxTools: discards the schemas of the tools that were listed first", () =>
+  it.effect("maxItems: discards the schemas of the tools that were listed first", () =>
     Effect.gen(function*() {
-      const open = (maxTools?: number) =>
+      const open = (maxItems?: number) =>
         opened("2025-11-25", ({ method, params }) => {
           if (method !== "tools/list") return ScriptedServer.success({ content: [] })
           const cursor = params?.["cursor"]
@@ -195,12 +195,13 @@ describe("the result of a tool with an outputSchema", () => {
             readonly result: JsonObject
           }
           return ScriptedServer.success(cursor === undefined ? { ...result, nextCursor: "b" } : result)
-        }, { maxTools })
+        }, { limits: { maxItems } })
       const all = yield* open()
       yield* all.client.listTools()
       assert.strictEqual((yield* Effect.flip(all.client.callTool("a"))).reason._tag, "InvalidResponse")
       const { client } = yield* open(9_999)
-      yield* client.listTools()
+      yield* client.listToolsPage()
+      yield* client.listToolsPage({ cursor: "b" })
       assert.deepStrictEqual((yield* client.callTool("a")).content, [])
       assert.strictEqual((yield* Effect.flip(client.callTool("b9998"))).reason._tag, "InvalidResponse")
     }))

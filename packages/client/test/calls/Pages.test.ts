@@ -6,6 +6,7 @@ import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
+import { bounded } from "../support/fixedBounds.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const tool = (name: string) => ({ name, inputSchema: { type: "object" } })
@@ -146,9 +147,9 @@ describe("listing all pages", () => {
 
   it.effect("fails with LimitExceeded after maxPages pages; the default is 1,000", () =>
     Effect.gen(function*() {
-      const exact = yield* paged(numbered(2), { maxPages: 2 })
+      const exact = yield* bounded({ maxPages: 2 }, paged(numbered(2)))
       assert.strictEqual((yield* exact.client.listTools()).length, 2)
-      const more = yield* paged(numbered(3), { maxPages: 2 })
+      const more = yield* bounded({ maxPages: 2 }, paged(numbered(3)))
       assert.strictEqual((yield* Effect.flip(more.client.listTools())).reason._tag, "LimitExceeded")
       assert.strictEqual(more.server.requests("tools/list").length, 2)
       const endless = yield* paged(numbered(Infinity))
@@ -158,9 +159,9 @@ describe("listing all pages", () => {
 
   it.effect("fails with LimitExceeded after maxItems items; the default is 10,000", () =>
     Effect.gen(function*() {
-      const exact = yield* paged(numbered(2), { maxItems: 2 })
+      const exact = yield* paged(numbered(2), { limits: { maxItems: 2 } })
       assert.strictEqual((yield* exact.client.listTools()).length, 2)
-      const more = yield* paged(numbered(3), { maxItems: 2 })
+      const more = yield* paged(numbered(3), { limits: { maxItems: 2 } })
       assert.strictEqual((yield* Effect.flip(more.client.listTools())).reason._tag, "LimitExceeded")
       const many = (count: number) => () => ({ tools: Array.from({ length: count }, (_, index) => tool(`t${index}`)) })
       const full = yield* paged(many(10_000))

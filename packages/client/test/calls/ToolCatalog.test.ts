@@ -71,11 +71,11 @@ describe("the stored outputSchemas", () => {
       assert.deepStrictEqual(yield* checked(), [true, true, true, true])
     }))
 
-  it.effect("maxOutputSchemaChars: discarding a schema for maxTools frees its share too", () =>
+  it.effect("maxOutputSchemaChars: discarding a schema for maxItems frees its share too", () =>
     Effect.gen(function*() {
       const client = yield* bounded(
         { maxOutputSchemaChars: 1_700 },
-        listed(() => [400, 400, 400, 400], { maxTools: 1 })
+        listed(() => [400, 400, 400, 400], { limits: { maxItems: 1 } })
       )
       assert.isFalse(yield* isChecked(client, "t0"))
       assert.isTrue(yield* isChecked(client, "t3"))

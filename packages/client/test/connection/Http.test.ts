@@ -80,7 +80,7 @@ for (
           const client = yield* Client.make(transport({ url, shutdownTimeout: 100 }), {
             revisions: [revision],
             reconnect,
-            maxRetries: 100
+            limits: { maxRetries: 100 }
           })
           yield* client.callTool("pay", { n: 0 })
           yield* stop

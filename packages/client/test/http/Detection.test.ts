@@ -20,6 +20,7 @@ import * as Client from "../../src/Client.ts"
 import type { ClientError } from "../../src/ClientError.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
+import { patient } from "./support/patient.ts"
 import { type Exchange, type Json, settle, until } from "./support/connection.ts"
 import * as Servers from "./support/servers.ts"
 import { fieldsOf } from "../support/fields.ts"
@@ -354,8 +355,7 @@ describe("detection over HTTP", () => {
       const { closed, sockets, url } = yield* RawServer.tcp((socket) =>
         socket.on("data", () => socket.write("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"))
       )
-      const patient = NodeHttp.transport({ url, idleTimeout: "1 hour" })
-      assert.strictEqual((yield* Effect.flip(Client.make(patient))).reason._tag, "HttpError")
+      assert.strictEqual((yield* Effect.flip(Client.make(patient(url)))).reason._tag, "HttpError")
       assert.isAbove(sockets.length, 0)
       yield* closed
     }))

@@ -14,8 +14,8 @@ import type { HttpClient, HttpRequest, HttpResponse } from "../../src/internal/h
 import { certificate, privateKey } from "./support/certificate.ts"
 import { fieldsOf } from "../support/fields.ts"
 
-const open = (options?: NodeClient.Options) =>
-  Effect.acquireRelease(Effect.sync(() => NodeClient.make(options)), (httpClient) => httpClient.close)
+const open = (options?: NodeClient.Options, bounds?: NodeClient.AgentBounds) =>
+  Effect.acquireRelease(Effect.sync(() => NodeClient.make(options, bounds)), (httpClient) => httpClient.close)
 
 const post = (url: URL, body = "{}"): HttpRequest => ({
   method: "POST",
@@ -386,7 +386,7 @@ describe("the connections of node:http", () => {
         if (waiting.length === 2) Effect.runSync(Deferred.succeed(two, undefined))
         if (waiting.length > 2) response.end("late")
       })
-      const httpClient = yield* open({ maxSockets: 2 })
+      const httpClient = yield* open({}, { maxSockets: 2, idleTimeout: 4_000 })
       const fibers = yield* Effect.forEach([1, 2, 3], () => Effect.forkChild(fetchText(httpClient, url)))
       yield* Deferred.await(two)
       assert.strictEqual(waiting.length, 2)
@@ -401,7 +401,7 @@ describe("the connections of node:http", () => {
         request.resume()
         response.end("{}")
       })
-      yield* fetchText(yield* open({ idleTimeout: "20 millis" }), url)
+      yield* fetchText(yield* open({}, { maxSockets: 256, idleTimeout: 20 }), url)
       yield* closed
     }))
 

@@ -12,6 +12,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import type { ServerProfile } from "../../src/ServerProfile.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
+import { patient } from "./support/patient.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { type Exchange, type Json, until } from "./support/connection.ts"
 import * as Servers from "./support/servers.ts"
@@ -184,8 +185,7 @@ describe("2026-07-28 · re-probing if the cached assumption later fails", () => 
           if (String(bytes).startsWith("GET")) socket.write("HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n")
         })
       )
-      const patient = NodeHttp.transport({ url, idleTimeout: "1 hour" })
-      const fiber = yield* Effect.forkChild(Client.make(patient, { serverProfile: kept("2024-11-05", "sse") }))
+      const fiber = yield* Effect.forkChild(Client.make(patient(url), { serverProfile: kept("2024-11-05", "sse") }))
       yield* until(() => sockets.length === 2)
       yield* until(() => sockets[0]!.destroyed)
       yield* Fiber.interrupt(fiber)

@@ -300,22 +300,20 @@ describe("a sign-in of 3 minutes with a timeout of 5 seconds", () => {
       assert.deepInclude(error.reason, { _tag: "Timeout" })
     }))
 
-  it.effect("credentialsTimeout: ends a sign-in, 15 minutes by default", () =>
+  it.effect("credentialsTimeout: ends a sign-in after 15 minutes", () =>
     Effect.gen(function*() {
-      for (const [settings, millis] of [[{}, 900_000], [{ credentialsTimeout: "1 minute" }, 60_000]] as const) {
-        const person = new Person()
-        const server = yield* ScriptedHttpServer.make<Json>(person.guard(() => {}))
-        const opening = yield* Effect.forkChild(open(server.url, person, {}, settings))
-        yield* until(() => person.asked === 1)
-        yield* TestClock.adjust(millis - 1)
-        yield* settle
-        assert.strictEqual(opening.pollUnsafe(), undefined)
-        yield* TestClock.adjust(1)
-        const error = yield* failure(opening)
-        assert.strictEqual(error.reason._tag, "Unauthorized")
-        assert.include(String((error.cause as Error).message), "(credentialsTimeout)")
-        assert.strictEqual(person.interrupted, 1)
-      }
+      const person = new Person()
+      const server = yield* ScriptedHttpServer.make<Json>(person.guard(() => {}))
+      const opening = yield* Effect.forkChild(open(server.url, person))
+      yield* until(() => person.asked === 1)
+      yield* TestClock.adjust(899_999)
+      yield* settle
+      assert.strictEqual(opening.pollUnsafe(), undefined)
+      yield* TestClock.adjust(1)
+      const error = yield* failure(opening)
+      assert.strictEqual(error.reason._tag, "Unauthorized")
+      assert.include(String((error.cause as Error).message), "(credentialsTimeout)")
+      assert.strictEqual(person.interrupted, 1)
     }))
 
   it.effect("credentialsTimeout: bounds headers that are never returned", () =>

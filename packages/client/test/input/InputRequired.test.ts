@@ -195,7 +195,12 @@ describe("2026-07-28", () => {
 
   it.effect("retries a request at most maxRounds times (default 10), then fails with LimitExceeded", () =>
     Effect.gen(function*() {
-      for (const [options, rounds] of [[{}, 10], [{ maxRounds: 2 }, 2], [{ maxRounds: 0 }, 0]] as const) {
+      for (
+        const [options, rounds] of [[{}, 10], [{ limits: { maxRounds: 2 } }, 2], [
+          { limits: { maxRounds: 0 } },
+          0
+        ]] as const
+      ) {
         const { client, server } = yield* open("2026-07-28", echo, () => inputRequired({ q: elicit() }, "s"), options)
         const error = yield* Effect.flip(client.callTool("t"))
         assert.deepInclude(fieldsOf(error), { reason: "LimitExceeded", method: "tools/call" })
@@ -204,51 +209,47 @@ describe("2026-07-28", () => {
       }
     }))
 
-  it.effect("fails with LimitExceeded, without a handler, above maxInputRequests in a round (default 32)", () =>
+  it.effect("fails with LimitExceeded, without a handler, above 32 input requests in a round", () =>
     Effect.gen(function*() {
-      for (const [options, most] of [[{}, 32], [{ maxInputRequests: 2 }, 2]] as const) {
-        for (const count of [most, most + 1, 1_000]) {
-          let asked = 0
-          const host = Elicitation.layer({ form: () => Effect.sync(() => (asked++, Elicitation.cancel)) })
-          const questions = Object.fromEntries(Array.from({ length: count }, (_, n) => [`q${n}`, elicit()]))
-          const { client } = yield* playing(host, [inputRequired(questions)], options)
-          const called = yield* Effect.result(client.callTool("t"))
-          assert.strictEqual(called._tag, count === most ? "Success" : "Failure")
-          assert.strictEqual(asked, count === most ? most : 0)
-          if (called._tag === "Failure") {
-            assert.strictEqual(called.failure.reason._tag, "LimitExceeded")
-            assert.include(called.failure.message, "maxInputRequests")
-          }
+      for (const count of [32, 33, 1_000]) {
+        let asked = 0
+        const host = Elicitation.layer({ form: () => Effect.sync(() => (asked++, Elicitation.cancel)) })
+        const questions = Object.fromEntries(Array.from({ length: count }, (_, n) => [`q${n}`, elicit()]))
+        const { client } = yield* playing(host, [inputRequired(questions)])
+        const called = yield* Effect.result(client.callTool("t"))
+        assert.strictEqual(called._tag, count === 32 ? "Success" : "Failure")
+        assert.strictEqual(asked, count === 32 ? 32 : 0)
+        if (called._tag === "Failure") {
+          assert.strictEqual(called.failure.reason._tag, "LimitExceeded")
+          assert.include(called.failure.message, "maxInputRequests")
         }
       }
     }))
 
-  it.effect("handles input requests in parallel, at most inputRequestConcurrency at a time (default 8)", () =>
+  it.effect("handles input requests in parallel, at most 8 at a time", () =>
     Effect.gen(function*() {
-      for (const [options, most] of [[{}, 8], [{ inputRequestConcurrency: 3 }, 3]] as const) {
-        const open_ = yield* Deferred.make<void>()
-        let now = 0
-        let peak = 0
-        const host = Elicitation.layer({
-          form: () =>
-            Effect.gen(function*() {
-              peak = Math.max(peak, ++now)
-              yield* Deferred.await(open_)
-              now--
-              return Elicitation.cancel
-            })
-        })
-        const questions = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`q${n}`, elicit()]))
-        const { client, server } = yield* playing(host, [inputRequired(questions)], options)
-        const call = yield* fork(client.callTool("t"))
-        yield* turns()
-        assert.strictEqual(now, most)
-        yield* Deferred.succeed(open_, undefined)
-        yield* turns()
-        assert.strictEqual(call.pollUnsafe()?._tag, "Success")
-        assert.strictEqual(peak, most)
-        assert.strictEqual(Object.keys(paramsOf(server)[1].inputResponses).length, 20)
-      }
+      const open_ = yield* Deferred.make<void>()
+      let now = 0
+      let peak = 0
+      const host = Elicitation.layer({
+        form: () =>
+          Effect.gen(function*() {
+            peak = Math.max(peak, ++now)
+            yield* Deferred.await(open_)
+            now--
+            return Elicitation.cancel
+          })
+      })
+      const questions = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`q${n}`, elicit()]))
+      const { client, server } = yield* playing(host, [inputRequired(questions)])
+      const call = yield* fork(client.callTool("t"))
+      yield* turns()
+      assert.strictEqual(now, 8)
+      yield* Deferred.succeed(open_, undefined)
+      yield* turns()
+      assert.strictEqual(call.pollUnsafe()?._tag, "Success")
+      assert.strictEqual(peak, 8)
+      assert.strictEqual(Object.keys(paramsOf(server)[1].inputResponses).length, 20)
     }))
 
   it.effect("fails with Unsupported, without a handler, if one input request has no service", () =>

@@ -183,7 +183,7 @@ describe("a pool", () => {
       const { count, transport } = counted(server.transport)
       const pool = yield* ClientPool.make(
         { a: { transport, options: { reconnect: false } } },
-        { reconnect: { ...reconnect, stableAfter: "1 minute" } }
+        { reconnect }
       )
       yield* pool.client("a")
       const attempts: Array<number> = []
@@ -368,8 +368,8 @@ describe("a pool at run time", () => {
       const roots = Roots.layerEffect(({ label }) => Effect.sync(() => (labels.push(label), [])))
       const pool = yield* Effect.provide(
         ClientPool.make({
-          files: { transport: asking().transport, options: { maxRounds: 1 } },
-          mail: { transport: asking().transport, options: { label: "my mail", maxRounds: 1 } }
+          files: { transport: asking().transport, options: { limits: { maxRounds: 1 } } },
+          mail: { transport: asking().transport, options: { label: "my mail", limits: { maxRounds: 1 } } }
         }),
         roots
       )

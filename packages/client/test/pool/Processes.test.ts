@@ -19,8 +19,7 @@ const server = (stubborn = false) => {
   const { connect } = Stdio.transport({
     command: process.execPath,
     args: ["-e", script(stubborn)],
-    shutdownTimeout: "100 millis",
-    termTimeout: "400 millis"
+    shutdownTimeout: "250 millis"
   })
   const transport: Transport = { connect: Effect.tap(connect, ({ pid }) => Effect.sync(() => pids.push(pid))) }
   return { pids, transport }

@@ -10,16 +10,12 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
+import { bounded } from "../support/fixedBounds.ts"
 
 const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url))
 const server = fixture("server.ts")
-const short = { shutdownTimeout: 100, termTimeout: 100, killTimeout: 1000, settleTimeout: 100 }
-const byDefault = {
-  shutdownTimeout: undefined,
-  termTimeout: undefined,
-  killTimeout: undefined,
-  settleTimeout: undefined
-}
+const short = { shutdownTimeout: 100 }
+const byDefault = { shutdownTimeout: undefined }
 
 /** Returns true if a process does not exist, or is a zombie that its parent has not reaped. */
 const gone = (pid: number): boolean => {
@@ -123,12 +119,14 @@ describe("closing a server", () => {
       expect(gone(connection.pid)).toBe(true)
     }))
 
-  it.live("2025-11-25 · SIGTERM if the server does not exit within a reasonable time", () =>
+  it.effect("2025-11-25 · SIGTERM if the server does not exit within a reasonable time", () =>
     Effect.gen(function*() {
-      const { call, connection, until } = yield* open("polite", { termTimeout: 60_000 })
+      const { call, connection, until } = yield* open("polite")
       call(1)
       yield* until(1)
-      yield* connection.close
+      const closing = yield* Effect.forkChild(connection.close, { startImmediately: true })
+      yield* TestClock.adjust(100)
+      yield* Fiber.join(closing)
       expect(yield* connection.exited).toEqual({ code: 0, signal: undefined })
       expect(connection.stderr()).toBe("eof\nterm\n")
     }).pipe(Effect.scoped))
@@ -205,7 +203,7 @@ describe("closing a server", () => {
 describe("a server that exits", () => {
   it.live("ends with Lost, the exit code and the last part of its stderr", () =>
     Effect.gen(function*() {
-      const { call, connection, ended, ends } = yield* open("mortal", { with: ["7"], maxStderrChars: 15 })
+      const { call, connection, ended, ends } = yield* bounded({ maxStderrChars: 15 }, open("mortal", { with: ["7"] }))
       call(1, "exit")
       const error = lost(yield* ended)
       expect(error.reason._tag).toBe("ConnectionLost")
@@ -265,11 +263,10 @@ describe("a server that exits", () => {
   it.live("has its whole stderr passed to the configured function, and the last part kept", () =>
     Effect.gen(function*() {
       let received = ""
-      const { call, connection, ended } = yield* open("mortal", {
-        with: ["7"],
-        maxStderrChars: 0,
-        stderr: (text) => void (received += text)
-      })
+      const { call, connection, ended } = yield* bounded(
+        { maxStderrChars: 0 },
+        open("mortal", { with: ["7"], stderr: (text) => void (received += text) })
+      )
       call(1, "exit")
       yield* ended
       expect(received).toBe(`${"old ".repeat(5_000)}last words\n`)
@@ -415,7 +412,10 @@ describe("bounds", () => {
 
   it.live("returns false from send to a server that never reads, and closes the connection at the bound", () =>
     Effect.gen(function*() {
-      const { call, connection, ended, ends, until } = yield* open("deaf", { maxUnsentChars: 1024 * 1024 })
+      const { call, connection, ended, ends, until } = yield* bounded(
+        { maxUnsentChars: 1024 * 1024 },
+        open("deaf")
+      )
       yield* until("ready")
       const text = "x".repeat(100_000)
       let id = 0

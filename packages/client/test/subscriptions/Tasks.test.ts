@@ -162,11 +162,12 @@ describe("subscriptions/listen", () => {
       assert.deepStrictEqual(kit.cancelled(server), [server.requests(kit.listen).at(-1)!.id])
     }))
 
-  it.effect("drops the oldest state when bufferSize states are waiting, and emits a Gap", () =>
+  it.effect("drops the oldest state when maxBufferedNotifications states are waiting, and emits a Gap", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
+      const limits = { maxBufferedNotifications: 2 }
+      const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions, { limits })
       const seen: Array<string> = []
-      const reading = Stream.runForEach(client.changes({ taskIds: ["t1"] }, { maxBufferedChanges: 2 }), (change) =>
+      const reading = Stream.runForEach(client.changes({ taskIds: ["t1"] }), (change) =>
         Effect.gen(function*() {
           seen.push(change._tag === "TaskChanged" ? change.task.statusMessage! : change._tag)
           if (seen.length === 1) {

@@ -224,17 +224,18 @@ describe(modern, () => {
       assert.strictEqual(server.count("tasks/update"), 4)
     }))
 
-  it.effect("presents at most inputRequestConcurrency requests to the host at once", () =>
+  it.effect("presents at most 8 requests to the host at once", () =>
     Effect.gen(function*() {
       const user = new User()
-      const { client, server } = yield* open(modern, user.layer, { inputRequestConcurrency: 2 })
+      const { client, server } = yield* open(modern, user.layer)
       const call = yield* run(client.callTool("t"))
-      server.update(asking("a", "b", "c"))
+      const keys = Array.from("abcdefghi")
+      server.update(asking(...keys))
       yield* pass("1 second")
-      assert.deepStrictEqual(user.asked, ["a", "b"])
+      assert.deepStrictEqual(user.asked, keys.slice(0, 8))
       user.answer("a", "A")
       yield* settle
-      assert.deepStrictEqual(user.asked, ["a", "b", "c"])
+      assert.deepStrictEqual(user.asked, keys)
       yield* call.stop
     }))
 
@@ -412,12 +413,12 @@ describe(modern, () => {
       assert.strictEqual(server.count("tasks/cancel"), 1)
     }))
 
-  it.effect("fails with LimitExceeded for more simultaneous requests than maxInputRequests, and presents none", () =>
+  it.effect("fails with LimitExceeded for more than 32 simultaneous requests, and presents none", () =>
     Effect.gen(function*() {
       const user = new User()
-      const { client, server } = yield* open(modern, user.layer, { maxInputRequests: 2 })
+      const { client, server } = yield* open(modern, user.layer)
       const call = yield* run(client.callTool("t"))
-      server.update(asking("a", "b", "c"))
+      server.update(asking(...Array.from({ length: 33 }, (_, n) => `q${n}`)))
       yield* pass("1 second")
       assert.strictEqual((yield* call.error).reason._tag, "LimitExceeded")
       assert.deepStrictEqual(user.asked, [])

@@ -61,7 +61,7 @@ describe("client.logs", () => {
   it.effect("counts only log messages against its buffer", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open("2025-11-25", () => ScriptedServer.success({}), {
-        maxBufferedNotifications: 2
+        limits: { maxBufferedNotifications: 2 }
       })
       const seen: Array<unknown> = []
       const reading = Stream.runForEach(client.logs, ({ params: { data } }) =>
@@ -285,10 +285,8 @@ describe("Logging.forward", () => {
       assert.strictEqual(line?.annotations["mcp.logger"], "x\\u{a}y")
       const long = "x".repeat(10_000)
       const messages = [{ level: "info", logger: long, data: long }, { level: "info", data: { long } }]
-      for (const [options, size] of [[{}, 4096], [{ maxChars: 10 }, 10]] as const) {
-        const lines = yield* forwarded(messages, options)
-        for (const { message } of lines) assert.strictEqual((message as string).length, size + 1)
-        assert.strictEqual(String(lines[0]?.annotations["mcp.logger"]).length, 129)
-      }
+      const lines = yield* forwarded(messages)
+      for (const { message } of lines) assert.strictEqual((message as string).length, 4097)
+      assert.strictEqual(String(lines[0]?.annotations["mcp.logger"]).length, 129)
     }))
 })

@@ -42,10 +42,10 @@ export class TokenBackoff {
     }
     return Effect.flatMap(read(this.#environment.store, FailureMark, this.#key), (mark) => {
       if (mark === undefined) return Effect.void
-      const { maxRetryAfter, maxRetryDelay } = this.#environment.settings
+      const { maxRetryDelay } = this.#environment.settings
       this.#failures = mark.failures
       // The clocks of machines differ: a time that no delay leads to does not count.
-      if (mark.until <= time || mark.until - time > Math.max(maxRetryAfter, maxRetryDelay)) return Effect.void
+      if (mark.until <= time || mark.until - time > Math.max(Backoff.maxRetryAfter, maxRetryDelay)) return Effect.void
       this.#until = mark.until
       this.#error = oauthError(new TokenRequestFailed({ ...mark.reason, retryable: true }))
       return Effect.fail(this.#error)
@@ -66,9 +66,9 @@ export class TokenBackoff {
       // A person who signs in again brings another code, and a program would repeat its request.
       const isLasting = isToken && (reason.retryable || definition._tag !== "AuthorizationCode")
       if (!isLasting && reason._tag !== "RegistrationFailed") return Effect.void
-      const { maxRetryAfter, maxRetryDelay: maxDelay } = settings
+      const { maxRetryDelay: maxDelay } = settings
       const requested = isToken ? reason.retryAfter : undefined
-      this.#until = time + Backoff.delay({ initialDelay, maxDelay, maxRetryAfter }, ++this.#failures, 0, requested)
+      this.#until = time + Backoff.delay({ initialDelay, maxDelay }, ++this.#failures, 0, requested)
       this.#error = error
       // Any other failure may be one of the configuration of this process.
       if (!isToken || !reason.retryable) return Effect.void

@@ -11,8 +11,6 @@ export interface FlowBounds {
   readonly discoveryInterval: number
   /** The longest delay after token requests and registrations that failed in a row. */
   readonly maxRetryDelay: number
-  /** The longest delay that the token endpoint may request (`Retry-After`). */
-  readonly maxRetryAfter: number
   /** The servers in memory. The one that was used least recently is dropped; its tokens remain in the store. */
   readonly maxServers: number
 }
@@ -29,7 +27,6 @@ export const FlowBounds: Context.Reference<FlowBounds> = Context.Reference("@ske
     maxScopes: 200,
     discoveryInterval: 5_000,
     maxRetryDelay: 60_000,
-    maxRetryAfter: 600_000,
     maxServers: 1_000
   })
 })

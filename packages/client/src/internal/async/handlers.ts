@@ -26,14 +26,13 @@ const toUrlAnswer = (answer: AsyncUrlAnswer): UrlAnswer => {
 
 /** Builds the services of the handlers that are given. */
 export const build = (
-  { elicit, elicitUrl, maxFields, roots, sample, sampling }: AsyncHandlers
+  { elicit, elicitUrl, roots, sample, sampling }: AsyncHandlers
 ): Effect.Effect<Context.Context<never>, InvalidRoot, Scope.Scope> =>
   Effect.gen(function*() {
     const layers: Array<Layer.Layer<never, InvalidRoot>> = []
     if (elicit !== undefined || elicitUrl !== undefined) {
       const Elicitation = yield* Effect.promise(() => import("../../Elicitation.ts"))
       layers.push(Elicitation.layer({
-        maxFields,
         form: elicit && ((request) => attempt((context) => elicit(request, context))),
         url: elicitUrl &&
           ((request) => Effect.map(attempt((context) => elicitUrl(request, context)), toUrlAnswer))

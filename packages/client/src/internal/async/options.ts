@@ -3,7 +3,7 @@
  * read their own part.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
-import type { FormAnswer, FormRequest, Handlers, UrlRequest } from "../../Elicitation.ts"
+import type { FormAnswer, FormRequest, UrlRequest } from "../../Elicitation.ts"
 import type * as RemoteTask from "../../RemoteTask.ts"
 import type { RequestingServer } from "../../RequestingServer.ts"
 import type { Root } from "../../Roots.ts"
@@ -41,8 +41,6 @@ export interface AsyncHandlers {
   readonly elicitUrl?:
     | ((request: UrlRequest, context: HandlerContext) => AsyncUrlAnswer | PromiseLike<AsyncUrlAnswer>)
     | undefined
-  /** The fields that a form may have: see `Elicitation.Handlers`. */
-  readonly maxFields?: Handlers["maxFields"]
   /** Requests a message from the language model. Throw a `Sampling.SamplingRefused` if the user refuses it. */
   readonly sample?:
     | ((request: Sampling.Request, context: HandlerContext) => Sampling.Answer | PromiseLike<Sampling.Answer>)

@@ -89,7 +89,7 @@ export class PromiseRunner {
  */
 export const openWith = async <A, E>(
   owner: "client" | "pool",
-  { elicit, elicitUrl, maxFields, roots, sample, sampling }: AsyncHandlers,
+  { elicit, elicitUrl, roots, sample, sampling }: AsyncHandlers,
   signal: AbortSignal | undefined,
   opening: Effect.Effect<A, E, Scope.Scope>
 ): Promise<{ readonly opened: A; readonly runner: PromiseRunner }> => {
@@ -99,7 +99,7 @@ export const openWith = async <A, E>(
   const answered = Effect.gen(function*() {
     if (!hasHandlers) return yield* opening
     const { build } = yield* Effect.promise(() => import("./handlers.ts"))
-    return yield* Effect.provide(opening, yield* build({ elicit, elicitUrl, maxFields, roots, sample, sampling }))
+    return yield* Effect.provide(opening, yield* build({ elicit, elicitUrl, roots, sample, sampling }))
   })
   try {
     const opened = await runner.run(Scope.provide(answered, runner.scope), signal)

@@ -6,6 +6,8 @@ import * as Context from "effect/Context"
 
 /** The fixed bounds of a client. Times in milliseconds. */
 export interface FixedBounds {
+  /** How many pages of a list are requested. A longer list fails with `LimitExceeded`. */
+  readonly maxPages: number
   /**
    * How large the collected pages of a list may be, in UTF-16 units of JSON. The first eight pages are not measured. A
    * larger list fails with `LimitExceeded`.
@@ -51,12 +53,25 @@ export interface FixedBounds {
   readonly maxTtl: number
   /** How long a server should wait between two requests for the status of such a task. */
   readonly suggestedPollInterval: number
+  /**
+   * How long an operation of a shared store of responses may take. A store that fails or takes longer is not used for ten
+   * times as long, and the server is asked instead.
+   */
+  readonly storeTimeout: number
   /** How many tasks one page of `tasks/list` has (2025-11-25). */
   readonly pageSize: number
+  /** How much of the stderr of a server is captured, in characters. Older text is dropped. */
+  readonly maxStderrChars: number
+  /**
+   * How much is buffered while a server does not read its stdin, in characters. Beyond that the next message ends the
+   * connection as `Lost`.
+   */
+  readonly maxUnsentChars: number
 }
 
 /** The values of the fixed bounds. */
 export const fixedBounds: FixedBounds = {
+  maxPages: 1_000,
   maxListingChars: 64 * 1024 * 1024,
   listTimeout: 30_000,
   maxOutputSchemaChars: 16 * 1024 * 1024,
@@ -69,7 +84,10 @@ export const fixedBounds: FixedBounds = {
   maxRetained: 1_000,
   maxTtl: 24 * 3_600_000,
   suggestedPollInterval: 1_000,
-  pageSize: 100
+  storeTimeout: 1_000,
+  pageSize: 100,
+  maxStderrChars: 8 * 1024,
+  maxUnsentChars: 64 * 1024 * 1024
 }
 
 /** The fixed bounds in use. Tests replace them. */

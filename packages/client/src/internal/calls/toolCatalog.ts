@@ -13,7 +13,7 @@ import * as Result from "effect/Result"
 import { type ClientError, Unsupported } from "../../ClientError.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import { clientError } from "../base/errors.ts"
-import type { Configured } from "../connection/clientOptions.ts"
+import { type Configured, limitOf } from "../connection/clientOptions.ts"
 import { type Compiling, OutputCheck, Unkept } from "./outputSchema.ts"
 
 /** The definition of one tool. */
@@ -79,7 +79,7 @@ export class ToolCatalog {
   }
 
   get #maxTools(): number {
-    return this.#client.options.maxTools ?? 10_000
+    return limitOf(this.#client.options, "maxItems")
   }
 
   /** Stores the tools of a page. Returns the page without the tools that must not be used on this connection. */

@@ -14,7 +14,7 @@ import { type Bounds, walk } from "../calls/pages.ts"
 import type { TaskRegistry } from "../calls/taskRegistry.ts"
 import type { ToolCatalog } from "../calls/toolCatalog.ts"
 import { ToolListRefresh } from "../calls/toolListRefresh.ts"
-import type { Options } from "../connection/clientOptions.ts"
+import { limitOf, type Options } from "../connection/clientOptions.ts"
 import type { InputRequestHandler } from "../connection/inputRequests.ts"
 import type { ConnectionSupervisor } from "../connection/supervisor.ts"
 import { call, withMiddleware } from "./pipeline.ts"
@@ -57,16 +57,12 @@ export class ClientContextImpl implements ClientContext {
   }
 
   get maxRounds(): number {
-    return this.options.maxRounds ?? 10
+    return limitOf(this.options, "maxRounds")
   }
 
   get pages(): Bounds {
-    const { options } = this
-    return {
-      maxPages: options.maxPages ?? 1_000,
-      maxItems: options.maxItems ?? 10_000,
-      maxSize: this.server.bounds.maxListingChars
-    }
+    const { maxListingChars, maxPages } = this.server.bounds
+    return { maxPages, maxItems: limitOf(this.options, "maxItems"), maxSize: maxListingChars }
   }
 
   // ---- the state of the server

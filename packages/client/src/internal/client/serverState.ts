@@ -24,7 +24,7 @@ import { send } from "../calls/send.ts"
 import { Changes } from "../calls/subscriptions/changes.ts"
 import { TaskRegistry } from "../calls/taskRegistry.ts"
 import { ToolCatalog } from "../calls/toolCatalog.ts"
-import type { Options } from "../connection/clientOptions.ts"
+import { limitOf, type Options } from "../connection/clientOptions.ts"
 import type { SharedState } from "../connection/connected.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import { InputRequestHandler } from "../connection/inputRequests.ts"
@@ -101,7 +101,7 @@ export class ServerState implements SharedState, SupervisorListener {
   }
 
   get #bufferSize(): number {
-    return this.options.maxBufferedNotifications ?? 256
+    return limitOf(this.options, "maxBufferedNotifications")
   }
 
   /**

@@ -5,7 +5,7 @@ import type { Implementation } from "@skein/protocol/Implementation"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
-import type * as Limits from "@skein/runtime/Limits"
+import type { Limits as ConnectionLimits } from "@skein/runtime/Limits"
 import type * as Duration from "effect/Duration"
 import type { Middleware } from "../../Middleware.ts"
 import type * as Reconnect from "../../Reconnect.ts"
@@ -15,6 +15,38 @@ import type { ServerProfile } from "../../ServerProfile.ts"
 import type { Telemetry } from "../../Telemetry.ts"
 import type { FixedBounds } from "../base/fixedBounds.ts"
 import type { Heartbeat } from "./heartbeat.ts"
+
+/** The bounds of a client: those of each connection, and its own. */
+export interface Limits extends ConnectionLimits {
+  /**
+   * How many items `listTools` and the other lists collect, and of how many tools the client remembers the definition:
+   * 10,000 by default. A longer list fails with `LimitExceeded`. Raise it for a server with more items.
+   */
+  readonly maxItems?: number | undefined
+  /**
+   * How many notifications wait for each reader of `notifications`, `logs` or `changes`: 256 by default. A full buffer
+   * drops its oldest notification; a stream of `changes` then has a `Gap`. Raise it for a server that sends bursts.
+   */
+  readonly maxBufferedNotifications?: number | undefined
+  /**
+   * How many times one request may be answered with input requests (`input_required`) before it fails with
+   * `LimitExceeded`: 10 by default. The host answers input requests with the services `Elicitation`, `Sampling` and
+   * `Roots`. Raise it for a server that asks for each value on its own.
+   */
+  readonly maxRounds?: number | undefined
+  /**
+   * How many times a request whose response was lost is sent again: 3 by default; then it fails. Only requests that did
+   * not reach the server or that are repeatable are sent again (see `RequestOptions`), within the timeouts of the
+   * request. Raise it where connections break often. With 0 no request is sent again.
+   */
+  readonly maxRetries?: number | undefined
+}
+
+const defaultLimits = { maxItems: 10_000, maxBufferedNotifications: 256, maxRounds: 10, maxRetries: 3 }
+
+/** A bound that connections do not have, by its name. */
+export const limitOf = ({ limits }: Options, name: keyof typeof defaultLimits): number =>
+  limits?.[name] ?? defaultLimits[name]
 
 /** The options of a client. All of them are optional. */
 export interface Options {
@@ -41,26 +73,13 @@ export interface Options {
    * const extensions = { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] } }
    */
   readonly extensions?: Readonly<Record<string, JsonObject>> | undefined
-  /** The bounds of the connection, and the timeouts of its requests. */
-  readonly limits?: Limits.Limits | undefined
+  /** The bounds of the client and of each connection, and the timeouts of requests. */
+  readonly limits?: Limits | undefined
   /**
    * Whether a method fails with `Unsupported`, and sends nothing, when the server did not declare its capability.
    * Default true. Turn it off for a server that supports more than it declares.
    */
   readonly enforceCapabilities?: boolean | undefined
-  /**
-   * How many pages `listTools` and the other lists request: 1,000 by default. A longer list fails with `LimitExceeded`.
-   */
-  readonly maxPages?: number | undefined
-  /**
-   * How many items `listTools` and the other lists collect: 10,000 by default. A longer list fails with `LimitExceeded`.
-   */
-  readonly maxItems?: number | undefined
-  /**
-   * How many notifications wait for each reader of `notifications`, `logs` or `changes`: 256 by default. A full buffer
-   * drops its oldest notification; a stream of `changes` then has a `Gap`.
-   */
-  readonly maxBufferedNotifications?: number | undefined
   /** Functions around each call, outermost first: see `Middleware`. Default: none. */
   readonly middleware?: ReadonlyArray<Middleware> | undefined
   /** Makes a span for each request: `Telemetry.make()`. Default: no spans. */
@@ -70,24 +89,6 @@ export interface Options {
    * `RequestingServer`. Default: none; in a pool, the server's name there.
    */
   readonly label?: string | undefined
-  /**
-   * How many times one request may be answered with input requests (`input_required`) before it fails with
-   * `LimitExceeded`: 10 by default. The host answers input requests with the services `Elicitation`, `Sampling` and
-   * `Roots`.
-   */
-  readonly maxRounds?: number | undefined
-  /**
-   * How many input requests one response may contain: 32 by default. A request whose response has more fails with
-   * `LimitExceeded`, and the host receives none of them. An error that lists more URLs to visit than that (2025-11-25,
-   * `-32042`) is passed on unchanged.
-   */
-  readonly maxInputRequests?: number | undefined
-  /**
-   * How many input requests of one response are passed to the host at the same time: 8 by default. The others wait until
-   * one of them is answered. Input requests that a server of a session-based revision sends as requests are bounded by
-   * `limits.maxInFlightRequests`.
-   */
-  readonly inputRequestConcurrency?: number | undefined
   /**
    * Whether a server may send input requests as tasks (2025-11-25): true by default. It then receives the id of a task at
    * once, and fetches the answer later, so that no request stays open while a user thinks. The client declares this for
@@ -108,23 +109,11 @@ export interface Options {
    */
   readonly validateOutput?: boolean | SchemaValidation.Options | undefined
   /**
-   * For how many tools the client remembers the definition: the `outputSchema`, the parameters that are repeated in
-   * headers, and whether a call is repeatable: 10,000 by default. Beyond that, the tool that was listed first is
-   * forgotten.
-   */
-  readonly maxTools?: number | undefined
-  /**
    * Whether and how a lost connection is reopened. By default the transport decides, with the defaults of the policy:
    * HTTP connections are reopened; a process that exits is only started again if this option is `true` or a policy. The
    * first connection is attempted once.
    */
   readonly reconnect?: Reconnect.Policy | boolean | undefined
-  /**
-   * How many times a request whose response was lost is sent again: 3 by default; then it fails. Only requests that did
-   * not reach the server or that are repeatable are sent again (see `RequestOptions`), within the timeouts of the
-   * request.
-   */
-  readonly maxRetries?: number | undefined
   /**
    * Checks the server every `interval` with `ping` or `server/discover`. If no response comes within `timeout`, the
    * connection ends as lost, and `reconnect` applies. Default: off.

@@ -25,6 +25,8 @@ import {
   handleInputRequest,
   handlersFrom,
   type InputHandlers,
+  inputRequestConcurrency,
+  maxInputRequests,
   refusalOf as unanswered,
   requestingServerOf
 } from "../input/handlers.ts"
@@ -32,7 +34,7 @@ import type { Refusal } from "../input/services.ts"
 import { clientError } from "../base/errors.ts"
 import type { NegotiatedConnection } from "./connection.ts"
 import type { Options } from "./clientOptions.ts"
-import { type Bounds, Visits } from "../input/visits.ts"
+import { Visits } from "../input/visits.ts"
 import { capabilityOf, concernsTasks, type Ready, Receiving } from "../input/legacyTasks/receiver.ts"
 import { quote } from "@skein/protocol/Text"
 
@@ -158,12 +160,6 @@ export class InputRequestHandler {
     this.#options = options
   }
 
-  /** The bounds of the input requests of one result. */
-  get bounds(): Bounds {
-    const { maxInputRequests = 32, inputRequestConcurrency = 8 } = this.#options
-    return { maxInputRequests, inputRequestConcurrency }
-  }
-
   /** The capabilities of the provided handlers. */
   get capabilities(): ClientCapabilities {
     const tasks = this.#options.taskReceiver === false ? undefined : capabilityOf(this.#services)
@@ -194,7 +190,6 @@ export class InputRequestHandler {
     method: string,
     questions: InputRequests
   ): Effect.Effect<InputResponses, ClientError> {
-    const { maxInputRequests, inputRequestConcurrency } = this.bounds
     const count = Object.keys(questions).length
     if (count > maxInputRequests) {
       const message =
@@ -252,7 +247,6 @@ export class InputRequestHandler {
       this.#services.elicitation!.url!,
       error,
       requestingServerOf(this.#services, agreement.info, revision, method),
-      this.bounds,
       maxTimeout ?? Limits.resolve(this.#options.limits).maxTimeout
     )
   }

@@ -24,7 +24,7 @@ import type { Status } from "../../Status.ts"
 import { connectionLost, delayAfter } from "../base/errors.ts"
 import { Broadcast } from "../base/broadcast.ts"
 import { type CallClock, monotonicMillis } from "../base/callClock.ts"
-import type { Options } from "./clientOptions.ts"
+import { limitOf, type Options } from "./clientOptions.ts"
 import { type ConnectionOwner, type NegotiatedConnection, serverOf } from "./connection.ts"
 
 /** Runs for a connection, in a scope that closes with it. */
@@ -76,7 +76,7 @@ export interface SupervisorOptions {
 
 const patienceOf = (options: Options, backoff: Reconnect.Resolved): Timeouts => {
   const { maxTimeout, timeout } = Limits.resolve(options.limits)
-  return { timeout, maxTimeout, maxRetries: options.maxRetries ?? 3, backoff }
+  return { timeout, maxTimeout, maxRetries: limitOf(options, "maxRetries"), backoff }
 }
 
 // The defaults, which most clients share: an idle client needs no objects for them.
@@ -87,7 +87,7 @@ const usuallyReopened: SupervisorOptions = { policy: usual.backoff, timeouts: us
 export const resolveReconnect = (options: Options, transport: Transport): SupervisorOptions => {
   const asked = options.reconnect ?? transport.reconnects ?? false
   const backoff = Reconnect.resolve(typeof asked === "object" ? asked : undefined)
-  const isUsual = backoff === usual.backoff && options.limits === undefined && options.maxRetries === undefined
+  const isUsual = backoff === usual.backoff && options.limits === undefined
   if (isUsual && asked !== false) return usuallyReopened
   return {
     policy: asked === false ? undefined : backoff,
@@ -273,7 +273,7 @@ export class ConnectionSupervisor implements ConnectionOwner {
       const { policy } = this.#options
       const isRefuted = this.refuted === connection
       if (connection.isAssumed === true) this.#fresh = true
-      if (policy !== undefined && this.now() - this.#since >= policy.stableAfter) this.#attempts = 0
+      if (policy !== undefined && this.now() - this.#since >= Reconnect.stableAfter) this.#attempts = 0
       yield* Effect.uninterruptible(Scope.close(this.#scope!, Exit.void))
       if (!isRefuted && (policy === undefined || end._tag === "ClosedByUs" || end._tag === "Refused")) {
         this.finish(end, closedError(messageOf(end), end))

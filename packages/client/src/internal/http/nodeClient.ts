@@ -4,7 +4,6 @@
  */
 import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { TransportError } from "@skein/runtime/TransportError"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Http from "node:http"
 import type * as Https from "node:https"
@@ -16,21 +15,25 @@ import { type HttpClient, type HttpRequest, type HttpResponse, withoutBom } from
 export interface Options {
   /**
    * The agent that opens the sockets, for a proxy or for client certificates:
-   * `new https.Agent({ ca, cert, key, keepAlive: true })`. The transport does not close it, and `maxSockets` and
-   * `idleTimeout` do not apply to it.
+   * `new https.Agent({ ca, cert, key, keepAlive: true })`. The transport does not close it. By default each connection
+   * has an agent of its own, with at most 256 sockets and idle ones closed after 4 seconds. Give one with other bounds
+   * for more requests at the same time. A stream of a subscription or of a session holds a socket while it is open.
    */
   readonly agent?: Http.Agent | Https.Agent | undefined
-  /**
-   * How many sockets a connection has at most: 256 by default. A request beyond them waits for one, within its timeout.
-   * A stream of a subscription or of a session holds one while it is open, so use at least 2.
-   */
-  readonly maxSockets?: number | undefined
-  /**
-   * How long an idle socket stays open: 4 seconds by default, since many servers close theirs after 5 seconds. Where
-   * the server announces its own time (`Keep-Alive: timeout=…`), one second less than that, if it is shorter.
-   */
-  readonly idleTimeout?: Duration.Input | undefined
 }
+
+/** The bounds of an agent of a connection's own. */
+export interface AgentBounds {
+  /** How many sockets it has at most. A request beyond them waits for one, within its timeout. */
+  readonly maxSockets: number
+  /**
+   * How long an idle socket stays open, in milliseconds: less than the 5 seconds after which many servers close theirs.
+   * Where the server announces its own time (`Keep-Alive: timeout=…`), one second less than that, if it is shorter.
+   */
+  readonly idleTimeout: number
+}
+
+const agentBounds: AgentBounds = { maxSockets: 256, idleTimeout: 4_000 }
 
 const text = (cause: unknown): string => cause instanceof Error && cause.message !== "" ? cause.message : String(cause)
 
@@ -238,23 +241,25 @@ const isUnused = ({ freeSockets, requests, sockets }: Http.Agent): boolean =>
   [sockets, freeSockets, requests].every((held) => Object.keys(held).length === 0)
 
 class NodeClient implements HttpClient {
-  readonly #options: Options
+  readonly #given: Http.Agent | undefined
+  readonly #bounds: AgentBounds
   #target: Target | undefined = undefined
   #agent: Http.Agent | undefined = undefined
   // The agent for TLS is kept while it is unused, since it caches TLS sessions.
   #tlsAgent: Https.Agent | undefined = undefined
 
-  constructor(options: Options) {
-    this.#options = options
+  constructor({ agent }: Options, bounds: AgentBounds) {
+    this.#given = agent
+    this.#bounds = bounds
   }
 
   /** The agent for a target. */
   agentFor({ module, secure }: Target): Http.Agent {
-    const { agent, idleTimeout = "4 seconds", maxSockets = 256 } = this.#options
-    const known = agent ?? (secure ? this.#tlsAgent : this.#agent)
+    const known = this.#given ?? (secure ? this.#tlsAgent : this.#agent)
     if (known !== undefined) return known
     // The timeout closes idle connections only: Node ignores it on a connection in use.
-    const made = new module.Agent({ keepAlive: true, maxSockets, timeout: Duration.toMillis(idleTimeout) })
+    const { idleTimeout, maxSockets } = this.#bounds
+    const made = new module.Agent({ keepAlive: true, maxSockets, timeout: idleTimeout })
     if (secure) this.#tlsAgent = made as Https.Agent
     else this.#agent = made
     return made
@@ -297,5 +302,5 @@ class NodeClient implements HttpClient {
   }
 }
 
-/** Makes an HTTP client with its own connections. `close` closes them all. */
-export const make = (options: Options = {}): HttpClient => new NodeClient(options)
+/** Makes an HTTP client with its own connections. `close` closes them all. Tests give other bounds. */
+export const make = (options: Options = {}, bounds = agentBounds): HttpClient => new NodeClient(options, bounds)

@@ -38,6 +38,14 @@ export interface Resumption {
 
 /** The bounds of HTTP that are not options: no deployment has a reason to change them. Times in milliseconds. */
 export interface FixedBounds {
+  /** How often one request is sent again with other credentials. Then it fails with `Unauthorized`. */
+  readonly maxChallenges: number
+  /**
+   * How long the credentials may take to return headers or to handle a refused request. Longer headers fail their
+   * request with `HttpError`, and a longer refusal with `Unauthorized`. Until then the timeouts of calls, of the handshake
+   * and of a pool stand still, because a person may be signing in.
+   */
+  readonly credentialsTimeout: number
   /** How many redirects of one request are followed. Only those with status 307 or 308 to the same origin are. */
   readonly maxRedirects: number
   /**
@@ -81,6 +89,8 @@ export interface FixedBounds {
 }
 
 const fixedBounds: FixedBounds = {
+  maxChallenges: 3,
+  credentialsTimeout: 900_000,
   maxRedirects: 3,
   refusalTimeout: 5_000,
   maxConcurrentPosts: 64,
@@ -113,23 +123,13 @@ export interface Settings {
   /** The credentials of the requests. By default the service `Credentials`, if there is one. */
   readonly credentials?: Credentials["Service"] | undefined
   /**
-   * How often one request is sent again with other credentials: 3 times by default. Then it fails with `Unauthorized`.
-   */
-  readonly maxChallenges?: number | undefined
-  /**
-   * How long the credentials may take to return headers or to handle a refused request: 15 minutes by default. Longer
-   * headers fail their request with `HttpError`, and a longer refusal with `Unauthorized`. Until then the timeouts of
-   * calls, of the handshake and of a pool stand still, because a person may be signing in.
-   */
-  readonly credentialsTimeout?: Duration.Input | undefined
-  /**
    * The longest response body, and the longest event of a stream, in bytes: 4 MiB by default. A longer one fails its
-   * request.
+   * request. Raise it for a server that sends large files.
    */
   readonly maxMessageBytes?: number | undefined
   /**
    * How long closing the connection may take, to send the last messages and to delete the session: 1 second by default.
-   * Then the remaining requests are aborted. With 0 the connection is closed at once, without the DELETE request.
+   * Then the remaining requests are aborted. Raise it for a server that is far away. With 0 the connection is closed at once, without the DELETE request.
    */
   readonly shutdownTimeout?: Duration.Input | undefined
   /** How broken streams of a session are resumed. */
@@ -183,8 +183,7 @@ export const headersConflict =
 
 const resolveResumption = (resumption: Resumption): Resolved["resumption"] => ({
   ...Options.resolve(resumption, { factor: 2, maxAttempts: 10 }, { initialDelay: 1_000, maxDelay: 30_000 }),
-  jitter: "half",
-  maxRetryAfter: 600_000
+  jitter: "half"
 })
 
 const defaultResumption = resolveResumption({})
@@ -211,13 +210,9 @@ export const resolve = (settings: Settings, context: Context.Context<never>): Re
   const credentials = settings.credentials ?? Option.getOrUndefined(Context.getOption(context, Credentials))
   if (credentials !== undefined && fixed !== undefined && "authorization" in fixed) return openFailed(headersConflict)
   const options = Options.resolve<Bounds>(settings, {
-    maxChallenges: 3,
     maxMessageBytes: 4 * 1024 * 1024,
     standaloneStream: true
-  }, {
-    credentialsTimeout: 900_000,
-    shutdownTimeout: 1_000
-  })
+  }, { shutdownTimeout: 1_000 })
   return {
     ...fixedBounds,
     ...Context.get(context, ChangedBounds),

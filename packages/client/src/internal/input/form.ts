@@ -36,6 +36,9 @@ const sharedSteps = 100_000
 const stepsPerDefaultChar = 4
 const stepsPerContentChar = 20
 
+/** How many fields a form may have. A form with more is refused with `-32602`. */
+const maxFields = 1_000
+
 // The formats of text fields. All of these expressions take linear time.
 
 const isDate = (text: string): boolean => {
@@ -94,7 +97,6 @@ const fieldOf = (
  */
 export const readForm = (
   { properties, required = [] }: RequestedSchema,
-  maxFields = 1_000,
   forms = 1
 ): Result.Result<Form, string> => {
   const fields = new Map<string, Check>()

@@ -25,6 +25,20 @@ import {
   unsupportedMethod
 } from "./services.ts"
 
+/**
+ * How many input requests one response may contain. A request whose response has more fails with `LimitExceeded`, and the
+ * host receives none of them. An error that lists more URLs to visit than that (2025-11-25, `-32042`) is passed on
+ * unchanged.
+ */
+export const maxInputRequests = 32
+
+/**
+ * How many input requests of one response are passed to the host at the same time. The others wait until one of them is
+ * answered. Input requests that a server of a session-based revision sends as requests are bounded by
+ * `limits.maxInFlightRequests`.
+ */
+export const inputRequestConcurrency = 8
+
 /** The handlers of a client, and its label for the server. */
 export interface InputHandlers {
   readonly label: string | undefined

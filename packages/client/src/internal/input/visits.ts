@@ -11,19 +11,12 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { RequestingServer } from "../../RequestingServer.ts"
+import { inputRequestConcurrency, maxInputRequests } from "./handlers.ts"
 import type { ElicitationHandler, Refusal, UrlConsent } from "./services.ts"
-
-/** The bounds of visits. */
-export interface Bounds {
-  /** How many URLs one error may list. */
-  readonly maxInputRequests: number
-  /** How many of them the handler receives at the same time. */
-  readonly inputRequestConcurrency: number
-}
 
 type Required = ElicitRequestURLParams & { readonly elicitationId: string }
 
-const requiredBy = ({ data }: McpError, { maxInputRequests }: Bounds): ReadonlyArray<Required> => {
+const requiredBy = ({ data }: McpError): ReadonlyArray<Required> => {
   const read = Codec.decode(URLElicitationRequiredErrorData, "2025-11-25", data)
   if (Result.isFailure(read)) return []
   const { elicitations } = read.success
@@ -60,11 +53,10 @@ export class Visits {
     ask: NonNullable<ElicitationHandler["url"]>,
     error: McpError,
     server: RequestingServer,
-    bounds: Bounds,
     atMost: Duration.Input
   ): Effect.Effect<boolean> {
     return Effect.suspend(() => {
-      const required = requiredBy(error, bounds)
+      const required = requiredBy(error)
       const visits: Array<Effect.Effect<void, Refusal | UrlConsent>> = []
       for (const params of required) {
         const question = ask(params, server, true)
@@ -72,7 +64,7 @@ export class Visits {
         visits.push(this.#visit(params.elicitationId, question.success))
       }
       if (visits.length === 0) return Effect.succeed(false)
-      return Effect.forEach(visits, (visit) => visit, { concurrency: bounds.inputRequestConcurrency, discard: true })
+      return Effect.forEach(visits, (visit) => visit, { concurrency: inputRequestConcurrency, discard: true })
         .pipe(
           Effect.timeoutOption(atMost),
           Effect.match({ onFailure: () => false, onSuccess: (done) => done._tag === "Some" }),

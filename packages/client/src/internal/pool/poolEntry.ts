@@ -15,7 +15,7 @@ import * as Scope from "effect/Scope"
 import type { Semaphore } from "effect/Semaphore"
 import * as Client from "../../Client.ts"
 import { ClientError, Closed, ConnectionFailed } from "../../ClientError.ts"
-import type * as Reconnect from "../../Reconnect.ts"
+import * as Reconnect from "../../Reconnect.ts"
 import { clientError, delayAfter, within } from "../base/errors.ts"
 import type { Middleware } from "../../Middleware.ts"
 import { quotedMessage } from "../base/failure.ts"
@@ -302,7 +302,7 @@ export class PoolEntry {
         if (this.#isWatched || this.#shared.isWatched) yield* this.watch
         error = yield* ended(this.name, opened.success)
         if (this.#lists === lists) this.#lists = undefined
-        if ((yield* Clock.currentTimeMillis) - since >= policy.stableAfter) this.#attempt = 1
+        if ((yield* Clock.currentTimeMillis) - since >= Reconnect.stableAfter) this.#attempt = 1
       } else error = opened.failure
       const wait = yield* delayAfter(error, policy, this.#attempt)
       const retryAt = this.#attempt > policy.maxAttempts ? undefined : (yield* Clock.currentTimeMillis) + wait

@@ -82,12 +82,8 @@ const onlyZombies = (group: number): boolean => {
   }
 }
 
-/** How long each step of ending a process may take, in milliseconds. */
-export interface EndTimeouts {
-  readonly shutdownTimeout: number
-  readonly termTimeout: number
-  readonly killTimeout: number
-}
+/** How long the end of a process waits for it after SIGKILL, in milliseconds. */
+const killTimeout = 1_000
 
 const ignore = (): void => {}
 
@@ -175,15 +171,15 @@ export class ServerProcess {
 
   /**
    * Ends the process and its group: closes stdin, then sends SIGTERM, then SIGKILL, and waits after each. Returns as
-   * soon as no process of the group is left, and at the latest after the three timeouts. It may run again.
+   * soon as no process of the group is left, and at the latest 1 second after SIGKILL. It may run again.
    */
-  end({ shutdownTimeout, killTimeout, termTimeout }: EndTimeouts): Effect.Effect<void> {
+  end(shutdownTimeout: number): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
       this.stdin.end()
       if (yield* this.#endsWithin(shutdownTimeout)) return
       this.isTerminated = true
       this.signal("SIGTERM")
-      if (yield* this.#endsWithin(termTimeout)) return
+      if (yield* this.#endsWithin(shutdownTimeout)) return
       this.signal("SIGKILL")
       yield* this.#endsWithin(killTimeout)
     })

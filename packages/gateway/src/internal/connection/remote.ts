@@ -96,7 +96,7 @@ export class Remote {
         } else {
           yield* listener.lost
           if (!this.#isReopened) return yield* this.#refuse
-          if (served.success >= this.#policy.stableAfter) attempt = 0
+          if (served.success >= Reconnect.stableAfter) attempt = 0
         }
         attempt++
         // Calls do not wait longer and longer for a remote server that fails again and again.

@@ -15,6 +15,7 @@ import type { ClientError } from "../../../ClientError.ts"
 import * as ResponseCache from "../../../ResponseCache.ts"
 import { CacheStore } from "./store.ts"
 import { paramsOf, readsOf } from "./key.ts"
+import { FixedBounds } from "../../base/fixedBounds.ts"
 import { withSafeIcons } from "../../base/icons.ts"
 
 /** A result, and whether it may be stored: a result that required input may not. */
@@ -121,7 +122,7 @@ const decode = <P, R>(method: Method.RequestMethod<P, R>, text: string): R | und
   return Result.getOrUndefined(Result.flatMap(read, (decoded) => decoded))
 }
 
-type Durations = Pick<ResponseCache.SharedOptions, "maxTtl" | "staleIfError" | "storeTimeout">
+type Durations = Pick<ResponseCache.Options, "maxTtl" | "staleIfError">
 
 /** Makes the response cache. Invalidations run in the scope. */
 export const make = (
@@ -130,11 +131,8 @@ export const make = (
   scope: Scope.Scope
 ): Cached => {
   if (options === false) return disabled
-  const { maxTtl, staleIfError, storeTimeout } = Options.resolve<Durations>(
-    options,
-    {},
-    { maxTtl: "24 hours", staleIfError: 0, storeTimeout: "1 second" }
-  )
+  const { maxTtl, staleIfError } = Options.resolve<Durations>(options, {}, { maxTtl: "24 hours", staleIfError: 0 })
+  const { storeTimeout } = Context.get(context, FixedBounds)
   const store = new CacheStore({
     ...(options.store === undefined
       ? { store: ResponseCache.make(options), server: "", partition: "", timeout: undefined }

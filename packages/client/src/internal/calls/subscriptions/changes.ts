@@ -74,7 +74,7 @@ const follow = (
         connection = yield* supervisor.after(connection)
         continue
       }
-      if (isActive && supervisor.now() - startedAt >= policy.stableAfter) attempts = 0
+      if (isActive && supervisor.now() - startedAt >= Reconnect.stableAfter) attempts = 0
       if (attempts >= policy.maxAttempts) return yield* gaveUp(attempts, cause)
       const delay = yield* delayAfter(cause, policy, ++attempts)
       yield* Effect.raceFirst(Effect.sleep(delay), supervisor.ended)
@@ -97,7 +97,7 @@ const streamOf = (run: Run, options: Options, sessionChanges: SessionChanges): S
 export class Changes extends SessionChanges {
   readonly #bufferSize: number
 
-  /** `bufferSize` is the default of the runs. Requests after the end of a run are made in the scope. */
+  /** `bufferSize` is that of each run. Requests after the end of a run are made in the scope. */
   constructor(bufferSize: number, scope: Scope.Scope) {
     super(scope)
     this.#bufferSize = bufferSize
@@ -108,7 +108,7 @@ export class Changes extends SessionChanges {
     return Stream.suspend(() => {
       const wanted = wantedOf(filter)
       if (isEmpty(wanted)) return Stream.fail(unsupported("The filter selects nothing"))
-      const queue = new ChangeQueue(options.maxBufferedChanges ?? this.#bufferSize)
+      const queue = new ChangeQueue(this.#bufferSize)
       const timeout = options.timeout ?? client.supervisor.timeouts.timeout
       return streamOf({ client, wanted, queue, timeout }, options, this)
     })

@@ -199,7 +199,7 @@ export class TaskPoller implements Listener {
     if (!mayPollAgain(error) && error.reason._tag !== "Unsupported") return Effect.fail(error)
     this.#failures++
     if (this.#failures >= this.#settings.maxFailures) return Effect.fail(error)
-    const asked = Math.min(retryAfter(error) ?? 0, supervisor.timeouts.backoff.maxRetryAfter)
+    const asked = Math.min(retryAfter(error) ?? 0, Backoff.maxRetryAfter)
     this.#due = this.#now +
       Math.max(delayOf(this.#interval(this.#task.latest), this.#failures), asked)
     // If no connection follows, there is nothing to wait for.

@@ -14,6 +14,7 @@ import * as Semaphore from "effect/Semaphore"
 import { type ClientError, InvalidResponse, LimitExceeded } from "../../../ClientError.ts"
 import { clientError } from "../../base/errors.ts"
 import type { ReadyReply } from "../../connection/inputRequests.ts"
+import { inputRequestConcurrency, maxInputRequests } from "../../input/handlers.ts"
 import type { TaskContext } from "./policy.ts"
 import * as Requests from "./requests.ts"
 import { quote } from "@skein/protocol/Text"
@@ -78,7 +79,7 @@ export class Questions {
   constructor(asking: Asking, scope: Scope.Scope, memory: Memory) {
     this.#asking = asking
     this.#scope = scope
-    this.#turns = Semaphore.makeUnsafe(asking.terms.client.answers.bounds.inputRequestConcurrency)
+    this.#turns = Semaphore.makeUnsafe(inputRequestConcurrency)
     this.#memory = memory
     this.#asked = memory.asked
   }
@@ -89,7 +90,6 @@ export class Questions {
       const entries = Object.entries(questions)
       const { answers, supervisor, tasks } = this.#asking.terms.client
       const { maxTaskInputRequests } = tasks.settings
-      const { maxInputRequests } = answers.bounds
       if (entries.length > maxInputRequests) {
         const message =
           `The task has ${entries.length} input requests, more than maxInputRequests (${maxInputRequests})`
