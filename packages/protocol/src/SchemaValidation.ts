@@ -16,7 +16,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { Compiler, type Limits } from "./internal/validation/compiler.ts"
+import { Compiler } from "./internal/validation/compiler.ts"
 import { type Dialect, Unusable } from "./internal/validation/schemaNode.ts"
 import { runAll, start } from "./internal/validation/validationRun.ts"
 import type { Problem } from "./internal/validation/validationState.ts"
@@ -30,24 +30,12 @@ export interface Options {
    * Raise it for generated schemas.
    */
   readonly maxSchemaChars?: number | undefined
-  /** The deepest nesting of subschemas; 64 by default. A deeper schema is refused. Raise it for generated schemas. */
-  readonly maxDepth?: number | undefined
-  /**
-   * The most subschemas of the schema, and the most of them that apply to the same value; 10,000 by default. A schema
-   * with more is refused. Raise it for generated schemas.
-   */
-  readonly maxSchemas?: number | undefined
   /**
    * The most steps of one validation, about one for each subschema that is applied to a value; 1,000,000 by default,
-   * and
-   * `maxStepsPerChar` in addition. A step takes up to 120 ns. A value that needs more is refused.
+   * and 10 in addition for each character of the schema and of the value as JSON text. A step takes up to 120 ns. A value
+   * that needs more is refused. Raise it for schemas with many alternatives, lower it where many strangers send values.
    */
   readonly maxSteps?: number | undefined
-  /**
-   * The further steps of one validation for each character of the schema and of the value as JSON text; 10 by default.
-   * Raise it for large values and schemas with many alternatives.
-   */
-  readonly maxStepsPerChar?: number | undefined
   /**
    * Whether to allow a `pattern` with look-around or a back reference; not by default. The `RegExp` engine of
    * JavaScript runs such a pattern, and can take years for a short text. Allow it only for schemas that you trust.
@@ -132,7 +120,7 @@ const textOf = (given: unknown): string => {
  * - has a `$ref` to another document, to a place that does not exist, or in a cycle;
  * - has an `$id` below its root;
  * - has a `pattern` with look-around or a back reference (see `nativePatterns`);
- * - exceeds a bound of the options.
+ * - exceeds `maxSchemaChars`, or has more than 64 levels or 10,000 subschemas, or applies that many to the same value.
  *
  * @example
  * const compiled = SchemaValidation.compile(tool.outputSchema, { maxSteps: 100_000 })
@@ -171,19 +159,14 @@ const unusable = (error: unknown): Unusable => {
   throw error
 }
 
+// The steps that a validation may take in addition, for each character of the schema and of the value.
+const stepsPerChar = 10
+
 // The characters of a schema that are read or written in far less than 10 ms.
 const maxCharsAtOnce = 32_768
 
 function* compileInSlices(given: unknown, options: Options): Generator<undefined, Validation> {
-  const {
-    maxDepth = 64,
-    maxSchemaChars = 262_144,
-    maxSchemas = 10_000,
-    maxSteps = 1_000_000,
-    maxStepsPerChar = 10,
-    nativePatterns = false
-  } = options
-  const limits: Limits = { maxDepth, maxSchemas, nativePatterns }
+  const { maxSchemaChars = 262_144, maxSteps = 1_000_000, nativePatterns = false } = options
   const text = textOf(given)
   if (text.length > maxSchemaChars) {
     throw new Unusable(`The schema has more than ${maxSchemaChars} characters (maxSchemaChars)`)
@@ -192,8 +175,8 @@ function* compileInSlices(given: unknown, options: Options): Generator<undefined
   // A copy, so that later changes by the caller have no effect, and members that are `undefined` are gone.
   const schema: unknown = JSON.parse(text)
   if (text.length > maxCharsAtOnce) yield
-  const node = yield* new Compiler(schema, dialectOf(schema), limits).compile()
-  const budget = { steps: maxSteps + maxStepsPerChar * text.length, stepsPerChar: maxStepsPerChar }
+  const node = yield* new Compiler(schema, dialectOf(schema), nativePatterns).compile()
+  const budget = { steps: maxSteps + stepsPerChar * text.length, stepsPerChar }
   return {
     schema,
     problems: (value, steps) => runAll(node, value, steps === undefined ? budget : { steps, stepsPerChar: 0 }),

@@ -59,26 +59,16 @@ export interface UriTemplate {
   readonly parts: ReadonlyArray<string | Expression>
   /** @internal */
   readonly plan: Plan
-  /** @internal */
-  readonly maxUriChars: number
 }
 
 /** The most variables of a template. */
 const maxVariables = 64
 
-/** The bounds of a template. */
-export interface Options {
-  /**
-   * The most characters of a template (UTF-16 units), 8,192 by default. A longer one is refused. Lower it for templates
-   * that strangers write.
-   */
-  readonly maxChars?: number | undefined
-  /**
-   * The most characters of a URI to match (UTF-16 units), 16,384 by default. A longer one does not match. Raise it for
-   * URIs that contain data.
-   */
-  readonly maxUriChars?: number | undefined
-}
+/** The most characters of a template (UTF-16 units). A longer one is refused. */
+const maxChars = 8_192
+
+/** The most characters of a URI to match (UTF-16 units). A longer one does not match. */
+const maxUriChars = 16_384
 
 const reverse = (text: string): string => {
   let reversed = ""
@@ -177,9 +167,8 @@ const ambiguity = (core: ReadonlyArray<string | Expression>): string | undefined
  * @example
  * UriTemplate.make("users://{id}/profile{?lang}")
  */
-export const make = (text: string, options?: Options): Result.Result<UriTemplate, string> => {
-  const maxChars = options?.maxChars ?? 8192
-  if (text.length > maxChars) return Result.fail(`the template has more than ${maxChars} characters (maxChars)`)
+export const make = (text: string): Result.Result<UriTemplate, string> => {
+  if (text.length > maxChars) return Result.fail(`the template has more than ${maxChars} characters`)
   const parts = readParts(text)
   if (typeof parts === "string") return Result.fail(parts)
   const variables = parts.flatMap((part) => typeof part === "string" ? [] : part.variables)
@@ -230,7 +219,7 @@ export const make = (text: string, options?: Options): Result.Result<UriTemplate
     },
     fragment
   }
-  return Result.succeed({ text, names, parts, plan, maxUriChars: options?.maxUriChars ?? 16_384 })
+  return Result.succeed({ text, names, parts, plan })
 }
 
 /**
@@ -279,4 +268,4 @@ const normalizeOnce = (uri: string): string => {
  * UriTemplate.match(template, "users://42/profile?lang=de") // { id: "42", lang: "de" }
  */
 export const match = (template: UriTemplate, uri: string): Values | undefined =>
-  uri.length > template.maxUriChars ? undefined : matchUri(template.plan, normalizeOnce(uri))
+  uri.length > maxUriChars ? undefined : matchUri(template.plan, normalizeOnce(uri))

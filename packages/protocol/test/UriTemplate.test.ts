@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
-const make = (text: string, options?: UriTemplate.Options) => Result.getOrThrow(UriTemplate.make(text, options))
+const make = (text: string) => Result.getOrThrow(UriTemplate.make(text))
 const expand = (text: string, values: { readonly [name: string]: UriTemplate.Value }) =>
   UriTemplate.expand(make(text), values)
 const match = (text: string, uri: string): object | undefined => {

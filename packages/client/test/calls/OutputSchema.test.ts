@@ -107,17 +107,20 @@ describe("the result of a tool with an outputSchema", () => {
 
   it.effect("validateOutput: rejects a result whose check exceeds the bounds", () =>
     Effect.gen(function*() {
-      const schema = { type: "object", properties: { list: { items: { type: "integer" } } } }
-      const structuredContent = { list: Array.from({ length: 100 }, () => 1) }
+      const schema = {
+        type: "object",
+        properties: { list: { items: { allOf: Array.from({ length: 60 }, () => ({})) } } }
+      }
+      const structuredContent = { list: Array.from({ length: 200 }, () => 1) }
       const free = yield* answering("2025-11-25", schema, { structuredContent })
       assert.isDefined((yield* free.client.callTool("add")).structuredContent)
       const { client } = yield* answering("2025-11-25", schema, { structuredContent }, {
-        validateOutput: { maxSteps: 50, maxStepsPerChar: 0 }
+        validateOutput: { maxSteps: 0 }
       })
       const error = yield* Effect.flip(client.callTool("add"))
-      assert.strictEqual(
-        fieldsOf(error).problems?.[0]?.message,
-        "The validation takes more than 50 steps (maxSteps, maxStepsPerChar)"
+      assert.match(
+        fieldsOf(error).problems?.[0]?.message ?? "",
+        /^The validation takes more than \d+ steps \(maxSteps\)$/
       )
     }))
 
@@ -251,7 +254,7 @@ describe("a hostile outputSchema", () => {
       const error = yield* Effect.flip(client.callTool("add"))
       assert.strictEqual(
         fieldsOf(error).problems?.[0]?.message,
-        "The validation takes more than 1002470 steps (maxSteps, maxStepsPerChar)"
+        "The validation takes more than 1002470 steps (maxSteps)"
       )
     }))
 })

@@ -21,12 +21,11 @@ import {
   Unusable
 } from "./schemaNode.ts"
 
-/** The bounds of a schema; `SchemaValidation.Options` describes them. */
-export interface Limits {
-  readonly maxDepth: number
-  readonly maxSchemas: number
-  readonly nativePatterns: boolean
-}
+// The deepest nesting of subschemas.
+const maxDepth = 64
+
+// The most subschemas of a schema, and the most of them that apply to the same value.
+const maxSchemas = 10_000
 
 /** Describes the position of a problem in the schema, as a JSON Pointer of at most 128 characters. */
 const positionOf = (path: SchemaPath): string => {
@@ -96,18 +95,16 @@ export class Compiler implements SchemaDocument {
   readonly dialect: Dialect
   readonly patterns: Patterns
   readonly #root: unknown
-  readonly #limits: Limits
   readonly #nodes = new Map<object, SchemaNode>()
   readonly #anchors = new Map<unknown, JsonObject>()
   readonly #pending: Array<Pending> = []
   #compiled = 0
   readonly #references: Array<() => void> = []
 
-  constructor(root: unknown, dialect: Dialect, limits: Limits) {
+  constructor(root: unknown, dialect: Dialect, nativePatterns: boolean) {
     this.#root = root
     this.dialect = dialect
-    this.#limits = limits
-    this.patterns = new Patterns(limits.nativePatterns)
+    this.patterns = new Patterns(nativePatterns)
   }
 
   /** Compiles the schema. It yields when it has worked for some milliseconds. */
@@ -154,11 +151,8 @@ export class Compiler implements SchemaDocument {
     if (!isObject(schema)) return this.refuse("A schema must be an object or a boolean", path)
     const known = this.#nodes.get(schema)
     if (known !== undefined) return known
-    const { maxDepth, maxSchemas } = this.#limits
-    if (path.length > maxDepth * 2) this.refuse(`The schema is nested deeper than ${maxDepth} levels (maxDepth)`, path)
-    if (this.#nodes.size >= maxSchemas) {
-      this.refuse(`The schema has more than ${maxSchemas} subschemas (maxSchemas)`, path)
-    }
+    if (path.length > maxDepth * 2) this.refuse(`The schema is nested deeper than ${maxDepth} levels`, path)
+    if (this.#nodes.size >= maxSchemas) this.refuse(`The schema has more than ${maxSchemas} subschemas`, path)
     const node = new SchemaNode()
     this.#nodes.set(schema, node)
     this.#pending.push({ node, path, schema })
@@ -252,11 +246,8 @@ export class Compiler implements SchemaDocument {
       return count
     }
     for (const node of [root, ...this.#nodes.values()]) {
-      if (visit(node) > this.#limits.maxSchemas) {
-        this.refuse(
-          `More than ${this.#limits.maxSchemas} subschemas apply to the same value (maxSchemas)`,
-          rootPath
-        )
+      if (visit(node) > maxSchemas) {
+        this.refuse(`More than ${maxSchemas} subschemas apply to the same value`, rootPath)
       }
     }
   }

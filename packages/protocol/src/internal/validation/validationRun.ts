@@ -57,7 +57,7 @@ export class ValidationRun {
     }
     if (!state.startSlice(steps)) {
       if (this.#size !== undefined) {
-        return this.exceeded(`The validation takes more than ${this.#steps} steps (maxSteps, maxStepsPerChar)`)
+        return this.exceeded(`The validation takes more than ${this.#steps} steps (maxSteps)`)
       }
       // Most values need fewer steps than any value may take, so others are measured only now.
       this.#size = new SizeOfValue(this.#value, (value) => state.keysOf(value))
