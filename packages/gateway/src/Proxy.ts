@@ -87,19 +87,15 @@ export interface Limits {
   readonly maxEntries?: number | undefined
   /**
    * How many calls of stateless callers may wait for answers in this process: 1,000 by default. At the bound a further
-   * input request is refused, which the remote server may handle. Raise it for many users of tools that ask.
+   * input request is refused, which the remote server may handle. One client, which is a principal or the network of an
+   * address, may have a tenth of them. Raise it for many users of tools that ask, or if many users share one principal.
    */
-  readonly maxParkedCalls?: number | undefined
-  /**
-   * How many of them one client may have: 100 by default. A client is a principal, or else the network of an address.
-   * Calls without either are counted in `maxParkedCalls` only. Raise it if many users share one principal.
-   */
-  readonly maxParkedCallsPerClient?: number | undefined
+  readonly maxWaiting?: number | undefined
   /**
    * How long such a call waits for the caller's answers: 10 minutes by default, as the `ttl` of `RequestState`. Then it
    * is cancelled at the remote server. Raise it for questions that take people longer.
    */
-  readonly parkedTimeout?: Duration.Input | undefined
+  readonly waitTimeout?: Duration.Input | undefined
 }
 
 /** The lists of a remote server. */
@@ -153,7 +149,7 @@ export interface Options<R = never> {
    * after the first failure, the server starts without them, and its lists change when they arrive. Lower it for hosts
    * that give a server little time to start.
    */
-  readonly startTimeout?: Duration.Input | undefined
+  readonly readyTimeout?: Duration.Input | undefined
   /**
    * When the proxy makes a new client after one that has ended or could not connect: the defaults of
    * `Reconnect.Policy`, without a limit of attempts (`maxAttempts` is ignored). A client reconnects first, by its own
@@ -257,8 +253,8 @@ export const layer = <R = never, R2 = never>(
     }, environment)
     const limits = resolve(
       options.limits ?? {},
-      { maxEntries: 1_000, maxParkedCalls: 1_000, maxParkedCallsPerClient: 100 },
-      { parkedTimeout: "10 minutes" }
+      { maxEntries: 1_000, maxWaiting: 1_000 },
+      { waitTimeout: "10 minutes" }
     )
     const parked = new ParkedCalls(limits, scope)
     const forwarder = new Forwarder(
@@ -274,7 +270,7 @@ export const layer = <R = never, R2 = never>(
       maxEntries: limits.maxEntries,
       name
     })
-    const { initial = none, onListing, startTimeout = "10 seconds", whileDown } = options
+    const { initial = none, onListing, readyTimeout = "10 seconds", whileDown } = options
     const refresh = new Refresh(listing, name, yield* RefreshInterval, initial, onListing)
     const lost = whileDown === "nothing" ? listing.clear : Effect.void
 
@@ -298,7 +294,7 @@ export const layer = <R = never, R2 = never>(
       }
       const running = remote.run(listener, Effect.asVoid(Deferred.succeed(settled, false)))
       yield* Effect.forkIn(Effect.provideContext(running, services as Context.Context<never>), scope)
-      const isListed = yield* Effect.timeoutOption(Deferred.await(settled), startTimeout)
+      const isListed = yield* Effect.timeoutOption(Deferred.await(settled), readyTimeout)
       const isKnown = isListed._tag === "Some" && isListed.value
       if (!isKnown && whileDown !== "nothing") yield* refresh.restore
     })

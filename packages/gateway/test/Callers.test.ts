@@ -320,7 +320,7 @@ describe("a parked call", () => {
 
   it.live("keeps the keys of a stateless remote server, and is not kept for one", () =>
     Effect.gen(function*() {
-      const { near } = yield* through(remote(), "2026-07-28", { limits: { maxParkedCalls: 0 } })
+      const { near } = yield* through(remote(), "2026-07-28", { limits: { maxWaiting: 0 } })
       const client = yield* connect(near, "2026-07-28", {}, answering)
       expect(Object.keys((yield* required(client, "ask")).inputRequests ?? {})).toEqual(["who"])
       expect(JSON.parse(textOf(yield* client.callTool("ask")))).toHaveLength(2)
@@ -335,10 +335,10 @@ describe("a parked call", () => {
       expect(textOf(result)).toBe("decline")
     }))
 
-  it.live("ends after parkedTimeout, and is cancelled at the remote server", () =>
+  it.live("ends after waitTimeout, and is cancelled at the remote server", () =>
     Effect.gen(function*() {
       const log = new Log()
-      const { near } = yield* through(remote(log), "2025-11-25", { limits: { parkedTimeout: 1 } })
+      const { near } = yield* through(remote(log), "2025-11-25", { limits: { waitTimeout: 1 } })
       const client = yield* connect(near, "2026-07-28", {}, answering)
       const first = yield* required(client, "ask")
       yield* until(() => log.count("ask interrupted") === 1)
@@ -349,25 +349,25 @@ describe("a parked call", () => {
       })
     }))
 
-  it.live("is refused its question at the bounds (maxParkedCalls, maxParkedCallsPerClient)", () =>
+  it.live("is refused its question at the bounds (maxWaiting, and a tenth of it for each client)", () =>
     Effect.gen(function*() {
       for (
-        const [options, bound] of [
-          [{ limits: { maxParkedCalls: 1 } }, "maxParkedCalls"],
-          [{ limits: { maxParkedCallsPerClient: 1 } }, "maxParkedCallsPerClient"]
+        const [maxWaiting, bound] of [
+          [1, "maxWaiting"],
+          [10, "a tenth of maxWaiting"]
         ] as const
       ) {
         const far = yield* build(remote())
         const connections = Proxy.perPrincipal(() => source(far, "2025-11-25"))
-        const proxy = Proxy.layer(source(far, "2025-11-25"), { ...options, connections })
+        const proxy = Proxy.layer(source(far, "2025-11-25"), { limits: { maxWaiting }, connections })
         const near = yield* build(McpServer.layer({ name: "near", version: "1" }, proxy))
         const ada = yield* connect(near, "2026-07-28", { principal: "ada" }, answering)
         const bob = yield* connect(near, "2026-07-28", { principal: "bob" }, answering)
         yield* required(ada, "ask")
-        const second = yield* ada.callTool("ask", {}, fail)
+        const second = yield* (maxWaiting === 1 ? bob : ada).callTool("ask", {}, fail)
         expect(second).toMatchObject({ isError: true })
         expect(textOf(second)).toContain(`(${bound})`)
-        if (bound === "maxParkedCallsPerClient") yield* required(bob, "sample")
+        if (maxWaiting > 1) yield* required(bob, "sample")
       }
     }))
 
@@ -385,28 +385,28 @@ describe("a parked call", () => {
 
   it.live("counts for the first 64 bits of the IPv6 address of an anonymous client", () =>
     Effect.gen(function*() {
-      const connectFrom = yield* overHttp({ limits: { maxParkedCallsPerClient: 1 } })
+      const connectFrom = yield* overHttp({ limits: { maxWaiting: 10 } })
       yield* required(yield* connectFrom("2001:db8:1:2::1"), "sample")
       const neighbour = yield* connectFrom("2001:DB8:1:2:ffff::9")
-      expect(textOf(yield* neighbour.callTool("ask", {}, fail))).toContain("(maxParkedCallsPerClient)")
+      expect(textOf(yield* neighbour.callTool("ask", {}, fail))).toContain("(a tenth of maxWaiting)")
       yield* required(yield* connectFrom("2001:db8:1:3::1"), "sample")
       yield* required(yield* connectFrom("192.0.2.1"), "sample")
       const mapped = yield* connectFrom("::ffff:192.0.2.1")
-      expect(textOf(yield* mapped.callTool("ask", {}, fail))).toContain("(maxParkedCallsPerClient)")
+      expect(textOf(yield* mapped.callTool("ask", {}, fail))).toContain("(a tenth of maxWaiting)")
     }))
 
   it.live("counts for no client where neither principal nor address is known", () =>
     Effect.gen(function*() {
-      const connectFrom = yield* overHttp({ limits: { maxParkedCalls: 2, maxParkedCallsPerClient: 1 } })
+      const connectFrom = yield* overHttp({ limits: { maxWaiting: 2 } })
       yield* required(yield* connectFrom(undefined), "sample")
       yield* required(yield* connectFrom(undefined), "sample")
       const third = yield* connectFrom(undefined)
-      expect(textOf(yield* third.callTool("ask", {}, fail))).toContain("(maxParkedCalls)")
+      expect(textOf(yield* third.callTool("ask", {}, fail))).toContain("(maxWaiting)")
     }))
 
   it.live("no longer counts after its end", () =>
     Effect.gen(function*() {
-      const { near } = yield* through(remote(), "2025-11-25", { limits: { maxParkedCallsPerClient: 1 } })
+      const { near } = yield* through(remote(), "2025-11-25", { limits: { maxWaiting: 10 } })
       const client = yield* connect(near, "2026-07-28", { principal: "ada" }, answering)
       for (let call = 0; call < 3; call++) expect(textOf(yield* client.callTool("sample"))).toBe("Tea")
       yield* required(client, "sample")

@@ -148,7 +148,7 @@ describe("a program whose child does not answer", () => {
       expect(journal.all.every(isGone)).toBe(true)
     }), 120_000)
 
-  it.live("starts after startTimeout, and ends the child when stdin closes", () =>
+  it.live("starts after readyTimeout, and ends the child when stdin closes", () =>
     Effect.gen(function*() {
       const journal = yield* Journal.make
       const front = yield* start(program(journal, "stdio", "shared", ["mute"]))

@@ -52,7 +52,7 @@ import type { Catalog, HandlerServices } from "@skein/server/Catalog"
 import { DefinitionError, InvalidSchema } from "@skein/server/DefinitionError"
 import type { HandlerError } from "@skein/server/HandlerError"
 import { CurrentPrincipal } from "@skein/server/HttpRoutes"
-import { defaultMaxAnswerBytes } from "./internal/answer/answer.ts"
+import { defaultMaxResultBytes } from "./internal/answer/answer.ts"
 import { type Arguments, argumentsOf, Unsupported } from "./internal/httpApi/endpointArguments.ts"
 import { outputSchemaOf, tooLarge, toResult, withoutRoute } from "./internal/httpApi/endpointResult.ts"
 import { type AnswerTooLarge, CallHeaders, makeInProcessClient, NoRoute } from "./internal/httpApi/inProcess.ts"
@@ -125,7 +125,7 @@ export interface Options<Groups extends HttpApiGroup.Constraint, E = never, R = 
    */
   readonly baseUrl?: string | undefined
   /** The most bytes of an answer: 262,144 by default. A larger answer is a failure, with its beginning. */
-  readonly maxAnswerBytes?: number | undefined
+  readonly maxResultBytes?: number | undefined
   /**
    * The handling of a selected endpoint that cannot be a tool: it is left out with a warning in the log (`"warn"`, the
    * default), or it fails the layer (`"fail"`).
@@ -306,7 +306,7 @@ export const layer = <
     const client = makeInProcessClient({
       router,
       baseUrl: options.baseUrl ?? "http://localhost",
-      maxAnswerBytes: options.maxAnswerBytes ?? defaultMaxAnswerBytes,
+      maxResultBytes: options.maxResultBytes ?? defaultMaxResultBytes,
       currentPrincipal: CurrentPrincipal
     })
     const found = yield* endpointsOf(api as unknown as HttpApi.Top, client)

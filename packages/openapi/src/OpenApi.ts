@@ -39,7 +39,7 @@ import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { defaultMaxAnswerBytes } from "./internal/answer/answer.ts"
+import { defaultMaxResultBytes } from "./internal/answer/answer.ts"
 import type { Credentials, Value } from "./internal/call/send.ts"
 import { load } from "./internal/document/load.ts"
 import type { Operation } from "./internal/document/operations.ts"
@@ -95,18 +95,26 @@ export interface Options<E = never, R = never> {
     | undefined
   /** The names of parameters that are not arguments, in any case: those that `headers` and `credentials` fill in. */
   readonly hiddenParameters?: ReadonlyArray<string> | undefined
-  /** The time for a request and its answer; 30 seconds by default. A model receives a message about a timeout. */
+  /**
+   * The time for a request and its answer; 30 seconds by default. A model receives a message about a timeout. Raise it
+   * for slow operations.
+   */
   readonly timeout?: Duration.Input | undefined
   /**
    * The most bytes of an answer; 262,144 by default. A larger answer is a failure, with its beginning and with the
-   * arguments that make answers smaller, as far as their names show them.
+   * arguments that make answers smaller, as far as their names show them. Lower it
+   * for models with a small context.
    */
-  readonly maxAnswerBytes?: number | undefined
-  /** The most operations; 500 by default. A document with more fails the layer: choose with `include` and `exclude`. */
+  readonly maxResultBytes?: number | undefined
+  /**
+   * The most operations; 500 by default. A document with more fails the layer: choose with `include` and `exclude`, or
+   * raise it where models search for tools (`HiddenTools`).
+   */
   readonly maxOperations?: number | undefined
   /**
    * The most characters of an input schema, and of an output schema, as JSON text; 16,384 by default. A larger schema
-   * loses the annotations of nested parts, then the parts that are farthest from its root.
+   * loses the annotations of nested parts, then the parts that are farthest from its root. Lower it for models with a small
+   * context.
    */
   readonly maxSchemaChars?: number | undefined
   /**
@@ -126,27 +134,15 @@ export interface Options<E = never, R = never> {
   readonly allowReference?: ((url: URL) => boolean) | undefined
   /** Whether documents may be loaded over `http:`. Not by default. */
   readonly allowHttp?: boolean | undefined
-  /** The most bytes of each document; 32 MiB by default. A larger document fails the layer. */
-  readonly maxDocumentBytes?: number | undefined
-  /** The time to load all documents; 30 seconds by default. More fails the layer. */
-  readonly loadTimeout?: Duration.Input | undefined
 }
 
-type Bounds = Pick<
-  Options,
-  "timeout" | "maxAnswerBytes" | "maxOperations" | "maxSchemaChars" | "maxDocumentBytes" | "loadTimeout"
->
+type Bounds = Pick<Options, "timeout" | "maxResultBytes" | "maxOperations" | "maxSchemaChars">
 
 const resolved = (options: Bounds): Resolved<Bounds> =>
   resolve(
     options,
-    {
-      maxAnswerBytes: defaultMaxAnswerBytes,
-      maxOperations: 500,
-      maxSchemaChars: 16_384,
-      maxDocumentBytes: 32 * 1024 * 1024
-    },
-    { timeout: "30 seconds", loadTimeout: "30 seconds" }
+    { maxResultBytes: defaultMaxResultBytes, maxOperations: 500, maxSchemaChars: 16_384 },
+    { timeout: "30 seconds" }
   )
 
 /** A definition that `layer` registers. */
@@ -185,13 +181,11 @@ interface Selected {
 const read = <E, R>(document: Document, options: Options<E, R>): Effect.Effect<Selected, OpenApiError> =>
   Effect.gen(function*() {
     const client = yield* currentClient
-    const { loadTimeout, maxDocumentBytes, maxOperations, maxSchemaChars } = resolved(options)
+    const { maxOperations, maxSchemaChars } = resolved(options)
     const loaded = yield* load(sourceOf(document), client, {
       documentUrl: urlOf(options.documentUrl),
       allowReference: options.allowReference,
-      allowHttp: options.allowHttp ?? false,
-      maxDocumentBytes,
-      loadTimeout
+      allowHttp: options.allowHttp ?? false
     })
     const selected = yield* Effect.fromResult(select(loaded, {
       ...options,
@@ -251,7 +245,7 @@ export const layer = <E extends HandlerError = never, R = never>(
   Layer.effectDiscard(Effect.gen(function*() {
     const { client, definitions, leftOut } = yield* read(document, options)
     const { credentials } = options
-    const { maxAnswerBytes, timeout } = resolved(options)
+    const { maxResultBytes, timeout } = resolved(options)
     yield* warn(leftOut)
     const sending = {
       client,
@@ -260,7 +254,7 @@ export const layer = <E extends HandlerError = never, R = never>(
         ((operation: Operation): Effect.Effect<Credentials, HandlerError, R | McpRequest> =>
           Effect.flatMap(McpRequest, (request) => AsyncHandler.settle(() => credentials(operation, request)))),
       timeout,
-      maxAnswerBytes
+      maxResultBytes
     }
     for (const definition of definitions) yield* register(definition, sending)
   })) as Layer.Layer<never, OpenApiError | DefinitionError, Catalog | HandlerServices<R>>

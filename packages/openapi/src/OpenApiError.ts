@@ -44,8 +44,8 @@ export class ReferenceNotAllowed extends PrintableError.tagged("ReferenceNotAllo
 /** The document exceeds a bound. */
 export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{
   readonly message: string
-  /** The option with the bound, or `"documents"` for the fixed number of other documents. */
-  readonly limit: "maxOperations" | "documents" | "maxDocumentBytes" | "loadTimeout"
+  /** The option with the bound, or one that is fixed: the number or the size of documents, or the time to load them. */
+  readonly limit: "maxOperations" | "documents" | "documentBytes" | "loadTime"
 }> {}
 
 /** An operation cannot be called, and `onInvalidOperation` is `"fail"`. */

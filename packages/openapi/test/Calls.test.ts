@@ -338,17 +338,17 @@ describe("a result", () => {
       expect(textOf(result)).toContain("<redacted>")
     }))
 
-  it.effect("is a failure with its beginning if the answer exceeds maxAnswerBytes", () =>
+  it.effect("is a failure with its beginning if the answer exceeds maxResultBytes", () =>
     Effect.gen(function*() {
       const document = operation("/", "get", { parameters: [parameter("limit", "query"), parameter("id", "query")] })
       const result = yield* call(new MockApi(() => new Response("x".repeat(1_001))), document, {
-        maxAnswerBytes: 1_000
+        maxResultBytes: 1_000
       })
       expect(result.isError).toBe(true)
       expect(textOf(result)).toContain(
         "more than 1000 bytes, which is too large. Ask for less with the arguments limit."
       )
-      const fits = yield* call(new MockApi(() => new Response("x".repeat(1_000))), document, { maxAnswerBytes: 1_000 })
+      const fits = yield* call(new MockApi(() => new Response("x".repeat(1_000))), document, { maxResultBytes: 1_000 })
       expect(textOf(fits)).toHaveLength(1_000)
     }))
 

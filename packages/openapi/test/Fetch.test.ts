@@ -57,7 +57,7 @@ describe("a call with fetch", () => {
         const timer = setInterval(() => response.write("x".repeat(10_000)), 1)
         response.on("close", () => ((isClosed = true), clearInterval(timer)))
       })
-      expect(textOf(yield* call(url, { maxAnswerBytes: 50_000 }))).toContain("more than 50000 bytes")
+      expect(textOf(yield* call(url, { maxResultBytes: 50_000 }))).toContain("more than 50000 bytes")
       for (let round = 0; !isClosed && round < 12_000; round++) yield* Effect.sleep(5)
       expect(isClosed).toBe(true)
     }))

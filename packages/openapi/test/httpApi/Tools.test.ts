@@ -201,9 +201,9 @@ describe("the tools of an API", () => {
       })
     ))
 
-  it.effect("cut answers above maxAnswerBytes", () =>
+  it.effect("cut answers above maxResultBytes", () =>
     Effect.gen(function*() {
-      const client = yield* connect(server({ maxAnswerBytes: 1000 }))
+      const client = yield* connect(server({ maxResultBytes: 1000 }))
       const large = yield* call(client, "pets_large")
       expect(large.isError).toBe(true)
       expect(text(large)).toMatch(/more than 1000 bytes.*It begins with:\nx+…?$/s)

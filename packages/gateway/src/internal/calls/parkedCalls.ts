@@ -22,12 +22,14 @@ import type * as Scope from "effect/Scope"
 import { type ForwardedRequest, ownerOf } from "../connection/forwardedRequest.ts"
 import { remoteError } from "../connection/remoteError.ts"
 
+/** The part of the parked calls that one client may have. */
+const clientShare = 0.1
+
 /** The bounds of parked calls. */
 export interface Bounds {
-  readonly maxParkedCalls: number
-  readonly maxParkedCallsPerClient: number
+  readonly maxWaiting: number
   /** In milliseconds. */
-  readonly parkedTimeout: number
+  readonly waitTimeout: number
 }
 
 /** An input request of the remote server. */
@@ -52,7 +54,7 @@ export class ParkedCall<A> implements ForwardedRequest {
   fiber: Fiber.Fiber<A, McpError.McpError> | undefined = undefined
   /** The number of rounds that follow it now: two if the caller has sent a round twice. */
   followers = 0
-  /** Ends the call after `parkedTimeout`, while no round follows it. */
+  /** Ends the call after `waitTimeout`, while no round follows it. */
   expiry: Fiber.Fiber<void> | undefined = undefined
   readonly #calls: ParkedCalls
   #next = Deferred.makeUnsafe<void>()
@@ -120,12 +122,13 @@ export class ParkedCalls {
   /** Adds a call that asks for the first time. Returns why it may not ask. */
   retain(call: ParkedCall<unknown>): string | undefined {
     if (this.#calls.has(call.id)) return undefined
-    const { maxParkedCalls, maxParkedCallsPerClient } = this.#bounds
-    switch (this.#counts.acquire(call.client, maxParkedCalls, maxParkedCallsPerClient)) {
+    const { maxWaiting } = this.#bounds
+    const maxPerClient = Math.max(1, Math.floor(maxWaiting * clientShare))
+    switch (this.#counts.acquire(call.client, maxWaiting, maxPerClient)) {
       case "max":
-        return `${maxParkedCalls} calls are waiting for the answers of their clients (maxParkedCalls)`
+        return `${maxWaiting} calls are waiting for the answers of their clients (maxWaiting)`
       case "maxPerKey":
-        return `${maxParkedCallsPerClient} calls of this client are waiting for its answers (maxParkedCallsPerClient)`
+        return `${maxPerClient} calls of this client are waiting for its answers (a tenth of maxWaiting)`
       default:
         this.#calls.set(call.id, call)
         return undefined
@@ -216,7 +219,7 @@ export class ParkedCalls {
       if (call.followers > 0) return Effect.void
       const isAnswered = request.exchange.state === "Replacing" && !request.cancelled
       if (Exit.isSuccess(exit) || !Cause.hasInterruptsOnly(exit.cause) || !isAnswered) return this.#end(call)
-      const expire = Effect.andThen(Effect.sleep(this.#bounds.parkedTimeout), Effect.suspend(() => this.#end(call)))
+      const expire = Effect.andThen(Effect.sleep(this.#bounds.waitTimeout), Effect.suspend(() => this.#end(call)))
       return Effect.map(Effect.forkIn(Effect.interruptible(expire), this.#scope), (fiber) => {
         call.expiry = fiber
       })

@@ -13,7 +13,7 @@ import { InputError, toMcpError as ofInputError } from "@skein/server/InputError
  * - `RemoteUnauthorized`: it requires authorization, or denies access.
  * - `RemoteFailed`: its answer is not valid, or cannot be passed on.
  * - `TooManyConnections`: `maxConnections` are in use.
- * - `CallEnded`: the call waited for the caller's answers, and is over: `parkedTimeout` has passed, the proxy was
+ * - `CallEnded`: the call waited for the caller's answers, and is over: `waitTimeout` has passed, the proxy was
  *   restarted, or another instance of it received the answers.
  */
 export type RemoteFailure =

@@ -13,7 +13,7 @@ import type { Body } from "./boundedBody.ts"
 const maxErrorChars = 2_000
 
 /** The most bytes of an answer by default. */
-export const defaultMaxAnswerBytes = 262_144
+export const defaultMaxResultBytes = 262_144
 
 /** An answer of the API that succeeded. */
 export interface Answer {
@@ -145,11 +145,11 @@ export const failure = ({ advise, name, secrets, who }: Source, received: Receiv
 const limits =
   /^(?:limit|page|page_?size|per_?page|count|max_?results|first|top|offset|cursor|fields|select|filter|q|query)$/i
 
-/** Writes the message for a model about an answer above `maxAnswerBytes`, with its beginning. */
+/** Writes the message for a model about an answer above `maxResultBytes`, with its beginning. */
 export const tooLarge = (
   name: string,
   { body: { bytes }, headers }: Received,
-  maxAnswerBytes: number,
+  maxResultBytes: number,
   argumentNames: ReadonlyArray<string>
 ): string => {
   const helpful = argumentNames.filter((each) => limits.test(each))
@@ -158,6 +158,6 @@ export const tooLarge = (
   const start = textual.test(mediaType)
     ? clip(decode(bytes.subarray(0, 4 * maxErrorChars), charset, false) ?? "", maxErrorChars)
     : ""
-  return `The answer to ${name} has more than ${maxAnswerBytes} bytes, which is too large. ${advice}.` +
+  return `The answer to ${name} has more than ${maxResultBytes} bytes, which is too large. ${advice}.` +
     (start === "" ? "" : ` It begins with:\n${printableLines(start, maxErrorChars)}`)
 }

@@ -35,7 +35,7 @@ export interface SendOptions<E, R> {
   readonly credentials: ((operation: Operation) => Effect.Effect<Credentials, E, R>) | undefined
   /** In milliseconds. */
   readonly timeout: number
-  readonly maxAnswerBytes: number
+  readonly maxResultBytes: number
 }
 
 /** The outcome of a call: the answer of the API, or a message for the model. */
@@ -108,14 +108,14 @@ const redirectOf = (
 const execute = Effect.fnUntraced(function*(
   client: HttpClient.HttpClient,
   first: HttpClientRequest.HttpClientRequest,
-  maxAnswerBytes: number
+  maxResultBytes: number
 ) {
   let request = first
   for (let count = 0;; count++) {
     const response = yield* client.execute(request)
     const next = count < maxRedirects ? redirectOf(request, response.status, response.headers["location"]) : undefined
     if (next === undefined) {
-      const body = yield* boundedBody.read(response, maxAnswerBytes)
+      const body = yield* boundedBody.read(response, maxResultBytes)
       return { status: response.status, headers: response.headers, body }
     }
     request = HttpClientRequest.setUrl(request, next)
@@ -137,7 +137,7 @@ const advise = (status: number): string | undefined => {
 export const send = <E, R>(
   plan: RequestPlan,
   args: JsonObject,
-  { client, credentials, headers, maxAnswerBytes, timeout }: SendOptions<E, R>
+  { client, credentials, headers, maxResultBytes, timeout }: SendOptions<E, R>
 ): Effect.Effect<Outcome, E, R> =>
   Effect.gen(function*() {
     const { operation } = plan
@@ -146,7 +146,7 @@ export const send = <E, R>(
     if (Result.isFailure(request)) return failed(request.failure)
     const own: Credentials = credentials === undefined ? {} : yield* credentials(operation)
     const http = toHttp(request.success, headers, own)
-    const sent = execute(client, http, maxAnswerBytes).pipe(
+    const sent = execute(client, http, maxResultBytes).pipe(
       Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
       // The URL in a span would show the credentials of the query.
       own.query === undefined ? (self) => self : Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
@@ -178,7 +178,7 @@ export const send = <E, R>(
       return failed(answers.failure({ name, who: "The API", advise, secrets }, value, now), status)
     }
     if (body.isCut) {
-      return failed(answers.tooLarge(name, value, maxAnswerBytes, plan.arguments.list.map((each) => each.name)), status)
+      return failed(answers.tooLarge(name, value, maxResultBytes, plan.arguments.list.map((each) => each.name)), status)
     }
     return { _tag: "Answered", answer: answers.read(value), url: request.success.url }
   })

@@ -20,20 +20,22 @@ import {
   UnsupportedVersion
 } from "../../OpenApiError.ts"
 import * as boundedBody from "../answer/boundedBody.ts"
-import { readFile } from "./nodeFile.ts"
 import { parse } from "./parse.ts"
 
 /** The most other documents that references lead to. */
 const maxDocuments = 50
 
-/** The bounds of loading, with their defaults. */
+/** The most bytes of each document. */
+const maxDocumentBytes = 32 * 1024 * 1024
+
+/** The time to load all documents. */
+const loadTimeout = Duration.seconds(30)
+
+/** What may be loaded. */
 export interface LoadOptions {
   readonly documentUrl: URL | undefined
   readonly allowReference: ((url: URL) => boolean) | undefined
   readonly allowHttp: boolean
-  readonly maxDocumentBytes: number
-  /** In milliseconds. */
-  readonly loadTimeout: number
 }
 
 /** A loaded document, in which each reference is local. */
@@ -55,9 +57,30 @@ const loadFailed = (url: URL, why: string) =>
 const exceeded = (limit: LimitExceeded["limit"], message: string) =>
   new OpenApiError({ reason: new LimitExceeded({ message, limit }) })
 
+const tooLarge = (url: URL) =>
+  exceeded("documentBytes", `The document ${url.href} has more than ${maxDocumentBytes} bytes`)
+
+/** Reads a file, in a program that runs in Node. */
+const readFile = (url: URL): Effect.Effect<Uint8Array, OpenApiError> =>
+  Effect.flatten(Effect.tryPromise({
+    try: async (signal) => {
+      const { readFile, stat } = await import("node:fs/promises")
+      const { size } = await stat(url)
+      return size > maxDocumentBytes
+        ? Effect.fail(tooLarge(url))
+        : Effect.succeed<Uint8Array>(await readFile(url, { signal }))
+    },
+    catch: (cause) => {
+      const { code, message } = cause as NodeJS.ErrnoException
+      return new OpenApiError({
+        reason: new LoadFailed({ message: `Cannot read the document ${url.href}: ${code ?? message}`, url: url.href })
+      })
+    }
+  }))
+
 const readUrl = Effect.fnUntraced(
-  function*(client: HttpClient, url: URL, { allowHttp, maxDocumentBytes }: LoadOptions) {
-    if (url.protocol === "file:") return yield* readFile(url, maxDocumentBytes)
+  function*(client: HttpClient, url: URL, { allowHttp }: LoadOptions) {
+    if (url.protocol === "file:") return yield* readFile(url)
     if (url.protocol !== "https:" && !(allowHttp && url.protocol === "http:")) {
       return yield* Effect.fail(
         loadFailed(url, "only https: and file: URLs are loaded; http: needs the option allowHttp")
@@ -76,12 +99,7 @@ const readUrl = Effect.fnUntraced(
     }
     const { bytes, isCut } = yield* Effect.mapError(boundedBody.read(response, maxDocumentBytes), failed)
     if (!isCut) return bytes
-    return yield* Effect.fail(
-      exceeded(
-        "maxDocumentBytes",
-        `The document ${url.href} has more than maxDocumentBytes (${maxDocumentBytes}) bytes`
-      )
-    )
+    return yield* Effect.fail(tooLarge(url))
   }
 )
 
@@ -198,13 +216,8 @@ export const load = (
     return { root: isObject(bundled) ? bundled : root, url, isVersion30 }
   }).pipe(
     Effect.timeoutOrElse({
-      duration: options.loadTimeout,
+      duration: loadTimeout,
       orElse: () =>
-        Effect.fail(exceeded(
-          "loadTimeout",
-          `The document was not loaded within loadTimeout (${
-            Duration.format(Duration.fromInputUnsafe(options.loadTimeout))
-          })`
-        ))
+        Effect.fail(exceeded("loadTime", `The document was not loaded within ${Duration.format(loadTimeout)}`))
     })
   )

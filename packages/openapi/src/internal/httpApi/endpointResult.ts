@@ -88,7 +88,7 @@ export const withoutRoute = (method: string, path: string) =>
         : "Do not repeat the call: tell the user that the MCP server must be corrected")
   )
 
-/** Makes the result for an answer above `maxAnswerBytes`. */
+/** Makes the result for an answer above `maxResultBytes`. */
 export const tooLarge = (name: string, answer: AnswerTooLarge, argumentNames: ReadonlyArray<string>) =>
   failed(answers.tooLarge(name, answer, answer.body.bytes.length, argumentNames))
 

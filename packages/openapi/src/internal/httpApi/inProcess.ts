@@ -36,7 +36,7 @@ export interface InProcessOptions {
   readonly router: HttpRouter
   /** The URL in front of the paths of the API. */
   readonly baseUrl: string
-  readonly maxAnswerBytes: number
+  readonly maxResultBytes: number
   /** The reference that middleware of the router reads the principal from. */
   readonly currentPrincipal: Context.Reference<Principal | undefined>
 }
@@ -79,7 +79,7 @@ const defectOf = (cause: Cause.Cause<unknown>, status: number): unknown => {
 
 /** Makes the client whose requests run in the router. The body of an answer is complete. */
 export const makeInProcessClient = (
-  { baseUrl, currentPrincipal, maxAnswerBytes, router }: InProcessOptions
+  { baseUrl, currentPrincipal, maxResultBytes, router }: InProcessOptions
 ): HttpClient.HttpClient.With<AnswerTooLarge | NoRoute, McpRequest> => {
   // An argument may make a path without a route, so that a client could fill the log.
   let hasWarned = false
@@ -95,7 +95,7 @@ export const makeInProcessClient = (
     let answer: HttpClientResponse | AnswerTooLarge | undefined
     // It runs uninterruptibly, with the scope of the request. A stream may never end.
     const take = (_: unknown, response: HttpServerResponse.HttpServerResponse) =>
-      Effect.interruptible(readBody(response, maxAnswerBytes)).pipe(
+      Effect.interruptible(readBody(response, maxResultBytes)).pipe(
         Effect.match({
           onFailure: (tooLarge) => answer = tooLarge,
           onSuccess: (bytes) => {
