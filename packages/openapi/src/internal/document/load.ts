@@ -20,6 +20,7 @@ import {
   UnsupportedVersion
 } from "../../OpenApiError.ts"
 import * as boundedBody from "../answer/boundedBody.ts"
+import { isBeside, readFile } from "./nodeFile.ts"
 import { parse } from "./parse.ts"
 
 /** The most other documents that references lead to. */
@@ -31,7 +32,7 @@ const maxDocumentBytes = 32 * 1024 * 1024
 /** The time to load all documents. */
 const loadTimeout = Duration.seconds(30)
 
-/** What may be loaded. */
+/** The documents that may be loaded. */
 export interface LoadOptions {
   readonly documentUrl: URL | undefined
   readonly allowReference: ((url: URL) => boolean) | undefined
@@ -60,27 +61,12 @@ const exceeded = (limit: LimitExceeded["limit"], message: string) =>
 const tooLarge = (url: URL) =>
   exceeded("documentBytes", `The document ${url.href} has more than ${maxDocumentBytes} bytes`)
 
-/** Reads a file, in a program that runs in Node. */
-const readFile = (url: URL): Effect.Effect<Uint8Array, OpenApiError> =>
-  Effect.flatten(Effect.tryPromise({
-    try: async (signal) => {
-      const { readFile, stat } = await import("node:fs/promises")
-      const { size } = await stat(url)
-      return size > maxDocumentBytes
-        ? Effect.fail(tooLarge(url))
-        : Effect.succeed<Uint8Array>(await readFile(url, { signal }))
-    },
-    catch: (cause) => {
-      const { code, message } = cause as NodeJS.ErrnoException
-      return new OpenApiError({
-        reason: new LoadFailed({ message: `Cannot read the document ${url.href}: ${code ?? message}`, url: url.href })
-      })
-    }
-  }))
-
 const readUrl = Effect.fnUntraced(
   function*(client: HttpClient, url: URL, { allowHttp }: LoadOptions) {
-    if (url.protocol === "file:") return yield* readFile(url)
+    if (url.protocol === "file:") {
+      const bytes = yield* readFile(url, maxDocumentBytes)
+      return bytes ?? (yield* Effect.fail(tooLarge(url)))
+    }
     if (url.protocol !== "https:" && !(allowHttp && url.protocol === "http:")) {
       return yield* Effect.fail(
         loadFailed(url, "only https: and file: URLs are loaded; http: needs the option allowHttp")
@@ -123,11 +109,6 @@ const hasExternalReference = (root: JsonObject): boolean => {
   }
   return false
 }
-
-/** Whether a file is in the folder of another one, or below. */
-const isBeside = (url: URL, base: URL | undefined): boolean =>
-  base?.protocol === "file:" && url.protocol === "file:" && url.host === base.host &&
-  url.pathname.startsWith(base.pathname.slice(0, base.pathname.lastIndexOf("/") + 1))
 
 /** Moves the parts of other documents into the document. */
 const bundle = (root: JsonObject, base: URL | undefined, client: HttpClient, options: LoadOptions) => {
