@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
+import { Bounds, fixedBounds } from "../packages/server/src/internal/base/fixedBounds.ts"
 import type { ServerAddress } from "./testClient.ts"
 
 export interface RunningServer {
@@ -29,7 +30,9 @@ export const startServer = async <E>(
   options: NodeHttp.Options = {}
 ): Promise<RunningServer> => {
   const scope = Scope.makeUnsafe()
-  const layer = NodeHttp.layer({ port: 0, retry: "10 millis", legacySse: LegacySse.make(), ...options })
+  const layer = NodeHttp.layer({ port: 0, legacySse: LegacySse.make(), ...options }).pipe(
+    Layer.provide(Layer.succeed(Bounds, { ...fixedBounds, retryDelay: 10 }))
+  )
   const built = await Effect.runPromise(
     Effect.orDie(Layer.buildWithScope(Layer.provideMerge(layer, server), scope))
   )

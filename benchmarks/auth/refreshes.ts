@@ -63,7 +63,7 @@ const round = (concurrentCalls: number) => {
     const port = yield* freePort
     const url = `http://127.0.0.1:${port}/mcp`
     const protection = Protect.make({ resource: url, verify: TokenVerifier.jwt({ issuer: dev.issuer }) })
-    const bounds = { maxConcurrentRequests: 2 * concurrentCalls }
+    const bounds = { limits: { maxInFlightRequests: 2 * concurrentCalls } }
     yield* Layer.build(Layer.provide(NodeHttp.layer({ port, protection, ...bounds }), Server))
     const clock = yield* Clock.Clock
     const now = () => clock.currentTimeMillisUnsafe() + ahead

@@ -24,10 +24,13 @@ const Small = McpServer.layer(
 
 export const Listening = NodeHttp.layer({
   port: 0,
-  maxBodyBytes: 16_384,
-  maxConcurrentRequests: 1,
-  sessions: { maxSessions: 100, idleTimeout: "5 minutes" },
-  headersTimeout: "5 seconds",
-  maxConnections: 200
+  limits: {
+    maxMessageBytes: 16_384,
+    maxInFlightRequests: 1,
+    maxSessions: 100,
+    idleTimeout: "5 minutes",
+    requestTimeout: "15 seconds",
+    maxConnections: 200
+  }
 }).pipe(Layer.provide(Small))
 // #endregion

@@ -1,8 +1,6 @@
 import * as Catalog from "@skein/server/Catalog"
 import * as EventBus from "@skein/server/EventBus"
-import * as EventStore from "@skein/server/EventStore"
 import * as McpServer from "@skein/server/McpServer"
-import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Resource from "@skein/server/Resource"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
@@ -33,13 +31,4 @@ export const busOver = (channel: Channel): Layer.Layer<EventBus.EventBus> =>
 
 export const shopOver = (channel: Channel) =>
   McpServer.layer({ name: "shop", version: "1.0.0" }, menu, touch).pipe(Layer.provide(busOver(channel)))
-// #endregion
-
-// #region events
-// Stores the events of streams in memory, with bounds that differ from the defaults.
-const Events = EventStore.layerMemory({ maxTotalChars: 8_000_000, retention: "1 minute" })
-
-export const Listening = NodeHttp.layer({ port: 0 }).pipe(
-  Layer.provide([Events, McpServer.layer({ name: "shop", version: "1.0.0" }, menu, touch)])
-)
 // #endregion

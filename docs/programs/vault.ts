@@ -49,7 +49,10 @@ const Vault = McpServer.layer(
 )
 
 const principals = new Map([["Bearer ada", { id: "ada" }], ["Bearer bob", { id: "bob" }]])
-const mcp = await NodeHttp.mount(Vault, { allowedHosts: ["localhost", "vault.example.com"], maxBodyBytes: 65_536 })
+const mcp = await NodeHttp.mount(Vault, {
+  allowedHosts: ["localhost", "vault.example.com"],
+  limits: { maxMessageBytes: 65_536 }
+})
 
 createServer((request, response) => {
   const principal = principals.get(request.headers.authorization ?? "")

@@ -5,7 +5,7 @@ import { Greeter } from "./functions.ts"
 const { handler } = WebHttp.mount(Greeter, {
   path: "/api/mcp",
   allowedHosts: ["my-server.vercel.app"],
-  sessions: { stateless: true }
+  stateless: true
 })
 
 export default { fetch: (request: Request) => handler(request) }

@@ -19,7 +19,7 @@ import { Listening as Configured } from "../programs/httpConfig.ts"
 import hono from "../programs/hono.ts"
 import * as next from "../programs/next.ts"
 import { Reports } from "../programs/polling.ts"
-import { type Channel, Listening, shopOver } from "../programs/eventServices.ts"
+import { type Channel, shopOver } from "../programs/eventServices.ts"
 import { tracedTo } from "../programs/telemetry.ts"
 import vercel from "../programs/vercel.ts"
 import workers from "../programs/workers.ts"
@@ -181,7 +181,7 @@ describe("http.md", () => {
   })
 
   it("lists every status of an endpoint, and no others", async () => {
-    const { handler } = WebHttp.mount(Hello, { cors: Cors.make(), maxBodyBytes: 10_000 })
+    const { handler } = WebHttp.mount(Hello, { cors: Cors.make(), limits: { maxMessageBytes: 10_000 } })
     const url = "http://localhost/mcp"
     const answered = new Map<number, number | undefined>()
     const seen = new Set<string>()
@@ -330,13 +330,6 @@ describe("programs/eventServices.ts", () => {
       expect(yield* Effect.promise(async () => textOf(await fetch(other, call("touch"))))).toBe("Published")
       expect((yield* next).value).toContain("shop://menu")
       yield* Effect.promise(() => reader.cancel())
-    }))
-
-  it.live("uses an event store with other bounds", () =>
-    Effect.gen(function*() {
-      const url = yield* listen(Listening)
-      const opened = yield* fetched(url, initialize())
-      expect(opened.status).toBe(200)
     }))
 })
 

@@ -98,7 +98,7 @@ const send = (
     })
   )
 
-const maxBodyBytes = 4 * 1024 * 1024
+const maxMessageBytes = 4 * 1024 * 1024
 
 if (program === undefined) {
   const reason = "nginx is neither in PATH nor in /usr/sbin"
@@ -163,7 +163,7 @@ if (program === undefined) {
         yield* Deferred.await(wasCancelled)
       }).pipe(Effect.scoped))
 
-    it.live("passes the Host and bodies of maxBodyBytes, and refuses larger ones", () =>
+    it.live("passes the Host and bodies of maxMessageBytes, and refuses larger ones", () =>
       Effect.gen(function*() {
         const { url } = yield* serve()
         const of = (host: string, bytes?: number) => {
@@ -172,8 +172,8 @@ if (program === undefined) {
         }
         expect(yield* of("other.example")).toBe(403)
         expect(yield* of("mcp.example.com")).toBe(200)
-        expect(yield* of("mcp.example.com", maxBodyBytes)).toBe(200)
-        expect(yield* of("mcp.example.com", maxBodyBytes + 1)).toBe(413)
+        expect(yield* of("mcp.example.com", maxMessageBytes)).toBe(200)
+        expect(yield* of("mcp.example.com", maxMessageBytes + 1)).toBe(413)
       }).pipe(Effect.scoped))
 
     if (guide === "recipes/nginx.md") {

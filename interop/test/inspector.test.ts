@@ -28,7 +28,7 @@ let home: string
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), "skein-inspector-"))
   // The Inspector does not end its sessions.
-  server = await startServer(SkeinFeatures.server, { sessions: { idleTimeout: "2 seconds" } })
+  server = await startServer(SkeinFeatures.server, { limits: { idleTimeout: "2 seconds" } })
 })
 afterAll(async () => {
   await server.close()

@@ -110,7 +110,7 @@ describe("a client that is killed during a call", () => {
   const program = fileURLToPath(new URL("../fixtures/waitingClient.ts", import.meta.url))
 
   // A killed client does not end its session.
-  beforeAll(() => start({ sessions: { idleTimeout: "1 second" } }))
+  beforeAll(() => start({ limits: { idleTimeout: "1 second" } }))
   afterAll(() => server.close())
 
   const children = new Set<ChildProcess>()

@@ -201,7 +201,7 @@ for (const [name, connect] of [["sdk-v1", SdkV1.connectInteractive], ["sdk-v2", 
   }
 
   it(`${name}: works with a server without sessions, except for requests to the client`, async () => {
-    const stateless = await startServer(Interactive.server(), { sessions: { stateless: true } })
+    const stateless = await startServer(Interactive.server(), { stateless: true })
     const client = await connect(stateless.http)
     expect(textOf(await client.call("region", { region: "eu" }))).toBe("Working in eu")
     expect(client.sessionId).toBe(undefined)

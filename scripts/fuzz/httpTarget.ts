@@ -197,7 +197,7 @@ const close = Effect.suspend(() => {
 const options: Http.Options = {
   shutdownTimeout: 0,
   allowedHosts: ["localhost", "127.0.0.1"],
-  sessions: { maxSessions: 20_000 },
+  limits: { maxSessions: 20_000 },
   legacySse: LegacySse.make()
 }
 

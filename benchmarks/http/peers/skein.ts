@@ -39,9 +39,7 @@ const server = McpServer.layer({ name: "skein", version: "1.0.0" }, echo, count,
 // The defaults of 10,000 are slightly too low for the numbers here.
 const listening = NodeHttp.layer({
   port: 0,
-  maxConcurrentRequests: 20_000,
-  maxStreams: 20_000,
-  sessions: { maxSessions: 20_000 }
+  limits: { maxInFlightRequests: 20_000, maxStreams: 20_000, maxSessions: 20_000 }
 })
 
 const main = Layer.effectDiscard(Effect.map(NodeHttp.Server, ({ port }) => console.log(port))).pipe(

@@ -61,7 +61,7 @@ const open = (command: Of<"open">) =>
     yield* connect("inMemory", InMemoryTransport.transport(serve))
     yield* connect("inMemoryLegacy", InMemoryTransport.transport(serve))
     if (!command.listen) return undefined
-    const listener = NodeServer.layer({ port: 0, maxStreams: 20_000 })
+    const listener = NodeServer.layer({ port: 0, limits: { maxStreams: 20_000 } })
     return Context.get(yield* Layer.build(Layer.provide(listener, Layer.succeedContext(context))), NodeServer.Server)
       .url
   })

@@ -27,7 +27,7 @@ const run = (...argv: ReadonlyArray<string>) => {
   return { code, err, line }
 }
 
-const bridge = { maxSessions: 32, maxBodyBytes: 4_194_304, maxBufferedMessages: 1_000 }
+const bridge = { maxSessions: 32, maxBodyBytes: 4_194_304 }
 const defaults = {
   dev: {
     ...bridge,

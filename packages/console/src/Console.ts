@@ -47,13 +47,7 @@ export interface ViewOptions {
 }
 
 /** Options of a console on a port of its own. */
-export interface Options extends
-  ViewOptions,
-  Pick<
-    NodePages.Options,
-    "allowedHosts" | "headersTimeout" | "keepAliveTimeout" | "requestTimeout" | "trustedProxies"
-  >
-{
+export interface Options extends ViewOptions, Pick<NodePages.Options, "allowedHosts" | "trustedProxies"> {
   /** The port: 3001 by default, 0 for any free port. */
   readonly port?: number | undefined
   /** The address to listen on: `127.0.0.1` by default. Any other address but loopback needs `protect`. */
@@ -162,11 +156,8 @@ export const layer = (options: Options = {}): Layer.Layer<Server, ConsoleError |
         allowedHosts: options.allowedHosts,
         // The console compares the origin with its own. Here only those of loopback would pass.
         allowedOrigins: "any",
-        headersTimeout: options.headersTimeout,
-        requestTimeout: options.requestTimeout,
-        keepAliveTimeout: options.keepAliveTimeout,
         trustedProxies: options.trustedProxies,
-        maxConnections
+        limits: { maxConnections }
       })
       return { ...listening, viewers: Effect.sync(() => feed.viewers) }
     })

@@ -8,8 +8,6 @@
  * @example
  * const options = { allowedOrigins: ["https://app.example.com"], cors: Cors.make() }
  */
-import * as Defaults from "@skein/runtime/Options"
-import type * as Duration from "effect/Duration"
 import type { Cors } from "./internal/http/access/options.ts"
 
 export type { Cors }
@@ -29,11 +27,6 @@ export interface Options {
    * `Retry-After`.
    */
   readonly exposedHeaders?: ReadonlyArray<string> | undefined
-  /**
-   * How long a browser may cache the answer to a preflight: 2 hours by default, the maximum of Chromium. 0 disables
-   * caching.
-   */
-  readonly maxAge?: Duration.Input | undefined
   /**
    * Lets pages from public addresses reach an endpoint in a private network, for browsers that send
    * `Access-Control-Request-Private-Network`. False by default.
@@ -68,11 +61,14 @@ const parameter = /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/
 /** The number of requested headers of a preflight that are examined. Further ones are not allowed. */
 const maxRequested = 64
 
+// How long a browser may cache the answer to a preflight: 2 hours, the maximum of Chromium.
+const maxAgeSeconds = "7200"
+
 /**
  * Makes the CORS headers of an endpoint.
  *
  * @example
- * NodeHttp.layer({ allowedOrigins: ["https://app.example.com"], cors: Cors.make({ maxAge: "10 minutes" }) })
+ * NodeHttp.layer({ allowedOrigins: ["https://app.example.com"], cors: Cors.make() })
  */
 export const make = (options: Options = {}): Cors => {
   const allowed = new Set([...requestHeaders, ...(options.allowedHeaders ?? []).map((name) => name.toLowerCase())])
@@ -80,8 +76,6 @@ export const make = (options: Options = {}): Cors => {
   const exposed = [...new Set([...answerHeaders, ...(options.exposedHeaders ?? []).map((name) => name.toLowerCase())])]
   const credentials = options.credentials === true ? { "access-control-allow-credentials": "true" } : undefined
   const readable = { "access-control-expose-headers": exposed.join(", "), vary: "Origin", ...credentials }
-  const { maxAge } = Defaults.resolve({ maxAge: options.maxAge }, {}, { maxAge: "2 hours" })
-  const maxAgeSeconds = String(Math.max(0, Math.floor(maxAge / 1_000)))
   // A cache must not serve an answer without these headers to a page of an origin.
   const none = { vary: "Origin" }
   return {

@@ -24,7 +24,7 @@ import type { FindPrincipal, Pages, Protection } from "./internal/http/access/pr
 import { McpServer } from "./McpServer.ts"
 
 export type { Body, BodyFault, Headers, HttpAnswer, HttpRequest } from "./internal/http/messages/adapter.ts"
-export type { Options, SessionOptions } from "./internal/http/access/options.ts"
+export type { Limits, Options } from "./internal/http/access/options.ts"
 export { networkOf } from "@skein/runtime/ClientKey"
 export {
   type FindPrincipal,

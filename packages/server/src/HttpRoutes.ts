@@ -21,7 +21,7 @@ import { credentialHeaders, withholds } from "./internal/http/access/protection.
 import type { McpServer } from "./McpServer.ts"
 
 /**
- * Options of the routes. `path` is in the syntax of the router, `/mcp` by default. `maxBodyBytes` replaces the
+ * Options of the routes. `path` is in the syntax of the router, `/mcp` by default. `limits.maxMessageBytes` replaces the
  * `MaxBodySize` of `effect/http`. The paths of `legacySse` are separate routes, and the one that clients receive has no
  * prefix of a router.
  */

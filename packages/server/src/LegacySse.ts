@@ -31,7 +31,7 @@ export interface Options {
 /**
  * Enables the transport. A session starts and ends with its stream; requests in progress are interrupted at its end.
  * The session counts against the endpoint's `maxSessions` and `maxStreams`, and belongs to the principal that opened
- * it. It is closed if more than `maxUnsentChars` characters wait for its client.
+ * it. It is closed if more than 1 Mi characters wait for its client.
  *
  * @example
  * NodeHttp.layer({ legacySse: LegacySse.make({ path: "/legacy/sse", messages: "/legacy/messages" }) })

@@ -16,6 +16,7 @@ import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
 import { defaultPrefix, fillIn, namesOf } from "./internal/base/environment.ts"
+import { Bounds } from "./internal/base/fixedBounds.ts"
 import { endConnection, isAfterEnd } from "./internal/http/messages/head.ts"
 import * as health from "./internal/http/endpoint/health.ts"
 import { loopback, resolve } from "./internal/http/access/options.ts"
@@ -80,17 +81,16 @@ export interface Health<R = never> {
   readonly ready?: string | undefined
   /**
    * Whether the server is ready, for example whether its database responds: an effect, or a function that returns a value or
-   * a promise. The server is not ready if it fails, throws, rejects, returns `false`, or takes longer than `checkTimeout`. It
-   * is run for each probe, but never twice at the same time:
-   * probes that arrive meanwhile get the same result. Each change of the result is logged.
+   * a promise. The server is not ready if it fails, throws, rejects or returns `false`, or after 1 second, as long as
+   * Kubernetes waits for a probe: then the effect is interrupted, or the `signal` of the function aborts. It is run for
+   * each probe, but never twice at the same time, and not again before it has ended: probes that arrive meanwhile get the
+   * same result. Each change of the result is logged.
    */
   readonly check?: Effect.Effect<unknown, unknown, R> | ((signal: AbortSignal) => unknown) | undefined
-  /**
-   * How long `check` may take: 1 second by default, as long as Kubernetes waits for a probe. Then the response is 503,
-   * and the effect is interrupted, or the `signal` of the function aborts. It is not run again before it has ended.
-   */
-  readonly checkTimeout?: Duration.Input | undefined
 }
+
+/** The bounds of a listening server. */
+export interface Limits extends Http.Limits, server.Limits {}
 
 /** Options of a listening server. `R` are the services that they need. */
 export interface Options<R = never> extends HandlerOptions {
@@ -101,27 +101,8 @@ export interface Options<R = never> extends HandlerOptions {
    * that is not a wildcard is added to the default `allowedHosts`.
    */
   readonly host?: string | undefined
-  /**
-   * How long the head of a request may take: 15 seconds by default. Then the answer is 408, and the connection is
-   * closed.
-   */
-  readonly headersTimeout?: Duration.Input | undefined
-  /**
-   * How long a whole request may take to arrive: 60 seconds by default. Then the answer is 408, and the connection is
-   * closed.
-   */
-  readonly requestTimeout?: Duration.Input | undefined
-  /**
-   * How long a connection may be idle between requests: 65 seconds by default, longer than the usual 60 seconds of
-   * proxies.
-   */
-  readonly keepAliveTimeout?: Duration.Input | undefined
-  /**
-   * The number of connections: 20,000 by default. At the bound the address with the most connections gives up its oldest
-   * one without a request in progress. If it has none, and has less than twice as many as the address of the new
-   * connection, the new one is closed immediately.
-   */
-  readonly maxConnections?: number | undefined
+  /** The bounds of the endpoint and of its listener. */
+  readonly limits?: Limits | undefined
   /**
    * Answers the probes of a platform: `true` for `/livez` and `/readyz`, or other paths and a `check`. The answers to GET
    * and HEAD are 200 or 503 with a short JSON body. They need no credentials, and the `Host` of a probe is not checked.
@@ -135,6 +116,7 @@ export interface Options<R = never> extends HandlerOptions {
    * How long the server continues to accept requests after the shutdown has begun: 0 seconds by default. Meanwhile the
    * `ready` path of `health` responds with 503, so that load balancers stop sending requests, and each answer closes its
    * connection. Then the listener closes, and `shutdownTimeout` begins. A server that fails shuts down without the delay.
+   * Raise it to the time that your load balancer takes to see the probe.
    */
   readonly drainDelay?: Duration.Input | undefined
   /**
@@ -218,8 +200,7 @@ const probingOf = <R>(given: Options<R>["health"]): health.Resolved | undefined 
   return {
     live: options.live ?? "/livez",
     ready: options.ready ?? "/readyz",
-    check: checkOf(options.check),
-    ...Defaults.resolve({ checkTimeout: options.checkTimeout }, {}, { checkTimeout: 1_000 })
+    check: checkOf(options.check)
   }
 }
 
@@ -239,12 +220,12 @@ const startRoutes = <R>(
   const isRoute = (path: string): boolean =>
     path.startsWith("/") && !exact.has("*") && !exact.has(path) && !prefixes.some((prefix) => path.startsWith(prefix))
   const { allowedHosts, allowedOrigins } = options
-  const { maxBodyBytes, maxConcurrentRequests, shutdownTimeout } = resolve({
+  const { maxInFlightRequests, maxMessageBytes, shutdownTimeout } = resolve({
     ...options,
     pages: undefined,
     protection: undefined
   })
-  const bounds = { allowedHosts, allowedOrigins, maxBodyBytes, maxConcurrentRequests, shutdownTimeout }
+  const bounds = { allowedHosts, allowedOrigins, maxInFlightRequests, maxMessageBytes, shutdownTimeout }
   return Effect.map(routes.start(bounds, services), (running) => ({ ...running, isRoute }))
 }
 
@@ -277,7 +258,7 @@ export const serve = <R = never>(
     const probes = probing && (yield* health.make(probing, paths, services))
     const routes = options.routes && (yield* startRoutes(options.routes, { ...options, allowedHosts }, paths, services))
     const { handler, shared } = prepare(endpoint, options, true, probes, routes)
-    const listener = server.make(handler, server.resolveBounds(options, { maxConnections: 20_000 }))
+    const listener = server.make(handler, options.limits, yield* Bounds)
     const { drainDelay } = endOf(options)
     const address = yield* Effect.acquireRelease(
       server.listen(listener.server, options.port ?? 3000, host),

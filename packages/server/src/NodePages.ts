@@ -16,22 +16,13 @@ import { loopback } from "./internal/http/access/options.ts"
 import type { Options as NodeHttpOptions } from "./NodeHttp.ts"
 
 /** Options of a port for pages. They mean the same as in `NodeHttp.Options`. */
-export interface Options extends
-  Pick<
-    NodeHttpOptions,
-    | "allowedHosts"
-    | "allowedOrigins"
-    | "headersTimeout"
-    | "host"
-    | "keepAliveTimeout"
-    | "requestTimeout"
-    | "trustedProxies"
-  >
-{
+export interface Options extends Pick<NodeHttpOptions, "allowedHosts" | "allowedOrigins" | "host" | "trustedProxies"> {
   /** The port: 0, any free port, by default. */
   readonly port?: number | undefined
-  /** The number of connections: 1,000 by default. At the bound the same happens as in `NodeHttp.Options`. */
-  readonly maxConnections?: number | undefined
+  readonly limits?: {
+    /** The number of connections: 1,000 by default. At the bound the same happens as in `NodeHttp.Limits`. */
+    readonly maxConnections?: number | undefined
+  } | undefined
 }
 
 /** A listening port. */
@@ -75,7 +66,7 @@ export const serve = (
       if (request.headFault !== "Framing") return handle(request, answer)
       endConnection(message)
       setImmediate(() => handle(request, answer))
-    }, server.resolveBounds(options, { maxConnections: 1_000 }))
+    }, { maxConnections: options.limits?.maxConnections ?? 1_000 })
     const address = yield* Effect.acquireRelease(
       server.listen(listener.server, options.port ?? 0, host),
       () =>

@@ -48,8 +48,8 @@ export type ServicesOf<R> = Exclude<
 export interface Options {
   readonly allowedHosts: ReadonlyArray<string> | "any" | undefined
   readonly allowedOrigins: ReadonlyArray<string> | "any" | undefined
-  readonly maxBodyBytes: number
-  readonly maxConcurrentRequests: number
+  readonly maxMessageBytes: number
+  readonly maxInFlightRequests: number
   /** In milliseconds. */
   readonly shutdownTimeout: number
 }
@@ -117,7 +117,7 @@ const address = /^(?:\d{1,3}(?:\.\d{1,3}){3}|\[[\da-f:.]+\])(?::\d{1,5})?$/i
  *   not apply: use a middleware of the router.
  * - A route that fails is logged, and the response is 500, unless its error has a response of its own. A layer that
  *   cannot be built fails the start.
- * - `maxConcurrentRequests` and `maxBodyBytes` bound the routes too, apart from the endpoint. At shutdown requests may
+ * - `maxInFlightRequests` and `maxMessageBytes` bound the routes too, apart from the endpoint. At shutdown requests may
  *   finish within `shutdownTimeout`, and then are interrupted. WebSockets are not supported.
  *
  * @example
@@ -157,7 +157,7 @@ const start = <A, E>(
   services: Context.Context<never>
 ): Effect.Effect<Running, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const { maxBodyBytes, maxConcurrentRequests, shutdownTimeout } = options
+    const { maxInFlightRequests, maxMessageBytes, shutdownTimeout } = options
     const app = yield* Effect.orDie(
       HttpRouter.toHttpEffect(Layer.provide(routes, NodeHttpServer.layerHttpServices))
     )
@@ -182,14 +182,14 @@ const start = <A, E>(
       })
     const run = yield* Effect.provideContext(
       NodeHttpServer.makeHandler(Effect.catchCause(app, answerFailure), { scope: requests, middleware: counted }),
-      Context.add(services, MaxBodySize, ByteSize.bytes(maxBodyBytes))
+      Context.add(services, MaxBodySize, ByteSize.bytes(maxMessageBytes))
     )
     const isAllowed = makeSourceCheck(options, services, "a route", (request) => address.test(request.header("host")!))
     return {
       handle: (message, response, request, answer, isLast) => {
         if (!isAllowed(request, answer)) return
         if (isClosing) return send(answer, closing)
-        if (running.size >= maxConcurrentRequests) return send(answer, tooManyRequests)
+        if (running.size >= maxInFlightRequests) return send(answer, tooManyRequests)
         if (isLast) response.setHeader("connection", "close")
         // Node leaves this to the handler of a listener that has the event `checkContinue`.
         if (message.headers.expect !== undefined && message.httpVersionMinor > 0) response.writeContinue()

@@ -157,7 +157,13 @@ const server = McpServer.layer(
 ).pipe(
   Layer.merge(Layer.succeed(EventStore.EventStore, log)),
   // The counts of a few addresses only, and many notifications, so that each entry that is not removed adds up.
-  Layer.provideMerge(Layer.succeed(Bounds, { ...fixedBounds, maxKeys: 200, listChangedDelay: 10 })),
+  Layer.provideMerge(Layer.succeed(Bounds, {
+    ...fixedBounds,
+    maxKeys: 200,
+    listChangedDelay: 10,
+    maxUnsentChars: 64 * 1024,
+    initializeTimeout: 2_000
+  })),
   // The server logs a warning for each client that does not read, and the scenarios have thousands of them.
   Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "Error"))
 )
@@ -191,10 +197,9 @@ const control = ({ endpoint, port }: NodeHttp.Server["Service"]) =>
 
 NodeHttp.runMain(server, {
   port: 0,
-  maxUnsentChars: 64 * 1024,
   keepAliveInterval: "1 seconds",
   principal: ({ headers }) => ({ id: String(headers["x-user"]) }),
   legacySse: LegacySse.make(),
-  sessions: { idleTimeout: "2 seconds", initializeTimeout: "2 seconds" },
+  limits: { idleTimeout: "2 seconds" },
   onListening: control
 })

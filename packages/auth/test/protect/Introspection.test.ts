@@ -150,7 +150,7 @@ describe("TokenVerifier.introspection", () => {
       }
     }))
 
-  it.effect("sends at most maxConcurrentRequests at the same time", () =>
+  it.effect("sends at most maxInFlightRequests at the same time", () =>
     Effect.gen(function*() {
       const server = yield* makeServer
       const waiting: Array<() => void> = []
@@ -162,7 +162,7 @@ describe("TokenVerifier.introspection", () => {
         endpoint: `${server.origin}/introspect`,
         clientId: "tea",
         clientSecret,
-        maxConcurrentRequests: 2
+        maxInFlightRequests: 2
       })
       const fibers = yield* Effect.forEach(["a", "b", "c"], (token) => Effect.forkChild(problemOf(verifier, token)))
       const until = (count: number): Effect.Effect<void> =>

@@ -148,7 +148,7 @@ describe("2026-07-28 · the client's first message determines the era", () => {
     }))
 })
 
-const serveStateless = http.serve(catalog.server, { sessions: { stateless: true } })
+const serveStateless = http.serve(catalog.server, { stateless: true })
 
 for (const revision of Revision.sessionBased) {
   it.live(`${revision} · only use capabilities that were successfully negotiated: an endpoint without sessions declares no later notifications`, () =>

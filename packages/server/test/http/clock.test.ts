@@ -84,10 +84,10 @@ describe("a client that does not read", () => {
     ))
   const call = kit.modern("tools/call", { name: "flood", arguments: {} }, { _meta: { progressToken: 1 } })
 
-  it.effect("2026-07-28 · disconnects a client beyond maxUnsentChars, and cancels its request", () =>
+  it.effect("2026-07-28 · disconnects a client beyond the bound of unsent characters, and cancels its request", () =>
     logged((lines) =>
       Effect.scoped(Effect.gen(function*() {
-        const { made, send } = yield* endpoint(fixtures.server(flood), { maxUnsentChars: 10_000 })
+        const { made, send } = yield* kit.bounded({ maxUnsentChars: 10_000 })(endpoint(fixtures.server(flood)))
         const slow = new kit.RecordedAnswer()
         slow.slow = true
         made.handle(kit.recordedRequest(call), slow)

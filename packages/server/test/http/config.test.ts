@@ -22,32 +22,26 @@ const all = {
   SKEIN_CORS: "true",
   SKEIN_TRUSTED_PROXIES: "2",
   SKEIN_STATELESS: "true",
-  SKEIN_MAX_SESSIONS: "200",
-  SKEIN_MAX_SESSIONS_PER_PRINCIPAL: "20",
-  SKEIN_IDLE_TIMEOUT: "10m",
-  SKEIN_INITIALIZE_TIMEOUT: "5s",
-  SKEIN_MAX_PENDING_MESSAGES: "10",
   SKEIN_LEGACY_SSE: "true",
   SKEIN_ALWAYS_STREAM: "session",
   SKEIN_REQUIRE_MCP_HEADERS: "true",
   SKEIN_EXPIRED_STREAMS: "keep",
-  SKEIN_RETRY: "3s",
   SKEIN_KEEP_ALIVE_INTERVAL: "0s",
-  SKEIN_MAX_BODY_BYTES: "1048576",
-  SKEIN_MAX_CONCURRENT_REQUESTS: "100",
-  SKEIN_MAX_RETAINED_BYTES: "33554432",
-  SKEIN_MAX_STREAMS: "50",
-  SKEIN_MAX_UNSENT_CHARS: "65536",
-  SKEIN_SEND_TIMEOUT: "20s",
-  SKEIN_HEADERS_TIMEOUT: "4s",
-  SKEIN_REQUEST_TIMEOUT: "30s",
-  SKEIN_KEEP_ALIVE_TIMEOUT: "90s",
-  SKEIN_MAX_CONNECTIONS: "500",
   SKEIN_HEALTH: "true",
   SKEIN_DRAIN_DELAY: "10 seconds",
   SKEIN_SHUTDOWN_TIMEOUT: "1500ms",
   SKEIN_LOG_FORMAT: "json",
-  SKEIN_LOG_LEVEL: "debug"
+  SKEIN_LOG_LEVEL: "debug",
+  SKEIN_MAX_MESSAGE_BYTES: "1048576",
+  SKEIN_MAX_RETAINED_BYTES: "33554432",
+  SKEIN_MAX_IN_FLIGHT_REQUESTS: "100",
+  SKEIN_MAX_STREAMS: "50",
+  SKEIN_MAX_SESSIONS: "200",
+  SKEIN_MAX_SESSIONS_PER_PRINCIPAL: "20",
+  SKEIN_IDLE_TIMEOUT: "10m",
+  SKEIN_REQUEST_TIMEOUT: "30s",
+  SKEIN_KEEP_ALIVE_TIMEOUT: "90s",
+  SKEIN_MAX_CONNECTIONS: "500"
 }
 
 const read = {
@@ -58,35 +52,29 @@ const read = {
   allowedOrigins: "any",
   cors: variables.cors.parse("true"),
   trustedProxies: 2,
-  sessions: {
-    stateless: true,
-    maxSessions: 200,
-    maxSessionsPerPrincipal: 20,
-    idleTimeout: Duration.minutes(10),
-    initializeTimeout: Duration.seconds(5),
-    maxPendingMessages: 10
-  },
+  stateless: true,
   legacySse: { path: "/sse", messages: "/messages", assumeInitialized: true },
   alwaysStream: "session",
   requireMcpHeaders: true,
   expiredStreams: "keep",
-  retry: Duration.seconds(3),
   keepAliveInterval: Duration.zero,
-  maxBodyBytes: 1_048_576,
-  maxConcurrentRequests: 100,
-  maxRetainedBytes: 33_554_432,
-  maxStreams: 50,
-  maxUnsentChars: 65_536,
-  sendTimeout: Duration.seconds(20),
-  headersTimeout: Duration.seconds(4),
-  requestTimeout: Duration.seconds(30),
-  keepAliveTimeout: Duration.seconds(90),
-  maxConnections: 500,
   health: true,
   drainDelay: Duration.seconds(10),
   shutdownTimeout: Duration.millis(1_500),
   logFormat: "json",
-  logLevel: "Debug"
+  logLevel: "Debug",
+  limits: {
+    maxMessageBytes: 1_048_576,
+    maxRetainedBytes: 33_554_432,
+    maxInFlightRequests: 100,
+    maxStreams: 50,
+    maxSessions: 200,
+    maxSessionsPerPrincipal: 20,
+    idleTimeout: Duration.minutes(10),
+    requestTimeout: Duration.seconds(30),
+    keepAliveTimeout: Duration.seconds(90),
+    maxConnections: 500
+  }
 } as const
 
 const fillIn = (
@@ -185,11 +173,11 @@ describe("fillIn", () => {
     expect(fillIn(given, all)).toEqual({ ...read, port: 0, health: false })
   })
 
-  it("keeps the members of sessions that are in the code", () => {
-    expect(fillIn({ sessions: { idleTimeout: "1 hour", maxSessions: undefined } }, all))
-      .toEqual({ ...read, sessions: { ...read.sessions, idleTimeout: "1 hour" } })
-    const given = { sessions: { stateless: false } }
-    expect(fillIn(given, { SKEIN_STATELESS: "true" })).toEqual(given)
+  it("keeps the limits that are in the code", () => {
+    expect(fillIn({ limits: { idleTimeout: "1 hour", maxSessions: undefined } }, all))
+      .toEqual({ ...read, limits: { ...read.limits, idleTimeout: "1 hour" } })
+    const given = { limits: { maxStreams: 0 } }
+    expect(fillIn(given, { SKEIN_MAX_STREAMS: "1" })).toEqual(given)
     expect(fillIn({ cors: "mine" }, { SKEIN_CORS: "false" })).toEqual({ cors: "mine" })
   })
 

@@ -286,7 +286,7 @@ describe("bodies", () => {
 
   it.live("counts a body while it is read, responds with 413 and closes the connection", () =>
     Effect.scoped(Effect.gen(function*() {
-      const at = yield* kit.serve(server, { maxBodyBytes: 1_000 })
+      const at = yield* kit.serve(server, { limits: { maxMessageBytes: 1_000 } })
       const padded = (size: number): string => body.padEnd(size, " ")
       expect(yield* statuses(at, [{ ...call, body: padded(1_000) }])).toEqual([200])
       const reply = yield* kit.send(at, { ...call, body: padded(1_001) })
@@ -303,7 +303,7 @@ describe("bodies", () => {
 
   it.live("disconnects a refused upload of gigabytes, for any reason of the refusal", () =>
     Effect.scoped(Effect.gen(function*() {
-      const at = yield* kit.serve(server, { maxBodyBytes: 1_000 })
+      const at = yield* kit.serve(server, { limits: { maxMessageBytes: 1_000 } })
       for (const line of ["POST /mcp HTTP/1.1", "POST /elsewhere HTTP/1.1", "PUT /mcp HTTP/1.1"]) {
         const raw = yield* kit.raw(at)
         raw.write(`${line}\r\nhost: localhost\r\n${head}content-length: 4000000000\r\n\r\n`)

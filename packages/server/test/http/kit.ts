@@ -16,6 +16,8 @@ import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "
 import { request as httpRequest } from "node:http"
 import { connect, type Socket } from "node:net"
 import { type Json, meta } from "../kit.ts"
+import type { FixedBounds } from "../../src/internal/base/fixedBounds.ts"
+import { bounds } from "../fixedBounds.ts"
 import { watch, type Watcher } from "./watch.ts"
 
 export { type Json, meta } from "../kit.ts"
@@ -28,6 +30,9 @@ export const serve = (
   const listening = NodeHttp.layer({ port: 0, ...options }).pipe(Layer.provide(server))
   return Effect.map(Effect.orDie(Layer.build(listening)), (context) => Context.get(context, NodeHttp.Server))
 }
+
+/** Lowers bounds that have no option. */
+export const bounded = (changed: Partial<FixedBounds>) => Effect.provide(bounds(changed))
 
 /** A request to send. A header of `undefined` is left out. */
 export interface Request {

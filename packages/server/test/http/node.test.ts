@@ -211,7 +211,7 @@ describe("its own server", () => {
 
   it.live("responds with 408 to an incomplete head and to a missing body", () =>
     Effect.scoped(Effect.gen(function*() {
-      const at = yield* kit.serve(server, { headersTimeout: 100, requestTimeout: 200 })
+      const at = yield* kit.bounded({ headersTimeout: 100 })(kit.serve(server, { limits: { requestTimeout: 200 } }))
       for (const bytes of ["POST /mcp HTTP/1.1\r\nhost: local", whole.slice(0, -10)]) {
         const raw = yield* kit.raw(at)
         raw.write(bytes)
@@ -222,7 +222,7 @@ describe("its own server", () => {
 
   it.live("closes an idle connection", () =>
     Effect.scoped(Effect.gen(function*() {
-      const at = yield* kit.serve(server, { keepAliveTimeout: 50 })
+      const at = yield* kit.serve(server, { limits: { keepAliveTimeout: 50 } })
       const raw = yield* kit.raw(at)
       raw.write(whole)
       expect((yield* raw.closed).text).toContain("200 OK")
@@ -231,7 +231,7 @@ describe("its own server", () => {
   it.live("closes an idle connection at maxConnections, or the new one if all have requests in progress", () =>
     Effect.scoped(Effect.gen(function*() {
       const waiting = fixtures.waiting()
-      const at = yield* kit.serve(fixtures.server(fixtures.echo, waiting.layer), { maxConnections: 1 })
+      const at = yield* kit.serve(fixtures.server(fixtures.echo, waiting.layer), { limits: { maxConnections: 1 } })
       const first = yield* kit.raw(at)
       first.write(whole)
       yield* first.until("hi")

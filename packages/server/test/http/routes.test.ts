@@ -143,9 +143,9 @@ describe("routes", () => {
       }))
     ))
 
-  it.live("refuse a body above maxBodyBytes, and one that is not valid HTTP", () =>
+  it.live("refuse a body above maxMessageBytes, and one that is not valid HTTP", () =>
     Effect.scoped(Effect.gen(function*() {
-      const listening = yield* kit.serve(server, { routes: NodeRoutes.make(webhooks), maxBodyBytes: 10 })
+      const listening = yield* kit.serve(server, { routes: NodeRoutes.make(webhooks), limits: { maxMessageBytes: 10 } })
       expect((yield* kit.send(listening, { path: "/webhooks/git", body: "x".repeat(10) })).status).toBe(200)
       expect((yield* kit.send(listening, { path: "/webhooks/git", body: "x".repeat(11) })).status).toBe(413)
       const raw = yield* kit.raw(listening)
@@ -164,10 +164,10 @@ describe("routes", () => {
       expect((yield* raw.closed).text).toContain("{\"name\":\"git\",\"body\":\"hi\"}")
     })))
 
-  it.live("respond with 503 at maxConcurrentRequests", () =>
+  it.live("respond with 503 at maxInFlightRequests", () =>
     Effect.scoped(Effect.gen(function*() {
       const { go, layer, seen } = slow()
-      const listening = yield* kit.serve(server, { routes: NodeRoutes.make(layer), maxConcurrentRequests: 1 })
+      const listening = yield* kit.serve(server, { routes: NodeRoutes.make(layer), limits: { maxInFlightRequests: 1 } })
       const first = yield* Effect.forkChild(kit.send(listening, get("/slow")))
       yield* until(() => seen.started === 1)
       const second = yield* kit.send(listening, get("/slow"))

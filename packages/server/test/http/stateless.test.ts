@@ -295,10 +295,10 @@ describe("streams", () => {
 })
 
 describe("bounds", () => {
-  it.live("responds with 503 and Retry-After at maxConcurrentRequests", () =>
+  it.live("responds with 503 and Retry-After at maxInFlightRequests", () =>
     Effect.scoped(Effect.gen(function*() {
       const wait = fixtures.waiting()
-      const at = yield* kit.serve(fixtures.server(wait.layer, fixtures.echo), { maxConcurrentRequests: 2 })
+      const at = yield* kit.serve(fixtures.server(wait.layer, fixtures.echo), { limits: { maxInFlightRequests: 2 } })
       const replies = yield* Effect.all([
         kit.send(at, call("wait")),
         kit.send(at, call("wait")),
@@ -315,7 +315,7 @@ describe("bounds", () => {
 
   it.live("responds to a subscription with 503 and Retry-After at maxStreams, and still serves requests", () =>
     Effect.scoped(Effect.gen(function*() {
-      const at = yield* kit.serve(fixtures.server(fixtures.echo), { maxStreams: 1, maxConcurrentRequests: 1 })
+      const at = yield* kit.serve(fixtures.server(fixtures.echo), { limits: { maxStreams: 1, maxInFlightRequests: 1 } })
       const listen = kit.modern("subscriptions/listen", { notifications: { toolsListChanged: true } })
       const stream = yield* kit.open(at, listen)
       yield* stream.message

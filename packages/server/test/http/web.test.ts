@@ -164,7 +164,10 @@ describe("a request", () => {
     Effect.gen(function*() {
       const log: Array<unknown> = []
       const quiet = Logger.layer([Logger.make(({ message }) => void log.push(message))])
-      const handler = yield* Effect.provide(handlerOf((yield* make).server, { maxBodyBytes: 1000 }), quiet)
+      const handler = yield* Effect.provide(
+        handlerOf((yield* make).server, { limits: { maxMessageBytes: 1000 } }),
+        quiet
+      )
       const read = () => {
         const request = requestOf(call("whoami"))
         return Effect.map(Effect.promise(() => request.text()), (text) => [request, text] as const)
@@ -224,7 +227,7 @@ describe("a request", () => {
 
   it.live("reads a body only up to the limit", () =>
     Effect.gen(function*() {
-      const handler = yield* handlerOf((yield* make).server, { maxBodyBytes: 10_000 })
+      const handler = yield* handlerOf((yield* make).server, { limits: { maxMessageBytes: 10_000 } })
       const log = { chunks: 0, cancelled: false }
       const body = new ReadableStream<Uint8Array>({
         pull: (controller) => {

@@ -66,7 +66,7 @@ describe("an error with an HTTP status", () => {
         const always = yield* enter(yield* serve({ alwaysStream: true }), revision)
         const first = yield* always(call(revision, false))
         expect([first.status, first.messages]).toEqual([200, [{ jsonrpc: "2.0", id: 1, error }]])
-        const alone = yield* serve({ sessions: { stateless: true } })
+        const alone = yield* serve({ stateless: true })
         isForbidden(yield* kit.post(alone, call(revision, false), { "mcp-protocol-version": revision }))
       })))
   }

@@ -45,7 +45,7 @@ const late = Task.layer(Task.make("late"), () =>
 const serve = Effect.gen(function*() {
   const server = McpServer.layer({ name: "test", version: "1.0.0" }, both, echo, late, Tasks.layer())
   const at = yield* http.serve(Layer.provide(server, Layer.provideMerge(MemoryTasks.layer(), Logger.layer([]))), {
-    maxBodyBytes: 64 * 1024 * 1024
+    limits: { maxMessageBytes: 64 * 1024 * 1024 }
   })
   const raw = (method: string, params: string, name: string) => {
     const { body, headers } = http.modern(method, {}, {

@@ -206,7 +206,7 @@ describe("2025-11-25 · tasks over Streamable HTTP", () => {
 
   it.live("without sessions a client cannot be asked: tasks without questions work, and can be read again", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { gate, listening } = yield* serve({ sessions: { stateless: true } })
+      const { gate, listening } = yield* serve({ stateless: true })
       const lone = new Session(listening, { "mcp-protocol-version": kit.revision, "x-user": "ann" })
       const asking = yield* lone.make("book")
       yield* until(lone, asking, "failed")

@@ -36,7 +36,7 @@ export interface IntrospectionOptions extends FetchOptions, ClientOptions, Audie
    * Requests to the authorization server at the same time: 100 by default. At the bound the next token waits. Lower it for
    * an authorization server that limits its clients.
    */
-  readonly maxConcurrentRequests?: number | undefined
+  readonly maxInFlightRequests?: number | undefined
 }
 
 type Claims = { readonly [claim: string]: unknown }
@@ -50,7 +50,7 @@ export const introspection = (options: IntrospectionOptions): TokenVerifier => {
   checkAddress("issuer", issuer, options)
   if (endpoint !== undefined) checkAddress("endpoint", endpoint, options)
   const tolerance = toleranceOf(options.clockTolerance)
-  const permits = Semaphore.makeUnsafe(options.maxConcurrentRequests ?? 100)
+  const permits = Semaphore.makeUnsafe(options.maxInFlightRequests ?? 100)
   const discovering = new SharedEffects<string, VerifierUnavailable>()
   let address = endpoint
 

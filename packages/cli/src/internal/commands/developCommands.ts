@@ -151,11 +151,6 @@ const bridgeFlags = (when: string) => ({
     `How many bytes the body of a request may have, ${when}`,
     4 * 1024 * 1024,
     mostBodyBytes
-  ),
-  maxBufferedMessages: count(
-    "max-buffered-messages",
-    `How many messages of a server may wait for a stream, ${when}`,
-    1_000
   )
 })
 

@@ -170,7 +170,7 @@ const expectedOf = async (file: string | undefined): Promise<ReadonlySet<string>
 
 /** The URL of a bridge to the server of a command. */
 const bridged = (
-  { maxBodyBytes, maxBufferedMessages, maxSessions }: ConformanceLine,
+  { maxBodyBytes, maxSessions }: ConformanceLine,
   { connect }: Transport
 ): Effect.Effect<string, CommandFailed, Process | Scope.Scope> =>
   Effect.gen(function*() {
@@ -180,7 +180,6 @@ const bridged = (
       port: 0,
       maxSessions,
       maxBodyBytes,
-      maxBufferedMessages,
       warn: (text) => console.warn(`skein conformance: ${text}`),
       connect
     })

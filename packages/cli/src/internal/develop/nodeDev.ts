@@ -165,13 +165,12 @@ export const dev = (line: DevLine): Effect.Effect<void, CommandFailed, Process> 
       yield* Deferred.await(ended)
       return yield* drain(relay, line.drainTimeout)
     }
-    const { maxBodyBytes, maxBufferedMessages, maxSessions } = line
+    const { maxBodyBytes, maxSessions } = line
     const url = yield* serveBridge({
       host: line.host ?? "127.0.0.1",
       port: line.port ?? 3000,
       maxSessions,
       maxBodyBytes,
-      maxBufferedMessages,
       connect: Effect.gen(function*() {
         const host: { receiver?: Receiver } = {}
         const relay = yield* open({ send: (message) => host.receiver?.message(message as JsonRpc.Inbound) })

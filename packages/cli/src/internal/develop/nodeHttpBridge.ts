@@ -16,8 +16,6 @@ export interface BridgeBounds {
   readonly maxSessions: number
   /** The number of bytes in the body of a request. A larger one is answered with 413. */
   readonly maxBodyBytes: number
-  /** The number of messages of one server that are stored until a stream takes them. Beyond it, the oldest is dropped. */
-  readonly maxBufferedMessages: number
 }
 
 /** Options of {@link serveBridge}. */
@@ -30,28 +28,24 @@ export interface BridgeOptions extends BridgeBounds {
   readonly warn: (line: string) => void
 }
 
-/** The names of the options on the command line, in the warnings of the endpoint. */
-const flags = { maxPendingMessages: "--max-buffered-messages" }
-
 /** The logger of the endpoint. */
 const logger = (warn: BridgeOptions["warn"]) =>
   Logger.layer([Logger.make<unknown, void>(({ logLevel, message }) => {
     if (logLevel !== "Warn" && logLevel !== "Error" && logLevel !== "Fatal") return
     const parts = (Array.isArray(message) ? message : [message]).filter((part) => typeof part === "string")
-    warn(Object.entries(flags).reduce((text, [option, flag]) => text.replace(option, flag), parts.join(": ")))
+    warn(parts.join(": "))
   })])
 
 /** Serves until the scope closes. Returns the URL. */
 export const serveBridge = (
-  { connect, host, maxBodyBytes, maxBufferedMessages, maxSessions, port, warn }: BridgeOptions
+  { connect, host, maxBodyBytes, maxSessions, port, warn }: BridgeOptions
 ): Effect.Effect<string, CommandFailed, Scope.Scope> =>
   NodeBridge.serve({
     connect,
     host,
     port,
     maxServers: maxSessions,
-    maxBodyBytes,
-    sessions: { maxPendingMessages: maxBufferedMessages, idleTimeout: "1 day" },
+    limits: { maxMessageBytes: maxBodyBytes, idleTimeout: "1 day" },
     // The servers end with the command, so no request could finish.
     shutdownTimeout: 0
   }).pipe(

@@ -16,7 +16,7 @@ export interface Variable<A> {
   /** Returns `undefined` if the value is not valid, and `null` if it leaves the option out. */
   readonly parse: (text: string) => A | undefined
   /** The option that has the option as a member. */
-  readonly group?: "sessions"
+  readonly group?: "limits"
   /** The name of a variable, without a prefix, that is read if the variable of the option is missing. */
   readonly fallback?: string
 }
@@ -24,7 +24,7 @@ export interface Variable<A> {
 /** Variables by the names of their options. */
 export type Variables = { readonly [option: string]: Variable<unknown> }
 
-/** The name of the variable of an option, without the prefix: `MAX_BODY_BYTES` for `maxBodyBytes`. */
+/** The name of the variable of an option, without the prefix: `MAX_STREAMS` for `maxStreams`. */
 export const nameOf = (option: string): string => option.replaceAll(/[A-Z]/g, "_$&").toUpperCase()
 
 /** Reads a whole number from 0 to `max`. */

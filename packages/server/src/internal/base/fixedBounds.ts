@@ -4,14 +4,32 @@
  */
 import * as Context from "effect/Context"
 
-/** The fixed bounds of a server. `docs/limits.md` lists them. */
+/** The fixed bounds of a server; times in milliseconds. `docs/limits.md` lists them. */
 export interface FixedBounds {
   /** Characters of `initialize` over HTTP. A longer one is answered with 413. */
   readonly maxInitializeChars: number
+  /** Time of a client to send `notifications/initialized`, or any other message. Then the session ends. */
+  readonly initializeTimeout: number
+  /** Messages of a session outside requests, while its client has no GET stream. The oldest is dropped. */
+  readonly maxPendingMessages: number
+  /** Characters that wait in memory for a slow reader of a stream. The next message closes the connection. */
+  readonly maxUnsentChars: number
+  /** Time in which a client must read an answer, or `minReadBytesPerSecond` of it. Then its connection is closed. */
+  readonly sendTimeout: number
   /** Bytes that a client must read per second, on average over `sendTimeout`, while a part of an answer is unsent. */
   readonly minReadBytesPerSecond: number
+  /** Time that a client should wait before it reconnects to a closed stream. */
+  readonly retryDelay: number
+  /** Time of the head of a request to arrive at a listener. Then the answer is 408, and the connection is closed. */
+  readonly headersTimeout: number
   /** Events of one stream that the store in memory retains. The oldest is deleted. */
   readonly maxEventsPerStream: number
+  /** Characters of the events of one session that the store in memory retains. A larger event is not stored. */
+  readonly maxEventCharsPerSession: number
+  /** Characters of the events of all sessions that the store in memory retains. */
+  readonly maxEventChars: number
+  /** Time for which the store in memory retains the events of a complete stream. */
+  readonly eventLifetime: number
   /** Keys of one rate limit in memory. The count of the least recently used one is forgotten. */
   readonly maxKeys: number
   /** Series of the metrics of requests. Further ones are counted together, as `_OTHER`. */
@@ -40,8 +58,17 @@ export interface FixedBounds {
 
 export const fixedBounds: FixedBounds = {
   maxInitializeChars: 65_536,
+  initializeTimeout: 60_000,
+  maxPendingMessages: 100,
+  maxUnsentChars: 1024 * 1024,
+  sendTimeout: 60_000,
   minReadBytesPerSecond: 1_024,
+  retryDelay: 1_000,
+  headersTimeout: 15_000,
   maxEventsPerStream: 1_000,
+  maxEventCharsPerSession: 1024 * 1024,
+  maxEventChars: 32 * 1024 * 1024,
+  eventLifetime: 300_000,
   maxKeys: 10_000,
   maxSeries: 2_000,
   maxIndexedChars: 8_192,

@@ -48,7 +48,7 @@ describe("the client's own description", () => {
 describe("sessions", () => {
   it.live("of one principal are bounded, so that it cannot lock other principals out", () =>
     Effect.scoped(Effect.gen(function*() {
-      const server = yield* serve({ legacySse: LegacySse.make(), sessions: { maxSessionsPerPrincipal: 3 } })
+      const server = yield* serve({ legacySse: LegacySse.make(), limits: { maxSessionsPerPrincipal: 3 } })
       const open = (user: string | undefined) => kit.post(server, initialize("2025-11-25"), { "x-user": user })
       const ids: Array<string> = []
       for (let n = 0; n < 3; n++) ids.push((yield* open("eve")).headers["mcp-session-id"] as string)

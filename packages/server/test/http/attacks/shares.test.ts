@@ -19,6 +19,8 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import { fixedBounds } from "../../../src/internal/base/fixedBounds.ts"
+import { MemoryEventStore } from "../../../src/internal/http/limits/eventStore.ts"
 import { bounds } from "../../fixedBounds.ts"
 import { adapters } from "../adapters.ts"
 import * as fixtures from "../fixtures.ts"
@@ -36,7 +38,7 @@ const waitingServer = (options?: NodeHttp.Options) =>
   })
 
 describe("bodies: maxRetainedBytes", () => {
-  const full: Http.Options = { maxRetainedBytes: mebibyte, maxBodyBytes: mebibyte }
+  const full: Http.Options = { limits: { maxRetainedBytes: mebibyte, maxMessageBytes: mebibyte } }
 
   for (const adapter of adapters) {
     it.live(`serves others while a client announces bodies, or sends them almost to the end · ${adapter.name}`, () =>
@@ -87,7 +89,7 @@ describe("bodies: maxRetainedBytes", () => {
 describe("messages", () => {
   it.live("counts the parsed values of requests, not only their characters", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { at } = yield* waitingServer({ maxRetainedBytes: 16 * mebibyte })
+      const { at } = yield* waitingServer({ limits: { maxRetainedBytes: 16 * mebibyte } })
       const send = (count: number, localAddress: string) =>
         kit.send(at, {
           ...kit.modern("tools/call", {
@@ -107,7 +109,7 @@ describe("messages", () => {
 
   it.live("serves small messages of the same address in place of its largest requests", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { at, running } = yield* waitingServer({ maxRetainedBytes: mebibyte })
+      const { at, running } = yield* waitingServer({ limits: { maxRetainedBytes: mebibyte } })
       const large = kit.modern("tools/call", { name: "wait", arguments: {}, padding: "x".repeat(101_000) })
       for (let n = 0; n < 10; n++) yield* Effect.forkChild(kit.send(at, large), { startImmediately: true })
       yield* running(10)
@@ -122,7 +124,7 @@ describe("messages", () => {
       const waiting = fixtures.waiting()
       const large = Tool.layer(Tool.make("large"), () => Effect.succeed("x".repeat(100_000)))
       const server = fixtures.server(fixtures.echo, large, waiting.layer)
-      const at = yield* kit.serve(server, { maxRetainedBytes: mebibyte, shutdownTimeout: 0 })
+      const at = yield* kit.serve(server, { limits: { maxRetainedBytes: mebibyte }, shutdownTimeout: 0 })
       const id = yield* enter(at, "127.0.0.1", true, {}, {}, "2025-03-26")
       const batch = [call(0, "wait"), ...Array.from({ length: 20 }, (_, n) => call(n + 1, "large"))]
       yield* kit.send(at, inSession(id, batch))
@@ -136,7 +138,7 @@ describe("sessions", () => {
   for (const legacySse of [undefined, LegacySse.make()]) {
     it.live(`serves others while a client has maxSessions${legacySse === undefined ? "" : ", over HTTP+SSE"}`, () =>
       Effect.scoped(Effect.gen(function*() {
-        const at = yield* kit.serve(fixtures.server(fixtures.echo), { legacySse, sessions: { maxSessions: 20 } })
+        const at = yield* kit.serve(fixtures.server(fixtures.echo), { legacySse, limits: { maxSessions: 20 } })
         for (let n = 0; n < 40; n++) {
           if (legacySse === undefined) {
             const { status } = yield* kit.send(at, { headers: kit.posting, body: initialize("2025-11-25") })
@@ -155,7 +157,7 @@ describe("sessions", () => {
 
   it.live("gives up sessions in use only for a client with half as many", () =>
     Effect.scoped(Effect.gen(function*() {
-      const at = yield* kit.serve(fixtures.server(fixtures.echo), { sessions: { maxSessions: 9 } })
+      const at = yield* kit.serve(fixtures.server(fixtures.echo), { limits: { maxSessions: 9 } })
       for (let n = 0; n < 9; n++) yield* enter(at, "127.0.0.1")
       const refused = { headers: kit.posting, body: initialize("2025-11-25") }
       expect((yield* kit.send(at, refused)).status).toBe(503)
@@ -165,7 +167,7 @@ describe("sessions", () => {
 
   it.live("bounds what all sessions store", () =>
     Effect.scoped(Effect.gen(function*() {
-      const at = yield* kit.serve(fixtures.server(fixtures.echo), { maxRetainedBytes: mebibyte })
+      const at = yield* kit.serve(fixtures.server(fixtures.echo), { limits: { maxRetainedBytes: mebibyte } })
       const title = "x".repeat(60_000)
       const own = yield* enter(at, polite)
       for (let n = 0; n < 40; n++) yield* enter(at, "127.0.0.1", false, { title })
@@ -195,7 +197,7 @@ describe("streams and subscriptions", () => {
 
   it.live("serves others while a client has maxStreams", () =>
     Effect.scoped(Effect.gen(function*() {
-      const at = yield* kit.serve(fixtures.server(fixtures.echo), { maxStreams: 20 })
+      const at = yield* kit.serve(fixtures.server(fixtures.echo), { limits: { maxStreams: 20 } })
       yield* listening(at)
       const id = yield* enter(at, "127.0.0.3")
       const headers = { accept: "text/event-stream", "mcp-session-id": id }
@@ -214,7 +216,7 @@ describe("streams and subscriptions", () => {
     Effect.scoped(Effect.gen(function*() {
       const uri = `a://${"x".repeat(50_000)}`
       const resource = Resource.layer(Resource.make(uri), Effect.succeed("x"))
-      const at = yield* kit.serve(fixtures.server(fixtures.echo, resource), { maxRetainedBytes: 400_000 })
+      const at = yield* kit.serve(fixtures.server(fixtures.echo, resource), { limits: { maxRetainedBytes: 400_000 } })
       for (let n = 0; n < 20; n++) {
         const id = yield* enter(at, "127.0.0.1")
         yield* kit.send(at, inSession(id, request(1, "resources/subscribe", { uri })))
@@ -225,10 +227,10 @@ describe("streams and subscriptions", () => {
     })))
 })
 
-describe("requests in flight: maxConcurrentRequests", () => {
+describe("requests in flight: maxInFlightRequests", () => {
   it.live("serves others while the stateless calls of a client hang", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { at, running } = yield* waitingServer({ maxConcurrentRequests: 20 })
+      const { at, running } = yield* waitingServer({ limits: { maxInFlightRequests: 20 } })
       const wait = kit.modern("tools/call", { name: "wait", arguments: {} })
       const first = yield* Effect.forkChild(kit.send(at, wait), { startImmediately: true })
       yield* running(1)
@@ -242,7 +244,7 @@ describe("requests in flight: maxConcurrentRequests", () => {
 
   it.live("serves others while the calls of a client's sessions hang", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { at, running, seen } = yield* waitingServer({ maxConcurrentRequests: 20 })
+      const { at, running, seen } = yield* waitingServer({ limits: { maxInFlightRequests: 20 } })
       const id = yield* enter(at, "127.0.0.1")
       for (let n = 0; n < 20; n++) {
         yield* Effect.forkChild(kit.send(at, inSession(id, call(n, "wait"))), { startImmediately: true })
@@ -257,7 +259,7 @@ describe("requests in flight: maxConcurrentRequests", () => {
 describe("connections: maxConnections", () => {
   it.live("serves others while a client has all connections", () =>
     Effect.scoped(Effect.gen(function*() {
-      const at = yield* kit.serve(fixtures.server(fixtures.echo), { maxConnections: 20 })
+      const at = yield* kit.serve(fixtures.server(fixtures.echo), { limits: { maxConnections: 20 } })
       const raws: Array<kit.Raw> = []
       for (let n = 0; n < 20; n++) raws.push(yield* kit.raw(at))
       for (const raw of raws) raw.write("POST /mcp HTTP/1.1\r\n")
@@ -267,7 +269,7 @@ describe("connections: maxConnections", () => {
 
   it.live("serves the same address while all its connections wait for bodies", () =>
     Effect.scoped(Effect.gen(function*() {
-      const at = yield* kit.serve(fixtures.server(fixtures.echo), { maxConnections: 20 })
+      const at = yield* kit.serve(fixtures.server(fixtures.echo), { limits: { maxConnections: 20 } })
       for (let n = 0; n < 20; n++) (yield* kit.raw(at)).write(head("content-length: 1000") + " ")
       const { localAddress: _, ...own } = hello
       for (let n = 0; n < 5; n++) yield* served(at, own)
@@ -275,7 +277,7 @@ describe("connections: maxConnections", () => {
 
   it.live("serves others while all connections of a client have requests in progress", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { at, running } = yield* waitingServer({ maxConnections: 20 })
+      const { at, running } = yield* waitingServer({ limits: { maxConnections: 20 } })
       const wait = kit.modern("tools/call", { name: "wait", arguments: {} })
       for (let n = 0; n < 20; n++) {
         yield* kit.raw(at).pipe(Effect.tap((raw) => Effect.sync(() => raw.write(bytesOf(wait)))))
@@ -291,9 +293,7 @@ describe("principals", () => {
       Effect.scoped(Effect.gen(function*() {
         const waiting = fixtures.waiting()
         const at = yield* adapter.serve(fixtures.server(fixtures.echo, waiting.layer), {
-          maxConcurrentRequests: 20,
-          maxStreams: 20,
-          maxRetainedBytes: mebibyte,
+          limits: { maxInFlightRequests: 20, maxStreams: 20, maxRetainedBytes: mebibyte },
           shutdownTimeout: 0
         })
         const as = (user: string, method: string, params: JsonRpc.JsonObject): kit.Request => {
@@ -326,7 +326,7 @@ describe("input requests", () => {
             Effect.as(Effect.ignore(Elicitation.form("Who are you?", { name: Schema.String })), "asked")
           ))
         const at = yield* kit.serve(fixtures.server(fixtures.echo, ask), {
-          maxConcurrentRequests: 20,
+          limits: { maxInFlightRequests: 20 },
           shutdownTimeout: 0
         })
         for (let session = 0; session < 4; session++) {
@@ -345,7 +345,7 @@ describe("input requests", () => {
 
 describe("stored events", () => {
   it("deletes those of the client with the most", () => {
-    const store = EventStore.make({ maxTotalChars: 1_000 })
+    const store = new MemoryEventStore({ ...fixedBounds, maxEventChars: 1_000 })
     const read = (session: string) => Effect.runSync(store.read(session, 1, 0))
     for (let event = 1; event <= 5; event++) store.append("polite", 1, event, "x".repeat(10), "p")
     for (let session = 0; session < 100; session++) {
@@ -354,7 +354,7 @@ describe("stored events", () => {
     }
     expect(store.size).toBeLessThanOrEqual(1_000)
     expect(read("polite")).toHaveLength(5)
-    store.trim!(200)
+    store.trim(200)
     expect(store.size).toBeLessThanOrEqual(200)
     expect(read("polite")).toHaveLength(5)
     for (const session of ["polite", ...Array.from({ length: 100 }, (_, n) => `hostile ${n}`)]) store.forget(session)
@@ -374,7 +374,7 @@ describe("stored events", () => {
     Effect.scoped(Effect.gen(function*() {
       const report = Tool.layer(Tool.make("report"), () =>
         Effect.as(Progress.report({ progress: 1, message: "x".repeat(100_000) }), "done"))
-      const at = yield* kit.serve(fixtures.server(fixtures.echo, report), { maxRetainedBytes: 400_000 })
+      const at = yield* kit.serve(fixtures.server(fixtures.echo, report), { limits: { maxRetainedBytes: 400_000 } })
       const id = yield* enter(at, "127.0.0.1")
       for (let n = 0; n < 10; n++) {
         expect((yield* kit.send(at, inSession(id, call(n, "report")))).status).toBe(200)

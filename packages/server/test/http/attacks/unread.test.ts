@@ -8,7 +8,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import { connect } from "node:net"
-import { Bounds, fixedBounds } from "../../../src/internal/base/fixedBounds.ts"
 import { adapters } from "../adapters.ts"
 import * as fixtures from "../fixtures.ts"
 import * as kit from "../kit.ts"
@@ -29,7 +28,7 @@ describe("unsent answers", () => {
     it.live(`bounds the answers that a client does not read · ${adapter.name}`, () =>
       Effect.scoped(Effect.gen(function*() {
         const server = fixtures.server(fixtures.echo, large)
-        const at = yield* adapter.serve(server, { maxRetainedBytes: 16 * mebibyte })
+        const at = yield* adapter.serve(server, { limits: { maxRetainedBytes: 16 * mebibyte } })
         const raws: Array<kit.Raw> = []
         const cut = new Set<number>()
         for (let n = 0; n < 16; n++) {
@@ -51,9 +50,8 @@ describe("unsent answers", () => {
       () =>
         Effect.scoped(Effect.gen(function*() {
           const more = Tool.layer(Tool.make("more"), () => Effect.succeed("x".repeat(16_000_000)))
-          const serving = adapter.serve(fixtures.server(more), { sendTimeout: 500 })
-          const bounds = { ...fixedBounds, minReadBytesPerSecond: 4_000_000 }
-          const at = yield* Effect.provideService(serving, Bounds, bounds)
+          const bounds = { minReadBytesPerSecond: 4_000_000, sendTimeout: 500 }
+          const at = yield* kit.bounded(bounds)(adapter.serve(fixtures.server(more)))
           const raw = yield* kit.raw(at)
           let read = 0
           raw.socket.on("data", (chunk) => {
@@ -76,7 +74,7 @@ describe("unsent answers", () => {
       const logger = Logger.make<unknown, void>(({ logLevel, message }) => void logged.push(`${logLevel} ${message}`))
       const answer = Tool.layer(Tool.make("large"), () => Effect.succeed("x".repeat(20_000_000)))
       const server = Layer.provideMerge(fixtures.server(answer), Logger.layer([logger]))
-      const at = yield* kit.serve(server, { maxRetainedBytes: mebibyte })
+      const at = yield* kit.serve(server, { limits: { maxRetainedBytes: mebibyte } })
       const raw = yield* kit.raw(at)
       raw.socket.pause()
       raw.write(ask)

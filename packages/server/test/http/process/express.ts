@@ -41,7 +41,7 @@ const router = express.Router()
 router.all("/mcp", await mount({ path: "/api/v1/mcp" }))
 app.use("/api/v1", router)
 
-app.use("/json", express.json(), await mount({ path: "/json", maxBodyBytes: 1_000 }))
+app.use("/json", express.json(), await mount({ path: "/json", limits: { maxMessageBytes: 1_000 } }))
 app.use("/text", express.text({ type: "*/*" }), await mount({ path: "/text" }))
 app.use("/raw", express.raw({ type: "*/*" }), await mount({ path: "/raw" }))
 

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { fixedBounds } from "../../../src/internal/base/fixedBounds.ts"
 import { MemoryEventStore } from "../../../src/internal/http/limits/eventStore.ts"
+import { bounded } from "../kit.ts"
 import { call, enter, serve, until } from "./kit.ts"
 
 describe("a client that does not read", () => {
@@ -35,8 +36,8 @@ describe("a client that does not read", () => {
     "disconnects the client beyond the bound of unsent messages, and sends the rest when it reconnects",
     () =>
       Effect.gen(function*() {
-        const log = EventStore.layerMemory({ maxCharsPerSession: 64 * 1024 * 1024 })
-        const server = yield* Effect.provide(serve({ maxUnsentChars: 256 * 1024 }), log)
+        const bounds = { maxEventCharsPerSession: 64 * 1024 * 1024, maxUnsentChars: 256 * 1024 }
+        const server = yield* bounded(bounds)(serve())
         const client = yield* enter(server, "2025-11-25")
         const slow = yield* client.stream(call(1, "flood", { times: 400, waits: false }))
         const primed = yield* slow.next
@@ -62,19 +63,19 @@ describe("the event log in memory", () => {
   }
 
   it("retains the last events of a stream", () => {
-    const log = new MemoryEventStore({}, { ...fixedBounds, maxEventsPerStream: 3 })
+    const log = new MemoryEventStore({ ...fixedBounds, maxEventsPerStream: 3 })
     fill(log, "a", 1, 5)
     expect(read(log, "a", 1, 2)).toHaveLength(3)
     expect(read(log, "a", 1, 5)).toEqual([])
     expect(read(log, "a", 1, 1)).toBeUndefined()
     expect(read(log, "a", 1, 6)).toBeUndefined()
-    const none = new MemoryEventStore({}, { ...fixedBounds, maxEventsPerStream: 0 })
+    const none = new MemoryEventStore({ ...fixedBounds, maxEventsPerStream: 0 })
     fill(none, "a", 1, 2)
     expect(read(none, "a", 1, 1)).toBeUndefined()
   })
 
-  it("bounds the characters of a session, and evicts events of incomplete streams last: maxCharsPerSession", () => {
-    const log = EventStore.make({ maxCharsPerSession: 50 })
+  it("bounds the characters of a session, and evicts events of incomplete streams last", () => {
+    const log = new MemoryEventStore({ ...fixedBounds, maxEventCharsPerSession: 50 })
     fill(log, "a", 1, 2)
     fill(log, "a", 2, 2)
     fill(log, "b", 1, 5)
@@ -92,8 +93,8 @@ describe("the event log in memory", () => {
     expect(read(log, "b", 1, 6)).toEqual(["y"])
   })
 
-  it("bounds the characters of all sessions: maxTotalChars", () => {
-    const log = EventStore.make({ maxTotalChars: 100 })
+  it("bounds the characters of all sessions", () => {
+    const log = new MemoryEventStore({ ...fixedBounds, maxEventChars: 100 })
     for (const session of ["a", "b", "c"]) fill(log, session, 1, 4)
     expect(read(log, "a", 1, 1)).toBeUndefined()
     expect(read(log, "a", 1, 2)).toHaveLength(2)
@@ -104,18 +105,18 @@ describe("the event log in memory", () => {
     expect(read(log, "c", 1, 0)).toHaveLength(4)
   })
 
-  it("removes the events of a closed session, and of streams that completed long enough ago: retention", () => {
-    const log = EventStore.make({ retention: "5 seconds" })
+  it("removes the events of a closed session, and of streams that completed long enough ago", () => {
+    const log = new MemoryEventStore({ ...fixedBounds, eventLifetime: 5_000 })
     fill(log, "a", 1, 2)
     fill(log, "b", 1, 2)
     log.forget("a")
     expect(read(log, "a", 1, 0)).toBeUndefined()
-    expect(log.sweep!(0)).toBe(false)
+    expect(log.sweep(0)).toBe(false)
     log.complete("b", 1)
-    expect(log.sweep!(1_000)).toBe(true)
-    expect(log.sweep!(5_999)).toBe(true)
+    expect(log.sweep(1_000)).toBe(true)
+    expect(log.sweep(5_999)).toBe(true)
     expect(read(log, "b", 1, 0)).toHaveLength(2)
-    expect(log.sweep!(6_000)).toBe(false)
+    expect(log.sweep(6_000)).toBe(false)
     expect(read(log, "b", 1, 0)).toBeUndefined()
   })
 
@@ -149,7 +150,7 @@ describe("the event log in memory", () => {
 describe("a single large message", () => {
   it.effect("does not treat a single large message as a client that does not read", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ maxUnsentChars: 1000 })
+      const server = yield* bounded({ maxUnsentChars: 1000 })(serve())
       const client = yield* enter(server, "2025-11-25")
       server.control.open("flood")
       const whole = yield* client.post(call(1, "flood", { times: 3, waits: true }))

@@ -10,10 +10,10 @@ import * as fixtures from "../fixtures.ts"
 import { modern, open, raw, send } from "../kit.ts"
 import { call, enter, initialize, notification, request, serve, until } from "./kit.ts"
 
-describe("maxConcurrentRequests", () => {
+describe("maxInFlightRequests", () => {
   it.effect("counts the requests of all sessions, and accepts cancellations and responses at the limit", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ maxConcurrentRequests: 2 })
+      const server = yield* serve({ limits: { maxInFlightRequests: 2 } })
       const [one, other] = [yield* enter(server, "2025-11-25"), yield* enter(server, "2025-06-18")]
       yield* one.stream(call(1, "steps", { key: "a" }))
       const lost = yield* other.stream(call(1, "steps", { key: "b" }))
@@ -36,7 +36,7 @@ describe("maxConcurrentRequests", () => {
 
   it.effect("releases the requests in flight of a session that is closed", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ maxConcurrentRequests: 1 })
+      const server = yield* serve({ limits: { maxInFlightRequests: 1 } })
       const client = yield* enter(server, "2025-03-26")
       yield* client.stream([call(1, "steps", { key: "a" }), call(2, "steps", { key: "b" })])
       yield* until(() => server.control.started.length === 2)
@@ -49,7 +49,7 @@ describe("maxConcurrentRequests", () => {
 
   it.effect("counts the requests of HTTP+SSE, and a repeated id in flight once", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ legacySse: LegacySse.make(), maxConcurrentRequests: 1 })
+      const server = yield* serve({ legacySse: LegacySse.make(), limits: { maxInFlightRequests: 1 } })
       const stream = yield* open(server, { method: "GET", path: "/sse", headers: { accept: "text/event-stream" } })
       const path = (yield* stream.next).data!
       const say = (body: unknown) => send(server, { path, headers: { "content-type": "application/json" }, body })
@@ -79,8 +79,7 @@ describe("maxRetainedBytes", () => {
     it.live(`counts the parts of bodies that have arrived, and drops the largest body at the bound · ${adapter.name}`, () =>
       Effect.scoped(Effect.gen(function*() {
         const at = yield* adapter.serve(fixtures.server(fixtures.echo), {
-          maxBodyBytes: 100_000,
-          maxRetainedBytes: 200_000
+          limits: { maxMessageBytes: 100_000, maxRetainedBytes: 200_000 }
         })
         // Announced bytes do not count.
         for (let n = 0; n < 10; n++) (yield* raw(at)).write(head("content-length: 100000"))
@@ -105,7 +104,7 @@ describe("maxRetainedBytes", () => {
       const quiet = Layer.provideMerge(fixtures.server(fixtures.echo), Logger.layer([]))
       const context = yield* Effect.orDie(Layer.build(quiet))
       const handler = yield* Effect.provideContext(
-        WebHttp.handler({ maxBodyBytes: 1_000, maxRetainedBytes: 2_000 }),
+        WebHttp.handler({ limits: { maxMessageBytes: 1_000, maxRetainedBytes: 2_000 } }),
         context
       )
       const { body, headers } = discover
@@ -142,7 +141,7 @@ describe("maxRetainedBytes", () => {
 
   it.effect("counts the bodies of requests in flight in both eras, until these are answered", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ maxBodyBytes: 10_000, maxRetainedBytes: 20_000 })
+      const server = yield* serve({ limits: { maxMessageBytes: 10_000, maxRetainedBytes: 20_000 } })
       const client = yield* enter(server, "2025-11-25")
       const padding = "x".repeat(9_000)
       yield* client.stream(call(1, "steps", { key: "a", padding }))

@@ -55,7 +55,7 @@ describe("HTTP+SSE", () => {
 
   it.effect("answers a request that is too large in memory with an error, and does not handle it", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ ...legacy, maxRetainedBytes: 100_000 })
+      const server = yield* serve({ ...legacy, limits: { maxRetainedBytes: 100_000 } })
       const { say, stream } = yield* listen(server)
       yield* say(initialize("2024-11-05"))
       yield* stream.message
@@ -131,7 +131,7 @@ describe("HTTP+SSE", () => {
 
   it.effect("applies the same guards and bounds: Host, Origin, verbs, media types, size, JSON, sessions and streams", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ ...legacy, maxBodyBytes: 1000, sessions: { maxSessions: 1 } })
+      const server = yield* serve({ ...legacy, limits: { maxMessageBytes: 1000, maxSessions: 1 } })
       const statusOf = (request: Request) =>
         Effect.map(send(server, request), ({ json, status }) => [status, json?.error.code])
       const { say, stream } = yield* listen(server)

@@ -197,7 +197,7 @@ describe("a session", () => {
 
   it.effect("does not expire while a client listens, and expires after the end of the stream", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ sessions: { idleTimeout: "10 minutes" } })
+      const server = yield* serve({ limits: { idleTimeout: "10 minutes" } })
       const client = yield* enter(server, "2025-11-25")
       const listening = yield* client.get()
       yield* TestClock.adjust("30 minutes")
@@ -210,7 +210,7 @@ describe("a session", () => {
 
   it.effect("expires on time, also if the deadline of initialization was later", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ sessions: { idleTimeout: "10 seconds" } })
+      const server = yield* serve({ limits: { idleTimeout: "10 seconds" } })
       yield* enter(server, "2025-11-25")
       const late = yield* enter(server, "2025-11-25", { initialized: false })
       yield* TestClock.adjust("10 seconds")
@@ -257,7 +257,7 @@ describe("a session", () => {
 describe("the number of sessions", () => {
   it.effect("responds to initialize with 503 and Retry-After at the bound, until a session was idle for a minute", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ sessions: { maxSessions: 2 } })
+      const server = yield* serve({ limits: { maxSessions: 2 } })
       const first = yield* enter(server, "2025-11-25")
       const second = yield* enter(server, "2025-11-25")
       const refused = yield* post(server, initialize("2025-11-25"))
@@ -279,7 +279,7 @@ describe("the number of sessions", () => {
 
   it.effect("ends the oldest half-open session at the bound", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ sessions: { maxSessions: 2 } })
+      const server = yield* serve({ limits: { maxSessions: 2 } })
       const first = yield* enter(server, "2025-11-25")
       const [second, third] = [
         yield* enter(server, "2025-11-25", { initialized: false }),

@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
 import { fixedBounds } from "../../../src/internal/base/fixedBounds.ts"
 import { MemoryEventStore } from "../../../src/internal/http/limits/eventStore.ts"
-import type { Event } from "../kit.ts"
+import { bounded, type Event } from "../kit.ts"
 import { call, type Client, enter, serve, until } from "./kit.ts"
 
 const after = ({ id }: Event) => ({ "last-event-id": id })
@@ -16,7 +16,7 @@ const after = ({ id }: Event) => ({ "last-event-id": id })
 describe("event ids", () => {
   it.effect("2025-11-25 · the server SHOULD immediately send an event with an id and empty data, here with retry", () =>
     Effect.gen(function*() {
-      const client = yield* enter(yield* serve({ retry: "1500 millis" }), "2025-11-25")
+      const client = yield* enter(yield* bounded({ retryDelay: 1_500 })(serve()), "2025-11-25")
       const streams = [yield* client.get(), yield* client.stream(call(1, "steps", { key: "a" }))]
       for (const stream of streams) {
         expect(yield* stream.next).toEqual({ id: expect.any(String), retry: 1500, data: "" })
@@ -172,7 +172,7 @@ describe("the GET stream, if the log has lost the events after the given one", (
       const server = yield* Effect.provideService(
         serve(),
         EventStore.EventStore,
-        new MemoryEventStore({}, { ...fixedBounds, maxEventsPerStream: 1 })
+        new MemoryEventStore({ ...fixedBounds, maxEventsPerStream: 1 })
       )
       const client = yield* enter(server, "2025-11-25")
       const listening = yield* client.get()

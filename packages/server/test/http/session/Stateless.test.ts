@@ -5,7 +5,7 @@ import * as Fiber from "effect/Fiber"
 import { post, posting, send } from "../kit.ts"
 import { call, initialize, notification, request, serve, until } from "./kit.ts"
 
-const stateless = { sessions: { stateless: true } }
+const stateless = { stateless: true }
 
 describe("stateless", () => {
   it.effect("answers initialize without a session id, and stores nothing", () =>
@@ -74,7 +74,7 @@ describe("stateless", () => {
 
   it.effect("responds with 503 beyond the bound of concurrent requests", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ sessions: { stateless: true, maxSessions: 1 } })
+      const server = yield* serve({ stateless: true, limits: { maxSessions: 1 } })
       const held = yield* Effect.forkChild(post(server, call(1, "hold", { key: "a" })))
       yield* until(() => server.control.started.length === 1)
       const refused = yield* post(server, request(2, "ping"))

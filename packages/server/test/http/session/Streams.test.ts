@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Http from "@skein/server/Http"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import { bounded } from "../kit.ts"
 import { FakeAnswer, FakeRequest } from "./fake.ts"
 import {
   call,
@@ -201,7 +202,7 @@ describe("the GET stream", () => {
 
   it.effect("bounds its queue: drops the oldest message, and queues equal messages once", () =>
     Effect.gen(function*() {
-      const client = yield* enter(yield* serve({ sessions: { maxPendingMessages: 3 } }), "2025-06-18")
+      const client = yield* enter(yield* bounded({ maxPendingMessages: 3 })(serve()), "2025-06-18")
       yield* client.post(call(1, "announce", { times: 5, same: false }))
       yield* client.post(call(2, "announce", { times: 50, same: true }))
       const listening = yield* client.get()
@@ -224,7 +225,7 @@ describe("the GET stream", () => {
 
   it.effect("responds 503 with Retry-After at maxStreams, unless the stream replaces the session's own", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ maxStreams: 1 })
+      const server = yield* serve({ limits: { maxStreams: 1 } })
       const [first, second] = [yield* enter(server, "2025-06-18"), yield* enter(server, "2025-06-18")]
       yield* first.get()
       const refused = yield* second.read()

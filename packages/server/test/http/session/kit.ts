@@ -63,9 +63,9 @@ const question = (text: string): JsonRpc.JsonObject => ({
 export const sampled = (model: string): Json => ({ role: "assistant", content: { type: "text", text: "" }, model })
 
 /** The server. */
-export const layer = (control: Control, limits?: McpServer.Options["limits"]) =>
+export const layer = (control: Control) =>
   McpServer.layer(
-    { name: "sessions", version: "1", ...(limits === undefined ? undefined : { limits }) },
+    { name: "sessions", version: "1" },
     Tool.layer(Tool.make("echo", { input: { text: Schema.String } }), ({ text }) => Effect.succeed(text)),
     Tool.layer(Tool.make("who"), () =>
       Effect.map(McpRequest, ({ caller, origin }) => {
@@ -130,12 +130,12 @@ export const layer = (control: Control, limits?: McpServer.Options["limits"]) =>
 
 /** Serves on a free port. The `x-user` header names the principal of a request. */
 export const serve = (
-  options?: NodeHttp.Options & { readonly limits?: McpServer.Options["limits"] }
+  options?: NodeHttp.Options
 ): Effect.Effect<NodeHttp.Server["Service"] & { readonly control: Control }, never, Scope.Scope> =>
   Effect.suspend(() => {
     const control = new Control()
     const listening = Effect.map(
-      listen(layer(control, options?.limits), {
+      listen(layer(control), {
         principal: ({ headers }) => headers["x-user"] === undefined ? undefined : { id: String(headers["x-user"]) },
         ...options
       }),

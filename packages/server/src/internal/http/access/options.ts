@@ -29,49 +29,6 @@ export interface Options {
    */
   readonly allowedOrigins?: ReadonlyArray<string> | "any" | undefined
   /**
-   * The largest body of a request, in bytes: 4 MiB by default. Bytes are counted while they are read; a larger body is
-   * answered with 413, and the connection is closed.
-   */
-  readonly maxBodyBytes?: number | undefined
-  /**
-   * Requests that are handled at the same time, in all revisions together: 10,000 by default. Requests that end without
-   * suspending are not counted, nor is `subscriptions/listen`. At the bound the next request is answered with 503 and
-   * `Retry-After`, or the oldest request of a client that has at least twice as many is given up (503).
-   */
-  readonly maxConcurrentRequests?: number | undefined
-  /**
-   * The memory that the endpoint retains for all clients together, in bytes: 128 MiB by default (134,217,728). It counts
-   * the parts of bodies that have arrived, the parsed messages of requests that are being handled, the data of sessions,
-   * the unsent parts of answers and streams, and the events of a store in memory. Text is counted by its characters, and
-   * each object or array of a parsed message as 64 bytes.
-   *
-   * At the bound stored events are deleted first. Then the client that retains the most gives up what waits for it:
-   * bodies that are being read (503), unsent answers (the connection is closed), sessions that are half open or were idle
-   * for a minute. Requests of a client in progress are given up (503) only for a client that retains at most half as
-   * much, or for a message of at most a sixteenth of their size. If that does not suffice, a new body is answered with
-   * 503 and `Retry-After`.
-   */
-  readonly maxRetainedBytes?: number | undefined
-  /**
-   * Long-lived streams of this endpoint: 10,000 by default. They are the streams of `subscriptions/listen` and of GET.
-   * At the bound the next one is answered with 503 and `Retry-After`, or the oldest stream of a client that has at least
-   * twice as many is ended.
-   */
-  readonly maxStreams?: number | undefined
-  /**
-   * Characters that wait in memory for a client that is slow to read a stream: 1 Mi by default. Handlers that can wait
-   * do so before that; at the bound the next message closes the connection. In a session the stream continues, and its
-   * client can resume it; a stateless request is cancelled.
-   */
-  readonly maxUnsentChars?: number | undefined
-  /**
-   * How long a client may take to read: 60 seconds by default. In this time it must read all of an answer, or 1,024
-   * bytes per second on average, or its connection is closed, up to a quarter of the time later. A
-   * stream without unsent data is not affected. Of an answer, data that the platform has buffered counts as read: with
-   * `WebHttp` that is every answer but a stream.
-   */
-  readonly sendTimeout?: Duration.Input | undefined
-  /**
    * The number of proxies in front of the server that append to `X-Forwarded-For`: 0 by default. Clients without a
    * principal are distinguished by their address where they share a bound. Behind a proxy all of them have its address,
    * unless this is set: then the address is the entry of the outermost of these proxies. Do not set it higher than the
@@ -80,6 +37,7 @@ export interface Options {
   readonly trustedProxies?: number | undefined
   /**
    * How often a comment is sent on a quiet stream, so that proxies do not close it: 15 seconds by default, 0 for never.
+   * Lower it for a proxy that closes quiet connections earlier, and raise it to wake mobile clients less often.
    */
   readonly keepAliveInterval?: Duration.Input | undefined
   /**
@@ -119,21 +77,58 @@ export interface Options {
    * later credentials has arrived. `"keep"` leaves them open. Responses of requests in progress are not affected.
    */
   readonly expiredStreams?: "end" | "keep" | undefined
-  /** The bounds and timeouts of sessions. */
-  readonly sessions?: SessionOptions | undefined
+  /**
+   * Serves without sessions: a client gets no session id, each POST is independent, and GET and DELETE are answered
+   * with 405. In the revisions before 2026-07-28 the client then receives neither requests nor later notifications:
+   * changes of lists, subscriptions and logs are not declared. For deployments in which the next request may reach
+   * another process. Off by default.
+   */
+  readonly stateless?: boolean | undefined
   /** Serves clients of 2024-11-05 as well: `LegacySse.make()`. Off by default. */
   readonly legacySse?: LegacySse | undefined
-  /** How long a client should wait before it reconnects to a closed stream: 1 second by default. */
-  readonly retry?: Duration.Input | undefined
+  /** The bounds of what clients can use. All clients share them, but no client can lock out the others. */
+  readonly limits?: Limits | undefined
   /**
    * How long requests in flight may continue after the endpoint has begun to close: 5 seconds by default. Then they are
-   * interrupted and answered with an error: 503 if nothing was sent yet, otherwise on their stream.
+   * interrupted and answered with an error: 503 if nothing was sent yet, otherwise on their stream. Raise it for handlers
+   * that take longer, up to the time that the platform gives a process to end.
    */
   readonly shutdownTimeout?: Duration.Input | undefined
 }
 
-/** The bounds and timeouts of sessions. */
-export interface SessionOptions {
+/** The bounds of an endpoint, for all of its clients together. Raise them with the memory and the sockets of the process. */
+export interface Limits {
+  /**
+   * The largest body of a request, in bytes: 4 MiB by default. Bytes are counted while they are read; a larger body is
+   * answered with 413, and the connection is closed. Raise it for tools that receive files.
+   */
+  readonly maxMessageBytes?: number | undefined
+  /**
+   * The memory that the endpoint retains for all clients together, in bytes: 128 MiB by default (134,217,728). It counts
+   * the parts of bodies that have arrived, the parsed messages of requests that are being handled, the data of sessions,
+   * the unsent parts of answers and streams, and the events of a store in memory. Text is counted by its characters, and
+   * each object or array of a parsed message as 64 bytes. Lower it in a container with little memory.
+   *
+   * At the bound stored events are deleted first. Then the client that retains the most gives up what waits for it:
+   * bodies that are being read (503), unsent answers (the connection is closed), sessions that are half open or were idle
+   * for a minute. Requests of a client in progress are given up (503) only for a client that retains at most half as
+   * much, or for a message of at most a sixteenth of their size. If that does not suffice, a new body is answered with
+   * 503 and `Retry-After`.
+   */
+  readonly maxRetainedBytes?: number | undefined
+  /**
+   * Requests that are handled at the same time, in all revisions together: 10,000 by default. Requests that end without
+   * suspending are not counted, nor is `subscriptions/listen`. At the bound the next request is answered with 503 and
+   * `Retry-After`, or the oldest request of a client that has at least twice as many is given up (503). `McpServer` has
+   * a bound of this name for each connection.
+   */
+  readonly maxInFlightRequests?: number | undefined
+  /**
+   * Long-lived streams of this endpoint: 10,000 by default. They are the streams of `subscriptions/listen` and of GET.
+   * At the bound the next one is answered with 503 and `Retry-After`, or the oldest stream of a client that has at least
+   * twice as many is ended.
+   */
+  readonly maxStreams?: number | undefined
   /**
    * Open sessions: 10,000 by default. At the bound a session ends that is half open or was idle for a minute, of the
    * client with the most, or any session of a client with at least twice as many. If there is none, `initialize` is
@@ -142,28 +137,15 @@ export interface SessionOptions {
   readonly maxSessions?: number | undefined
   /**
    * Open sessions of one principal: 1,000 by default. At the bound its next `initialize` is answered with 503, so that
-   * it does not lock out others. Callers without a principal are bounded by `maxSessions`.
+   * it does not lock out others. Callers without a principal are bounded by `maxSessions`. Raise it for a gateway that
+   * has one principal for many users.
    */
   readonly maxSessionsPerPrincipal?: number | undefined
-  /** How long a session is open without requests in flight or open streams: 30 minutes by default. */
+  /**
+   * How long a session is open without requests in flight or open streams: 30 minutes by default. Raise it for clients
+   * that cannot open another session.
+   */
   readonly idleTimeout?: Duration.Input | undefined
-  /**
-   * How long a client may take to send `notifications/initialized`, or any other message: 60 seconds by default. Then
-   * the session ends.
-   */
-  readonly initializeTimeout?: Duration.Input | undefined
-  /**
-   * Messages that belong to no request and wait until the client listens, by GET: 100 by default. At the bound the
-   * oldest is dropped. Equal notifications about a changed list are stored once.
-   */
-  readonly maxPendingMessages?: number | undefined
-  /**
-   * Serves without sessions: a client gets no session id, each POST is independent, and GET and DELETE are answered
-   * with 405. In the revisions before 2026-07-28 the client then receives neither requests nor later notifications:
-   * changes of lists, subscriptions and logs are not declared. For deployments in which the next request may reach
-   * another process. Off by default.
-   */
-  readonly stateless?: boolean | undefined
 }
 
 /** Makes the CORS headers of the answers; see `Cors.make`. Requests reach it after the `Origin` was validated. */
@@ -187,17 +169,17 @@ export interface LegacySse {
   readonly assumeInitialized: boolean
 }
 
-type Plain = Omit<Options, "allowedOrigins" | "cors" | "legacySse" | "pages" | "protection" | "sessions">
+type Plain = Omit<Options, "allowedOrigins" | "cors" | "legacySse" | "limits" | "pages" | "protection">
 
-/** The options with their defaults; durations in milliseconds. */
-export interface Resolved extends Defaults.Resolved<Plain> {
+/** The options and the limits with their defaults; durations in milliseconds. */
+export interface Resolved extends Defaults.Resolved<Plain>, Defaults.Resolved<Limits> {
+  /** The bounds without an option. */
   readonly bounds: FixedBounds
   readonly allowedOrigins: ReadonlyArray<string> | "any" | "loopback"
   readonly cors: Cors | undefined
   readonly legacySse: LegacySse | undefined
   readonly pages: Pages | undefined
   readonly protection: Protection | undefined
-  readonly sessions: Defaults.Resolved<SessionOptions>
 }
 
 /** The names of this machine, which no other machine can claim. */
@@ -218,33 +200,31 @@ export const resolve = (options: ReadyOptions = {}, bounds: FixedBounds = fixedB
   if (isOpen(options)) {
     throw new Error("CORS with credentials cannot be combined with allowedOrigins \"any\": list the origins")
   }
-  const { allowedOrigins = "loopback", cors, legacySse, pages, protection, sessions = {}, ...plain } = options
+  const { allowedOrigins = "loopback", cors, legacySse, limits = {}, pages, protection, ...plain } = options
   return {
     ...Defaults.resolve<Plain>(plain, {
       path: "/mcp",
       allowedHosts: loopback,
-      maxBodyBytes: 4 * 1024 * 1024,
-      maxConcurrentRequests: 10_000,
-      maxRetainedBytes: 128 * 1024 * 1024,
-      maxStreams: 10_000,
       alwaysStream: false,
       expiredStreams: "end",
       requireMcpHeaders: false,
-      maxUnsentChars: 1024 * 1024,
       readableCredentials: [],
+      stateless: false,
       trustedProxies: 0
-    }, { keepAliveInterval: 15_000, retry: 1_000, sendTimeout: 60_000, shutdownTimeout: 5_000 }),
+    }, { keepAliveInterval: 15_000, shutdownTimeout: 5_000 }),
+    ...Defaults.resolve<Limits>(limits, {
+      maxMessageBytes: 4 * 1024 * 1024,
+      maxRetainedBytes: 128 * 1024 * 1024,
+      maxInFlightRequests: 10_000,
+      maxStreams: 10_000,
+      maxSessions: 10_000,
+      maxSessionsPerPrincipal: 1_000
+    }, { idleTimeout: 1_800_000 }),
     bounds,
     allowedOrigins,
     cors,
     legacySse,
     pages,
-    protection,
-    sessions: Defaults.resolve<SessionOptions>(sessions, {
-      maxSessions: 10_000,
-      maxSessionsPerPrincipal: 1_000,
-      maxPendingMessages: 100,
-      stateless: false
-    }, { idleTimeout: 1_800_000, initializeTimeout: 60_000 })
+    protection
   }
 }

@@ -8,29 +8,28 @@ import * as Effect from "effect/Effect"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
+import { type FixedBounds, fixedBounds } from "../../base/fixedBounds.ts"
 import { answerOf, Connections } from "./nodeConnections.ts"
 
-/** The bounds of the server; the defaults are documented at the public options. */
-export interface BoundOptions {
-  readonly headersTimeout?: Duration.Input | undefined
+/** The bounds of a listener, which shares none of them with its endpoint. */
+export interface Limits {
+  /**
+   * How long a whole request may take to arrive: 60 seconds by default. Then the answer is 408, and the connection is
+   * closed. Raise it with `maxMessageBytes`, for clients that upload slowly.
+   */
   readonly requestTimeout?: Duration.Input | undefined
+  /**
+   * How long a connection may be idle between requests: 65 seconds by default, longer than the usual 60 seconds of
+   * proxies. Raise it above the idle time of your proxy, which may otherwise send a request on a closed connection.
+   */
   readonly keepAliveTimeout?: Duration.Input | undefined
+  /**
+   * The number of connections: 20,000 by default. At the bound the address with the most connections gives up its oldest
+   * one without a request in progress. If it has none, and has less than twice as many as the address of the new
+   * connection, the new one is closed immediately. Raise it with the number of sockets that the process may open.
+   */
   readonly maxConnections?: number | undefined
 }
-
-/** The bounds with their defaults, in milliseconds. */
-export type Bounds = Defaults.Resolved<BoundOptions>
-
-/** Fills in the defaults. */
-export const resolveBounds = (
-  { headersTimeout, keepAliveTimeout, maxConnections, requestTimeout }: BoundOptions,
-  defaults: { readonly maxConnections: number }
-): Bounds =>
-  Defaults.resolve<BoundOptions>({ headersTimeout, keepAliveTimeout, maxConnections, requestTimeout }, defaults, {
-    headersTimeout: 15_000,
-    requestTimeout: 60_000,
-    keepAliveTimeout: 65_000
-  })
 
 // How long the last bytes of the answers may take to be sent.
 const flushTimeout = 2_000
@@ -121,8 +120,14 @@ const refuseTunnel = (_request: IncomingMessage, socket: Duplex): void => {
 /** Makes a server that is not listening yet, and its connections. */
 export const make = (
   handle: (request: IncomingMessage, response: ServerResponse) => void,
-  { headersTimeout, keepAliveTimeout, maxConnections, requestTimeout }: Bounds
+  limits: Limits = {},
+  { headersTimeout }: FixedBounds = fixedBounds
 ) => {
+  const { keepAliveTimeout, maxConnections, requestTimeout } = Defaults.resolve<Limits>(
+    limits,
+    { maxConnections: 20_000 },
+    { requestTimeout: 60_000, keepAliveTimeout: 65_000 }
+  )
   const connectionsCheckingInterval = Math.min(headersTimeout, 5_000)
   // Not an `import`: that reads all exports of `node:http`, and one of them loads `fetch`.
   const { createServer } = process.getBuiltinModule("node:http")

@@ -14,7 +14,7 @@ import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as EventStore from "../../../EventStore.ts"
+import { EventStore } from "../../../EventStore.ts"
 import type { HttpSession, ServerCore } from "../../dispatch/serverCore.ts"
 import { clientOf } from "../../base/client.ts"
 import { LegacySseRoutes } from "../legacySse/routes.ts"
@@ -23,6 +23,7 @@ import { classify, isOpening } from "../messages/classify.ts"
 import type { EndpointContext } from "../sessions/context.ts"
 import { describeSource, Guards } from "../access/guards.ts"
 import { identify } from "./identify.ts"
+import { MemoryEventStore } from "../limits/eventStore.ts"
 import { IncomingBodies } from "../limits/incomingBodies.ts"
 import { KeepAlive } from "../limits/keepAlive.ts"
 import { Load } from "../limits/load.ts"
@@ -84,8 +85,8 @@ export class Endpoint {
     this.options = options
     this.#guards = new Guards(options)
     const eventStore = Option.getOrElse(
-      Context.getOption(context, EventStore.EventStore),
-      () => EventStore.make()
+      Context.getOption(context, EventStore),
+      () => new MemoryEventStore(options.bounds)
     )
     const load = new Load(options.maxRetainedBytes, eventStore)
     const runner = core.runner(context)
@@ -101,13 +102,13 @@ export class Endpoint {
       refuse: makeRefuse(core, context)
     }
     this.#bodies = new IncomingBodies(load)
-    this.#slowReaders = new SlowReaders(load, options, () => runner.now(), context)
+    this.#slowReaders = new SlowReaders(load, options.bounds, () => runner.now(), context)
     this.#stateless = new StatelessRequests(shared)
     this.#sessions = new Sessions(shared)
     const { legacySse } = options
     this.#legacySse = legacySse && new LegacySseRoutes(legacySse, this.#sessions, this.#guards)
     this.#withheld = credentialHeaders(options)
-    const hasSessions = !options.sessions.stateless && core.revisions.some((one) => Revision.era(one) === "session")
+    const hasSessions = !options.stateless && core.revisions.some((one) => Revision.era(one) === "session")
     this.#methods = hasSessions ? ["GET", "POST", "DELETE"] : ["POST"]
   }
 
@@ -205,7 +206,11 @@ export class Endpoint {
         : this.#guards.content(request) ?? this.#guards.accept(request)
       if (refused !== undefined) return this.#shared.refuse(answer, refused)
       if (request.method !== "POST") return this.#legacySse!.get(request, answer)
-      request.read(this.options.maxBodyBytes, (body) => this.#received(body, request, answer, isLegacy), this.#bodies)
+      request.read(
+        this.options.maxMessageBytes,
+        (body) => this.#received(body, request, answer, isLegacy),
+        this.#bodies
+      )
     } catch (defect) {
       this.#fault(answer, defect)
     }
@@ -233,7 +238,7 @@ export class Endpoint {
 
   /** Handles a GET, which opens a stream of a session, or a DELETE, which ends a session. */
   #getOrDelete(request: HttpRequest, answer: HttpAnswer): void {
-    if (this.options.sessions.stateless) {
+    if (this.options.stateless) {
       return this.#shared.refuse(answer, invalid(405, `Method Not Allowed: ${request.method}`, { allow: "POST" }))
     }
     const classified = classify(request, undefined, this.#shared.core.revisions)
@@ -269,7 +274,7 @@ export class Endpoint {
       if (message._tag === "Invalid" && !message.answer) {
         return this.#shared.refuse(answer, malformed(message), message.id)
       }
-      const classified = classify(request, message, this.#shared.core.revisions, this.options.sessions.stateless)
+      const classified = classify(request, message, this.#shared.core.revisions, this.options.stateless)
       if (classified === "session") return this.#sessions.post(message, request, answer)
       if (typeof classified === "object") return this.#shared.refuse(answer, classified, idOf(message))
       if (message._tag === "Request") return this.#stateless.start(message, request, answer)

@@ -18,9 +18,10 @@ export interface Resolved {
   readonly live: string
   readonly ready: string
   readonly check: Effect.Effect<unknown, unknown> | undefined
-  /** In milliseconds. */
-  readonly checkTimeout: number
 }
+
+// How long a check may take, in milliseconds: as long as Kubernetes waits for a probe.
+const checkTimeout = 1_000
 
 /** The most probes that wait for one check. */
 export const maxWaitingProbes = 1_000
@@ -74,12 +75,11 @@ export class Probes {
   /** Runs the check, and a timer, which answers the probes if it ends first. */
   #run(check: Effect.Effect<unknown, unknown>): void {
     const run = Effect.runForkWith(this.#context)
-    const { checkTimeout } = this.#options
     const timer = this.#timer = run(Effect.sleep(checkTimeout))
     const running = this.#running = run(check)
     timer.addObserver((exit) => {
       if (this.#timer !== timer || Exit.isFailure(exit)) return
-      this.#settle(`took longer than checkTimeout (${checkTimeout} ms)`)
+      this.#settle(`took longer than ${checkTimeout} ms`)
       running.interruptUnsafe()
     })
     running.addObserver((exit) => {

@@ -57,7 +57,7 @@ export const makePageHandler = (
   const clock = Context.get(context, Clock.Clock)
   const load = new Load(resolved.maxRetainedBytes, {})
   const bodies = new IncomingBodies(load)
-  const slowReaders = new SlowReaders(load, resolved, () => monotonicMillis(clock), context)
+  const slowReaders = new SlowReaders(load, resolved.bounds, () => monotonicMillis(clock), context)
   return (request, answer) => {
     try {
       answer.watch?.(slowReaders, request)

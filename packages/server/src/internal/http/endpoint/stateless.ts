@@ -81,11 +81,11 @@ export class StatelessRequests {
   }
 
   #overload({ method }: JsonRpc.Request, from: HttpRequest): HttpRefusal | undefined {
-    const { load, options: { maxConcurrentRequests, maxStreams } } = this.endpoint
+    const { load, options: { maxInFlightRequests, maxStreams } } = this.endpoint
     if (method === listen) {
       return load.streams >= maxStreams && !load.makeRoomFor("streams", clientOf(from)) ? tooManyStreams : undefined
     }
-    return load.requests >= maxConcurrentRequests && !load.makeRoomFor("requests", clientOf(from))
+    return load.requests >= maxInFlightRequests && !load.makeRoomFor("requests", clientOf(from))
       ? tooManyRequests
       : undefined
   }
@@ -197,9 +197,7 @@ class StatelessResponse implements ResponseSink, Claim {
   #cancelUnread(exchange: Exchange): true {
     this.#to.abort()
     exchange.cancel()
-    const message = `cancelled a request: its client does not read, and ${
-      this.#stream!.size
-    } characters are unsent (maxUnsentChars)`
+    const message = `cancelled a request: its client does not read, and ${this.#stream!.size} characters are unsent`
     this.#endpoint.runner.log(Effect.logWarning(message))
     return true
   }
@@ -244,7 +242,7 @@ class StatelessResponse implements ResponseSink, Claim {
 
   #openStream(): sse.SlowReaderBuffer {
     if (this.#stream !== undefined) return this.#stream
-    this.#stream = new sse.SlowReaderBuffer(this.#endpoint.options.maxUnsentChars)
+    this.#stream = new sse.SlowReaderBuffer(this.#endpoint.options.bounds.maxUnsentChars)
     this.#to.open(200, sse.headers)
     this.#endpoint.core.observer?.streamOpened()
     if (this.exchange !== undefined) this.#keepAliveSlot = this.#endpoint.keepAlive.add(this.#to)

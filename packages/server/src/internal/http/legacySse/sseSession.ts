@@ -73,7 +73,7 @@ export class SseSession extends HttpSessionBase {
   constructor(owner: SessionOwner, id: string, from: HttpRequest, answer: HttpAnswer) {
     super(owner, id, from)
     this.#answer = answer
-    this.#buffer = new sse.SlowReaderBuffer(owner.endpoint.options.maxUnsentChars)
+    this.#buffer = new sse.SlowReaderBuffer(owner.endpoint.options.bounds.maxUnsentChars)
   }
 
   get busy(): boolean {
@@ -172,8 +172,7 @@ export class SseSession extends HttpSessionBase {
   #endUnread(): true {
     this.#answer.abort()
     this.owner.end(this, { _tag: "ClosedByUs" })
-    const message =
-      `ended a session: its client does not read, and ${this.#buffer.size} characters are unsent (maxUnsentChars)`
+    const message = `ended a session: its client does not read, and ${this.#buffer.size} characters are unsent`
     this.owner.fork(Effect.logWarning(message))
     return true
   }

@@ -1,10 +1,8 @@
 /**
  * An in-memory store of the events of streams.
  */
-import * as Options from "@skein/runtime/Options"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { fixedBounds } from "../../base/fixedBounds.ts"
+import { type FixedBounds, fixedBounds } from "../../base/fixedBounds.ts"
 
 /**
  * Stores the events of all streams of all sessions.
@@ -46,23 +44,6 @@ export interface Store {
   readonly trim?: ((maxChars: number) => void) | undefined
 }
 
-/**
- * The bounds of the in-memory store. At each bound the oldest events are removed, those of complete streams first; a
- * client that resumes before one of them is answered with 400 and cannot resume that stream. At the bound of all
- * sessions, these are the events of the client with the most.
- */
-export interface Bounds {
-  /** Characters of all events of one session: 1 Mi by default. A larger event is not stored. */
-  readonly maxCharsPerSession?: number | undefined
-  /** Characters of all events of all sessions: 32 Mi by default. */
-  readonly maxTotalChars?: number | undefined
-  /**
-   * How long the events of a complete stream are stored: 5 minutes by default, and up to 20 seconds longer. A client
-   * cannot resume the stream after that.
-   */
-  readonly retention?: Duration.Input | undefined
-}
-
 /** The stored events of one stream: the latest ones, without a gap. */
 interface StoredStream {
   readonly session: StoredSession
@@ -92,21 +73,21 @@ interface StoredSession {
 // Complete streams without stored events are bounded as well.
 const maxComplete = 10_000
 
+/**
+ * The store in memory. At each bound the oldest events are removed, those of complete streams first; a client that
+ * resumes before one of them is answered with 400 and cannot resume that stream. At the bound of all sessions, these are
+ * the events of the client with the most.
+ */
 export class MemoryEventStore implements Store {
-  readonly #bounds: Options.Resolved<Bounds>
-  readonly #maxEventsPerStream: number
+  readonly #bounds: FixedBounds
   readonly #sessions = new Map<string, StoredSession>()
   readonly #clients = new Map<string, StoredClient>()
   // The complete streams, in the order of their completion, with the time of the first sweep after it.
   readonly #complete = new Map<StoredStream, number | undefined>()
   #size = 0
 
-  constructor(bounds: Bounds = {}, { maxEventsPerStream } = fixedBounds) {
-    this.#maxEventsPerStream = maxEventsPerStream
-    this.#bounds = Options.resolve(bounds, {
-      maxCharsPerSession: 1024 * 1024,
-      maxTotalChars: 32 * 1024 * 1024
-    }, { retention: 300_000 })
+  constructor(bounds: FixedBounds = fixedBounds) {
+    this.#bounds = bounds
   }
 
   /** Characters of all stored events. */
@@ -117,9 +98,8 @@ export class MemoryEventStore implements Store {
   append(session: string, stream: number, event: number, data: string, client = ""): void {
     const entry = this.#entry(session, stream, client)
     const stored = entry.session
-    const { maxCharsPerSession, maxTotalChars } = this.#bounds
-    const maxEventsPerStream = this.#maxEventsPerStream
-    if (data.length > maxCharsPerSession || data.length > maxTotalChars || maxEventsPerStream === 0) {
+    const { maxEventChars, maxEventCharsPerSession, maxEventsPerStream } = this.#bounds
+    if (data.length > maxEventCharsPerSession || data.length > maxEventChars || maxEventsPerStream === 0) {
       this.#lose(entry, entry.events.length)
       entry.lost = event
       return
@@ -128,8 +108,8 @@ export class MemoryEventStore implements Store {
     entry.events.push(data)
     this.#resize(stored, data.length)
     if (entry.events.length > maxEventsPerStream) this.#lose(entry, 1)
-    while (stored.size > maxCharsPerSession) this.#lose(oldest(stored), 1)
-    if (this.#size > maxTotalChars) this.trim(maxTotalChars)
+    while (stored.size > maxEventCharsPerSession) this.#lose(oldest(stored), 1)
+    if (this.#size > maxEventChars) this.trim(maxEventChars)
   }
 
   /** Removes events of the client with the most, again and again. */
@@ -178,7 +158,7 @@ export class MemoryEventStore implements Store {
   sweep(now: number): boolean {
     for (const [entry, since] of this.#complete) {
       if (since === undefined) this.#complete.set(entry, now)
-      else if (now - since >= this.#bounds.retention) this.#drop(entry)
+      else if (now - since >= this.#bounds.eventLifetime) this.#drop(entry)
     }
     return this.#complete.size > 0
   }

@@ -64,7 +64,7 @@ export class SlowReaders implements AnswerWatcher {
 
   constructor(
     load: Load,
-    { bounds: { minReadBytesPerSecond }, sendTimeout }: { readonly bounds: FixedBounds; readonly sendTimeout: number },
+    { minReadBytesPerSecond, sendTimeout }: FixedBounds,
     now: () => number,
     context: Context.Context<never>
   ) {
@@ -134,8 +134,8 @@ export class SlowReaders implements AnswerWatcher {
     this.#answers.delete(claim.answer)
     this.#load.remove(claim)
     claim.answer.abort()
-    const message = `closed a connection: its client reads less than ${this.#rate} bytes per second ` +
-      `(sendTimeout), and ${unsent} bytes are unsent`
+    const message = `closed a connection: its client reads less than ${this.#rate} bytes per second, ` +
+      `and ${unsent} bytes are unsent`
     this.#log(Effect.logDebug(message))
   }
 }

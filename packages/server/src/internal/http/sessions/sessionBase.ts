@@ -120,8 +120,8 @@ export abstract class HttpSessionBase implements Connection, Claim {
    * counts as initialized; nothing unsolicited is sent to it.
    */
   expiresAt(now: number): number {
-    const { idleTimeout, initializeTimeout } = this.owner.endpoint.options.sessions
-    if (!this.#isInitialized) return this.#usedAt + initializeTimeout
+    const { bounds, idleTimeout } = this.owner.endpoint.options
+    if (!this.#isInitialized) return this.#usedAt + bounds.initializeTimeout
     return (this.busy ? now : this.#usedAt) + idleTimeout
   }
 
@@ -131,7 +131,7 @@ export abstract class HttpSessionBase implements Connection, Claim {
    */
   nextCheckAt(now: number): number {
     const expiresAt = this.expiresAt(now)
-    return this.#isInitialized ? expiresAt : Math.min(expiresAt, now + this.owner.endpoint.options.sessions.idleTimeout)
+    return this.#isInitialized ? expiresAt : Math.min(expiresAt, now + this.owner.endpoint.options.idleTimeout)
   }
 
   open(receiver: Receiver): void {

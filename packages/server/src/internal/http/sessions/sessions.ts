@@ -100,7 +100,7 @@ export class Sessions implements SessionOwner {
     if (mismatch !== undefined) return this.endpoint.refuse(answer, mismatch, id)
     const overload = this.overload(message, request)
     if (overload !== undefined) return this.endpoint.refuse(answer, overload, id)
-    if (this.endpoint.options.sessions.stateless) return this.#postAlone(message, request, answer)
+    if (this.endpoint.options.stateless) return this.#postAlone(message, request, answer)
     if (isOpening(message) && request.header(Header.keys.sessionId) === undefined) {
       return this.#initialize(message, request, answer)
     }
@@ -114,8 +114,8 @@ export class Sessions implements SessionOwner {
   overload({ _tag }: JsonRpc.Inbound, request: HttpRequest): HttpRefusal | undefined {
     if (_tag !== "Request" && _tag !== "Batch") return undefined
     if (this.isClosing) return closing
-    const { load, options: { maxConcurrentRequests } } = this.endpoint
-    if (load.requests < maxConcurrentRequests) return undefined
+    const { load, options: { maxInFlightRequests } } = this.endpoint
+    if (load.requests < maxInFlightRequests) return undefined
     return load.makeRoomFor("requests", clientOf(request)) ? undefined : tooManyRequests
   }
 
@@ -164,7 +164,7 @@ export class Sessions implements SessionOwner {
     this.#owned.add(session.principalId, 1)
     session.peer = this.endpoint.core.open(session, this.endpoint.runner)
     // The session of a single request has no data of its own.
-    if (!this.endpoint.options.sessions.stateless) this.endpoint.load.add(session, session.client, bytes)
+    if (!this.endpoint.options.stateless) this.endpoint.load.add(session, session.client, bytes)
   }
 
   /** Ends a session when it expires. */
@@ -178,7 +178,7 @@ export class Sessions implements SessionOwner {
    */
   full(request: HttpRequest): HttpRefusal | undefined {
     if (this.isClosing) return closing
-    const { maxSessions, maxSessionsPerPrincipal, stateless } = this.endpoint.options.sessions
+    const { maxSessions, maxSessionsPerPrincipal, stateless } = this.endpoint.options
     const { principal } = request
     if (principal !== undefined && this.#owned.of(principal.id) >= maxSessionsPerPrincipal) {
       return tooManySessionsOfPrincipal
@@ -315,9 +315,9 @@ export class Sessions implements SessionOwner {
   messageDropped(): void {
     if (this.#hasDropped) return
     this.#hasDropped = true
-    const { context, options: { sessions: { maxPendingMessages } } } = this.endpoint
+    const { context, options: { bounds: { maxPendingMessages } } } = this.endpoint
     Effect.runForkWith(context)(Effect.logWarning(
-      `HTTP: more than ${maxPendingMessages} messages of a session have no stream: the oldest are dropped (maxPendingMessages)`
+      `HTTP: more than ${maxPendingMessages} messages of a session have no stream: the oldest are dropped`
     ))
   }
 
@@ -337,7 +337,7 @@ export class Sessions implements SessionOwner {
     this.#remove(session)
     this.#ending.delete(session)
     // A POST without a session is not counted as one, and has no entries in the event log.
-    if (this.endpoint.options.sessions.stateless) session.peer.session = undefined
+    if (this.endpoint.options.stateless) session.peer.session = undefined
     else this.log.forget(session.id)
     this.endpoint.core.forget(session.peer)
   }

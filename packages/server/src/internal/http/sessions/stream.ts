@@ -72,9 +72,8 @@ export class Stream implements Claim {
     this.#complete = complete
   }
 
-  /** How many milliseconds a client should wait before it reconnects. */
-  get #retry(): number {
-    return Math.ceil(this.#session.owner.endpoint.options.retry)
+  get #retryDelay(): number {
+    return this.#session.owner.endpoint.options.bounds.retryDelay
   }
 
   /** Whether a client is connected to it, as far as that is known. */
@@ -88,7 +87,7 @@ export class Stream implements Claim {
     answer.open(200, sse.headers)
     // "The server SHOULD immediately send an SSE event consisting of an event ID and an empty data field in order to
     // prime the client to reconnect" (2025-11-25, transports, sending messages).
-    if (this.#session.primes) answer.write(sse.prime(this.#idOf(this.#last)!, this.#retry))
+    if (this.#session.primes) answer.write(sse.prime(this.#idOf(this.#last)!, this.#retryDelay))
     this.#enter(answer, longLived)
   }
 
@@ -130,7 +129,7 @@ export class Stream implements Claim {
    * does close the connection prior to terminating the SSE stream, it SHOULD send an SSE event with a standard `retry`
    * field before", 2025-11-25).
    */
-  disconnect(retry = this.#retry): void {
+  disconnect(retry = this.#retryDelay): void {
     const answer = this.#leave()
     if (answer === undefined) return
     answer.write(sse.retry(retry))
@@ -233,7 +232,7 @@ export class Stream implements Claim {
     if (answer.isClosed) return
     this.#answer = answer
     this.#longLived = longLived
-    this.#buffer = new sse.SlowReaderBuffer(this.#session.owner.endpoint.options.maxUnsentChars)
+    this.#buffer = new sse.SlowReaderBuffer(this.#session.owner.endpoint.options.bounds.maxUnsentChars)
     this.#keepAliveSlot = this.#session.owner.endpoint.keepAlive.add(answer)
     this.#session.connected(this, longLived)
     answer.onClose(() => answer === this.#answer && void this.#leave())
@@ -256,9 +255,7 @@ export class Stream implements Claim {
   #cut(answer: HttpAnswer): true {
     this.#leave()
     answer.abort()
-    const message = `closed a stream: its client does not read, and ${
-      this.#buffer!.size
-    } characters are unsent (maxUnsentChars)`
+    const message = `closed a stream: its client does not read, and ${this.#buffer!.size} characters are unsent`
     this.#session.owner.fork(Effect.logWarning(message))
     return true
   }

@@ -293,7 +293,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     }
     if (post === undefined) return true
     const isOpened = post.isOpening && message._tag === "Success" && !post.isLost &&
-      !this.owner.endpoint.options.sessions.stateless
+      !this.owner.endpoint.options.stateless
     post.respond(message, isOpened ? { ...json, "mcp-session-id": this.id } : json)
     this.#remove(post)
     if (post.isOpening && !isOpened) this.owner.end(this, { _tag: "ClosedByUs" })
@@ -340,7 +340,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     // One notification suffices for several changes of a list.
     if (queue.includes(text)) return true
     queue.push(text)
-    const isFull = queue.length > this.owner.endpoint.options.sessions.maxPendingMessages
+    const isFull = queue.length > this.owner.endpoint.options.bounds.maxPendingMessages
     const dropped = isFull ? queue.shift()!.length : 0
     if (isFull) this.owner.messageDropped()
     this.owner.endpoint.load.charge(this, text.length - dropped)
@@ -383,7 +383,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   #rest(): void {
     if (this.#posts?.size === 0) this.#posts = undefined
     if (this.#current !== undefined) return
-    if (this.owner.isClosing || this.owner.endpoint.options.sessions.stateless) this.drain()
+    if (this.owner.isClosing || this.owner.endpoint.options.stateless) this.drain()
     else if (!this.busy) this.touch()
   }
 
@@ -422,7 +422,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   /** A client without a session cannot resume a stream. */
   get log(): Store | undefined {
-    return this.owner.endpoint.options.sessions.stateless ? undefined : this.owner.log
+    return this.owner.endpoint.options.stateless ? undefined : this.owner.log
   }
 
   /** Older clients read the data of every event as JSON. */
