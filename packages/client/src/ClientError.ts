@@ -104,7 +104,6 @@ export class InvalidResponse extends PrintableError.tagged("InvalidResponse")<
 
 /** A typed call of a tool ended with `isError`. */
 export class ToolFailed extends PrintableError.tagged("ToolFailed")<{
-  readonly message: string
   /** The result with `isError`. */
   readonly result: CallToolResult
 }> {}
@@ -113,7 +112,7 @@ export class ToolFailed extends PrintableError.tagged("ToolFailed")<{
 export class Denied extends PrintableError.tagged("Denied")<MessageAndCause> {}
 
 /** The task that the call had become was cancelled. */
-export class TaskCancelled extends PrintableError.tagged("TaskCancelled")<{ readonly message: string }> {}
+export class TaskCancelled extends PrintableError.tagged("TaskCancelled") {}
 
 /** The server has no task with that id, or has deleted it. */
 export class TaskNotFound extends PrintableError.tagged("TaskNotFound")<MessageAndCause> {}
@@ -183,7 +182,6 @@ export type Reason =
  */
 export class ClientError extends PrintableError.tagged("ClientError")<{
   readonly reason: Reason
-  readonly message: string
   /** The method that was called, or was about to be called. */
   readonly method?: string | undefined
   /** True if the server has certainly not begun to handle the request, so that any request may be sent again. */

@@ -7,31 +7,26 @@ import * as PrintableError from "@skein/protocol/PrintableError"
 
 /** The pool has no server of that name. */
 export class ServerNotFound extends PrintableError.tagged("ServerNotFound")<{
-  readonly message: string
   readonly server: string
 }> {}
 
 /** The toolkit of the pool has no tool of that name: a language model made it up, or the tool was left out. */
 export class ToolNotFound extends PrintableError.tagged("ToolNotFound")<{
-  readonly message: string
   readonly tool: string
 }> {}
 
 /** The pool already has a server of that name. */
 export class DuplicateName extends PrintableError.tagged("DuplicateName")<{
-  readonly message: string
   readonly server: string
 }> {}
 
 /** The pool already has as many servers as `maxServers` allows. */
 export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{
-  readonly message: string
   readonly maxServers: number
 }> {}
 
 /** A configuration could not be read: the file is missing, is too large, or may not be read. */
 export class ConfigUnreadable extends PrintableError.tagged("ConfigUnreadable")<{
-  readonly message: string
   /** The path of the file. */
   readonly source: string
   readonly cause?: unknown
@@ -39,21 +34,18 @@ export class ConfigUnreadable extends PrintableError.tagged("ConfigUnreadable")<
 
 /** A configuration is not JSON, or lists no servers. */
 export class InvalidConfig extends PrintableError.tagged("InvalidConfig")<{
-  readonly message: string
   /** The path of the file, or `the configuration`. */
   readonly source: string
 }> {}
 
 /** The entry of one server in a configuration is invalid. The other entries are not affected. */
 export class InvalidEntry extends PrintableError.tagged("InvalidEntry")<{
-  readonly message: string
   readonly source: string
   readonly server: string
 }> {}
 
 /** The entry of one server uses a variable that has no value and no default. The other entries are not affected. */
 export class MissingVariable extends PrintableError.tagged("MissingVariable")<{
-  readonly message: string
   readonly source: string
   readonly server: string
   /** The variable as the entry has it: `env:TOKEN`, `input:key` or `TOKEN`, for example. */
@@ -83,7 +75,6 @@ export type Reason =
  */
 export class PoolError extends PrintableError.tagged("PoolError")<{
   readonly reason: Reason
-  readonly message: string
 }> {
   constructor(fields: { readonly reason: Reason }) {
     super({ reason: fields.reason, message: fields.reason.message })

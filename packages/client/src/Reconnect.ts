@@ -62,7 +62,6 @@ export { retryAfter } from "./internal/base/errors.ts"
 export class ReconnectExhausted extends PrintableError.tagged("ReconnectExhausted")<{
   /** How many attempts were made in a row. */
   readonly attempts: number
-  readonly message: string
   /** The failure of the last attempt, a `ClientError`, or the end of the last connection, a `SessionEnd`. */
   readonly cause: unknown
 }> {}

@@ -33,9 +33,7 @@ export type {
 export { Roots }
 
 /** A root that must not be sent: it is not a `file://` URI, or has a segment such as `..`. */
-export class InvalidRoot
-  extends PrintableError.tagged("InvalidRoot")<{ readonly uri: string; readonly message: string }>
-{}
+export class InvalidRoot extends PrintableError.tagged("InvalidRoot")<{ readonly uri: string }> {}
 
 const invalid = (roots: ReadonlyArray<Root>): ReadonlyArray<InvalidRoot> =>
   roots.flatMap(({ uri }) => {

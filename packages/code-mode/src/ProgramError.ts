@@ -13,14 +13,12 @@ export interface Position {
 
 /** The program threw, or is not JavaScript. */
 export class Thrown extends PrintableError.tagged("Thrown")<{
-  readonly message: string
   /** Where it was thrown, if the code of the model is on the stack. */
   readonly position: Position | undefined
 }> {}
 
 /** The program exceeded a bound. */
 export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{
-  readonly message: string
   /** The bound: an option, or `maxCodeChars` or `maxStackBytes`, which are fixed. */
   readonly limit:
     | "maxCodeChars"
@@ -34,13 +32,13 @@ export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{
 }> {}
 
 /** The program waits for a promise that nothing settles. */
-export class NeverSettles extends PrintableError.tagged("NeverSettles")<{ readonly message: string }> {}
+export class NeverSettles extends PrintableError.tagged("NeverSettles") {}
 
 /** The result has no JSON: it is cyclic, for example. */
-export class InvalidResult extends PrintableError.tagged("InvalidResult")<{ readonly message: string }> {}
+export class InvalidResult extends PrintableError.tagged("InvalidResult") {}
 
 /** The sandbox cannot run programs here, or its thread has ended. */
-export class Unavailable extends PrintableError.tagged("Unavailable")<{ readonly message: string }> {}
+export class Unavailable extends PrintableError.tagged("Unavailable") {}
 
 /** Why a program has no result. */
 export type Reason = Thrown | LimitExceeded | NeverSettles | InvalidResult | Unavailable
@@ -53,7 +51,6 @@ export type Reason = Thrown | LimitExceeded | NeverSettles | InvalidResult | Una
  */
 export class ProgramError extends PrintableError.tagged("ProgramError")<{
   readonly reason: Reason
-  readonly message: string
 }> {
   constructor(reason: Reason) {
     super({ reason, message: reason.message })
@@ -66,4 +63,4 @@ export class ProgramError extends PrintableError.tagged("ProgramError")<{
  * @example
  * const refused = Effect.fail(new CallError({ message: "There is no tool \"sned\"" }))
  */
-export class CallError extends PrintableError.tagged("CallError")<{ readonly message: string }> {}
+export class CallError extends PrintableError.tagged("CallError") {}

@@ -5,7 +5,6 @@ import * as PrintableError from "@skein/protocol/PrintableError"
 
 /** Any client that reaches the address could use the console: `host` is not loopback, and `protect` is missing. */
 export class Unprotected extends PrintableError.tagged("Unprotected")<{
-  readonly message: string
   readonly host: string
 }> {}
 
@@ -19,7 +18,6 @@ export class Unprotected extends PrintableError.tagged("Unprotected")<{
  */
 export class ConsoleError extends PrintableError.tagged("ConsoleError")<{
   readonly reason: Unprotected
-  readonly message: string
 }> {
   constructor({ reason }: Pick<ConsoleError, "reason">) {
     super({ reason, message: reason.message })

@@ -5,52 +5,43 @@ import * as PrintableError from "@skein/protocol/PrintableError"
 
 /** A document could not be read: its file, or the answer of its URL. */
 export class LoadFailed extends PrintableError.tagged("LoadFailed")<{
-  readonly message: string
   /** The URL of the document. */
   readonly url: string
 }> {}
 
 /** A document is neither JSON nor YAML. The message has the line, as far as the parser reports it. */
 export class ParseFailed extends PrintableError.tagged("ParseFailed")<{
-  readonly message: string
   /** The URL of the document, if it has one. */
   readonly url: string | undefined
 }> {}
 
 /** The document is not of OpenAPI 3: of Swagger 2.0, for example. */
-export class UnsupportedVersion extends PrintableError.tagged("UnsupportedVersion")<{
-  readonly message: string
-}> {}
+export class UnsupportedVersion extends PrintableError.tagged("UnsupportedVersion") {}
 
 /** A part of the document, or the base URL, is not as the specification demands. */
 export class InvalidDocument extends PrintableError.tagged("InvalidDocument")<{
-  readonly message: string
   /** The JSON Pointer of the part, `#/servers/0/url` for example. */
   readonly place: string
 }> {}
 
 /** A `$ref` leads to a place that does not exist, or in a circle of references. */
 export class InvalidReference extends PrintableError.tagged("InvalidReference")<{
-  readonly message: string
   readonly reference: string
 }> {}
 
 /** A `$ref` leads to another document that the options do not allow: see `OpenApi.Options.allowReference`. */
 export class ReferenceNotAllowed extends PrintableError.tagged("ReferenceNotAllowed")<{
-  readonly message: string
   readonly reference: string
 }> {}
 
 /** The document exceeds a bound. */
 export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{
-  readonly message: string
   /** The option with the bound, or one that is fixed: the number or the size of documents, or the time to load them. */
   readonly limit: "maxOperations" | "documents" | "documentBytes" | "loadTime"
 }> {}
 
 /** An operation cannot be called, and `onInvalidOperation` is `"fail"`. */
 export class InvalidOperation extends PrintableError.tagged("InvalidOperation")<{
-  readonly message: string
   /** The JSON Pointer of the operation. */
   readonly place: string
 }> {}
@@ -77,7 +68,6 @@ export type Reason =
  */
 export class OpenApiError extends PrintableError.tagged("OpenApiError")<{
   readonly reason: Reason
-  readonly message: string
 }> {
   constructor({ reason }: Pick<OpenApiError, "reason">) {
     super({ reason, message: reason.message })

@@ -43,7 +43,7 @@ import { all, indexOf, type Revision } from "./Revision.ts"
  * The error for a value that a revision cannot represent without a change of meaning, such as a URL elicitation in
  * `2025-06-18`. `message` is one line. Nothing was written, so there is nothing to send.
  */
-export class Unrepresentable extends PrintableError.tagged("Unrepresentable")<{ readonly message: string }> {}
+export class Unrepresentable extends PrintableError.tagged("Unrepresentable") {}
 
 /**
  * Refuses to write a value: throws {@link Unrepresentable}. Call it only within a `fill`, `lower` or `degrade`, where

@@ -1,20 +1,25 @@
 /**
  * Tagged errors whose messages may quote the other side: its errors, its HTTP responses, the stderr of its process.
  */
+import type { YieldableError } from "effect/Cause"
 import * as Data from "effect/Data"
 import { printableLines } from "./Text.ts"
 
-type TaggedError<Tag extends string> = ReturnType<typeof Data.TaggedError<Tag>>
+/** The base of an error class with the members `A`, besides the `message` that every error has. */
+type PrintableError<Tag extends string> = new<A extends object = object>(
+  fields: Omit<A, "_tag" | "message"> & { readonly message: string }
+) => YieldableError & Readonly<A> & { readonly _tag: Tag; readonly message: string }
 
 /**
  * Makes the base of an error class, as `Data.TaggedError` does. The constructor escapes the unprintable characters of
  * the message, except for tabs and line breaks: the message is written to logs and terminals, and a quotation in it
- * must not control them. The other members stay as they are.
+ * must not control them. The other members, which the type parameter declares, stay as they are.
  *
  * @example
- * class Closed extends PrintableError.tagged("Closed")<{ readonly message: string }> {}
+ * class Refused extends PrintableError.tagged("Refused")<{ readonly status: number }> {}
+ * new Refused({ message: "The server refused the request", status: 403 })
  */
-export const tagged = <Tag extends string>(tag: Tag): TaggedError<Tag> => {
+export const tagged = <Tag extends string>(tag: Tag): PrintableError<Tag> => {
   const Base = Data.TaggedError(tag)<{ readonly message: string }>
   return class extends Base {
     constructor(fields: { readonly message: string }) {

@@ -12,7 +12,7 @@ const hostile = "a\u001b[31m\u009b2J\u202eb\tc\nd"
 const shown = "a\\u{1b}[31m\\u{9b}2J\\u{202e}b\tc\nd"
 const control = /[^\P{C}\t\n]/u
 
-class Quoting extends PrintableError.tagged("Quoting")<{ readonly message: string; readonly text: string }> {}
+class Quoting extends PrintableError.tagged("Quoting")<{ readonly text: string }> {}
 
 describe("text of the other side", () => {
   it("escapes unprintable characters in the message of an error, and in no other member", () => {

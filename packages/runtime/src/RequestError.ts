@@ -11,33 +11,30 @@ import type { TransportError } from "./TransportError.ts"
  * request belongs to is over.
  */
 export class Closed extends PrintableError.tagged("Closed")<{
-  readonly message: string
   /** How the connection ended. */
   readonly end?: SessionEnd | undefined
   readonly cause?: unknown
 }> {}
 
 /** No response came within the timeout of the request. The other side was notified that the request is cancelled. */
-export class Timeout extends PrintableError.tagged("Timeout")<{ readonly message: string }> {}
+export class Timeout extends PrintableError.tagged("Timeout") {}
 
 /** Too many requests are waiting for a response (1,024). Nothing was sent. */
-export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{ readonly message: string }> {}
+export class LimitExceeded extends PrintableError.tagged("LimitExceeded") {}
 
 /**
  * The revision or the other side does not have the method, or the message has no form in the revision. Nothing was
  * sent.
  */
 export class Unsupported extends PrintableError.tagged("Unsupported")<{
-  readonly message: string
   readonly cause?: unknown
 }> {}
 
 /** The response is not valid for the method. */
-export class InvalidResponse extends PrintableError.tagged("InvalidResponse")<{ readonly message: string }> {}
+export class InvalidResponse extends PrintableError.tagged("InvalidResponse") {}
 
 /** The other side's transport rejected the request without a JSON-RPC response. */
 export class MessageRejected extends PrintableError.tagged("MessageRejected")<{
-  readonly message: string
   readonly cause: TransportError
 }> {}
 
@@ -54,7 +51,6 @@ export type Reason = Closed | Timeout | LimitExceeded | Unsupported | InvalidRes
 export class RequestError extends PrintableError.tagged("RequestError")<{
   readonly reason: Reason
   readonly method: string
-  readonly message: string
   /** True if the other side has certainly not begun to handle the request. */
   readonly undelivered?: boolean | undefined
   readonly cause?: unknown

@@ -5,13 +5,11 @@ import * as PrintableError from "@skein/protocol/PrintableError"
 
 /** The transport could not be opened: the command was not found, the port is taken, the server was not reached. */
 export class OpenFailed extends PrintableError.tagged("OpenFailed")<{
-  readonly message: string
   readonly cause?: unknown
 }> {}
 
 /** The connection broke after it was opened. */
 export class ConnectionLost extends PrintableError.tagged("ConnectionLost")<{
-  readonly message: string
   /** The HTTP status that ended the connection: 404 for a session that the server has deleted. */
   readonly status?: number | undefined
   readonly cause?: unknown
@@ -22,7 +20,6 @@ export class ConnectionLost extends PrintableError.tagged("ConnectionLost")<{
  * HTTP the answer usually has a status that is not 2xx.
  */
 export class MessageRejected extends PrintableError.tagged("MessageRejected")<{
-  readonly message: string
   /** The HTTP status of the response. */
   readonly status?: number | undefined
   readonly cause?: unknown
@@ -43,7 +40,6 @@ export type Reason = OpenFailed | ConnectionLost | MessageRejected
  */
 export class TransportError extends PrintableError.tagged("TransportError")<{
   readonly reason: Reason
-  readonly message: string
   /** True if the other side has certainly not begun to handle the message, so that any message may be sent again. */
   readonly undelivered?: boolean | undefined
   /** How long the other side asks to wait before another attempt, in milliseconds (`Retry-After`). */

@@ -7,33 +7,32 @@
 import * as PrintableError from "@skein/protocol/PrintableError"
 
 /** The catalog has an entry with the same name, or the same URI, already. */
-export class DuplicateName extends PrintableError.tagged("DuplicateName")<{ readonly message: string }> {}
+export class DuplicateName extends PrintableError.tagged("DuplicateName") {}
 
 /** No entry has the name: there is nothing to replace, remove, enable or disable. */
-export class NotFound extends PrintableError.tagged("NotFound")<{ readonly message: string }> {}
+export class NotFound extends PrintableError.tagged("NotFound") {}
 
 /**
  * A schema has no JSON Schema, or one that the specification does not allow. An invalid `x-mcp-header` annotation is
  * such a fault too.
  */
 export class InvalidSchema extends PrintableError.tagged("InvalidSchema")<{
-  readonly message: string
   /** The schema of the definition that is invalid. */
   readonly schema: "input" | "output" | "arguments" | "variables"
   readonly cause?: unknown
 }> {}
 
 /** The URI of a resource is not a URI by RFC 3986. */
-export class InvalidUri extends PrintableError.tagged("InvalidUri")<{ readonly message: string }> {}
+export class InvalidUri extends PrintableError.tagged("InvalidUri") {}
 
 /** The URI template is malformed or exceeds a bound. */
-export class InvalidUriTemplate extends PrintableError.tagged("InvalidUriTemplate")<{ readonly message: string }> {}
+export class InvalidUriTemplate extends PrintableError.tagged("InvalidUriTemplate") {}
 
 /**
  * A value of the definition is not allowed by the specification: the `src` of an icon is not a URI, a `priority` is
  * above 1, a `size` is not a whole number, a key of `_meta` is malformed, and so on.
  */
-export class InvalidValue extends PrintableError.tagged("InvalidValue")<{ readonly message: string }> {}
+export class InvalidValue extends PrintableError.tagged("InvalidValue") {}
 
 /** Why a definition cannot be registered or changed. */
 export type Reason = DuplicateName | NotFound | InvalidSchema | InvalidUri | InvalidUriTemplate | InvalidValue
@@ -49,7 +48,6 @@ export class DefinitionError extends PrintableError.tagged("DefinitionError")<{
   readonly kind: "tool" | "resource" | "resource template" | "prompt"
   /** The name of the definition: the URI of a resource, the text of a template. */
   readonly definition: string
-  readonly message: string
 }> {
   constructor(fields: Pick<DefinitionError, "reason" | "kind" | "definition">) {
     super({ ...fields, message: fields.reason.message })

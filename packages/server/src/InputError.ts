@@ -21,7 +21,6 @@ interface Failure {
 
 /** The client has not declared a capability that the input request needs. Nothing was sent. */
 export class MissingCapability extends PrintableError.tagged("MissingCapability")<{
-  readonly message: string
   /** The missing capabilities, as the client would have declared them. */
   readonly capabilities: JsonObject
 }> {}
@@ -36,20 +35,19 @@ export class Unsupported extends PrintableError.tagged("Unsupported")<Failure> {
  * The specification does not allow the input request. For example, a form has a field with fields of its own, which the
  * message names. Nothing was sent.
  */
-export class InvalidRequest extends PrintableError.tagged("InvalidRequest")<{ readonly message: string }> {}
+export class InvalidRequest extends PrintableError.tagged("InvalidRequest") {}
 
 /** The client's answer is not valid for the input request. */
 export class InvalidResponse extends PrintableError.tagged("InvalidResponse")<Failure> {}
 
 /** The user declined. Only `Elicitation.accepted` fails with it. */
-export class Declined extends PrintableError.tagged("Declined")<{ readonly message: string }> {}
+export class Declined extends PrintableError.tagged("Declined") {}
 
 /** The user dismissed the input request without an answer. Only `Elicitation.accepted` fails with it. */
-export class Cancelled extends PrintableError.tagged("Cancelled")<{ readonly message: string }> {}
+export class Cancelled extends PrintableError.tagged("Cancelled") {}
 
 /** The client answered with a JSON-RPC error. It happens only in a session-based revision. */
 export class ProtocolError extends PrintableError.tagged("ProtocolError")<{
-  readonly message: string
   /** The error as it was received, with the unprintable characters of its message escaped. */
   readonly error: McpError.McpError
 }> {}
@@ -93,7 +91,6 @@ export class InputError extends PrintableError.tagged("InputError")<{
   readonly reason: Reason
   /** The method of the input request, for example `elicitation/create`, or the key of a `once`. */
   readonly method: string
-  readonly message: string
   readonly revision: Revision.Revision
 }> {
   constructor(fields: Pick<InputError, "reason" | "method" | "revision">) {

@@ -57,7 +57,6 @@ export interface Options {
 
 /** A key is shorter than 32 bytes. */
 export class KeyTooShort extends PrintableError.tagged("KeyTooShort")<{
-  readonly message: string
   /** The index of the key in `keys`. */
   readonly index: number
 }> {}
@@ -65,7 +64,6 @@ export class KeyTooShort extends PrintableError.tagged("KeyTooShort")<{
 /** A key that cannot be used. The `reason` is a tagged error, for `Effect.catchReason`. */
 export class RequestStateKeyError extends PrintableError.tagged("RequestStateKeyError")<{
   readonly reason: KeyTooShort
-  readonly message: string
 }> {
   constructor(fields: { readonly reason: KeyTooShort }) {
     super({ ...fields, message: fields.reason.message })

@@ -5,27 +5,25 @@
 import * as PrintableError from "@skein/protocol/PrintableError"
 
 /** The state belongs to a user, and the caller is anonymous. */
-export class Anonymous extends PrintableError.tagged("Anonymous")<{ readonly message: string }> {}
+export class Anonymous extends PrintableError.tagged("Anonymous") {}
 
 /** The state belongs to a session, and the request has none. */
-export class NoSession extends PrintableError.tagged("NoSession")<{ readonly message: string }> {}
+export class NoSession extends PrintableError.tagged("NoSession") {}
 
 /** The value, or all values of its owner, exceed a bound. The earlier value stays. */
-export class TooLarge extends PrintableError.tagged("TooLarge")<{ readonly message: string }> {}
+export class TooLarge extends PrintableError.tagged("TooLarge") {}
 
 /** The store is full. The earlier value stays. */
-export class Full extends PrintableError.tagged("Full")<{ readonly message: string }> {}
+export class Full extends PrintableError.tagged("Full") {}
 
 /** The value does not match the schema, or has no JSON form. The earlier value stays. */
-export class InvalidValue extends PrintableError.tagged("InvalidValue")<{ readonly message: string }> {}
+export class InvalidValue extends PrintableError.tagged("InvalidValue") {}
 
 /** Other requests changed the value each time before this one could write it. The value stays. */
-export class Conflict extends PrintableError.tagged("Conflict")<{ readonly message: string }> {}
+export class Conflict extends PrintableError.tagged("Conflict") {}
 
 /** The store failed. */
-export class Unavailable
-  extends PrintableError.tagged("Unavailable")<{ readonly message: string; readonly cause?: unknown }>
-{}
+export class Unavailable extends PrintableError.tagged("Unavailable")<{ readonly cause?: unknown }> {}
 
 /** The reasons. */
 export type Reason = Anonymous | NoSession | TooLarge | Full | InvalidValue | Conflict | Unavailable
@@ -36,9 +34,7 @@ export type Reason = Anonymous | NoSession | TooLarge | Full | InvalidValue | Co
  * @example
  * const lines = Effect.catchReason(cart.get, "StateError", "Anonymous", () => Effect.succeed([]))
  */
-export class StateError
-  extends PrintableError.tagged("StateError")<{ readonly reason: Reason; readonly message: string }>
-{
+export class StateError extends PrintableError.tagged("StateError")<{ readonly reason: Reason }> {
   constructor(fields: { readonly reason: Reason }) {
     super({ ...fields, message: fields.reason.message })
   }

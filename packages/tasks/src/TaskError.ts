@@ -9,17 +9,15 @@ import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Data from "effect/Data"
 
 /** A limit on the number of tasks is reached (`Tasks.Options.limits`). The task was not created. */
-export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{ readonly message: string }> {}
+export class LimitExceeded extends PrintableError.tagged("LimitExceeded") {}
 
 /** The database cannot be reached, or a statement, a stored row or a value to store is invalid. */
 export class StoreError extends PrintableError.tagged("StoreError")<{
-  readonly message: string
   readonly cause?: unknown
 }> {}
 
 /** Another process, or another layer in this process, runs the tasks of the SQLite file (`SqliteTasks`). */
 export class FileLocked extends PrintableError.tagged("FileLocked")<{
-  readonly message: string
   readonly cause?: unknown
 }> {}
 
@@ -27,10 +25,10 @@ export class FileLocked extends PrintableError.tagged("FileLocked")<{
  * The encryption keys are missing, invalid or do not decrypt a stored text (`Encryption`). A text that was changed in
  * the database fails in the same way.
  */
-export class KeyError extends PrintableError.tagged("KeyError")<{ readonly message: string }> {}
+export class KeyError extends PrintableError.tagged("KeyError") {}
 
 /** An option of an engine has a value outside its bounds. The message names the option. */
-export class InvalidOption extends PrintableError.tagged("InvalidOption")<{ readonly message: string }> {}
+export class InvalidOption extends PrintableError.tagged("InvalidOption") {}
 
 /** Why an operation on a task failed. */
 export type Reason = LimitExceeded | StoreError | FileLocked | KeyError | InvalidOption

@@ -4,19 +4,19 @@
 import * as PrintableError from "@skein/protocol/PrintableError"
 
 /** The tool has no page: its `_meta.ui` has no `resourceUri` of `ui://`. */
-export class NoPage extends PrintableError.tagged("NoPage")<{ readonly message: string }> {}
+export class NoPage extends PrintableError.tagged("NoPage") {}
 
 /** The contents of the `ui://` resource are not a page: another MIME type, no text, or malformed base64. */
-export class InvalidPage extends PrintableError.tagged("InvalidPage")<{ readonly message: string }> {}
+export class InvalidPage extends PrintableError.tagged("InvalidPage") {}
 
 /** The page has more than 4,194,304 characters. */
-export class PageTooLarge extends PrintableError.tagged("PageTooLarge")<{ readonly message: string }> {}
+export class PageTooLarge extends PrintableError.tagged("PageTooLarge") {}
 
 /** The sandbox has the origin of the host, where the page could reach the host. */
-export class SameOrigin extends PrintableError.tagged("SameOrigin")<{ readonly message: string }> {}
+export class SameOrigin extends PrintableError.tagged("SameOrigin") {}
 
 /** The sandbox did not report that it is ready within `readyTimeout`. */
-export class SandboxTimeout extends PrintableError.tagged("SandboxTimeout")<{ readonly message: string }> {}
+export class SandboxTimeout extends PrintableError.tagged("SandboxTimeout") {}
 
 /** Why a page cannot be shown. */
 export type Reason = NoPage | InvalidPage | PageTooLarge | SameOrigin | SandboxTimeout
@@ -28,7 +28,7 @@ export type Reason = NoPage | InvalidPage | PageTooLarge | SameOrigin | SandboxT
  * @example
  * AppHost.open(client, tool).pipe(Effect.catchReason("AppError", "NoPage", () => showContent))
  */
-export class AppError extends PrintableError.tagged("AppError")<{ readonly reason: Reason; readonly message: string }> {
+export class AppError extends PrintableError.tagged("AppError")<{ readonly reason: Reason }> {
   constructor(reason: Reason) {
     super({ reason, message: reason.message })
   }

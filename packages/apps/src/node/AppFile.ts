@@ -14,7 +14,6 @@ const maxFileBytes = 4_194_304
 
 /** The file cannot be read, or has more than 4,194,304 bytes. The reader of the page receives `-32603` with the message. */
 export class PageUnavailable extends PrintableError.tagged("PageUnavailable")<{
-  readonly message: string
   /** The error of the file system. The message does not contain its path. */
   readonly cause?: unknown
 }> {}

@@ -4,13 +4,13 @@
 import * as PrintableError from "@skein/protocol/PrintableError"
 
 /** The tree is deeper than `maxDepth`, or has more components, cells or characters than its bounds allow. */
-export class TreeTooLarge extends PrintableError.tagged("TreeTooLarge")<{ readonly message: string }> {}
+export class TreeTooLarge extends PrintableError.tagged("TreeTooLarge") {}
 
 /** A component does not match the schema, or two inputs have the same name. The message has its path. */
-export class InvalidTree extends PrintableError.tagged("InvalidTree")<{ readonly message: string }> {}
+export class InvalidTree extends PrintableError.tagged("InvalidTree") {}
 
 /** A button names a tool that it may not call. The message has its path. */
-export class ToolNotAllowed extends PrintableError.tagged("ToolNotAllowed")<{ readonly message: string }> {}
+export class ToolNotAllowed extends PrintableError.tagged("ToolNotAllowed") {}
 
 /** Why a tree is not shown. */
 export type Reason = TreeTooLarge | InvalidTree | ToolNotAllowed
@@ -21,7 +21,7 @@ export type Reason = TreeTooLarge | InvalidTree | ToolNotAllowed
  * @example
  * const isTooLarge = ({ reason }: UiError) => reason._tag === "TreeTooLarge"
  */
-export class UiError extends PrintableError.tagged("UiError")<{ readonly reason: Reason; readonly message: string }> {
+export class UiError extends PrintableError.tagged("UiError")<{ readonly reason: Reason }> {
   constructor(reason: Reason) {
     super({ reason, message: reason.message })
   }

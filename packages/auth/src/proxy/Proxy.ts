@@ -41,7 +41,6 @@ export type { IdTokenClaims, UpstreamOptions, UpstreamUser } from "./upstream.ts
 
 /** The proxy cannot start: an option is wrong, the store does not answer, or `oidc-provider` is missing. */
 export class ProxyError extends PrintableError.tagged("ProxyError")<{
-  readonly message: string
   readonly cause?: unknown
 }> {}
 

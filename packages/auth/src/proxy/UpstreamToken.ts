@@ -25,13 +25,11 @@ import { signInRequired } from "../server/grants.ts"
  * answered with 401, and its user signs in again.
  */
 export class SignInRequired extends PrintableError.tagged("SignInRequired")<{
-  readonly message: string
   readonly cause?: unknown
 }> {}
 
 /** The upstream or the store did not answer. Everything is kept, and a later attempt can succeed. */
 export class UpstreamUnavailable extends PrintableError.tagged("UpstreamUnavailable")<{
-  readonly message: string
   readonly cause?: unknown
 }> {}
 
@@ -48,7 +46,6 @@ export type Reason = SignInRequired | UpstreamUnavailable
  */
 export class UpstreamTokenError extends PrintableError.tagged("UpstreamTokenError")<{
   readonly reason: Reason
-  readonly message: string
 }> {
   override readonly cause: unknown
 

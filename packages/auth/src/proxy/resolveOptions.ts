@@ -10,7 +10,6 @@ import { requestTimeoutOf } from "./upstream.ts"
 
 /** Why a proxy does not start. `Proxy` makes its public error of it. */
 export class StartError extends PrintableError.tagged("StartError")<{
-  readonly message: string
   readonly cause?: unknown
 }> {}
 

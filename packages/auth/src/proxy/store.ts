@@ -6,7 +6,6 @@ import type * as Option from "effect/Option"
 
 /** A store could not read or write. The message names the operation and never a value. Nothing was changed. */
 export class ProxyStoreError extends PrintableError.tagged("ProxyStoreError")<{
-  readonly message: string
   readonly cause?: unknown
 }> {}
 

@@ -54,7 +54,6 @@ export interface UpstreamOptions {
 
 /** A request to the upstream failed. `isFinal` if the same request cannot succeed later. */
 export class UpstreamError extends PrintableError.tagged("UpstreamError")<{
-  readonly message: string
   readonly isFinal: boolean
 }> {}
 

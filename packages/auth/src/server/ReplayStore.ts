@@ -19,7 +19,6 @@ import * as Layer from "effect/Layer"
  * request is answered with 503.
  */
 export class ReplayStoreError extends PrintableError.tagged("ReplayStoreError")<{
-  readonly message: string
   readonly cause?: unknown
 }> {}
 

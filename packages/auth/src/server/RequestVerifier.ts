@@ -32,7 +32,7 @@ export type { ClientCertificate, ForwardedCertificate } from "./clientCertificat
 export type { AlbOptions, AssertionOptions } from "./signedHeader.ts"
 
 /** The sender of a request is not authenticated. The request is answered with 403. The message has no credentials. */
-export class InvalidCredentials extends PrintableError.tagged("InvalidCredentials")<{ readonly message: string }> {}
+export class InvalidCredentials extends PrintableError.tagged("InvalidCredentials") {}
 
 /** The result of a verification. Undefined if the request has no credentials of this kind. */
 export type Verification =

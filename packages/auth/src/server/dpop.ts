@@ -52,7 +52,6 @@ export interface DpopRequest {
  * to `use_dpop_nonce` has `nonce` in the header `DPoP-Nonce`.
  */
 export class InvalidProof extends PrintableError.tagged("InvalidProof")<{
-  readonly message: string
   readonly code: "invalid_dpop_proof" | "use_dpop_nonce"
   readonly nonce?: string | undefined
 }> {}

@@ -32,7 +32,6 @@ import type {
 
 /** The server cannot start: its port is taken, its address is not loopback, or its options are wrong. */
 export class DevServerError extends PrintableError.tagged("DevServerError")<{
-  readonly message: string
   readonly cause?: unknown
 }> {}
 

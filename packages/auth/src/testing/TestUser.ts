@@ -12,7 +12,6 @@ import { type BrowserOptions, makeBrowser } from "./browser.ts"
 
 /** The person met a page that cannot be answered, or left loopback, or visited too many pages. */
 export class TestUserError extends PrintableError.tagged("TestUserError")<{
-  readonly message: string
   readonly cause?: unknown
 }> {}
 

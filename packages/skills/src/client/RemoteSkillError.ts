@@ -4,58 +4,52 @@
 import * as PrintableError from "@skein/protocol/PrintableError"
 
 /** The entry of the skill violates the specification, so that its files cannot be verified. Nothing was read. */
-export class InvalidEntry extends PrintableError.tagged("InvalidEntry")<{ readonly message: string }> {}
+export class InvalidEntry extends PrintableError.tagged("InvalidEntry") {}
 
 /** The skill, or what was read of it, exceeds a bound of this host. */
 export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{
-  readonly message: string
   /** The option with the bound, or `"loadedSkills"` for the fixed number of skills that a toolkit loads. */
   readonly limit: "maxFiles" | "maxBytes" | "maxChars" | "loadedSkills"
 }> {}
 
 /** The skill has no digests (`"dynamic"`), and the option `allowDynamic` is off. Nothing was read. */
-export class NotVerifiable extends PrintableError.tagged("NotVerifiable")<{ readonly message: string }> {}
+export class NotVerifiable extends PrintableError.tagged("NotVerifiable") {}
 
 /** The number of bytes of a file is not the one of its entry: the skill has changed, or was tampered with. */
 export class SizeMismatch extends PrintableError.tagged("SizeMismatch")<{
-  readonly message: string
   /** The URI of the file. */
   readonly file: string
 }> {}
 
 /** The digest of a file is not the one of its entry: the skill has changed, or was tampered with. */
 export class DigestMismatch extends PrintableError.tagged("DigestMismatch")<{
-  readonly message: string
   /** The URI of the file. */
   readonly file: string
 }> {}
 
 /** The frontmatter of `SKILL.md` cannot be read. */
-export class InvalidMarkdown extends PrintableError.tagged("InvalidMarkdown")<{ readonly message: string }> {}
+export class InvalidMarkdown extends PrintableError.tagged("InvalidMarkdown") {}
 
 /** The frontmatter of `SKILL.md` is not that of the entry. */
 export class FrontmatterMismatch extends PrintableError.tagged("FrontmatterMismatch")<{
-  readonly message: string
   /** The members that differ. */
   readonly members: ReadonlyArray<string>
 }> {}
 
 /** The skill has no such file: it is not in the entry from which the skill was loaded. Nothing was read. */
 export class UnlistedFile extends PrintableError.tagged("UnlistedFile")<{
-  readonly message: string
   /** The path or the URI that was asked for. */
   readonly file: string
 }> {}
 
 /** The server answered with contents that are not those of the file. */
 export class InvalidContent extends PrintableError.tagged("InvalidContent")<{
-  readonly message: string
   /** The URI of the file. */
   readonly file: string
 }> {}
 
 /** No skill has this name or URI, or it is not loaded yet. */
-export class SkillNotFound extends PrintableError.tagged("SkillNotFound")<{ readonly message: string }> {}
+export class SkillNotFound extends PrintableError.tagged("SkillNotFound") {}
 
 /** Why a skill cannot be used. */
 export type Reason =
@@ -84,7 +78,6 @@ export type Reason =
  */
 export class RemoteSkillError extends PrintableError.tagged("RemoteSkillError")<{
   readonly reason: Reason
-  readonly message: string
   /** The URI of the skill. */
   readonly skill: string
 }> {

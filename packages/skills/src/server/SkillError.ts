@@ -5,14 +5,12 @@ import * as PrintableError from "@skein/protocol/PrintableError"
 
 /** A `SKILL.md` is invalid: its frontmatter is missing or malformed, or its name is not that of its folder. */
 export class InvalidSkill extends PrintableError.tagged("InvalidSkill")<{
-  readonly message: string
   /** The path of the skill. */
   readonly skill: string
 }> {}
 
 /** A path has no form in a URI, or leads out of its folder. */
 export class InvalidPath extends PrintableError.tagged("InvalidPath")<{
-  readonly message: string
   readonly path: string
 }> {}
 
@@ -21,28 +19,24 @@ export class InvalidPath extends PrintableError.tagged("InvalidPath")<{
  * incomplete ("Completeness extends to nested skills", SEP-2640). Add both with one call.
  */
 export class SeparatelyNested extends PrintableError.tagged("SeparatelyNested")<{
-  readonly message: string
   /** The URI of the inner skill. */
   readonly uri: string
 }> {}
 
 /** A skill or a folder exceeds a bound. */
 export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{
-  readonly message: string
   /** The option with the bound, or `"depth"` or `"totalFiles"` for the fixed bounds of a folder. */
   readonly limit: "maxFiles" | "maxBytes" | "maxTotalBytes" | "totalFiles" | "depth"
 }> {}
 
 /** A folder, or a file in it, cannot be read. */
 export class FolderUnreadable extends PrintableError.tagged("FolderUnreadable")<{
-  readonly message: string
   readonly path: string
   readonly cause?: unknown
 }> {}
 
 /** A symbolic link leads out of the folder. */
 export class OutsideFolder extends PrintableError.tagged("OutsideFolder")<{
-  readonly message: string
   /** The path of the link. */
   readonly path: string
 }> {}
@@ -60,7 +54,6 @@ export type Reason = InvalidSkill | InvalidPath | SeparatelyNested | LimitExceed
  */
 export class SkillError extends PrintableError.tagged("SkillError")<{
   readonly reason: Reason
-  readonly message: string
 }> {
   constructor({ reason }: Pick<SkillError, "reason">) {
     super({ reason, message: reason.message })

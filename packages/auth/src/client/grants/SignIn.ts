@@ -20,7 +20,6 @@ import type * as Scope from "effect/Scope"
  * timeout, or the window was closed.
  */
 export class SignInError extends PrintableError.tagged("SignInError")<{
-  readonly message: string
   readonly cause?: unknown
 }> {}
 
@@ -29,7 +28,6 @@ export class SignInError extends PrintableError.tagged("SignInError")<{
  * web application answers with a redirect to `url`.
  */
 export class RedirectRequired extends PrintableError.tagged("RedirectRequired")<{
-  readonly message: string
   readonly url: URL
 }> {}
 

@@ -153,7 +153,6 @@ export type Reason =
  */
 export class OAuthError extends PrintableError.tagged("OAuthError")<{
   readonly reason: Reason
-  readonly message: string
   readonly cause?: unknown
 }> {
   constructor(fields: { readonly reason: Reason }) {

@@ -11,7 +11,6 @@ import { isSecure } from "./urls.ts"
 
 /** A request that has no answer, or none that may be read. The message names the origin and path, and no parameter. */
 export class SendError extends PrintableError.tagged("SendError")<{
-  readonly message: string
   /** Whether the URL may not be used at all. */
   readonly insecure: boolean
 }> {}

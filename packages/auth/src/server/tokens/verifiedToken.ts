@@ -86,7 +86,6 @@ export type TokenProblem =
  * the token, so that it can be sent as `error_description`.
  */
 export class InvalidToken extends PrintableError.tagged("InvalidToken")<{
-  readonly message: string
   readonly problem: TokenProblem
   /** The value in the token that was not accepted, shortened, for a log of the operator: an issuer or an audience. */
   readonly received?: string | undefined
@@ -110,7 +109,6 @@ export class InvalidToken extends PrintableError.tagged("InvalidToken")<{
  * the request is answered with 503, and the client keeps its token.
  */
 export class VerifierUnavailable extends PrintableError.tagged("VerifierUnavailable")<{
-  readonly message: string
   /** In how many seconds the verifier tries again. */
   readonly retryAfterSeconds: number
   readonly cause?: unknown

@@ -17,7 +17,7 @@ const maxProblems = 10
 const maxKeys = 64
 
 /** Why the schema rejects the value. It is the `cause` of `InvalidResponse`. */
-class SchemaIssues extends PrintableError.tagged("SchemaIssues")<{ readonly message: string }> {}
+class SchemaIssues extends PrintableError.tagged("SchemaIssues") {}
 
 const formatIssue = ({ message, path = [] }: StandardSchemaV1.Issue): string => {
   // Each key is shortened: together they may be as long as the value.

@@ -21,7 +21,7 @@ import { readArguments } from "./address.ts"
 import type { Plan } from "./plan.ts"
 
 /** A message of an API for the reader of a resource. */
-class ReadFailed extends PrintableError.tagged("ReadFailed")<{ readonly message: string }> {}
+class ReadFailed extends PrintableError.tagged("ReadFailed") {}
 
 /** A planned operation with its name, and its address if it is a resource or a template. */
 export interface Definition {

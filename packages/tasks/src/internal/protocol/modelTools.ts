@@ -23,7 +23,7 @@ import { describeTask, isForm, taskData } from "./taskDescription.ts"
 import * as wire from "./wire.ts"
 
 /** An invalid call of a model. The message describes how the model can correct it. */
-class ModelMistake extends PrintableError.tagged("Mistake")<{ readonly message: string }> {}
+class ModelMistake extends PrintableError.tagged("Mistake") {}
 
 const mistake = (message: string): Effect.Effect<never, ModelMistake> => Effect.fail(new ModelMistake({ message }))
 

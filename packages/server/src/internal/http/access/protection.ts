@@ -19,7 +19,6 @@ import type { IncomingBodies } from "../limits/incomingBodies.ts"
  */
 export class Refusal extends PrintableError.tagged("Refusal")<{
   readonly status: number
-  readonly message: string
   readonly headers?: Headers | undefined
 }> {}
 
@@ -38,7 +37,7 @@ export type FindPrincipal<Request = HttpRequest> = (
  * The application supplied a value as the principal of a request that is not one: `undefined`, for an anonymous caller, or
  * an object with a non-empty string `id`. The request is answered with 500, and the error is logged.
  */
-export class InvalidPrincipal extends PrintableError.tagged("InvalidPrincipal")<{ readonly message: string }> {}
+export class InvalidPrincipal extends PrintableError.tagged("InvalidPrincipal") {}
 
 /** Returns the error for a value that the application supplies as a principal; `undefined` if the value is valid. */
 export const principalProblem = (value: unknown): InvalidPrincipal | undefined => {
