@@ -47,9 +47,8 @@ import type { ClientError } from "./ClientError.ts"
 import type { ServerProfile } from "./ServerProfile.ts"
 import { ClientImpl } from "./internal/client/client.ts"
 import { ClientContextImpl } from "./internal/client/context.ts"
-import { ServerState } from "./internal/client/serverState.ts"
 import { Connector } from "./internal/connection/connector.ts"
-import { logConnection } from "./internal/connection/logConnection.ts"
+import { logConnection } from "./internal/connection/connection.ts"
 import * as ConnectionSupervisor from "./internal/connection/supervisor.ts"
 import type {
   CallToolOptions,
@@ -337,15 +336,14 @@ export const Client: Context.Service<Client, Client> = Context.Service<Client>("
 export const make = (transport: Transport, options: Options = {}): Effect.Effect<Client, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
     const scope = yield* Effect.scope
-    const server = new ServerState(options, yield* Effect.context<never>(), scope)
-    const connector = new Connector(transport, server)
-    const supervisor = yield* ConnectionSupervisor.make(
-      connector,
-      server,
+    const client = new ClientContextImpl(options, yield* Effect.context<never>(), scope)
+    client.supervisor = yield* ConnectionSupervisor.make(
+      new Connector(transport, client),
+      client,
       ConnectionSupervisor.resolveReconnect(options, transport)
     )
-    yield* logConnection(supervisor.last, server.answers.capabilities, options.label)
-    return new ClientImpl(new ClientContextImpl(supervisor, server))
+    yield* logConnection(client.supervisor.last, client.answers.capabilities, options.label)
+    return new ClientImpl(client)
   })
 
 /**

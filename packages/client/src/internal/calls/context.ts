@@ -11,6 +11,7 @@ import type * as Stream from "effect/Stream"
 import type { Change } from "../../Changes.ts"
 import type { ClientError } from "../../ClientError.ts"
 import type { Cached } from "./cache/cache.ts"
+import type { Configured } from "../connection/clientOptions.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { ConnectionSupervisor } from "../connection/supervisor.ts"
 import type { InputRequestHandler } from "../connection/inputRequests.ts"
@@ -30,7 +31,7 @@ export interface InternalOptions<R = unknown> extends CallToolOptions {
 }
 
 /** The state that all calls of one client share. */
-export interface ClientContext {
+export interface ClientContext extends Configured {
   /** Makes a call through all layers. */
   readonly call: <P, R>(
     method: Method.RequestMethod<P, R>,
@@ -38,9 +39,6 @@ export interface ClientContext {
     options?: InternalOptions<R>
   ) => Effect.Effect<R, ClientError>
   readonly supervisor: ConnectionSupervisor
-  readonly enforceCapabilities: boolean
-  /** How many times one request may be answered with input requests. */
-  readonly maxRounds: number
   readonly answers: InputRequestHandler
   readonly toolCatalog: ToolCatalog
   readonly tasks: TaskRegistry
@@ -51,8 +49,6 @@ export interface ClientContext {
   readonly toolListRefresh: ToolListRefresh
   /** The scope of effects that outlive the call that started them. */
   readonly scope: Scope.Scope
-  /** Logs a warning. */
-  readonly warn: (...message: ReadonlyArray<unknown>) => void
   /** Logs a warning once for each key. */
   readonly warnOnce: (key: string, ...message: ReadonlyArray<unknown>) => void
 }

@@ -4,6 +4,7 @@
 import * as Effect from "effect/Effect"
 import { ClientError, InputRequired, InvalidResponse, LimitExceeded, Timeout } from "../../ClientError.ts"
 import { clientError, serverErrorOf } from "../base/errors.ts"
+import { limitOf } from "../connection/clientOptions.ts"
 import type { CallContext, CallLayer } from "./context.ts"
 import { remainingTime } from "../base/callOptions.ts"
 import { onResponse } from "./onResponse.ts"
@@ -34,7 +35,7 @@ export const provideInput: CallLayer = onResponse((call, { answer, connection, s
       new ClientError({ reason: new InputRequired({ message, required: answer.result }), method: name })
     )
   }
-  const { maxRounds } = client
+  const maxRounds = limitOf(client.options, "maxRounds")
   if (rounds >= maxRounds) {
     const message = `${name} was answered with input requests more than ${maxRounds} times (maxRounds)`
     return Effect.fail(clientError(LimitExceeded, message, name))

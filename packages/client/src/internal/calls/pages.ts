@@ -6,15 +6,8 @@ import type * as Result from "effect/Result"
 import { type ClientError, LimitExceeded, Timeout } from "../../ClientError.ts"
 import { clientError, serverErrorOf } from "../base/errors.ts"
 import { FixedBounds } from "../base/fixedBounds.ts"
+import { limitOf } from "../connection/clientOptions.ts"
 import type { ClientContext } from "./context.ts"
-
-/** The bounds of a list. */
-export interface Bounds {
-  readonly maxPages: number
-  readonly maxItems: number
-  /** UTF-16 units of JSON. */
-  readonly maxSize: number
-}
 
 // The first pages are not measured: most lists are not longer, and measuring a page takes about as long as decoding it.
 const unmeasured = 8
@@ -37,7 +30,7 @@ const keyOf = (item: unknown): unknown => {
 }
 
 /** The part of a client that lists. */
-type ListingClient = Pick<ClientContext, "supervisor" | "warnOnce"> & { readonly pages: Bounds }
+type ListingClient = Pick<ClientContext, "bounds" | "options" | "supervisor" | "warnOnce">
 
 /**
  * Requests one page after the other and collects their items. A missing `nextCursor` ends the list. If the server
@@ -56,7 +49,8 @@ export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
   items: (page: P) => ReadonlyArray<A>
 ): Effect.Effect<ReadonlyArray<A>, ClientError> =>
   Effect.gen(function*() {
-    const bounds = client.pages
+    const { maxListingChars, maxPages } = client.bounds
+    const maxItems = limitOf(client.options, "maxItems")
     const endAt = (what: string): void =>
       client.warnOnce(`${method} cursor`, `${method} returned ${what}. The list ends there.`)
     const tooMany = (what: string) => clientError(LimitExceeded, `${method} ${what}`, method)
@@ -84,12 +78,12 @@ export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
       }
       const before = all.length
       for (const item of items(next)) all.push(item)
-      if (all.length > bounds.maxItems) {
-        return yield* tooMany(`returned more than ${bounds.maxItems} items (maxItems)`)
+      if (all.length > maxItems) {
+        return yield* tooMany(`returned more than ${maxItems} items (maxItems)`)
       }
       if (pages > unmeasured) size += sizeOf(next)
-      if (size > bounds.maxSize) {
-        return yield* tooMany(`returned more than ${bounds.maxSize} characters (maxListingChars)`)
+      if (size > maxListingChars) {
+        return yield* tooMany(`returned more than ${maxListingChars} characters (maxListingChars)`)
       }
       cursor = next.nextCursor
       if (cursor === undefined) return all
@@ -102,8 +96,8 @@ export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
         endAt("an empty cursor")
         return all
       }
-      if (pages >= bounds.maxPages) {
-        return yield* tooMany(`has more than ${bounds.maxPages} pages (maxPages)`)
+      if (pages >= maxPages) {
+        return yield* tooMany(`has more than ${maxPages} pages (maxPages)`)
       }
       seen.add(cursor)
     }

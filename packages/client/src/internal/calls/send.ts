@@ -6,16 +6,54 @@ import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
+import * as TraceContext from "@skein/protocol/TraceContext"
 import type { CallOptions } from "@skein/runtime/RequestContext"
+import { Remote } from "@skein/runtime/Trace"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
+import * as Tracer from "effect/Tracer"
 import { type ClientError, Unsupported } from "../../ClientError.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import { clientError } from "../base/errors.ts"
 import type { CallHandler, CallResponse } from "./context.ts"
 import { fromRequest } from "../base/failure.ts"
 import { mirrors, noHeaders } from "./toolCatalog.ts"
-import { traced } from "./trace.ts"
+
+/** The nearest span that may be sent to a server, if there is one. */
+const propagated = (span: Tracer.AnySpan | undefined): Tracer.AnySpan | undefined => {
+  let at = span
+  while (at !== undefined && Context.get(at.annotations, Tracer.DisablePropagation)) {
+    at = at._tag === "Span" && at.parent._tag === "Some" ? at.parent.value : undefined
+  }
+  return at
+}
+
+/**
+ * Adds the trace context of the fiber to the `_meta` of a request, at no cost if the fiber has no span. A trace context
+ * that the caller has set is retained.
+ *
+ * "The keys `traceparent`, `tracestate`, and `baggage` are reserved for OpenTelemetry trace context propagation" since
+ * 2026-07-28 (basic/index). In the older revisions `_meta` may have any key, and servers find them there too. `baggage`
+ * is not sent: an application may store data in it that servers must not receive.
+ */
+const traced = (fiber: Fiber.Fiber<unknown, unknown>, params: JsonObject): JsonObject => {
+  const { span } = fiber.cache
+  return span === undefined ? params : withSpan(fiber, span, params)
+}
+
+const withSpan = (fiber: Fiber.Fiber<unknown, unknown>, current: Tracer.AnySpan, params: JsonObject): JsonObject => {
+  const meta = isObject(params["_meta"]) ? params["_meta"] : {}
+  const span = fiber.getRef(Tracer.DisablePropagation) ? undefined : propagated(current)
+  if (span === undefined || Object.hasOwn(meta, "traceparent")) return params
+  const traceparent = TraceContext.formatParent(span)
+  // The ids of a tracer may be invalid: "their values MUST follow W3C Trace Context".
+  if (TraceContext.parseParent(traceparent) === undefined) return params
+  const remote = fiber.getRef(Remote)
+  const tracestate = remote?.parent?.traceId === span.traceId ? remote.tracestate : undefined
+  return { ...params, _meta: { ...meta, traceparent, ...(tracestate === undefined ? undefined : { tracestate }) } }
+}
 
 /** Sends one request outside of the layers of a call, with the trace of the fiber and with telemetry. */
 export const send = (

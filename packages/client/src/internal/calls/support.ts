@@ -26,7 +26,7 @@ export const closedFor = ({ closed }: ConnectionSupervisor, method: string): Cli
 
 /** Why a method must not be called on a connection; `undefined` if it may be. */
 export const unsupportedOn = (
-  { enforceCapabilities }: Pick<ClientContext, "enforceCapabilities">,
+  { options: { enforceCapabilities = true } }: Pick<ClientContext, "options">,
   { capabilities, revision }: NegotiatedConnection,
   { name, from, since, until, capability }: AnyMethod
 ): ClientError | undefined => {

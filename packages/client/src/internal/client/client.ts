@@ -25,10 +25,10 @@ import type { Status } from "../../Status.ts"
 import type { ClientContextImpl } from "./context.ts"
 import { capabilitiesOf } from "../base/serverInfo.ts"
 import { type NegotiatedConnection, serverOf, serverProfileOf } from "../connection/connection.ts"
-import { LogLevel } from "./logLevel.ts"
 import * as Output from "../calls/output.ts"
 import { walk } from "../calls/pages.ts"
-import { inLifecycle } from "../calls/support.ts"
+import { send } from "../calls/send.ts"
+import { closedFor, inLifecycle, unsupportedOn } from "../calls/support.ts"
 import type {
   CallToolOptions,
   CompleteOptions,
@@ -44,6 +44,46 @@ type All<A> = Effect.Effect<ReadonlyArray<A>, ClientError>
 
 // The content of the response was decoded in the handshake, so that any response will do.
 const anyDiscovery = { ...Method.Discover, result: EmptyResult }
+
+// The stateless revision sends the level with each request and has no such method, but the same capability.
+const timeless = { ...Method.SetLevel, until: undefined }
+
+/** Sets the level of log messages, and sets it again on each later connection. */
+class LogLevel {
+  readonly #client: ClientContextImpl
+  #wanted: LoggingLevel | undefined = undefined
+
+  constructor(client: ClientContextImpl) {
+    this.#client = client
+    client.supervisor.onReopened((connection) => this.#again(connection))
+  }
+
+  set(level: LoggingLevel, options: RequestOptions | undefined): Effect.Effect<void, ClientError> {
+    const { supervisor } = this.#client
+    return inLifecycle(supervisor, (isStateless) => {
+      const { last } = supervisor
+      const set = Effect.sync(() => {
+        this.#wanted = level
+      })
+      if (!isStateless) return Effect.andThen(this.#client.call(Method.SetLevel, { level }, options), set)
+      const refused = closedFor(supervisor, Method.SetLevel.name) ?? unsupportedOn(this.#client, last, timeless)
+      if (refused !== undefined) return Effect.fail(refused)
+      last.setLogLevel(level)
+      return set
+    })
+  }
+
+  #again(connection: NegotiatedConnection): Effect.Effect<void> {
+    const level = this.#wanted
+    if (level === undefined || unsupportedOn(this.#client, connection, timeless) !== undefined) return Effect.void
+    if (connection.isStateless) return Effect.sync(() => connection.setLogLevel(level))
+    return Effect.match(send(connection, Method.SetLevel.name, { level }, {}), {
+      onFailure: (error) =>
+        this.#client.warn("The level of the server's log messages was not set again:", error.message),
+      onSuccess: () => {}
+    })
+  }
+}
 
 /**
  * Makes each method of a class bind itself to the object that it is first read from, so that it works without the object
@@ -230,21 +270,21 @@ export class ClientImpl {
   // ---- messages of the server
 
   changes(filter: Changes.Filter, options?: Changes.Options): Stream.Stream<Changes.Change, ClientError> {
-    return this.#client.server.changes.on(this.#client, filter, options)
+    return this.#client.changes.on(this.#client, filter, options)
   }
 
   get logs(): Stream.Stream<LoggingMessage> {
-    return this.#client.server.notifications.filter((notification) => notification._tag === "LoggingMessage")
+    return this.#client.notifications.filter((notification) => notification._tag === "LoggingMessage")
   }
 
   get notifications(): Stream.Stream<Notification> {
-    return this.#client.server.notifications.stream
+    return this.#client.notifications.stream
   }
 
   // ---- the client itself
 
   get clearCache(): Effect.Effect<void> {
-    return Effect.sync(() => this.#client.server.clearCache())
+    return Effect.sync(() => this.#client.clearCache())
   }
 
   get status(): Stream.Stream<Status> {

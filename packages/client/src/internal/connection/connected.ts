@@ -2,9 +2,11 @@
  * An open connection of a client: it owns the peer, filters the messages that the peer receives, and passes
  * notifications on.
  */
+import * as Codec from "@skein/protocol/Codec"
 import type { Implementation } from "@skein/protocol/Implementation"
 import type { LoggingLevel } from "@skein/protocol/Logging"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import * as Task from "@skein/protocol/Task"
@@ -25,7 +27,6 @@ import type { CallClock } from "../base/callClock.ts"
 import type { Configured, Options } from "./clientOptions.ts"
 import type { Agreement, ConnectionOwner, NegotiatedConnection } from "./connection.ts"
 import type { InputRequestHandler } from "./inputRequests.ts"
-import { decode } from "./notification.ts"
 
 /** The state of a client that all of its connections share. It receives their messages. */
 export interface SharedState extends Configured {
@@ -92,6 +93,34 @@ const reasonToDrop = (
   return message._tag === "Request" && revision === "2026-07-28"
     ? "2026-07-28 has no requests of the server"
     : undefined
+}
+
+const tags: ReadonlyMap<string, Exclude<Notification["_tag"], "Other">> = new Map([
+  [Method.LoggingMessage.name, "LoggingMessage"],
+  [Method.ToolListChanged.name, "ToolListChanged"],
+  [Method.ResourceListChanged.name, "ResourceListChanged"],
+  [Method.ResourceUpdated.name, "ResourceUpdated"],
+  [Method.PromptListChanged.name, "PromptListChanged"],
+  [Method.ElicitationComplete.name, "ElicitationComplete"],
+  [Method.SubscriptionsAcknowledged.name, "SubscriptionsAcknowledged"]
+])
+
+/**
+ * Decodes a notification in a revision; returns a message about the problem if it is malformed. Malformed optional members
+ * are left out: their sender would not learn of an error.
+ */
+const decode = (
+  message: JsonRpc.Notification,
+  revision: Revision.Revision
+): Result.Result<Notification, string> => {
+  const { method, params = {} } = message
+  const known = Method.notification(method, revision)
+  const _tag = known === undefined ? undefined : tags.get(method)
+  if (known === undefined || _tag === undefined) return Result.succeed({ _tag: "Other", method, params })
+  return Result.map(
+    Codec.decodeParams(known, revision, params, []),
+    (params) => ({ _tag, method, params }) as Notification
+  )
 }
 
 /**

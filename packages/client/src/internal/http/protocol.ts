@@ -8,8 +8,8 @@ import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { CallClock } from "../base/callClock.ts"
+import type { Exchanger } from "./exchange.ts"
 import type { Resolved } from "./settings.ts"
-import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
 /** Sends the messages of a connection. */
 export interface HttpProtocol {
@@ -21,24 +21,13 @@ export interface HttpProtocol {
   readonly queue: { readonly full: boolean; readonly drained: Effect.Effect<void> }
 }
 
-/** Makes HTTP requests. */
-export interface HttpExchanger {
-  /**
-   * Makes a request with the headers and the credentials of the transport, and follows redirects. `use` receives any
-   * other response.
-   */
-  readonly exchange: <A, E>(
-    request: HttpRequest,
-    use: (reply: HttpResponse) => Effect.Effect<A, E>
-  ) => Effect.Effect<A, E | TransportError>
-}
-
 /** The connection as its protocol uses it. */
 export interface HttpChannel {
   readonly settings: Resolved
   /** The clock of timeouts that must not pass while credentials are being obtained. */
   readonly callClock: CallClock
-  readonly exchanger: HttpExchanger
+  /** Makes requests with the headers and the credentials of the transport, and follows redirects. */
+  readonly exchanger: Pick<Exchanger, "exchange">
   /** Runs an effect in the scope of the connection. A defect is logged. */
   readonly fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   /** Passes a received message to the peer. `about` is the request on whose stream it arrived. */

@@ -1,8 +1,10 @@
 /**
  * The response cache of the calls (2026-07-28, caching).
  */
+import * as CanonicalJson from "@skein/protocol/CanonicalJson"
 import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as MetaKey from "@skein/protocol/MetaKey"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import * as Options from "@skein/runtime/Options"
@@ -14,7 +16,6 @@ import type * as Scope from "effect/Scope"
 import type { ClientError } from "../../../ClientError.ts"
 import * as ResponseCache from "../../../ResponseCache.ts"
 import { CacheStore } from "./store.ts"
-import { paramsOf, readsOf } from "./key.ts"
 import { FixedBounds } from "../../base/fixedBounds.ts"
 import { withSafeIcons } from "../../base/icons.ts"
 
@@ -48,6 +49,40 @@ const disabled: Cached = {
   through: (_method, _params, _mode, get, read) => Effect.map(get, ({ result }) => read(result)),
   notice: () => {},
   forget: () => {}
+}
+
+/** The members of `_meta` that may affect the result. The protocol's own keys, such as a trace, do not. */
+const foreign = (meta: unknown): JsonObject | undefined => {
+  if (!isObject(meta)) return undefined
+  const keys = Object.keys(meta).filter((key) => !MetaKey.isReserved(key))
+  return keys.length === 0 ? undefined : Object.fromEntries(keys.map((key) => [key, meta[key]]))
+}
+
+/**
+ * The relevant params as text: "Clients MUST NOT serve a cached response for a request whose method or parameters
+ * differ from the request that produced it". `undefined` if the result may neither be stored nor be returned from the
+ * store: "Results produced by requests carrying `inputResponses` or `requestState` MUST NOT be cached".
+ */
+const paramsOf = (params: unknown): string | undefined => {
+  if (!isObject(params)) return "{}"
+  if (params["inputResponses"] !== undefined || params["requestState"] !== undefined) return undefined
+  return CanonicalJson.stringify({ ...params, _meta: foreign(params["_meta"]) })
+}
+
+// A legitimate URI has fewer parts than this.
+const maxReads = 64
+
+/**
+ * The params of the reads that a change of a resource invalidates: reads of the resource, and of each resource that may
+ * contain it.
+ */
+const readsOf = (uri: string): ReadonlyArray<string> => {
+  const uris = [uri]
+  // "This might be a sub-resource of the one that the client actually subscribed to."
+  for (let at = uri.lastIndexOf("/"); at > 0 && uris.length < maxReads; at = uri.lastIndexOf("/", at - 1)) {
+    uris.push(uri.slice(0, at + 1), uri.slice(0, at))
+  }
+  return uris.map((uri) => CanonicalJson.stringify({ uri }))
 }
 
 /** The responses of a method, or those with some params. */

@@ -2,8 +2,11 @@
  * The streams of changes of a client. A run subscribes, and subscribes again when a subscription ends, within the bounds
  * of a policy.
  */
+import type { JsonObject, Notification } from "@skein/protocol/JsonRpc"
 import { EmptyResult } from "@skein/protocol/Message"
 import * as Method from "@skein/protocol/Method"
+import * as Task from "@skein/protocol/Task"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
@@ -11,13 +14,16 @@ import * as Stream from "effect/Stream"
 import type { Change, Filter, Options } from "../../../Changes.ts"
 import { type ClientError, Closed } from "../../../ClientError.ts"
 import * as Reconnect from "../../../Reconnect.ts"
-import { clientError, delayAfter, endOf, isTransient } from "../../base/errors.ts"
+import { clientError, delayAfter, endOf, isTransient, serverErrorOf, within } from "../../base/errors.ts"
 import type { ClientContext } from "../context.ts"
+import { declaring, send } from "../send.ts"
 import type { NegotiatedConnection } from "../../connection/connection.ts"
-import { isEmpty, unsupported, wantedOf } from "./filter.ts"
-import { ChangeQueue, type Run } from "./run.ts"
-import { listen } from "./listen.ts"
+import { acknowledgedFilter, changeOf, isEmpty, toSubscriptionFilter, unsupported, wantedOf } from "./filter.ts"
+import { ChangeQueue, type Run, type Subscribe } from "./run.ts"
 import { SessionChanges } from "./sessionChanges.ts"
+
+const acknowledged = Method.SubscriptionsAcknowledged.name
+const method = Method.SubscriptionsListen.name
 
 /**
  * Whether another subscription would fail as well. After an internal error the server is asked again if it has
@@ -30,7 +36,7 @@ const gaveUp = (attempts: number, cause: ClientError | undefined): ClientError =
   const why = cause === undefined ? "the server ended it" : cause.message
   const message = `Gave up the subscription after ${attempts} attempts in a row: ${why}`
   const exhausted = new Reconnect.ReconnectExhausted({ attempts, message, cause })
-  return clientError(Closed, message, Method.SubscriptionsListen.name, exhausted)
+  return clientError(Closed, message, method, exhausted)
 }
 
 /**
@@ -45,6 +51,48 @@ const confirmed = (
   const asked = client.call({ ...Method.Discover, result: EmptyResult }, {}, { cache: "bypass" })
   return Effect.andThen(Effect.ignore(asked), Effect.suspend(() => client.supervisor.connection))
 }
+
+const missing = (error: ClientError): ClientError =>
+  serverErrorOf(error)?.reason === "MethodNotFound" ? unsupported(`The server has no ${method}`, error) : error
+
+/**
+ * Runs a subscription of 2026-07-28, one `subscriptions/listen` request whose response is its end, until the server ends
+ * it or it fails. Notifications before the acknowledgment are ignored: the
+ * server "MUST NOT send any notification on the subscription before it" (2026-07-28, subscriptions). Interrupting it
+ * cancels the request.
+ */
+const listen = ({ client, queue, timeout, wanted }: Run): Subscribe<void> => (connection, onActive) =>
+  Effect.suspend(() => {
+    let isActive = false
+    const begun = Deferred.makeUnsafe<void, ClientError>()
+    const onNotification = (notification: Notification): void => {
+      if (isActive) {
+        const change = changeOf(notification, wanted)
+        if (change !== undefined) queue.offer(change)
+        return
+      }
+      if (notification.method !== acknowledged) return
+      const honoured = acknowledgedFilter(notification.params, wanted)
+      if (isEmpty(honoured)) {
+        Deferred.doneUnsafe(begun, Effect.fail(unsupported("The server acknowledged none of the requested changes")))
+        return
+      }
+      isActive = true
+      onActive(honoured)
+      Deferred.doneUnsafe(begun, Effect.void)
+    }
+    // The content of the response does not matter.
+    const filter: JsonObject = { notifications: toSubscriptionFilter(wanted) as JsonObject }
+    const params = wanted.taskIds.length === 0 ? filter : declaring(connection, Task.extension, filter)
+    const listening = send(connection, method, params, {
+      timeout: Infinity,
+      maxTimeout: Infinity,
+      onNotification
+    })
+    const { callClock } = client.supervisor
+    const begins = within(callClock, Deferred.await(begun), timeout, `The server did not acknowledge ${method}`, method)
+    return Effect.mapError(Effect.raceFirst(Effect.asVoid(listening), Effect.andThen(begins, Effect.never)), missing)
+  })
 
 /** Runs one subscription after the other on the open connection. Fails with the error that ends the stream. */
 const follow = (

@@ -93,7 +93,9 @@ export class SessionChanges {
     return (connection, onActive) =>
       Effect.suspend(() => {
         let isActive = false
-        const honoured = client.enforceCapabilities ? declared(connection, wanted) : { ...wanted, taskIds: [] }
+        const honoured = client.options.enforceCapabilities === false
+          ? { ...wanted, taskIds: [] }
+          : declared(connection, wanted)
         if (isEmpty(honoured)) {
           return Effect.fail(unsupported(
             isEmpty({ ...wanted, taskIds: [] })
