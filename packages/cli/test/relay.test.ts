@@ -4,7 +4,7 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import { Relay } from "../src/internal/develop/relay.ts"
 
 /** A relay, with everything that the host and the present server have received, as text. */
-const makeRelay = (maxWaiting?: number) => {
+const makeRelay = (maxWaiting = 1_000) => {
   const toHost: Array<string> = []
   const logs: Array<string> = []
   const relay = new Relay(

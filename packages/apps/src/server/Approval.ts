@@ -25,14 +25,10 @@
  *   handle: ({ approved, input }) => approved ? release(input.version) : Effect.succeed("Nothing was deployed")
  * })
  */
-import * as AsyncHandler from "@skein/server/AsyncHandler"
-import type { Catalog, HandlerServices } from "@skein/server/Catalog"
-import type { DefinitionError } from "@skein/server/DefinitionError"
 import * as Elicitation from "@skein/server/Elicitation"
 import type { HandlerError } from "@skein/server/HandlerError"
 import type * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as askTool from "./askTool.ts"
 import { approvalPage } from "./readyPages.ts"
@@ -102,12 +98,8 @@ export const layer = <
   R2 = never
 >(
   approval: Approval<Name, Input>,
-  handlers: {
-    readonly ask: (input: Input) => Effect.Effect<Question, E1, R1>
-    readonly handle: (answered: Answered<Input>) => Effect.Effect<Tool.Answer<never>, E2, R2>
-  }
-): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R1> | HandlerServices<R2>> => {
-  const { ask, handle } = handlers
+  { ask, handle }: askTool.Handlers<Input, Question, Answered<Input>, E1, R1, E2, R2>
+): askTool.Registered<R1 | R2> => {
   return askTool.layer<Name, Input, boolean, Question, E1 | E2, R1 | R2>(approval, {
     ask,
     check: ({ approve, decline, details }) => Effect.succeed([details, approve, decline]),
@@ -135,10 +127,6 @@ export const layer = <
  */
 const async_ = <Name extends string, Input, R = never>(
   approval: Approval<Name, Input>,
-  { ask, handle }: {
-    readonly ask: AsyncHandler.AsyncHandler<Input, Question, R>
-    readonly handle: AsyncHandler.AsyncHandler<Answered<Input>, Tool.Answer<never>, R>
-  }
-): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
-  layer(approval, { ask: AsyncHandler.toEffect(ask), handle: AsyncHandler.toEffect(handle) })
+  handlers: askTool.AsyncHandlers<Input, Question, Answered<Input>, R>
+): askTool.Registered<R> => layer(approval, askTool.toEffects(handlers))
 export { async_ as async }

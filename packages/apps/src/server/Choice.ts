@@ -14,14 +14,10 @@
  * })
  */
 import { quote } from "@skein/protocol/Text"
-import * as AsyncHandler from "@skein/server/AsyncHandler"
-import type { Catalog, HandlerServices } from "@skein/server/Catalog"
-import type { DefinitionError } from "@skein/server/DefinitionError"
 import * as Elicitation from "@skein/server/Elicitation"
 import type { HandlerError } from "@skein/server/HandlerError"
 import type * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { AskError, InvalidAnswer, InvalidQuestion } from "./AskError.ts"
 import * as askTool from "./askTool.ts"
@@ -122,12 +118,8 @@ export const layer = <
   R2 = never
 >(
   choice: Choice<Name, Input>,
-  handlers: {
-    readonly ask: (input: Input) => Effect.Effect<Question, E1, R1>
-    readonly handle: (chosen: Chosen<Input>) => Effect.Effect<Tool.Answer<never>, E2, R2>
-  }
-): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R1> | HandlerServices<R2>> => {
-  const { ask, handle } = handlers
+  { ask, handle }: askTool.Handlers<Input, Question, Chosen<Input>, E1, R1, E2, R2>
+): askTool.Registered<R1 | R2> => {
   return askTool.layer<Name, Input, string, Question, E1 | E2, R1 | R2>(choice, {
     ask,
     check: (question) => {
@@ -177,10 +169,6 @@ export const layer = <
  */
 const async_ = <Name extends string, Input, R = never>(
   choice: Choice<Name, Input>,
-  { ask, handle }: {
-    readonly ask: AsyncHandler.AsyncHandler<Input, Question, R>
-    readonly handle: AsyncHandler.AsyncHandler<Chosen<Input>, Tool.Answer<never>, R>
-  }
-): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
-  layer(choice, { ask: AsyncHandler.toEffect(ask), handle: AsyncHandler.toEffect(handle) })
+  handlers: askTool.AsyncHandlers<Input, Question, Chosen<Input>, R>
+): askTool.Registered<R> => layer(choice, askTool.toEffects(handlers))
 export { async_ as async }

@@ -22,8 +22,6 @@
  */
 import type { RequestedSchema } from "@skein/protocol/Elicitation"
 import { clip, quote } from "@skein/protocol/Text"
-import * as AsyncHandler from "@skein/server/AsyncHandler"
-import type { Catalog, HandlerServices } from "@skein/server/Catalog"
 import { DefinitionError, InvalidValue } from "@skein/server/DefinitionError"
 import * as Elicitation from "@skein/server/Elicitation"
 import type { HandlerError } from "@skein/server/HandlerError"
@@ -161,12 +159,8 @@ export const layer = <
   R2 = never
 >(
   form: Form<Name, Input, Values, Initial>,
-  handlers: {
-    readonly ask: (input: Input) => Effect.Effect<Question<NoInfer<Initial>>, E1, R1>
-    readonly handle: (filled: Filled<Input, Values>) => Effect.Effect<Tool.Answer<never>, E2, R2>
-  }
-): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R1> | HandlerServices<R2>> => {
-  const { ask, handle } = handlers
+  { ask, handle }: askTool.Handlers<Input, Question<NoInfer<Initial>>, Filled<Input, Values>, E1, R1, E2, R2>
+): askTool.Registered<R1 | R2> => {
   const { decode, requestedSchema } = form.form
   if (Result.isFailure(requestedSchema)) {
     const { name } = form.tool
@@ -215,10 +209,6 @@ export const layer = <
  */
 const async_ = <Name extends string, Input, Values, Initial, R = never>(
   form: Form<Name, Input, Values, Initial>,
-  { ask, handle }: {
-    readonly ask: AsyncHandler.AsyncHandler<Input, Question<NoInfer<Initial>>, R>
-    readonly handle: AsyncHandler.AsyncHandler<Filled<Input, Values>, Tool.Answer<never>, R>
-  }
-): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
-  layer(form, { ask: AsyncHandler.toEffect(ask), handle: AsyncHandler.toEffect(handle) })
+  handlers: askTool.AsyncHandlers<Input, Question<NoInfer<Initial>>, Filled<Input, Values>, R>
+): askTool.Registered<R> => layer(form, askTool.toEffects(handlers))
 export { async_ as async }

@@ -24,9 +24,6 @@
  * })
  */
 import * as RuntimeOptions from "@skein/runtime/Options"
-import * as AsyncHandler from "@skein/server/AsyncHandler"
-import type { Catalog, HandlerServices } from "@skein/server/Catalog"
-import type { DefinitionError } from "@skein/server/DefinitionError"
 import type { HandlerError } from "@skein/server/HandlerError"
 import type * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
@@ -160,12 +157,8 @@ export const layer = <
   R2 = never
 >(
   upload: Upload<Name, Input>,
-  handlers: {
-    readonly ask: (input: Input) => Effect.Effect<Question, E1, R1>
-    readonly handle: (uploaded: Uploaded<Input>) => Effect.Effect<Tool.Answer<never>, E2, R2>
-  }
-): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R1> | HandlerServices<R2>> => {
-  const { ask, handle } = handlers
+  { ask, handle }: askTool.Handlers<Input, Question, Uploaded<Input>, E1, R1, E2, R2>
+): askTool.Registered<R1 | R2> => {
   const { accept, maxFileBytes, maxFiles, maxTotalBytes } = upload.files
   const live = Effect.map(MaxPartBytes, (maxPartBytes) => {
     const receiver = new FileReceiver(upload.files, maxPartBytes)
@@ -211,10 +204,6 @@ export const layer = <
  */
 const async_ = <Name extends string, Input, R = never>(
   upload: Upload<Name, Input>,
-  { ask, handle }: {
-    readonly ask: AsyncHandler.AsyncHandler<Input, Question, R>
-    readonly handle: AsyncHandler.AsyncHandler<Uploaded<Input>, Tool.Answer<never>, R>
-  }
-): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
-  layer(upload, { ask: AsyncHandler.toEffect(ask), handle: AsyncHandler.toEffect(handle) })
+  handlers: askTool.AsyncHandlers<Input, Question, Uploaded<Input>, R>
+): askTool.Registered<R> => layer(upload, askTool.toEffects(handlers))
 export { async_ as async }

@@ -3,6 +3,7 @@
  */
 import { quote } from "@skein/protocol/Text"
 import type { McpRequest } from "@skein/runtime/RequestContext"
+import * as AsyncHandler from "@skein/server/AsyncHandler"
 import type { Catalog, HandlerServices } from "@skein/server/Catalog"
 import type { DefinitionError } from "@skein/server/DefinitionError"
 import * as Elicitation from "@skein/server/Elicitation"
@@ -60,6 +61,30 @@ export const make = <const Name extends string, Input extends Tool.AnySchema, An
   bounds: { limits, timeout }
 })
 
+/** The functions of a ready app. */
+export interface Handlers<Input, Question, Answered, E1, R1, E2, R2> {
+  /** Makes the question from the arguments. */
+  readonly ask: (input: Input) => Effect.Effect<Question, E1, R1>
+  /** Runs with the answer. The model receives its result. */
+  readonly handle: (answered: Answered) => Effect.Effect<Tool.Answer<never>, E2, R2>
+}
+
+/** The functions of a ready app, which return values or promises. */
+export interface AsyncHandlers<Input, Question, Answered, R> {
+  /** Makes the question from the arguments. */
+  readonly ask: AsyncHandler.AsyncHandler<Input, Question, R>
+  /** Runs with the answer. The model receives its result. */
+  readonly handle: AsyncHandler.AsyncHandler<Answered, Tool.Answer<never>, R>
+}
+
+/** The functions as effects. */
+export const toEffects = <Input, Question, Answered, R>(
+  { ask, handle }: AsyncHandlers<Input, Question, Answered, R>
+) => ({ ask: AsyncHandler.toEffect(ask), handle: AsyncHandler.toEffect(handle) })
+
+/** The layer that registers the tools of a ready app. */
+export type Registered<R> = Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>>
+
 /** A question that waits for its answer, with the arguments of the call. */
 export interface Waiting<Input, Q> {
   readonly input: Input
@@ -91,7 +116,7 @@ export interface Behaviour<Input, Answer, Q extends Question, E, R> {
 export const layer = <Name extends string, Input, Answer, Q extends Question, E extends HandlerError, R>(
   { answerTool, bounds, tool }: AskTool<Name, Input, Answer>,
   { answer, ask, check, closed, forPage, withoutPage }: Behaviour<Input, Answer, Q, E, R>
-): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> => {
+): Registered<R> => {
   const live = Effect.map(openQuestions.make(bounds, closed), (open) =>
     Layer.merge(
       App.layer(tool, (input: Input) =>

@@ -119,50 +119,47 @@ export const makeRoutes = (base: string, options: RouteOptions) => {
     )
   }
 
-  const interrupt = (
+  /** Runs a change that a viewer asks for, and logs it if it was done. */
+  const change = <A extends Interrupted | Acted>(
     { id, instance }: Interrupt,
+    run: (source: Source, node: string) => Effect.Effect<A, unknown> | undefined,
+    log: string,
     principal: Principal | undefined
-  ): Effect.Effect<Interrupted, unknown> => {
+  ): Effect.Effect<A | { readonly outcome: "Restarted" | "NotFound" }, unknown> => {
     if (instance !== hello.instance) return Effect.succeed({ outcome: "Restarted" })
     const found = find(id)
-    if (found?.source.interrupt === undefined) return Effect.succeed({ outcome: "NotFound" })
-    return Effect.tap(
-      Effect.map(
-        found.source.interrupt(found.node),
-        (isFound): Interrupted => ({ outcome: isFound ? "Interrupted" : "NotFound" })
-      ),
-      ({ outcome }) =>
-        outcome === "NotFound"
-          ? Effect.void
-          : Effect.logInfo(
-            `console: interrupted ${logValue(id)}, asked by ${nameOf(principal)}`
-          )
-    )
+    const changing = found && run(found.source, found.node)
+    if (changing === undefined) return Effect.succeed({ outcome: "NotFound" })
+    return Effect.tap(changing, ({ outcome }) =>
+      outcome === "NotFound"
+        ? Effect.void
+        : Effect.logInfo(`console: ${log} ${logValue(id)}, asked by ${nameOf(principal)}`))
   }
 
-  const act = (
-    { action, id, instance }: Act,
-    principal: Principal | undefined
-  ): Effect.Effect<Acted, unknown> => {
-    if (instance !== hello.instance) return Effect.succeed({ outcome: "Restarted" })
-    const found = find(id)
-    if (found?.source.act === undefined) return Effect.succeed({ outcome: "NotFound" })
-    return Effect.tap(
-      Effect.map(
-        found.source.act(found.node, action),
-        (result): Acted => ({
+  const interrupt = (body: Interrupt, principal: Principal | undefined): Effect.Effect<Interrupted, unknown> =>
+    change(
+      body,
+      (source, node) =>
+        source.interrupt &&
+        Effect.map(
+          source.interrupt(node),
+          (isFound): Interrupted => ({ outcome: isFound ? "Interrupted" : "NotFound" })
+        ),
+      "interrupted",
+      principal
+    )
+
+  const act = (body: Act, principal: Principal | undefined): Effect.Effect<Acted, unknown> =>
+    change(
+      body,
+      (source, node) =>
+        source.act && Effect.map(source.act(node, body.action), (result): Acted => ({
           outcome: result?.isDone === true ? "Done" : "NotFound",
           ...(result?.message === undefined ? undefined : { message: clip(result.message) })
-        })
-      ),
-      ({ outcome }) =>
-        outcome === "NotFound"
-          ? Effect.void
-          : Effect.logInfo(
-            `console: ran the action ${logValue(action)} of ${logValue(id)}, asked by ${nameOf(principal)}`
-          )
+        })),
+      `ran the action ${logValue(body.action)} of`,
+      principal
     )
-  }
 
   const receive = (
     request: PageRequest,

@@ -32,10 +32,48 @@ const defined = (details: Record<string, string | number | boolean | undefined>)
   return found
 }
 
+const subscriptionNodes = (
+  uris: ReadonlyArray<string>,
+  prefix: string,
+  parent: string,
+  principal: string | undefined,
+  { limit }: Query
+): ReadonlyArray<Node> =>
+  uris.slice(0, limit).map((uri) => ({
+    id: `${prefix}.${uri}`,
+    parent,
+    kind: "subscription",
+    label: uri,
+    state: "waiting",
+    waitsFor: "updates of the resource",
+    principal
+  }))
+
+const groupNode = (id: string, label: string): Node => ({
+  id,
+  parent: "server",
+  kind: "group",
+  label,
+  state: "running"
+})
+
 /** The source of one server. The arguments of a request are cut off after `maxPayloadChars`. */
 export const makeServerSource = (server: McpServer["Service"], maxPayloadChars: number): Source => {
   // Converts the monotonic clock of the snapshots to Unix time. Once, so that the beginning of a row does not change.
   let offset: number | undefined
+
+  /** A request of the server that waits for the client. */
+  const questionNode = (call: SessionInfo["calls"][number], session: SessionInfo, parent: string): Node => ({
+    id: `c${session.key}.${call.id}`,
+    parent,
+    kind: "question",
+    label: call.method,
+    state: "waiting",
+    waitsFor: waiting[call.method] ?? "the response of the client",
+    since: call.startedAt + offset!,
+    principal: session.principal,
+    details: { "request id": call.id }
+  })
 
   // `session` is undefined for a stateless request over HTTP.
   const requestNodes = (
@@ -87,18 +125,7 @@ export const makeServerSource = (server: McpServer["Service"], maxPayloadChars: 
     }
     return [
       node,
-      ...calls.map((call): Node => ({
-        id: `c${session!.key}.${call.id}`,
-        parent: id,
-        kind: "question",
-        label: call.method,
-        state: "waiting",
-        waitsFor: waiting[call.method] ?? "the response of the client",
-        since: call.startedAt + offset!,
-        principal: info.principal,
-        traceId: info.traceId,
-        details: { "request id": call.id }
-      })),
+      ...calls.map((call) => ({ ...questionNode(call, session!, id), traceId: info.traceId })),
       ...(info.steps ?? []).map((step): Node => ({
         id: `${id}.step.${step.name}`,
         parent: id,
@@ -111,15 +138,7 @@ export const makeServerSource = (server: McpServer["Service"], maxPayloadChars: 
         traceId: info.traceId,
         details: { attempt: step.attempt }
       })),
-      ...(subscription?.resources ?? []).slice(0, query.limit).map((uri): Node => ({
-        id: `${id}.${uri}`,
-        parent: id,
-        kind: "subscription",
-        label: uri,
-        state: "waiting",
-        waitsFor: "updates of the resource",
-        principal: info.principal
-      }))
+      ...subscriptionNodes(subscription?.resources ?? [], id, id, info.principal, query)
     ]
   }
 
@@ -145,9 +164,7 @@ export const makeServerSource = (server: McpServer["Service"], maxPayloadChars: 
         kind: "session",
         label: client ?? (stateless ? clientName(stateless) : undefined) ?? "a client without a name",
         state: isBusy ? "running" : "idle",
-        waitsFor: isBusy
-          ? undefined
-          : "messages",
+        waitsFor: isBusy ? undefined : "messages",
         since: connection === undefined ? undefined : connection.openedAt + offset!,
         principal: info.principal,
         canInterrupt: true,
@@ -173,17 +190,7 @@ export const makeServerSource = (server: McpServer["Service"], maxPayloadChars: 
         principal: info.principal,
         details: { "request id": String(queued.id) }
       })),
-      ...others.map((call): Node => ({
-        id: `c${info.key}.${call.id}`,
-        parent: id,
-        kind: "question",
-        label: call.method,
-        state: "waiting",
-        waitsFor: waiting[call.method] ?? "the response of the client",
-        since: call.startedAt + offset!,
-        principal: info.principal,
-        details: { "request id": call.id }
-      })),
+      ...others.map((call) => questionNode(call, info, id)),
       ...streams.map(({ about, connected, kind }, index): Node => ({
         id: `e${info.key}.${kind === "listen" ? "listen" : about.join(",") || index}`,
         parent: parentOf(about) ?? id,
@@ -197,15 +204,7 @@ export const makeServerSource = (server: McpServer["Service"], maxPayloadChars: 
         waitsFor: connected ? undefined : "the client to resume it",
         principal: info.principal
       })),
-      ...info.subscriptions.slice(0, query.limit).map((uri): Node => ({
-        id: `u${info.key}.${uri}`,
-        parent: id,
-        kind: "subscription",
-        label: uri,
-        state: "waiting",
-        waitsFor: "updates of the resource",
-        principal: info.principal
-      }))
+      ...subscriptionNodes(info.subscriptions, `u${info.key}`, id, info.principal, query)
     ]
   }
 
@@ -232,23 +231,11 @@ export const makeServerSource = (server: McpServer["Service"], maxPayloadChars: 
     }
     const left: Array<number> = []
     if (info.requests.length > 0) {
-      nodes.push({
-        id: "stateless",
-        parent: "server",
-        kind: "group",
-        label: "Stateless requests",
-        state: "running"
-      })
+      nodes.push(groupNode("stateless", "Stateless requests"))
       for (const request of info.requests) add(0, requestNodes(request, "stateless", undefined, query))
     }
     if (tasks > 0) {
-      nodes.push({
-        id: "tasks",
-        parent: "server",
-        kind: "group",
-        label: "Tasks that run in this process",
-        state: "running"
-      })
+      nodes.push(groupNode("tasks", "Tasks that run in this process"))
       for (const task of info.tasks) {
         const [node, ...steps] = requestNodes(task, "tasks", undefined, query)
         const label = task.target ?? node!.label

@@ -19,7 +19,11 @@ const wide =
 const narrow = /[\p{Mn}\p{Me}]/u
 
 /** How many columns a character takes. */
-export const columnsOf = (character: string): number => narrow.test(character) ? 0 : wide.test(character) ? 2 : 1
+const columnsOf = (character: string): number => narrow.test(character) ? 0 : wide.test(character) ? 2 : 1
+
+/** How many columns a text takes. */
+export const widthOf = (text: string): number =>
+  Array.from(text).reduce((sum, character) => sum + columnsOf(character), 0)
 
 /** Cuts a text to a number of columns, or fills it with spaces. */
 export const fit = (value: string, columns: number): string => {
@@ -44,7 +48,7 @@ export const wrap = (value: string, columns: number): ReadonlyArray<string> => {
   let line = ""
   let used = 0
   for (const word of value.split(" ")) {
-    const width = Array.from(word).reduce((sum, character) => sum + columnsOf(character), 0)
+    const width = widthOf(word)
     if (line !== "" && used + 1 + width > columns) {
       lines.push(line)
       line = word

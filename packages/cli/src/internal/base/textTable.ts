@@ -3,16 +3,13 @@
  */
 import { printable } from "@skein/protocol/Text"
 import { type Colors, plain } from "./colors.ts"
-import { columnsOf } from "./columns.ts"
+import { widthOf } from "./columns.ts"
 
 // How much of one text is shown in a table, in characters.
 const maxCell = 80
 
 /** An untrusted text as a cell: in one line, shortened, without characters that control the terminal. */
 export const cell = (text: string): string => printable(text.slice(0, 4 * maxCell).replace(/\s+/g, " ").trim(), maxCell)
-
-/** How many columns of a terminal a text takes. */
-const width = (text: string): number => Array.from(text).reduce((sum, character) => sum + columnsOf(character), 0)
 
 /** A table with aligned columns, whose last column is not filled. Rows may omit cells at their end. */
 export const table = (
@@ -22,9 +19,9 @@ export const table = (
 ): string => {
   const all = [head, ...rows]
   // Not `Math.max(...)`: a list of a server can have more rows than a call may have arguments.
-  const widths = head.map((_, at) => all.reduce((most, row) => Math.max(most, width(row[at] ?? "")), 0))
+  const widths = head.map((_, at) => all.reduce((most, row) => Math.max(most, widthOf(row[at] ?? "")), 0))
   const [first, ...others] = all.map((row) =>
-    row.map((text, at) => at === row.length - 1 ? text : text + " ".repeat(widths[at]! - width(text))).join("  ")
+    row.map((text, at) => at === row.length - 1 ? text : text + " ".repeat(widths[at]! - widthOf(text))).join("  ")
       .trimEnd()
   )
   return [bold(first!), ...others].join("\n")

@@ -89,9 +89,13 @@ export const promptTable = (prompts: ReadonlyArray<Prompt>, colors?: Colors): st
     colors
   )
 
-export const resourceTable = (resources: ReadonlyArray<Resource>, colors?: Colors): string =>
+export const resourceTable = (
+  resources: ReadonlyArray<Omit<Resource, "icons" | "annotations">>,
+  colors?: Colors,
+  head = "RESOURCE"
+): string =>
   denseTable(
-    ["RESOURCE", "NAME", "TYPE", "BYTES", "DESCRIPTION"],
+    [head, "NAME", "TYPE", "BYTES", "DESCRIPTION"],
     resources.map(({ description, mimeType = "", name, size, title, uri }) => [
       cell(uri),
       cell(title ?? (name === uri ? "" : name)),
@@ -103,64 +107,47 @@ export const resourceTable = (resources: ReadonlyArray<Resource>, colors?: Color
   )
 
 export const templateTable = (templates: ReadonlyArray<ResourceTemplate>, colors?: Colors): string =>
-  denseTable(
-    ["RESOURCE TEMPLATE", "NAME", "TYPE", "DESCRIPTION"],
-    templates.map(({ description, mimeType = "", name, title, uriTemplate }) => [
-      cell(uriTemplate),
-      cell(title ?? (name === uriTemplate ? "" : name)),
-      cell(mimeType),
-      about(description)
-    ]),
-    colors
+  resourceTable(
+    templates.map(({ uriTemplate: uri, ...template }) => ({ ...template, uri })),
+    colors,
+    "RESOURCE TEMPLATE"
   )
 
-/** The items of a list, and how they are shown. */
-interface Listed {
-  readonly items: ReadonlyArray<unknown>
-  readonly text: (colors: Colors | undefined) => string
-}
-
-/** A list of the server: its member in JSON, its name, whether the server declares it, and how it is requested. */
+/** A list of the server. */
 interface List {
+  /** Its member in JSON. */
   readonly member: string
   readonly name: string
   readonly isDeclared: boolean
-  readonly request: Effect.Effect<Listed, ClientError>
+  /** Requests the items, and how they are shown. */
+  readonly request: Effect.Effect<{
+    readonly items: ReadonlyArray<unknown>
+    readonly text: (colors: Colors | undefined) => string
+  }, ClientError>
 }
 
-const listed = <A>(
+const listOf = <A>(
+  member: string,
+  name: string,
+  capability: object | undefined,
   items: Effect.Effect<ReadonlyArray<A>, ClientError>,
-  text: (items: ReadonlyArray<A>, colors: Colors | undefined) => string
-) => Effect.map(items, (items): Listed => ({ items, text: (colors) => text(items, colors) }))
+  table: (items: ReadonlyArray<A>, colors: Colors | undefined) => string
+): List => ({
+  member,
+  name,
+  isDeclared: capability !== undefined,
+  request: Effect.map(items, (items) => ({ items, text: (colors) => table(items, colors) }))
+})
 
 const listsOf = (client: Client.Client, line: InspectLine): Readonly<Record<string, List>> => {
   const { prompts, resources, tools } = client.capabilities
   const time = requestTime(line)
+  const templates = client.listResourceTemplates(time)
   return {
-    tools: {
-      member: "tools",
-      name: "tools",
-      isDeclared: tools !== undefined,
-      request: listed(client.listTools(time), toolTable)
-    },
-    resources: {
-      member: "resources",
-      name: "resources",
-      isDeclared: resources !== undefined,
-      request: listed(client.listResources(time), resourceTable)
-    },
-    templates: {
-      member: "resourceTemplates",
-      name: "resource templates",
-      isDeclared: resources !== undefined,
-      request: listed(client.listResourceTemplates(time), templateTable)
-    },
-    prompts: {
-      member: "prompts",
-      name: "prompts",
-      isDeclared: prompts !== undefined,
-      request: listed(client.listPrompts(time), promptTable)
-    }
+    tools: listOf("tools", "tools", tools, client.listTools(time), toolTable),
+    resources: listOf("resources", "resources", resources, client.listResources(time), resourceTable),
+    templates: listOf("resourceTemplates", "resource templates", resources, templates, templateTable),
+    prompts: listOf("prompts", "prompts", prompts, client.listPrompts(time), promptTable)
   }
 }
 
@@ -194,8 +181,9 @@ export const inspect = (line: InspectLine): Effect.Effect<void, CommandFailed, P
         const list = lists[part]
         if (list === undefined) continue
         if (!list.isDeclared) {
-          if (isSelected) warn(`The server has no ${list.name}`)
-          if (isSelected) json[list.member] = []
+          if (!isSelected) continue
+          warn(`The server has no ${list.name}`)
+          json[list.member] = []
           continue
         }
         const result = yield* Effect.result(

@@ -7,7 +7,6 @@ import * as NodeStreams from "@skein/runtime/NodeStreams"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
-import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"
 import { relative, resolve, sep } from "node:path"
 import { resolveEnv } from "../connection/connection.ts"
@@ -16,7 +15,7 @@ import { isModule as isServed } from "../base/nodeFiles.ts"
 import { CommandFailed, Process } from "../base/process.ts"
 import { type BridgeBounds, serveBridge } from "./nodeHttpBridge.ts"
 import { ownCommand, runCommandLine } from "../base/nodeProgram.ts"
-import { killGroup, restart } from "./nodeRestart.ts"
+import { restart, start } from "./nodeRestart.ts"
 import { supervise } from "./nodeSupervise.ts"
 import { isFolder, isIgnoredFolder, projectFolder, watchFiles } from "./nodeWatch.ts"
 import { type Output, Relay } from "./relay.ts"
@@ -75,27 +74,23 @@ const watchedOf = (line: DevLine): ReadonlyArray<string> => {
   return isInProject || !isFolder(command) ? [project] : [resolve(command), project]
 }
 
-/** Starts the official MCP Inspector, and waits until it ends. */
+/** Starts the official MCP Inspector, and waits until it ends. It starts servers of its own, which end with it. */
 const inspect = (line: DevLine, args: ReadonlyArray<string>): Effect.Effect<void, CommandFailed> =>
-  Effect.callback((resume) => {
-    const inspector = `@modelcontextprotocol/inspector@${line.inspectorVersion}`
+  Effect.gen(function*() {
     const isWindows = process.platform === "win32"
-    const child = spawn(isWindows ? "npx.cmd" : "npx", ["--yes", inspector, ...args], {
-      stdio: ["ignore", "inherit", "inherit"],
+    const ended = yield* start({
+      command: isWindows ? "npx.cmd" : "npx",
+      args: ["--yes", `@modelcontextprotocol/inspector@${line.inspectorVersion}`, ...args],
+      env: {},
       shell: isWindows,
-      detached: !isWindows
+      killTimeout: inspectorEndTimeout,
+      log: () => {}
     })
-    const failed = (report: string): void => resume(Effect.fail(new CommandFailed({ exitCode: 3, report })))
-    child.once("error", (error) => failed(`npx cannot be started: ${error.message}`))
-    child.once("exit", (code) => code === 0 ? resume(Effect.void) : failed(`The MCP Inspector ended with ${code}`))
-    // The inspector starts servers of its own: its process group ends with it.
-    return Effect.callback<void>((done) => {
-      if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return done(Effect.void)
-      child.once("exit", () => done(Effect.void))
-      killGroup(child, "SIGTERM")
-      setTimeout(() => killGroup(child, "SIGKILL"), inspectorEndTimeout).unref()
-    })
-  })
+    const { code, problem } = yield* Deferred.await(ended)
+    if (code === 0) return
+    const report = problem === undefined ? `The MCP Inspector ended with ${code}` : `npx cannot be started: ${problem}`
+    return yield* new CommandFailed({ exitCode: 3, report })
+  }).pipe(Effect.scoped)
 
 /** Waits until no request is in progress, for `timeout` milliseconds at most. */
 export const drain = (relay: Pick<Relay, "isBusy">, timeout: number): Effect.Effect<void> =>

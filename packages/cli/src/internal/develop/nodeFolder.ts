@@ -4,7 +4,7 @@
 import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs"
 import { basename, join } from "node:path"
 import { unusableFile } from "./nodeLoadModule.ts"
-import { projectFolder } from "./nodeWatch.ts"
+import { isFolder, projectFolder } from "./nodeWatch.ts"
 
 /** The number of modules that a folder and its subfolders may have. */
 const maxModules = 1_000
@@ -33,16 +33,6 @@ const isModuleName = (name: string): boolean =>
 
 const isIgnored = (name: string): boolean => /^[._]/.test(name) || name === "node_modules"
 
-/** Whether a link leads to a folder. */
-const isLinkToFolder = (path: string): boolean => {
-  try {
-    return statSync(path).isDirectory()
-  } catch {
-    // The link leads nowhere.
-    return false
-  }
-}
-
 const entriesOf = (folder: string): ReadonlyArray<Dirent> => {
   try {
     return readdirSync(folder, { withFileTypes: true })
@@ -63,7 +53,7 @@ const pathsOf = (folder: string, given: string): ReadonlyArray<string> => {
       const path = `${inside}${name}`
       // A link can lead out of the folder, or back into it.
       if (entry.isSymbolicLink()) {
-        if (!isModuleName(name) && !isLinkToFolder(join(folder, path))) continue
+        if (!isModuleName(name) && !isFolder(join(folder, path))) continue
         throw unusableFile(
           `${join(given, path)} is a symbolic link, which is not followed: move the file into the folder, or let the ` +
             "name begin with _"

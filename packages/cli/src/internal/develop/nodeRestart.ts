@@ -7,18 +7,12 @@ import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import { type ChildProcess, spawn } from "node:child_process"
-import { type Changes, settled } from "./nodeSupervise.ts"
+import { type Changes, type ProgramOptions, settled } from "./nodeSupervise.ts"
 
-/** A program, and how it is restarted. */
-export interface RestartOptions {
-  readonly command: string
-  readonly args: ReadonlyArray<string>
-  readonly env: Readonly<Record<string, string | undefined>>
-  /** How long no further file may change before the restart, in milliseconds. */
-  readonly debounce: number
+/** A program to which nothing connects, and how it is restarted. */
+export interface RestartOptions extends ProgramOptions {
   /** How long the program may take to end after SIGTERM, in milliseconds, before it gets SIGKILL. */
   readonly killTimeout: number
-  readonly log: (line: string) => void
 }
 
 const isWindows = process.platform === "win32"
@@ -32,21 +26,33 @@ export const killGroup = (child: ChildProcess, signal: NodeJS.Signals): void => 
   }
 }
 
-/** Starts the program in a process group of its own, which ends with the scope. Returns how the program ends, unless
- * the scope ends it. */
-const start = (
-  { args, command, env, killTimeout, log }: RestartOptions
-): Effect.Effect<Deferred.Deferred<string>, never, Scope.Scope> => {
-  const ended = Deferred.makeUnsafe<string>()
-  const end = (how: string): void => void Deferred.doneUnsafe(ended, Effect.succeed(how))
+/** How a program ended: `problem` says why it could not be started. */
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly problem?: string
+}
+
+/**
+ * Starts a program in a process group of its own, which ends with the scope. Returns how the program ends, unless the
+ * scope ends it.
+ */
+export const start = (
+  { args, command, env, killTimeout, log, shell = false }: Omit<RestartOptions, "debounce"> & {
+    readonly shell?: boolean
+  }
+): Effect.Effect<Deferred.Deferred<Ended>, never, Scope.Scope> => {
+  const ended = Deferred.makeUnsafe<Ended>()
+  const end = (how: Ended): void => void Deferred.doneUnsafe(ended, Effect.succeed(how))
   const spawned = Effect.sync(() => {
     const child = spawn(command, args, {
       env: { ...process.env, ...env },
       stdio: ["ignore", "inherit", "inherit"],
-      detached: !isWindows
+      detached: !isWindows,
+      shell
     })
-    child.once("error", (error) => end(`${command} cannot be started: ${error.message}`))
-    child.once("exit", (code, signal) => end(`The program has ended (${signal ?? `exit code ${code}`})`))
+    child.once("error", ({ message }) => end({ code: null, signal: null, problem: message }))
+    child.once("exit", (code, signal) => end({ code, signal }))
     return child
   })
   const stopped = (child: ChildProcess) =>
@@ -73,7 +79,10 @@ export const restart = (changes: Changes, options: RestartOptions): Effect.Effec
       yield* Queue.clear(changes)
       const file = yield* Effect.scoped(Effect.gen(function*() {
         const ended = yield* start(options)
-        const waiting = Effect.flatMap(Deferred.await(ended), (how) => {
+        const waiting = Effect.flatMap(Deferred.await(ended), ({ code, problem, signal }) => {
+          const how = problem === undefined
+            ? `The program has ended (${signal ?? `exit code ${code}`})`
+            : `${options.command} cannot be started: ${problem}`
           log(`${how}\nWaiting for a change`)
           return Effect.never
         })

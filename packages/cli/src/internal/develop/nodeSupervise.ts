@@ -10,18 +10,22 @@ import * as Queue from "effect/Queue"
 import { quoteBlock } from "../base/format.ts"
 import type { Relay } from "./relay.ts"
 
-/** The command of a server, and how it is restarted. */
-export interface SuperviseOptions {
+/** A program, and how it is restarted. */
+export interface ProgramOptions {
   readonly command: string
   readonly args: ReadonlyArray<string>
   readonly env: Readonly<Record<string, string | undefined>>
   /** How long no further file may change before the restart, in milliseconds. */
   readonly debounce: number
+  readonly log: (line: string) => void
+}
+
+/** The command of a server, and how it is restarted. */
+export interface SuperviseOptions extends ProgramOptions {
   /** How long the server may take to answer the handshake, in milliseconds. */
   readonly startTimeout: number
   /** How long the server may take to end after its stdin was closed, in milliseconds, before it gets SIGTERM. */
   readonly closeTimeout: number
-  readonly log: (line: string) => void
   readonly stderr: (text: string) => void
 }
 

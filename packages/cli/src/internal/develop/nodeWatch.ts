@@ -13,20 +13,17 @@ export const extensions: ReadonlyArray<string> = "ts mts cts tsx js mjs cjs jsx 
 
 const ignored = new Set(["node_modules", "dist", "build", "out", "target", "coverage", "__pycache__", "venv"])
 
-/** The number of folders that are watched by default. */
-export const defaultMaxFolders = 1_000
-
 /** The files to watch, and the receiver of changes. */
 export interface WatchOptions {
   /** Files and folders. */
   readonly paths: ReadonlyArray<string>
-  /** The number of folders: 1,000 by default. The folders beyond are not watched, and `warn` is called. */
+  /** The number of folders. The folders beyond are not watched, and `warn` is called. */
   readonly maxFolders: number
   readonly onChange: (path: string) => void
   readonly warn: (line: string) => void
 }
 
-/** Whether a path is that of a folder. */
+/** Whether a path is that of a folder, or of a link to one. */
 export const isFolder = (path: string): boolean => {
   try {
     return statSync(path).isDirectory()

@@ -27,14 +27,11 @@ export interface Output {
 
 /** Options of {@link Relay}. */
 export interface RelayOptions {
-  /** The number of requests that wait while the server starts: 1,000 by default. A further one fails. */
-  readonly maxWaiting?: number | undefined
+  /** The number of requests that wait while the server starts. A further one fails. */
+  readonly maxWaiting: number
   /** Writes a line for the person. */
   readonly log: (line: string) => void
 }
-
-/** The number of requests that wait by default. */
-export const defaultMaxWaiting = 1_000
 
 type State =
   | { readonly _tag: "Starting" }
@@ -131,7 +128,7 @@ export class Relay {
   /** The requests of this relay to the new server. */
   readonly #own = new Map<JsonRpc.Id, (message: JsonRpc.Success | JsonRpc.Failure) => void>()
 
-  constructor(host: Output, { log, maxWaiting = defaultMaxWaiting }: RelayOptions) {
+  constructor(host: Output, { log, maxWaiting }: RelayOptions) {
     this.#host = host
     this.#log = log
     this.#maxWaiting = maxWaiting

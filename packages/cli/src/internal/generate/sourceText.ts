@@ -5,6 +5,7 @@
  * the direction of writing is escaped or left out, so that the source reads as it runs.
  */
 import { clip } from "@skein/protocol/Text"
+import { wrap } from "../base/columns.ts"
 
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 
@@ -21,30 +22,20 @@ export const literal = (text: string): string => escapeUnprintable(JSON.stringif
 // How many lines, and how many characters, of a text a comment has.
 const maxLines = 40
 const maxChars = 2_000
-const maxWidth = 110
+
+// How many columns a line of the module has.
+const width = 110
 
 /** A line of a comment: without its end mark, and without the directives of TypeScript. */
 const commentLine = (line: string): string =>
   line.replaceAll(/\t/g, " ").replaceAll(unprintable, "").replaceAll("*/", "*\\/").replaceAll(/@(?=ts-)/gi, "")
     .trimEnd()
 
-const wrapped = (line: string): ReadonlyArray<string> => {
-  const lines: Array<string> = []
-  let current = ""
-  for (const word of line.split(" ")) {
-    if (current !== "" && current.length + 1 + word.length > maxWidth) {
-      lines.push(current)
-      current = word
-    } else current = current === "" ? word : `${current} ${word}`
-  }
-  return [...lines, current]
-}
-
 /** Writes a doc comment of paragraphs, or nothing if all of them are empty. */
 export const docComment = (paragraphs: ReadonlyArray<string | undefined>, indent = ""): string => {
   const texts = paragraphs.flatMap((text) => {
     const lines = clip(text?.trim() ?? "", maxChars).split(/\r\n|[\n\r\u0085\u2028\u2029]/)
-      .flatMap((line) => wrapped(commentLine(line)))
+      .flatMap((line) => wrap(commentLine(line), width))
     const shown = lines.length > maxLines ? [...lines.slice(0, maxLines), "…"] : lines
     return shown.every((line) => line === "") ? [] : [shown]
   })
@@ -111,8 +102,6 @@ const withoutExpected = (nodes: ReadonlyArray<Node>): ReadonlyArray<Node> => {
   }
   return kept
 }
-
-const width = 110
 
 const flat = (nodes: ReadonlyArray<Node>): string =>
   nodes.map((node) => {

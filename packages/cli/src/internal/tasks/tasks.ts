@@ -146,27 +146,42 @@ export const show = (line: TaskLine & { readonly values: boolean }): Effect.Effe
         describeTask(task, now, values, colors))
     }))
 
+/** Changes a task. `refused` is the reason why nothing has changed, unless the task does not exist. */
+const changeTask = (
+  line: TaskLine,
+  change: (admin: TaskAdmin["Service"]) => Effect.Effect<boolean, TaskError>,
+  done: { readonly [member: string]: true },
+  message: string,
+  refused: string
+) =>
+  onStore(line, (admin) =>
+    Effect.gen(function*() {
+      const { id } = line
+      if (yield* change(admin)) return yield* print(line, { id, ...done }, () => message)
+      return yield* (yield* admin.inspect(id)) === undefined ? unknown(id) : nothing(refused)
+    }))
+
 /** `skein tasks cancel`. */
 export const cancel = (
   line: TaskLine & { readonly message: string | undefined }
 ): Effect.Effect<void, CommandFailed, Process> =>
-  onStore(line, (admin) =>
-    Effect.gen(function*() {
-      const { id, message } = line
-      if (yield* admin.cancel(id, message ?? "An operator cancelled the task")) {
-        return yield* print(line, { id, cancelled: true }, () => "The task is cancelled. Its compensations run.")
-      }
-      return yield* (yield* admin.inspect(id)) === undefined ? unknown(id) : nothing("the task has ended already")
-    }))
+  changeTask(
+    line,
+    (admin) => admin.cancel(line.id, line.message ?? "An operator cancelled the task"),
+    { cancelled: true },
+    "The task is cancelled. Its compensations run.",
+    "the task has ended already"
+  )
 
 /** `skein tasks wake`. */
 export const wake = (line: TaskLine): Effect.Effect<void, CommandFailed, Process> =>
-  onStore(line, (admin) =>
-    Effect.gen(function*() {
-      const { id } = line
-      if (yield* admin.wake(id)) return yield* print(line, { id, woken: true }, () => "A worker checks the task.")
-      return yield* (yield* admin.inspect(id)) === undefined ? unknown(id) : nothing("the task does not wait")
-    }))
+  changeTask(
+    line,
+    (admin) => admin.wake(line.id),
+    { woken: true },
+    "A worker checks the task.",
+    "the task does not wait"
+  )
 
 /** `skein tasks rerun`. */
 export const rerun = (

@@ -140,32 +140,29 @@ const live = (line: TopLine, screen: Screen): Effect.Effect<void, CommandFailed,
       const body = JSON.stringify({ instance, ...members })
       return json(await send(line, path, { method: "POST", headers, body }))
     }
-    const interrupt = async ({ id, label }: Row): Promise<void> => {
+    /** Shows the outcome of an action, or why it failed. */
+    const notify = async (outcome: Promise<string>, failure: string): Promise<void> => {
       try {
-        const { outcome } = await post("interrupt", { id })
-        top.notice = outcome === "Interrupted"
-          ? `${label}: interrupted`
-          : outcome === "Restarted"
-          ? "The server has restarted: nothing was interrupted"
-          : `${label} had ended already`
+        top.notice = await outcome
       } catch (error) {
-        top.notice = `${label} was not interrupted: ${error instanceof CommandFailed ? error.report : String(error)}`
+        top.notice = `${failure}: ${error instanceof CommandFailed ? error.report : String(error)}`
       }
       draw()
     }
-    const act = async ({ id, label }: Row, action: RowAction): Promise<void> => {
-      try {
-        const { message, outcome } = await post("act", { id, action: action.name })
-        const said = typeof message === "string" ? printable(message, maxMessage) : undefined
-        top.notice = outcome === "Done"
-          ? said ?? `${label}: ${action.label}: done`
-          : outcome === "Restarted"
-          ? "The server has restarted: nothing was done"
-          : said ?? `${label} has ended, or does not offer this action now`
-      } catch (error) {
-        top.notice = `${label}: the action failed: ${error instanceof CommandFailed ? error.report : String(error)}`
-      }
-      draw()
+    const interrupt = async ({ id, label }: Row): Promise<string> => {
+      const { outcome } = await post("interrupt", { id })
+      if (outcome === "Interrupted") return `${label}: interrupted`
+      return outcome === "Restarted"
+        ? "The server has restarted: nothing was interrupted"
+        : `${label} had ended already`
+    }
+    const act = async ({ id, label }: Row, action: RowAction): Promise<string> => {
+      const { message, outcome } = await post("act", { id, action: action.name })
+      if (outcome === "Restarted") return "The server has restarted: nothing was done"
+      if (typeof message === "string") return printable(message, maxMessage)
+      return outcome === "Done"
+        ? `${label}: ${action.label}: done`
+        : `${label} has ended, or does not offer this action now`
     }
     // When the last event arrived.
     let heardAt = Date.now()
@@ -206,8 +203,10 @@ const live = (line: TopLine, screen: Screen): Effect.Effect<void, CommandFailed,
       input: (text) => {
         const action = top.press(text, TopScreen.pageSize(screen.size().rows))
         if (action?._tag === "Quit") return Deferred.doneUnsafe(quit, Effect.void)
-        if (action?._tag === "Interrupt") void interrupt(action.row)
-        if (action?._tag === "Act") void act(action.row, action.action)
+        if (action?._tag === "Interrupt") void notify(interrupt(action.row), `${action.row.label} was not interrupted`)
+        if (action?._tag === "Act") {
+          void notify(act(action.row, action.action), `${action.row.label}: the action failed`)
+        }
         draw()
       },
       resized: draw

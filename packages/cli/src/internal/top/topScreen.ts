@@ -12,40 +12,29 @@ export type Action =
   | { readonly _tag: "Act"; readonly row: Row; readonly action: RowAction }
   | undefined
 
-/** The names of the keys, by what a terminal sends for them. */
-const keys: Readonly<Record<string, string>> = {
-  "\u001b[A": "up",
-  "\u001bOA": "up",
-  k: "up",
-  "\u001b[B": "down",
-  "\u001bOB": "down",
-  j: "down",
-  "\u001b[C": "right",
-  "\u001bOC": "right",
-  "\u001b[D": "left",
-  "\u001bOD": "left",
-  "\u001b[5~": "pageUp",
-  "\u001b[6~": "pageDown",
-  "\u001b[H": "home",
-  "\u001b[1~": "home",
-  "\u001bOH": "home",
-  g: "home",
-  "\u001b[F": "end",
-  "\u001b[4~": "end",
-  "\u001bOF": "end",
-  G: "end",
-  "\u0003": "quit",
-  q: "quit",
-  x: "interrupt",
-  a: "actions",
-  i: "idle",
-  "/": "filter",
-  "\u001b": "escape",
-  "\r": "enter",
-  "\n": "enter",
-  "\u007f": "erase",
-  "\b": "erase"
+/** The texts that a terminal sends for each key. */
+const texts = {
+  up: ["\u001b[A", "\u001bOA", "k"],
+  down: ["\u001b[B", "\u001bOB", "j"],
+  right: ["\u001b[C", "\u001bOC"],
+  left: ["\u001b[D", "\u001bOD"],
+  pageUp: ["\u001b[5~"],
+  pageDown: ["\u001b[6~"],
+  home: ["\u001b[H", "\u001b[1~", "\u001bOH", "g"],
+  end: ["\u001b[F", "\u001b[4~", "\u001bOF", "G"],
+  quit: ["\u0003", "q"],
+  interrupt: ["x"],
+  actions: ["a"],
+  idle: ["i"],
+  filter: ["/"],
+  escape: ["\u001b"],
+  enter: ["\r", "\n"],
+  erase: ["\u007f", "\b"]
 }
+
+const keys: ReadonlyMap<string, string> = new Map(
+  Object.entries(texts).flatMap(([name, sent]) => sent.map((text) => [text, name] as const))
+)
 
 // A terminal sends several keys at once if they are pressed quickly. ESC alone is a key, and the start of others.
 // oxlint-disable-next-line no-control-regex
@@ -113,7 +102,7 @@ export class TopScreen {
   }
 
   #key(key: string, pageSize: number): Action {
-    const name = keys[key]
+    const name = keys.get(key)
     if (key === "\u0003") return { _tag: "Quit" }
     this.notice = ""
     if (this.#question !== undefined) return this.#answer(this.#question, key)
