@@ -321,25 +321,27 @@ const stateOf = (definition: Definition, tokens: SavedTokens): SignInState => ({
  * Revokes the refresh token, which ends the grant, and then the access token. Servers whose access tokens are JWTs may be
  * unable to revoke them (`unsupported_token_type`: RFC 7009, 2.2.1): with the grant ended, that is not a failure.
  */
-const revokeTokens: (environment: Environment, tokens: SavedTokens) => Effect.Effect<void, OAuthError> = Effect
-  .fnUntraced(function*(environment, tokens) {
-    const { definition, outbound } = environment
-    // The tokens go to their own issuer, whatever the server names now.
-    const server = yield* serverMetadataOf(outbound, tokens.issuer)
-    if (server?.revocation_endpoint === undefined) return
-    const client = definition._tag === "AuthorizationCode"
-      ? yield* knownClient(environment, definition.options, server, tokens.clientId)
-      : yield* grantClient(environment, server, definition)
-    const access = revoke(outbound, server, client, tokens.accessToken, "access_token")
-    if (tokens.refreshToken === undefined) return yield* access
-    // The access token is revoked even if the refresh token was not.
-    const grant = yield* Effect.exit(revoke(outbound, server, client, tokens.refreshToken, "refresh_token"))
-    yield* Effect.catch(
-      access,
-      (error) =>
-        error.reason._tag === "TokenRequestFailed" && error.reason.error === "unsupported_token_type"
-          ? Effect.void
-          : Effect.fail(error)
-    )
-    yield* grant
-  })
+const revokeTokens = Effect.fnUntraced(function*(
+  environment: Environment,
+  tokens: SavedTokens
+): Effect.fn.Return<void, OAuthError> {
+  const { definition, outbound } = environment
+  // The tokens go to their own issuer, whatever the server names now.
+  const server = yield* serverMetadataOf(outbound, tokens.issuer)
+  if (server?.revocation_endpoint === undefined) return
+  const client = definition._tag === "AuthorizationCode"
+    ? yield* knownClient(environment, definition.options, server, tokens.clientId)
+    : yield* grantClient(environment, server, definition)
+  const access = revoke(outbound, server, client, tokens.accessToken, "access_token")
+  if (tokens.refreshToken === undefined) return yield* access
+  // The access token is revoked even if the refresh token was not.
+  const grant = yield* Effect.exit(revoke(outbound, server, client, tokens.refreshToken, "refresh_token"))
+  yield* Effect.catch(
+    access,
+    (error) =>
+      error.reason._tag === "TokenRequestFailed" && error.reason.error === "unsupported_token_type"
+        ? Effect.void
+        : Effect.fail(error)
+  )
+  yield* grant
+})

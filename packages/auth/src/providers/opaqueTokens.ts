@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import { objectOf, textOf } from "../shared/web.ts"
 import { fetchDocument, type FetchOptions, unavailable } from "../server/tokens/fetchDocument.ts"
 import type { OwnOptions, OwnToken } from "../server/tokens/ownVerifier.ts"
 import { InvalidToken, type VerifierUnavailable } from "../server/tokens/verifiedToken.ts"
@@ -25,10 +26,6 @@ export interface GoogleVerifierOptions extends FetchOptions {
 
 type Answer<A> = Effect.Effect<A, InvalidToken | VerifierUnavailable>
 
-type Json = { readonly [name: string]: unknown }
-
-const objectOf = (value: unknown): Json => typeof value === "object" && value !== null ? value as Json : {}
-
 const inactive = (message: string): InvalidToken => new InvalidToken({ problem: "Inactive", message })
 
 const retryAfterSeconds = 30
@@ -43,9 +40,9 @@ const apiHeaders = (authorization: string) => ({
 })
 
 const githubToken = (json: unknown): OwnToken | undefined => {
-  const { app, expires_at, scopes, user } = objectOf(json)
-  const { client_id } = objectOf(app)
-  const { id } = objectOf(user)
+  const { app, expires_at, scopes, user } = objectOf(json) ?? {}
+  const { client_id } = objectOf(app) ?? {}
+  const { id } = objectOf(user) ?? {}
   if (typeof client_id !== "string" || typeof id !== "number") return undefined
   return {
     subject: String(id),
@@ -87,7 +84,7 @@ export const githubUser =
   (api: string) => (token: Redacted.Redacted): Effect.Effect<UpstreamUser, VerifierUnavailable> => {
     const init = { headers: apiHeaders(`Bearer ${Redacted.value(token)}`) }
     return Effect.flatMap(fetchDocument(`${api}/user`, init, {}), ({ json, status }) => {
-      const { id, login } = objectOf(json)
+      const { id, login } = objectOf(json) ?? {}
       return status === 200 && typeof id === "number"
         ? Effect.succeed({ id: String(id), name: typeof login === "string" ? login : undefined })
         : Effect.fail(unavailable(`GitHub answered ${status} to a request for the user`, retryAfterSeconds))
@@ -109,8 +106,6 @@ export const entraUser =
       : Effect.fail(inactive("the person is of a directory that is not accepted"))
   }
 
-const textOf = (value: unknown): string | undefined => typeof value === "string" && value !== "" ? value : undefined
-
 /** The tokeninfo endpoint of Google. The token is in a header, since addresses are logged. */
 export const google = (issuer: string, options: GoogleVerifierOptions): OwnOptions => {
   const url = "https://oauth2.googleapis.com/tokeninfo"
@@ -121,7 +116,8 @@ export const google = (issuer: string, options: GoogleVerifierOptions): OwnOptio
       if (status !== 200) {
         return Effect.fail(unavailable(`Google answered ${status} to the check of a token`, retryAfterSeconds))
       }
-      const { aud, azp, exp, scope, sub } = objectOf(json)
+      const claims = objectOf(json) ?? {}
+      const { aud, azp, exp, scope, sub } = claims
       const subject = textOf(sub)
       // Without its user, all users of one application would share sessions and tasks.
       if (subject === undefined) return Effect.fail(inactive("the token names no user: it needs the scope openid"))
@@ -132,7 +128,7 @@ export const google = (issuer: string, options: GoogleVerifierOptions): OwnOptio
         scopes: (textOf(scope) ?? "").split(" ").filter((one) => one !== ""),
         // A text in practice. A missing one is NaN, which is refused.
         expiresAt: Number(exp),
-        claims: objectOf(json)
+        claims
       })
     })
   }

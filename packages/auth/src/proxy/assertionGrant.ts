@@ -3,6 +3,7 @@
  * access token. The proxy accepts ID-JAGs with it, and the development server assertions of workloads too.
  */
 import type { Client, KoaContextWithOIDC, Provider } from "oidc-provider"
+import { textOf } from "../shared/web.ts"
 import type { Library } from "./library.ts"
 
 /** The name of the grant. */
@@ -28,20 +29,16 @@ export interface AssertionGrantOptions {
   readonly resourceServer: (resource: string) => ConstructorParameters<Provider["ResourceServer"]>[1]
 }
 
-/** A member that must be a text, and not an empty one. */
-export const text = (value: unknown): string | undefined =>
-  typeof value === "string" && value !== "" ? value : undefined
-
 /** Adds the grant to an engine. Its tokens have no grant, and no refresh token: the client presents another assertion. */
 export const addAssertionGrant = (provider: Provider, options: AssertionGrantOptions): void => {
   const { errors } = options.library
   const handler = async (ctx: KoaContextWithOIDC) => {
     const { client, params } = ctx.oidc
     if (client === undefined) throw new errors.InvalidClient("client authentication is required")
-    const assertion = text(params?.["assertion"])
+    const assertion = textOf(params?.["assertion"])
     if (assertion === undefined) throw new errors.InvalidRequest("missing required parameter(s): assertion")
     const allowed = await options.verify(assertion, client)
-    const asked = text(params?.["resource"])
+    const asked = textOf(params?.["resource"])
     const resource = asked ?? allowed.resource ?? options.defaultResource
     if (
       resource === undefined || !options.isResource(resource) ||
@@ -49,7 +46,7 @@ export const addAssertionGrant = (provider: Provider, options: AssertionGrantOpt
     ) {
       throw new errors.InvalidTarget("the resource is missing or unknown, or is not that of the assertion")
     }
-    const wanted = text(params?.["scope"])?.split(" ") ?? allowed.scopes
+    const wanted = textOf(params?.["scope"])?.split(" ") ?? allowed.scopes
     const scopes = options.scopes.filter((one) => wanted.includes(one) && allowed.scopes.includes(one))
     if (scopes.length === 0) {
       throw new errors.InvalidScope("the assertion allows none of the requested scopes", wanted.join(" "))

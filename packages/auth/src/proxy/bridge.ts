@@ -107,8 +107,6 @@ export interface BridgeOptions {
 /** The id of the sign-in that a path belongs to: `/interaction/<id>` or `/auth/<id>`. */
 const signInOf = (path: string): string | undefined => /^\/(?:interaction|auth)\/([A-Za-z0-9_-]{1,64})$/.exec(path)?.[1]
 
-const queryOf = (page: PageRequest): URLSearchParams => new URLSearchParams(page.query ?? "")
-
 /** Makes the function that answers a page by the engine. `signInId` finds the sign-in of a callback. */
 export const makeBridge = ({ cookiePrefix, handle, onProblem, origin, sealing }: BridgeOptions) => {
   const secure = origin.protocol === "https:"
@@ -168,8 +166,6 @@ export const makeBridge = ({ cookiePrefix, handle, onProblem, origin, sealing }:
   }
 
   return {
-    cookiesOf,
-    queryOf,
     /** Answers a request by the engine, or by `pages` of the proxy. */
     answer: (page: PageRequest, answer: HttpAnswer, signInId = signInOf(page.path)): void => {
       const surplus = surplusOf(page)

@@ -6,7 +6,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Outbound } from "../shared/Outbound.ts"
-import { readText } from "../shared/web.ts"
+import { parseObject, readText } from "../shared/web.ts"
 import type { SealedStore } from "./sealedRecords.ts"
 
 export interface ClientDocumentOptions {
@@ -44,18 +44,6 @@ export const documentProblem = (
   return hosts === undefined || hosts.includes(url.host) ? undefined : `documents of ${url.host} are not accepted`
 }
 
-/** The document that an answer has for the address it was fetched from, or `undefined`. */
-const documentOf = (address: string, text: string): Document | undefined => {
-  try {
-    const value = JSON.parse(text) as unknown
-    return typeof value === "object" && value !== null && "client_id" in value && value.client_id === address
-      ? value as Document
-      : undefined
-  } catch {
-    return undefined
-  }
-}
-
 // RFC 7591 has a secret by default, which a published document cannot have.
 const withDefaults = (document: Document): Document => ({ token_endpoint_auth_method: "none", ...document })
 
@@ -82,8 +70,9 @@ export const makeClientDocuments = ({ keepMillis, onProblem, outbound, store }: 
       () => new Error(`the answer is longer than ${maxDocumentBytes} bytes (maxDocumentBytes)`)
     )
     if (reply.status >= 500 || reply.status === 429) throw new Error(`the answer has status ${reply.status}`)
-    const document = reply.status === 200 ? documentOf(address, text) : undefined
-    if (document === undefined) return new Response(text === "" ? null : text, reply)
+    const document = reply.status === 200 ? parseObject(text) : undefined
+    // A document has the address that it was fetched from.
+    if (document?.["client_id"] !== address) return new Response(text === "" ? null : text, reply)
     const complete = withDefaults(document)
     // The copy of a client with a grant follows its document.
     if (await kept(address) !== undefined) await run(keep(address, complete))

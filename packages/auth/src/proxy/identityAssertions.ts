@@ -8,7 +8,8 @@ import { audienceProblem } from "../server/tokens/audience.ts"
 import { keysOf, verifierOf } from "../server/tokens/jwt.ts"
 import { readJwt } from "../server/tokens/parseToken.ts"
 import { effectOf, type VerifiedToken } from "../server/tokens/verifiedToken.ts"
-import { type AssertionGrantOptions, text, type VerifiedAssertion } from "./assertionGrant.ts"
+import { textOf } from "../shared/web.ts"
+import type { AssertionGrantOptions, VerifiedAssertion } from "./assertionGrant.ts"
 import type { IdentityProvider } from "./proxyOptions.ts"
 import type { SealedStore } from "./sealedRecords.ts"
 
@@ -59,7 +60,7 @@ export const makeIdentityAssertions = ({ issuer, library, providers, scopes, sto
 
   const check = (provider: IdentityProvider, token: VerifiedToken, clientId: string) => {
     const { claims, expiresAt = 0 } = token
-    const [jti, resource, subject] = [text(claims["jti"]), text(claims["resource"]), text(claims["sub"])]
+    const [jti, resource, subject] = [textOf(claims["jti"]), textOf(claims["resource"]), textOf(claims["sub"])]
     if (jti === undefined || resource === undefined || subject === undefined || typeof claims["iat"] !== "number") {
       throw invalid("the assertion lacks jti, iat, sub or resource")
     }
@@ -67,7 +68,7 @@ export const makeIdentityAssertions = ({ issuer, library, providers, scopes, sto
     if (claims["client_id"] !== clientId) throw invalid("the assertion was issued for another client")
     const lifetime = (expiresAt - claims["iat"]) * 1000
     if (lifetime > maxAssertionLifetime) throw invalid("the assertion is valid for longer than an hour")
-    const named = text(claims["scope"])?.split(" ") ?? provider.defaultScopes ?? []
+    const named = textOf(claims["scope"])?.split(" ") ?? provider.defaultScopes ?? []
     const allowed = provider.scopes ?? scopes
     return { jti, resource, subject, expiresAt, scopes: named.filter((one) => allowed.includes(one)) }
   }

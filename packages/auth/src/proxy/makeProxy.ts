@@ -1,5 +1,5 @@
 /** The authorization server of a proxy: its engine, its pages, its keys and its tokens. */
-import type { HttpAnswer, PageRequest } from "@skein/server/Http"
+import { type HttpAnswer, networkOf, type PageRequest } from "@skein/server/Http"
 import * as Effect from "effect/Effect"
 import * as jose from "jose"
 import { randomUUID } from "node:crypto"
@@ -13,7 +13,6 @@ import { makeClientDocuments } from "./clientDocuments.ts"
 import { interactionPath } from "./engine.ts"
 import { sendMessage } from "./html.ts"
 import { loadLibrary } from "./library.ts"
-import { MinuteLimit, retryAfterSeconds } from "./minuteLimit.ts"
 import { tokenOf, verifierOf } from "./ownTokens.ts"
 import { cookiePrefixOf, engineOf } from "./proxyEngine.ts"
 import type { Options } from "./proxyOptions.ts"
@@ -64,6 +63,40 @@ const signingKey = (store: SealedStore): Effect.Effect<JWK, ProxyStoreError> =>
       return key
     })
   )
+
+/** How long a client that was refused is asked to wait, in seconds: the window has ended by then. */
+const retryAfterSeconds = 60
+
+/**
+ * How many times the bound is for all clients together where their addresses are not known (`WebHttp` without
+ * `address`): with the bound of one client, each could lock out the others.
+ */
+const unknownAddressFactor = 50
+
+/** The networks that are counted in one minute. */
+const maxNetworks = 10_000
+
+/** Counts requests per network address, in windows of a minute. An IPv6 address counts by its first 64 bits. */
+export class MinuteLimit {
+  readonly #max: number
+  #window = 0
+  #counts = new Map<string, number>()
+
+  constructor(maxPerMinute: number) {
+    this.#max = maxPerMinute
+  }
+
+  /** Whether a request is within the limit. It counts as one. */
+  allows({ address = "" }: Pick<PageRequest, "address">, now: number): boolean {
+    const window = Math.floor(now / 60_000)
+    // The table is new each minute, so it holds the addresses of a minute at most.
+    if (window !== this.#window || this.#counts.size >= maxNetworks) [this.#window, this.#counts] = [window, new Map()]
+    const network = networkOf(address)
+    const count = (this.#counts.get(network) ?? 0) + 1
+    this.#counts.set(network, count)
+    return count <= (address === "" ? this.#max * unknownAddressFactor : this.#max)
+  }
+}
 
 /** Starts the authorization server of a proxy. `principalIdOf` finds the id of the principal of a token. */
 export const makeProxy = (options: Options, principalIdOf: (token: TokenVerifier.VerifiedToken) => string) =>
@@ -199,7 +232,7 @@ export const makeProxy = (options: Options, principalIdOf: (token: TokenVerifier
           })
         )
       } else if (request.path === "/upstream/callback") {
-        const state = bridge.queryOf(request).get("state")
+        const state = new URLSearchParams(request.query).get("state")
         Effect.runPromise(signIn.signInOf(state)).then(
           (id) => bridge.answer(request, answer, id),
           (error: unknown) => {

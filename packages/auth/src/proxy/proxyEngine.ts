@@ -3,13 +3,13 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { IncomingMessage } from "node:http"
 import type { ClientMetadata, JWK } from "oidc-provider"
+import { isRedirectLoopback } from "../shared/web.ts"
 import { addAssertionGrant, jwtBearer } from "./assertionGrant.ts"
 import { documentProblem, isDocumentId, type makeClientDocuments } from "./clientDocuments.ts"
 import { type Engine, makeEngine } from "./engine.ts"
 import { makeIdentityAssertions } from "./identityAssertions.ts"
 import type { Library } from "./library.ts"
 import type { IdentityProvider, Options, RegisteredClient } from "./proxyOptions.ts"
-import { isLocalHttps, redirectProblem } from "./registrations.ts"
 import type { Resolved } from "./resolveOptions.ts"
 import type { SealedStore } from "./sealedRecords.ts"
 import type { Sealing } from "./sealing.ts"
@@ -34,6 +34,36 @@ export interface EngineParts {
 
 /** The prefix of the cookies of a proxy. It names the port, since cookies do not tell ports apart. */
 export const cookiePrefixOf = ({ originUrl }: Resolved): string => `skein_${originUrl.port}_`
+
+/** Schemes that a browser or a system runs, or reads files with. */
+const dangerous = new Set([
+  ...["javascript:", "data:", "vbscript:", "file:", "blob:", "about:", "filesystem:", "view-source:"],
+  ...["ftp:", "ws:", "wss:", "mailto:", "tel:", "chrome:", "ms-appinstaller:", "search-ms:"]
+])
+
+/**
+ * Why a redirect URI is not allowed, or `undefined`. `allowed` has exact addresses, and `loopback` for every port and
+ * path of this computer.
+ */
+export const redirectProblem = (uri: string, allowed: ReadonlyArray<string> | undefined): string | undefined => {
+  const url = URL.parse(uri)
+  if (url === null) return "it is not a URL"
+  if (url.hash !== "" || url.username !== "" || url.password !== "") return "it has a fragment or a user name"
+  const local = url.protocol === "http:" && isRedirectLoopback(url.hostname)
+  if (url.protocol === "http:" && !local) return "http is for loopback only"
+  if (dangerous.has(url.protocol)) return `the scheme ${url.protocol} is not allowed`
+  if (allowed === undefined) return undefined
+  return allowed.includes(uri) || (local && allowed.includes("loopback")) ? undefined : "this server does not allow it"
+}
+
+/**
+ * Whether a redirect URI is https on this computer: of a web application that is being developed. The engine does not
+ * accept it of native applications.
+ */
+const isLocalHttps = (uri: string): boolean => {
+  const url = URL.parse(uri)
+  return url !== null && url.protocol === "https:" && isRedirectLoopback(url.hostname)
+}
 
 /** The metadata of a client that was registered by hand. */
 const metadataOf = (clientId: string, client: RegisteredClient, canAssert: boolean): ClientMetadata => {

@@ -4,7 +4,7 @@ import * as Settings from "@skein/runtime/Options"
 import * as Redacted from "effect/Redacted"
 import { randomBytes } from "node:crypto"
 import { keyProblem } from "../shared/cipher.ts"
-import { isLoopback } from "../shared/web.ts"
+import { isLoopback, isSafe } from "../shared/web.ts"
 import type { Options } from "./proxyOptions.ts"
 import { requestTimeoutOf } from "./upstream.ts"
 
@@ -64,8 +64,7 @@ export const resolve = (options: Options) => {
   const problem = keyProblem(keys)
   if (problem !== undefined) throw new StartError({ message: problem })
   if (options.scopes.length === 0) throw new StartError({ message: "scopes is empty" })
-  const upstreamUrl = URL.parse(options.upstream.issuer)
-  if (upstreamUrl === null || (upstreamUrl.protocol !== "https:" && !isLoopback(upstreamUrl.hostname))) {
+  if (!isSafe(URL.parse(options.upstream.issuer))) {
     throw new StartError({ message: `the issuer of the upstream must be an https address: ${options.upstream.issuer}` })
   }
   const timeout = requestTimeoutOf(options.upstream)

@@ -21,15 +21,22 @@ import { certificateFinder, type ForwardedCertificate } from "./clientCertificat
 import * as dpop from "./dpop.ts"
 import * as failures from "./failures.ts"
 import { isScope } from "./grants.ts"
-import { type IssuerMetadataOptions, issuerMetadataPage, issuerMetadataPath } from "./issuerMetadata.ts"
-import { addressOf, type AnswerPage, pageOf, pagesOf } from "./metadata.ts"
+import {
+  addressOf,
+  type AnswerPage,
+  type IssuerMetadataOptions,
+  issuerMetadataPage,
+  issuerMetadataPath,
+  pageOf,
+  pagesOf
+} from "./metadata.ts"
 import type { Hierarchy } from "./Scopes.ts"
 import * as TokenVerifier from "./tokens/TokenVerifier.ts"
 
 export type { ForwardedCertificate } from "./clientCertificate.ts"
 export type { DpopOptions } from "./dpop.ts"
 export type { FailureOptions } from "./failures.ts"
-export type { IssuerMetadataOptions } from "./issuerMetadata.ts"
+export type { IssuerMetadataOptions } from "./metadata.ts"
 export type { NonceOptions } from "./nonces.ts"
 
 /** How tokens that are bound to a key of the client are accepted (RFC 9449). */

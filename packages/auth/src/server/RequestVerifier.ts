@@ -20,12 +20,13 @@ import * as failureCounts from "./failures.ts"
 import { makeNetworks } from "./networks.ts"
 import * as signed from "./signedHeader.ts"
 import * as tokenCache from "./tokens/tokenCache.ts"
-import type {
-  CachedTokenVerifier,
-  InvalidToken,
-  TokenVerifier,
-  VerifiedToken,
-  VerifierUnavailable
+import {
+  type CachedTokenVerifier,
+  effectOf,
+  type InvalidToken,
+  type TokenVerifier,
+  type VerifiedToken,
+  type VerifierUnavailable
 } from "./tokens/verifiedToken.ts"
 
 export type { ClientCertificate, ForwardedCertificate } from "./clientCertificate.ts"
@@ -111,7 +112,7 @@ export const certificate = (options: CertificateOptions = {}): RequestVerifier =
       return outcomes.get(found) ?? Effect.flatMap(certificates.readCertificate(found), (read) => {
         const outcome = (read === undefined ? undefined : principal(read)) ?? refused
         outcomes.set(found, outcome)
-        return Effect.isEffect(outcome) ? outcome : Effect.succeed(outcome)
+        return effectOf(outcome)
       })
     }
   })
@@ -165,11 +166,6 @@ const byAssertion = (
   }
   return { headers: [name], start: Effect.map(tokenCache.cached(verifier, {}), start) }
 }
-
-const effectOf = (
-  verification: Verification
-): Effect.Effect<Principal | undefined, InvalidCredentials | InvalidToken | VerifierUnavailable> =>
-  Effect.isEffect(verification) ? verification : Effect.succeed(verification)
 
 /**
  * Verifies a JWT that a proxy writes into a header, signed with a key of its own or with a shared secret. Throws if an
@@ -357,10 +353,10 @@ const identifier = (
       return seconds === undefined ? outcome : failureCounts.tooManyFailures(seconds)
     })
     // The next verifier has a turn of its own.
-    return Effect.flatMap(failures.limit(request.address, turn), (principal) => {
-      const verification = principal ?? next(request, at + 1)
-      return Effect.isEffect(verification) ? verification : Effect.succeed(verification)
-    })
+    return Effect.flatMap(
+      failures.limit(request.address, turn),
+      (principal) => effectOf(principal ?? next(request, at + 1))
+    )
   }
   return (request) => next(request, 0)
 }

@@ -4,12 +4,11 @@
 import * as Http from "@skein/server/Http"
 import type { Principal } from "@skein/server/Principal"
 import * as Effect from "effect/Effect"
-import { bindingProblem } from "./binding.ts"
 import { type certificateFinder, thumbprintOf } from "./clientCertificate.ts"
 import { type ChallengeParams, makeChallenge } from "./challenge.ts"
 import type { DpopVerifier, InvalidProof } from "./dpop.ts"
 import { type Failures, tooManyFailures, withRetry } from "./failures.ts"
-import { maxTokenChars, tooLong } from "./tokens/parseToken.ts"
+import { invalid, maxTokenChars, tooLong } from "./tokens/parseToken.ts"
 import { hasScopes, insufficientScope, setChallenger } from "./grants.ts"
 import {
   type CachedTokenVerifier,
@@ -39,6 +38,14 @@ export interface Settings {
 type Identified = Effect.Effect<Principal, Http.Refusal>
 
 type Scheme = "Bearer" | "DPoP"
+
+/** A request with a token. */
+interface Attempt {
+  readonly request: Http.HttpRequest
+  readonly answer: Parameters<Http.FindPrincipal>[1]
+  readonly token: string
+  readonly scheme: Scheme
+}
 
 // "credentials = "Bearer" 1*SP b64token" (RFC 6750, 2.1).
 const credentials = /^(\S+)(?: +(.*))?$/
@@ -124,12 +131,8 @@ export const makeAuthenticator = (settings: Settings): Http.FindPrincipal => {
   }
 
   /** Verifies a token that is not known, and the proof of the sender that the token is its own. */
-  const verify = (
-    request: Http.HttpRequest,
-    answer: Parameters<Http.FindPrincipal>[1],
-    token: string,
-    scheme: Scheme
-  ): Identified => {
+  const verify = (attempt: Attempt): Identified => {
+    const { request, scheme, token } = attempt
     const retryAfter = failures.retryAfter(request.address)
     if (retryAfter !== undefined) {
       const known = verifier.known(token, context)
@@ -140,35 +143,24 @@ export const makeAuthenticator = (settings: Settings): Http.FindPrincipal => {
     const verification = verifier.verify(token, context)
     const error = errorOf(verification) ?? bindingErrorOf(verification, scheme)
     if (error !== undefined) return refuseToken(request, scheme, error)
-    if (!Effect.isEffect(verification)) return admit(request, answer, token, scheme, verification)
+    if (!Effect.isEffect(verification)) return admit(attempt, verification)
     const turn = Effect.suspend(() => {
       // While it waited, other tokens of the address may have failed, and its token may have been verified.
       const known = verifier.known(token, context)
       const retryAfter = known === undefined ? failures.retryAfter(request.address) : undefined
       return retryAfter === undefined
-        ? admit(request, answer, token, scheme, known ?? verification)
+        ? admit(attempt, known ?? verification)
         : tooMany(retryAfter)
     })
     return failures.limit(request.address, turn)
   }
 
   /** Finishes a verification, with the proof of the sender. */
-  const admit = (
-    request: Http.HttpRequest,
-    answer: Parameters<Http.FindPrincipal>[1],
-    token: string,
-    scheme: Scheme,
-    verification: Verification
-  ): Identified => {
-    const proven = Effect.flatMap(
-      effectOf(verification),
-      (verified) => prove(request, answer, token, scheme, verified)
-    )
+  const admit = (attempt: Attempt, verification: Verification): Identified => {
+    const { request, scheme } = attempt
+    const proven = Effect.flatMap(effectOf(verification), (verified) => prove(attempt, verified))
     const outcome = Effect.catch(
-      Effect.flatMap(proven, (verified) => {
-        const outcome = outcomeOf(verified)
-        return Effect.isEffect(outcome) ? outcome : Effect.succeed(outcome)
-      }),
+      Effect.flatMap(proven, (verified) => effectOf(outcomeOf(verified))),
       (error): Identified => {
         switch (error._tag) {
           case "Refusal":
@@ -219,10 +211,7 @@ export const makeAuthenticator = (settings: Settings): Http.FindPrincipal => {
   }
 
   const prove = (
-    request: Http.HttpRequest,
-    answer: Parameters<Http.FindPrincipal>[1],
-    token: string,
-    scheme: Scheme,
+    { answer, request, scheme, token }: Attempt,
     verified: VerifiedToken
   ): Effect.Effect<VerifiedToken, InvalidToken | InvalidProof | VerifierUnavailable | Http.Refusal> => {
     const { jkt, x5tS256 } = verified.confirmation ?? {}
@@ -272,8 +261,45 @@ export const makeAuthenticator = (settings: Settings): Http.FindPrincipal => {
     // "the client was unaware that authentication is necessary or attempted using an unsupported authentication method".
     if (scheme === undefined || (scheme === "DPoP" && proofs === undefined)) return missing
     if (token === undefined || !b64token.test(token)) return failed(request, malformed)
-    return verify(request, answer, token, scheme)
+    return verify({ request, answer, token, scheme })
   }
 }
 
 const schemes: ReadonlyMap<string, Scheme> = new Map([["bearer", "Bearer"], ["dpop", "DPoP"]])
+
+/** How a token was presented. */
+export interface Presentation {
+  /** The scheme of the `Authorization` header. */
+  readonly scheme: "Bearer" | "DPoP"
+  /** Whether tokens must be bound to a key of DPoP. */
+  readonly requireDpop: boolean
+  /** The thumbprint of the certificate of the client (`x5t#S256`), if it has one. */
+  readonly certificate: string | undefined
+}
+
+/**
+ * Why a token must not be accepted as it was presented. Undefined if it may; a token with `jkt` then needs a proof.
+ *
+ * A bound token that comes as a bearer token may have been stolen from its client, and must be refused (RFC 9449, 7.2),
+ * and so must a token whose certificate is not that of the connection (RFC 8705, 3).
+ */
+export const bindingProblem = (
+  { confirmation }: VerifiedToken,
+  { certificate, requireDpop, scheme }: Presentation
+): InvalidToken | undefined => {
+  const { jkt, unsupported, x5tS256 } = confirmation ?? {}
+  if (unsupported !== undefined) return invalid("Binding", "the token is bound by a method that is not supported")
+  if (x5tS256 !== undefined && x5tS256 !== certificate) {
+    return invalid("Binding", "the token is bound to another certificate than that of the connection")
+  }
+  if (jkt === undefined && scheme === "DPoP") {
+    return invalid("Binding", "the token is not bound to a key: it needs the scheme Bearer")
+  }
+  if (jkt === undefined && requireDpop) {
+    return invalid("Binding", "this server requires a token that is bound to a key (DPoP)")
+  }
+  if (jkt !== undefined && scheme === "Bearer") {
+    return invalid("Binding", "the token is bound to a key: it needs the scheme DPoP and a proof")
+  }
+  return undefined
+}

@@ -10,6 +10,7 @@ import * as Option from "effect/Option"
 import { EmbeddedJWK } from "jose/jwk/embedded"
 import { calculateJwkThumbprint } from "jose/jwk/thumbprint"
 import { jwtVerify } from "jose/jwt/verify"
+import { objectOf } from "../shared/web.ts"
 import * as ReplayStore from "./ReplayStore.ts"
 import { asymmetric, checkAlgorithms } from "./tokens/algorithms.ts"
 import { type NonceOptions, Nonces } from "./nonces.ts"
@@ -56,18 +57,6 @@ export class InvalidProof extends PrintableError.tagged("InvalidProof")<{
   readonly nonce?: string | undefined
 }> {}
 
-/** A proof that was accepted. */
-export interface AcceptedProof {
-  /** A nonce for the header `DPoP-Nonce` of the response, if the client should use a newer one (RFC 9449, 8.2). */
-  readonly nonce: string | undefined
-}
-
-export interface DpopVerifier {
-  /** The accepted algorithms, for `dpop_signing_alg_values_supported` and for `algs` of the challenge. */
-  readonly algorithms: ReadonlyArray<string>
-  readonly verify: (request: DpopRequest) => Effect.Effect<AcceptedProof, InvalidProof | VerifierUnavailable>
-}
-
 type Claims = { readonly [claim: string]: unknown }
 
 const refuse = (message: string): InvalidProof => new InvalidProof({ message, code: "invalid_dpop_proof" })
@@ -81,8 +70,8 @@ const maxModulusChars = 1_366
 const maxExponentChars = 6
 
 const jwkProblem = (jwk: unknown): string | undefined => {
-  if (typeof jwk !== "object" || jwk === null || Array.isArray(jwk)) return "the DPoP proof has no jwk"
-  const key = jwk as Claims
+  const key = objectOf(jwk)
+  if (key === undefined) return "the DPoP proof has no jwk"
   if (secretMembers.some((member) => key[member] !== undefined)) return "the jwk of the DPoP proof is not a public key"
   const { e, n } = key
   const isLong = (typeof n === "string" && n.length > maxModulusChars) ||
@@ -105,7 +94,9 @@ const normalized = (uri: string): string | undefined => {
 const maxUriChars = 2_048
 const maxJtiChars = 512
 
-class Verifier implements DpopVerifier {
+/** The verifier of proofs for one resource. */
+export class DpopVerifier {
+  /** The accepted algorithms, for `dpop_signing_alg_values_supported` and for `algs` of the challenge. */
   readonly algorithms: ReadonlyArray<string>
   readonly #uri: string
   readonly #origin: string
@@ -131,7 +122,11 @@ class Verifier implements DpopVerifier {
     this.#tolerance = toleranceOf(options.clockTolerance)
   }
 
-  readonly verify = Effect.fnUntraced({ self: this as Verifier }, function*(request: DpopRequest) {
+  /**
+   * Verifies the proof of a request. Returns a nonce for the header `DPoP-Nonce` of the response, if the client should use
+   * a newer one (RFC 9449, 8.2).
+   */
+  readonly verify = Effect.fnUntraced({ self: this as DpopVerifier }, function*(request: DpopRequest) {
     const { proof } = request
     const { claims, jwk } = yield* Effect.suspend(() => this.#read(request))
     if (claims["ath"] !== (yield* sha256Base64Url(request.token))) {
@@ -166,7 +161,7 @@ class Verifier implements DpopVerifier {
       (cause) => Effect.fail(new VerifierUnavailable({ message: cause.message, retryAfterSeconds: 5, cause }))
     )
     if (!isFirst) return yield* refuse("the DPoP proof was used before")
-    return { nonce } as AcceptedProof
+    return { nonce }
   })
 
   /** Reads the proof, and compares what needs no cryptography. */
@@ -233,6 +228,6 @@ export const make = (resource: string, options: DpopOptions = {}): Effect.Effect
   Effect.clockWith((clock) =>
     Effect.map(
       Effect.serviceOption(ReplayStore.ReplayStore),
-      (store) => new Verifier(resource, options, clock, Option.getOrElse(store, () => ReplayStore.makeMemory()))
+      (store) => new DpopVerifier(resource, options, clock, Option.getOrElse(store, () => ReplayStore.makeMemory()))
     )
   )

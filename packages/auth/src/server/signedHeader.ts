@@ -4,14 +4,17 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import { albKeys } from "./albKeys.ts"
+import type { CryptoKey } from "jose"
+import { importSPKI } from "jose/key/import"
+import { Failures } from "./failures.ts"
 import { asymmetric, checkAlgorithms } from "./tokens/algorithms.ts"
 import { isFor, otherAudience } from "./tokens/audience.ts"
-import { checkAddress, type FetchOptions } from "./tokens/fetchDocument.ts"
+import { checkAddress, type FetchOptions, fetchText, unavailable } from "./tokens/fetchDocument.ts"
 import { type JwtRules, keysOf, verifierOf } from "./tokens/jwt.ts"
 import type { KeyOptions } from "./tokens/keySet.ts"
 import { invalid, textsOf } from "./tokens/parseToken.ts"
-import type { InvalidToken, TokenVerifier } from "./tokens/verifiedToken.ts"
+import { SharedEffects } from "./tokens/sharedEffects.ts"
+import type { InvalidToken, TokenVerifier, VerifierUnavailable } from "./tokens/verifiedToken.ts"
 
 /** Options of `RequestVerifier.signedHeader`, without those of the principal. */
 export interface AssertionOptions extends KeyOptions {
@@ -96,6 +99,65 @@ export const assertionVerifier = (options: AssertionOptions, claimsOf?: JwtRules
     audienceProblem: assertionAudience(audiences),
     ...(secret === undefined ? publicKeys(options) : secretKeys(secret, algorithms))
   })
+}
+
+// The id of a key becomes a part of an address.
+const keyId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+const maxKeys = 20
+const maxFetches = 10
+const maxSenders = 1_000
+
+/**
+ * Makes the function that finds the key of a token. Unknown keys are fetched, ten in 30 seconds for each network address:
+ * whether a key exists is known after its fetch only. With one count for all addresses, a sender of invented keys would
+ * keep out the tokens of all other senders after a change of the key.
+ */
+const albKeys = (
+  address: string,
+  options: FetchOptions
+): (
+  header: { readonly [name: string]: unknown },
+  sender: string | undefined
+) => Effect.Effect<ReadonlyArray<CryptoKey>, VerifierUnavailable> => {
+  const keys = new Map<string, CryptoKey>()
+  const fetching = new SharedEffects<CryptoKey | undefined, VerifierUnavailable>()
+  let counts: Failures | undefined
+  const fetchKey = (id: string): Effect.Effect<CryptoKey | undefined, VerifierUnavailable> =>
+    Effect.flatMap(fetchText(`${address}/${id}`, {}, options), ({ status, text }) => {
+      if (status === 403 || status === 404) return Effect.undefined
+      if (status !== 200) {
+        return Effect.fail(
+          unavailable(`the request for the key of the load balancer was answered with status ${status}`)
+        )
+      }
+      return Effect.tryPromise({
+        try: async () => {
+          const key = await importSPKI(text, "ES256")
+          keys.set(id, key)
+          if (keys.size > maxKeys) keys.delete(keys.keys().next().value!)
+          return key
+        },
+        catch: () => unavailable("the key of the load balancer is not a public key in PEM form")
+      })
+    })
+  return ({ kid }, sender = "unknown") => {
+    if (typeof kid !== "string" || !keyId.test(kid)) return Effect.succeed([])
+    const known = keys.get(kid)
+    if (known !== undefined) return Effect.succeed([known])
+    return Effect.clockWith((clock) => {
+      const pending = fetching.join(kid)
+      if (pending === undefined) {
+        counts ??= new Failures(clock, maxFetches, { failureInterval: 30_000, maxFailureAddresses: maxSenders })
+        const seconds = counts.retryAfter(sender)
+        if (seconds !== undefined) {
+          return Effect.fail(unavailable("the key of the load balancer is not known yet", seconds))
+        }
+        counts.add(sender)
+      }
+      return Effect.map(pending ?? fetching.run(kid, fetchKey(kid)), (key) => key === undefined ? [] : [key])
+    })
+  }
 }
 
 /** The verifier of the assertions of an AWS load balancer. Their `iss`, `client`, `signer` and `exp` are in the header. */

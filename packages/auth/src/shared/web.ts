@@ -22,6 +22,10 @@ export const isLoopback = (host: string): boolean =>
 export const isRedirectLoopback = (host: string): boolean =>
   host === "localhost" || host === "127.0.0.1" || host === "[::1]"
 
+/** Whether a URL is protected from its network: https, http on loopback, or any http URL with `allowHttp`. */
+export const isSafe = (url: URL | null, allowHttp = false): boolean =>
+  url?.protocol === "https:" || (url?.protocol === "http:" && (allowHttp || isLoopback(url.hostname)))
+
 /** Reads the body of a response. Above `maxBytes` it rejects with `tooLong`, and cancels the rest of the body. */
 export const readText = async (response: Response, maxBytes: number, tooLong: () => Error): Promise<string> => {
   const reader = response.body?.getReader()
@@ -50,3 +54,42 @@ export const escapeHtml = (text: string): string =>
  * algorithm" (RFC 6749, 2.3.1), as browsers write forms.
  */
 export const formEncode = (text: string): string => new URLSearchParams([["", text]]).toString().slice(1)
+
+/** The `Authorization` header of `client_secret_basic`. */
+export const basicAuthorization = (clientId: string, secret: string): string =>
+  `Basic ${btoa(`${formEncode(clientId)}:${formEncode(secret)}`)}`
+
+/** Parses JSON; `undefined` if it is not JSON. The error of `JSON.parse` quotes the text, so it is not passed on. */
+export const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** An object of JSON; `undefined` for any other value. */
+export const objectOf = (value: unknown): Readonly<Record<string, unknown>> | undefined =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? value as Readonly<Record<string, unknown>>
+    : undefined
+
+/** Parses a JSON object. `undefined` for any other text. */
+export const parseObject = (text: string): Readonly<Record<string, unknown>> | undefined => objectOf(parseJson(text))
+
+/** A text that is not empty; `undefined` for any other value. */
+export const textOf = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : undefined
+
+/**
+ * Where the metadata of an authorization server may be: two addresses for an issuer without a path and three with one, in
+ * the order of the specification (2025-11-25, Authorization Server Metadata Discovery).
+ */
+export const metadataUrls = (issuer: URL): ReadonlyArray<URL> => {
+  const path = issuer.pathname.replace(/\/$/, "")
+  return [
+    `/.well-known/oauth-authorization-server${path}`,
+    `/.well-known/openid-configuration${path}`,
+    ...(path === "" ? [] : [`${path}/.well-known/openid-configuration`])
+  ].map((path) => new URL(path, issuer))
+}

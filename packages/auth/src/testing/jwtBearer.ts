@@ -4,13 +4,12 @@
  */
 import { createLocalJWKSet, decodeJwt, type JSONWebKeySet, type JWTPayload, jwtVerify } from "jose"
 import type { Provider } from "oidc-provider"
+import { textOf } from "../shared/web.ts"
 import { addAssertionGrant, type AssertionGrantOptions } from "../proxy/assertionGrant.ts"
 
 export interface JwtBearerOptions extends Omit<AssertionGrantOptions, "verify"> {
   readonly issuers: ReadonlyArray<{ readonly issuer: string; readonly jwks: JSONWebKeySet }>
 }
-
-const text = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
 
 /** Verifies an assertion: issuer, signature, audience, expiry, and for an ID-JAG its client. */
 const verify = async (provider: Provider, options: JwtBearerOptions, assertion: string, clientId: string) => {
@@ -48,8 +47,8 @@ export const addJwtBearer = (provider: Provider, options: JwtBearerOptions): voi
       const claims = await verify(provider, options, assertion, clientId)
       return {
         accountId: claims.sub!,
-        resource: text(claims["resource"]),
-        scopes: text(claims["scope"])?.split(" ") ?? options.scopes
+        resource: textOf(claims["resource"]),
+        scopes: textOf(claims["scope"])?.split(" ") ?? options.scopes
       }
     }
   })

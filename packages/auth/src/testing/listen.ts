@@ -14,7 +14,7 @@ import { sendMessage } from "../proxy/html.ts"
 import { loadLibrary } from "../proxy/library.ts"
 import { plainRecords } from "../proxy/records.ts"
 import { seconds, StartError, startFailed } from "../proxy/resolveOptions.ts"
-import { isLoopback } from "../shared/web.ts"
+import { isLoopback, isSafe } from "../shared/web.ts"
 import { answerPage, type PageOptions, sendHome } from "./devPages.ts"
 import type { Client, Counts, Event, Options, Service } from "./devServerOptions.ts"
 import { addJwtBearer } from "./jwtBearer.ts"
@@ -68,11 +68,7 @@ const resolve = (options: Options) => {
     signInAs,
     defaultScopes: options.defaultScopes ?? scopes.slice(0, 1),
     defaultResource: resources?.length === 1 ? resources[0] : undefined,
-    isResource: (resource: string): boolean => {
-      if (resources !== undefined) return resources.includes(resource)
-      const url = URL.parse(resource)
-      return url !== null && (url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname)))
-    },
+    isResource: (resource: string): boolean => resources?.includes(resource) ?? isSafe(URL.parse(resource)),
     alg: options.signingAlgorithm ?? "ES256",
     accessTokenFormat: options.accessTokenFormat ?? "jwt",
     accessTokenSeconds: seconds("accessTokenLifetime", accessTokenLifetime),

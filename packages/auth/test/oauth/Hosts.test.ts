@@ -1,10 +1,10 @@
 /** Which hosts are this computer, for each part that decides by it, and how texts are written in pages and forms. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Redacted from "effect/Redacted"
-import { render } from "../../src/client/node/answerPage.ts"
+import { render } from "../../src/client/node/loopbackServer.ts"
 import { isSecure } from "../../src/client/protocol/urls.ts"
 import { checkAddress } from "../../src/server/tokens/fetchDocument.ts"
-import { redirectProblem } from "../../src/proxy/registrations.ts"
+import { redirectProblem } from "../../src/proxy/proxyEngine.ts"
 import { resolve } from "../../src/proxy/resolveOptions.ts"
 import { escapeHtml, formEncode, isLoopback } from "../../src/shared/web.ts"
 

@@ -9,7 +9,8 @@ import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
-import { coversServer, resourceMetadataUrls, serverMetadataUrls } from "../../src/client/protocol/urls.ts"
+import { coversServer, resourceMetadataUrls } from "../../src/client/protocol/urls.ts"
+import { metadataUrls } from "../../src/shared/web.ts"
 import { errorOf, person, request, type Servers, start } from "./scriptedServers.ts"
 
 const grant = Grant.authorizationCode({ clientName: "Tea House" })
@@ -57,7 +58,7 @@ describe("addresses", () => {
   })
 
   it("2025-11-25 · Authorization Server Metadata Discovery · three addresses with a path, two without", () => {
-    const of = (issuer: string) => serverMetadataUrls(new URL(issuer)).map(({ pathname }) => pathname)
+    const of = (issuer: string) => metadataUrls(new URL(issuer)).map(({ pathname }) => pathname)
     assert.deepEqual(of("https://login.example/t/1"), [
       "/.well-known/oauth-authorization-server/t/1",
       "/.well-known/openid-configuration/t/1",

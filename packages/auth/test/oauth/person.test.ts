@@ -1,7 +1,7 @@
 /** Which ID tokens name a person. */
 import { assert, describe, it } from "@effect/vitest"
 import * as jose from "jose"
-import { personOf } from "../../src/client/protocol/person.ts"
+import { personOf } from "../../src/client/flow/tokens.ts"
 
 const issuer = "https://login.example"
 const claims = { iss: issuer, aud: "app", sub: "ada" }

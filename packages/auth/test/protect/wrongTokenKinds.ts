@@ -3,7 +3,7 @@ import * as TokenVerifier from "@skein/auth/TokenVerifier"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as jose from "jose"
-import { bindingProblem } from "../../src/server/binding.ts"
+import { bindingProblem } from "../../src/server/authenticate.ts"
 import * as Dpop from "../../src/server/dpop.ts"
 import {
   type AuthorizationServer,

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as oauth from "../devServer/kit.ts"
-import { MinuteLimit } from "../../src/proxy/minuteLimit.ts"
+import { MinuteLimit } from "../../src/proxy/makeProxy.ts"
 import * as kit from "./kit.ts"
 
 const { redirectUri } = kit

@@ -35,36 +35,33 @@ export const checkIssuer = (
   )
 
 /** A client with the secret or the key of its configuration. */
-export const configuredClient: (
+export const configuredClient = Effect.fnUntraced(function*(
   environment: Environment,
   server: ServerMetadata,
   clientId: string,
-  authentication: ClientAuthentication
-) => Effect.Effect<AuthenticatedClient, OAuthError> = Effect.fnUntraced(
-  function*(environment, server, clientId, { clientSecret, privateKey }) {
-    if (privateKey !== undefined) {
-      const { algorithm, keyId } = privateKey
-      const pem = yield* environment.secret(privateKey.pem, `The private key of the client ${quote(clientId)}`)
-      const key = yield* Effect.tryPromise({
-        try: () => jose.importPKCS8(pem, algorithm),
-        // The error of the parser may quote the key.
-        catch: () =>
-          oauthError(
-            new CredentialUnavailable({
-              message:
-                `The private key of the client ${quote(clientId)} is not a PKCS #8 key for ${quote(algorithm)} ` +
-                "in the format PEM"
-            })
-          )
-      })
-      const authenticate = oauth.PrivateKeyJwt(keyId === undefined ? key : { key, kid: keyId })
-      return { clientId, authenticate, secrets: [] }
-    }
-    if (clientSecret === undefined) return { clientId, authenticate: oauth.None(), secrets: [] }
-    const secret = yield* environment.secret(clientSecret, `The secret of the client ${quote(clientId)}`)
-    return { clientId, authenticate: secretAuthentication(secret, server, undefined), secrets: [secret] }
+  { clientSecret, privateKey }: ClientAuthentication
+): Effect.fn.Return<AuthenticatedClient, OAuthError> {
+  if (privateKey !== undefined) {
+    const { algorithm, keyId } = privateKey
+    const pem = yield* environment.secret(privateKey.pem, `The private key of the client ${quote(clientId)}`)
+    const key = yield* Effect.tryPromise({
+      try: () => jose.importPKCS8(pem, algorithm),
+      // The error of the parser may quote the key.
+      catch: () =>
+        oauthError(
+          new CredentialUnavailable({
+            message: `The private key of the client ${quote(clientId)} is not a PKCS #8 key for ${quote(algorithm)} ` +
+              "in the format PEM"
+          })
+        )
+    })
+    const authenticate = oauth.PrivateKeyJwt(keyId === undefined ? key : { key, kid: keyId })
+    return { clientId, authenticate, secrets: [] }
   }
-)
+  if (clientSecret === undefined) return { clientId, authenticate: oauth.None(), secrets: [] }
+  const secret = yield* environment.secret(clientSecret, `The secret of the client ${quote(clientId)}`)
+  return { clientId, authenticate: secretAuthentication(secret, server, undefined), secrets: [secret] }
+})
 
 /** How the client of a person becomes known to an authorization server. */
 export const registrationKind = (
@@ -118,70 +115,82 @@ export interface SignInClient extends AuthenticatedClient {
 }
 
 /** The client of a sign-in that is about to begin. A client that is not known yet is registered, once for all who wait. */
-export const clientForSignIn: (
+export const clientForSignIn = Effect.fnUntraced(function*(
   environment: Environment,
   options: AuthorizationCodeOptions,
-  discovery: Discovery,
+  { resource, server }: Discovery,
   redirectUri: string,
   scopes: ReadonlyArray<string>
-) => Effect.Effect<SignInClient, OAuthError> = Effect.fnUntraced(
-  function*(environment, options, { resource, server }, redirectUri, scopes) {
-    if (registrationKind(options, server) !== "dynamic") {
-      return { ...yield* knownClient(environment, options, server, ""), isStored: false }
-    }
-    const { outbound, store } = environment
-    const at = key(options, server.issuer)
-    const find = Effect.fnUntraced(function*() {
-      const time = yield* now
-      const all = ((yield* read(store, Registrations, at)) ?? []).filter((each) => isUsable(each, time))
-      const same = all.find((each) => each.redirectUri === redirectUri && each.isDoubtful !== true)
-      if (same !== undefined && (same.scopes.length === 0 || Scopes.covers(same.scopes, scopes))) {
-        return { ...registered(same, server), isStored: true }
-      }
-      // Some servers hold a client to the scopes of its registration: a step-up must not need another one.
-      const named = Scopes.union(scopes, same?.scopes ?? [], resource?.scopesSupported ?? [])
-      const made = yield* register(outbound, server, {
-        clientName: options.clientName,
-        clientUri: options.clientUri,
-        redirectUri,
-        scopes: named,
-        applicationType: environment.signIn?.applicationType ?? "native",
-        hasDocument: options.clientMetadataUrl !== undefined
-      })
-      const others = all.filter((each) => each.redirectUri !== redirectUri || each.isDoubtful === true)
-      yield* write(store, at, [made, ...others].slice(0, maxRegistrations))
-      return { ...registered(made, server), isStored: false }
-    })
-    return yield* locked(store, at, find())
+): Effect.fn.Return<SignInClient, OAuthError> {
+  if (registrationKind(options, server) !== "dynamic") {
+    return { ...yield* knownClient(environment, options, server, ""), isStored: false }
   }
-)
+  const { outbound, store } = environment
+  const at = key(options, server.issuer)
+  const find = Effect.gen(function*() {
+    const time = yield* now
+    const all = ((yield* read(store, Registrations, at)) ?? []).filter((each) => isUsable(each, time))
+    const same = all.find((each) => each.redirectUri === redirectUri && each.isDoubtful !== true)
+    if (same !== undefined && (same.scopes.length === 0 || Scopes.covers(same.scopes, scopes))) {
+      return { ...registered(same, server), isStored: true }
+    }
+    // Some servers hold a client to the scopes of its registration: a step-up must not need another one.
+    const named = Scopes.union(scopes, same?.scopes ?? [], resource?.scopesSupported ?? [])
+    const made = yield* register(outbound, server, {
+      clientName: options.clientName,
+      clientUri: options.clientUri,
+      redirectUri,
+      scopes: named,
+      applicationType: environment.signIn?.applicationType ?? "native",
+      hasDocument: options.clientMetadataUrl !== undefined
+    })
+    const others = all.filter((each) => each.redirectUri !== redirectUri || each.isDoubtful === true)
+    yield* write(store, at, [made, ...others].slice(0, maxRegistrations))
+    return { ...registered(made, server), isStored: false }
+  })
+  return yield* locked(store, at, find)
+})
 
 /** The client that tokens or codes were issued to, if it is still known. */
-export const knownClient: (
+export const knownClient = Effect.fnUntraced(function*(
   environment: Environment,
   options: AuthorizationCodeOptions,
   server: ServerMetadata,
   clientId: string
-) => Effect.Effect<AuthenticatedClient, OAuthError> = Effect.fnUntraced(
-  function*(environment, options, server, clientId) {
-    switch (registrationKind(options, server)) {
-      case "given": {
-        const { client } = options
-        yield* checkIssuer(client!.clientId, client!.issuer, server)
-        return yield* configuredClient(environment, server, client!.clientId, client!)
-      }
-      case "document":
-        return { clientId: options.clientMetadataUrl!, authenticate: oauth.None(), secrets: [] }
-      case "dynamic": {
-        const all = yield* read(environment.store, Registrations, key(options, server.issuer))
-        const found = all?.find((each) => each.clientId === clientId)
-        return found === undefined
-          ? yield* registrationFailed(server, `the registration of the client ${quote(clientId)} is gone`)
-          : registered(found, server)
-      }
+): Effect.fn.Return<AuthenticatedClient, OAuthError> {
+  switch (registrationKind(options, server)) {
+    case "given": {
+      const { client } = options
+      yield* checkIssuer(client!.clientId, client!.issuer, server)
+      return yield* configuredClient(environment, server, client!.clientId, client!)
+    }
+    case "document":
+      return { clientId: options.clientMetadataUrl!, authenticate: oauth.None(), secrets: [] }
+    case "dynamic": {
+      const all = yield* read(environment.store, Registrations, key(options, server.issuer))
+      const found = all?.find((each) => each.clientId === clientId)
+      return found === undefined
+        ? yield* registrationFailed(server, `the registration of the client ${quote(clientId)} is gone`)
+        : registered(found, server)
     }
   }
-)
+})
+
+/** Changes the registrations of a client at an authorization server, in their lock. */
+const changeRegistrations = (
+  { store }: Environment,
+  options: AuthorizationCodeOptions,
+  server: ServerMetadata,
+  change: (all: ReadonlyArray<Registration>) => ReadonlyArray<Registration>
+): Effect.Effect<void, OAuthError> => {
+  const at = key(options, server.issuer)
+  const changed = Effect.flatMap(read(store, Registrations, at), (all = []) => {
+    const rest = change(all)
+    if (rest === all) return Effect.void
+    return rest.length === 0 ? remove(store, at) : write(store, at, rest)
+  })
+  return locked(store, at, changed)
+}
 
 /**
  * Excludes an earlier registration from further sign-ins, after a sign-in that ended without an answer. An authorization
@@ -189,38 +198,25 @@ export const knownClient: (
  * for every later sign-in too. Tokens of the registration are still refreshed with it, because the person may just have
  * given up.
  */
-export const doubtClient: (
+export const doubtClient = (
   environment: Environment,
   options: AuthorizationCodeOptions,
   server: ServerMetadata,
   clientId: string
-) => Effect.Effect<void, OAuthError> = Effect.fnUntraced(function*(environment, options, server, clientId) {
-  const { store } = environment
-  const at = key(options, server.issuer)
-  const doubt = Effect.fnUntraced(function*() {
-    const all = (yield* read(store, Registrations, at)) ?? []
+): Effect.Effect<void, OAuthError> =>
+  changeRegistrations(environment, options, server, (all) => {
     const one = all.find((each) => each.clientId === clientId)
-    if (one === undefined) return
+    if (one === undefined) return all
     // One for each redirect URI is enough: the later ones have no tokens, or they would have been answered.
     const isSecond = all.some((each) => each.isDoubtful === true && each.redirectUri === one.redirectUri)
-    const rest = all.flatMap((each) => each !== one ? [each] : isSecond ? [] : [{ ...each, isDoubtful: true }])
-    yield* write(store, at, rest)
+    return all.flatMap((each) => each !== one ? [each] : isSecond ? [] : [{ ...each, isDoubtful: true }])
   })
-  yield* locked(store, at, doubt())
-})
 
 /** Forgets a dynamic registration that the authorization server does not know any longer. */
-export const forgetClient: (
+export const forgetClient = (
   environment: Environment,
   options: AuthorizationCodeOptions,
   server: ServerMetadata,
   clientId: string
-) => Effect.Effect<void, OAuthError> = Effect.fnUntraced(function*(environment, options, server, clientId) {
-  const { store } = environment
-  const at = key(options, server.issuer)
-  const forget = Effect.fnUntraced(function*() {
-    const rest = ((yield* read(store, Registrations, at)) ?? []).filter((each) => each.clientId !== clientId)
-    yield* rest.length === 0 ? remove(store, at) : write(store, at, rest)
-  })
-  yield* locked(store, at, forget())
-})
+): Effect.Effect<void, OAuthError> =>
+  changeRegistrations(environment, options, server, (all) => all.filter((each) => each.clientId !== clientId))

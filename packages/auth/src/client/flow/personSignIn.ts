@@ -6,6 +6,7 @@ import { quote } from "@skein/protocol/Text"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
 import * as oauth from "oauth4webapi"
 import type { AuthorizationCodeOptions } from "../grants/Grant.ts"
 import {
@@ -85,66 +86,68 @@ const checkPkce = ({ settings }: Environment, { server, url }: Target): Effect.E
   )
 }
 
-const authorizationUrl: (
+const authorizationUrl = Effect.fnUntraced(function*(
   options: AuthorizationCodeOptions,
-  target: Target,
+  { resource, scopes, server }: Target,
   clientId: string,
   redirectUri: string,
   state: string,
   codeVerifier: string
-) => Effect.Effect<URL, OAuthError> = Effect.fnUntraced(
-  function*(options, { resource, scopes, server }, clientId, redirectUri, state, codeVerifier) {
-    // `checkEndpoints` has decided that there is one.
-    const url = new URL(server.authorization_endpoint!)
-    const challenge = yield* Effect.promise(() => oauth.calculatePKCECodeChallenge(codeVerifier))
-    const all = {
-      // OpenID Connect Core 1.0, 11: without consent no refresh token is given for `offline_access`.
-      ...(scopes.includes("offline_access") ? { prompt: "consent" } : {}),
-      ...options.authorizationParameters,
-      response_type: "code",
-      client_id: clientId,
-      redirect_uri: redirectUri,
-      code_challenge: challenge,
-      code_challenge_method: "S256",
-      state,
-      ...parameters(resource, scopes)
-    }
-    for (const [name, value] of Object.entries(all)) url.searchParams.set(name, value)
-    return url
+): Effect.fn.Return<URL, OAuthError> {
+  // `checkEndpoints` has decided that there is one.
+  const url = new URL(server.authorization_endpoint!)
+  const challenge = yield* Effect.promise(() => oauth.calculatePKCECodeChallenge(codeVerifier))
+  const all = {
+    // OpenID Connect Core 1.0, 11: without consent no refresh token is given for `offline_access`.
+    ...(scopes.includes("offline_access") ? { prompt: "consent" } : {}),
+    ...options.authorizationParameters,
+    response_type: "code",
+    client_id: clientId,
+    redirect_uri: redirectUri,
+    code_challenge: challenge,
+    code_challenge_method: "S256",
+    state,
+    ...parameters(resource, scopes)
   }
-)
+  for (const [name, value] of Object.entries(all)) url.searchParams.set(name, value)
+  return url
+})
 
 /**
  * Records a sign-in, so that any process that shares the store can finish it once. Its state is listed before, so that
  * no record is left that is not listed.
  */
-const record: (environment: Environment, state: string, pending: PendingSignIn) => Effect.Effect<void, OAuthError> =
-  Effect.fnUntraced(function*({ store }, state, pending) {
-    const owner = yield* digest(tokensKey(pending.account, new URL(pending.url)))
-    yield* locked(store, pendingStatesKey, list(store, { state, owner, expiresAt: pending.expiresAt }))
-    yield* write(store, pendingKey(state), pending)
-  })
+const record = Effect.fnUntraced(function*(
+  { store }: Environment,
+  state: string,
+  pending: PendingSignIn
+): Effect.fn.Return<void, OAuthError> {
+  const owner = yield* digest(tokensKey(pending.account, new URL(pending.url)))
+  yield* locked(store, pendingStatesKey, list(store, { state, owner, expiresAt: pending.expiresAt }))
+  yield* write(store, pendingKey(state), pending)
+})
 
 /**
  * Lists a sign-in, in the lock of the list, and removes the records of expired sign-ins: also those of accounts that
  * never return. A sign-in that has ended remains listed until it expires.
  */
-const list: (store: Environment["store"], pending: PendingState) => Effect.Effect<void, OAuthError> = Effect.fnUntraced(
-  function*(store, pending) {
-    const time = yield* now
-    const before = (yield* read(store, PendingStates, pendingStatesKey)) ?? []
-    const expired = before.filter(({ expiresAt }) => expiresAt <= time).slice(-maxRemoved)
-    const own = before.filter(({ expiresAt, owner }) => owner === pending.owner && expiresAt > time)
-    const open = own.length < maxPending
-      ? own
-      : yield* Effect.filter(own, ({ state }) => isPresent(store, pendingKey(state)))
-    const kept = new Set(open.slice(0, maxPending - 1))
-    const removed = new Set([...expired, ...own.filter((each) => !kept.has(each))])
-    for (const { state } of removed) yield* remove(store, pendingKey(state))
-    const rest = before.filter((each) => !removed.has(each))
-    yield* write(store, pendingStatesKey, [pending, ...rest].slice(0, maxListed))
-  }
-)
+const list = Effect.fnUntraced(function*(
+  store: Environment["store"],
+  pending: PendingState
+): Effect.fn.Return<void, OAuthError> {
+  const time = yield* now
+  const before = (yield* read(store, PendingStates, pendingStatesKey)) ?? []
+  const expired = before.filter(({ expiresAt }) => expiresAt <= time).slice(-maxRemoved)
+  const own = before.filter(({ expiresAt, owner }) => owner === pending.owner && expiresAt > time)
+  const open = own.length < maxPending
+    ? own
+    : yield* Effect.filter(own, ({ state }) => isPresent(store, pendingKey(state)))
+  const kept = new Set(open.slice(0, maxPending - 1))
+  const removed = new Set([...expired, ...own.filter((each) => !kept.has(each))])
+  for (const { state } of removed) yield* remove(store, pendingKey(state))
+  const rest = before.filter((each) => !removed.has(each))
+  yield* write(store, pendingStatesKey, [pending, ...rest].slice(0, maxListed))
+})
 
 const invalid = (message: string): Effect.Effect<never, OAuthError> =>
   fail(new InvalidAuthorizationResponse({ message: `${message}. Nothing of it was used. Sign in again` }))
@@ -194,34 +197,32 @@ const codeOf = (
 }
 
 /** Exchanges the code for tokens. */
-const redeem: (
+const redeem = Effect.fnUntraced(function*(
   environment: Environment,
   client: AuthenticatedClient,
   pending: PendingSignIn,
   state: string,
   answer: URLSearchParams
-) => Effect.Effect<SavedTokens, OAuthError> = Effect.fnUntraced(
-  function*(environment, client, pending, state, answer) {
-    const server = pending.server as unknown as ServerMetadata
-    const code = yield* codeOf(server, client.clientId, state, answer)
-    const { codeVerifier, dpop, redirectUri, requestedScopes, resource, resourceMetadataUrl } = pending
-    const response = yield* requestToken(
-      environment.outbound,
-      server,
-      client,
-      "authorization_code",
-      {
-        code,
-        redirect_uri: redirectUri,
-        code_verifier: codeVerifier,
-        ...parameters(resource, [])
-      },
-      yield* proverOf(dpop)
-    )
-    const target = { url: new URL(pending.url), server, resource, resourceMetadataUrl, scopes: requestedScopes, dpop }
-    return yield* save(target, client.clientId, pending.registration, response, undefined)
-  }
-)
+): Effect.fn.Return<SavedTokens, OAuthError> {
+  const server = pending.server as unknown as ServerMetadata
+  const code = yield* codeOf(server, client.clientId, state, answer)
+  const { codeVerifier, dpop, redirectUri, requestedScopes, resource, resourceMetadataUrl } = pending
+  const response = yield* requestToken(
+    environment.outbound,
+    server,
+    client,
+    "authorization_code",
+    {
+      code,
+      redirect_uri: redirectUri,
+      code_verifier: codeVerifier,
+      ...parameters(resource, [])
+    },
+    yield* proverOf(dpop)
+  )
+  const target = { url: new URL(pending.url), server, resource, resourceMetadataUrl, scopes: requestedScopes, dpop }
+  return yield* save(target, client.clientId, pending.registration, response, undefined)
+})
 
 const notReached = (cause: SignInError | RedirectRequired): OAuthError =>
   oauthError(
@@ -237,101 +238,101 @@ const notReached = (cause: SignInError | RedirectRequired): OAuthError =>
  * Asks a person to sign in, and returns the effect that exchanges the code for tokens: the caller runs it so that it is
  * not interrupted before its tokens are stored. `SignInRequired` means that the sign-in is finished elsewhere.
  */
-export const signIn: (
+export const signIn = Effect.fnUntraced(function*(
   environment: Environment,
   options: AuthorizationCodeOptions,
   discovery: Discovery,
   target: Target
-) => Effect.Effect<Effect.Effect<SavedTokens, OAuthError>, OAuthError> = Effect.fnUntraced(
-  function*(environment, options, discovery, target) {
-    const { server } = target
-    const { settings } = environment
-    const registration = registrationKind(options, server)
-    if (registration === "given") yield* checkIssuer(options.client!.clientId, options.client!.issuer, server)
-    yield* checkEndpoints(server)
-    yield* checkPkce(environment, target)
-    const place = yield* Effect.mapError(
-      environment.signIn!.open({
-        redirectUris: yield* redirectUris(environment, options, server),
-        fixed: registration !== "dynamic",
-        resource: target.resource ?? target.url.href
-      }),
-      notReached
-    )
-    const { redirectUri } = place
-    const client = yield* clientForSignIn(environment, options, discovery, redirectUri, target.scopes)
-    const state = oauth.generateRandomState()
-    const codeVerifier = oauth.generateRandomCodeVerifier()
-    const url = yield* authorizationUrl(options, target, client.clientId, redirectUri, state, codeVerifier)
-    const pending: PendingSignIn = {
-      account: settings.account,
-      url: target.url.href,
-      server: { ...server },
-      ...(target.resource === undefined ? {} : { resource: target.resource }),
-      ...(target.resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl: target.resourceMetadataUrl }),
-      redirectUri,
-      codeVerifier,
-      clientId: client.clientId,
-      registration,
-      requestedScopes: target.scopes,
-      ...(target.dpop === undefined ? {} : { dpop: target.dpop }),
-      expiresAt: (yield* now) + settings.signInTimeout
-    }
-    yield* record(environment, state, pending)
-    const answer = yield* Effect.mapError(place.authorize(url, state), notReached).pipe(
-      Effect.onError((cause) => {
-        const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-        if (error?.reason._tag === "SignInRequired") return Effect.void
-        const doubted = client.isStored ? doubtClient(environment, options, server, client.clientId) : Effect.void
-        return Effect.andThen(Effect.ignore(remove(environment.store, pendingKey(state))), Effect.ignore(doubted))
-      })
-    )
-    yield* remove(environment.store, pendingKey(state))
-    return redeem(environment, client, pending, state, answer)
-  },
-  Effect.scoped
-)
+): Effect.fn.Return<Effect.Effect<SavedTokens, OAuthError>, OAuthError, Scope.Scope> {
+  const { server } = target
+  const { settings } = environment
+  const registration = registrationKind(options, server)
+  if (registration === "given") yield* checkIssuer(options.client!.clientId, options.client!.issuer, server)
+  yield* checkEndpoints(server)
+  yield* checkPkce(environment, target)
+  const place = yield* Effect.mapError(
+    environment.signIn!.open({
+      redirectUris: yield* redirectUris(environment, options, server),
+      fixed: registration !== "dynamic",
+      resource: target.resource ?? target.url.href
+    }),
+    notReached
+  )
+  const { redirectUri } = place
+  const client = yield* clientForSignIn(environment, options, discovery, redirectUri, target.scopes)
+  const state = oauth.generateRandomState()
+  const codeVerifier = oauth.generateRandomCodeVerifier()
+  const url = yield* authorizationUrl(options, target, client.clientId, redirectUri, state, codeVerifier)
+  const pending: PendingSignIn = {
+    account: settings.account,
+    url: target.url.href,
+    server: { ...server },
+    ...(target.resource === undefined ? {} : { resource: target.resource }),
+    ...(target.resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl: target.resourceMetadataUrl }),
+    redirectUri,
+    codeVerifier,
+    clientId: client.clientId,
+    registration,
+    requestedScopes: target.scopes,
+    ...(target.dpop === undefined ? {} : { dpop: target.dpop }),
+    expiresAt: (yield* now) + settings.signInTimeout
+  }
+  yield* record(environment, state, pending)
+  const answer = yield* Effect.mapError(place.authorize(url, state), notReached).pipe(
+    Effect.onError((cause) => {
+      const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+      if (error?.reason._tag === "SignInRequired") return Effect.void
+      const doubted = client.isStored ? doubtClient(environment, options, server, client.clientId) : Effect.void
+      return Effect.andThen(Effect.ignore(remove(environment.store, pendingKey(state))), Effect.ignore(doubted))
+    })
+  )
+  yield* remove(environment.store, pendingKey(state))
+  return redeem(environment, client, pending, state, answer)
+}, Effect.scoped)
 
 /**
  * Reads the record of a sign-in that this account has begun. That of another account is not used, and stays: its owner
  * may still finish it.
  */
-export const find: (environment: Environment, state: string) => Effect.Effect<PendingSignIn, OAuthError> = Effect
-  .fnUntraced(function*({ settings, store }, state) {
-    const pending = yield* read(store, PendingSignIn, pendingKey(state))
-    if (pending !== undefined && pending.account === settings.account) return pending
-    return yield* invalid("This answer belongs to no sign-in that this account has begun, or it was used before")
-  })
+export const find = Effect.fnUntraced(function*(
+  { settings, store }: Environment,
+  state: string
+): Effect.fn.Return<PendingSignIn, OAuthError> {
+  const pending = yield* read(store, PendingSignIn, pendingKey(state))
+  if (pending !== undefined && pending.account === settings.account) return pending
+  return yield* invalid("This answer belongs to no sign-in that this account has begun, or it was used before")
+})
 
 /** Takes the record of a sign-in, so that it can be finished only once. */
-const take: (environment: Environment, state: string, pending: PendingSignIn) => Effect.Effect<void, OAuthError> =
-  Effect.fnUntraced(function*({ store }, state, pending) {
-    yield* remove(store, pendingKey(state))
-    if (pending.expiresAt <= (yield* now)) return yield* invalid("The sign-in took longer than signInTimeout")
-  })
+const take = Effect.fnUntraced(function*(
+  { store }: Environment,
+  state: string,
+  pending: PendingSignIn
+): Effect.fn.Return<void, OAuthError> {
+  yield* remove(store, pendingKey(state))
+  if (pending.expiresAt <= (yield* now)) return yield* invalid("The sign-in took longer than signInTimeout")
+})
 
 /**
  * Takes the record of a sign-in, and exchanges its answer for tokens, in the lock of its tokens. The record stays while
  * nothing can be exchanged, because the secret of the client is not available.
  */
-export const complete: (
+export const complete = Effect.fnUntraced(function*(
   environment: Environment,
   options: AuthorizationCodeOptions,
   state: string,
   answer: URLSearchParams
-) => Effect.Effect<SavedTokens, OAuthError> = Effect.fnUntraced(
-  function*(environment, options, state, answer) {
-    const pending = yield* find(environment, state)
-    const client = yield* knownClient(
-      environment,
-      options,
-      pending.server as unknown as ServerMetadata,
-      pending.clientId
-    )
-    yield* take(environment, state, pending)
-    return yield* redeem(environment, client, pending, state, answer)
-  }
-)
+): Effect.fn.Return<SavedTokens, OAuthError> {
+  const pending = yield* find(environment, state)
+  const client = yield* knownClient(
+    environment,
+    options,
+    pending.server as unknown as ServerMetadata,
+    pending.clientId
+  )
+  yield* take(environment, state, pending)
+  return yield* redeem(environment, client, pending, state, answer)
+})
 
 /** The scopes of a request with `offline_access`, where the server lists it and refresh tokens are wanted. */
 export const withOfflineAccess = (

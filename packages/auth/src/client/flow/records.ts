@@ -12,6 +12,7 @@ import type { TokenStore } from "../stores/TokenStore.ts"
 import type { DpopKey } from "../protocol/dpop.ts"
 import { storeFailed } from "../protocol/errors.ts"
 import { serverUrl } from "../protocol/urls.ts"
+import { parseJson } from "../../shared/web.ts"
 
 const strings = Schema.Array(Schema.String)
 
@@ -134,7 +135,7 @@ export const read = <A>(
     Option.match({
       onNone: () => Effect.succeed(undefined),
       onSome: (text) => {
-        const value = decode(schema, Redacted.value(text))
+        const value = Option.getOrUndefined(Schema.decodeUnknownOption(schema)(parseJson(Redacted.value(text))))
         return value === undefined
           ? Effect.as(
             Effect.logWarning("a value of the token store was ignored: it is not in the expected format"),
@@ -144,14 +145,6 @@ export const read = <A>(
       }
     })
   )
-
-const decode = <A>(schema: Schema.Codec<A, unknown>, text: string): A | undefined => {
-  try {
-    return Option.getOrUndefined(Schema.decodeUnknownOption(schema)(JSON.parse(text)))
-  } catch {
-    return undefined
-  }
-}
 
 /** Whether there is a value. */
 export const isPresent = (store: TokenStore["Service"], key: string): Effect.Effect<boolean, OAuthError> =>

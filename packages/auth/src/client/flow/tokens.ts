@@ -4,6 +4,7 @@
 import { quote } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import * as jose from "jose"
 import type { Definition, IdentityAssertionOptions, JwtBearerOptions } from "../grants/Grant.ts"
 import { CredentialUnavailable, DiscoveryFailed, type OAuthError, TokenRequestFailed } from "../protocol/OAuthError.ts"
 import { checkIssuer, configuredClient, forgetClient, knownClient } from "./clients.ts"
@@ -12,11 +13,10 @@ import { type DpopKey, makeProver, type Prover } from "../protocol/dpop.ts"
 import type { Environment } from "./environment.ts"
 import { fail } from "../protocol/errors.ts"
 import type { ServerMetadata } from "../protocol/metadata.ts"
-import { personOf } from "../protocol/person.ts"
 import { now, type SavedTokens } from "./records.ts"
 import * as Scopes from "../protocol/scopes.ts"
 import { place } from "../protocol/send.ts"
-import { canonicalUri, serverUrl } from "../protocol/urls.ts"
+import { canonicalUri, sameIssuer, serverUrl } from "../protocol/urls.ts"
 import { type AuthenticatedClient, requestToken, type TokenResponse } from "../protocol/tokenEndpoint.ts"
 
 /** The purpose of a request for tokens. */
@@ -69,52 +69,81 @@ export const parameters = (
 /** A longer lifetime counts as this one, in seconds (31 years): the time of its end remains a number. */
 const maxLifetime = 1_000_000_000
 
+/** Longer names are not shown. */
+const maxNameChars = 256
+
+const nameOf = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" && value.length <= maxNameChars ? value : undefined
+
+/**
+ * Reads the person of an ID token that came with an answer of the token endpoint. Only an ID token names the person to the
+ * client. An access token does not, even if it is a JWT: it is meant for the server, and "the client MUST NOT inspect the
+ * content of the access token" (RFC 9068, 6).
+ *
+ * The connection to the endpoint proves
+ * who made it, in the place of the signature (OpenID Connect Core 1.0, 3.1.3.7, 6). `undefined` if it is of another
+ * issuer or for another client, or names no person.
+ */
+export const personOf = (idToken: string | undefined, issuer: string, clientId: string): SavedTokens["person"] => {
+  if (idToken === undefined) return undefined
+  try {
+    const { aud, iss, sub, ...claims } = jose.decodeJwt(idToken)
+    const subject = nameOf(sub)
+    const audiences = Array.isArray(aud) ? aud : [aud]
+    if (subject === undefined || iss === undefined || !sameIssuer(iss, issuer) || !audiences.includes(clientId)) {
+      return undefined
+    }
+    const name = nameOf(claims["email"]) ?? nameOf(claims["preferred_username"]) ?? nameOf(claims["name"])
+    return { subject, ...(name === undefined ? {} : { name }) }
+  } catch {
+    return undefined
+  }
+}
+
 /** Makes the record that is stored of an answer of the token endpoint. */
-export const save: (
+export const save = Effect.fnUntraced(function*(
   target: Target,
   clientId: string,
   registration: SavedTokens["registration"],
   response: TokenResponse,
   before: SavedTokens | undefined
-) => Effect.Effect<SavedTokens, OAuthError> = Effect.fnUntraced(
-  function*(target, clientId, registration, response, before) {
-    const { dpop, resource, resourceMetadataUrl, scopes, server } = target
-    if (response.tokenType === "DPoP" && dpop === undefined) {
-      return yield* fail(
-        new TokenRequestFailed({
-          message: `${quote(server.issuer)} gave a token that is bound to a key (DPoP), which was not requested`,
-          retryable: false
-        })
-      )
-    }
-    const time = yield* now
-    const refreshToken = response.refreshToken ?? before?.refreshToken
-    const person = personOf(response.idToken, server.issuer, clientId) ?? before?.person
-    return {
-      issuer: server.issuer,
-      ...(resource === undefined ? {} : { resource }),
-      ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
-      clientId,
-      registration,
-      accessToken: response.accessToken,
-      tokenType: response.tokenType,
-      ...(refreshToken === undefined ? {} : { refreshToken }),
-      obtainedAt: time,
-      ...(response.expiresIn === undefined
-        ? {}
-        : { expiresAt: time + Math.min(response.expiresIn, maxLifetime) * 1_000 }),
-      requestedScopes: scopes,
-      // RFC 6749, 5.1: without `scope` the granted scopes are those that were requested.
-      grantedScopes: response.scope === undefined
-        ? before?.grantedScopes ?? scopes
-        : Scopes.granted(response.scope, scopes),
-      grantedAt: before?.grantedAt ?? time,
-      // A refresh token of a public client is bound to the key even if the access token is not (RFC 9449, 5).
-      ...(dpop === undefined ? {} : { dpop }),
-      ...(person === undefined ? {} : { person })
-    }
+): Effect.fn.Return<SavedTokens, OAuthError> {
+  const { dpop, resource, resourceMetadataUrl, scopes, server } = target
+  if (response.tokenType === "DPoP" && dpop === undefined) {
+    return yield* fail(
+      new TokenRequestFailed({
+        message: `${quote(server.issuer)} gave a token that is bound to a key (DPoP), which was not requested`,
+        retryable: false
+      })
+    )
   }
-)
+  const time = yield* now
+  const refreshToken = response.refreshToken ?? before?.refreshToken
+  const person = personOf(response.idToken, server.issuer, clientId) ?? before?.person
+  return {
+    issuer: server.issuer,
+    ...(resource === undefined ? {} : { resource }),
+    ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
+    clientId,
+    registration,
+    accessToken: response.accessToken,
+    tokenType: response.tokenType,
+    ...(refreshToken === undefined ? {} : { refreshToken }),
+    obtainedAt: time,
+    ...(response.expiresIn === undefined
+      ? {}
+      : { expiresAt: time + Math.min(response.expiresIn, maxLifetime) * 1_000 }),
+    requestedScopes: scopes,
+    // RFC 6749, 5.1: without `scope` the granted scopes are those that were requested.
+    grantedScopes: response.scope === undefined
+      ? before?.grantedScopes ?? scopes
+      : Scopes.granted(response.scope, scopes),
+    grantedAt: before?.grantedAt ?? time,
+    // A refresh token of a public client is bound to the key even if the access token is not (RFC 9449, 5).
+    ...(dpop === undefined ? {} : { dpop }),
+    ...(person === undefined ? {} : { person })
+  }
+})
 
 /** Makes the prover of a target that is bound to a key. */
 export const proverOf = (dpop: DpopKey | undefined): Effect.Effect<Prover | undefined, OAuthError> =>
@@ -149,11 +178,11 @@ const tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 const idJag = "urn:ietf:params:oauth:token-type:id-jag"
 
 /** Exchanges the ID token of a person for an ID-JAG at the identity provider (RFC 8693; enterprise-managed, step 2). */
-const identityAssertion: (
+const identityAssertion = Effect.fnUntraced(function*(
   environment: Environment,
   target: Target,
-  options: IdentityAssertionOptions
-) => Effect.Effect<string, OAuthError> = Effect.fnUntraced(function*(environment, target, { identityProvider }) {
+  { identityProvider }: IdentityAssertionOptions
+): Effect.fn.Return<string, OAuthError> {
   const { clientId, idToken, issuer, tokenEndpoint } = identityProvider
   const server = tokenEndpoint === undefined
     ? yield* serverMetadataOf(environment.outbound, issuer)
@@ -211,10 +240,10 @@ export const grantClient = (
 }
 
 /** Obtains tokens by a grant that asks no person. */
-export const obtain: (
+export const obtain = Effect.fnUntraced(function*(
   environment: Environment,
   target: Target
-) => Effect.Effect<SavedTokens, OAuthError> = Effect.fnUntraced(function*(environment, target) {
+): Effect.fn.Return<SavedTokens, OAuthError> {
   const { definition, outbound } = environment
   const { resource, scopes, server } = target
   if (definition._tag === "AuthorizationCode") return yield* Effect.die("a person has to sign in")
@@ -249,59 +278,57 @@ const isFinal = (error: string | undefined): boolean =>
  * Renews tokens with their refresh token (RFC 6749, 6). A failure of the network or of the server fails, and loses
  * nothing.
  */
-export const refresh: (
+export const refresh = Effect.fnUntraced(function*(
   environment: Environment,
   target: Target,
   tokens: SavedTokens,
   refreshToken: string
-) => Effect.Effect<Refreshed, OAuthError> = Effect.fnUntraced(
-  function*(environment, target, tokens, refreshToken) {
-    const { definition, outbound } = environment
-    const { server } = target
-    const { refreshToken: _, ...rest } = tokens
-    const options = definition._tag === "AuthorizationCode" ? definition.options : undefined
-    const known = definition._tag !== "AuthorizationCode"
-      ? grantClient(environment, server, definition)
-      : Effect.catchReason(
-        knownClient(environment, definition.options, server, tokens.clientId),
-        "OAuthError",
-        "RegistrationFailed",
-        () => Effect.succeed(undefined)
+): Effect.fn.Return<Refreshed, OAuthError> {
+  const { definition, outbound } = environment
+  const { server } = target
+  const { refreshToken: _, ...rest } = tokens
+  const options = definition._tag === "AuthorizationCode" ? definition.options : undefined
+  const known = definition._tag !== "AuthorizationCode"
+    ? grantClient(environment, server, definition)
+    : Effect.catchReason(
+      knownClient(environment, definition.options, server, tokens.clientId),
+      "OAuthError",
+      "RegistrationFailed",
+      () => Effect.succeed(undefined)
+    )
+  const client = yield* known
+  if (client === undefined || client.clientId !== tokens.clientId) return { _tag: "Refused", tokens: rest } as const
+  const prover = yield* proverOf(tokens.dpop)
+  const request = requestToken(
+    outbound,
+    server,
+    client,
+    "refresh_token",
+    // Without `scope` the scopes stay those of the grant.
+    { refresh_token: refreshToken, ...parameters(tokens.resource, []) },
+    prover
+  )
+  const saved = Effect.flatMap(
+    request,
+    (response) =>
+      save(
+        { ...target, resource: tokens.resource, dpop: tokens.dpop },
+        tokens.clientId,
+        tokens.registration,
+        response,
+        tokens
       )
-    const client = yield* known
-    if (client === undefined || client.clientId !== tokens.clientId) return { _tag: "Refused", tokens: rest } as const
-    const prover = yield* proverOf(tokens.dpop)
-    const request = requestToken(
-      outbound,
-      server,
-      client,
-      "refresh_token",
-      // Without `scope` the scopes stay those of the grant.
-      { refresh_token: refreshToken, ...parameters(tokens.resource, []) },
-      prover
-    )
-    const saved = Effect.flatMap(
-      request,
-      (response) =>
-        save(
-          { ...target, resource: tokens.resource, dpop: tokens.dpop },
-          tokens.clientId,
-          tokens.registration,
-          response,
-          tokens
-        )
-    )
-    return yield* Effect.catch(
-      Effect.map(saved, (tokens): Refreshed => ({ _tag: "Refreshed", tokens })),
-      Effect.fnUntraced(function*(error: OAuthError) {
-        const { reason } = error
-        if (reason._tag !== "TokenRequestFailed" || reason.retryable) return yield* Effect.fail(error)
-        if (reason.error === "invalid_client" && options !== undefined && tokens.registration === "dynamic") {
-          yield* forgetClient(environment, options, server, tokens.clientId)
-        }
-        // A server that sees a refresh token again after it refused it takes it for stolen.
-        return { _tag: "Refused", tokens: isFinal(reason.error) ? rest : tokens } as Refreshed
-      })
-    )
-  }
-)
+  )
+  return yield* Effect.catch(
+    Effect.map(saved, (tokens): Refreshed => ({ _tag: "Refreshed", tokens })),
+    Effect.fnUntraced(function*(error: OAuthError) {
+      const { reason } = error
+      if (reason._tag !== "TokenRequestFailed" || reason.retryable) return yield* Effect.fail(error)
+      if (reason.error === "invalid_client" && options !== undefined && tokens.registration === "dynamic") {
+        yield* forgetClient(environment, options, server, tokens.clientId)
+      }
+      // A server that sees a refresh token again after it refused it takes it for stolen.
+      return { _tag: "Refused", tokens: isFinal(reason.error) ? rest : tokens } as Refreshed
+    })
+  )
+})

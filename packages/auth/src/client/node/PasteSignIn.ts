@@ -18,17 +18,20 @@ import { printable, quote } from "@skein/protocol/Text"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { createInterface } from "node:readline"
 import { SignInBounds, timeoutOf } from "./bounds.ts"
 import { check } from "./browser.ts"
-import { type Terminal as TerminalInterface, terminal as ofProcess } from "./terminal.ts"
 import { parse, type Wanted } from "./pastedAnswer.ts"
 import { isRegistered, parseLoopback } from "../protocol/redirectUri.ts"
 import { type OpenOptions, SignIn, SignInError } from "../grants/SignIn.ts"
 
 /** A terminal with a person who reads and types. */
-export interface Terminal extends TerminalInterface {}
-
-export { readLine } from "./terminal.ts"
+export interface Terminal {
+  /** Writes a line, without the line break at its end. */
+  readonly writeLine: (line: string) => Effect.Effect<void>
+  /** Shows the prompt and returns the line that was typed, or `undefined` when the input has ended. */
+  readonly readLine: (prompt: string) => Effect.Effect<string | undefined, SignInError>
+}
 
 /** The options of `layer` and `make`. */
 export interface Options {
@@ -44,6 +47,41 @@ export interface Options {
   readonly signInTimeout?: Duration.Input | undefined
   /** The terminal to ask on. The one of this process by default: stdin and stderr. */
   readonly terminal?: Terminal | undefined
+}
+
+/**
+ * Shows the prompt on stderr and returns the line that was typed, or `undefined` when the input has ended. stdin must be a
+ * terminal.
+ *
+ * @example
+ * const answer = yield* PasteSignIn.readLine("Address: ")
+ */
+export const readLine = (prompt: string): Effect.Effect<string | undefined> =>
+  Effect.callback((resume) => {
+    const lines = createInterface({ input: process.stdin, output: process.stderr })
+    let answer: string | undefined
+    // The terminal sends no signal while a line is edited.
+    lines.on("SIGINT", () => void process.kill(process.pid, "SIGINT"))
+    lines.question(prompt, (line) => {
+      answer = line
+      lines.close()
+    })
+    // Closing releases stdin, which must happen before the next prompt.
+    lines.on("close", () => resume(Effect.succeed(answer)))
+    return Effect.sync(() => lines.close())
+  })
+
+/** The terminal of this process. Reading fails if stdin is not a terminal: it can carry messages of a protocol. */
+const ofProcess: Terminal = {
+  writeLine: (line) => Effect.sync(() => void process.stderr.write(`${line}\n`)),
+  readLine: (prompt) =>
+    Effect.suspend(() => {
+      if (process.stdin.isTTY) return readLine(prompt)
+      const message =
+        "There is no terminal to paste the answer of a sign-in on: stdin is not a terminal. Sign in with " +
+        "another program that shares the token store, or use Loopback."
+      return Effect.fail(new SignInError({ message }))
+    })
 }
 
 const defaultRedirectUri = "http://127.0.0.1:49817/callback"

@@ -11,7 +11,7 @@ import { chmodSync, lstatSync, type Stats, unlinkSync } from "node:fs"
 import type * as Sqlite from "node:sqlite"
 import type { TokenStoreError } from "../stores/TokenStoreError.ts"
 import type { SharedLock } from "../../shared/localLocks.ts"
-import { invalidEntry, unavailable } from "../stores/bounds.ts"
+import { invalidEntry, unavailable } from "../stores/values.ts"
 
 type EmitWarning = (warning: string | Error, ...rest: ReadonlyArray<unknown>) => void
 

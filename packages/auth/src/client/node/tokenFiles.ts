@@ -6,8 +6,8 @@ import { randomUUID } from "node:crypto"
 import { constants, promises as fs, type Stats } from "node:fs"
 import { join } from "node:path"
 import { TokenStoreError } from "../stores/TokenStoreError.ts"
-import { invalidEntry, maxValueBytes, unavailable } from "../stores/bounds.ts"
-import { parseJson } from "../stores/entries.ts"
+import { invalidEntry, maxValueBytes, unavailable } from "../stores/values.ts"
+import { parseObject } from "../../shared/web.ts"
 
 const isWindows = process.platform === "win32"
 
@@ -114,9 +114,9 @@ export const readFile = (
     // JSON writes a byte as six characters at most. The key has its own length.
     const text = await readText(path, 6 * (maxValueBytes + key.length) + 1024)
     if (text === undefined) return undefined
-    const entry = parseJson(text) as { readonly key?: unknown; readonly value?: unknown } | null | undefined
-    if (typeof entry?.value !== "string" || entry.key !== key) throw damaged(path)
-    return entry.value
+    const { key: named, value } = parseObject(text) ?? {}
+    if (typeof value !== "string" || named !== key) throw damaged(path)
+    return value
   })
 }
 

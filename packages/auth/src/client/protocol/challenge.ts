@@ -107,8 +107,6 @@ export interface OAuthChallenge {
   readonly resourceMetadata: string | undefined
   /** Whether the server accepts tokens that are bound to a key. */
   readonly dpop: boolean
-  /** Whether the server accepts bearer tokens. */
-  readonly bearer: boolean
 }
 
 /** A challenge that says nothing. */
@@ -116,8 +114,7 @@ export const noChallenge: OAuthChallenge = {
   error: undefined,
   scope: undefined,
   resourceMetadata: undefined,
-  dpop: false,
-  bearer: false
+  dpop: false
 }
 
 /**
@@ -131,7 +128,6 @@ export const oauthChallenge = (header: string | undefined): OAuthChallenge => {
     error: first("error"),
     scope: first("scope"),
     resourceMetadata: first("resource_metadata"),
-    dpop: all.some(({ scheme }) => scheme === "dpop"),
-    bearer: all.some(({ scheme }) => scheme === "bearer")
+    dpop: all.some(({ scheme }) => scheme === "dpop")
   }
 }

@@ -6,6 +6,7 @@ import { quote } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import { DiscoveryFailed, InsecureUrl, IssuerMismatch, type OAuthError, ResourceMismatch } from "./OAuthError.ts"
 import type { Outbound } from "../../shared/Outbound.ts"
+import { metadataUrls, parseObject } from "../../shared/web.ts"
 import { noChallenge, type OAuthChallenge, oauthChallenge } from "./challenge.ts"
 import { discoveryFailed, fail } from "./errors.ts"
 import {
@@ -16,16 +17,8 @@ import {
   type ServerMetadata,
   serverMetadata
 } from "./metadata.ts"
-import { parseObject, place, send } from "./send.ts"
-import {
-  coversServer,
-  isSecure,
-  parseIssuer,
-  parseSecure,
-  resourceMetadataUrls,
-  sameIssuer,
-  serverMetadataUrls
-} from "./urls.ts"
+import { place, send } from "./send.ts"
+import { coversServer, isSecure, parseIssuer, parseSecure, resourceMetadataUrls, sameIssuer } from "./urls.ts"
 
 /** The result of the discovery of a server. */
 export interface Discovery {
@@ -45,7 +38,7 @@ const headers = { accept: "application/json", "mcp-protocol-version": "2025-11-2
 const document = <A>(
   outbound: Outbound,
   url: URL,
-  read: (json: Record<string, unknown>) => A | undefined,
+  read: (json: Readonly<Record<string, unknown>>) => A | undefined,
   pages: Array<URL>
 ): Effect.Effect<A | undefined, OAuthError> =>
   Effect.flatMap(Effect.mapError(send(outbound, url, { headers }), discoveryFailed), ({ status, text }) => {
@@ -77,22 +70,18 @@ const checkEndpoints = (server: ServerMetadata): Effect.Effect<ServerMetadata, O
 }
 
 /** Reads the metadata of an issuer. `undefined` if there is none. `pages` receives the pages in its place. */
-export const serverMetadataOf: (
+export const serverMetadataOf = Effect.fnUntraced(function*(
   outbound: Outbound,
   issuer: string,
-  pages?: Array<URL>
-) => Effect.Effect<ServerMetadata | undefined, OAuthError> = Effect.fnUntraced(function*(
-  outbound,
-  issuer,
-  pages = []
-) {
+  pages: Array<URL> = []
+): Effect.fn.Return<ServerMetadata | undefined, OAuthError> {
   const url = parseIssuer(issuer)
   if (url === undefined) {
     return yield* fail(
       new InsecureUrl({ message: `The issuer ${quote(issuer)} is not an https URL without query and fragment` })
     )
   }
-  for (const at of serverMetadataUrls(url)) {
+  for (const at of metadataUrls(url)) {
     const server = yield* document(outbound, at, serverMetadata, pages)
     if (server === undefined) continue
     if (!sameIssuer(server.issuer, issuer)) {
@@ -133,12 +122,12 @@ const maxIssuers = 3
  * authorization servers, the first one that is in `preferred` is chosen, else the first that has metadata: it is up to
  * the client (RFC 9728, 7.6). One that is in `preferred` is not replaced while it is down: its tokens are still good.
  */
-export const discover: (
+export const discover = Effect.fnUntraced(function*(
   outbound: Outbound,
   url: URL,
   named: string | undefined,
   preferred: ReadonlyArray<string>
-) => Effect.Effect<Discovery, OAuthError> = Effect.fnUntraced(function*(outbound, url, named, preferred) {
+): Effect.fn.Return<Discovery, OAuthError> {
   const pages: Array<URL> = []
   if (!isSecure(url)) {
     return yield* fail(

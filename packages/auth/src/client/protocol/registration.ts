@@ -2,10 +2,11 @@
 import { quote } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import type { Outbound } from "../../shared/Outbound.ts"
+import { parseObject, textOf } from "../../shared/web.ts"
 import { fail, oauthError, quoteWithout } from "./errors.ts"
 import type { ServerMetadata } from "./metadata.ts"
 import { type OAuthError, RegistrationFailed } from "./OAuthError.ts"
-import { type Answer, parseObject, positiveSeconds, send } from "./send.ts"
+import { type Answer, positiveSeconds, send } from "./send.ts"
 
 /** A client that is about to be registered. */
 export interface ClientToRegister {
@@ -70,76 +71,75 @@ const isAboutRedirectUris = ({ status, text }: Answer): boolean => {
  * Registers a client, and retries with the other `application_type` if its redirect URIs may have been refused for it. The
  * library demands the status 201 and `client_secret_expires_at`, which servers leave out, so it is not used.
  */
-export const register: (
+export const register = Effect.fnUntraced(function*(
   outbound: Outbound,
   server: ServerMetadata,
-  client: ClientToRegister
-) => Effect.Effect<NewRegistration, OAuthError> = Effect.fnUntraced(
-  function*(outbound, server, { applicationType: type, clientName, clientUri, hasDocument, redirectUri, scopes }) {
-    const { issuer, registration_endpoint } = server
-    if (registration_endpoint === undefined) {
-      return yield* registrationFailed(
-        server,
-        hasDocument
-          ? "it supports neither client ID metadata documents nor dynamic registration"
-          : "it offers no dynamic registration"
-      )
-    }
-    const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"]
-    const method = ["none", "client_secret_basic", "client_secret_post"].find((each) => methods.includes(each))
-    const request = (applicationType: string) =>
-      Effect.mapError(
-        send(outbound, new URL(registration_endpoint), {
-          method: "POST",
-          headers: { accept: "application/json", "content-type": "application/json" },
-          body: JSON.stringify({
-            client_name: clientName,
-            ...(clientUri === undefined ? {} : { client_uri: clientUri }),
-            redirect_uris: [redirectUri],
-            grant_types: ["authorization_code", "refresh_token"],
-            response_types: ["code"],
-            token_endpoint_auth_method: method ?? "none",
-            application_type: applicationType,
-            ...(scopes.length === 0 ? {} : { scope: scopes.join(" ") })
-          })
-        }),
-        (error) => oauthError(new RegistrationFailed({ message: `No client was registered: ${error.message}`, issuer }))
-      )
-    let answer = yield* request(type)
-    let tried = ""
-    if (isAboutRedirectUris(answer)) {
-      // 2026-07-28: "Clients MAY retry registration with an adjusted application_type".
-      const other = type === "native" ? "web" : "native"
-      const second = yield* request(other)
-      if (isAccepted(second)) answer = second
-      else tried = ` (application_type ${quote(type)}, and ${quote(other)} was refused as well)`
-    }
-    const { status } = answer
-    const json = parseObject(answer.text)
-    if (!isAccepted(answer)) {
-      const { error, error_description: description } = json ?? {}
-      const code = typeof error === "string" ? error : undefined
-      const text = typeof description === "string" ? `: ${quoteWithout(description, [])}` : ""
-      return yield* registrationFailed(
-        server,
-        `it answered ${status}${code === undefined ? "" : ` ${quote(code)}`}${text}${tried}`,
-        status,
-        code
-      )
-    }
-    const { client_id, client_secret, client_secret_expires_at: expires, token_endpoint_auth_method } = json ?? {}
-    if (!isClientId(client_id)) {
-      return yield* registrationFailed(server, "its answer has no client_id that can be used", status)
-    }
-    const expiry = positiveSeconds(expires)
-    return {
-      clientId: client_id,
-      ...(typeof client_secret === "string" && client_secret !== "" ? { clientSecret: client_secret } : {}),
-      ...(typeof token_endpoint_auth_method === "string" ? { authenticationMethod: token_endpoint_auth_method } : {}),
-      // 0 means that it does not expire (RFC 7591, 3.2.1).
-      ...(expiry === undefined || expiry >= 1e12 ? {} : { secretExpiresAt: expiry * 1_000 }),
-      redirectUri,
-      scopes
-    }
+  { applicationType: type, clientName, clientUri, hasDocument, redirectUri, scopes }: ClientToRegister
+): Effect.fn.Return<NewRegistration, OAuthError> {
+  const { issuer, registration_endpoint } = server
+  if (registration_endpoint === undefined) {
+    return yield* registrationFailed(
+      server,
+      hasDocument
+        ? "it supports neither client ID metadata documents nor dynamic registration"
+        : "it offers no dynamic registration"
+    )
   }
-)
+  const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"]
+  const method = ["none", "client_secret_basic", "client_secret_post"].find((each) => methods.includes(each))
+  const request = (applicationType: string) =>
+    Effect.mapError(
+      send(outbound, new URL(registration_endpoint), {
+        method: "POST",
+        headers: { accept: "application/json", "content-type": "application/json" },
+        body: JSON.stringify({
+          client_name: clientName,
+          ...(clientUri === undefined ? {} : { client_uri: clientUri }),
+          redirect_uris: [redirectUri],
+          grant_types: ["authorization_code", "refresh_token"],
+          response_types: ["code"],
+          token_endpoint_auth_method: method ?? "none",
+          application_type: applicationType,
+          ...(scopes.length === 0 ? {} : { scope: scopes.join(" ") })
+        })
+      }),
+      (error) => oauthError(new RegistrationFailed({ message: `No client was registered: ${error.message}`, issuer }))
+    )
+  let answer = yield* request(type)
+  let tried = ""
+  if (isAboutRedirectUris(answer)) {
+    // 2026-07-28: "Clients MAY retry registration with an adjusted application_type".
+    const other = type === "native" ? "web" : "native"
+    const second = yield* request(other)
+    if (isAccepted(second)) answer = second
+    else tried = ` (application_type ${quote(type)}, and ${quote(other)} was refused as well)`
+  }
+  const { status } = answer
+  const json = parseObject(answer.text)
+  if (!isAccepted(answer)) {
+    const { error, error_description: description } = json ?? {}
+    const code = typeof error === "string" ? error : undefined
+    const text = typeof description === "string" ? `: ${quoteWithout(description, [])}` : ""
+    return yield* registrationFailed(
+      server,
+      `it answered ${status}${code === undefined ? "" : ` ${quote(code)}`}${text}${tried}`,
+      status,
+      code
+    )
+  }
+  const { client_id, client_secret, client_secret_expires_at: expires, token_endpoint_auth_method } = json ?? {}
+  if (!isClientId(client_id)) {
+    return yield* registrationFailed(server, "its answer has no client_id that can be used", status)
+  }
+  const expiry = positiveSeconds(expires)
+  const clientSecret = textOf(client_secret)
+  return {
+    clientId: client_id,
+    ...(clientSecret === undefined ? {} : { clientSecret }),
+    ...(typeof token_endpoint_auth_method === "string" ? { authenticationMethod: token_endpoint_auth_method } : {}),
+    // 0 means that it does not expire (RFC 7591, 3.2.1).
+    ...(expiry === undefined || expiry >= 1e12 ? {} : { secretExpiresAt: expiry * 1_000 }),
+    redirectUri,
+    scopes
+  }
+})

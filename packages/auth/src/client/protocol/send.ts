@@ -103,18 +103,6 @@ export const send = (outbound: Outbound, url: URL, request: Request = {}): Effec
     })
   )
 
-/** Parses a JSON object. `undefined` for any other text. */
-export const parseObject = (text: string): Record<string, unknown> | undefined => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? value as Record<string, unknown>
-      : undefined
-  } catch {
-    return undefined
-  }
-}
-
 /**
  * A number of seconds above 0 in a JSON document of another party. Some servers write it as text. Anything else counts as
  * absent: such members are optional (RFC 6749, 5.1; RFC 7591, 3.2.1).

@@ -8,11 +8,11 @@ import * as Fiber from "effect/Fiber"
 import * as oauth from "oauth4webapi"
 import { InsecureUrl, OAuthError, TokenRequestFailed } from "./OAuthError.ts"
 import type { Outbound } from "../../shared/Outbound.ts"
-import { formEncode } from "../../shared/web.ts"
+import { basicAuthorization, parseObject, textOf } from "../../shared/web.ts"
 import type { Prover } from "./dpop.ts"
 import { fail, oauthError, quoteWithout, without } from "./errors.ts"
 import type { ServerMetadata } from "./metadata.ts"
-import { bounded, parseObject, positiveSeconds, SendError, sendPromise } from "./send.ts"
+import { bounded, positiveSeconds, SendError, sendPromise } from "./send.ts"
 import { isSecure } from "./urls.ts"
 
 /** A client and its way to authenticate. */
@@ -34,14 +34,12 @@ export interface TokenResponse {
   readonly idToken: string | undefined
 }
 
-const base64 = (text: string): string => btoa(String.fromCodePoint(...new TextEncoder().encode(text)))
-
 /**
  * `client_secret_basic` (RFC 6749, 2.3.1). `oauth.ClientSecretBasic` also encodes "-", "." and "_", which servers that
  * do not decode refuse.
  */
 export const basic = (secret: string): oauth.ClientAuth => (_server, client, _body, headers) => {
-  headers.set("authorization", `Basic ${base64(`${formEncode(client.client_id)}:${formEncode(secret)}`)}`)
+  headers.set("authorization", basicAuthorization(client.client_id, secret))
 }
 
 /** The method for a secret: the one of the registration, else the first that both sides support. */
@@ -68,7 +66,7 @@ const optionalMembers = (json: Readonly<Record<string, unknown>>): Record<string
   const { expires_in, refresh_token, scope } = json
   const read = {
     expires_in: positiveSeconds(expires_in),
-    refresh_token: typeof refresh_token === "string" && refresh_token !== "" ? refresh_token : undefined,
+    refresh_token: textOf(refresh_token),
     // Some servers write scopes as an array.
     scope: Array.isArray(scope) ? scope.filter((each) => typeof each === "string").join(" ") : scope,
     id_token: undefined

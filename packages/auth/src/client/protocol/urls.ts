@@ -4,12 +4,10 @@
  * Resources and issuers are compared as text, never through `URL`: it adds a slash to an authority and changes case and
  * escapes, and authorization servers compare bytes.
  */
-import { isLoopback } from "../../shared/web.ts"
+import { isSafe } from "../../shared/web.ts"
 
 /** Whether requests may go to a URL: https, or http on the loopback interface (2026-07-28, Communication Security). */
-export const isSecure = (url: URL): boolean =>
-  (url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname))) &&
-  url.username === "" && url.password === ""
+export const isSecure = (url: URL): boolean => isSafe(url) && url.username === "" && url.password === ""
 
 /** Parses an absolute URL that requests may go to. */
 export const parseSecure = (text: unknown): URL | undefined => {
@@ -52,22 +50,6 @@ export const coversServer = (resource: string, server: URL): boolean => {
  * the slash of an empty one. Without the query, which may be secret ("SHOULD NOT include a query component": RFC 8707, 2).
  */
 export const canonicalUri = ({ origin, pathname }: URL): string => pathname === "/" ? origin : `${origin}${pathname}`
-
-/**
- * Where the metadata of an authorization server may be: two URLs for an issuer without a path and three with one, in
- * the order of the specification (2025-11-25, Authorization Server Metadata Discovery).
- */
-export const serverMetadataUrls = (issuer: URL): ReadonlyArray<URL> => {
-  const path = withoutSlash(issuer.pathname)
-  const paths = path === ""
-    ? ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"]
-    : [
-      `/.well-known/oauth-authorization-server${path}`,
-      `/.well-known/openid-configuration${path}`,
-      `${path}/.well-known/openid-configuration`
-    ]
-  return paths.map((path) => new URL(path, issuer))
-}
 
 /** Parses an issuer: a URL that is secure, without query and fragment (RFC 8414, 2). */
 export const parseIssuer = (issuer: string): URL | undefined => {

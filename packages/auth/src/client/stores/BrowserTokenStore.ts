@@ -15,7 +15,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { checkSize, invalidEntry, unavailable } from "./bounds.ts"
+import { checkSize, invalidEntry, unavailable } from "./values.ts"
 import type { SharedLock } from "../../shared/localLocks.ts"
 import { makeTokenLocks } from "./tokenLocks.ts"
 import { makeIndexedDb, makeLocalStorage, type Storage } from "./webStorage.ts"

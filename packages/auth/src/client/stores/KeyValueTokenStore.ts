@@ -19,11 +19,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as KeyValueStore from "effect/persistence/KeyValueStore"
 import * as Redacted from "effect/Redacted"
-import { checkSize, invalidEntry, unavailable } from "./bounds.ts"
-import { decodeValue, encodeValue, nameOf } from "./entries.ts"
+import { checkSize, decodeValue, encodeValue, nameOf, unavailable } from "./values.ts"
 import { makeTokenLocks } from "./tokenLocks.ts"
 import * as TokenStore from "./TokenStore.ts"
 import type { TokenStoreError } from "./TokenStoreError.ts"
@@ -69,13 +67,10 @@ export const make = (
       get: (key) =>
         Effect.gen(function*() {
           const name = yield* keyOf(key)
-          const text = yield* Effect.mapError(values.get(name), failed)
-          if (text === undefined) return Option.none()
-          const value = decodeValue(text)
-          if (value !== undefined) return Option.some(Redacted.make(value))
-          return yield* Effect.fail(invalidEntry(
+          return yield* decodeValue(
+            yield* Effect.mapError(values.get(name), failed),
             `the entry "${name}" of the KeyValueStore is damaged, or another program wrote it; remove it, and sign in again`
-          ))
+          )
         }),
       set: (key, value) =>
         Effect.gen(function*() {

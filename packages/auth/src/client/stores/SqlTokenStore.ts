@@ -28,11 +28,9 @@ import * as Settings from "@skein/runtime/Options"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as SqlClient from "effect/sql/SqlClient"
-import { checkSize, invalidEntry } from "./bounds.ts"
-import { decodeValue, encodeValue, nameOf } from "./entries.ts"
+import { checkSize, decodeValue, encodeValue, nameOf } from "./values.ts"
 import { deleteAbandoned, fenced, makeLease } from "./leases.ts"
 import { makeTokenLocks } from "./tokenLocks.ts"
 import { makeTokenDatabase, migrate } from "./tokenTables.ts"
@@ -71,12 +69,10 @@ export const make = (
         Effect.gen(function*() {
           const name = yield* nameOf(key)
           const [row] = yield* outside(run("SELECT value FROM skein_tokens WHERE name = ?", name))
-          if (row === undefined) return Option.none()
-          const value = decodeValue(String(row["value"]))
-          if (value !== undefined) return Option.some(Redacted.make(value))
-          return yield* Effect.fail(invalidEntry(
+          return yield* decodeValue(
+            row === undefined ? undefined : String(row["value"]),
             `the row "${name}" of skein_tokens is damaged, or another program wrote it; delete it, and sign in again`
-          ))
+          )
         }),
       set: (key, value) =>
         Effect.gen(function*() {

@@ -23,11 +23,11 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
-import { checkSize, type Options } from "./bounds.ts"
+import { checkSize, type Options } from "./values.ts"
 import { makeTokenLocks, type TokenLock } from "./tokenLocks.ts"
 import type { TokenStoreError } from "./TokenStoreError.ts"
 
-export type { Options } from "./bounds.ts"
+export type { Options } from "./values.ts"
 export type { LockOptions } from "../../shared/localLocks.ts"
 export type { TokenLock } from "./tokenLocks.ts"
 

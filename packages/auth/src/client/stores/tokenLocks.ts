@@ -3,7 +3,7 @@ import * as Settings from "@skein/runtime/Options"
 import * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import { type LockOptions, makeLocks, type SharedLock } from "../../shared/localLocks.ts"
-import type { Options } from "./bounds.ts"
+import type { Options } from "./values.ts"
 import { LockLost, LockTimeout, TokenStoreError } from "./TokenStoreError.ts"
 
 /** A lock by key. A `TokenStore` has one. */

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import type * as SqlClient from "effect/sql/SqlClient"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import type { TokenStoreError } from "./TokenStoreError.ts"
-import { unavailable } from "./bounds.ts"
+import { unavailable } from "./values.ts"
 
 type Row = Readonly<Record<string, unknown>>
 

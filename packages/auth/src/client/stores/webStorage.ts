@@ -1,7 +1,7 @@
 /** The storages of browsers. The types of the DOM are not available here, so the parts that are used are declared. */
 import * as Effect from "effect/Effect"
 import type { TokenStoreError } from "./TokenStoreError.ts"
-import { unavailable } from "./bounds.ts"
+import { unavailable } from "./values.ts"
 
 /** Values by key. */
 export interface Storage {

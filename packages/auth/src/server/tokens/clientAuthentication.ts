@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { SignJWT } from "jose/jwt/sign"
 import { importPKCS8 } from "jose/key/import"
 import * as Secret from "../../shared/Secret.ts"
-import { formEncode } from "../../shared/web.ts"
+import { basicAuthorization } from "../../shared/web.ts"
 import { unavailable } from "./fetchDocument.ts"
 import type { VerifierUnavailable } from "./verifiedToken.ts"
 
@@ -20,11 +20,10 @@ export interface ClientOptions {
   readonly privateKey?: Secret.PrivateKey | undefined
 }
 
-const retryAfterSeconds = 5
 const assertionSeconds = 60
 
 const read = (secret: Secret.Secret, name: string): Effect.Effect<string, VerifierUnavailable> =>
-  Effect.mapError(Secret.read(secret), () => unavailable(`${name} is not available`, retryAfterSeconds))
+  Effect.mapError(Secret.read(secret), () => unavailable(`${name} is not available`))
 
 const assertion = (
   { clientId, privateKey }: ClientOptions,
@@ -45,7 +44,7 @@ const assertion = (
           .sign(key)
       },
       // The error of the parser may quote the key.
-      catch: () => unavailable(`${name} is not a PKCS #8 key for ${algorithm} in the format PEM`, retryAfterSeconds)
+      catch: () => unavailable(`${name} is not a PKCS #8 key for ${algorithm} in the format PEM`)
     }))
 }
 
@@ -71,7 +70,7 @@ export const authenticate = (
       body.set("client_id", clientId)
       body.set("client_secret", secret)
     } else {
-      headers.set("authorization", `Basic ${btoa(`${formEncode(clientId)}:${formEncode(secret)}`)}`)
+      headers.set("authorization", basicAuthorization(clientId, secret))
     }
   })
 }

@@ -2,17 +2,9 @@
  * The metadata of an authorization server: RFC 8414, and OpenID Connect Discovery.
  */
 import * as Effect from "effect/Effect"
+import { metadataUrls, objectOf } from "../../shared/web.ts"
 import { fetchDocument, type FetchOptions, unavailable } from "./fetchDocument.ts"
 import type { VerifierUnavailable } from "./verifiedToken.ts"
-
-/** The addresses of the metadata of an issuer, in the order in which they are tried (2025-11-25, authorization). */
-export const metadataAddresses = (issuer: string): ReadonlyArray<string> => {
-  const { origin, pathname } = new URL(issuer)
-  const path = pathname.replace(/\/$/, "")
-  const oauth = `${origin}/.well-known/oauth-authorization-server${path}`
-  const openid = `${origin}/.well-known/openid-configuration${path}`
-  return path === "" ? [oauth, openid] : [oauth, openid, `${origin}${path}/.well-known/openid-configuration`]
-}
 
 const retryAfterSeconds = 30
 
@@ -29,13 +21,13 @@ export const findMetadata = Effect.fnUntraced(function*<A>(
   options: FetchOptions
 ) {
   let other: unknown
-  for (const address of metadataAddresses(issuer)) {
+  for (const { href: address } of metadataUrls(new URL(issuer))) {
     const { json, status } = yield* fetchDocument(address, { headers: { accept: "application/json" } }, options)
     if (status >= 500 || status === 429) {
       return yield* unavailable(`the metadata of ${issuer} has status ${status}: ${address}`, retryAfterSeconds)
     }
-    if (status !== 200 || typeof json !== "object" || json === null) continue
-    const metadata = json as Metadata
+    const metadata = objectOf(json)
+    if (status !== 200 || metadata === undefined) continue
     if (metadata["issuer"] !== issuer) {
       other = metadata["issuer"]
       continue

@@ -4,7 +4,7 @@
 import * as Options from "@skein/runtime/Options"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { isLoopback, readText } from "../../shared/web.ts"
+import { isSafe, parseJson, readText } from "../../shared/web.ts"
 import { VerifierUnavailable } from "./verifiedToken.ts"
 
 /** Options of the requests of a verifier to its authorization server. */
@@ -28,32 +28,15 @@ export interface Document {
   readonly json: unknown
 }
 
-/** Whether an address is protected from its network: https, http on loopback, or any http address with `allowHttp`. */
-export const isSafe = (address: string, allowHttp: boolean): boolean => {
-  const url = URL.parse(address)
-  if (url === null) return false
-  return url.protocol === "https:" || (url.protocol === "http:" && (allowHttp || isLoopback(url.hostname)))
-}
-
 /** Throws if an address of an option may not be used. */
 export const checkAddress = (option: string, address: string, { allowHttp = false }: FetchOptions): void => {
-  if (isSafe(address, allowHttp)) return
+  if (isSafe(URL.parse(address), allowHttp)) return
   throw new Error(`${option} must be an https address, or http on loopback (see allowHttp): ${address}`)
 }
 
-export const unavailable = (message: string, retryAfterSeconds: number, cause?: unknown): VerifierUnavailable =>
+/** The error of a request whose next attempt may succeed, after some seconds. */
+export const unavailable = (message: string, retryAfterSeconds = 5, cause?: unknown): VerifierUnavailable =>
   new VerifierUnavailable({ message, retryAfterSeconds, ...(cause === undefined ? {} : { cause }) })
-
-const jsonOf = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-// The next request may succeed.
-const retryAfterSeconds = 5
 
 /** Sends a request. Fails if there is no response, and not for its status. Redirects are not followed. */
 export const fetchText = (
@@ -66,8 +49,8 @@ export const fetchText = (
     { allowHttp: false, fetch: globalThis.fetch, maxDocumentBytes: 262_144 },
     { requestTimeout: "5 seconds" }
   )
-  if (!isSafe(address, allowHttp)) {
-    return Effect.fail(unavailable(`${address} is not an https address, nor http on loopback`, retryAfterSeconds))
+  if (!isSafe(URL.parse(address), allowHttp)) {
+    return Effect.fail(unavailable(`${address} is not an https address, nor http on loopback`))
   }
   const duration = Duration.millis(requestTimeout)
   return Effect.tryPromise({
@@ -84,17 +67,12 @@ export const fetchText = (
       const reason = cause instanceof Error
         ? String((cause.cause as Error | undefined)?.message ?? cause.message)
         : cause
-      return unavailable(`the request to ${address} failed: ${String(reason)}`, retryAfterSeconds, cause)
+      return unavailable(`the request to ${address} failed: ${String(reason)}`, undefined, cause)
     }
   }).pipe(Effect.timeoutOrElse({
     duration,
     orElse: () =>
-      Effect.fail(
-        unavailable(
-          `the request to ${address} exceeded requestTimeout (${Duration.format(duration)})`,
-          retryAfterSeconds
-        )
-      )
+      Effect.fail(unavailable(`the request to ${address} exceeded requestTimeout (${Duration.format(duration)})`))
   }))
 }
 
@@ -104,4 +82,4 @@ export const fetchDocument = (
   init: RequestInit,
   options: FetchOptions
 ): Effect.Effect<Document, VerifierUnavailable> =>
-  Effect.map(fetchText(address, init, options), ({ status, text }) => ({ status, json: jsonOf(text) }))
+  Effect.map(fetchText(address, init, options), ({ status, text }) => ({ status, json: parseJson(text) }))

@@ -4,6 +4,7 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
+import { objectOf } from "../../shared/web.ts"
 import { type AudienceOptions, audienceProblem } from "./audience.ts"
 import { authenticate, type ClientOptions } from "./clientAuthentication.ts"
 import { discover } from "./discovery.ts"
@@ -39,11 +40,7 @@ export interface IntrospectionOptions extends FetchOptions, ClientOptions, Audie
   readonly maxInFlightRequests?: number | undefined
 }
 
-type Claims = { readonly [claim: string]: unknown }
-
 type Verifying = Effect.Effect<VerifiedToken, InvalidToken | VerifierUnavailable>
-
-const retryAfterSeconds = 5
 
 export const introspection = (options: IntrospectionOptions): TokenVerifier => {
   const { endpoint, issuer } = options
@@ -72,7 +69,8 @@ export const introspection = (options: IntrospectionOptions): TokenVerifier => {
     yield* authenticate(options, issuer, now, headers, body)
     const init = { method: "POST", headers, body: body.toString() }
     const { json, status } = yield* fetchDocument(url, init, options)
-    if (status === 200 && typeof json === "object" && json !== null && !Array.isArray(json)) return json as Claims
+    const claims = objectOf(json)
+    if (status === 200 && claims !== undefined) return claims
     // It moved, or its server did.
     if (status === 404 && endpoint === undefined) address = undefined
     const fault = status === 200
@@ -80,7 +78,7 @@ export const introspection = (options: IntrospectionOptions): TokenVerifier => {
       : status === 401
       ? "has status 401: it refuses the client of the verifier"
       : `has status ${status}`
-    return yield* unavailable(`the response of the introspection ${fault}: ${url}`, retryAfterSeconds)
+    return yield* unavailable(`the response of the introspection ${fault}: ${url}`)
   })
 
   /** A JWT that is obviously not valid costs the authorization server nothing. */

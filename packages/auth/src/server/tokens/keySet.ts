@@ -202,7 +202,7 @@ export class KeySet {
       } catch {
         // It says so below.
       }
-      return Effect.fail(unavailable(`the key set of the issuer ${fault}: ${address}`, 5))
+      return Effect.fail(unavailable(`the key set of the issuer ${fault}: ${address}`))
     })
   }
 }

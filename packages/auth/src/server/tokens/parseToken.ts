@@ -6,6 +6,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Types from "effect/Types"
 import { decode } from "jose/base64url"
+import { objectOf, textOf } from "../../shared/web.ts"
 import {
   type Confirmation,
   InvalidToken,
@@ -69,8 +70,7 @@ const readPart = (part: string): Claims | undefined => {
   if (part.length % 4 === 1 || !base64url.test(part)) return undefined
   // A part is ASCII nearly always. Then its bytes are its text, without a copy of each byte.
   const bytes = atob(part.replaceAll("-", "+").replaceAll("_", "/"))
-  const value: unknown = JSON.parse(ascii.test(bytes) ? bytes : utf8.decode(decode(part)))
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? value as Claims : undefined
+  return objectOf(JSON.parse(ascii.test(bytes) ? bytes : utf8.decode(decode(part))))
 }
 
 /** The header and the claims of a JWT, not verified. Undefined if it is not a JWT. */
@@ -116,14 +116,9 @@ export const scopesOf = ({ scope, scp }: Claims): ReadonlyArray<string> => {
   return [...new Set(texts.flatMap((text) => text.split(" ")))].filter((one) => one !== "")
 }
 
-const clientOf = (claims: Claims): string | undefined => {
-  // RFC 9068; OpenID; Okta; Entra's tokens of version 1.
-  for (const name of ["client_id", "azp", "cid", "appid"]) {
-    const value = claims[name]
-    if (typeof value === "string" && value !== "") return value
-  }
-  return undefined
-}
+// RFC 9068; OpenID; Okta; Entra's tokens of version 1.
+const clientOf = ({ appid, azp, cid, client_id }: Claims): string | undefined =>
+  textOf(client_id) ?? textOf(azp) ?? textOf(cid) ?? textOf(appid)
 
 const confirmationOf = (cnf: unknown): Confirmation | undefined => {
   if (cnf === undefined || cnf === null) return undefined
@@ -145,7 +140,7 @@ export const tokenOf = (
   toleranceMillis: number
 ): Effect.Effect<VerifiedToken, InvalidToken> => {
   const { aud, cnf, exp, sub } = claims
-  const subject = typeof sub === "string" && sub !== "" ? sub : undefined
+  const subject = textOf(sub)
   const clientId = clientOf(claims)
   if (subject === undefined && clientId === undefined) {
     return Effect.fail(invalid("Malformed", "the token has neither a subject nor a client"))

@@ -120,11 +120,9 @@ export class VerifierUnavailable extends PrintableError.tagged("VerifierUnavaila
  */
 export type Verification = VerifiedToken | Effect.Effect<VerifiedToken, InvalidToken | VerifierUnavailable>
 
-/** A verification as an effect. */
-export const effectOf = (
-  verification: Verification
-): Effect.Effect<VerifiedToken, InvalidToken | VerifierUnavailable> =>
-  Effect.isEffect(verification) ? verification : Effect.succeed(verification)
+/** A result as an effect: a verification, or what follows from it. */
+export const effectOf = <A, E = never, R = never>(result: A | Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.isEffect(result) ? result as Effect.Effect<A, E, R> : Effect.succeed(result)
 
 /** The error of a verification that refused a token at once. Undefined if it has another result, or none yet. */
 export const errorOf = (verification: Verification): InvalidToken | VerifierUnavailable | undefined =>

@@ -1,7 +1,10 @@
-/** The options of all token stores, the bound of their values, and their errors. */
+/** The options of all token stores, how they write keys and values, and their errors. */
+import { sha256Base64Url } from "@skein/runtime/Digest"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import { parseJson } from "../../shared/web.ts"
 import { InvalidEntry, KeyError, TokenStoreError, ValueTooLarge } from "./TokenStoreError.ts"
 
 /** The options that all stores have. */
@@ -44,3 +47,22 @@ export const invalidEntry = (message: string): TokenStoreError =>
   new TokenStoreError({ reason: new InvalidEntry({ message }) })
 
 export const keyError = (message: string): TokenStoreError => new TokenStoreError({ reason: new KeyError({ message }) })
+
+/**
+ * Returns the name of a key: 43 letters, digits, `-` and `_`, which are the SHA-256 of its JSON. A key may be longer than
+ * a file name or an index can be, and JSON also distinguishes characters that UTF-8 does not have (lone surrogates).
+ */
+export const nameOf = (key: string): Effect.Effect<string> => sha256Base64Url(JSON.stringify(key))
+
+/** Writes a value as JSON, which has neither NUL nor lone surrogates: databases refuse these. */
+export const encodeValue = (value: string): string => JSON.stringify(value)
+
+/** Reads a text of `encodeValue`, if there is one. Fails for any other text with the message. */
+export const decodeValue = (
+  text: string | undefined,
+  message: string
+): Effect.Effect<Option.Option<Redacted.Redacted>, TokenStoreError> => {
+  if (text === undefined) return Effect.succeedNone
+  const value = parseJson(text)
+  return typeof value === "string" ? Effect.succeedSome(Redacted.make(value)) : Effect.fail(invalidEntry(message))
+}
