@@ -222,7 +222,7 @@ export const callTool = <E extends HandlerError = never, R = never>(
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
   registerLayer<R>((catalog, provide, restore) => {
     const isChosen = choosing(options.tools)
-    return catalog[internals].operations.calls.add((operation, next) => {
+    return catalog[internals].operations.calls.add((next) => (operation) => {
       const { arguments: args, caller, entry, request } = operation
       if (!isChosen(entry)) return next(operation)
       const call: ToolCall = { ...infoOf(entry), arguments: args, caller, request }
@@ -251,7 +251,7 @@ export const readResource = <E extends HandlerError = never, R = never>(
   registerLayer<R>((catalog, provide, restore) => {
     const { resources } = options
     const uris = typeof resources === "function" ? undefined : resources && new Set(resources)
-    return catalog[internals].operations.reads.add((operation, next) => {
+    return catalog[internals].operations.reads.add((next) => (operation) => {
       const { caller, entry: { definition }, request, uri } = operation
       const read: ResourceRead = { uri, definition, caller, request }
       if (typeof resources === "function" ? !resources(read) : uris?.has(uri) === false) return next(operation)
@@ -278,7 +278,7 @@ export const getPrompt = <E extends HandlerError = never, R = never>(
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
   registerLayer<R>((catalog, provide, restore) => {
     const names = options.prompts && new Set(options.prompts)
-    return catalog[internals].operations.prompts.add((operation, next) => {
+    return catalog[internals].operations.prompts.add((next) => (operation) => {
       const { arguments: args, caller, entry: { definition }, request } = operation
       const { name } = definition
       if (names?.has(name) === false) return next(operation)
@@ -299,7 +299,7 @@ const listing = <Definition>(method: string) =>
   middleware: ListMiddleware<Definition, E, R>
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
   registerLayer<R>((catalog, provide, restore) =>
-    catalog[internals].operations.lists[method]!.add((operation, next) =>
+    catalog[internals].operations.lists[method]!.add((next) => (operation) =>
       Effect.catch(
         provide(middleware(operation, () => restore(next(operation)) as Handled<ReadonlyArray<Definition>>)),
         failWithMcpError

@@ -22,7 +22,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { ListKind } from "../../EventBus.ts"
 import type { Entry } from "../../Registry.ts"
-import { insert, type Placed, placeOf, valuesOf } from "./placement.ts"
+import { PlacedList } from "./placement.ts"
 import { HookList, type Operation } from "./hookList.ts"
 import type { ServerObserver } from "../base/outcome.ts"
 import type { OutgoingNotification } from "../base/pendingNotifications.ts"
@@ -210,10 +210,9 @@ export interface PartMiddleware {
 }
 
 /** The middleware of a server in the order of the definitions, outermost first. */
-export class MiddlewareStack {
+export class MiddlewareStack extends PlacedList<Wrap> {
   /** The observer of events that no middleware sees: `undefined` unless `Telemetry.layer` is among the definitions. */
   observer: ServerObserver | undefined = undefined
-  all: ReadonlyArray<Wrap> = []
   /** Grows with every change. */
   version = 0
 
@@ -221,7 +220,6 @@ export class MiddlewareStack {
   parts: ReadonlyArray<PartMiddleware> = []
   /** The stacks that this one is a part of. */
   readonly #around = new Set<MiddlewareStack>()
-  #placed: ReadonlyArray<Placed<Wrap>> = []
 
   /** Whether neither the server nor a part of it has middleware. */
   get isEmpty(): boolean {
@@ -234,55 +232,35 @@ export class MiddlewareStack {
       Effect.sync(() => {
         this.parts = [...this.parts, part]
         part.stack.#around.add(this)
-        this.#changed()
+        this.changed()
       }),
       () =>
         Effect.sync(() => {
           this.parts = this.parts.filter((other) => other !== part)
           if (!this.parts.some(({ stack }) => stack === part.stack)) part.stack.#around.delete(this)
-          this.#changed()
+          this.changed()
         })
     ))
   }
 
-  #changed(): void {
+  protected override changed(): void {
     this.version++
-    for (const stack of this.#around) stack.#changed()
-  }
-
-  /** Adds a middleware until the scope closes. While the server runs it is added inside of the present ones. */
-  add(value: Wrap): Effect.Effect<void, never, Scope.Scope> {
-    return Effect.asVoid(Effect.acquireRelease(
-      Effect.withFiber((fiber) => {
-        const added = { place: placeOf(fiber, []), value }
-        this.#resolve(insert(this.#placed, added))
-        return Effect.succeed(added)
-      }),
-      (added) => Effect.sync(() => this.#resolve(this.#placed.filter((other) => other !== added)))
-    ))
-  }
-
-  #resolve(placed: ReadonlyArray<Placed<Wrap>>): void {
-    this.#placed = placed
-    this.all = valuesOf(placed)
-    this.#changed()
+    for (const stack of this.#around) stack.changed()
   }
 }
 
 /** The extensions of a server, in the order of the definitions. */
-export class ExtensionList {
-  all: ReadonlyArray<Extension> = []
+export class ExtensionList extends PlacedList<Extension> {
   /** The extensions that take part in tool calls, as layers around the call. */
   calling: ReadonlyArray<ComposeLayer<ToolCall, ToolCallResult>> = []
   /** The methods of the extensions, by name. One name may have several methods, for different revisions. */
   methods: ReadonlyMap<string, ReadonlyArray<ExtensionMethod>> = new Map()
 
-  #placed: ReadonlyArray<Placed<Extension>> = []
-
   readonly #around: ExtensionList | undefined
 
   /** `around` is the list of the server that these are the extensions of a part of. */
   constructor(around?: ExtensionList) {
+    super()
     this.#around = around
   }
 
@@ -295,36 +273,22 @@ export class ExtensionList {
    * Adds an extension until the scope closes. The server around a part has its methods and its capabilities, but calls of
    * tools reach it only if the tools are in the part.
    */
-  add(value: Extension): Effect.Effect<void, never, Scope.Scope> {
+  override add(value: Extension): Effect.Effect<void, never, Scope.Scope> {
     const outside = this.#around?.add(withoutMembers(value, "call"))
-    return outside === undefined ? this.#add(value) : Effect.andThen(outside, this.#add(value))
+    return outside === undefined ? super.add(value) : Effect.andThen(outside, super.add(value))
   }
 
-  #add(value: Extension): Effect.Effect<void, never, Scope.Scope> {
-    return Effect.asVoid(Effect.acquireRelease(
-      Effect.withFiber((fiber) => {
-        if (value.isSingle === true && this.all.some((other) => isAnother(other, value))) {
-          const where = "among its definitions, or in a server that is mounted in it"
-          return Effect.die(
-            new Error(`The extension ${value.name} is twice in one server: ${where}. Remove one of them`)
-          )
-        }
-        const added = { place: placeOf(fiber, []), value }
-        this.#resolve(insert(this.#placed, added))
-        return Effect.succeed(added)
-      }),
-      (added) => Effect.sync(() => this.#resolve(this.#placed.filter((other) => other !== added)))
-    ))
+  protected override problem(value: Extension): Error | undefined {
+    if (value.isSingle !== true || !this.all.some((other) => isAnother(other, value))) return undefined
+    const where = "among its definitions, or in a server that is mounted in it"
+    return new Error(`The extension ${value.name} is twice in one server: ${where}. Remove one of them`)
   }
 
-  #resolve(placed: ReadonlyArray<Placed<Extension>>): void {
-    const all = valuesOf(placed)
-    this.#placed = placed
-    this.all = all
-    this.calling = all.filter(({ call }) => call !== undefined).map((extension) => (next) => (toolCall) =>
+  protected override changed(): void {
+    this.calling = this.all.filter(({ call }) => call !== undefined).map((extension) => (next) => (toolCall) =>
       extension.call!(toolCall, next)
     )
-    this.methods = Map.groupBy(all.flatMap(({ methods }) => methods ?? []), ({ method }) => method.name)
+    this.methods = Map.groupBy(this.all.flatMap(({ methods }) => methods ?? []), ({ method }) => method.name)
   }
 }
 

@@ -9,8 +9,7 @@ import type { McpError } from "@skein/protocol/McpError"
 import { compose, type Layer } from "@skein/runtime/Compose"
 import { type Caller, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
-import { insert, type Placed, placeOf, valuesOf } from "./placement.ts"
+import { PlacedList } from "./placement.ts"
 
 type Handled<A> = Effect.Effect<A, McpError, McpRequest>
 
@@ -20,35 +19,8 @@ export interface Operation {
   readonly request: RequestContext
 }
 
-/** Handles an operation, or passes it on, perhaps changed. */
-export type Hook<Op, A> = (operation: Op, next: (operation: Op) => Handled<A>) => Handled<A>
-
-type HookLayer<Op, A> = Layer<Op, Handled<A>>
-
-/** The hooks of one kind of operation, the first one outermost. */
-export class HookList<Op extends Operation, A> {
-  all: ReadonlyArray<HookLayer<Op, A>> = []
-
-  #placed: ReadonlyArray<Placed<HookLayer<Op, A>>> = []
-
-  /** Adds a hook until the scope closes. While the server runs it is added inside of the present ones. */
-  add(hook: Hook<Op, A>): Effect.Effect<void, never, Scope.Scope> {
-    const value: HookLayer<Op, A> = (next) => (operation) => hook(operation, next)
-    return Effect.asVoid(Effect.acquireRelease(
-      Effect.withFiber((fiber) => {
-        const added = { place: placeOf(fiber, []), value }
-        this.#resolve(insert(this.#placed, added))
-        return Effect.succeed(added)
-      }),
-      (added) => Effect.sync(() => this.#resolve(this.#placed.filter((other) => other !== added)))
-    ))
-  }
-
-  #resolve(placed: ReadonlyArray<Placed<HookLayer<Op, A>>>): void {
-    this.#placed = placed
-    this.all = valuesOf(placed)
-  }
-
+/** The hooks of one kind of operation, the first one outermost. Each handles an operation, or passes it on, perhaps changed. */
+export class HookList<Op extends Operation, A> extends PlacedList<Layer<Op, Handled<A>>> {
   /** Runs an operation through the hooks. Requests in progress continue with the hooks that they started with. */
   run(operation: Op, last: (operation: Op) => Handled<A>): Handled<A> {
     return compose(this.all, last)(operation)

@@ -9,6 +9,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 
 /** Where an entry is in a list: the path of the layer that added it. Equal paths are ordered by name. */
 export type Place = ReadonlyArray<number>
@@ -24,18 +25,45 @@ export const comparePlaces = (one: Place, other: Place): number => {
 }
 
 /** A value with the place of the layer that added it. */
-export interface Placed<A> {
+interface Placed<A> {
   readonly place: Place
   readonly value: A
 }
 
-/** Inserts a value after the others of the same or an earlier place. */
-export const insert = <A>(all: ReadonlyArray<Placed<A>>, added: Placed<A>): ReadonlyArray<Placed<A>> => {
-  const before = all.findLastIndex(({ place }) => comparePlaces(place, added.place) <= 0)
-  return all.toSpliced(before + 1, 0, added)
-}
+/** Values in the order of the definitions that add them. */
+export class PlacedList<A> {
+  all: ReadonlyArray<A> = []
+  #placed: ReadonlyArray<Placed<A>> = []
 
-export const valuesOf = <A>(all: ReadonlyArray<Placed<A>>): ReadonlyArray<A> => all.map(({ value }) => value)
+  /** Adds a value until the scope closes. While the server runs it is added after the present ones. */
+  add(value: A): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.asVoid(Effect.acquireRelease(
+      Effect.withFiber((fiber) => {
+        const problem = this.problem(value)
+        if (problem !== undefined) return Effect.die(problem)
+        const added = { place: placeOf(fiber, []), value }
+        const before = this.#placed.findLastIndex(({ place }) => comparePlaces(place, added.place) <= 0)
+        this.#set(this.#placed.toSpliced(before + 1, 0, added))
+        return Effect.succeed(added)
+      }),
+      (added) => Effect.sync(() => this.#set(this.#placed.filter((other) => other !== added)))
+    ))
+  }
+
+  #set(placed: ReadonlyArray<Placed<A>>): void {
+    this.#placed = placed
+    this.all = placed.map(({ value }) => value)
+    this.changed()
+  }
+
+  /** Why a value cannot be added. */
+  protected problem(_value: A): Error | undefined {
+    return undefined
+  }
+
+  /** Called after each change of `all`. */
+  protected changed(): void {}
+}
 
 /** The last number of the path of an entry that is added while the server runs. It follows all others of its part. */
 const runtime = Number.MAX_SAFE_INTEGER
