@@ -19,11 +19,12 @@ import type { McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type { Catalog, Handled } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { VisibleError } from "./HandlerError.ts"
-import { failureOf } from "./internal/handlers/handlerError.ts"
+import { failureOfExit } from "./internal/handlers/handlerError.ts"
 import { describeRequest, withoutRequest } from "./internal/middleware/failureAnswer.ts"
 import * as Middleware from "./Middleware.ts"
 
@@ -105,38 +106,19 @@ const mapped = <A extends object>(
   name: string,
   request: RequestContext,
   handled: Handled<A>
-): Effect.Effect<A, McpError.McpError | VisibleError, McpRequest> => {
-  const decide = (
-    error: unknown,
-    isDefect: boolean,
-    same: Handled<A>,
-    cause: Cause.Cause<unknown>
-  ): Effect.Effect<A, McpError.McpError | VisibleError, McpRequest> => {
+): Effect.Effect<A, McpError.McpError | VisibleError, McpRequest> =>
+  Effect.flatMap(Effect.exit(handled), (exit) => {
+    const failure = failureOfExit(exit)
+    if (failure === undefined) return exit
+    const { error, isDefect } = failure
     const reference = globalThis.crypto.randomUUID()
     const answer = map({ kind, name, error, isDefect, reference, request })
-    if (answer._tag === "Unchanged") return same
+    if (answer._tag === "Unchanged") return exit
     if (answer._tag === "Hidden") return Effect.die(error)
     const told = answer._tag === "Message" ? new VisibleError(answer.text) : answer
+    const cause = Exit.isFailure(exit) ? exit.cause : Cause.fail(error)
     return Effect.andThen(
       withoutRequest(Effect.logError(`${describeRequest(request)} failed, reference ${reference}`, cause)),
       Effect.fail(told)
     )
-  }
-  return Effect.matchCauseEffect(handled, {
-    onSuccess: (result) => {
-      const error = failureOf(result)
-      return error === undefined
-        ? Effect.succeed(result)
-        : decide(error, false, Effect.succeed(result), Cause.fail(error))
-    },
-    onFailure: (cause) => {
-      const same: Handled<A> = Effect.failCause(cause)
-      const defect = cause.reasons.find(Cause.isDieReason)
-      if (defect !== undefined) return decide(defect.defect, true, same, cause)
-      const failure = cause.reasons.find(Cause.isFailReason)
-      return failure === undefined
-        ? same
-        : decide(failureOf(failure.error) ?? failure.error, false, same, cause)
-    }
   })
-}

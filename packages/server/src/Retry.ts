@@ -20,16 +20,15 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as McpError from "@skein/protocol/McpError"
 import type { McpRequest } from "@skein/runtime/RequestContext"
-import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
+import type * as Exit from "effect/Exit"
 import type * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import type { Catalog, Handled, HandlerServices } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { InputError } from "./InputError.ts"
-import { failureOf } from "./internal/handlers/handlerError.ts"
+import { failureOfExit } from "./internal/handlers/handlerError.ts"
 import { namesVersion } from "./internal/handlers/toolVersion.ts"
 import * as Middleware from "./Middleware.ts"
 
@@ -101,17 +100,4 @@ export const layer = <R = never>(
         error instanceof Again ? error.exit : Effect.fail(error)
     )
   }, { tools }) as Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>>
-}
-
-const failureOfExit = (
-  exit: Exit.Exit<CallToolResult, McpError.McpError>
-): Pick<Attempt, "error" | "isDefect"> | undefined => {
-  if (Exit.isSuccess(exit)) {
-    const error = failureOf(exit.value)
-    return error === undefined ? undefined : { error, isDefect: false }
-  }
-  const defect = exit.cause.reasons.find(Cause.isDieReason)
-  if (defect !== undefined) return { error: defect.defect, isDefect: true }
-  const failure = exit.cause.reasons.find(Cause.isFailReason)
-  return failure === undefined ? undefined : { error: failureOf(failure.error) ?? failure.error, isDefect: false }
 }

@@ -117,3 +117,12 @@ export const omitUndefined = <A extends object>(value: A): Defined<A> => {
   }
   return defined as Defined<A>
 }
+
+/** The JSON of a value, or `undefined` if it has none. */
+export const jsonOf = (value: unknown): string | undefined => {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined
+  }
+}

@@ -11,6 +11,7 @@ import type * as Wire from "@skein/protocol/Content"
 import { isObject } from "@skein/protocol/JsonRpc"
 import * as MetaKey from "@skein/protocol/MetaKey"
 import { quote } from "@skein/protocol/Text"
+import { jsonOf } from "../base/json.ts"
 
 /** The values that are validated, if a definition has them. */
 interface Details {
@@ -23,15 +24,6 @@ interface Details {
 
 // A date, or a date and a time with its offset.
 const iso8601 = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:Z|[+-]\d{2}(?::?\d{2})?)?)?$/
-
-const hasJson = (value: unknown): boolean => {
-  try {
-    JSON.stringify(value)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /**
  * "Ensure that the icon URI is either a HTTPS or `data:` URI" (2025-11-25, basic, icons); the schema allows `http:`
@@ -53,7 +45,7 @@ const ofAnnotations = ({ lastModified, priority }: Annotations): string | undefi
 const ofMeta = (meta: Meta): string | undefined => {
   const wrong = Object.keys(meta).find((key) => !MetaKey.isValid(key))
   if (wrong !== undefined) return `${quote(wrong)} is not a valid key of _meta`
-  return hasJson(meta) ? undefined : "its _meta has no JSON form"
+  return jsonOf(meta) === undefined ? "its _meta has no JSON form" : undefined
 }
 
 const ofSize = (size: number): string | undefined =>

@@ -10,7 +10,7 @@ import type { ToolEntry } from "../../Catalog.ts"
 import { DefinitionError, InvalidSchema, InvalidValue } from "../../DefinitionError.ts"
 import * as jsonSchema from "../schema/jsonSchema.ts"
 import * as toolCall from "../handlers/toolCall.ts"
-import { omitUndefined } from "../base/json.ts"
+import { jsonOf, omitUndefined } from "../base/json.ts"
 
 /** A change of one argument. */
 export interface ArgumentChange {
@@ -86,7 +86,10 @@ const problemOf = (
     if (isHidden(change) && required.includes(name) && change.value === undefined && change.default === undefined) {
       return `its argument ${quote(name)} is required, so it needs a value or a default to be hidden`
     }
-    if (!isJson(change.value) || !isJson(change.default)) return `the value of its argument ${quote(name)} is not JSON`
+    const values = [change.value, change.default].filter((value) => value !== undefined)
+    if (values.some((value) => jsonOf(value) === undefined)) {
+      return `the value of its argument ${quote(name)} is not JSON`
+    }
     const moves = isHidden(change) || (change.name ?? name) !== name
     const keyword = moves ? otherKeywords.find((keyword) => Object.hasOwn(schema, keyword)) : undefined
     if (keyword !== undefined) return `its argument ${quote(name)} may be named in the keyword ${keyword} of its schema`
@@ -98,14 +101,6 @@ const problemOf = (
   }).filter((name) => name !== undefined)
   const twice = listed.find((name, index) => listed.indexOf(name) !== index)
   return twice === undefined ? undefined : `it would have two arguments ${quote(twice)}`
-}
-
-const isJson = (value: unknown): boolean => {
-  try {
-    return value === undefined || JSON.stringify(value) !== undefined
-  } catch {
-    return false
-  }
 }
 
 const propertiesOf = (schema: JsonObject): JsonObject => isObject(schema["properties"]) ? schema["properties"] : {}

@@ -6,6 +6,7 @@ import * as Revision from "@skein/protocol/Revision"
 import { clip } from "@skein/protocol/Text"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type { HandlerError } from "../../HandlerError.ts"
 import * as InputError from "../../InputError.ts"
 import { maxProblemChars } from "../schema/jsonSchema.ts"
@@ -34,6 +35,20 @@ export const recordFailure = <A extends object>(made: A, failure: HandlerError):
 
 /** Returns the failure that a result or an error stands for, if a handler failed with one. */
 export const failureOf = (made: object): HandlerError | undefined => failures.get(made)
+
+/** Returns the failure of an operation and whether it is a defect: `undefined` after a success and an interruption. */
+export const failureOfExit = (
+  exit: Exit.Exit<object, McpError.McpError>
+): { readonly error: unknown; readonly isDefect: boolean } | undefined => {
+  if (Exit.isSuccess(exit)) {
+    const error = failureOf(exit.value)
+    return error === undefined ? undefined : { error, isDefect: false }
+  }
+  const defect = exit.cause.reasons.find(Cause.isDieReason)
+  if (defect !== undefined) return { error: defect.defect, isDefect: true }
+  const failure = exit.cause.reasons.find(Cause.isFailReason)
+  return failure === undefined ? undefined : { error: failureOf(failure.error) ?? failure.error, isDefect: false }
+}
 
 /**
  * Fails with the JSON-RPC error for the failure of a prompt, a reader or a completer: the failure itself if it is one,
