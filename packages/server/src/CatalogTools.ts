@@ -29,11 +29,13 @@ export interface Options {
   readonly getPrompt?: string | false | undefined
 }
 
+type Asked<A> = Effect.Effect<A, McpError.McpError, McpRequest | Catalog>
+
 const cursor = Schema.optionalKey(Schema.String).annotate({ description: "The nextCursor of the page before" })
 const readOnly = { annotations: { readOnlyHint: true, openWorldHint: false } }
 
 /** Handles a request of another method for the caller of the present request, and returns its result. */
-const ask = (method: string, own: JsonObject): Effect.Effect<JsonObject, McpError.McpError, McpRequest | Catalog> =>
+const ask = (method: string, own: JsonObject): Asked<JsonObject> =>
   Effect.gen(function*() {
     const { inner } = (yield* Catalog)[internals]
     const request = yield* McpRequest
@@ -44,14 +46,30 @@ const ask = (method: string, own: JsonObject): Effect.Effect<JsonObject, McpErro
     return answer instanceof Encoded ? JSON.parse(answer.text) as JsonObject : answer as JsonObject
   })
 
-/** Only the members of a result that a model has a use for. */
-const textOf = (result: JsonObject, members: ReadonlyArray<string>): string =>
-  JSON.stringify(
-    Object.fromEntries(members.flatMap((name) => result[name] === undefined ? [] : [[name, result[name]]]))
-  )
+/** The JSON of some members of a result. */
+const textOf = (asked: Asked<JsonObject>, members: ReadonlyArray<string>): Asked<string> =>
+  Effect.map(asked, (result) =>
+    JSON.stringify(
+      Object.fromEntries(members.flatMap((name) => result[name] === undefined ? [] : [[name, result[name]]]))
+    ))
 
 /** A model receives the error as a result that it can act on. */
-const failed = ({ message }: McpError.McpError) => Effect.succeed(Tool.result({ isError: true, content: message }))
+type ToolOptions<Input extends Tool.AnySchema> = Tool.Options<Input, never> & Tool.CheckedSchemas<Input, never>
+
+/** A tool that makes a request of its own, unless its name is `false`. */
+const toolOf = <const Input extends Schema.Struct.Fields & Tool.AnySchema>(
+  name: string | false,
+  description: string,
+  input: Input,
+  run: (input: Tool.InputOf<Input>) => Asked<Tool.Answer<never>>
+): Layer.Layer<never, DefinitionError, Catalog> =>
+  name === false
+    ? Layer.empty
+    : Tool.layer(
+      Tool.make<string, Input, never>(name, { ...readOnly, description, input } as ToolOptions<Input>),
+      (input) =>
+        Effect.catch(run(input), ({ message }) => Effect.succeed(Tool.result({ isError: true, content: message })))
+    )
 
 const blockOf = (contents: AnyResourceContents): Content.ContentBlock => {
   const { mimeType = "" } = contents
@@ -84,67 +102,33 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
     listResources = "list_resources",
     readResource = "read_resource"
   } = options
-  const layers: ReadonlyArray<Layer.Layer<never, DefinitionError, Catalog>> = [
-    ...(listResources === false ? [] : [Tool.layer(
-      Tool.make(listResources, {
-        ...readOnly,
-        description: "Lists the resources that can be read, or the URI templates of further ones, in pages.",
-        input: {
-          kind: Schema.optionalKey(Schema.Literals(["resources", "templates"])),
-          cursor
-        }
-      }),
+  return Layer.mergeAll(
+    toolOf(
+      listResources,
+      "Lists the resources that can be read, or the URI templates of further ones, in pages.",
+      { kind: Schema.optionalKey(Schema.Literals(["resources", "templates"])), cursor },
       ({ kind, ...page }) =>
-        Effect.catch(
-          Effect.map(
-            ask(kind === "templates" ? "resources/templates/list" : "resources/list", page),
-            (result) => textOf(result, ["resources", "resourceTemplates", "nextCursor"])
-          ),
-          failed
+        textOf(
+          ask(kind === "templates" ? "resources/templates/list" : "resources/list", page),
+          ["resources", "resourceTemplates", "nextCursor"]
         )
-    )]),
-    ...(readResource === false ? [] : [Tool.layer(
-      Tool.make(readResource, {
-        ...readOnly,
-        description: "Reads a resource by its URI.",
-        input: { uri: Schema.String }
-      }),
-      ({ uri }) =>
-        Effect.catch(
-          Effect.map(
-            ask("resources/read", { uri }),
-            ({ contents }) => (contents as ReadonlyArray<AnyResourceContents>).map(blockOf)
-          ),
-          failed
-        )
-    )]),
-    ...(listPrompts === false ? [] : [Tool.layer(
-      Tool.make(listPrompts, {
-        ...readOnly,
-        description: "Lists prompts and their arguments, in pages.",
-        input: { cursor }
-      }),
-      (page) =>
-        Effect.catch(
-          Effect.map(ask("prompts/list", page), (result) => textOf(result, ["prompts", "nextCursor"])),
-          failed
-        )
-    )]),
-    ...(getPrompt === false ? [] : [Tool.layer(
-      Tool.make(getPrompt, {
-        ...readOnly,
-        description: "Returns the messages of a prompt.",
-        input: { name: Schema.String, arguments: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)) }
-      }),
-      (params) =>
-        Effect.catch(
-          Effect.map(ask("prompts/get", params), (result) => textOf(result, ["description", "messages"])),
-          failed
-        )
-    )])
-  ]
-  return layers.reduce(
-    (all, each) => Layer.merge(all, each),
-    Layer.empty as Layer.Layer<never, DefinitionError, Catalog>
+    ),
+    toolOf(readResource, "Reads a resource by its URI.", { uri: Schema.String }, ({ uri }) =>
+      Effect.map(
+        ask("resources/read", { uri }),
+        ({ contents }) => (contents as ReadonlyArray<AnyResourceContents>).map(blockOf)
+      )),
+    toolOf(
+      listPrompts,
+      "Lists prompts and their arguments, in pages.",
+      { cursor },
+      (page) => textOf(ask("prompts/list", page), ["prompts", "nextCursor"])
+    ),
+    toolOf(
+      getPrompt,
+      "Returns the messages of a prompt.",
+      { name: Schema.String, arguments: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)) },
+      (params) => textOf(ask("prompts/get", params), ["description", "messages"])
+    )
   )
 }

@@ -27,7 +27,6 @@
 import type * as Wire from "@skein/protocol/CallTool"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Nesting from "@skein/protocol/Nesting"
-import * as McpError from "@skein/protocol/McpError"
 import { clip, quote } from "@skein/protocol/Text"
 import type { ToolAnnotations } from "@skein/protocol/Tool"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
@@ -45,7 +44,7 @@ import * as AST from "effect/SchemaAST"
 import * as Stream from "effect/Stream"
 import type { Catalog, HandlerServices } from "./Catalog.ts"
 import * as Content from "./Content.ts"
-import { DefinitionError, InvalidSchema, InvalidValue } from "./DefinitionError.ts"
+import { DefinitionError, InvalidValue } from "./DefinitionError.ts"
 import * as Elicitation from "./Elicitation.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import * as inputSchema from "./internal/schema/inputSchema.ts"
@@ -72,22 +71,24 @@ export interface Options<Tools extends Record<string, AiTool.Any>> {
 type AnySchema = Schema.Codec<unknown, unknown, unknown, unknown>
 
 // As for the arguments of other tools.
-const maxProblemChars = 4096
+/** The annotations of a tool that are hints. */
+const hintKeys = {
+  readOnlyHint: AiTool.Readonly,
+  destructiveHint: AiTool.Destructive,
+  idempotentHint: AiTool.Idempotent,
+  openWorldHint: AiTool.OpenWorld
+}
+const hints = /* @__PURE__ */ Object.entries(hintKeys) as ReadonlyArray<
+  [keyof typeof hintKeys, typeof hintKeys[keyof typeof hintKeys]]
+>
 
 /** The hints that the author has set. Those that are not set have the defaults of the protocol, which are the same. */
-const hintsOf = ({ annotations }: AiTool.Any): ToolAnnotations => {
-  const keys = {
-    readOnlyHint: AiTool.Readonly,
-    destructiveHint: AiTool.Destructive,
-    idempotentHint: AiTool.Idempotent,
-    openWorldHint: AiTool.OpenWorld
-  }
-  return Object.fromEntries(
-    Object.entries(keys)
+const hintsOf = ({ annotations }: AiTool.Any): ToolAnnotations =>
+  Object.fromEntries(
+    hints
       .filter(([, key]) => annotations.mapUnsafe.has(key.key))
       .map(([hint, key]) => [hint, Context.get(annotations, key)])
   )
-}
 
 const isEmptyParameters = (schema: unknown): boolean => schema === AiTool.EmptyParams
 
@@ -158,12 +159,11 @@ const toFailure = (tool: AiTool.Any, name: string, failure: unknown) =>
 
 /** Before 2025-11-25 invalid arguments are protocol errors, as for other tools. */
 const invalidArguments = (name: string, problem: string) =>
-  Effect.flatMap(McpRequest, ({ caller }) => {
-    const message = `Invalid arguments for tool ${name}: ${clip(problem, maxProblemChars)}`
-    return caller.revision < "2025-11-25"
-      ? Effect.fail(McpError.invalidParams(message))
-      : Effect.succeed(failed(message))
-  })
+  Effect.flatMap(
+    McpRequest,
+    ({ caller }) =>
+      Effect.map(toolCall.refuseArguments(name, problem, caller.revision), (result) => Tool.result(result))
+  )
 
 /** The arguments of a call: decoded, and as the toolkit decodes them. */
 interface Arguments {
@@ -408,16 +408,13 @@ const annotated = <T extends AiTool.Any>(
   { _meta, annotations = {}, title }: Tool.Tool<string, unknown, unknown>["options"]
 ): T => {
   const shown = title ?? annotations.title
-  const hints = [
-    [AiTool.Readonly, annotations.readOnlyHint],
-    [AiTool.Destructive, annotations.destructiveHint],
-    [AiTool.Idempotent, annotations.idempotentHint],
-    [AiTool.OpenWorld, annotations.openWorldHint]
-  ] as const
   let result: AiTool.Any = tool
   if (shown !== undefined) result = result.annotate(AiTool.Title, shown)
   if (_meta !== undefined) result = result.annotate(AiTool.Meta, _meta)
-  for (const [key, value] of hints) if (value !== undefined) result = result.annotate(key, value)
+  for (const [hint, key] of hints) {
+    const value = annotations[hint]
+    if (value !== undefined) result = result.annotate(key, value)
+  }
   return result as T
 }
 
@@ -444,19 +441,7 @@ export const make = <const Tools extends ReadonlyArray<Bound<string, unknown>>>(
 > =>
   Effect.gen(function*() {
     const services = yield* Effect.context<never>()
-    const compiled = yield* Effect.forEach(tools, ({ compile, name }) =>
-      Effect.try({
-        try: compile,
-        catch: (cause) => {
-          const problem = cause instanceof Error ? cause.message : String(cause)
-          const message = `The tool ${quote(name)} has an invalid input schema: ${problem}`
-          return new DefinitionError({
-            reason: new InvalidSchema({ message, schema: "input", cause }),
-            kind: "tool",
-            definition: name
-          })
-        }
-      }))
+    const compiled = yield* Effect.forEach(tools, ({ compile, name }) => jsonSchema.tryForTool(name, "input", compile))
     const kit = AiToolkit.make(...compiled.map(({ tool }) => tool))
     const handlers = yield* kit.toHandlers(Object.fromEntries(compiled.map(({ handler, tool }) => [
       tool.name,
