@@ -41,7 +41,7 @@
 import type * as Wire from "@skein/protocol/Elicitation"
 import * as Method from "@skein/protocol/Method"
 import * as Nesting from "@skein/protocol/Nesting"
-import { clip, quote } from "@skein/protocol/Text"
+import { clip } from "@skein/protocol/Text"
 import { type CallOptions, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -53,7 +53,7 @@ import { Cancelled, Declined, type InputError, InvalidRequest, InvalidResponse }
 import { schemaOf } from "./internal/schema/inputSchema.ts"
 import { toRequestedJsonSchema, toRequestedSchema } from "./internal/schema/requestedSchema.ts"
 import * as standardSchema from "./internal/schema/standardSchema.ts"
-import { missingElicitation } from "./internal/base/missingCapabilities.ts"
+import * as inputs from "./internal/input/inputRequests.ts"
 import { failInput, requestInput, type TaskOptions } from "./internal/input/requestInput.ts"
 import { sessionOf } from "./internal/base/session.ts"
 import { maxProblemChars } from "./internal/schema/jsonSchema.ts"
@@ -270,9 +270,8 @@ export const form = <const S extends GivenForm>(
       return failInput(name, revision, new InvalidRequest({ message: requestedSchema.failure }))
     }
     const params = { mode: "form", message, requestedSchema: requestedSchema.success } as const
-    const question = { method: Method.Elicit, params, missing: missingElicitation("form") }
     return Effect.flatMap(
-      requestInput(question, options, true),
+      requestInput(inputs.elicitForm(params), options, true),
       ({ action, content }): Effect.Effect<Answer<unknown>, InputError> => {
         if (action !== "accept") return Effect.succeed({ action })
         return Effect.matchEffect(decode(content ?? {}), {
@@ -336,11 +335,8 @@ export const url = (
 ): Effect.Effect<Answer<Visit>, InputError, McpRequest> =>
   Effect.flatMap(McpRequest, (request) => {
     const { elicitationId = globalThis.crypto.randomUUID(), ...rest } = options
-    const params = { mode: "url", message, url: String(url), elicitationId } as const
-    // "The `url` parameter MUST contain a valid URL."
-    const problem = URL.canParse(params.url) ? undefined : `invalid URL: ${quote(params.url)}`
     return Effect.map(
-      requestInput({ method: Method.Elicit, params, missing: missingElicitation("url"), problem }, rest, true),
+      requestInput(inputs.elicitUrl({ mode: "url", message, url: String(url), elicitationId }), rest, true),
       ({ action }): Answer<Visit> =>
         action === "accept" ? { action, content: { complete: complete(request, elicitationId) } } : { action }
     )

@@ -9,48 +9,17 @@
  */
 import type { InputRequest, InputResponse } from "@skein/protocol/InputRequired"
 import type { LoggingMessageNotificationParams } from "@skein/protocol/Logging"
-import * as Method from "@skein/protocol/Method"
-import * as SamplingMessages from "@skein/protocol/SamplingMessages"
-import { quote } from "@skein/protocol/Text"
 import type { CallOptions, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Catalog from "./Catalog.ts"
 import type { InputError } from "./InputError.ts"
-import { missingElicitation, missingRoots, missingSampling } from "./internal/base/missingCapabilities.ts"
-import { type InputRequest as Input, requestInput } from "./internal/input/requestInput.ts"
+import * as inputs from "./internal/input/inputRequests.ts"
+import { requestInput } from "./internal/input/requestInput.ts"
 import { CurrentForwarder } from "./internal/base/logs.ts"
 
 /** Options of a forwarded input request: `timeout`, and `key` of the stateless revision. See `Elicitation.Options`. */
 export type Options = Pick<CallOptions, "key" | "timeout">
-
-const inputOf = (question: InputRequest): Input<unknown, InputResponse> => {
-  switch (question.method) {
-    case "roots/list":
-      return { method: Method.ListRoots, params: question.params ?? {}, missing: missingRoots } as Input<unknown, never>
-    case "sampling/createMessage": {
-      const { params } = question
-      const problem = SamplingMessages.problemOf(params.messages)
-      return { method: Method.CreateMessage, params, missing: missingSampling(params), problem } as Input<
-        unknown,
-        never
-      >
-    }
-    case "elicitation/create": {
-      const { params } = question
-      if (params.mode !== "url") {
-        return { method: Method.Elicit, params, missing: missingElicitation("form") } as Input<unknown, never>
-      }
-      const problem = URL.canParse(params.url) ? undefined : `invalid URL: ${quote(params.url)}`
-      // Only 2025-11-25 has the id, and requires it.
-      const identified = { elicitationId: globalThis.crypto.randomUUID(), ...params }
-      return { method: Method.Elicit, params: identified, missing: missingElicitation("url"), problem } as Input<
-        unknown,
-        never
-      >
-    }
-  }
-}
 
 /**
  * Sends an input request of another server to the client of the present request, in the form of the client's revision,
@@ -62,8 +31,22 @@ const inputOf = (question: InputRequest): Input<unknown, InputResponse> => {
 export const inputRequest = (
   question: InputRequest,
   options?: Options
-): Effect.Effect<InputResponse, InputError, McpRequest> =>
-  requestInput(inputOf(question), options, question.method !== "roots/list")
+): Effect.Effect<InputResponse, InputError, McpRequest> => {
+  switch (question.method) {
+    case "roots/list":
+      return requestInput(inputs.listRoots(question.params), options)
+    case "sampling/createMessage":
+      return requestInput(inputs.createMessage(question.params), options, true)
+    case "elicitation/create": {
+      const { params } = question
+      // Only 2025-11-25 has the id, and requires it.
+      const input = params.mode === "url"
+        ? inputs.elicitUrl({ elicitationId: globalThis.crypto.randomUUID(), ...params })
+        : inputs.elicitForm(params)
+      return requestInput(input, options, true)
+    }
+  }
+}
 
 /**
  * Sends a log message of another server to the client of a request (`notifications/message`), if the client has

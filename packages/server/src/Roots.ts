@@ -6,12 +6,11 @@
  * const where = Tool.layer(Tool.make("where"), () =>
  *   Effect.map(Roots.list(), (roots) => roots.map(({ uri }) => uri).join("\n")))
  */
-import * as Method from "@skein/protocol/Method"
 import type * as Wire from "@skein/protocol/Roots"
 import type { CallOptions, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { InputError } from "./InputError.ts"
-import { missingRoots } from "./internal/base/missingCapabilities.ts"
+import { listRoots } from "./internal/input/inputRequests.ts"
 import { requestInput } from "./internal/input/requestInput.ts"
 
 /**
@@ -36,10 +35,6 @@ export type Root = Wire.Root
  */
 export const list = (options?: Options): Effect.Effect<ReadonlyArray<Root>, InputError, McpRequest> =>
   Effect.map(
-    requestInput({
-      method: Method.ListRoots,
-      params: {},
-      missing: missingRoots
-    }, options),
+    requestInput(listRoots(), options),
     ({ roots }) => roots
   )

@@ -13,7 +13,6 @@
  *     (answer) => Sampling.text(answer)
  *   ))
  */
-import * as Method from "@skein/protocol/Method"
 import type * as Wire from "@skein/protocol/Sampling"
 import * as SamplingMessages from "@skein/protocol/SamplingMessages"
 import type { CallOptions, McpRequest } from "@skein/runtime/RequestContext"
@@ -21,7 +20,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { InputError } from "./InputError.ts"
 import * as Content from "./Content.ts"
-import { missingSampling } from "./internal/base/missingCapabilities.ts"
+import * as inputs from "./internal/input/inputRequests.ts"
 import { requestInput, type TaskOptions } from "./internal/input/requestInput.ts"
 
 export type { TaskOptions }
@@ -124,14 +123,8 @@ export const text = ({ content }: Pick<Answer, "content">): string =>
  */
 export const createMessage = (request: Request, options?: Options): Effect.Effect<Answer, InputError, McpRequest> => {
   const messages = typeof request.messages === "string" ? [user(request.messages)] : request.messages
-  const inputRequest = {
-    method: Method.CreateMessage,
-    params: { ...request, messages },
-    missing: missingSampling({ ...request, messages }),
-    problem: SamplingMessages.problemOf(messages)
-  }
   return Effect.map(
-    requestInput(inputRequest, options, true),
+    requestInput(inputs.createMessage({ ...request, messages }), options, true),
     (result): Answer => ({ ...result, content: SamplingMessages.blocksOf(result.content) })
   )
 }
