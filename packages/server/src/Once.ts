@@ -13,6 +13,7 @@
  *     return sure ? "Ordered" : "Not ordered"
  *   }))
  */
+import { isJson } from "@skein/protocol/JsonRpc"
 import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -86,3 +87,27 @@ export const once = <A, E, R>(
       )
     })
   })
+
+/**
+ * @internal `once` for async handlers, which have no schema for the result. A result without a JSON form is a defect, because later rounds would
+ * receive another value. `undefined` stays `undefined`.
+ */
+export const onceOfJson = <A, E, R>(
+  key: string,
+  effect: Effect.Effect<A, E, R>,
+  options?: Options
+): Effect.Effect<A, E | InputError, R | McpRequest> =>
+  Effect.map(
+    once(key, Values, Effect.flatMap(effect, (value) => toJson(key, value)), options),
+    ([value]) => value as A
+  )
+
+/** A list of one value, or of none for `undefined`. */
+const Values = Schema.Array(Schema.Unknown)
+
+const toJson = (key: string, value: unknown): Effect.Effect<ReadonlyArray<unknown>> => {
+  if (value === undefined) return Effect.succeed([])
+  return isJson(value)
+    ? Effect.succeed([value])
+    : Effect.die(new TypeError(`once(${JSON.stringify(key)}) must return JSON: it was ${typeof value}`))
+}

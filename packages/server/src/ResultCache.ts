@@ -25,17 +25,20 @@ import type * as McpError from "@skein/protocol/McpError"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import { monotonicMillis } from "@skein/runtime/RequestRunner"
 import * as Defaults from "@skein/runtime/Options"
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { internals } from "./internal/catalog/catalogState.ts"
 import { namesVersion } from "./internal/handlers/toolVersion.ts"
 import * as owners from "./internal/state/ownerOf.ts"
+import { jsonOf } from "./internal/base/json.ts"
 import { OwnedStore } from "./internal/base/ownedStore.ts"
-import { SharedRuns } from "./internal/middleware/sharedRuns.ts"
 import * as Middleware from "./Middleware.ts"
 
 /** The results that are cached, their lifetime, and the bounds. */
@@ -158,6 +161,66 @@ const resolve = ({ lifetime, maxBytes, maxEntries, share }: Options): Defaults.R
     { lifetime: "1 minute" }
   )
 
+/**
+ * The continuation of a request that waits for the run of another one: it takes its exit, runs apart from others, or
+ * starts again because the other one was cancelled.
+ */
+type Outcome = Exit.Exit<unknown, McpError.McpError> | "apart" | "again"
+
+/** Runs of effects that equal requests share while they run. */
+class SharedRuns {
+  readonly #running = new Map<string, Deferred.Deferred<Outcome>>()
+
+  /**
+   * Runs an effect, or waits for the run with the same key. `isShared` is called with the result; it returns `false` if
+   * no other request may have it. `again` is the whole call once more.
+   */
+  run<A>(
+    key: string,
+    request: RequestContext,
+    next: () => Handled<A>,
+    isShared: (result: A) => boolean,
+    again: () => Handled<A>
+  ): Handled<A> {
+    return Effect.suspend(() => {
+      const running = this.#running.get(key)
+      if (running === undefined) return this.#lead(key, request, next, isShared)
+      return Effect.flatMap(Deferred.await(running), (outcome): Handled<A> => {
+        if (outcome === "again") return again()
+        return outcome === "apart" ? next() : outcome as Exit.Exit<A, McpError.McpError>
+      })
+    })
+  }
+
+  #lead<A>(
+    key: string,
+    request: RequestContext,
+    next: () => Handled<A>,
+    isShared: (result: A) => boolean
+  ): Handled<A> {
+    const running = Deferred.makeUnsafe<Outcome>()
+    const end = (outcome: Outcome) => {
+      if (this.#running.get(key) === running) this.#running.delete(key)
+      Deferred.doneUnsafe(running, Effect.succeed(outcome))
+    }
+    this.#running.set(key, running)
+    // Its client may take minutes to answer, and the answer is for this request only.
+    const { exchange } = request
+    const before = exchange.onAsk
+    exchange.onAsk = () => {
+      before?.()
+      end("apart")
+    }
+    return Effect.onExitPrimitive(Effect.suspend(next), (exit) => {
+      if (exchange.hasAsked) end("apart")
+      else if (Exit.isSuccess(exit)) end(isShared(exit.value) ? exit : "apart")
+      else if (Cause.hasInterruptsOnly(exit.cause)) end("again")
+      else end(exit.cause.reasons.some(Cause.isDieReason) ? "apart" : exit)
+      return undefined
+    })
+  }
+}
+
 class Cache {
   readonly #catalog: Catalog["Service"]
   readonly #store: OwnedStore<Cached>
@@ -253,6 +316,7 @@ class Cache {
   }
 
   #put(owner: owners.Owner, key: string, target: string, result: object, ttlMs: number, now: number): void {
+    // A result without JSON is a defect where it is sent.
     const text = jsonOf(result)
     if (text === undefined || !(ttlMs > 0)) return
     const bytes = encoder.encode(text).byteLength + key.length
@@ -261,12 +325,3 @@ class Cache {
 }
 
 const encoder = new TextEncoder()
-
-/** The JSON of a result, or `undefined` if it has none: then it is a defect where it is sent. */
-const jsonOf = (result: object): string | undefined => {
-  try {
-    return JSON.stringify(result)
-  } catch {
-    return undefined
-  }
-}

@@ -17,11 +17,8 @@ import type { Catalog } from "../../Catalog.ts"
 import { RequestState } from "../../RequestState.ts"
 import { type InnerCalls, internals, type MiddlewareStack } from "../catalog/catalogState.ts"
 import { RoundTrips } from "./roundTrips.ts"
-import * as completion from "./completion.ts"
-import { installPrompts, installResources, installTools } from "./catalogMethods.ts"
-import * as lifecycle from "./lifecycle.ts"
 import { MethodTable, type ServerDescription } from "./methodTable.ts"
-import * as subscriptions from "./subscriptions.ts"
+import * as serverMethods from "./serverMethods.ts"
 import { type LogForwarder, lowerMinimum } from "../base/logs.ts"
 import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry.ts"
 import * as extensions from "./extensions.ts"
@@ -40,12 +37,7 @@ export const make = (
   logs?: LogForwarder
 ): ServerDispatcher => {
   const methods = new MethodTable(description, catalog, registry)
-  lifecycle.install(methods)
-  installTools(methods)
-  installResources(methods)
-  installPrompts(methods)
-  completion.install(methods)
-  subscriptions.install(methods)
+  serverMethods.install(methods)
   const { tools } = catalog
   const { handlers } = methods
   const extensionHandler = extensions.handlers(methods)

@@ -1,6 +1,6 @@
 /**
  * Finds the caller of a request and its revision: from the request's own `_meta` in a stateless revision, from the
- * session otherwise. One connection may carry both. Nothing here changes anything: `lifecycle.ts` opens the
+ * session otherwise. One connection may carry both. Nothing here changes anything: `serverMethods.ts` opens the
  * session.
  */
 import * as Initialize from "@skein/protocol/Initialize"

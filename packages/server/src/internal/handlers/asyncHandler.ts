@@ -161,7 +161,7 @@ class RunningHandler<R> implements HandlerContext<R> {
 
   readonly once: HandlerContext<R>["once"] = (key, run, options) =>
     this.run(Effect.flatMap(
-      Effect.promise(() => import("./onceOfJson.ts")),
+      Effect.promise(() => import("../../Once.ts")),
       ({ onceOfJson }) => onceOfJson(key, attempt(run), options)
     ))
 
