@@ -96,7 +96,7 @@ each(all, (backend) => {
 
       yield* store.finish(cancelled, { status: "cancelled" })
       expect(yield* claimAll(opened, "w2")).toEqual({ free: [cancelled], gated: [] })
-      yield* store.settle([cancelled])
+      yield* store.settle(cancelled)
 
       expect(yield* store.tools.resume("bake")).toBe(true)
       expect(yield* store.tools.resume("bake")).toBe(false)

@@ -4,11 +4,10 @@
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { isSqlError } from "effect/sql/SqlError"
 import type { TaskError } from "../../TaskError.ts"
 import type { Definition, Schedule, TaskSchedules, Times } from "../../TaskSchedules.ts"
 import { isFinal, type NewTask, type State } from "../../TaskState.ts"
-import { currentMillis, maxTime } from "../store/database.ts"
+import { currentMillis, isUnreachable, maxTime } from "../store/database.ts"
 import type { ScheduleRow } from "../store/schedules.ts"
 import type { TaskStore } from "../store/store.ts"
 import { fromJson, permanentError, toJson } from "../store/storedText.ts"
@@ -108,10 +107,6 @@ const storedTask = ({ task }: Definition): Stored["task"] => {
   }
 }
 
-/** Whether the store cannot be reached, so that no schedule can start a task. */
-const isUnreachable = ({ reason }: TaskError): boolean =>
-  reason._tag === "StoreError" && isSqlError(reason.cause) && reason.cause.reason._tag === "ConnectionError"
-
 /** The arguments with the time for which a task is started. */
 const withTime = (args: NewTask["args"], timeArgument: string | undefined, time: number): NewTask["args"] =>
   timeArgument === undefined ? args : { ...args, [timeArgument]: toText(time) }
@@ -177,6 +172,7 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
   /** Starts the tasks of a schedule. A failure that concerns only this schedule is logged, and retried later. */
   const tryStart = (row: ScheduleRow, now: number, failed: Map<string, number>): Effect.Effect<number, TaskError> =>
     Effect.catch(start(row, now), (error) => {
+      // No other schedule can start a task either.
       if (isUnreachable(error)) return Effect.fail(error)
       const isKnown = failures.get(row.name) === row.nextAt
       failed.set(row.name, row.nextAt)

@@ -1,17 +1,16 @@
 /**
- * The queries of an operator: tasks by any of their properties, the log of a task, the queue and the workers.
+ * The queries of an operator: tasks by any of their properties, the log of a task, the queue and the workers; and of a
+ * comparison of tasks with the code of a process.
  */
 import type { TaskStatus } from "@skein/protocol/Task"
 import * as Effect from "effect/Effect"
 import type { ListedTask, Statistics, TaskPlace, WorkerState } from "../../TaskAdmin.ts"
-import { currentMillis, maxTime, type Parameter, type Row } from "./database.ts"
+import { currentMillis, maxTime, numberOf, type Parameter, type Row, textOf } from "./database.ts"
 import { databaseNow } from "./queue.ts"
 import { listColumns, ownerToRow, queued, type StoreContext, toListed } from "./rows.ts"
 import type { QueueCount } from "../telemetry/taskObserver.ts"
-import type { AdminStore } from "./store.ts"
+import type { AdminStore, CheckStore, UnsettledTask } from "./store.ts"
 import { escape, unescape } from "./storedText.ts"
-
-const number = (row: Row, column: string): number => Number(row[column])
 
 const placeColumns = `queue.task_id AS queued, queue.state AS place, queue.wake_at, queue.worker, queue.runs,
   queue.attempts, queue.gate, (SELECT paused_at FROM skein_task_tools WHERE tool = queue.tool) AS paused_at,
@@ -19,29 +18,31 @@ const placeColumns = `queue.task_id AS queued, queue.state AS place, queue.wake_
 
 const toPlace = (row: Row): TaskPlace => {
   if (row["queued"] == null) return { _tag: "Settled" }
-  const runs = number(row, "runs")
-  const attempts = number(row, "attempts")
-  if (number(row, "place") === queued.ready) {
-    const heldBy = number(row, "gate") !== 1 ? undefined : row["paused_at"] == null ? "limit" : "pause"
-    return { _tag: "Ready", since: number(row, "wake_at"), runs, attempts, heldBy }
+  const runs = numberOf(row, "runs")
+  const attempts = numberOf(row, "attempts")
+  if (numberOf(row, "place") === queued.ready) {
+    const heldBy = numberOf(row, "gate") !== 1 ? undefined : row["paused_at"] == null ? "limit" : "pause"
+    return { _tag: "Ready", since: numberOf(row, "wake_at"), runs, attempts, heldBy }
   }
-  if (number(row, "place") === queued.running) {
-    return { _tag: "Running", worker: row["worker"] as string, runs, attempts }
+  if (numberOf(row, "place") === queued.running) {
+    return { _tag: "Running", worker: textOf(row, "worker"), runs, attempts }
   }
-  const until = number(row, "wake_at")
+  const until = numberOf(row, "wake_at")
   return { _tag: "Waiting", until: until >= maxTime ? undefined : until, runs, attempts }
 }
 
 /** The tool and the state of a row of the queue. */
 const placeOf = (row: Row) => ({
-  pool: unescape(row["pool"] as string),
-  tool: unescape(row["tool"] as string),
-  state: (["ready", "waiting", "running"] as const)[number(row, "place")]!
+  pool: unescape(textOf(row, "pool")),
+  tool: unescape(textOf(row, "tool")),
+  state: (["ready", "waiting", "running"] as const)[numberOf(row, "place")]!
 })
 
 /** The age of the oldest task of a group that is ready, in milliseconds. */
 const ageOf = (row: Row, now: number): number | undefined =>
-  number(row, "place") === queued.ready && row["since"] != null ? Math.max(now - number(row, "since"), 0) : undefined
+  numberOf(row, "place") === queued.ready && row["since"] != null
+    ? Math.max(now - numberOf(row, "since"), 0)
+    : undefined
 
 /** Makes the operations. */
 export const make = ({ database, texts }: StoreContext): AdminStore => {
@@ -112,14 +113,14 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
       Effect.all([selectStatus(), selectQueue(), currentMillis]),
       ([statuses, queue, now]): Statistics => ({
         tasks: statuses.map((row) => ({
-          tool: unescape(row["tool"] as string),
+          tool: unescape(textOf(row, "tool")),
           status: row["status"] as TaskStatus,
-          count: number(row, "tasks"),
-          errors: number(row, "errors")
+          count: numberOf(row, "tasks"),
+          errors: numberOf(row, "errors")
         })),
         queue: queue.map((row) => ({
           ...placeOf(row),
-          count: number(row, "tasks"),
+          count: numberOf(row, "tasks"),
           oldestMs: ageOf(row, now)
         }))
       })
@@ -129,20 +130,57 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
       ([rows, now]) =>
         rows.map((row): QueueCount => ({
           ...placeOf(row),
-          count: number(row, "tasks"),
+          count: numberOf(row, "tasks"),
           oldestMs: ageOf(row, now),
-          openQuestions: number(row, "questions")
+          openQuestions: numberOf(row, "questions")
         }))
     ),
     workers: Effect.map(selectWorkers(), (rows) =>
       rows.map((row): WorkerState => ({
-        id: row["id"] as string,
-        pools: JSON.parse(row["pools"] as string) as ReadonlyArray<string>,
-        host: row["host"] as string,
-        startedAt: number(row, "started_at"),
-        leaseEndsAt: number(row, "expires_at"),
+        id: textOf(row, "id"),
+        pools: JSON.parse(textOf(row, "pools")) as ReadonlyArray<string>,
+        host: textOf(row, "host"),
+        startedAt: numberOf(row, "started_at"),
+        leaseEndsAt: numberOf(row, "expires_at"),
         isLost: row["lost"] === true,
-        running: number(row, "tasks")
+        running: numberOf(row, "tasks")
       })))
+  }
+}
+
+const toUnsettled = (row: Row): UnsettledTask => {
+  const state = numberOf(row, "state")
+  const waits = numberOf(row, "waits")
+  return {
+    id: textOf(row, "task_id"),
+    tool: unescape(textOf(row, "tool")),
+    pool: unescape(textOf(row, "pool")),
+    status: textOf(row, "status") as TaskStatus,
+    createdAt: numberOf(row, "created_at"),
+    isRunning: state === queued.running,
+    isWaiting: state === queued.waiting,
+    runs: numberOf(row, "runs"),
+    waitsFor: waits === 0 ? undefined : waits === 1 ? "tool" : "code"
+  }
+}
+
+/**
+ * Makes the queries of a check of the code. Its pages are in the order of the ids, which are random, so that a part of
+ * them is a sample.
+ */
+export const makeChecks = ({ database }: StoreContext): CheckStore => {
+  const columns = `queue.task_id, queue.tool, queue.pool, queue.state, queue.runs, tasks.status, tasks.created_at,
+    tasks.waits`
+  const selectPage = database.prepare(
+    `SELECT ${columns} FROM (SELECT * FROM skein_task_queue WHERE task_id > ? ORDER BY task_id LIMIT ?) AS queue
+     JOIN skein_tasks AS tasks ON tasks.id = queue.task_id ORDER BY queue.task_id`
+  )
+  const selectOne = database.prepare(
+    `SELECT ${columns} FROM skein_task_queue AS queue JOIN skein_tasks AS tasks ON tasks.id = queue.task_id
+     WHERE queue.task_id = ?`
+  )
+  return {
+    page: (after, limit) => Effect.map(selectPage(after, limit), (rows) => rows.map(toUnsettled)),
+    find: (id) => Effect.map(selectOne(id), ([row]) => row === undefined ? undefined : toUnsettled(row))
   }
 }

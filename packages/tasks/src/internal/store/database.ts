@@ -14,6 +14,20 @@ export type Parameter = string | number | null
 /** A row, by column. A `BIGINT` may be a text. */
 export type Row = Readonly<Record<string, unknown>>
 
+/** Reads a column that has a number. */
+export const numberOf = (row: Row, column: string): number => Number(row[column])
+
+/** Reads a column that has a number or `NULL`. */
+export const optionalNumberOf = (row: Row, column: string): number | undefined =>
+  row[column] == null ? undefined : numberOf(row, column)
+
+/** Reads a column that has a text. */
+export const textOf = (row: Row, column: string): string => row[column] as string
+
+/** Reads a column that has a text or `NULL`. */
+export const optionalTextOf = (row: Row, column: string): string | undefined =>
+  row[column] == null ? undefined : textOf(row, column)
+
 /** Runs a statement. */
 export type Statement = (...parameters: ReadonlyArray<Parameter>) => Effect.Effect<ReadonlyArray<Row>, TaskError>
 
@@ -34,6 +48,14 @@ export const maxNameChars = 512
 /** The `TaskError` of an error of the driver. */
 export const storeError = (cause: SqlError) =>
   new TaskError({ reason: new StoreError({ message: cause.message, cause }) })
+
+/** Whether the connection to the database is lost, or could not be opened. */
+export const isUnreachable = ({ reason }: TaskError): boolean =>
+  reason._tag === "StoreError" && isSqlError(reason.cause) && reason.cause.reason._tag === "ConnectionError"
+
+/** The failure of a transaction whose rows have changed meanwhile: see `Database.attempt`. */
+export const conflict = { _tag: "Conflict" } as const
+export type Conflict = typeof conflict
 
 /** Whether a statement of PostgreSQL has divided by zero. */
 export const isDivisionByZero = ({ reason }: TaskError): boolean => {
@@ -92,6 +114,14 @@ export class Database {
             : Effect.failCause(Cause.map(cause, toError<E>))
       )
     })
+  }
+
+  /** Runs an effect in a transaction. If it fails with `conflict`, the transaction is rolled back, and `instead` follows. */
+  attempt<A, B>(
+    effect: Effect.Effect<A, TaskError | Conflict>,
+    instead: Effect.Effect<B, TaskError>
+  ): Effect.Effect<A | B, TaskError> {
+    return Effect.catchIf(this.transaction(effect), (error): error is Conflict => error === conflict, () => instead)
   }
 }
 

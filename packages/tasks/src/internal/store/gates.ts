@@ -8,14 +8,10 @@
 import * as Effect from "effect/Effect"
 import type { ToolState } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
-import { currentMillis, type Database, type Row } from "./database.ts"
+import { currentMillis, type Database, numberOf, optionalNumberOf, type Row, textOf } from "./database.ts"
 import { claimedColumns, queued, type StoreContext } from "./rows.ts"
 import type { Claim, Store } from "./store.ts"
 import { escape, unescape } from "./storedText.ts"
-
-const number = (row: Row, column: string): number => Number(row[column])
-const optionalNumber = (row: Row, column: string): number | undefined =>
-  row[column] == null ? undefined : Number(row[column])
 
 /** A number that no count of tasks exceeds. */
 const unlimited = 2 ** 31 - 1
@@ -67,27 +63,27 @@ export const makeClaim = ({ claimed, database }: {
   /** The tasks of one tool that may start, up to `limit`. Records the starts. */
   const start = (row: Row, pools: ReadonlyArray<string> | undefined, limit: number) =>
     Effect.gen(function*() {
-      const tool = row["tool"] as string
-      const concurrency = optionalNumber(row, "concurrency")
-      const running = concurrency === undefined ? 0 : number((yield* countRunning(tool))[0]!, "tasks")
+      const tool = textOf(row, "tool")
+      const concurrency = optionalNumberOf(row, "concurrency")
+      const running = concurrency === undefined ? 0 : numberOf((yield* countRunning(tool))[0]!, "tasks")
       const free = Math.min(limit, (concurrency ?? unlimited) - running)
       if (free <= 0) return []
       const now = yield* currentMillis
-      const rate = optionalNumber(row, "rate_limit")
-      const since = now - (optionalNumber(row, "rate_ms") ?? 0)
+      const rate = optionalNumberOf(row, "rate_limit")
+      const since = now - (optionalNumberOf(row, "rate_ms") ?? 0)
       const due = yield* selectDue(pools)(tool, ...(pools ?? []).map(escape), tool, since, rate ?? unlimited, free)
-      if (rate === undefined || due.length === 0) return due.map((task) => task["task_id"] as string)
+      if (rate === undefined || due.length === 0) return due.map((task) => textOf(task, "task_id"))
       yield* deleteStarts(tool, since)
-      const keys = JSON.stringify([...new Set(due.map((task) => task["rate_key"] as string))])
+      const keys = JSON.stringify([...new Set(due.map((task) => textOf(task, "rate_key")))])
       const starts = new Map(
-        (yield* countStarts(tool, since, keys)).map((found) => [found["rate_key"] as string, number(found, "tasks")])
+        (yield* countStarts(tool, since, keys)).map((found) => [textOf(found, "rate_key"), numberOf(found, "tasks")])
       )
       const started: Array<string> = []
       for (const task of due) {
-        const id = task["task_id"] as string
-        const key = task["rate_key"] as string
+        const id = textOf(task, "task_id")
+        const key = textOf(task, "rate_key")
         // Only the start of a task counts, not what follows a sleep or an answer.
-        if (number(task, "runs") === 0) {
+        if (numberOf(task, "runs") === 0) {
           const count = starts.get(key) ?? 0
           if (count >= rate) continue
           starts.set(key, count + 1)
@@ -191,13 +187,13 @@ export const make = ({ database, signals }: StoreContext): Store["tools"] => {
     },
     list: Effect.map(selectTools(), (rows) =>
       rows.map((row): ToolState => {
-        const limit = optionalNumber(row, "rate_limit")
+        const limit = optionalNumberOf(row, "rate_limit")
         return {
-          tool: unescape(row["tool"] as string),
-          concurrency: optionalNumber(row, "concurrency"),
-          rate: limit === undefined ? undefined : { limit, periodMs: number(row, "rate_ms") },
-          pausedAt: optionalNumber(row, "paused_at"),
-          running: number(row, "running")
+          tool: unescape(textOf(row, "tool")),
+          concurrency: optionalNumberOf(row, "concurrency"),
+          rate: limit === undefined ? undefined : { limit, periodMs: numberOf(row, "rate_ms") },
+          pausedAt: optionalNumberOf(row, "paused_at"),
+          running: numberOf(row, "running")
         }
       }))
   }

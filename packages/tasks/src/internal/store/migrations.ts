@@ -4,9 +4,14 @@
  */
 import * as Effect from "effect/Effect"
 import { StoreError, TaskError } from "../../TaskError.ts"
-import { createConcurrently, type Index } from "./concurrentIndex.ts"
-import { type Database, maxTime } from "./database.ts"
-import { createSchedules } from "./schedules.ts"
+import { type Database, maxTime, type Row, storeError } from "./database.ts"
+
+/** An index: `CREATE <kind> <name> ON <target>`. */
+interface Index {
+  readonly kind: "INDEX" | "UNIQUE INDEX"
+  readonly name: string
+  readonly target: string
+}
 
 /** Changes of the tables in a transaction, or an index. */
 type Migration = ((database: Database) => Effect.Effect<void, TaskError>) | Index
@@ -128,6 +133,19 @@ const createTables = (database: Database) => {
       task_id ${id} NOT NULL,
       PRIMARY KEY (tool, started_at, task_id)
     ) ${pg ? "" : "WITHOUT ROWID"}`,
+    `CREATE TABLE IF NOT EXISTS skein_task_schedules (
+      name ${id} NOT NULL PRIMARY KEY,
+      tool TEXT NOT NULL,
+      rule TEXT NOT NULL,
+      definition TEXT NOT NULL,
+      args TEXT NOT NULL,
+      paused SMALLINT NOT NULL DEFAULT 0,
+      next_at BIGINT NOT NULL,
+      last_at BIGINT,
+      last_task TEXT,
+      revision INTEGER NOT NULL DEFAULT 1
+    )`,
+    "CREATE INDEX IF NOT EXISTS skein_task_schedules_next ON skein_task_schedules (next_at, name) WHERE paused = 0",
     ...pg ? [] : [
       // PostgreSQL does this in the statement that ends a task.
       `CREATE TRIGGER IF NOT EXISTS skein_tasks_ended AFTER UPDATE OF status ON skein_tasks
@@ -142,7 +160,7 @@ const createTables = (database: Database) => {
         DELETE FROM skein_task_queue WHERE task_id = NEW.id;
       END`
     ]
-  ]).pipe(Effect.andThen(createSchedules(database)))
+  ])
 }
 
 const submissionKeys: Index = {
@@ -153,8 +171,12 @@ const submissionKeys: Index = {
 
 const migrations: ReadonlyArray<Migration> = [createTables, submissionKeys]
 
-/** The key of a PostgreSQL advisory lock: "skein", as a number. */
-const lock = "SELECT pg_advisory_xact_lock(495790843246)"
+/** The keys of PostgreSQL advisory locks: "skein" as a number, and one more. */
+const migrationLock = "495790843246"
+const indexLock = "495790843247"
+
+/** Milliseconds between two attempts to get the lock of indexes. */
+const retryMs = 200
 
 const newerVersion = (found: number) =>
   new TaskError({
@@ -166,7 +188,11 @@ const newerVersion = (found: number) =>
 
 /** Runs an effect while no other process runs one. */
 const withMigrationLock = <A, E>(database: Database, effect: Effect.Effect<A, E>): Effect.Effect<A, E | TaskError> =>
-  database.transaction(database.isPostgres ? Effect.andThen(database.prepare(lock)(), effect) : effect)
+  database.transaction(
+    database.isPostgres
+      ? Effect.andThen(database.prepare(`SELECT pg_advisory_xact_lock(${migrationLock})`)(), effect)
+      : effect
+  )
 
 const hasVersions = (database: Database): Effect.Effect<boolean, TaskError> =>
   Effect.map(
@@ -178,7 +204,8 @@ const hasVersions = (database: Database): Effect.Effect<boolean, TaskError> =>
     (rows) => Boolean(rows[0]?.["found"])
   )
 
-const version = (database: Database): Effect.Effect<number, TaskError> =>
+/** The version of the tables; 0 without tables. */
+export const readVersion = (database: Database): Effect.Effect<number, TaskError> =>
   Effect.flatMap(hasVersions(database), (found) =>
     found
       ? Effect.map(
@@ -189,7 +216,7 @@ const version = (database: Database): Effect.Effect<number, TaskError> =>
 
 /** Fails if the tables do not have the version of this program. It changes nothing. */
 export const checkVersion = (database: Database): Effect.Effect<void, TaskError> =>
-  Effect.flatMap(version(database), (found) => {
+  Effect.flatMap(readVersion(database), (found) => {
     if (found === migrations.length) return Effect.void
     if (found > migrations.length) return Effect.fail(newerVersion(found))
     const message = found === 0
@@ -211,7 +238,7 @@ const isLarge = (database: Database): Effect.Effect<boolean, TaskError> =>
 const migrateInTransaction = (database: Database): Effect.Effect<void, TaskError> =>
   Effect.gen(function*() {
     yield* database.prepare(createVersions)()
-    const now = yield* version(database)
+    const now = yield* readVersion(database)
     if (now > migrations.length) return yield* Effect.fail(newerVersion(now))
     for (let next = now; next < migrations.length; next++) {
       const migration = migrations[next]!
@@ -224,16 +251,46 @@ const migrateInTransaction = (database: Database): Effect.Effect<void, TaskError
   })
 
 /**
+ * Makes an index on a table of PostgreSQL that has rows, while other processes write to it, unless it is there. One
+ * process at a time does it. It is not possible in a transaction: a process that dies leaves an invalid index, which the
+ * next attempt replaces.
+ */
+const createConcurrently = (
+  { sql }: Database,
+  { kind, name, target }: Index
+): Effect.Effect<void, TaskError> =>
+  Effect.scoped(Effect.gen(function*() {
+    const connection = yield* Effect.mapError(sql.reserve, storeError)
+    const run = (statement: string): Effect.Effect<ReadonlyArray<Row>, TaskError> =>
+      Effect.mapError(connection.executeUnprepared(statement, [], undefined), storeError)
+    // The statement that makes the index waits for the end of all others, also for those that wait for a lock.
+    const locked = Effect.map(run(`SELECT pg_try_advisory_lock(${indexLock}) AS locked`), ([row]) =>
+      row!["locked"] === true)
+    const acquired: Effect.Effect<void, TaskError> = Effect.flatMap(
+      locked,
+      (found) =>
+        found ? Effect.void : Effect.andThen(Effect.sleep(retryMs), Effect.suspend(() => acquired))
+    )
+    yield* Effect.acquireRelease(acquired, () => Effect.ignoreCause(run(`SELECT pg_advisory_unlock(${indexLock})`)), {
+      interruptible: true
+    })
+    const [found] = yield* run(`SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass('${name}')`)
+    if (found?.["valid"] === true) return
+    if (found !== undefined) yield* run(`DROP INDEX CONCURRENTLY ${name}`)
+    yield* run(`CREATE ${kind} CONCURRENTLY ${name} ON ${target}`)
+  }))
+
+/**
  * Migrates the tables to the version of this program, and returns the version before. If they have it already, it takes
  * no lock and changes nothing.
  */
 export const migrate = (database: Database): Effect.Effect<number, TaskError> =>
   Effect.gen(function*() {
-    const before = yield* version(database)
+    const before = yield* readVersion(database)
     if (before > migrations.length) return yield* Effect.fail(newerVersion(before))
-    for (let now = before; now < migrations.length; now = yield* version(database)) {
+    for (let now = before; now < migrations.length; now = yield* readVersion(database)) {
       yield* withMigrationLock(database, migrateInTransaction(database))
-      const reached = yield* version(database)
+      const reached = yield* readVersion(database)
       const next = migrations[reached]
       if (!isIndex(next)) continue
       yield* createConcurrently(database, next)
@@ -244,6 +301,3 @@ export const migrate = (database: Database): Effect.Effect<number, TaskError> =>
 
 /** The version of the tables that this program needs. */
 export const currentVersion = migrations.length
-
-/** The version of the tables; 0 without tables. */
-export const readVersion = version

@@ -6,24 +6,12 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 import type { Lost, Store } from "./store.ts"
-import { currentMillis, maxNameChars, type Row } from "./database.ts"
+import { conflict, currentMillis, maxNameChars, numberOf, type Row, type Statement, textOf } from "./database.ts"
 import { associatedData, live, type StoreContext } from "./rows.ts"
 import { escape, fromJson, permanentError, toJson, unescape } from "./storedText.ts"
 
 const tooLong = (key: string) =>
   permanentError(`the key of a question has ${key.length} characters, and may have at most ${maxNameChars}`)
-
-/** The failure of a transaction whose row has changed meanwhile. It rolls the transaction back. */
-const conflict = { _tag: "Conflict" } as const
-type Conflict = typeof conflict
-const isConflict = (error: unknown): error is Conflict => error === conflict
-
-/** How a question is closed: answered (1), withdrawn (2) or lost (3), and whether also for an expired task. */
-interface Closing {
-  readonly state: 1 | 2 | 3
-  readonly answer: string | null
-  readonly evenExpired: boolean
-}
 
 /** The operations of `TaskStore` on questions. */
 export const make = ({ changes, database, signals, texts }: StoreContext) => {
@@ -64,6 +52,7 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
        AND EXISTS (SELECT 1 FROM skein_task_questions WHERE task_id = ? AND name = ? AND state = 0)
      RETURNING id`
   )
+  // The state: 1 answered, 2 withdrawn, 3 lost.
   const closeQuestion = database.prepare(
     `UPDATE skein_task_questions SET state = ?, answer = ? WHERE task_id = ? AND name = ? AND state = 0 RETURNING name`
   )
@@ -71,9 +60,6 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
   const loseAnswer = database.prepare(
     "UPDATE skein_task_questions SET state = 3, answer = NULL WHERE task_id = ? AND name = ? AND state = 1"
   )
-
-  /** The row of a question; `undefined` if it was not asked. */
-  const find = (id: string, name: string) => Effect.map(selectQuestion(id, name), (rows) => rows[0])
 
   const answerOf = (
     id: string,
@@ -86,77 +72,57 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
     return Number(state) === 3 ? Effect.succeed("lost") : Effect.undefined
   }
 
-  const insert = (
-    id: string,
-    name: string,
-    method: string,
-    params: string | null
-  ): Effect.Effect<void, TaskError | Conflict> =>
-    Effect.flatMap(currentMillis, (time) =>
-      database.transaction(
-        Effect.flatMap(addOpenQuestion(time, id), (task) =>
-          task === undefined
-            ? Effect.void
-            : Effect.flatMap(
-              insertQuestion(id, name, Number(task["version"]), escape(method), params),
-              (rows) => rows.length === 0 ? Effect.fail(conflict) : Effect.void
-            ))
-      ))
-
   const ask: Store["ask"] = (id, { key, method, params }) => {
     const name = escape(key)
     if (name.length > maxNameChars) return Effect.fail(tooLong(key))
-    return Effect.flatMap(find(id, name), (row) => {
-      if (row !== undefined) return answerOf(id, name, row)
-      const encrypted = params === undefined
-        ? Effect.succeed(null)
-        : Effect.flatMap(toJson(params), (text) => texts.encrypt(text, associatedData.question(id, name)))
-      return Effect.flatMap(encrypted, (params) =>
-        Effect.catchIf(
-          Effect.as(insert(id, name, method, params), undefined),
-          isConflict,
-          () => Effect.flatMap(find(id, name), (row) => row === undefined ? Effect.undefined : answerOf(id, name, row))
-        ))
+    const answered = Effect.flatMap(
+      selectQuestion(id, name),
+      ([row]) => row === undefined ? Effect.undefined : answerOf(id, name, row)
+    )
+    return Effect.gen(function*() {
+      const [row] = yield* selectQuestion(id, name)
+      if (row !== undefined) return yield* answerOf(id, name, row)
+      const stored = params === undefined
+        ? null
+        : yield* Effect.flatMap(toJson(params), (text) => texts.encrypt(text, associatedData.question(id, name)))
+      const time = yield* currentMillis
+      const inserted = Effect.gen(function*() {
+        const task = yield* addOpenQuestion(time, id)
+        if (task === undefined) return undefined
+        const rows = yield* insertQuestion(id, name, numberOf(task, "version"), escape(method), stored)
+        return rows.length === 0 ? yield* Effect.fail(conflict) : undefined
+      })
+      // Otherwise another worker has asked it meanwhile.
+      return yield* database.attempt(inserted, answered)
     })
   }
 
-  /** Closes an open question, in one transaction with `then`. */
+  /** Closes an open question by a statement that changes or deletes its row, in one transaction with `then`. */
   const close = (
     id: string,
     name: string,
-    { answer, evenExpired, state }: Closing,
-    then: (now: number) => Effect.Effect<void, TaskError>
-  ): Effect.Effect<boolean, TaskError> =>
-    closeWith(id, name, evenExpired, () => closeQuestion(state, answer, id, name), then)
-
-  const closeWith = (
-    id: string,
-    name: string,
     evenExpired: boolean,
-    changed: () => Effect.Effect<ReadonlyArray<Row>, TaskError>,
-    then: (now: number) => Effect.Effect<void, TaskError>
-  ): Effect.Effect<boolean, TaskError> => {
-    const closed = (now: number) =>
-      Effect.flatMap(
-        changed(),
-        (rows): Effect.Effect<boolean, TaskError | Conflict> =>
-          rows.length === 0 ? Effect.fail(conflict) : Effect.as(then(now), true)
-      )
-    return Effect.flatMap(currentMillis, (now) =>
-      database.transaction(
-        Effect.flatMap(
-          removeOpenQuestion(now, id, evenExpired ? -1 : now, id, name),
-          (task) => task === undefined ? Effect.succeed(false) : closed(now)
-        )
-      )).pipe(Effect.catchIf(isConflict, () => Effect.succeed(false)))
-  }
+    statement: ReturnType<Statement>,
+    then: (now: number) => Effect.Effect<void, TaskError> = () => Effect.void
+  ): Effect.Effect<boolean, TaskError> =>
+    Effect.flatMap(currentMillis, (now) => {
+      const closed = Effect.gen(function*() {
+        const task = yield* removeOpenQuestion(now, id, evenExpired ? -1 : now, id, name)
+        if (task === undefined) return false
+        const rows = yield* statement
+        if (rows.length === 0) return yield* Effect.fail(conflict)
+        yield* then(now)
+        return true
+      })
+      return database.attempt(closed, Effect.succeed(false))
+    })
 
   const withdraw: Store["withdraw"] = (id, key) =>
-    Effect.asVoid(close(id, escape(key), { state: 2, answer: null, evenExpired: true }, () => Effect.void))
+    Effect.asVoid(close(id, escape(key), true, closeQuestion(2, null, id, escape(key))))
 
   const markLost: Store["markLost"] = (id, key, answered) => {
     const name = escape(key)
-    const closed = close(id, name, { state: 3, answer: null, evenExpired: true }, () => Effect.void)
+    const closed = close(id, name, true, closeQuestion(3, null, id, name))
     return Effect.flatMap(closed, (done) => done || !answered ? Effect.void : Effect.asVoid(loseAnswer(id, name)))
   }
 
@@ -166,13 +132,13 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
     const encrypted = Effect.flatMap(toJson(given), (text) => texts.encrypt(text, associatedData.answer(id, name)))
     return Effect.flatMap(
       encrypted,
-      (answer) => close(id, name, { state: 1, answer, evenExpired: false }, (now) => signals.signal(id, now))
+      (answer) => close(id, name, false, closeQuestion(1, answer, id, name), (now) => signals.signal(id, now))
     )
   }
 
   const toClosed = (id: string, rows: ReadonlyArray<Row>) =>
     Effect.forEach(rows, (row) => {
-      const name = row["name"] as string
+      const name = textOf(row, "name")
       return Effect.map(answerOf(id, name, row), (answer) => ({ key: unescape(name), answer }))
     })
 
@@ -189,7 +155,7 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
 
   const removeQuestion: Store["removeQuestion"] = (id, key) => {
     const name = escape(key)
-    return Effect.asVoid(closeWith(id, name, true, () => deleteOpen(id, name), () => Effect.void))
+    return Effect.asVoid(close(id, name, true, deleteOpen(id, name)))
   }
 
   const copyAnswers: Store["copyAnswers"] = (id, to, keys) => {
@@ -201,14 +167,14 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
           (plain) => texts.encrypt(plain, data(to, name))
         )
     const copy = (row: Row) => {
-      const name = row["name"] as string
+      const name = textOf(row, "name")
       return Effect.flatMap(
         Effect.all([
           moved(row["params"], associatedData.question, name),
           moved(row["answer"], associatedData.answer, name)
         ]),
         ([params, answer]) =>
-          insertClosed(to, name, Number(row["place"]), Number(row["state"]), row["method"] as string, params, answer)
+          insertClosed(to, name, numberOf(row, "place"), numberOf(row, "state"), textOf(row, "method"), params, answer)
       )
     }
     const copied = Effect.flatMap(

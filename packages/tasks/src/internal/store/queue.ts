@@ -7,30 +7,38 @@
  */
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
-import { currentMillis, type Database, maxTime, type Row, type Statement, toStoredMillis } from "./database.ts"
-import { claimedColumns, live, queued, type StoreContext, taskColumns, toStoredTask } from "./rows.ts"
+import {
+  conflict,
+  currentMillis,
+  maxTime,
+  numberOf,
+  optionalNumberOf,
+  type Row,
+  type Statement,
+  textOf,
+  toStoredMillis
+} from "./database.ts"
+import { associatedData, claimedColumns, live, queued, type StoreContext, taskColumns, toStoredTask } from "./rows.ts"
 import * as gates from "./gates.ts"
 import type { Claim, LogEntry, Store } from "./store.ts"
-import { escape, unescape } from "./storedText.ts"
+import { escape, toJson, unescape } from "./storedText.ts"
 
 /** The columns of an event. */
 const entryColumns = "seq, kind, name, attempt, value, started_at, at, beside"
 
-const number = (row: Row, column: string): number => Number(row[column])
-
 const toEntry = (row: Row): LogEntry => ({
-  seq: number(row, "seq"),
+  seq: numberOf(row, "seq"),
   kind: row["kind"] as LogEntry["kind"],
-  name: unescape(row["name"] as string),
-  attempt: number(row, "attempt"),
+  name: unescape(textOf(row, "name")),
+  attempt: numberOf(row, "attempt"),
   value: row["value"] as string | null,
-  startedAt: row["started_at"] == null ? undefined : number(row, "started_at"),
-  at: number(row, "at"),
-  ...(row["beside"] == null ? {} : { beside: JSON.parse(row["beside"] as string) as ReadonlyArray<string> })
+  startedAt: optionalNumberOf(row, "started_at"),
+  at: numberOf(row, "at"),
+  ...(row["beside"] == null ? {} : { beside: JSON.parse(textOf(row, "beside")) as ReadonlyArray<string> })
 })
 
 /** The operations of `TaskStore` on the queue and the logs. */
-export const make = ({ database, observer, signals, texts }: StoreContext) => {
+export const make = ({ changes, database, observer, signals, texts }: StoreContext) => {
   const { isPostgres } = database
   const skipLocked = isPostgres ? "FOR UPDATE SKIP LOCKED" : ""
   const inTasks = `IN (${database.textsOfJson})`
@@ -96,8 +104,8 @@ export const make = ({ database, observer, signals, texts }: StoreContext) => {
   const selectSignalled = database.prepare(
     `SELECT task_id, signals FROM skein_task_queue WHERE state = ${queued.running} AND worker = ?`
   )
-  const settleTasks = database.prepare(
-    `DELETE FROM skein_task_queue WHERE task_id ${inTasks}
+  const settleTask = database.prepare(
+    `DELETE FROM skein_task_queue WHERE task_id = ?
      AND NOT EXISTS (SELECT 1 FROM skein_tasks WHERE id = skein_task_queue.task_id AND ${live})`
   )
   const reachedNow = "(SELECT COALESCE(MAX(seq), 0) FROM skein_task_log WHERE task_id = skein_task_queue.task_id)"
@@ -120,7 +128,27 @@ export const make = ({ database, observer, signals, texts }: StoreContext) => {
      WHERE state = ${queued.running} AND worker = ? RETURNING pool, gate`
   )
 
+  const beginTask = changes.prepare(
+    `UPDATE skein_tasks SET args = ?, said = 0, open_questions = 0, status = 'working', version = version + 1,
+       updated_at = ${database.greatest}(updated_at, ?)
+     WHERE id = ? AND ${live} RETURNING id`
+  )
+  const deleteQuestions = database.prepare("DELETE FROM skein_task_questions WHERE task_id = ?")
+  const deleteEvents = database.prepare("DELETE FROM skein_task_log WHERE task_id = ? AND seq < ?")
+
   const announce = (rows: ReadonlyArray<Row>) => signals.announce(rows)
+
+  // The clock of the database decides about leases. Only PostgreSQL has several workers.
+  const insertWorker = database.prepare(
+    `INSERT INTO skein_task_workers (id, pools, host, started_at, expires_at)
+     VALUES (?, ?, ?, ${databaseNow}, ${databaseNow} + CAST(? AS BIGINT))`
+  )
+  const renewLease = database.prepare(
+    `UPDATE skein_task_workers SET expires_at = ${databaseNow} + CAST(? AS BIGINT)
+     WHERE id = ? RETURNING (SELECT COUNT(*) FROM skein_task_workers) AS workers`
+  )
+  const deleteWorker = database.prepare("DELETE FROM skein_task_workers WHERE id = ?")
+  const deleteLost = database.prepare(`DELETE FROM skein_task_workers WHERE expires_at < ${databaseNow} RETURNING id`)
 
   const claim: Store["claim"] = (worker, pools, limit) => {
     const count = pools?.length
@@ -138,12 +166,12 @@ export const make = ({ database, observer, signals, texts }: StoreContext) => {
       tasks.map((task): Claim => {
         const row = byId.get(task["id"])!
         return {
-          id: task["id"] as string,
+          id: textOf(task, "id"),
           task: toStoredTask(task, texts),
-          signals: number(row, "signals"),
-          isFirst: number(row, "runs") === 1,
-          attempts: number(row, "attempts"),
-          isGated: number(row, "gate") === 1
+          signals: numberOf(row, "signals"),
+          isFirst: numberOf(row, "runs") === 1,
+          attempts: numberOf(row, "attempts"),
+          isGated: numberOf(row, "gate") === 1
         }
       }))
   }
@@ -177,6 +205,25 @@ export const make = ({ database, observer, signals, texts }: StoreContext) => {
     )
   }
 
+  // The positions of the log continue: the first event of the new log is after the last one of the old log, which is
+  // deleted in the same transaction. So a worker that has read the old log cannot append to the new one.
+  const continueWith: Store["continueWith"] = (id, seq, args) =>
+    Effect.flatMap(
+      Effect.flatMap(toJson(args), (text) => texts.encrypt(text, associatedData.args(id))),
+      (args) => {
+        const continued = Effect.gen(function*() {
+          const at = yield* currentMillis
+          if ((yield* beginTask(args, at, id)) === undefined) return yield* Effect.fail(conflict)
+          const event = { seq, kind: "continued", name: "", attempt: 1, value: null, startedAt: undefined, at } as const
+          if ((yield* append(id, event)) !== "appended") return yield* Effect.fail(conflict)
+          yield* deleteQuestions(id)
+          yield* deleteEvents(id, seq)
+          return true
+        })
+        return database.attempt(continued, Effect.succeed(false))
+      }
+    )
+
   const suspend: Store["suspend"] = (id, worker, seen, wakeAt) =>
     Effect.map(suspendRun(toStoredMillis(wakeAt), id, worker, seen), (rows) => rows.length > 0)
 
@@ -193,7 +240,7 @@ export const make = ({ database, observer, signals, texts }: StoreContext) => {
   const readSignals: Store["readSignals"] = (id) =>
     Effect.map(selectSignals(id), ([row]) =>
       row === undefined ? undefined : {
-        signals: number(row, "signals"),
+        signals: numberOf(row, "signals"),
         worker: row["worker"] as string | null,
         isCancelled: row["status"] === "cancelled"
       })
@@ -201,25 +248,29 @@ export const make = ({ database, observer, signals, texts }: StoreContext) => {
   const findSignals: Store["findSignals"] = (worker) =>
     Effect.map(
       selectSignalled(worker),
-      (rows) => new Map(rows.map((row) => [row["task_id"] as string, number(row, "signals")]))
+      (rows) => new Map(rows.map((row) => [textOf(row, "task_id"), numberOf(row, "signals")]))
     )
 
   const wake: Store["wake"] = Effect.flatMap(
     Effect.flatMap(currentMillis, (time) => wakeDue(time)),
     (rows) =>
       isPostgres
-        ? Effect.succeed({ count: number(rows[0]!, "woken"), hasGated: rows[0]!["gated"] === true })
-        : Effect.map(selectGated(), ([row]) => ({ count: rows.length, hasGated: number(row!, "gated") === 1 }))
+        ? Effect.succeed({ count: numberOf(rows[0]!, "woken"), hasGated: rows[0]!["gated"] === true })
+        : Effect.map(selectGated(), ([row]) => ({ count: rows.length, hasGated: numberOf(row!, "gated") === 1 }))
   )
 
-  const settle = (ids: ReadonlyArray<string>): Effect.Effect<void, TaskError> =>
-    Effect.asVoid(settleTasks(JSON.stringify(ids)))
+  const register: Store["register"] = (worker, { host, leaseMs, pools }) =>
+    Effect.asVoid(insertWorker(worker, JSON.stringify(pools), host, leaseMs))
+
+  const renew: Store["renew"] = (worker, leaseMs) =>
+    Effect.map(renewLease(leaseMs, worker), ([row]) => row === undefined ? 0 : numberOf(row, "workers"))
 
   return {
     claim,
     claimGated: gates.makeClaim({ database, claimed: toClaims }),
     readLog,
     append,
+    continueWith,
     suspend,
     release,
     readSignals,
@@ -230,10 +281,14 @@ export const make = ({ database, observer, signals, texts }: StoreContext) => {
         Effect.flatMap(currentMillis, (now) => wakeSome(now, JSON.stringify(ids))),
         (rows) => Effect.as(announce(rows), rows.length)
       ),
-    settle,
+    settle: (id: string) => Effect.asVoid(settleTask(id)),
     takeBackAll: Effect.flatMap(takeBackAll(), noteTakeover),
     takeBackLost: Effect.flatMap(takeBackLost(), (rows) => Effect.andThen(noteTakeover(rows), announce(rows))),
-    releaseAll: (worker: string) => Effect.flatMap(releaseAll(worker), announce)
+    releaseAll: (worker: string) => Effect.flatMap(releaseAll(worker), announce),
+    register,
+    renew,
+    unregister: (worker: string) => Effect.asVoid(deleteWorker(worker)),
+    removeLost: Effect.map(deleteLost(), (rows) => rows.length)
   }
 }
 
@@ -242,24 +297,3 @@ const appended = /* @__PURE__ */ Effect.succeed("appended" as const)
 
 /** The current time of a PostgreSQL database, in milliseconds of Unix time. */
 export const databaseNow = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
-
-/**
- * The operations of `TaskStore` on workers: the processes that run tasks. A worker renews its lease; the tasks of a
- * worker whose lease is over have no worker. The clock of the database decides. Only PostgreSQL has several workers.
- */
-export const makeWorkers = (database: Database): Pick<Store, "register" | "renew" | "unregister" | "removeLost"> => {
-  const insert = database.prepare(
-    `INSERT INTO skein_task_workers (id, pools, host, started_at, expires_at)
-     VALUES (?, ?, ?, ${databaseNow}, ${databaseNow} + CAST(? AS BIGINT))`
-  )
-  const update = database.prepare(`UPDATE skein_task_workers SET expires_at = ${databaseNow} + CAST(? AS BIGINT)
-    WHERE id = ? RETURNING (SELECT COUNT(*) FROM skein_task_workers) AS workers`)
-  const remove = database.prepare("DELETE FROM skein_task_workers WHERE id = ?")
-  const removeLost = database.prepare(`DELETE FROM skein_task_workers WHERE expires_at < ${databaseNow} RETURNING id`)
-  return {
-    register: (id, { host, leaseMs, pools }) => Effect.asVoid(insert(id, JSON.stringify(pools), host, leaseMs)),
-    renew: (id, leaseMs) => Effect.map(update(leaseMs, id), ([row]) => Number(row?.["workers"] ?? 0)),
-    unregister: (id) => Effect.asVoid(remove(id)),
-    removeLost: Effect.map(removeLost(), (rows) => rows.length)
-  }
-}

@@ -12,7 +12,7 @@ import { redactTaskIds } from "../base/text.ts"
 import type { StoredTask, SweepRow } from "./store.ts"
 import type { ChangeNotifier } from "./changeNotifier.ts"
 import type { RunSignals } from "./runSignals.ts"
-import type { Database, Row } from "./database.ts"
+import { type Database, numberOf, optionalNumberOf, optionalTextOf, type Row, textOf } from "./database.ts"
 import { encryptedPrefix, escape, permanentError, type StoredTexts, unescape } from "./storedText.ts"
 
 /** The states of a row of the queue. */
@@ -79,13 +79,8 @@ export const associatedData = {
   other: (name: string) => `other ${name}`
 }
 
-const text = (row: Row, column: string): string => row[column] as string
-const optionalText = (row: Row, column: string): string | undefined =>
-  row[column] == null ? undefined : text(row, column)
-const number = (row: Row, column: string): number => Number(row[column])
-
 const invalidRow = (row: Row, cause: unknown) =>
-  permanentError(`invalid row of the task "${redactTaskIds(text(row, "id"))}": ${String(cause)}`, cause)
+  permanentError(`invalid row of the task "${redactTaskIds(textOf(row, "id"))}": ${String(cause)}`, cause)
 
 const read = <A>(row: Row, make: (row: Row) => A): Effect.Effect<A, TaskError> =>
   Effect.try({ try: () => make(row), catch: (cause) => invalidRow(row, cause) })
@@ -97,9 +92,9 @@ const dataOfColumns = [associatedData.message, associatedData.progress, associat
 
 /** The row with its texts decrypted. A row without encrypted texts is returned as it is. */
 const decrypted = (row: Row, texts: StoredTexts): Effect.Effect<Row, TaskError> => {
-  const id = text(row, "id")
+  const id = textOf(row, "id")
   const values = encryptedColumns.flatMap((column, index) => {
-    const stored = optionalText(row, column)
+    const stored = optionalTextOf(row, column)
     return stored === undefined || (texts.isPlain && !stored.startsWith(encryptedPrefix))
       ? []
       : [Effect.map(texts.decrypt(stored, dataOfColumns[index]!(id)), (value) => [column, value] as const)]
@@ -110,9 +105,9 @@ const decrypted = (row: Row, texts: StoredTexts): Effect.Effect<Row, TaskError> 
 }
 
 const questionsOf = (row: Row, texts: StoredTexts): Effect.Effect<ReadonlyArray<Question>, TaskError> => {
-  const stored = optionalText(row, "questions")
+  const stored = optionalTextOf(row, "questions")
   if (stored === undefined) return Effect.succeed([])
-  const id = text(row, "id")
+  const id = textOf(row, "id")
   return Effect.flatMap(
     read(row, () => JSON.parse(stored) as ReadonlyArray<OpenQuestion>),
     (questions) =>
@@ -144,9 +139,9 @@ const callerOf = (json: string): StoredCaller => {
 const progressOf = (row: Row): Progress | undefined => {
   if (row["progress"] == null) return undefined
   const total = row["progress_total"]
-  const message = optionalText(row, "progress_message")
+  const message = optionalTextOf(row, "progress_message")
   return {
-    progress: number(row, "progress"),
+    progress: numberOf(row, "progress"),
     ...(total == null ? {} : { total: Number(total) }),
     ...(message === undefined ? {} : { message: unescape(message) })
   }
@@ -154,19 +149,19 @@ const progressOf = (row: Row): Progress | undefined => {
 
 /** The members that states and stored tasks have in common. */
 const commonOf = (row: Row) => ({
-  id: text(row, "id"),
-  tool: unescape(text(row, "tool")),
-  pool: unescape(text(row, "pool")),
-  owner: ownerOf(text(row, "owner")),
-  status: text(row, "status") as TaskStatus,
-  caller: callerOf(text(row, "caller"))
+  id: textOf(row, "id"),
+  tool: unescape(textOf(row, "tool")),
+  pool: unescape(textOf(row, "pool")),
+  owner: ownerOf(textOf(row, "owner")),
+  status: textOf(row, "status") as TaskStatus,
+  caller: callerOf(textOf(row, "caller"))
 })
 
 const stateWith = (questions: ReadonlyArray<Question>) => (row: Row): State => {
-  const message = optionalText(row, "message")
-  const outcome = optionalText(row, "outcome")
+  const message = optionalTextOf(row, "message")
+  const outcome = optionalTextOf(row, "outcome")
   const common = commonOf(row)
-  const waits = number(row, "waits")
+  const waits = numberOf(row, "waits")
   return {
     ...common,
     statusMessage: waits > 0 && isLive(row)
@@ -177,13 +172,13 @@ const stateWith = (questions: ReadonlyArray<Question>) => (row: Row): State => {
       ? undefined
       : unescape(message),
     progress: progressOf(row),
-    createdAt: number(row, "created_at"),
-    updatedAt: number(row, "updated_at"),
-    ttlMs: row["ttl"] == null ? null : number(row, "ttl"),
-    pollIntervalMs: number(row, "poll_interval"),
-    version: number(row, "version"),
+    createdAt: numberOf(row, "created_at"),
+    updatedAt: numberOf(row, "updated_at"),
+    ttlMs: optionalNumberOf(row, "ttl") ?? null,
+    pollIntervalMs: numberOf(row, "poll_interval"),
+    version: numberOf(row, "version"),
     questions,
-    isError: number(row, "is_error") === 1,
+    isError: numberOf(row, "is_error") === 1,
     outcome: outcome === undefined ? undefined : JSON.parse(outcome) as Outcome
   }
 }
@@ -212,14 +207,17 @@ export const taskColumns = "id, tool, pool, owner, status, said, waits, created_
 
 /** Decodes a task for a worker. */
 export const toStoredTask = (row: Row, texts: StoredTexts): Effect.Effect<StoredTask, TaskError> =>
-  Effect.flatMap(texts.decrypt(text(row, "args"), associatedData.args(text(row, "id"))), (args) =>
-    read(row, (row) => ({
-      ...commonOf(row),
-      args: JSON.parse(args) as JsonObject,
-      createdAt: number(row, "created_at"),
-      statusMessageCount: number(row, "said"),
-      waitsForWorker: number(row, "waits") > 0
-    })))
+  Effect.flatMap(
+    texts.decrypt(textOf(row, "args"), associatedData.args(textOf(row, "id"))),
+    (args) =>
+      read(row, (row) => ({
+        ...commonOf(row),
+        args: JSON.parse(args) as JsonObject,
+        createdAt: numberOf(row, "created_at"),
+        statusMessageCount: numberOf(row, "said"),
+        waitsForWorker: numberOf(row, "waits") > 0
+      }))
+  )
 
 /** The columns of `toSwept`. */
 export const sweptColumns = `id, tool, owner, status, expires_at,
@@ -227,10 +225,10 @@ export const sweptColumns = `id, tool, owner, status, expires_at,
 
 /** Decodes a row for the sweeper. */
 export const toSwept = (row: Row): SweepRow => ({
-  id: text(row, "id"),
-  tool: unescape(text(row, "tool")),
-  owner: ownerOf(text(row, "owner")),
-  status: text(row, "status") as TaskStatus,
+  id: textOf(row, "id"),
+  tool: unescape(textOf(row, "tool")),
+  owner: ownerOf(textOf(row, "owner")),
+  status: textOf(row, "status") as TaskStatus,
   settled: Boolean(row["settled"]),
-  expiresAt: number(row, "expires_at")
+  expiresAt: numberOf(row, "expires_at")
 })

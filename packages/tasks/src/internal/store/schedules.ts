@@ -4,7 +4,16 @@
  */
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
-import { type Database, maxTime, type Row, toStoredMillis } from "./database.ts"
+import {
+  type Database,
+  maxTime,
+  numberOf,
+  optionalNumberOf,
+  optionalTextOf,
+  type Row,
+  textOf,
+  toStoredMillis
+} from "./database.ts"
 import { escape, unescape } from "./storedText.ts"
 
 /** A stored schedule. */
@@ -59,38 +68,19 @@ export interface ScheduleStore {
   readonly remove: (name: string) => Effect.Effect<boolean, TaskError>
 }
 
-/** Creates the table: a part of the migration to version 2. */
-export const createSchedules = (database: Database): Effect.Effect<void, TaskError> =>
-  Effect.forEach([
-    `CREATE TABLE IF NOT EXISTS skein_task_schedules (
-      name ${database.isPostgres ? `TEXT COLLATE "C"` : "TEXT"} NOT NULL PRIMARY KEY,
-      tool TEXT NOT NULL,
-      rule TEXT NOT NULL,
-      definition TEXT NOT NULL,
-      args TEXT NOT NULL,
-      paused SMALLINT NOT NULL DEFAULT 0,
-      next_at BIGINT NOT NULL,
-      last_at BIGINT,
-      last_task TEXT,
-      revision INTEGER NOT NULL DEFAULT 1
-    )`,
-    "CREATE INDEX IF NOT EXISTS skein_task_schedules_next ON skein_task_schedules (next_at, name) WHERE paused = 0"
-  ], (statement) =>
-    database.prepare(statement)(), { discard: true })
-
 const columns = "name, tool, rule, definition, paused, next_at, last_at, last_task, revision"
 
 const toRow = (row: Row): ScheduleRow => ({
-  name: unescape(row["name"] as string),
-  tool: unescape(row["tool"] as string),
-  rule: row["rule"] as string,
-  definition: row["definition"] as string,
-  args: (row["args"] ?? undefined) as string | undefined,
-  isPaused: Number(row["paused"]) === 1,
-  nextAt: Number(row["next_at"]),
-  lastAt: row["last_at"] == null ? undefined : Number(row["last_at"]),
-  lastTask: (row["last_task"] ?? undefined) as string | undefined,
-  revision: Number(row["revision"])
+  name: unescape(textOf(row, "name")),
+  tool: unescape(textOf(row, "tool")),
+  rule: textOf(row, "rule"),
+  definition: textOf(row, "definition"),
+  args: optionalTextOf(row, "args"),
+  isPaused: numberOf(row, "paused") === 1,
+  nextAt: numberOf(row, "next_at"),
+  lastAt: optionalNumberOf(row, "last_at"),
+  lastTask: optionalTextOf(row, "last_task"),
+  revision: numberOf(row, "revision")
 })
 
 /** Makes the operations. */

@@ -10,16 +10,14 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
-import { isSqlError } from "effect/sql/SqlError"
 import { Encryption } from "../../Encryption.ts"
 import type { TaskError } from "../../TaskError.ts"
 import { CurrentTaskObserver } from "../telemetry/taskObserver.ts"
 import * as admin from "./admin.ts"
-import * as continuation from "./continuation.ts"
 import { checkVersion, currentVersion, migrate, readVersion } from "./migrations.ts"
 import { TaskStore } from "./store.ts"
 import { ChangeNotifier, type ListenForChanges } from "./changeNotifier.ts"
-import { Database, storeError } from "./database.ts"
+import { Database, isUnreachable, storeError } from "./database.ts"
 import * as lifecycle from "./lifecycle.ts"
 import * as questions from "./questions.ts"
 import * as queue from "./queue.ts"
@@ -28,8 +26,6 @@ import { associatedData } from "./rows.ts"
 import { RunSignals } from "./runSignals.ts"
 import { encryptedTexts, escape, plainTexts } from "./storedText.ts"
 import * as gates from "./gates.ts"
-import * as checks from "./checks.ts"
-import * as expiry from "./expiry.ts"
 import * as status from "./status.ts"
 
 /** Whether a text can be the id of a task. Clients may send any text, and the store reads only for possible ids. */
@@ -47,11 +43,7 @@ const ofTask = <Args extends ReadonlyArray<unknown>, A>(
  * The client has connected once before, so its configuration is right.
  */
 const whileUnreachable = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, TaskError, R> =>
-  Effect.retry(effect, {
-    while: ({ reason }) =>
-      reason._tag === "StoreError" && isSqlError(reason.cause) && reason.cause.reason._tag === "ConnectionError",
-    schedule: Schedule.spaced("500 millis")
-  })
+  Effect.retry(effect, { while: isUnreachable, schedule: Schedule.spaced("500 millis") })
 
 /**
  * Prepares the tables and makes the store. Without `listenForChanges`, only changes of this process are notified.
@@ -69,37 +61,28 @@ export const make = (
     const signals = yield* whileUnreachable(RunSignals.make(database, listenForChanges))
     const context = { database, changes, signals, texts, observer: yield* CurrentTaskObserver }
     const states = status.make(context)
-    const logs = queue.make(context)
     const all = {
       ...states,
       ...lifecycle.make(context, states.get),
       ...questions.make(context),
-      ...expiry.make(context),
-      ...logs,
-      ...continuation.make(context, logs.append),
-      ...queue.makeWorkers(database)
+      ...queue.make(context)
     }
     const { find, list, ...operators } = admin.make(context)
     return TaskStore.of({
       ...all,
       tools: gates.make(context),
       admin: { list, find: ofTask(find, Effect.undefined), ...operators },
-      checks: checks.make(context),
+      checks: admin.makeChecks(context),
       schedules: schedules.make(database),
       get: ofTask(all.get, Effect.undefined),
       load: ofTask(all.load, Effect.undefined),
       finish: ofTask(all.finish, Effect.succeed(false)),
       setStatusMessage: ofTask(all.setStatusMessage, Effect.void),
-      readQuestions: ofTask(all.readQuestions, Effect.succeed({ closed: [], open: [] })),
-      removeQuestion: ofTask(all.removeQuestion, Effect.void),
-      setWaitsForWorker: ofTask(all.setWaitsForWorker, Effect.void),
       setProgress: ofTask(all.setProgress, Effect.void),
       ask: ofTask(all.ask, Effect.undefined),
       withdraw: ofTask(all.withdraw, Effect.void),
-      markLost: ofTask(all.markLost, Effect.void),
       answer: ofTask(all.answer, Effect.succeed(false)),
       expireWithin: ofTask(all.expireWithin, Effect.succeed(Infinity)),
-      settle: (ids) => all.settle((typeof ids === "string" ? [ids] : ids).filter(isId)),
       remove: (ids) => all.remove(ids.filter(isId)),
       transaction: (effect) => database.transaction(effect),
       findForeignChange: findForeignChange(database, changes),

@@ -1,10 +1,10 @@
 /**
- * Reads tasks, and writes what a running task reports: status messages and progress.
+ * Reads tasks, and writes what a running task reports: status messages and progress. Finds the tasks that have expired.
  */
 import * as Effect from "effect/Effect"
 import type { ListPosition } from "../../TaskState.ts"
 import type { Store } from "./store.ts"
-import { currentMillis, maxNameChars, maxTime } from "./database.ts"
+import { currentMillis, maxNameChars, maxTime, optionalNumberOf, toStoredMillis } from "./database.ts"
 import {
   associatedData,
   listColumns,
@@ -12,10 +12,12 @@ import {
   ownerToRow,
   stateColumns,
   type StoreContext,
+  sweptColumns,
   taskColumns,
   toListed,
   toState,
-  toStoredTask
+  toStoredTask,
+  toSwept
 } from "./rows.ts"
 import { escape } from "./storedText.ts"
 
@@ -107,5 +109,37 @@ export const make = ({ changes, database, texts }: StoreContext) => {
     )
   }
 
-  return { get, load, list, setStatusMessage, setWaitsForWorker, setProgress }
+  // The bound is literal, as in the partial index, so that the index is used.
+  const selectExpired = database.prepare(
+    `SELECT ${sweptColumns} FROM skein_tasks
+     WHERE expires_at < ${maxTime} AND expires_at <= ? AND (expires_at, id) > (?, ?) ORDER BY expires_at, id LIMIT ?`
+  )
+  const selectNextExpiry = database.prepare(
+    `SELECT MIN(expires_at) AS next FROM skein_tasks WHERE expires_at < ${maxTime} AND expires_at > ?`
+  )
+
+  const setExpiry = database.prepare(
+    `UPDATE skein_tasks SET expires_at = ? WHERE id = ? AND expires_at > ? AND NOT (${live})`
+  )
+
+  const expireWithin: Store["expireWithin"] = (id, after) =>
+    Effect.flatMap(currentMillis, (time) => {
+      const at = toStoredMillis(time + after)
+      return Effect.as(setExpiry(at, id, at), at)
+    })
+
+  const findExpired: Store["findExpired"] = (limit, after) =>
+    Effect.flatMap(
+      currentMillis,
+      (time) =>
+        Effect.map(selectExpired(time, after?.expiresAt ?? -1, after?.id ?? "", limit), (rows) => rows.map(toSwept))
+    )
+
+  const nextExpiry: Store["nextExpiry"] = (after) =>
+    Effect.map(
+      selectNextExpiry(toStoredMillis(after)),
+      ([row]) => row && optionalNumberOf(row, "next")
+    )
+
+  return { get, load, list, setStatusMessage, setWaitsForWorker, setProgress, expireWithin, findExpired, nextExpiry }
 }

@@ -284,8 +284,8 @@ export class TaskStore extends Context.Service<TaskStore, {
   readonly wake: Effect.Effect<{ readonly count: number; readonly hasGated: boolean }, TaskError>
   /** Lets workers claim some tasks that wait. Returns how many of them did. */
   readonly wakeTasks: (ids: ReadonlyArray<string>) => Effect.Effect<number, TaskError>
-  /** Marks cancelled tasks as settled: they have compensated, or `undoTimeout` is over. */
-  readonly settle: (ids: string | ReadonlyArray<string>) => Effect.Effect<void, TaskError>
+  /** Marks a cancelled task as settled: it has compensated, or `undoTimeout` is over. */
+  readonly settle: (id: string) => Effect.Effect<void, TaskError>
   /** Lets workers claim all tasks that run: their process has ended, and there is no other. */
   readonly takeBackAll: Effect.Effect<void, TaskError>
   /** Lets workers claim the tasks of workers that are not registered. */
