@@ -10,7 +10,6 @@
  * const Engine = Layer.unwrap(
  *   Effect.map(Config.Redacted("DATABASE_URL"), (url) => PostgresTasks.layer({ url, runTasks: false })))
  */
-import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { resolve } from "@skein/runtime/Options"
 import * as PgClient from "@skein/sql/PgClient"
 import type * as Context from "effect/Context"
@@ -74,26 +73,20 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
 export const layer = (
   options: Options
 ): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | TaskSchedules | SqlClient, TaskError> => {
-  const { leaseTimeout = "5 seconds", migrate = true, pools = [defaultPool], runTasks = true } = options
-  const leaseMs = Duration.toMillis(leaseTimeout)
+  const leaseMs = Duration.toMillis(options.leaseTimeout ?? "5 seconds")
   const client = PgClient.layer({
     ...options,
     idleInTransactionTimeout: options.idleInTransactionTimeout ?? Duration.millis(leaseMs * 2 / 3)
   })
   const { connectTimeout } = resolve({ connectTimeout: options.connectTimeout }, {}, { connectTimeout: "10 seconds" })
   const attempts = connectTimeout / retryPauseMs
-  const store = Layer.unwrap(Effect.map(
-    Effect.tap(
-      PgClient.PgClient,
-      (client) => Effect.mapError(retryConnection(checkListening(client), attempts), storeError)
-    ),
-    (client) => sqlStore.layerListening(client, migrate)
-  ))
-  return engine.layer({ runsTasks: runTasks, pools, host: hostname(), leaseMs, ...engine.resolveOptions(options) })
-    .pipe(
-      Layer.provide([store, NodeCrypto.layerDigest]),
-      Layer.provideMerge(Layer.effectContext(Effect.mapError(retryConnection(connect(client), attempts), storeError)))
-    )
+  return Layer.unwrap(Effect.gen(function*() {
+    const { listen } = yield* PgClient.PgClient
+    yield* Effect.mapError(retryConnection(checkListening(listen), attempts), storeError)
+    return engine.layerShared({ ...options, leaseMs, host: hostname() }, listen)
+  })).pipe(
+    Layer.provideMerge(Layer.effectContext(Effect.mapError(retryConnection(connect(client), attempts), storeError)))
+  )
 }
 
 /**
@@ -161,11 +154,8 @@ const retryConnection = <A, R>(
     times: Math.min(Math.floor(attempts), Number.MAX_SAFE_INTEGER)
   })
 
-/** The pool of a task that names none. */
-const defaultPool = "default"
-
 /**
  * Fails where notifications do not arrive. It runs before the migrations, whose statements fail less clearly where a
  * pooler gives each transaction another connection.
  */
-const checkListening = ({ listen }: PgClient.Client) => Effect.scoped(listen("skein_start", () => {}, () => {}))
+const checkListening = (listen: PgClient.Client["listen"]) => Effect.scoped(listen("skein_start", () => {}, () => {}))

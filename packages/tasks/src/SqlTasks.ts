@@ -13,23 +13,25 @@
  *   Layer.provide(SqlTasks.layer()),
  *   Layer.provide(PgClient.layerConfig({ url: Config.Redacted("DATABASE_URL") })))
  */
-import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import type { Client } from "@skein/sql/PgClient"
 import { lockFile } from "@skein/sql/SqliteClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Queue from "effect/Queue"
 import * as References from "effect/References"
-import type * as Scope from "effect/Scope"
+import * as Schedule from "effect/Schedule"
+import * as Scope from "effect/Scope"
 import { SqlClient } from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
+import { SqlError, UnknownError } from "effect/sql/SqlError"
 import { hostname } from "node:os"
 import * as engine from "./internal/engine/engine.ts"
-import { checkNotifications, type Listen, listenOf } from "./internal/store/clientListener.ts"
-import { storeError } from "./internal/store/database.ts"
+import { invalidOption, openError, storeError } from "./internal/store/database.ts"
 import * as sqlStore from "./internal/store/sqlStore.ts"
 import type { TaskAdmin } from "./TaskAdmin.ts"
 import type * as TaskEngine from "./TaskEngine.ts"
-import { FileLocked, InvalidOption, StoreError, TaskError } from "./TaskError.ts"
+import type { TaskError } from "./TaskError.ts"
 import type { TaskSchedules } from "./TaskSchedules.ts"
 
 /** The options of the engine. Those from `runTasks` on are for PostgreSQL. */
@@ -59,29 +61,8 @@ export interface Options extends TaskEngine.Options {
   readonly listen?: Listen | undefined
 }
 
-export type { Listen } from "./internal/store/clientListener.ts"
-
-const invalid = (message: string) => new TaskError({ reason: new InvalidOption({ message }) })
-
-const dialectOf = (sql: SqlClient): Effect.Effect<"sqlite" | "pg", TaskError> => {
-  const dialect = sql.onDialectOrElse({
-    sqlite: () => "sqlite" as const,
-    pg: () => "pg" as const,
-    mysql: () => "mysql" as const,
-    mssql: () => "mssql" as const,
-    orElse: () => "another" as const
-  })
-  return dialect === "sqlite" || dialect === "pg"
-    ? Effect.succeed(dialect)
-    : Effect.fail(invalid(`the SqlClient has the dialect ${dialect}: tasks need SQLite or PostgreSQL`))
-}
-
-const openError = (error: SqlError): TaskError => {
-  const { message, reason } = error
-  const isLocked = reason._tag === "LockTimeoutError" && reason.operation === "open"
-  const details = { message, cause: error }
-  return new TaskError({ reason: isLocked ? new FileLocked(details) : new StoreError(details) })
-}
+/** The function that listens, as the client of `@skein/sql` has it. */
+export type Listen = Client["listen"]
 
 /** Locks the file of the client. A database in memory has none. */
 const lockMain = (sql: SqlClient): Effect.Effect<void, TaskError, Scope.Scope> =>
@@ -122,9 +103,78 @@ const warnAboutIdleTransactions = (sql: SqlClient, leaseMs: number): Effect.Effe
     )
   })
 
+/** The client of `@effect/sql-pg`. A listener holds a connection of its pool, and its queue fails when that is lost. */
+interface OfficialClient extends SqlClient {
+  readonly listen: (
+    channel: string
+  ) => Effect.Effect<Queue.Dequeue<{ readonly payload: string }, SqlError>, SqlError, Scope.Scope>
+}
+
+const isOfficial = (client: SqlClient): client is OfficialClient => "~@effect/sql-pg/PgClient" in client
+
+/** 100 ms, doubled each time, at most 5 s. Jitter keeps processes from reconnecting at the same moment. */
+const backoff = Schedule.jittered(Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("5 seconds")]))
+
+/** Adds the reconnecting to the client of `@effect/sql-pg`. */
+const reconnecting = (client: OfficialClient): Listen => (channel, onNotification, onReconnected) =>
+  Effect.gen(function*() {
+    const scope = yield* Effect.scope
+    /** Listens in a scope of its own, so that a lost connection goes back to the pool. */
+    const open = Effect.flatMap(Scope.fork(scope), (own) =>
+      Effect.map(
+        Effect.onError(Scope.provide(client.listen(channel), own), (cause) => Scope.close(own, Exit.failCause(cause))),
+        (notifications) => ({ own, notifications })
+      ))
+    const follow = ({ notifications, own }: Effect.Success<typeof open>): Effect.Effect<never> =>
+      Effect.map(Queue.take(notifications), ({ payload }) => onNotification(payload)).pipe(
+        Effect.forever,
+        Effect.ignoreCause,
+        Effect.andThen(Scope.close(own, Exit.void)),
+        Effect.andThen(Effect.orDie(Effect.retry(open, backoff))),
+        Effect.tap(() => Effect.sync(onReconnected)),
+        Effect.flatMap(follow)
+      )
+    const first = yield* open
+    yield* Effect.forkIn(follow(first), scope)
+  })
+
+/** Returns the function that listens through a client, or `undefined` if it has none. */
+const listenOf = (client: SqlClient): Listen | undefined =>
+  isOfficial(client)
+    ? reconnecting(client)
+    : "listen" in client && typeof client.listen === "function"
+    ? client.listen as Listen
+    : undefined
+
+const notDelivered = () =>
+  new SqlError({
+    reason: new UnknownError({
+      cause: undefined,
+      operation: "listen",
+      message:
+        "notifications do not arrive: connect to the server, or to a pool in session mode (PgBouncer: pool_mode = " +
+        "session), and give the client at least 4 connections"
+    })
+  })
+
+/**
+ * Fails where notifications do not arrive within 10 seconds: behind a pooler in transaction mode, or where the listeners
+ * have taken all connections of the client.
+ */
+const checkNotifications = (client: SqlClient, listen: Listen): Effect.Effect<void, SqlError> =>
+  Effect.scoped(Effect.gen(function*() {
+    const channel = `skein_check_${crypto.randomUUID().replaceAll("-", "")}`
+    const received = yield* Queue.unbounded<string>()
+    yield* listen(channel, (payload) => Queue.offerUnsafe(received, payload), () => {})
+    yield* client.unsafe(`SELECT pg_notify('${channel}', 'check')`)
+    yield* Queue.take(received)
+  })).pipe(Effect.timeoutOrElse({ duration: "10 seconds", orElse: () => Effect.fail(notDelivered()) }))
+
 const single = (sql: SqlClient, { exclusive = true, migrate, runTasks = true, ...options }: Options) =>
   Layer.unwrap(Effect.gen(function*() {
-    if (!runTasks) return yield* Effect.fail(invalid("runTasks is false: SQLite has one process, which runs the tasks"))
+    if (!runTasks) {
+      return yield* Effect.fail(invalidOption("runTasks is false: SQLite has one process, which runs the tasks"))
+    }
     if (exclusive) yield* lockMain(sql)
     return engine.layerSingle(options, migrate)
   }))
@@ -134,15 +184,14 @@ const shared = (sql: SqlClient, options: Options) =>
     const listen = options.listen ?? listenOf(sql)
     if (listen === undefined) {
       return yield* Effect.fail(
-        invalid("the SqlClient cannot listen for notifications: use @effect/sql-pg, or give the option listen")
+        invalidOption("the SqlClient cannot listen for notifications: use @effect/sql-pg, or give the option listen")
       )
     }
-    const { leaseTimeout = "5 seconds", migrate = true, pools = ["default"], runTasks = true } = options
+    const { leaseTimeout = "5 seconds", runTasks = true } = options
     const leaseMs = Duration.toMillis(leaseTimeout)
     yield* Effect.mapError(checkNotifications(sql, listen), storeError)
     if (runTasks) yield* warnAboutIdleTransactions(sql, leaseMs)
-    return engine.layer({ runsTasks: runTasks, pools, host: hostname(), leaseMs, ...engine.resolveOptions(options) })
-      .pipe(Layer.provide([sqlStore.layerListening({ listen }, migrate), NodeCrypto.layerDigest]))
+    return engine.layerShared({ ...options, leaseMs, host: hostname() }, listen)
   }))
 
 /**
@@ -158,9 +207,16 @@ const shared = (sql: SqlClient, options: Options) =>
 export const layer = (
   options: Options = {}
 ): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | TaskSchedules, TaskError, SqlClient> =>
-  Layer.unwrap(Effect.gen(function*() {
-    const sql = yield* SqlClient
-    return (yield* dialectOf(sql)) === "sqlite" ? single(sql, options) : shared(sql, options)
+  Layer.unwrap(Effect.flatMap(SqlClient, (sql) => {
+    const refused = (dialect: string) => () =>
+      Effect.fail(invalidOption(`the SqlClient has the dialect ${dialect}: tasks need SQLite or PostgreSQL`))
+    return sql.onDialectOrElse({
+      sqlite: () => Effect.succeed(single(sql, options)),
+      pg: () => Effect.succeed(shared(sql, options)),
+      mysql: refused("mysql"),
+      mssql: refused("mssql"),
+      orElse: refused("another")
+    })
   }))
 
 /**

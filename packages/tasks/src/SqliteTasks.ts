@@ -14,13 +14,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import { SqlClient } from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
 import { link, open, rm, stat } from "node:fs/promises"
 import * as engine from "./internal/engine/engine.ts"
+import { messageOf } from "./internal/base/text.ts"
+import { openError, storeFailure } from "./internal/store/database.ts"
 import * as sqlStore from "./internal/store/sqlStore.ts"
 import type { TaskAdmin } from "./TaskAdmin.ts"
 import type * as TaskEngine from "./TaskEngine.ts"
-import { FileLocked, StoreError, TaskError } from "./TaskError.ts"
+import type { TaskError } from "./TaskError.ts"
 import type { TaskSchedules } from "./TaskSchedules.ts"
 
 /** The file, and the options of the engine. */
@@ -40,13 +41,6 @@ export interface Options extends TaskEngine.Options {
   readonly migrate?: boolean | undefined
 }
 
-const openError = (error: SqlError): TaskError => {
-  const { message, reason } = error
-  const isLocked = reason._tag === "LockTimeoutError" && reason.operation === "open"
-  const details = { message, cause: error }
-  return new TaskError({ reason: isLocked ? new FileLocked(details) : new StoreError(details) })
-}
-
 /**
  * Creates the file for its owner only: it contains the data of callers, and most systems let all users read new files.
  */
@@ -54,6 +48,16 @@ const createFile = (filename: string): Effect.Effect<void> =>
   filename === ":memory:" || filename.startsWith("file:")
     ? Effect.void
     : Effect.promise(() => open(filename, "ax", 0o600).then((file) => file.close(), () => {}))
+
+/** The client of a file that is prepared first. */
+const clientOf = (
+  prepared: Effect.Effect<void, TaskError>,
+  options: SqliteClient.Options
+): Layer.Layer<SqlClient, TaskError> =>
+  Layer.provide(
+    Layer.effect(SqlClient, Effect.andThen(prepared, Effect.mapError(SqliteClient.make(options), openError))),
+    Reactivity.layer
+  )
 
 /**
  * Creates the tables, or migrates them to the version of this program, for a process with `migrate: false`. Returns the
@@ -68,14 +72,8 @@ const createFile = (filename: string): Effect.Effect<void> =>
 export const migrate = (
   { dryRun = false, filename }: Pick<Options, "filename"> & { readonly dryRun?: boolean | undefined }
 ): Effect.Effect<{ readonly from: number; readonly to: number }, TaskError> => {
-  const client = Layer.effect(
-    SqlClient,
-    Effect.andThen(
-      dryRun ? checkFile(filename) : createFile(filename),
-      Effect.mapError(SqliteClient.make({ filename, exclusive: !dryRun }), openError)
-    )
-  )
-  return Effect.provide(sqlStore.migrateTables(dryRun), Layer.provide(client, Reactivity.layer))
+  const prepared = dryRun ? checkFile(filename) : createFile(filename)
+  return Effect.provide(sqlStore.migrateTables(dryRun), clientOf(prepared, { filename, exclusive: !dryRun }))
 }
 
 /**
@@ -91,15 +89,7 @@ export const migrate = (
 export const layerAdmin = (
   { filename }: Pick<Options, "filename">
 ): Layer.Layer<TaskAdmin | TaskSchedules, TaskError> =>
-  engine.layerAdmin.pipe(
-    Layer.provide(
-      Layer.effect(
-        SqlClient,
-        Effect.andThen(checkFile(filename), Effect.mapError(SqliteClient.make({ filename }), openError))
-      )
-    ),
-    Layer.provide(Reactivity.layer)
-  )
+  Layer.provide(engine.layerAdmin, clientOf(checkFile(filename), { filename }))
 
 /**
  * Copies the file to a new one, also while its server runs: the copy has all tables as they are at one moment, those of
@@ -128,8 +118,7 @@ export const backup = (
     })
     yield* Effect.mapError(
       sql`VACUUM INTO ${partial}`,
-      (cause) =>
-        new TaskError({ reason: new StoreError({ message: `cannot copy "${filename}": ${cause.message}`, cause }) })
+      (cause) => storeFailure(`cannot copy "${filename}": ${cause.message}`, cause)
     )
     yield* inFileSystem(`"${to}" cannot be created`, async () => {
       await open(partial, "r+").then((file) => file.sync().finally(() => file.close()))
@@ -145,13 +134,7 @@ export const backup = (
 const inFileSystem = (message: string, operation: () => Promise<void>): Effect.Effect<void, TaskError> =>
   Effect.tryPromise({
     try: operation,
-    catch: (cause) =>
-      new TaskError({
-        reason: new StoreError({
-          message: `${message}: ${cause instanceof Error ? cause.message : String(cause)}`,
-          cause
-        })
-      })
+    catch: (cause) => storeFailure(`${message}: ${messageOf(cause)}`, cause)
   })
 
 /** Fails if a file does not exist: SQLite would create it. */
@@ -161,7 +144,7 @@ const checkFile = (filename: string): Effect.Effect<void, TaskError> =>
     try: () => stat(filename),
     catch: (cause) => {
       const message = (cause as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : String(cause)
-      return new TaskError({ reason: new StoreError({ message: `cannot open "${filename}": ${message}`, cause }) })
+      return storeFailure(`cannot open "${filename}": ${message}`, cause)
     }
   })
 
@@ -178,15 +161,7 @@ const checkFile = (filename: string): Effect.Effect<void, TaskError> =>
 export const layer = (
   { filename, migrate, synchronous, ...options }: Options
 ): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | TaskSchedules | SqlClient, TaskError> =>
-  engine.layerSingle(options, migrate).pipe(
-    Layer.provideMerge(
-      Layer.effect(
-        SqlClient,
-        Effect.andThen(
-          createFile(filename),
-          Effect.mapError(SqliteClient.make({ filename, synchronous, exclusive: true }), openError)
-        )
-      )
-    ),
-    Layer.provide(Reactivity.layer)
+  Layer.provideMerge(
+    engine.layerSingle(options, migrate),
+    clientOf(createFile(filename), { filename, synchronous, exclusive: true })
   )

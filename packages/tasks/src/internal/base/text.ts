@@ -22,6 +22,9 @@ export const redactTaskIds = (text: string): string => text.replace(/(?<![\w-])[
 /** The first eight characters of a task id, for the log. See `redactTaskIds`. */
 export const shortTaskId = (id: string): string => `${id.slice(0, 8)}…`
 
+/** The message of a thrown value. */
+export const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
+
 /** Characters of a failure message. The whole message is in the outcome. */
 const maxFailureChars = 500
 

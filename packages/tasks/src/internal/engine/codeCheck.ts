@@ -15,7 +15,7 @@ import * as References from "effect/References"
 import type { CodeCheck, CodeFinding } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
 import type { LogEntry, StoredTask, TaskStore, UnsettledTask } from "../store/store.ts"
-import { isErrorResult, shortTaskId } from "../base/text.ts"
+import { isErrorResult, messageOf, shortTaskId } from "../base/text.ts"
 import { describeEvent } from "./codeChanges.ts"
 import { type EngineContext, isKeyError } from "./engineContext.ts"
 import { replayToStall } from "./execution.ts"
@@ -104,14 +104,9 @@ const replay = (
     return { run, exit }
   })).pipe(Effect.provideService(References.MinimumLogLevel, "None"), Effect.withTracerEnabled(false))
 
-const messageOf = (cause: Cause.Cause<unknown>): string => {
-  const error = Cause.squash(cause)
-  return error instanceof Error ? error.message : String(error)
-}
-
 /** How the handler has failed in a replay; `undefined` if it has not. */
 const failureOf = (exit: Exit.Exit<Outcome>): string | undefined => {
-  if (exit._tag === "Failure") return messageOf(exit.cause)
+  if (exit._tag === "Failure") return messageOf(Cause.squash(exit.cause))
   if (exit.value._tag === "Error") return exit.value.error.message
   return isErrorResult(exit.value) ? "a result with isError" : undefined
 }

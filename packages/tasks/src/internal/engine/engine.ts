@@ -14,9 +14,11 @@ import * as Stream from "effect/Stream"
 import { TaskAdmin } from "../../TaskAdmin.ts"
 import { TaskSchedules } from "../../TaskSchedules.ts"
 import { type Options as PublicOptions, TaskEngine } from "../../TaskEngine.ts"
-import { InvalidOption, TaskError } from "../../TaskError.ts"
+import type { TaskError } from "../../TaskError.ts"
 import { isFinal, type NewTask, type Pace, type State } from "../../TaskState.ts"
 import { TaskBounds } from "../base/bounds.ts"
+import type { Client } from "@skein/sql/PgClient"
+import { invalidOption } from "../store/database.ts"
 import * as sqlStore from "../store/sqlStore.ts"
 import { CurrentTaskObserver } from "../telemetry/taskObserver.ts"
 import { TaskStore } from "../store/store.ts"
@@ -72,7 +74,7 @@ const checkOptions = (options: Options): Effect.Effect<void, TaskError> =>
     const message = `${name} is ${String(value)}: it must be at least ${least}${
       most < Infinity ? `, and at most ${most}` : ""
     }`
-    return Effect.fail(new TaskError({ reason: new InvalidOption({ message }) }))
+    return Effect.fail(invalidOption(message))
   }, { discard: true })
 
 /** Fails for limits of a tool out of bounds. */
@@ -86,7 +88,7 @@ const checkPace = (tool: string, { concurrency = 1, rate }: Pace = {}): Effect.E
   if (wrong === undefined) return Effect.void
   const [name, value] = wrong
   const message = `${name} of ${tool} is ${value}: it must be a whole number from 1 to ${maxTimerMs}`
-  return Effect.fail(new TaskError({ reason: new InvalidOption({ message }) }))
+  return Effect.fail(invalidOption(message))
 }
 
 /** Sets limits of tools, except those that are set already. */
@@ -220,6 +222,23 @@ export const layerAdmin: Layer.Layer<TaskAdmin | TaskSchedules, TaskError, SqlCl
   })),
   sqlStore.layerBeside
 )
+
+/** The options of an engine on PostgreSQL. */
+interface SharedOptions extends PublicOptions, Pick<Options, "host"> {
+  readonly runTasks?: boolean | undefined
+  readonly pools?: ReadonlyArray<string> | undefined
+  readonly migrate?: boolean | undefined
+  readonly leaseMs: number
+}
+
+/** The engine of a process among others, on PostgreSQL. */
+export const layerShared = (
+  { host, leaseMs, migrate, pools = ["default"], runTasks: runsTasks = true, ...options }: SharedOptions,
+  listen: Client["listen"]
+): Layer.Layer<TaskEngine | TaskAdmin | TaskSchedules, TaskError, SqlClient.SqlClient> =>
+  layer({ runsTasks, pools, host, leaseMs, ...resolveOptions(options) }).pipe(
+    Layer.provide([sqlStore.layerListening({ listen }, migrate), NodeCrypto.layerDigest])
+  )
 
 /** The engine of a single process, on a database that no other process uses. */
 export const layerSingle = (

@@ -4,9 +4,9 @@
 import * as Cron from "effect/Cron"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { InvalidOption, TaskError } from "../../TaskError.ts"
+import type { TaskError } from "../../TaskError.ts"
 import type { TimeOptions, Times } from "../../TaskSchedules.ts"
-import { maxTime } from "../store/database.ts"
+import { invalidOption, maxTime } from "../store/database.ts"
 
 /** Milliseconds after which a time that has no task yet is missed. */
 export const missedAfterMs = 60_000
@@ -26,7 +26,7 @@ export const withDefaults = (options: TimeOptions): Times => ({
   overlap: options.overlap ?? "start"
 })
 
-const invalid = (message: string) => Effect.fail(new TaskError({ reason: new InvalidOption({ message }) }))
+const invalid = (message: string) => Effect.fail(invalidOption(message))
 
 /** The first time after another one, in milliseconds of Unix time; `maxTime` if there is none. */
 export const timeAfter = (cron: Cron.Cron, after: number): number => {

@@ -15,6 +15,7 @@ import * as Schema from "effect/Schema"
 import { isSqlError } from "effect/sql/SqlError"
 import * as Tracer from "effect/Tracer"
 import type { StepOptions } from "../../CurrentTask.ts"
+import { messageOf } from "../base/text.ts"
 import { awaitStore, fingerprint, maxMemoryPauseMs } from "./engineContext.ts"
 import { claimName, CurrentStep, misplacedInStep } from "./placement.ts"
 import { type Executed, type Restore, type Run } from "./run.ts"
@@ -35,11 +36,6 @@ type AttemptResult<A, E> =
   | { readonly _tag: "Failure"; readonly error: E; readonly at: number }
 
 type Codec<A, E> = ReturnType<typeof codecOf<A, E>>
-
-const causeMessage = (cause: Cause.Cause<unknown>): string => {
-  const error = Cause.squash(cause)
-  return error instanceof Error ? error.message : String(error)
-}
 
 const codecOf = <A, E>(name: string, { error, success }: StepOptions<A, E>) => {
   const values = success && Schema.toCodecJson(success)
@@ -64,9 +60,9 @@ const codecOf = <A, E>(name: string, { error, success }: StepOptions<A, E>) => {
         }
         if (Cause.hasInterruptsOnly(exit.cause)) return { d: `step "${name}" interrupted itself` }
         const failure = exit.cause.reasons.find(Cause.isFailReason)
-        if (failure === undefined || Cause.hasDies(exit.cause)) return { d: causeMessage(exit.cause) }
+        if (failure === undefined || Cause.hasDies(exit.cause)) return { d: messageOf(Cause.squash(exit.cause)) }
         if (errors === undefined) {
-          return { d: `step "${name}" failed, and has no \`error\` schema: ${causeMessage(exit.cause)}` }
+          return { d: `step "${name}" failed, and has no \`error\` schema: ${messageOf(Cause.squash(exit.cause))}` }
         }
         const e = write(errors, failure.error, "failure")
         return Result.isSuccess(e) ? { e: e.success, at } : { d: e.failure }

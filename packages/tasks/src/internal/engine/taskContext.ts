@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { CurrentTask, type StepOptions as EffectStepOptions, type UndoReason } from "../../CurrentTask.ts"
+import { messageOf } from "../base/text.ts"
 import { type Retry, type RunningStep, StepError, type StepOptions, type TaskContext } from "../../TaskContext.ts"
 
 /** The context of a task, from that of its handler or of a compensation. */
@@ -91,8 +92,6 @@ const step = <A, R>(
     )
   )
 }
-
-const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
 
 const toRecord = (name: string, value: unknown): Effect.Effect<ReadonlyArray<unknown>> =>
   value === undefined

@@ -6,7 +6,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as SqlClient from "effect/sql/SqlClient"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
-import { StoreError, TaskError } from "../../TaskError.ts"
+import { FileLocked, InvalidOption, StoreError, TaskError } from "../../TaskError.ts"
 
 /** A parameter of a statement. */
 export type Parameter = string | number | null
@@ -45,9 +45,22 @@ export const toStoredMillis = (time: number): number => Math.min(Math.max(Math.c
 /** Characters (UTF-16 units) of a name in an index: of a tool, a pool, an owner, and of the key of a question. */
 export const maxNameChars = 512
 
+/** A `TaskError` with the reason `StoreError`. */
+export const storeFailure = (message: string, cause?: unknown): TaskError =>
+  new TaskError({ reason: new StoreError({ message, cause }) })
+
 /** The `TaskError` of an error of the driver. */
-export const storeError = (cause: SqlError) =>
-  new TaskError({ reason: new StoreError({ message: cause.message, cause }) })
+export const storeError = (cause: SqlError): TaskError => storeFailure(cause.message, cause)
+
+/** The `TaskError` of an error of the driver of SQLite when it opens a file. */
+export const openError = (cause: SqlError): TaskError => {
+  const { message, reason } = cause
+  const isLocked = reason._tag === "LockTimeoutError" && reason.operation === "open"
+  return isLocked ? new TaskError({ reason: new FileLocked({ message, cause }) }) : storeError(cause)
+}
+
+/** A `TaskError` with the reason `InvalidOption`. */
+export const invalidOption = (message: string): TaskError => new TaskError({ reason: new InvalidOption({ message }) })
 
 /** Whether the connection to the database is lost, or could not be opened. */
 export const isUnreachable = ({ reason }: TaskError): boolean =>

@@ -197,7 +197,7 @@ export const make = ({ changes, database, observer, signals, texts }: StoreConte
                     noted(state, isClaimed(rows[0]!))
                   )
               ),
-              counted.increment(counts, task.limits)
+              counted.increment(counts)
             )
         )
         return Effect.as(database.transaction(created), state)

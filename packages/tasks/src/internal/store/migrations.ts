@@ -3,8 +3,8 @@
  * time migrates, each migration in a transaction, except that indexes on large tables of PostgreSQL are made outside.
  */
 import * as Effect from "effect/Effect"
-import { StoreError, TaskError } from "../../TaskError.ts"
-import { type Database, maxTime, type Row, storeError } from "./database.ts"
+import type { TaskError } from "../../TaskError.ts"
+import { type Database, maxTime, type Row, storeError, storeFailure } from "./database.ts"
 
 /** An index: `CREATE <kind> <name> ON <target>`. */
 interface Index {
@@ -179,12 +179,9 @@ const indexLock = "495790843247"
 const retryMs = 200
 
 const newerVersion = (found: number) =>
-  new TaskError({
-    reason: new StoreError({
-      message:
-        `the task tables have version ${found}, and this program supports ${migrations.length}: a later version created them`
-    })
-  })
+  storeFailure(
+    `the task tables have version ${found}, and this program supports ${migrations.length}: a later version created them`
+  )
 
 /** Runs an effect while no other process runs one. */
 const withMigrationLock = <A, E>(database: Database, effect: Effect.Effect<A, E>): Effect.Effect<A, E | TaskError> =>
@@ -222,7 +219,7 @@ export const checkVersion = (database: Database): Effect.Effect<void, TaskError>
     const message = found === 0
       ? "the database has no tables of tasks: run \"skein tasks migrate\", or start a server or worker that may create them"
       : `the task tables have version ${found}, and this program needs ${migrations.length}: run "skein tasks migrate", or start a server or worker of this version that may change the tables`
-    return Effect.fail(new TaskError({ reason: new StoreError({ message }) }))
+    return Effect.fail(storeFailure(message))
   })
 
 const createVersions = "CREATE TABLE IF NOT EXISTS skein_task_versions (version INTEGER NOT NULL PRIMARY KEY)"

@@ -4,8 +4,8 @@
  */
 import * as Effect from "effect/Effect"
 import { LimitExceeded, TaskError } from "../../TaskError.ts"
-import type { CountLimits, TaskLimits } from "../../TaskState.ts"
-import type { Database } from "./database.ts"
+import type { TaskLimits } from "../../TaskState.ts"
+import { type Database, numberOf } from "./database.ts"
 import { clientPrefix } from "./rows.ts"
 import { unescape } from "./storedText.ts"
 
@@ -72,27 +72,15 @@ const quotaName = (kind: number, { counter, tool }: QuotaKey): string =>
     ? "of the client"
     : "of the owner"
 
-const exceeded = (kind: number, key: QuotaKey, counter: "live" | "retained", limit: number) => {
-  const tasks = `tasks ${quotaName(kind, key)}`
-  return new TaskError({
-    reason: new LimitExceeded({
-      message: counter === "live"
-        ? `limit reached: ${limit} ${tasks} that have not ended`
-        : `limit reached: ${limit} stored ${tasks}`
-    })
-  })
-}
+const limitExceeded = (message: string) => new TaskError({ reason: new LimitExceeded({ message }) })
 
 const none = { live: 0, retained: 0 }
 
 /** The statements on the counters. */
 export const make = (database: Database) => {
   const add = database.prepare(
-    `INSERT INTO skein_task_counts (kind, name, live, retained) VALUES
-      (0, '', CAST(? AS BIGINT), CAST(? AS BIGINT)),
-      (1, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT)),
-      (2, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT))
-    ${addToCounts} RETURNING kind, live, retained`
+    `INSERT INTO skein_task_counts (kind, name, live, retained)
+     VALUES (0, '', 1, 1), (1, ?, 1, 1), (2, ?, 1, 1) ${addToCounts}`
   )
   const read = database.prepare(
     `SELECT kind, live, retained FROM skein_task_counts
@@ -110,28 +98,24 @@ export const make = (database: Database) => {
   )
   const clearEmpty = database.prepare("DELETE FROM skein_task_counts WHERE kind > 0 AND retained <= 0")
 
-  const change = ({ counter, tool }: QuotaKey, live: number, retained: number) =>
-    add(live, retained, tool, live, retained, counter, live, retained)
-
   return {
-    /**
-     * Counts a new task. Fails with `LimitExceeded` if a concurrent transaction has reached a limit; then this one must
-     * be rolled back.
-     */
-    increment: (key: QuotaKey, limits: TaskLimits): Effect.Effect<void, TaskError> =>
-      Effect.flatMap(change(key, 1, 1), (rows) => {
-        const error = findExceeded(rows, key, limits, 0)
-        return error === undefined ? Effect.void : Effect.fail(error)
-      }),
+    /** Counts a new task, in the transaction that has found room for it. */
+    increment: ({ counter, tool }: QuotaKey): Effect.Effect<unknown, TaskError> => add(tool, counter),
     /** Counts deleted tasks. Deletes counters that have reached zero. */
     decrement: (tasks: ReadonlyArray<QuotaKey & { readonly isLive: boolean }>): Effect.Effect<void, TaskError> =>
       Effect.andThen(subtract(JSON.stringify(differencesOf(tasks))), clearEmpty()),
     /** The error for the limit that is reached. */
-    limitError: (key: QuotaKey, limits: TaskLimits): Effect.Effect<TaskError, TaskError> =>
+    limitError: (key: QuotaKey, { all, client, tool }: TaskLimits): Effect.Effect<TaskError, TaskError> =>
       Effect.map(read(key.tool, key.counter), (rows) => {
-        const all = [0, 1, 2].map((kind) => rows.find((row) => Number(row["kind"]) === kind) ?? { ...none, kind })
-        return findExceeded(all, key, limits, 1) ??
-          new TaskError({ reason: new LimitExceeded({ message: "limit on tasks reached" }) })
+        for (const [kind, limits] of [all, tool, client].entries()) {
+          const row = rows.find((row) => numberOf(row, "kind") === kind) ?? none
+          const tasks = `tasks ${quotaName(kind, key)}`
+          const live = toLimit(limits.live)
+          if (numberOf(row, "live") >= live) return limitExceeded(`limit reached: ${live} ${tasks} that have not ended`)
+          const retained = toLimit(limits.retained)
+          if (numberOf(row, "retained") >= retained) return limitExceeded(`limit reached: ${retained} stored ${tasks}`)
+        }
+        return limitExceeded("limit on tasks reached")
       })
   }
 }
@@ -149,20 +133,4 @@ const differencesOf = (tasks: ReadonlyArray<QuotaKey & { readonly isLive: boolea
     }
   }
   return [...differences.values()]
-}
-
-const findExceeded = (
-  rows: ReadonlyArray<Readonly<Record<string, unknown>>>,
-  key: QuotaKey,
-  { all, client, tool }: TaskLimits,
-  more: number
-): TaskError | undefined => {
-  const limits: ReadonlyArray<CountLimits> = [all, tool, client]
-  for (const row of rows) {
-    const kind = Number(row["kind"])
-    const { live, retained } = limits[kind]!
-    if (Number(row["live"]) + more > toLimit(live)) return exceeded(kind, key, "live", toLimit(live))
-    if (Number(row["retained"]) + more > toLimit(retained)) return exceeded(kind, key, "retained", toLimit(retained))
-  }
-  return undefined
 }

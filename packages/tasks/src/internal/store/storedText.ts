@@ -54,18 +54,10 @@ export const fromJson = <A>(text: string): Effect.Effect<A, TaskError> =>
     catch: (cause) => permanentError(`invalid JSON in a stored text: ${String(cause)}`, cause)
   })
 
-const missingKey = (associatedData: string) =>
-  new TaskError({
-    reason: new KeyError({
-      message: `the stored text "${redactTaskIds(associatedData)}" is encrypted, and no key is configured`
-    })
-  })
-const notEncrypted = (associatedData: string) =>
-  new TaskError({
-    reason: new KeyError({
-      message: `the stored text "${redactTaskIds(associatedData)}" is not encrypted, although a key is configured`
-    })
-  })
+const keyError = (associatedData: string, problem: string) => {
+  const message = `the stored text "${redactTaskIds(associatedData)}" ${problem}`
+  return Effect.fail(new TaskError({ reason: new KeyError({ message }) }))
+}
 
 /** Converts texts to their stored form and back. See `Cipher` for `associatedData`. */
 export interface StoredTexts {
@@ -80,7 +72,9 @@ export const plainTexts: StoredTexts = {
   isPlain: true,
   encrypt: Effect.succeed,
   decrypt: (stored, associatedData) =>
-    stored.startsWith(encryptedPrefix) ? Effect.fail(missingKey(associatedData)) : Effect.succeed(stored)
+    stored.startsWith(encryptedPrefix)
+      ? keyError(associatedData, "is encrypted, and no key is configured")
+      : Effect.succeed(stored)
 }
 
 /** Stores texts encrypted. */
@@ -90,6 +84,8 @@ export const encryptedTexts = (cipher: Cipher): StoredTexts => ({
     Effect.map(cipher.encrypt(text, associatedData), (encrypted) => encryptedPrefix + encrypted),
   decrypt: (stored, associatedData) => {
     if (stored.startsWith(encryptedPrefix)) return cipher.decrypt(stored.slice(encryptedPrefix.length), associatedData)
-    return cipher.readPlaintext ? Effect.succeed(stored) : Effect.fail(notEncrypted(associatedData))
+    return cipher.readPlaintext
+      ? Effect.succeed(stored)
+      : keyError(associatedData, "is not encrypted, although a key is configured")
   }
 })
