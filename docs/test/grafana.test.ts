@@ -97,12 +97,12 @@ const scraped = Effect.gen(function*() {
   const { id } = yield* submit(task("bake"))
   yield* Stream.runDrain(Stream.takeUntil(watch(id), isFinal))
   yield* submit({ ...task("bake"), pool: "default" })
-  const observer = (yield* CurrentTaskObserver)!
-  observer.stalled(2000)
-  observer.leaseLost()
-  observer.outageBegan()
-  observer.takenOver({ tool: "bake", pool: "default" })
-  observer.queue([{ tool: "bake", pool: "default", state: "ready", count: 1, oldestMs: 1, openQuestions: 0 }])
+  const metrics = (yield* CurrentTaskObserver)!.metrics!
+  metrics.stalled(2000)
+  metrics.leaseLost()
+  metrics.outageBegan()
+  metrics.takenOver({ tool: "bake", pool: "default" })
+  metrics.queue([{ tool: "bake", pool: "default", state: "ready", count: 1, oldestMs: 1, openQuestions: 0 }])
   return yield* fetchMetrics(port)
 }).pipe(
   Effect.scoped,

@@ -101,12 +101,8 @@ const makeObserver = (context: Context.Context<never>, options: Options): TaskOb
   const hasSpans = options.spans !== false
   const clock = Context.get(context, Clock.Clock)
   return {
-    submitted: (task) => metrics?.submitted(task),
-    ended: (task, outcome, durationMs) => metrics?.ended(task, outcome, durationMs),
-    takenOver: (task) => metrics?.takenOver(task),
-    stalled: (milliseconds) => metrics?.stalled(milliseconds),
-    leaseLost: () => metrics?.leaseLost(),
-    outageBegan: () => metrics?.outageBegan(),
+    metrics,
+    readsQueue: options.queueMetrics !== false,
     run: (run, body) =>
       Effect.suspend(() => {
         if (run.isFirst) metrics?.started(run, clock.currentTimeMillisUnsafe() - run.createdAt)
@@ -123,10 +119,7 @@ const makeObserver = (context: Context.Context<never>, options: Options): TaskOb
             const nanos = clock.monotonicTimeNanosUnsafe() - begin
             metrics.attemptEnded(attempt.tool, label, outcomeOf(exit), attempt.attempt > 1, nanos)
           }))
-      }),
-    reportRunning: (count) => metrics === undefined ? Effect.void : metrics.reportRunning(count),
-    isRead: () => options.queueMetrics !== false && metrics?.isRead() === true,
-    queue: (counts) => metrics?.queue(counts)
+      })
   }
 }
 

@@ -3,7 +3,7 @@
  */
 import { isObject } from "@skein/protocol/JsonRpc"
 import { clip } from "@skein/protocol/Text"
-import type { Outcome } from "../../TaskState.ts"
+import type { Outcome, State } from "../../TaskState.ts"
 
 /**
  * Characters (UTF-16 units) of a status message, or of a message about progress. Each change and each listing writes,
@@ -24,6 +24,13 @@ export const shortTaskId = (id: string): string => `${id.slice(0, 8)}…`
 
 /** The message of a thrown value. */
 export const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
+
+/** The annotations of all log lines of a task, those of its handler included. */
+export const logAnnotations = ({ id, owner, tool }: Pick<State, "id" | "owner" | "tool">): Record<string, unknown> => ({
+  task: shortTaskId(id),
+  tool,
+  ...(owner === null ? undefined : { owner })
+})
 
 /** Characters of a failure message. The whole message is in the outcome. */
 const maxFailureChars = 500

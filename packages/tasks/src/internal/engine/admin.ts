@@ -5,7 +5,8 @@ import * as Effect from "effect/Effect"
 import type { LoggedEvent, TaskAdmin } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
 import type { LogEntry, TaskStore } from "../store/store.ts"
-import { type CheckScope, checkWithoutHandlers } from "./codeCheck.ts"
+import { checkCode } from "./codeCheck.ts"
+import type { EngineContext } from "./engineContext.ts"
 
 /** The tasks of a listing: by default, and at most. */
 const pageSize = { usual: 100, most: 1000 }
@@ -17,10 +18,11 @@ const checkedTasks = 1000
 const associatedData = (id: string, { attempt, kind, name }: LogEntry): string =>
   kind === "once" ? `${id}/once/${name}` : `${id}/step/${attempt}/${name}`
 
-/** Makes the service. `checkTasks` compares tasks with the handlers of this process, if it has handlers. */
+/** Makes the service. A check compares the tasks of `pools` with the handlers of `engine`, in a process that has one. */
 export const makeAdmin = (
   store: TaskStore["Service"],
-  checkTasks = (scope: CheckScope) => checkWithoutHandlers(store, scope)
+  engine?: EngineContext,
+  pools?: ReadonlyArray<string>
 ): TaskAdmin["Service"] => {
   const toEvent = (id: string, entry: LogEntry, withValues: boolean): Effect.Effect<LoggedEvent, TaskError> => {
     const { at, attempt, kind, name, seq, startedAt, value } = entry
@@ -85,7 +87,8 @@ export const makeAdmin = (
     pause: store.tools.pause,
     resume: store.tools.resume,
     tools: store.tools.list,
-    check: ({ limit = checkedTasks, tool } = {}) => checkTasks({ tool, maxTasks: limit, maxTasksPerTool: Infinity }),
+    check: ({ limit = checkedTasks, tool } = {}) =>
+      checkCode(store, engine, { pools, tool, maxTasks: limit, maxTasksPerTool: Infinity }),
     statistics: store.admin.statistics,
     workers: store.admin.workers
   }

@@ -42,30 +42,28 @@ export interface MissingEvent {
   readonly part: EventKey
 }
 
-/** Remembers something about some tasks; the oldest ones are forgotten. */
-class Recent<V> {
-  readonly #values = new Map<string, V>()
+/** Remembers values by key. Beyond `most` keys, it forgets the one that was set longest ago. */
+export class Recent<V> extends Map<string, V> {
+  readonly #most: number
 
-  get(id: string): V | undefined {
-    return this.#values.get(id)
+  constructor(most: number) {
+    super()
+    this.#most = most
   }
 
-  set(id: string, value: V): void {
-    this.#values.delete(id)
-    this.#values.set(id, value)
-    const [oldest] = this.#values.keys()
-    if (this.#values.size > maxTasks) this.#values.delete(oldest!)
-  }
-
-  delete(id: string): void {
-    this.#values.delete(id)
+  override set(key: string, value: V): this {
+    this.delete(key)
+    super.set(key, value)
+    const [oldest] = this.keys()
+    if (this.size > this.#most) this.delete(oldest!)
+    return this
   }
 }
 
 /** The tasks of a process whose code has changed. */
 export class CodeChanges {
-  readonly #stops = new Recent<number>()
-  readonly #reported = new Recent<string>()
+  readonly #stops = new Recent<number>(maxTasks)
+  readonly #reported = new Recent<string>(maxTasks)
 
   /** How often a task was stopped because its code has changed, since it has gone on. */
   stopsOf(id: string): number {

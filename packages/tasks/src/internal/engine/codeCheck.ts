@@ -25,6 +25,8 @@ import { TaskLog, textOf } from "./taskLog.ts"
 
 /** The tasks that a check reads. */
 export interface CheckScope {
+  /** The pools of this process; `undefined`: all. */
+  readonly pools: ReadonlyArray<string> | undefined
   /** Only the tasks of this tool. */
   readonly tool?: string | undefined
   /** Only tasks that were created before a time, in milliseconds of Unix time. */
@@ -185,48 +187,26 @@ class Findings {
   }
 }
 
-/** The part of an engine that checks tasks. */
-interface Checker {
-  readonly store: TaskStore["Service"]
-  readonly handlers: Pick<HandlerRegistry, "find" | "isEmpty">
-  readonly compare: (
-    row: UnsettledTask,
-    found: FoundHandler
-  ) => Effect.Effect<ReadonlyArray<Difference>, TaskError>
-}
-
-/** Checks tasks against the handlers of this process, in its pools. */
+/**
+ * Checks tasks against the handlers of an engine. Without one it finds the tasks that wait for a worker already, in a
+ * process without handlers.
+ */
 export const checkCode = (
-  engine: EngineContext,
-  pools: ReadonlyArray<string> | undefined,
-  scope: CheckScope
-): Effect.Effect<CodeCheck, TaskError> =>
-  checkTasks({ ...engine, compare: (row, found) => compare(engine, row, found) }, pools, scope)
-
-/** Finds the tasks that wait for a worker already, in a process without handlers. */
-export const checkWithoutHandlers = (
   store: TaskStore["Service"],
-  scope: CheckScope
-): Effect.Effect<CodeCheck, TaskError> => {
-  const handlers = { isEmpty: true, find: () => undefined }
-  return checkTasks({ store, handlers, compare: () => Effect.succeed([]) }, undefined, scope)
-}
-
-const checkTasks = (
-  { compare, handlers, store }: Checker,
-  pools: ReadonlyArray<string> | undefined,
-  { createdBefore = Infinity, maxTasks, maxTasksPerTool, tool }: CheckScope
+  engine: EngineContext | undefined,
+  { createdBefore = Infinity, maxTasks, maxTasksPerTool, pools, tool }: CheckScope
 ): Effect.Effect<CodeCheck, TaskError> =>
   Effect.gen(function*() {
-    const isAlone = !handlers.isEmpty && (pools === undefined || (yield* store.admin.workers).length <= 1)
+    const hasHandlers = engine !== undefined && !engine.handlers.isEmpty
+    const isAlone = hasHandlers && (pools === undefined || (yield* store.admin.workers).length <= 1)
     const findings = new Findings()
     const replays = new Map<string, number>()
     let checked = 0
     let isComplete = true
 
     const checkTask = (row: UnsettledTask): Effect.Effect<void, TaskError> => {
-      const found = handlers.find(row.tool)
-      if (found === undefined) {
+      const found = engine?.handlers.find(row.tool)
+      if (engine === undefined || found === undefined) {
         checked++
         const kind = row.waitsFor === "code" ? "stopped" : row.waitsFor === "tool" || isAlone ? "missing" : undefined
         return Effect.sync(() => kind === undefined ? undefined : findings.add(row, [kind, undefined]))
@@ -237,7 +217,7 @@ const checkTasks = (
       if (count >= maxTasksPerTool) return Effect.sync(() => void (isComplete = false))
       replays.set(row.tool, count + 1)
       return Effect.gen(function*() {
-        const differences = yield* compare(row, found)
+        const differences = yield* compare(engine, row, found)
         checked++
         if (differences.length === 0) return
         // The differences do not count if the task has run meanwhile.

@@ -1,16 +1,16 @@
 /**
  * The services that a run provides to its handler: the task for `Step`, and the request for everything else.
  */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { CurrentTask, UndoReason } from "../../CurrentTask.ts"
-import { continueWith } from "./continuation.ts"
 import { ask } from "./questions.ts"
 import { type RunningTask, TaskRequestContext } from "./taskRequest.ts"
 import { awaitStore } from "./engineContext.ts"
 import { truncateLine } from "../base/text.ts"
 import { CurrentStep, misplacedInStep } from "./placement.ts"
-import { type Run } from "./run.ts"
+import { neverEnds, replayEnds, type Run } from "./run.ts"
 import { sleep } from "./sleep.ts"
 import { once, step } from "./steps.ts"
 
@@ -69,4 +69,36 @@ const compensate = <E, R>(
     const context = fiber.context as Context.Context<R>
     run.compensations.push((reason) => Effect.provideContext(Effect.suspend(() => undo(reason)), context))
     return Effect.void
+  })
+
+const refused = (problem: string) => Effect.die(new Error(`Task.continueWith is not allowed ${problem}`))
+
+/**
+ * Implements `Task.continueWith`. Ends the run, and lets the next one begin with an empty log. The next run does not depend on the
+ * result of the store, and reads the state again: the task may have been cancelled, or continued by another worker.
+ */
+const continueWith = (run: Run, args: JsonObject): Effect.Effect<never> =>
+  Effect.withFiber((fiber) => {
+    const problem = misplacedInStep(fiber, "Task.continueWith")
+    if (problem !== undefined) return problem
+    if (run.undoReason !== undefined) return refused("in a compensation")
+    run.noteFiber(fiber)
+    if (run.isCollecting) return run.observe(neverEnds)
+    const count = run.compensations.length
+    if (count > 0) {
+      return refused(
+        `while the task has compensations (${count}), which would never run: do work with compensations in another task`
+      )
+    }
+    const { engine: { store }, log, observations, task: { id } } = run
+    const stored = Effect.suspend(() => awaitStore(store.continueWith(id, log.nextSeq, args)))
+    const continued = Effect.uninterruptibleMask((restore) =>
+      observations.inTurn(restore, Effect.map(stored, () => run.end("continued")))
+    )
+    const ended = Effect.andThen(
+      run.preventSuspension(Effect.andThen(run.progress.flush, continued)),
+      run.interruptSelf
+    )
+    // A branch that continues the task must not get ahead of the events of earlier runs.
+    return run.hasBranches && log.hasPending ? Effect.andThen(run.observe(replayEnds), ended) : ended
   })

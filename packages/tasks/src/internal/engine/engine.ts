@@ -31,18 +31,12 @@ import { HandlerRegistry } from "./handlerRegistry.ts"
 import { makeSchedules } from "./schedules.ts"
 import { StoreOutage } from "./storeOutage.ts"
 import { removeExpired } from "./sweeper.ts"
-import { forkLoop, Worker } from "./worker.ts"
+import { forkLoop, Worker, type WorkerOptions } from "./worker.ts"
 
 /** The options of an engine on a store. Times are in milliseconds. */
-export interface Options extends Resolved<PublicOptions> {
+export interface Options extends Resolved<PublicOptions>, WorkerOptions {
   /** Whether this process runs tasks. */
   readonly runsTasks: boolean
-  /** The pools whose tasks this process runs; `undefined`: all. */
-  readonly pools: ReadonlyArray<string> | undefined
-  /** The name of the machine, for operators. */
-  readonly host: string
-  /** How long the tasks of a worker that has died stay with it; `undefined`: no other process uses the store. */
-  readonly leaseMs: number | undefined
 }
 
 /** Milliseconds of the longest timer of the runtime, 24 days. */
@@ -121,6 +115,7 @@ const make = (options: Options) =>
     const sql = yield* SqlClient.SqlClient
     const digest = yield* Digest
     const observer = yield* CurrentTaskObserver
+    const metrics = observer?.metrics
     const engine: EngineContext = {
       observer,
       store,
@@ -146,22 +141,24 @@ const make = (options: Options) =>
       codeChanges: new CodeChanges(),
       maxAttempts: options.maxAttempts
     }
-    const outage = new StoreOutage(observer)
-    const worker = new Worker(store, engine, outage, options)
+    const outage = new StoreOutage(metrics)
+    const worker = new Worker(engine, outage, options)
     if (options.runsTasks) yield* worker.start
     const { pools } = options
     if (options.runsTasks && options.checkCode) {
       const { maxCheckedTasks: maxTasks, maxCheckedTasksPerTool: maxTasksPerTool } = bounds
       const createdBefore = yield* Clock.currentTimeMillis
-      const checked = checkCode(engine, pools, { createdBefore, maxTasks, maxTasksPerTool })
+      const checked = checkCode(store, engine, { pools, createdBefore, maxTasks, maxTasksPerTool })
       yield* forkLoop(checkAddedHandlers(engine.handlers, outage.guard(checked)))
     }
 
-    if (observer !== undefined) {
-      yield* observer.reportRunning(() => worker.running)
-      const read = Effect.suspend(() => observer.isRead() ? outage.guard(store.admin.queueCounts) : Effect.undefined)
-      const report = Effect.map(read, (counts) => counts && observer.queue(counts))
-      yield* forkLoop(Effect.andThen(Effect.sleep(bounds.queueInterval), report))
+    if (metrics !== undefined) {
+      yield* metrics.reportRunning(() => worker.running)
+      const read = Effect.suspend(() => metrics.isRead() ? outage.guard(store.admin.queueCounts) : Effect.undefined)
+      const report = Effect.map(read, (counts) => counts && metrics.queue(counts))
+      if (observer?.readsQueue === true) {
+        yield* forkLoop(Effect.andThen(Effect.sleep(bounds.queueInterval), report))
+      }
     }
 
     const expiryAlarm = new Alarm()
@@ -202,7 +199,7 @@ const make = (options: Options) =>
       runTasks: (handlers) => engine.handlers.add(handlers)
     })
     return Context.make(TaskEngine, taskEngine).pipe(
-      Context.add(TaskAdmin, makeAdmin(store, (scope) => checkCode(engine, pools, scope))),
+      Context.add(TaskAdmin, makeAdmin(store, engine, pools)),
       Context.add(TaskSchedules, schedules.service)
     )
   })
@@ -215,7 +212,7 @@ export const layerAdmin: Layer.Layer<TaskAdmin | TaskSchedules, TaskError, SqlCl
   Layer.effectContext(Effect.map(TaskStore, (store) => {
     const schedules = makeSchedules({
       store,
-      outage: new StoreOutage(undefined),
+      outage: new StoreOutage(),
       submit: (task) => store.insert(task, undefined, () => Effect.void)
     })
     return Context.make(TaskAdmin, makeAdmin(store)).pipe(Context.add(TaskSchedules, schedules.service))

@@ -18,7 +18,7 @@ import { isFinal, type Outcome } from "../../TaskState.ts"
 import type { Claim, LogEntry, Lost, StoredTask } from "../store/store.ts"
 import { isPermanent } from "../store/storedText.ts"
 import type { RunTrace } from "../telemetry/taskObserver.ts"
-import { isErrorResult, shortTaskId } from "../base/text.ts"
+import { isErrorResult, logAnnotations } from "../base/text.ts"
 import { describeEvent, type MissingEvent } from "./codeChanges.ts"
 import { makeCurrentTask, makeTaskRequest } from "./currentTask.ts"
 import { awaitStore, type EngineContext, isKeyError } from "./engineContext.ts"
@@ -115,31 +115,22 @@ const readQuestions = (engine: EngineContext, id: string): Effect.Effect<Questio
     openQuestions: open
   }))
 
-/** The annotations of all log lines of a task, those of its handler included. */
-const logAnnotations = ({ id, owner, tool }: StoredTask): Record<string, unknown> => ({
-  task: shortTaskId(id),
-  tool,
-  ...(owner === null ? undefined : { owner })
-})
-
 /** Lets the observer see a run, if there is one. */
 const observed = (
   { observer }: EngineContext,
   { attempts, workerId }: Execution,
-  { caller, createdAt, id, pool, status, tool }: StoredTask,
+  task: StoredTask,
   isFirst: boolean,
   run: (trace: RunTrace | undefined) => Effect.Effect<Next>
-): Effect.Effect<Next> =>
-  observer === undefined ? run(undefined) : observer.run({
-    id,
-    tool,
-    pool,
-    isFirst: isFirst && status !== "cancelled",
-    createdAt,
-    worker: workerId,
-    lostWorkers: attempts,
-    traceparent: caller.traceparent
-  }, run)
+): Effect.Effect<Next> => {
+  const { caller: { traceparent }, status } = task
+  return observer === undefined
+    ? run(undefined)
+    : observer.run({
+      ...{ ...task, traceparent, worker: workerId, lostWorkers: attempts },
+      isFirst: isFirst && status !== "cancelled"
+    }, run)
+}
 
 /**
  * Gives up a task whose workers have died too often while they ran it. Its log records that, and later runs only

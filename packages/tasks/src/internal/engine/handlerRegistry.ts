@@ -3,8 +3,10 @@
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
 import type { Handlers } from "../../TaskEngine.ts"
+import { Recent } from "./codeChanges.ts"
 
 /** A handler for a tool, and the handlers that it is one of. */
 export interface FoundHandler {
@@ -30,11 +32,12 @@ const evictionMs = 500
 /** The handlers of this process. */
 export class HandlerRegistry {
   /** The tasks that wait for a handler, with their number of checks. The one that has not checked longest is first. */
-  readonly #waiting = new Map<string, number>()
+  readonly #waiting = new Recent<number>(maxWaiting)
   readonly activeRuns = new Set<ActiveRun>()
   #all: ReadonlyArray<Handlers> = []
-  #additions = 0
-  readonly #listeners = new Set<() => void>()
+  /** How often handlers were added. */
+  additions = 0
+  readonly #added = Latch.makeUnsafe()
   readonly #onAdded: (waiting: ReadonlyArray<string>) => Effect.Effect<void>
   readonly #shutdownTimeout: Duration.Input
 
@@ -55,11 +58,6 @@ export class HandlerRegistry {
     return this.#all.length === 0
   }
 
-  /** How often handlers were added. */
-  get additions(): number {
-    return this.#additions
-  }
-
   /** The handler for a tool; `undefined` if no handlers have it. */
   find(tool: string): FoundHandler | undefined {
     for (const handlers of this.#all) {
@@ -72,11 +70,8 @@ export class HandlerRegistry {
   /** Records that a task has found no handler. Returns the number of its earlier checks. */
   noteMissingHandler(task: string): number {
     const checks = this.#waiting.get(task) ?? 0
-    this.#waiting.delete(task)
-    this.#waiting.set(task, checks + 1)
     // The oldest entry may be a task that another process has continued, or that is deleted.
-    const [oldest] = this.#waiting.keys()
-    if (this.#waiting.size > maxWaiting) this.#waiting.delete(oldest!)
+    this.#waiting.set(task, checks + 1)
     return checks
   }
 
@@ -95,9 +90,8 @@ export class HandlerRegistry {
     return Effect.acquireRelease(
       Effect.suspend(() => {
         this.#all = [...this.#all, handlers]
-        this.#additions++
-        for (const listener of [...this.#listeners]) listener()
-        return this.#onAdded([...this.#waiting.keys()])
+        this.additions++
+        return Effect.andThen(this.#added.release, this.#onAdded([...this.#waiting.keys()]))
       }),
       () =>
         Effect.suspend(() => {
@@ -115,9 +109,5 @@ export class HandlerRegistry {
   }
 
   /** Ends when handlers are added. */
-  readonly changed: Effect.Effect<void> = Effect.callback<void>((resume) => {
-    const listener = () => resume(Effect.void)
-    this.#listeners.add(listener)
-    return Effect.sync(() => void this.#listeners.delete(listener))
-  })
+  readonly changed: Effect.Effect<void> = this.#added.await
 }

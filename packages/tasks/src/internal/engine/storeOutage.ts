@@ -4,16 +4,16 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
-import type { TaskObserver } from "../telemetry/taskObserver.ts"
+import type { TaskMetrics } from "../telemetry/taskMetrics.ts"
 
 /** The outages that the checks of a process notice. */
 export class StoreOutage {
-  readonly #observer: TaskObserver | undefined
+  readonly #metrics: TaskMetrics | undefined
   #since: number | undefined = undefined
   #over = -Infinity
 
-  constructor(observer?: TaskObserver) {
-    this.#observer = observer
+  constructor(metrics?: TaskMetrics) {
+    this.#metrics = metrics
   }
 
   /** Milliseconds since the last outage; 0 during one. */
@@ -35,7 +35,7 @@ export class StoreOutage {
         if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
         if (this.#since !== undefined) return Effect.undefined
         this.#since = performance.now()
-        this.#observer?.outageBegan()
+        this.#metrics?.outageBegan()
         return Effect.as(
           Effect.logWarning("the task store cannot be reached; tasks wait until it can", cause),
           undefined

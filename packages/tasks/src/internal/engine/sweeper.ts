@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 import { isFinal } from "../../TaskState.ts"
 import type { SweepRow, TaskStore } from "../store/store.ts"
-import { shortTaskId } from "../base/text.ts"
+import { logAnnotations } from "../base/text.ts"
 import type { Alarm } from "./alarm.ts"
 import type { StoreOutage } from "./storeOutage.ts"
 
@@ -50,10 +50,9 @@ const sweepPage = (
         yield* store.finish(row.id, { status: "cancelled", statusMessage })
       } else if (overdue >= 0) {
         hasChanged = true
-        const annotations = { task: shortTaskId(row.id), tool: row.tool, ...row.owner !== null && { owner: row.owner } }
         yield* Effect.annotateLogs(
           Effect.logWarning("deleting an expired task whose compensations have not finished within undoTimeout"),
-          annotations
+          logAnnotations(row)
         )
         yield* store.settle(row.id)
       }

@@ -65,12 +65,18 @@ export const forkLoop = (effect: Effect.Effect<unknown>): Effect.Effect<void, ne
     (fiber) => Effect.ignoreCause(Effect.timeout(Effect.interruptible(Fiber.interrupt(fiber)), farewellMs))
   ))
 
+/** A task that a worker runs, and the fiber, once it has started. */
+interface Active {
+  readonly execution: Execution
+  fiber: Fiber.Fiber<void> | undefined
+}
+
 /** A worker of this process. */
 export class Worker {
   readonly #store: TaskStore["Service"]
   readonly #options: WorkerOptions
   readonly #engine: EngineContext
-  readonly #active = new Map<string, { readonly execution: Execution; fiber: Fiber.Fiber<void> | undefined }>()
+  readonly #active = new Map<string, Active>()
   readonly #hasWork = Latch.makeUnsafe(true)
   #looksForGated = true
   readonly #stopped = Latch.makeUnsafe()
@@ -91,8 +97,8 @@ export class Worker {
   /** Claims of the last check that no run belongs to. */
   #unknownClaims = new Set<string>()
 
-  constructor(store: TaskStore["Service"], engine: EngineContext, outage: StoreOutage, options: WorkerOptions) {
-    this.#store = store
+  constructor(engine: EngineContext, outage: StoreOutage, options: WorkerOptions) {
+    this.#store = engine.store
     this.#outage = outage
     this.#engine = engine
     this.#options = options
@@ -127,28 +133,16 @@ export class Worker {
 
   /** Runs a task that was created as claimed by this worker. */
   runNew(state: State, args: StoredTask["args"], workerId: string): void {
-    const { caller, createdAt, id, owner, pool, status, tool } = state
-    const task: StoredTask = {
-      id,
-      tool,
-      pool,
-      owner,
-      caller,
-      status,
-      args,
-      createdAt,
-      statusMessageCount: 0,
-      waitsForWorker: false
-    }
-    this.#run({ id, task: Effect.succeed(task), signals: 0, isFirst: true, attempts: 0, isGated: false }, workerId)
+    const task: StoredTask = { ...state, args, statusMessageCount: 0, waitsForWorker: false }
+    this.#run(
+      { id: state.id, task: Effect.succeed(task), signals: 0, isFirst: true, attempts: 0, isGated: false },
+      workerId
+    )
   }
 
   #run(claim: Claim, workerId: string): void {
     const execution: Execution = { ...claim, workerId, hasSignal: false, run: undefined }
-    const entry: { readonly execution: Execution; fiber: Fiber.Fiber<void> | undefined } = {
-      execution,
-      fiber: undefined
-    }
+    const entry: Active = { execution, fiber: undefined }
     if (this.#clock !== undefined && this.#active.size === 0) {
       this.#expectTick()
       this.#hasRuns.openUnsafe()
@@ -322,7 +316,7 @@ export class Worker {
     return Effect.flatMap(this.#store.renew(this.#id, leaseMs), (workers) => {
       if (workers > 0) return this.#noteRenewed(begin + leaseMs, workers)
       for (const { execution: { run, workerId } } of this.#active.values()) if (workerId === this.#id) run?.end("lost")
-      this.#engine.observer?.leaseLost()
+      this.#engine.observer?.metrics?.leaseLost()
       return Effect.andThen(
         Effect.logWarning(`this worker lost its tasks: it did not renew its lease of ${leaseMs} ms in time`),
         awaitStore(this.#register)
@@ -350,7 +344,7 @@ export class Worker {
       run === undefined ? [] : [...run.executingSteps.values()].map(({ name }) => `${run.task.tool}: ${name}`)
     )
     const steps = [...this.#lateSteps, ...executingNow]
-    this.#engine.observer?.stalled(milliseconds)
+    this.#engine.observer?.metrics?.stalled(milliseconds)
     const executing = steps.length === 0 ? "" : `; steps of this time: ${steps.slice(0, maxLateSteps).join(", ")}`
     return Effect.logWarning(`the event loop was blocked for ${Math.round(milliseconds)} ms${executing}`)
   }

@@ -8,7 +8,7 @@ import type { ListedTask, Statistics, TaskPlace, WorkerState } from "../../TaskA
 import { currentMillis, maxTime, numberOf, type Parameter, type Row, textOf } from "./database.ts"
 import { databaseNow } from "./queue.ts"
 import { listColumns, ownerToRow, queued, type StoreContext, toListed } from "./rows.ts"
-import type { QueueCount } from "../telemetry/taskObserver.ts"
+import type { QueueCount } from "../telemetry/taskMetrics.ts"
 import type { AdminStore, CheckStore, UnsettledTask } from "./store.ts"
 import { escape, unescape } from "./storedText.ts"
 
@@ -30,13 +30,6 @@ const toPlace = (row: Row): TaskPlace => {
   const until = numberOf(row, "wake_at")
   return { _tag: "Waiting", until: until >= maxTime ? undefined : until, runs, attempts }
 }
-
-/** The tool and the state of a row of the queue. */
-const placeOf = (row: Row) => ({
-  pool: unescape(textOf(row, "pool")),
-  tool: unescape(textOf(row, "tool")),
-  state: (["ready", "waiting", "running"] as const)[numberOf(row, "place")]!
-})
 
 /** The age of the oldest task of a group that is ready, in milliseconds. */
 const ageOf = (row: Row, now: number): number | undefined =>
@@ -85,10 +78,6 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
   const selectStatus = database.prepare(
     `SELECT tool, status, COUNT(*) AS tasks, SUM(is_error) AS errors FROM skein_tasks GROUP BY tool, status ORDER BY tool, status`
   )
-  const selectQueue = database.prepare(
-    `SELECT pool, tool, state AS place, COUNT(*) AS tasks, MIN(wake_at) AS since FROM skein_task_queue
-     GROUP BY pool, tool, state ORDER BY pool, tool, state`
-  )
   const selectWorkers = database.prepare(
     `SELECT id, pools, host, started_at, expires_at, expires_at < ${database.isPostgres ? databaseNow : "0"} AS lost, (
        SELECT COUNT(*) FROM skein_task_queue WHERE worker = skein_task_workers.id AND state = ${queued.running}
@@ -103,38 +92,38 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
        SELECT queue.pool, queue.tool, queue.state, 0, NULL, COUNT(*)
        FROM skein_task_questions AS questions JOIN skein_task_queue AS queue ON queue.task_id = questions.task_id
        WHERE questions.state = 0 GROUP BY queue.pool, queue.tool, queue.state
-     ) AS counts GROUP BY pool, tool, place`
+     ) AS counts GROUP BY pool, tool, place ORDER BY pool, tool, place`
+  )
+
+  const queueCounts = Effect.map(
+    Effect.all([selectCounts(), currentMillis]),
+    ([rows, now]) =>
+      rows.map((row): QueueCount => ({
+        pool: unescape(textOf(row, "pool")),
+        tool: unescape(textOf(row, "tool")),
+        state: (["ready", "waiting", "running"] as const)[numberOf(row, "place")]!,
+        count: numberOf(row, "tasks"),
+        oldestMs: ageOf(row, now),
+        openQuestions: numberOf(row, "questions")
+      }))
   )
 
   return {
     list,
     find: (id) => Effect.flatMap(selectOne(id), ([row]) => row === undefined ? Effect.undefined : found(row)),
     statistics: Effect.map(
-      Effect.all([selectStatus(), selectQueue(), currentMillis]),
-      ([statuses, queue, now]): Statistics => ({
+      Effect.all([selectStatus(), queueCounts]),
+      ([statuses, counts]): Statistics => ({
         tasks: statuses.map((row) => ({
           tool: unescape(textOf(row, "tool")),
-          status: row["status"] as TaskStatus,
+          status: textOf(row, "status") as TaskStatus,
           count: numberOf(row, "tasks"),
           errors: numberOf(row, "errors")
         })),
-        queue: queue.map((row) => ({
-          ...placeOf(row),
-          count: numberOf(row, "tasks"),
-          oldestMs: ageOf(row, now)
-        }))
+        queue: counts.map(({ openQuestions: _, ...count }) => count)
       })
     ),
-    queueCounts: Effect.map(
-      Effect.all([selectCounts(), currentMillis]),
-      ([rows, now]) =>
-        rows.map((row): QueueCount => ({
-          ...placeOf(row),
-          count: numberOf(row, "tasks"),
-          oldestMs: ageOf(row, now),
-          openQuestions: numberOf(row, "questions")
-        }))
-    ),
+    queueCounts,
     workers: Effect.map(selectWorkers(), (rows) =>
       rows.map((row): WorkerState => ({
         id: textOf(row, "id"),

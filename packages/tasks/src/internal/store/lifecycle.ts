@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 import type { NewTask, State } from "../../TaskState.ts"
 import { failureMessage, isErrorResult } from "../base/text.ts"
-import type { EndOutcome } from "../telemetry/taskObserver.ts"
+import type { EndOutcome } from "../telemetry/taskMetrics.ts"
 import type { Store, TaskEnd } from "./store.ts"
 import * as quotas from "./quotas.ts"
 import { currentMillis, isDivisionByZero, maxNameChars, maxTime, type Row, toStoredMillis } from "./database.ts"
@@ -53,7 +53,7 @@ const isClaimed = (row: Row): boolean => Number(row["state"]) === queued.running
 const quotaKeyOf = (row: Row): quotas.QuotaKey => ({ tool: row["tool"] as string, counter: row["counter"] as string })
 
 /** The lifecycle operations of `TaskStore`. `get` reads a state. */
-export const make = ({ changes, database, observer, signals, texts }: StoreContext, get: Store["get"]) => {
+export const make = ({ changes, database, metrics, signals, texts }: StoreContext, get: Store["get"]) => {
   const { isPostgres } = database
   const counted = quotas.make(database)
   const queueColumns = "task_id, pool, tool, priority, wake_at, rate_key, state, worker, runs, gate"
@@ -161,10 +161,10 @@ export const make = ({ changes, database, observer, signals, texts }: StoreConte
           task.key === undefined ? null : escape(task.key),
           counts.counter
         ]
-        const noted = observer === undefined ?
+        const noted = metrics === undefined ?
           then :
           (state: State, isClaimed: boolean) =>
-            Effect.andThen(then(state, isClaimed), afterCommit(() => observer.submitted(task)))
+            Effect.andThen(then(state, isClaimed), afterCommit(() => metrics.submitted(task)))
         const limits = quotas.limitParameters(task.limits, counts)
         const isRunning = worker !== undefined
         const queue = [
@@ -237,10 +237,10 @@ export const make = ({ changes, database, observer, signals, texts }: StoreConte
 
   /** Reports the end of a task. */
   const noteEnd = ({ created_at, pool, tool }: Row, end: TaskEnd, time: number): Effect.Effect<void> =>
-    observer === undefined
+    metrics === undefined
       ? Effect.void
       : afterCommit(() =>
-        observer.ended(
+        metrics.ended(
           { tool: unescape(tool as string), pool: unescape(pool as string) },
           outcomeOf(end),
           time - Number(created_at)

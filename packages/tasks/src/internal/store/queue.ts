@@ -38,7 +38,7 @@ const toEntry = (row: Row): LogEntry => ({
 })
 
 /** The operations of `TaskStore` on the queue and the logs. */
-export const make = ({ changes, database, observer, signals, texts }: StoreContext) => {
+export const make = ({ changes, database, metrics, signals, texts }: StoreContext) => {
   const { isPostgres } = database
   const skipLocked = isPostgres ? "FOR UPDATE SKIP LOCKED" : ""
   const inTasks = `IN (${database.textsOfJson})`
@@ -116,9 +116,9 @@ export const make = ({ changes, database, observer, signals, texts }: StoreConte
        WHERE state = ${queued.running} AND ${condition} RETURNING pool, tool, gate`
     )
   const noteTakeover = (rows: ReadonlyArray<Row>) =>
-    observer === undefined ? Effect.void : Effect.sync(() => {
+    metrics === undefined ? Effect.void : Effect.sync(() => {
       for (const { pool, tool } of rows) {
-        observer.takenOver({ pool: unescape(pool as string), tool: unescape(tool as string) })
+        metrics.takenOver({ pool: unescape(pool as string), tool: unescape(tool as string) })
       }
     })
   const takeBackAll = takeBack("TRUE")

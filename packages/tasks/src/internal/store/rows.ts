@@ -7,7 +7,7 @@ import type { Progress } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 import type { NewTask, Outcome, Owner, Question, State, StoredCaller } from "../../TaskState.ts"
-import type { TaskObserver } from "../telemetry/taskObserver.ts"
+import type { TaskMetrics } from "../telemetry/taskMetrics.ts"
 import { redactTaskIds } from "../base/text.ts"
 import type { StoredTask, SweepRow } from "./store.ts"
 import type { ChangeNotifier } from "./changeNotifier.ts"
@@ -34,7 +34,7 @@ export interface StoreContext {
   readonly changes: ChangeNotifier
   readonly signals: RunSignals
   readonly texts: StoredTexts
-  readonly observer: TaskObserver | undefined
+  readonly metrics: TaskMetrics | undefined
 }
 
 /** The columns of a listing. */

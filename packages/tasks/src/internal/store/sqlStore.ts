@@ -59,7 +59,8 @@ export const make = (
     const texts = cipher === undefined ? plainTexts : encryptedTexts(cipher)
     const changes = yield* whileUnreachable(ChangeNotifier.make(database, listenForChanges))
     const signals = yield* whileUnreachable(RunSignals.make(database, listenForChanges))
-    const context = { database, changes, signals, texts, observer: yield* CurrentTaskObserver }
+    const { metrics } = (yield* CurrentTaskObserver) ?? {}
+    const context = { database, changes, signals, texts, metrics }
     const states = status.make(context)
     const all = {
       ...states,

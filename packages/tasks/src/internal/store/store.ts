@@ -8,10 +8,10 @@ import type { Progress } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { ListedTask, Statistics, TaskFilter, ToolState, WorkerState } from "../../TaskAdmin.ts"
+import type { ListedTask, LoggedEvent, Statistics, TaskFilter, ToolState, WorkerState } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
 import type { ListPosition, NewTask, Outcome, Owner, Pace, Question, State } from "../../TaskState.ts"
-import type { QueueCount } from "../telemetry/taskObserver.ts"
+import type { QueueCount } from "../telemetry/taskMetrics.ts"
 import type { SignalListener } from "./runSignals.ts"
 import type { ScheduleStore } from "./schedules.ts"
 
@@ -49,30 +49,21 @@ export interface SweepRow extends Pick<StoredTask, "id" | "tool" | "owner" | "st
   readonly expiresAt: number
 }
 
-/** An event that a handler has observed. */
-export interface LogEntry {
-  /** Its position in the log, from 1. */
-  readonly seq: number
-  /**
-   * - `step`: an attempt of a step has ended; `value` is its end.
-   * - `once`: an effect of `Once` has ended; `value` is its value.
-   * - `timer`: a timer that ends `at`. The handler does not observe it, but its next run reads it.
-   * - `fired`: a sleep or a pause is over.
-   * - `answer`: a question was answered; its row has the answer.
-   * - `timeout`: a question was withdrawn at the end of its timeout.
-   * - `undo`: the compensations begin; `name` is the reason, which does not change later.
-   * - `giveUp`: the task is given up, after `name` workers have died; from now on its runs only compensate.
-   * - `continued`: the first event of a log that began with `Task.continueWith`. The events before it are deleted.
-   */
-  readonly kind: "step" | "once" | "timer" | "fired" | "answer" | "timeout" | "undo" | "giveUp" | "continued"
-  readonly name: string
-  /** The number of the attempt of a step, from 1; 1 for other events. */
-  readonly attempt: number
+/**
+ * An event that a handler has observed.
+ *
+ * - `step`: an attempt of a step has ended; `value` is its end.
+ * - `once`: an effect of `Once` has ended; `value` is its value.
+ * - `timer`: a timer that ends `at`. The handler does not observe it, but its next run reads it.
+ * - `fired`: a sleep or a pause is over.
+ * - `answer`: a question was answered; its row has the answer.
+ * - `timeout`: a question was withdrawn at the end of its timeout.
+ * - `undo`: the compensations begin; `name` is the reason, which does not change later.
+ * - `giveUp`: the task is given up, after `name` workers have died; from now on its runs only compensate.
+ * - `continued`: the first event of a log that began with `Task.continueWith`. The events before it are deleted.
+ */
+export interface LogEntry extends Pick<LoggedEvent, "seq" | "kind" | "name" | "attempt" | "startedAt" | "at"> {
   readonly value: string | null
-  /** When the step began, in milliseconds of Unix time. */
-  readonly startedAt: number | undefined
-  /** Milliseconds of Unix time. */
-  readonly at: number
   /**
    * The other parts of the task that were under way when a step, a sleep or an answer was recorded, as `textOf` of their
    * events: some of them, if there were many. They must not start in a later run before it has observed this event,

@@ -7,8 +7,26 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import type * as Scope from "effect/Scope"
-import type { EndOutcome, ObservedTask, QueueCount } from "./taskObserver.ts"
+import type { Statistics } from "../../TaskAdmin.ts"
 import type { Bounds } from "../base/bounds.ts"
+
+/** The properties of a task by which it is counted. */
+export interface ObservedTask {
+  readonly tool: string
+  readonly pool: string
+}
+
+/**
+ * How a task has ended: `completed`; `tool_error`, a result with `isError`; `failed`, a JSON-RPC error; `cancelled`, also
+ * at the end of its `ttl`; `given_up`, after `maxAttempts`.
+ */
+export type EndOutcome = "completed" | "tool_error" | "failed" | "cancelled" | "given_up"
+
+/** The tasks of one tool and pool in one state of the queue. */
+export type QueueCount = Statistics["queue"][number] & {
+  /** The number of open questions of these tasks. */
+  readonly openQuestions: number
+}
 
 /**
  * How an attempt of a step has ended: `defect`, it died; `interrupted`, it lost a race, its task was cancelled, or its
@@ -189,10 +207,12 @@ export class TaskMetrics {
     series.duration.updateUnsafe(Number(nanos) / 1e9, this.#context)
   }
 
+  /** A task of a lost worker is in the queue again. */
   takenOver(task: ObservedTask): void {
     this.#toolSeries(task).takeovers.updateUnsafe(1, this.#context)
   }
 
+  /** The event loop of a worker was blocked. */
   stalled(milliseconds: number): void {
     stalls.updateUnsafe(milliseconds / 1000, this.#context)
   }

@@ -4,30 +4,8 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
 import type * as Tracer from "effect/Tracer"
-
-/** The properties of a task by which it is counted. */
-export interface ObservedTask {
-  readonly tool: string
-  readonly pool: string
-}
-
-/**
- * How a task has ended: `completed`; `tool_error`, a result with `isError`; `failed`, a JSON-RPC error; `cancelled`, also
- * at the end of its `ttl`; `given_up`, after `maxAttempts`.
- */
-export type EndOutcome = "completed" | "tool_error" | "failed" | "cancelled" | "given_up"
-
-/** The tasks of one tool and pool in one state of the queue. */
-export interface QueueCount extends ObservedTask {
-  readonly state: "ready" | "waiting" | "running"
-  readonly count: number
-  /** The age of the oldest `ready` task, in milliseconds; `undefined` for the other states. */
-  readonly oldestMs: number | undefined
-  /** The number of open questions of these tasks. */
-  readonly openQuestions: number
-}
+import type { ObservedTask, TaskMetrics } from "./taskMetrics.ts"
 
 /** A run of a task. */
 export interface ObservedRun extends ObservedTask {
@@ -64,14 +42,10 @@ export interface ObservedAttempt {
 
 /** Receives the reports. Its functions must not throw. */
 export interface TaskObserver {
-  readonly submitted: (task: ObservedTask) => void
-  readonly ended: (task: ObservedTask, outcome: EndOutcome, durationMs: number) => void
-  /** A task of a lost worker is in the queue again. */
-  readonly takenOver: (task: ObservedTask) => void
-  /** The event loop of a worker was blocked. */
-  readonly stalled: (milliseconds: number) => void
-  readonly leaseLost: () => void
-  readonly outageBegan: () => void
+  /** The metrics, if they are recorded. */
+  readonly metrics: TaskMetrics | undefined
+  /** Whether the queue of the store is read for its gauges. */
+  readonly readsQueue: boolean
   /** Observes a run of a handler. */
   readonly run: <A, R>(
     run: ObservedRun,
@@ -79,12 +53,6 @@ export interface TaskObserver {
   ) => Effect.Effect<A, never, R>
   /** Observes an attempt of a step. */
   readonly attempt: <A, E, R>(attempt: ObservedAttempt, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** Reports the number of tasks that this process runs, until the scope closes. */
-  readonly reportRunning: (count: () => number) => Effect.Effect<void, never, Scope.Scope>
-  /** Whether the metrics were read lately. */
-  readonly isRead: () => boolean
-  /** The queue of the store, after each read. */
-  readonly queue: (counts: ReadonlyArray<QueueCount>) => void
 }
 
 /** The observer of the engines that are built with it. */

@@ -92,13 +92,11 @@ export const traceAttempt = <A, E, R>(
   label: string,
   effect: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
-  Effect.clockWith((clock) =>
-    Effect.flatMap(
-      Effect.makeSpan(label, {
-        ...parent !== undefined && { parent },
-        attributes: { "mcp.server.task.step.name": clip(step, maxNameChars), "mcp.server.task.step.attempt": attempt }
-      }),
-      (span) =>
-        Effect.onExit(inSpan(effect, span), (exit) => Effect.sync(() => span.end(clock.currentTimeNanosUnsafe(), exit)))
-    )
+  Effect.useSpan(
+    label,
+    {
+      ...parent !== undefined && { parent },
+      attributes: { "mcp.server.task.step.name": clip(step, maxNameChars), "mcp.server.task.step.attempt": attempt }
+    },
+    (span) => inSpan(effect, span)
   )
