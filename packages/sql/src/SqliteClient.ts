@@ -39,8 +39,8 @@ import * as Semaphore from "effect/Semaphore"
 import * as SqlClient from "effect/sql/SqlClient"
 import * as SqlError from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
+import type * as Sqlite from "node:sqlite"
 import type { DatabaseSync } from "node:sqlite"
-import { loadNodeSqlite } from "./internal/sqlite/nodeSqlite.ts"
 import { CachedStatements, makeConnection } from "./internal/sqlite/sqliteConnection.ts"
 import { isBusy } from "./internal/sqlite/sqliteError.ts"
 
@@ -140,10 +140,32 @@ export const lockFile = (filename: string): Effect.Effect<void, SqlError.SqlErro
  * Loads `node:sqlite` as this module does, for a program that also uses it directly: without the warning that SQLite is
  * experimental in Node, which an `import` of `node:sqlite` prints on stderr.
  *
+ * Throws if this Node has none: before 22.13, or in a build without SQLite. Loading is synchronous, so that no warning of
+ * other code can be emitted while the function is replaced. Other warnings are printed as usual.
+ *
  * @example
  * const { DatabaseSync } = SqliteClient.loadNodeSqlite()
  */
-export { loadNodeSqlite }
+export const loadNodeSqlite = (): typeof Sqlite => {
+  const { emitWarning } = process
+  const filtered: EmitWarning = (warning, ...rest) => {
+    if (!isAboutSqlite(warning, rest[0])) (emitWarning as EmitWarning).call(process, warning, ...rest)
+  }
+  process.emitWarning = filtered as typeof emitWarning
+  try {
+    const loaded = process.getBuiltinModule("node:sqlite") as typeof Sqlite | undefined
+    if (loaded !== undefined) return loaded
+  } finally {
+    process.emitWarning = emitWarning
+  }
+  throw new Error(`Node ${process.version} has no node:sqlite; use Node 22.19 or newer`)
+}
+
+type EmitWarning = (warning: string | Error, ...rest: ReadonlyArray<unknown>) => void
+
+/** Whether it is the warning about SQLite. Node emits it with a text and the type `ExperimentalWarning`. */
+const isAboutSqlite = (warning: string | Error, type: unknown): boolean =>
+  type === "ExperimentalWarning" && typeof warning === "string" && warning.startsWith("SQLite ")
 
 const open = (options: Options): Effect.Effect<DatabaseSync, SqlError.SqlError> =>
   openFile(options.filename, options.filename, (database) => configure(database, options))

@@ -69,7 +69,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
             new Error("`TaskTools.layer` requires `Tasks.layer`: add it to the definitions of the server")
           )
         }
-        tasks.enableModelTools({ visible, waitTimeout })
+        tasks.modelTools = { visible, waitTimeout }
         return Effect.void
       })
     })

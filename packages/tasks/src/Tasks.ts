@@ -20,7 +20,7 @@ import { TaskBounds } from "./internal/base/bounds.ts"
 import { awaitStore } from "./internal/engine/engineContext.ts"
 import * as extension from "./internal/protocol/extension.ts"
 import { runTasks } from "./internal/protocol/handlers.ts"
-import { LegacyTasks } from "./internal/legacy/legacyTasks.ts"
+import { makeLegacyTasks } from "./internal/legacy/legacyTasks.ts"
 import { resolveSettings, type TasksOptions } from "./internal/protocol/policy.ts"
 import { makeTaskService, TaskService } from "./internal/protocol/taskService.ts"
 import { capabilities, handleCall } from "./internal/protocol/taskDecision.ts"
@@ -44,15 +44,15 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog 
     const catalog = yield* Catalog
     const { maxWatchedTasks } = yield* TaskBounds
     const tasks = makeTaskService(yield* TaskEngine, catalog, resolveSettings(options))
-    const legacy = new LegacyTasks(tasks)
+    const legacy = makeLegacyTasks(tasks)
     return {
       name: "Tasks.layer",
       isSingle: true,
       services: Context.make(TaskService, tasks) as Context.Context<never>,
       capabilities: (caller) =>
         Revision.era(caller.revision) === "stateless" ? capabilities : legacy.capabilities(caller),
-      methods: [...extension.methods(tasks), ...legacy.methods ?? []],
-      call: handleCall(tasks, (call) => legacy.call(call)),
+      methods: [...extension.methods(tasks), ...legacy.methods],
+      call: handleCall(tasks, legacy.call),
       listen: extension.subscribe(tasks, maxWatchedTasks),
       running: tasks.running,
       ready: Effect.andThen(awaitStore(tasks.paceAll), runTasks(tasks))

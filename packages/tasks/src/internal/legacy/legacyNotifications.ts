@@ -4,6 +4,7 @@
  */
 import { type Id, isId, isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { related } from "@skein/protocol/LegacyTask"
+import * as Codec from "@skein/protocol/Codec"
 import * as Method from "@skein/protocol/Method"
 import { type Caller, McpRequest, type Progress, type RequestContext } from "@skein/runtime/RequestContext"
 import type { Catalog } from "@skein/server/Catalog"
@@ -11,12 +12,20 @@ import * as Extension from "@skein/server/Extension"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import type { TaskEngine } from "../../TaskEngine.ts"
+import type { Task } from "@skein/protocol/Task"
 import type { TaskError } from "../../TaskError.ts"
 import { isFinal, type State } from "../../TaskState.ts"
 import { taskOf } from "../protocol/wire.ts"
-import { statusParamsOf } from "./legacyWire.ts"
+
+/** The one revision that has these tasks. */
+export const legacyRevision = "2025-11-25"
+
+/** The params of `notifications/tasks/status`, which "SHOULD NOT include the related-task metadata". */
+const statusParamsOf = (task: Task): JsonObject =>
+  Result.getOrThrow(Codec.encodeParams(Method.LegacyTaskStatus, legacyRevision, task))
 
 const tokenOf = (params: JsonObject | undefined): Id | undefined => {
   const meta = params?.["_meta"]

@@ -15,7 +15,6 @@ import type { RequestContext } from "@skein/runtime/RequestContext"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Logging from "@skein/server/Logging"
 import * as Data from "effect/Data"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as FiberSet from "effect/FiberSet"
@@ -25,13 +24,11 @@ import type { TaskEngine } from "../../TaskEngine.ts"
 import type { Question, State } from "../../TaskState.ts"
 import { makeRefusal } from "../engine/taskRequest.ts"
 import { canAsk } from "../protocol/inputCapability.ts"
+import { noTimeout } from "../protocol/inlineCall.ts"
 import * as wire from "../protocol/wire.ts"
-import { legacyRevision } from "./legacyWire.ts"
+import { legacyRevision } from "./legacyNotifications.ts"
 
 type Fork = (effect: Effect.Effect<void>) => Fiber.Fiber<void>
-
-/** The user may answer while the task exists; its end withdraws the question. */
-const noTimeout = { timeout: Duration.infinity, maxTimeout: Duration.infinity }
 
 /** A pending `tasks/result`. */
 class ResultRequest extends Data.Class<{ readonly request: RequestContext; readonly fork: Fork }> {
@@ -161,26 +158,20 @@ class TaskQuestions {
   }
 }
 
-/** The tasks with pending `tasks/result` requests in this process. */
-export class LegacyQuestions {
-  readonly #engine: TaskEngine["Service"]
-  readonly #tasks = new Map<string, TaskQuestions>()
-
-  constructor(engine: TaskEngine["Service"]) {
-    this.#engine = engine
-  }
-
-  /**
-   * Lets a request ask the questions of a task until the scope closes. The returned function takes each new state of
-   * the task.
-   */
-  add(state: State, request: RequestContext): Effect.Effect<(state: State) => void, never, Scope.Scope> {
-    return Effect.flatMap(FiberSet.makeRuntime<never, void, never>(), (fork) =>
+/**
+ * Makes the function that lets a request ask the questions of a task until the scope closes. It returns a function that
+ * takes each new state of the task.
+ */
+export const makeQuestions = (engine: TaskEngine["Service"]) => {
+  /** The tasks with pending `tasks/result` requests in this process. */
+  const tasks = new Map<string, TaskQuestions>()
+  return (state: State, request: RequestContext): Effect.Effect<(state: State) => void, never, Scope.Scope> =>
+    Effect.flatMap(FiberSet.makeRuntime<never, void, never>(), (fork) =>
       Effect.map(
         Effect.acquireRelease(
           Effect.sync(() => {
-            const questions = this.#tasks.get(state.id) ?? new TaskQuestions(this.#engine, state)
-            this.#tasks.set(state.id, questions)
+            const questions = tasks.get(state.id) ?? new TaskQuestions(engine, state)
+            tasks.set(state.id, questions)
             const resultRequest = new ResultRequest({ request, fork })
             questions.add(resultRequest)
             return { questions, resultRequest }
@@ -188,10 +179,9 @@ export class LegacyQuestions {
           ({ questions, resultRequest }) =>
             Effect.sync(() => {
               questions.remove(resultRequest)
-              if (questions.isEmpty) this.#tasks.delete(state.id)
+              if (questions.isEmpty) tasks.delete(state.id)
             })
         ),
         ({ questions }) => (state) => questions.update(state)
       ))
-  }
 }

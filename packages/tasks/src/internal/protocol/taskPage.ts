@@ -20,7 +20,7 @@ export const taskPage = (
   owners: ReadonlyArray<Owner>,
   cursor: string | undefined
 ): Effect.Effect<
-  { readonly tasks: ReadonlyArray<State>; readonly nextCursor?: string | undefined },
+  { readonly tasks: ReadonlyArray<State>; readonly nextCursor?: string },
   McpError.McpError
 > => {
   const after = cursor === undefined ? undefined : positionOf(cursor)

@@ -38,9 +38,7 @@ export class TaskService extends Context.Service<TaskService, {
   /** The tasks that run in this process now. */
   readonly running: Set<RequestContext>
   /** The options of `TaskTools`, if the server has them. */
-  readonly modelTools: () => ModelTools | undefined
-  /** Sets the options of `TaskTools`. */
-  readonly enableModelTools: (tools: ModelTools) => void
+  modelTools: ModelTools | undefined
   /** The policy for the tasks of a tool; `undefined` for a tool whose calls do not become tasks. */
   readonly policyFor: (tool: ToolEntry) => TaskPolicy | undefined
   /** The owners of the tasks that this caller may list, by all policies of the server; never `null`. */
@@ -132,7 +130,6 @@ export const makeTaskService = (
   catalog: Catalog["Service"],
   settings: TaskSettings
 ): TaskService["Service"] => {
-  let modelTools: ModelTools | undefined
   /** The policy of each tool, computed once. */
   const policies = new WeakMap<ToolEntry, { readonly policy: TaskPolicy | undefined }>()
   /** The owner policies of single tools, by name: a tool that is disabled for a while may still have tasks. */
@@ -242,8 +239,7 @@ export const makeTaskService = (
     catalog,
     settings,
     running: new Set(),
-    modelTools: () => modelTools,
-    enableModelTools: (tools) => void (modelTools = tools),
+    modelTools: undefined,
     policyFor,
     ownersOf,
     canSee,

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { TaskError } from "../../TaskError.ts"
-import type { Database, Parameter, Row, Statement } from "./database.ts"
+import type { Database, Parameter, Statement } from "./database.ts"
 
 /** The PostgreSQL channel of notifications. The payload is the id of a task. */
 export const channel = "skein_tasks"
@@ -86,76 +86,56 @@ export class ChangeListeners {
   }
 }
 
-/** Makes statements that notify the listeners of the task they change, after their commit. */
-export class ChangeNotifier {
-  readonly #listeners: ChangeListeners
-  readonly #database: Database
-  /** Whether the database sends the notifications, to this process too. They arrive only after a commit. */
-  readonly #usesDatabase: boolean
+/** Notifies the listeners of the tasks that statements change, after their commit. */
+export type ChangeNotifier = Effect.Success<ReturnType<typeof makeChangeNotifier>>
 
-  private constructor(database: Database, listeners: ChangeListeners, usesDatabase: boolean) {
-    this.#database = database
-    this.#listeners = listeners
-    this.#usesDatabase = usesDatabase
-  }
-
-  /** Without `listenForChanges`, only changes of this process are notified. */
-  static make(
-    database: Database,
-    listenForChanges: ListenForChanges | undefined
-  ): Effect.Effect<ChangeNotifier, TaskError, Scope.Scope> {
-    return Effect.contextWith((context) => {
-      const runFork = Effect.runForkWith(context)
-      const listeners = new ChangeListeners((error) =>
-        runFork(Effect.logError("a listener for changes of a task failed", error))
-      )
-      const notifier = new ChangeNotifier(database, listeners, database.isPostgres && listenForChanges !== undefined)
-      const listen = listenForChanges?.(channel, (id) => listeners.notify(id), () => listeners.notifyAll())
-      return listen === undefined ? Effect.succeed(notifier) : Effect.as(listen, notifier)
-    })
-  }
-
-  /** Notifies all listeners of this process: any task may have changed. */
-  notifyAll(): void {
-    this.#listeners.notifyAll()
-  }
-
-  /** Calls the listener after changes of the task until the scope closes. */
-  listen(id: string, listener: () => void): Effect.Effect<void, never, Scope.Scope> {
-    const start = Effect.sync(() => this.#listeners.listen(id, listener))
-    return Effect.asVoid(Effect.acquireRelease(start, (stop) => Effect.sync(stop)))
-  }
-
-  /**
-   * Prepares a statement that changes at most one task, and returns its `id` and optionally more columns. `also`:
-   * further parts of the statement's `WITH` on PostgreSQL, in which `changed` is the changed row. `columns`: further
-   * columns of the result there.
-   */
-  prepare(
-    text: string,
-    also = "",
-    columns = ""
-  ): (...parameters: ReadonlyArray<Parameter>) => Effect.Effect<Row | undefined, TaskError> {
-    const run = this.prepareMany(text, also, columns)
-    return (...parameters) => Effect.map(run(...parameters), (rows) => rows[0])
-  }
-
-  /** Prepares a statement that changes any number of tasks: see `prepare`. */
-  prepareMany(text: string, also = "", columns = ""): Statement {
-    const listeners = this.#listeners
-    const { isPostgres, sql } = this.#database
-    const notify = this.#usesDatabase ? `, pg_notify('${channel}', changed.id)` : ""
-    const run = this.#database.prepare(
-      isPostgres ? `WITH changed AS (${text})${also} SELECT changed.*${notify}${columns} FROM changed` : text
+/** Makes the notifier of a store. Without `listenForChanges`, only changes of this process are notified. */
+export const makeChangeNotifier = (database: Database, listenForChanges: ListenForChanges | undefined) =>
+  Effect.gen(function*() {
+    const runFork = Effect.runForkWith(yield* Effect.context<never>())
+    const listeners = new ChangeListeners((error) =>
+      runFork(Effect.logError("a listener for changes of a task failed", error))
     )
-    if (this.#usesDatabase) return run
-    return (...parameters) =>
-      Effect.flatMap(run(...parameters), (rows) => {
-        if (rows.length === 0) return Effect.succeed(rows)
-        const notifyAll = () => {
-          for (const { id } of rows) listeners.notify(id as string)
-        }
-        return Effect.as(sql.afterCommit(Effect.sync(notifyAll)), rows)
-      })
-  }
-}
+    const { isPostgres, sql } = database
+    /** Whether the database sends the notifications, to this process too. They arrive only after a commit. */
+    const usesDatabase = isPostgres && listenForChanges !== undefined
+    if (listenForChanges !== undefined) {
+      yield* listenForChanges(channel, (id) => listeners.notify(id), () => listeners.notifyAll())
+    }
+
+    /** Prepares a statement that changes any number of tasks: see `prepare`. */
+    const prepareMany = (text: string, also = "", columns = ""): Statement => {
+      const notify = usesDatabase ? `, pg_notify('${channel}', changed.id)` : ""
+      const run = database.prepare(
+        isPostgres ? `WITH changed AS (${text})${also} SELECT changed.*${notify}${columns} FROM changed` : text
+      )
+      if (usesDatabase) return run
+      return (...parameters) =>
+        Effect.flatMap(run(...parameters), (rows) => {
+          if (rows.length === 0) return Effect.succeed(rows)
+          const notifyAll = () => {
+            for (const { id } of rows) listeners.notify(id as string)
+          }
+          return Effect.as(sql.afterCommit(Effect.sync(notifyAll)), rows)
+        })
+    }
+    return {
+      /** Notifies all listeners of this process: any task may have changed. */
+      notifyAll: () => listeners.notifyAll(),
+      /** Calls the listener after changes of the task until the scope closes. */
+      listen: (id: string, listener: () => void): Effect.Effect<void, never, Scope.Scope> => {
+        const start = Effect.sync(() => listeners.listen(id, listener))
+        return Effect.asVoid(Effect.acquireRelease(start, (stop) => Effect.sync(stop)))
+      },
+      prepareMany,
+      /**
+       * Prepares a statement that changes at most one task, and returns its `id` and optionally more columns. `also`:
+       * further parts of the statement's `WITH` on PostgreSQL, in which `changed` is the changed row. `columns`: further
+       * columns of the result there.
+       */
+      prepare: (...statement: Parameters<typeof prepareMany>) => {
+        const run = prepareMany(...statement)
+        return (...parameters: ReadonlyArray<Parameter>) => Effect.map(run(...parameters), ([row]) => row)
+      }
+    }
+  })

@@ -171,7 +171,7 @@ export const make = ({ database, signals }: StoreContext): Store["tools"] => {
       const { concurrency, rate } = pace
       return close(tool, upsertPace(tool, concurrency ?? null, rate?.limit ?? null, rate?.periodMs ?? null)).pipe(
         Effect.andThen(selectPools(tool)),
-        Effect.flatMap((rows) => signals.announce(rows))
+        Effect.flatMap(signals.announce)
       )
     },
     pause: (name) =>

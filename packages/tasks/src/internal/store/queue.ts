@@ -40,6 +40,7 @@ const toEntry = (row: Row): LogEntry => ({
 /** The operations of `TaskStore` on the queue and the logs. */
 export const make = ({ changes, database, metrics, signals, texts }: StoreContext) => {
   const { isPostgres } = database
+  const { announce } = signals
   const skipLocked = isPostgres ? "FOR UPDATE SKIP LOCKED" : ""
   const inTasks = `IN (${database.textsOfJson})`
 
@@ -135,8 +136,6 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
   )
   const deleteQuestions = database.prepare("DELETE FROM skein_task_questions WHERE task_id = ?")
   const deleteEvents = database.prepare("DELETE FROM skein_task_log WHERE task_id = ? AND seq < ?")
-
-  const announce = (rows: ReadonlyArray<Row>) => signals.announce(rows)
 
   // The clock of the database decides about leases. Only PostgreSQL has several workers.
   const insertWorker = database.prepare(

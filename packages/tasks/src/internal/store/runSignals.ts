@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { TaskError } from "../../TaskError.ts"
 import type { ListenForChanges } from "./changeNotifier.ts"
-import type { Database, Row, Statement } from "./database.ts"
+import { type Database, numberOf, type Row, textOf } from "./database.ts"
 
 /**
  * The PostgreSQL channel of signals. The payload is the id of a running task; or the name of a pool after a `!`, or after
@@ -18,7 +18,7 @@ const prefix = { free: "!", gated: "#" }
 
 /** The payload that announces a row of the queue. */
 const poolPayload = (row: Row): string =>
-  (Number(row["gate"]) === 1 ? prefix.gated : prefix.free) + (row["pool"] as string)
+  (numberOf(row, "gate") === 1 ? prefix.gated : prefix.free) + textOf(row, "pool")
 const poolPayloadSql = `CASE WHEN gate = 1 THEN '${prefix.gated}' ELSE '${prefix.free}' END || pool`
 
 /** Receives the signals of all processes. The functions must not throw. */
@@ -32,93 +32,68 @@ export interface SignalListener {
 }
 
 /** The signals of a store. */
-export class RunSignals {
-  readonly #listeners = new Set<SignalListener>()
-  readonly #database: Database
-  readonly #usesDatabase: boolean
-  readonly #send: Statement
-  readonly #record: { readonly event: Statement; readonly cancellation: Statement }
+export type RunSignals = Effect.Success<ReturnType<typeof makeSignals>>
 
-  private constructor(database: Database, usesDatabase: boolean) {
-    this.#database = database
-    this.#usesDatabase = usesDatabase
-    this.#send = database.prepare(`SELECT pg_notify('${channel}', ?)`)
-    const prepare = (assignments: string) => {
-      const record = `UPDATE skein_task_queue SET ${assignments} WHERE task_id = ? RETURNING task_id, state, pool, gate`
-      return database.prepare(usesDatabase ? `WITH signalled AS (${record}) ${this.sendSignalled}` : record)
-    }
-    this.#record = { event: prepare(recordSignal("?")), cancellation: prepare(recordCancellation("?")) }
-  }
-
-  /** Without `listen`, only signals of this process are received. */
-  static make(
-    database: Database,
-    listen: ListenForChanges | undefined
-  ): Effect.Effect<RunSignals, TaskError, Scope.Scope> {
-    const signals = new RunSignals(database, database.isPostgres && listen !== undefined)
-    const received = listen?.(channel, (payload) => signals.#receive(payload), () => {
-      for (const { onGap } of signals.#listeners) onGap()
-    })
-    return received === undefined ? Effect.succeed(signals) : Effect.as(received, signals)
-  }
-
-  /**
-   * The query that sends the signals for the rows of `signalled`, in a statement of PostgreSQL that has changed rows of
-   * the queue.
-   */
-  get sendSignalled(): string {
-    return this.#usesDatabase
+/** Makes the signals of a store. Without `listenForChanges`, only signals of this process are received. */
+export const makeSignals = (database: Database, listenForChanges: ListenForChanges | undefined) =>
+  Effect.gen(function*() {
+    const listeners = new Set<SignalListener>()
+    const usesDatabase = database.isPostgres && listenForChanges !== undefined
+    /**
+     * The query that sends the signals for the rows of `signalled`, in a statement of PostgreSQL that has changed rows of
+     * the queue.
+     */
+    const sendSignalled = usesDatabase
       ? `SELECT pg_notify('${channel}', CASE WHEN state = 2 THEN task_id ELSE ${poolPayloadSql} END) FROM signalled`
       : "SELECT NULL FROM signalled"
-  }
-
-  /** The query that announces the tasks in the rows of `queued`, in a statement of PostgreSQL that has queued them. */
-  get announceQueued(): string {
-    return this.#usesDatabase
+    /** The query that announces the tasks in the rows of `queued`, in a statement of PostgreSQL that has queued them. */
+    const announceQueued = usesDatabase
       ? `SELECT count(pg_notify('${channel}', ${poolPayloadSql})) FROM queued WHERE state = 0`
       : "SELECT NULL"
-  }
-
-  #receive(payload: string): void {
-    const isGated = payload.startsWith(prefix.gated)
-    const isPool = isGated || payload.startsWith(prefix.free)
-    for (const { onReady, onSignal } of this.#listeners) {
-      if (isPool) onReady(payload.slice(1), isGated)
-      else onSignal(payload)
+    const prepare = (assignments: string) => {
+      const record = `UPDATE skein_task_queue SET ${assignments} WHERE task_id = ? RETURNING task_id, state, pool, gate`
+      return database.prepare(usesDatabase ? `WITH signalled AS (${record}) ${sendSignalled}` : record)
     }
-  }
+    const record = { event: prepare(recordSignal("?")), cancellation: prepare(recordCancellation("?")) }
 
-  /** Sends a signal after the current transaction. */
-  #sendLocally(payload: string): Effect.Effect<void> {
-    return this.#database.sql.afterCommit(Effect.sync(() => this.#receive(payload)))
-  }
+    const receive = (payload: string): void => {
+      const isGated = payload.startsWith(prefix.gated)
+      const isPool = isGated || payload.startsWith(prefix.free)
+      for (const { onReady, onSignal } of listeners) {
+        if (isPool) onReady(payload.slice(1), isGated)
+        else onSignal(payload)
+      }
+    }
+    /** Sends a signal after the current transaction. */
+    const sendLocally = (payload: string) => database.sql.afterCommit(Effect.sync(() => receive(payload)))
+    const sendToAll = database.prepare(`SELECT pg_notify('${channel}', ?)`)
+    const send: (payload: string) => Effect.Effect<unknown, TaskError> = usesDatabase ? sendToAll : sendLocally
 
-  /** Calls a listener until the scope closes. */
-  listen(listener: SignalListener): Effect.Effect<void, never, Scope.Scope> {
-    return Effect.asVoid(Effect.acquireRelease(
-      Effect.sync(() => void this.#listeners.add(listener)),
-      () => Effect.sync(() => void this.#listeners.delete(listener))
-    ))
-  }
-
-  /** Records and sends the signal that a task has an event. A task that waits may be claimed then. */
-  signal(id: string, now: number, event: "event" | "cancellation" = "event"): Effect.Effect<void, TaskError> {
-    return Effect.flatMap(this.#record[event](now, id), ([row]) => {
-      if (this.#usesDatabase || row === undefined) return Effect.void
-      return this.#sendLocally(Number(row["state"]) === 2 ? id : poolPayload(row))
-    })
-  }
-
-  /** Announces that tasks may be claimed: rows of the queue with their `pool` and `gate`. */
-  announce(rows: ReadonlyArray<Row>): Effect.Effect<void, TaskError> {
-    return Effect.forEach(
-      new Set(rows.map(poolPayload)),
-      (payload): Effect.Effect<unknown, TaskError> =>
-        this.#usesDatabase ? this.#send(payload) : this.#sendLocally(payload),
-      { discard: true }
-    )
-  }
-}
+    if (listenForChanges !== undefined) {
+      yield* listenForChanges(channel, receive, () => {
+        for (const { onGap } of listeners) onGap()
+      })
+    }
+    return {
+      sendSignalled,
+      announceQueued,
+      /** Calls a listener until the scope closes. */
+      listen: (listener: SignalListener): Effect.Effect<void, never, Scope.Scope> =>
+        Effect.asVoid(Effect.acquireRelease(
+          Effect.sync(() => void listeners.add(listener)),
+          () => Effect.sync(() => void listeners.delete(listener))
+        )),
+      /** Records and sends the signal that a task has an event. A task that waits may be claimed then. */
+      signal: (id: string, now: number, event: keyof typeof record = "event"): Effect.Effect<void, TaskError> =>
+        Effect.flatMap(record[event](now, id), ([row]) =>
+          usesDatabase || row === undefined
+            ? Effect.void
+            : sendLocally(numberOf(row, "state") === 2 ? id : poolPayload(row))),
+      /** Announces that tasks may be claimed: rows of the queue with their `pool` and `gate`. */
+      announce: (rows: ReadonlyArray<Row>): Effect.Effect<void, TaskError> =>
+        Effect.forEach(new Set(rows.map(poolPayload)), (payload) => send(payload), { discard: true })
+    }
+  })
 
 /** The assignments that record a signal for a row of the queue. */
 export const recordSignal = (now: string): string =>

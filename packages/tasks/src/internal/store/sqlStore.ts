@@ -16,14 +16,14 @@ import { CurrentTaskObserver } from "../telemetry/taskObserver.ts"
 import * as admin from "./admin.ts"
 import { checkVersion, currentVersion, migrate, readVersion } from "./migrations.ts"
 import { TaskStore } from "./store.ts"
-import { ChangeNotifier, type ListenForChanges } from "./changeNotifier.ts"
+import { type ChangeNotifier, type ListenForChanges, makeChangeNotifier } from "./changeNotifier.ts"
 import { Database, isUnreachable, storeError } from "./database.ts"
 import * as lifecycle from "./lifecycle.ts"
 import * as questions from "./questions.ts"
 import * as queue from "./queue.ts"
 import * as schedules from "./schedules.ts"
 import { associatedData } from "./rows.ts"
-import { RunSignals } from "./runSignals.ts"
+import { makeSignals } from "./runSignals.ts"
 import { encryptedTexts, escape, plainTexts } from "./storedText.ts"
 import * as gates from "./gates.ts"
 import * as status from "./status.ts"
@@ -57,8 +57,8 @@ export const make = (
     yield* whileUnreachable(prepare(database))
     const cipher = yield* Encryption
     const texts = cipher === undefined ? plainTexts : encryptedTexts(cipher)
-    const changes = yield* whileUnreachable(ChangeNotifier.make(database, listenForChanges))
-    const signals = yield* whileUnreachable(RunSignals.make(database, listenForChanges))
+    const changes = yield* whileUnreachable(makeChangeNotifier(database, listenForChanges))
+    const signals = yield* whileUnreachable(makeSignals(database, listenForChanges))
     const { metrics } = (yield* CurrentTaskObserver) ?? {}
     const context = { database, changes, signals, texts, metrics }
     const states = status.make(context)
@@ -87,8 +87,8 @@ export const make = (
       remove: (ids) => all.remove(ids.filter(isId)),
       transaction: (effect) => database.transaction(effect),
       findForeignChange: findForeignChange(database, changes),
-      listen: (id, listener) => changes.listen(id, listener),
-      listenForSignals: (listener) => signals.listen(listener),
+      listen: changes.listen,
+      listenForSignals: signals.listen,
       encrypt: (text, name) => texts.encrypt(text, associatedData.other(escape(name))),
       decrypt: (encrypted, name) => texts.decrypt(encrypted, associatedData.other(escape(name)))
     })
