@@ -81,9 +81,9 @@ export const layer = (
   const { connectTimeout } = resolve({ connectTimeout: options.connectTimeout }, {}, { connectTimeout: "10 seconds" })
   const attempts = connectTimeout / retryPauseMs
   return Layer.unwrap(Effect.gen(function*() {
-    const { listen } = yield* PgClient.PgClient
-    yield* Effect.mapError(retryConnection(checkListening(listen), attempts), storeError)
-    return engine.layerShared({ ...options, leaseMs, host: hostname() }, listen)
+    const client = yield* PgClient.PgClient
+    yield* Effect.mapError(retryConnection(checkListening(client), attempts), storeError)
+    return engine.layerShared({ ...options, leaseMs, host: hostname() }, client)
   })).pipe(
     Layer.provideMerge(Layer.effectContext(Effect.mapError(retryConnection(connect(client), attempts), storeError)))
   )
@@ -158,4 +158,4 @@ const retryConnection = <A, R>(
  * Fails where notifications do not arrive. It runs before the migrations, whose statements fail less clearly where a
  * pooler gives each transaction another connection.
  */
-const checkListening = (listen: PgClient.Client["listen"]) => Effect.scoped(listen("skein_start", () => {}, () => {}))
+const checkListening = ({ listen }: PgClient.Client) => Effect.scoped(listen("skein_start", () => {}, () => {}))

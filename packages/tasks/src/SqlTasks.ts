@@ -191,7 +191,7 @@ const shared = (sql: SqlClient, options: Options) =>
     const leaseMs = Duration.toMillis(leaseTimeout)
     yield* Effect.mapError(checkNotifications(sql, listen), storeError)
     if (runTasks) yield* warnAboutIdleTransactions(sql, leaseMs)
-    return engine.layerShared({ ...options, leaseMs, host: hostname() }, listen)
+    return engine.layerShared({ ...options, leaseMs, host: hostname() }, { listen })
   }))
 
 /**

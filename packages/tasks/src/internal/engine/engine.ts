@@ -17,7 +17,6 @@ import { type Options as PublicOptions, TaskEngine } from "../../TaskEngine.ts"
 import type { TaskError } from "../../TaskError.ts"
 import { isFinal, type NewTask, type Pace, type State } from "../../TaskState.ts"
 import { TaskBounds } from "../base/bounds.ts"
-import type { Client } from "@skein/sql/PgClient"
 import { invalidOption } from "../store/database.ts"
 import * as sqlStore from "../store/sqlStore.ts"
 import { CurrentTaskObserver } from "../telemetry/taskObserver.ts"
@@ -231,10 +230,10 @@ interface SharedOptions extends PublicOptions, Pick<Options, "host"> {
 /** The engine of a process among others, on PostgreSQL. */
 export const layerShared = (
   { host, leaseMs, migrate, pools = ["default"], runTasks: runsTasks = true, ...options }: SharedOptions,
-  listen: Client["listen"]
+  client: sqlStore.ListeningClient
 ): Layer.Layer<TaskEngine | TaskAdmin | TaskSchedules, TaskError, SqlClient.SqlClient> =>
   layer({ runsTasks, pools, host, leaseMs, ...resolveOptions(options) }).pipe(
-    Layer.provide([sqlStore.layerListening({ listen }, migrate), NodeCrypto.layerDigest])
+    Layer.provide([sqlStore.layerListening(client, migrate), NodeCrypto.layerDigest])
   )
 
 /** The engine of a single process, on a database that no other process uses. */

@@ -4,6 +4,7 @@
  */
 import type { TaskStatus } from "@skein/protocol/Task"
 import * as Effect from "effect/Effect"
+import * as Struct from "effect/Struct"
 import type { ListedTask, Statistics, TaskPlace, WorkerState } from "../../TaskAdmin.ts"
 import { currentMillis, maxTime, numberOf, type Parameter, type Row, textOf } from "./database.ts"
 import { databaseNow } from "./queue.ts"
@@ -120,7 +121,7 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
           count: numberOf(row, "tasks"),
           errors: numberOf(row, "errors")
         })),
-        queue: counts.map(({ openQuestions: _, ...count }) => count)
+        queue: counts.map((count) => Struct.omit(count, ["openQuestions"]))
       })
     ),
     queueCounts,

@@ -128,12 +128,15 @@ export const migrateTables = (
 export const layer = (migrates = true): Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> =>
   Layer.effect(TaskStore, make(undefined, migrates ? migrate : checkVersion))
 
+/** The part of a client of PostgreSQL that a store uses besides its `SqlClient`. */
+export type ListeningClient = Pick<Client, "listen">
+
 /**
  * The store of a process among others, on PostgreSQL. It needs one connection besides the pool of the client: for
  * notifications.
  */
 export const layerListening = (
-  client: Pick<Client, "listen">,
+  client: ListeningClient,
   migrates = true
 ): Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> =>
   Layer.effect(
