@@ -73,7 +73,8 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
 export const layer = (
   options: Options
 ): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | TaskSchedules | SqlClient, TaskError> => {
-  const leaseMs = Duration.toMillis(options.leaseTimeout ?? "5 seconds")
+  const { leaseTimeout = "5 seconds" } = options
+  const leaseMs = Duration.toMillis(leaseTimeout)
   const client = PgClient.layer({
     ...options,
     idleInTransactionTimeout: options.idleInTransactionTimeout ?? Duration.millis(leaseMs * 2 / 3)
