@@ -7,6 +7,7 @@
  * ```
  */
 import type { LoggingLevel } from "@skein/protocol/Logging"
+import * as Nesting from "@skein/protocol/Nesting"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as LogLevel from "effect/LogLevel"
@@ -43,15 +44,10 @@ export const severity = (level: LoggingLevel): LogLevel.Severity => severities[l
 const maxChars = 4_096
 const maxName = 128
 
-const textOf = (data: unknown): string => {
-  if (typeof data === "string") return data
-  try {
-    return JSON.stringify(data) ?? String(data)
-  } catch {
-    // JSON that is nested deeper than the stack cannot be written.
-    return "(nested too deeply to be written)"
-  }
-}
+const textOf = Nesting.refusing(
+  (data: unknown) => typeof data === "string" ? data : JSON.stringify(data) ?? String(data),
+  () => "(nested too deeply to be written)"
+)
 
 const nameOf = ({ label, server }: Client): string => printable(label ?? server?.name ?? "", maxName)
 

@@ -81,23 +81,18 @@ export const layerStream = <R>(
     Roots,
     Effect.gen(function*() {
       const provide = yield* captureServices<R>()
-      const latest = yield* SubscriptionRef.make<{ readonly text: string; readonly roots: ReadonlyArray<Root> }>({
-        text: "",
-        roots: []
-      })
+      const latest = yield* SubscriptionRef.make<ReadonlyArray<Root>>([])
       const known = yield* Deferred.make<void>()
-      const running = Stream.runForEach(roots, (next) =>
-        Effect.gen(function*() {
-          const sound = yield* withoutInvalid(next)
-          const text = JSON.stringify(sound)
-          if (SubscriptionRef.getUnsafe(latest).text !== text) {
-            yield* SubscriptionRef.set(latest, { text, roots: sound })
-          }
-          yield* Deferred.succeed(known, undefined)
-        }))
+      const running = roots.pipe(
+        Stream.mapEffect(withoutInvalid),
+        Stream.changesWith((one, other) => JSON.stringify(one) === JSON.stringify(other)),
+        Stream.runForEach((next) =>
+          Effect.andThen(SubscriptionRef.set(latest, next), Deferred.succeed(known, undefined))
+        )
+      )
       yield* Effect.forkScoped(provide(running), { startImmediately: true })
       return {
-        list: () => Effect.andThen(Deferred.await(known), Effect.sync(() => SubscriptionRef.getUnsafe(latest).roots)),
+        list: () => Effect.andThen(Deferred.await(known), Effect.sync(() => SubscriptionRef.getUnsafe(latest))),
         // The roots at the time of connecting are not a change. Changes during a slow notification are joined into one.
         changes: SubscriptionRef.changes(latest).pipe(
           Stream.drop(1),

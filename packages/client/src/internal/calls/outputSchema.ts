@@ -4,6 +4,7 @@
  * bounds.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
+import * as Nesting from "@skein/protocol/Nesting"
 import { clip, quote } from "@skein/protocol/Text"
 import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import * as Data from "effect/Data"
@@ -26,14 +27,8 @@ export interface Compiling {
 // The validator is loaded with the first result to validate: many clients never need it.
 const load = Effect.tryPromise(() => import("@skein/protocol/SchemaValidation"))
 
-const textOf = (schema: unknown): string => {
-  try {
-    return JSON.stringify(schema)
-  } catch {
-    // The schema is nested deeper than the stack. Compiling it returns the problem.
-    return ""
-  }
-}
+// Compiling a schema that is nested too deeply returns the problem.
+const textOf = Nesting.refusing((schema: unknown) => JSON.stringify(schema), () => "")
 
 // More keys do not fit into a message.
 const maxKeys = 64

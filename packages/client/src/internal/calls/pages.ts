@@ -1,6 +1,7 @@
 /**
  * Requests the pages of a list within bounds.
  */
+import * as Nesting from "@skein/protocol/Nesting"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
 import { type ClientError, LimitExceeded, Timeout } from "../../ClientError.ts"
@@ -13,13 +14,7 @@ import type { ClientContext } from "./context.ts"
 const unmeasured = 8
 
 /** The length of a page as JSON; `Infinity` if it is nested deeper than the stack. */
-const sizeOf = (page: unknown): number => {
-  try {
-    return JSON.stringify(page).length
-  } catch {
-    return Infinity
-  }
-}
+const sizeOf = Nesting.refusing((page: unknown) => JSON.stringify(page).length, () => Infinity)
 
 const isUnknownCursor = (error: ClientError): boolean => serverErrorOf(error)?.reason === "InvalidParams"
 

@@ -9,7 +9,6 @@ import { ClientError, Timeout } from "../../ClientError.ts"
 import type { CallLayer } from "./context.ts"
 import { mirrors } from "./toolCatalog.ts"
 import { remainingTime } from "../base/callOptions.ts"
-import { refreshed } from "./toolListRefresh.ts"
 
 const isMismatch = (error: ClientError): boolean => serverErrorOf(error)?.reason === "HeaderMismatch"
 
@@ -43,7 +42,7 @@ export const refreshParamHeaders: CallLayer = (next) => (call) => {
         : Effect.fail(error)
     })
   if (toolCatalog.outdated(name)) {
-    return Effect.andThen(refreshed(call.client, left()), again(refreshTimedOut(name)))
+    return Effect.andThen(toolListRefresh.within(left()), again(refreshTimedOut(name)))
   }
   const { count } = toolListRefresh
   return Effect.catchIf(
@@ -51,6 +50,6 @@ export const refreshParamHeaders: CallLayer = (next) => (call) => {
     isMismatch,
     // Another call may have listed the tools again since this one was sent.
     (error) =>
-      toolListRefresh.count === count ? Effect.andThen(refreshed(call.client, left()), again(error)) : again(error)
+      toolListRefresh.count === count ? Effect.andThen(toolListRefresh.within(left()), again(error)) : again(error)
   )
 }

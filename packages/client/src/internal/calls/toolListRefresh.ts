@@ -10,6 +10,7 @@ import type { RemainingTime } from "../base/callOptions.ts"
 
 /** The part of a client that lists the tools again. */
 interface ListingContext {
+  readonly supervisor: { readonly callClock: CallClock }
   /** Lists all tools, past the cache. */
   readonly listAllTools: Effect.Effect<unknown, ClientError>
   readonly scope: Scope.Scope
@@ -37,13 +38,15 @@ export class ToolListRefresh {
   }
 
   /**
-   * Lists the tools once for all calls that are waiting. It does not fail: if a call is still wrong, the server rejects
-   * it again.
+   * Lists the tools once for all calls that are waiting, within the time of a call. It does not fail: if a call is still
+   * wrong, the server rejects it again.
    */
-  get run(): Effect.Effect<void> {
-    return Effect.suspend(() =>
-      Effect.asVoid(this.#running === undefined ? Effect.flatMap(this.#start, Fiber.await) : Fiber.await(this.#running))
+  within({ maxTimeout, timeout }: RemainingTime): Effect.Effect<unknown> {
+    const listed = Effect.suspend(() =>
+      this.#running === undefined ? Effect.flatMap(this.#start, Fiber.await) : Fiber.await(this.#running)
     )
+    const { callClock } = this.#client.supervisor
+    return callClock.timeoutOption(listed, Math.max(0, Math.min(timeout, maxTimeout)))
   }
 
   get #start(): Effect.Effect<Fiber.Fiber<void>> {
@@ -67,15 +70,3 @@ export class ToolListRefresh {
     })
   }
 }
-
-/** The part of a client that calls use to list the tools again. */
-interface RefreshingClient {
-  readonly supervisor: { readonly callClock: CallClock }
-  readonly toolListRefresh: ToolListRefresh
-}
-
-/** Lists the tools again, within the time of a call. */
-export const refreshed = (
-  { supervisor: { callClock }, toolListRefresh: { run } }: RefreshingClient,
-  { maxTimeout, timeout }: RemainingTime
-): Effect.Effect<unknown> => callClock.timeoutOption(run, Math.max(0, Math.min(timeout, maxTimeout)))

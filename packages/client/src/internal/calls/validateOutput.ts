@@ -9,7 +9,6 @@ import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { CallLayer, ClientContext } from "./context.ts"
 import { onResponse } from "./onResponse.ts"
 import { remainingTime, type RequestOptions } from "../base/callOptions.ts"
-import { refreshed } from "./toolListRefresh.ts"
 
 /**
  * Validates a result. If it does not match the schema that the tool was last listed with, which may be long ago, the
@@ -31,7 +30,7 @@ export const checkToolResult = (
   return Effect.catchIf(check, () => toolCatalog.doubt(name), () => {
     const { timeout } = remainingTime(supervisor.timeouts, options, 0)
     const { maxTimeout } = remainingTime(supervisor.timeouts, options, supervisor.now() - startedAt)
-    return Effect.andThen(refreshed(client, { timeout, maxTimeout }), again)
+    return Effect.andThen(client.toolListRefresh.within({ timeout, maxTimeout }), again)
   })
 }
 

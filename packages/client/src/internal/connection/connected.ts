@@ -2,6 +2,7 @@
  * An open connection of a client: it owns the peer, filters the messages that the peer receives, and passes
  * notifications on.
  */
+import type { ClientCapabilities } from "@skein/protocol/Capabilities"
 import * as Codec from "@skein/protocol/Codec"
 import type { Implementation } from "@skein/protocol/Implementation"
 import type { LoggingLevel } from "@skein/protocol/Logging"
@@ -56,6 +57,19 @@ export interface SharedState extends Configured {
 /** Name and version of a client that sets none. */
 export const defaultInfo: Implementation = { name: "skein", version: "0.2.0" }
 
+type Extensions = Readonly<Record<string, JsonRpc.JsonObject>> | undefined
+
+/** The capabilities that a client declares, with the extensions of the host, of the transport, and of tasks. */
+export const declared = (
+  own: ClientCapabilities,
+  ofHost: Extensions,
+  ofTransport: Extensions,
+  ofTasks?: Extensions
+): ClientCapabilities => {
+  const extensions = { ...own.extensions, ...ofHost, ...ofTransport, ...ofTasks }
+  return Object.keys(extensions).length === 0 ? own : { ...own, extensions }
+}
+
 /** Makes the function that adds the `_meta` of the stateless revision to each request. */
 export const stamper = (
   { extensions: ofHost, info: clientInfo = defaultInfo, tasks }: Pick<Options, "extensions" | "info" | "tasks">,
@@ -64,13 +78,8 @@ export const stamper = (
   ofTransport: Connection["extensions"],
   logLevel?: LoggingLevel
 ) => {
-  const extensions = {
-    ...capabilities.extensions,
-    ...ofHost,
-    ...ofTransport,
-    ...(tasks === false ? undefined : { [Task.extension]: {} })
-  }
-  const clientCapabilities = { ...capabilities, ...(Object.keys(extensions).length === 0 ? undefined : { extensions }) }
+  const ofTasks = tasks === false ? undefined : { [Task.extension]: {} }
+  const clientCapabilities = declared(capabilities, ofHost, ofTransport, ofTasks)
   return RequestMeta.stamper({ protocolVersion, clientInfo, clientCapabilities, logLevel })
 }
 

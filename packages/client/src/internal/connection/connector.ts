@@ -1,21 +1,18 @@
 /**
  * Opens the connections of a client and negotiates. If the server exits because of the probe, it opens another one.
  */
-import * as Codec from "@skein/protocol/Codec"
-import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import type { Transport } from "@skein/runtime/Connection"
 import type * as Peer from "@skein/runtime/Peer"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import { type ClientError, NegotiationFailed } from "../../ClientError.ts"
 import type { ServerProfile } from "../../ServerProfile.ts"
 import { type CallClock, CurrentCallClock } from "../base/callClock.ts"
 import { clientError } from "../base/errors.ts"
-import { Connected, defaultInfo, type SharedState, stamper } from "./connected.ts"
+import { Connected, type SharedState } from "./connected.ts"
 import { type Agreement, type NegotiatedConnection, readServerProfile, serverProfileOf } from "./connection.ts"
 import { initialize, probe, resume, type Settings } from "./handshake.ts"
 import { fromConnect, isRefuted } from "./handshakeFailure.ts"
@@ -66,22 +63,15 @@ export class Connector implements ConnectionSource {
   }
 
   get #handshakeSettings(): Settings {
-    const { answers, callClock, options } = this.#shared
+    const shared = this.#shared
+    const { options } = shared
     const revisions = Revision.all.filter((revision) => options.revisions?.includes(revision) ?? true)
     return {
       revisions,
       sessions: revisions.filter((revision) => Revision.era(revision) === "session"),
       stateless: revisions.filter((revision) => Revision.era(revision) === "stateless"),
       probeTimeout: options.probeTimeout ?? this.#transport.probeTimeout ?? "3 seconds",
-      callClock,
-      stamp: (revision, extensions) => stamper(options, answers, revision, extensions),
-      introduction: (protocolVersion, ofTransport) => {
-        const own = answers.capabilities
-        const extensions = { ...own.extensions, ...options.extensions, ...ofTransport }
-        const capabilities = Object.keys(extensions).length === 0 ? own : { ...own, extensions }
-        const params = { protocolVersion, capabilities, clientInfo: options.info ?? defaultInfo }
-        return Result.getOrElse(Codec.encodeParams(Method.Initialize, protocolVersion, params), () => params)
-      }
+      shared
     }
   }
 

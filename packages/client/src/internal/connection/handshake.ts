@@ -7,8 +7,10 @@
  * HTTP+SSE if a server refuses `initialize` as one of 2024-11-05 does.
  */
 import { serverErrorOf } from "../base/errors.ts"
+import * as Codec from "@skein/protocol/Codec"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
+import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import { TransportError } from "@skein/runtime/TransportError"
@@ -23,7 +25,7 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { ClientError, InvalidResponse, NegotiationFailed } from "../../ClientError.ts"
 import type { ServerProfile } from "../../ServerProfile.ts"
-import type { CallClock } from "../base/callClock.ts"
+import { declared, defaultInfo, type SharedState, stamper } from "./connected.ts"
 import type { Agreement } from "./connection.ts"
 import { fromHandshake, revealsRevision } from "./handshakeFailure.ts"
 import { fromRequest, quotedMessage } from "../base/failure.ts"
@@ -35,17 +37,10 @@ export interface Settings {
   readonly sessions: ReadonlyArray<Revision.Revision>
   readonly stateless: ReadonlyArray<Revision.Revision>
   readonly probeTimeout: Duration.Input
-  /** The clock of the timeouts of calls. */
-  readonly callClock: CallClock
+  /** The state of the client. */
+  readonly shared: Pick<SharedState, "answers" | "callClock" | "options">
   /** The extensions of the connection, which its client declares. Undefined before the connection is open. */
   readonly extensions?: Connection["extensions"]
-  /** Makes the function that adds the `_meta` of the stateless revision to a request. */
-  readonly stamp: (
-    revision: Revision.Revision,
-    extensions: Connection["extensions"]
-  ) => (params: JsonRpc.JsonObject) => JsonRpc.JsonObject
-  /** The params of `initialize`. */
-  readonly introduction: (revision: Revision.Revision, extensions: Connection["extensions"]) => JsonRpc.JsonObject
 }
 
 const text = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
@@ -123,11 +118,28 @@ const ask = (peer: Peer, method: string, params: JsonRpc.JsonObject) => {
   return Effect.catchIf(asked, isLostAlone, () => asked)
 }
 
-const discover = (peer: Peer, settings: Settings, revision: Revision.Revision): Effect.Effect<Probed, ClientError> =>
-  Effect.matchEffect(ask(peer, "server/discover", settings.stamp(revision, settings.extensions)({})), {
+const discover = (
+  peer: Peer,
+  { extensions, shared: { answers, options } }: Settings,
+  revision: Revision.Revision
+): Effect.Effect<Probed, ClientError> =>
+  Effect.matchEffect(ask(peer, "server/discover", stamper(options, answers, revision, extensions)({})), {
     onSuccess: (result) => Effect.succeed(discovered(revision, result)),
     onFailure: readFailure
   })
+
+/** The params of `initialize`. */
+const introduction = (
+  { extensions, shared: { answers, options } }: Settings,
+  protocolVersion: Revision.Revision
+): JsonRpc.JsonObject => {
+  const capabilities = declared(answers.capabilities, options.extensions, extensions)
+  const params = { protocolVersion, capabilities, clientInfo: options.info ?? defaultInfo }
+  return Result.getOrElse(
+    Codec.encodeParams(Method.Initialize, protocolVersion, params),
+    () => params as JsonRpc.JsonObject
+  )
+}
 
 /** The newest of the revisions that is in a list of versions. */
 const newest = (
@@ -144,7 +156,7 @@ export const initialize = (
   Effect.gen(function*() {
     const method = "initialize"
     const result = yield* Effect.mapError(
-      ask(peer, method, settings.introduction(revision, settings.extensions)),
+      ask(peer, method, introduction(settings, revision)),
       (failure) => {
         if (!McpError.isMcpError(failure)) return fromHandshake(method, failure)
         // The peer decoded the error before a revision was negotiated. Only here is it known which lifecycle defines
@@ -246,7 +258,7 @@ export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, 
     if (settings.sessions.length === 0) {
       return yield* conclude(peer, settings, [first], yield* Fiber.join(fiber))
     }
-    const early = yield* settings.callClock.timeoutOption(Fiber.join(fiber), settings.probeTimeout)
+    const early = yield* settings.shared.callClock.timeoutOption(Fiber.join(fiber), settings.probeTimeout)
     if (early._tag === "Some") return yield* conclude(peer, settings, [first], early.value)
     const opened = yield* Effect.result(initialize(peer, settings))
     const awaited = Result.isFailure(opened) && isFromStatelessServer(opened.failure)

@@ -22,20 +22,23 @@ import * as Stream from "effect/Stream"
 import { type ClientError, InputRefused, LimitExceeded } from "../../ClientError.ts"
 import {
   capabilitiesOf,
+  concernsTasks,
   handleInputRequest,
   handlersFrom,
   type InputHandlers,
   inputRequestConcurrency,
+  isAboutTasks,
   maxInputRequests,
   refusalOf as unanswered,
-  requestingServerOf
+  requestingServerOf,
+  taskCapabilityOf
 } from "../input/handlers.ts"
 import type { Refusal } from "../input/services.ts"
 import { clientError } from "../base/errors.ts"
 import type { NegotiatedConnection } from "./connection.ts"
 import type { Options } from "./clientOptions.ts"
 import { Visits } from "../input/visits.ts"
-import { capabilityOf, concernsTasks, type Ready, Receiving } from "../input/legacyTasks/receiver.ts"
+import type { Tasks } from "../input/legacyTasks/tasks.ts"
 import { quote } from "@skein/protocol/Text"
 
 /** The members of a connection that input is requested on. */
@@ -64,6 +67,9 @@ const relatedOf = ({ caller, params }: RequestContext): JsonRpc.JsonObject | und
 /** The request of this client on whose stream a request of the server arrived. */
 const requestIdOf = ({ origin }: RequestContext): number | undefined =>
   typeof origin?.about === "number" ? origin.about : undefined
+
+/** The effect that answers a request, or why the request is refused before the host receives it. */
+type Ready = Result.Result<Effect.Effect<JsonRpc.JsonObject, McpError.McpError>, McpError.McpError>
 
 const refuse = (error: McpError.McpError): Ready => Result.fail(error)
 
@@ -152,7 +158,8 @@ export class InputRequestHandler {
   readonly #services: InputHandlers
   readonly #options: Options
   #visits: Visits | undefined = undefined
-  #receiving: Receiving | undefined = undefined
+  // The input requests that were sent as tasks on the connection that the client has now.
+  #tasks: Tasks | undefined = undefined
 
   /** Uses the handlers in the context. */
   constructor(context: Context.Context<never>, options: Options) {
@@ -162,7 +169,7 @@ export class InputRequestHandler {
 
   /** The capabilities of the provided handlers. */
   get capabilities(): ClientCapabilities {
-    const tasks = this.#options.taskReceiver === false ? undefined : capabilityOf(this.#services)
+    const tasks = this.#options.taskReceiver === false ? undefined : taskCapabilityOf(this.#services)
     const capabilities = capabilitiesOf(this.#services)
     return tasks === undefined ? capabilities : { ...capabilities, tasks }
   }
@@ -171,17 +178,33 @@ export class InputRequestHandler {
   dispatch(request: RequestContext, peer: Peer): ReturnType<Dispatcher> {
     if (request.method === "ping") return Effect.succeed({})
     const { taskReceiver = true } = this.#options
-    const question = () => prepare(this.#services, request, taskReceiver)
-    if (taskReceiver && concernsTasks(this.#services, request)) {
-      return (this.#receiving ??= new Receiving()).answer(request, peer, question)
+    const concerns = taskReceiver && concernsTasks(this.#services, request)
+    if (concerns && isAboutTasks(request.method)) {
+      return Effect.flatMap(this.#tasksOf(peer), (tasks) => tasks.answer(request))
     }
-    const asked = question()
-    return Result.isFailure(asked) ? Effect.fail(asked.failure) : asked.success
+    const asked = prepare(this.#services, request, taskReceiver)
+    if (Result.isFailure(asked)) return Effect.fail(asked.failure)
+    return concerns
+      ? Effect.flatMap(this.#tasksOf(peer), (tasks) => tasks.create(request, asked.success))
+      : asked.success
+  }
+
+  /** The tasks of a connection. Their module is loaded when the first one arrives. */
+  #tasksOf(peer: Peer): Effect.Effect<Tasks> {
+    return Effect.suspend(() => {
+      if (this.#tasks?.peer === peer) return Effect.succeed(this.#tasks)
+      return Effect.flatMap(Effect.promise(() => import("../input/legacyTasks/tasks.ts")), ({ make }) =>
+        // Another request may have created it in the meantime.
+        this.#tasks?.peer === peer ? Effect.succeed(this.#tasks) : Effect.map(make(peer), (tasks) => {
+          this.#tasks = tasks
+          return tasks
+        }))
+    })
   }
 
   /** Whether a handler runs for a task of the server, while no request of the server is open. */
   hasRunningTask(peer: Peer): boolean {
-    return this.#receiving?.hasRunningTask(peer) === true
+    return this.#tasks?.peer === peer && this.#tasks.live > 0
   }
 
   /** Handles the input requests of one result in parallel, within the bounds. */

@@ -8,7 +8,7 @@ import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import { connectionLost, delayAfter } from "../base/errors.ts"
 import type { HttpChannel } from "./protocol.ts"
-import { errorText, refusal } from "./refusal.ts"
+import { errorText, readRefusal } from "./refusal.ts"
 import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
 /** How a message is sent. */
@@ -131,11 +131,9 @@ export class SendQueue {
 
   #accepted(reply: HttpResponse): Effect.Effect<void, TransportError> {
     const { status } = reply
+    if (status < 200 || status >= 300) return Effect.flip(readRefusal(reply, this.#channel))
     // A body that is read to its end leaves the HTTP connection usable for the next request.
-    return Effect.flatMap(
-      errorText(reply, this.#channel),
-      (text) => status >= 200 && status < 300 ? Effect.void : Effect.flip(refusal(reply, text))
-    )
+    return Effect.asVoid(errorText(reply, this.#channel))
   }
 
   #atMost(count: number): Effect.Effect<void> {

@@ -4,9 +4,10 @@
 import type * as Capabilities from "@skein/protocol/Capabilities"
 import type { ElicitRequestParams } from "@skein/protocol/Elicitation"
 import type { InputRequest, InputResponse } from "@skein/protocol/InputRequired"
-import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { Revision } from "@skein/protocol/Revision"
+import type { RequestContext } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -63,6 +64,9 @@ export const handlersFrom = (context: Context.Context<never>, label: string | un
     : { label, elicitation, sampling, roots }
 }
 
+const elicits = (elicitation: ElicitationHandler | undefined): elicitation is ElicitationHandler =>
+  elicitation?.form !== undefined || elicitation?.url !== undefined
+
 /** The capabilities of the handlers, in the form of the newest revision. */
 export const capabilitiesOf = ({ elicitation, roots, sampling }: InputHandlers): Capabilities.ClientCapabilities => ({
   ...(roots === undefined ? undefined : { roots: roots.changes === undefined ? {} : { listChanged: true } }),
@@ -70,13 +74,53 @@ export const capabilitiesOf = ({ elicitation, roots, sampling }: InputHandlers):
     sampling: { ...(sampling.tools ? { tools: {} } : undefined), ...(sampling.context ? { context: {} } : undefined) }
   }),
   // "Clients declaring the `elicitation` capability MUST support at least one mode (`form` or `url`)."
-  ...(elicitation?.form === undefined && elicitation?.url === undefined ? undefined : {
+  ...(!elicits(elicitation) ? undefined : {
     elicitation: {
       ...(elicitation.form === undefined ? undefined : { form: {} }),
       ...(elicitation.url === undefined ? undefined : { url: {} })
     }
   })
 })
+
+/**
+ * The capability of handlers whose requests may be sent as tasks (2025-11-25): "The set of capabilities in
+ * `capabilities.tasks.requests` is exhaustive."
+ */
+export const taskCapabilityOf = (
+  { elicitation, sampling }: InputHandlers
+): Capabilities.ClientTasksCapability | undefined =>
+  sampling === undefined && !elicits(elicitation) ? undefined : {
+    list: {},
+    cancel: {},
+    requests: {
+      ...(sampling === undefined ? undefined : { sampling: { createMessage: {} } }),
+      ...(elicits(elicitation) ? { elicitation: { create: {} } } : undefined)
+    }
+  }
+
+const taskMethods: ReadonlySet<string> = new Set(
+  [Method.LegacyGetTask, Method.LegacyGetTaskPayload, Method.LegacyListTasks, Method.LegacyCancelTask]
+    .map(({ name }) => name)
+)
+
+/** Whether a method is about a task that the server has created here (2025-11-25). */
+export const isAboutTasks = (method: string): boolean => taskMethods.has(method)
+
+/** Whether a request creates a task or is about one, as the client declared. */
+export const concernsTasks = (
+  { elicitation, sampling }: InputHandlers,
+  { caller, method, params }: RequestContext
+): boolean => {
+  if (caller.revision !== "2025-11-25") return false
+  switch (method) {
+    case Method.CreateMessage.name:
+      return sampling !== undefined && isObject(params?.["task"])
+    case Method.Elicit.name:
+      return elicits(elicitation) && isObject(params?.["task"])
+    default:
+      return isAboutTasks(method) && (sampling !== undefined || elicits(elicitation))
+  }
+}
 
 /** The server that requests input, as handlers receive it. */
 export const requestingServerOf = (
@@ -100,9 +144,7 @@ const elicit = (
   count: number
 ): PreparedInput<InputResponse> => {
   const { name } = Method.Elicit
-  if (forms === undefined || (forms.form === undefined && forms.url === undefined)) {
-    return unsupportedMethod(name, "elicitation")
-  }
+  if (!elicits(forms)) return unsupportedMethod(name, "elicitation")
   // "Server sends an `elicitation/create` request with a mode not declared in client capabilities: `-32602` (Invalid
   // params)"
   if (params.mode === "url") {

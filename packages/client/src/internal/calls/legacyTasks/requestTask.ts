@@ -17,7 +17,6 @@ import { refreshTimedOut } from "../paramHeaders.ts"
 import { send } from "../send.ts"
 import { TaskProgress } from "../taskRegistry.ts"
 import type { ToolCatalog } from "../toolCatalog.ts"
-import { refreshed } from "../toolListRefresh.ts"
 import type { NegotiatedConnection } from "../../connection/connection.ts"
 import { type CallToolOptions, remainingTime } from "../../base/callOptions.ts"
 
@@ -148,7 +147,7 @@ const listAgain = (call: CallContext, name: string): Effect.Effect<CallContext, 
     const left = () => remainingTime(supervisor.timeouts, options, supervisor.now() - sentAt)
     for (let listings = 0; listings < maxListings; listings++) {
       const { generation } = toolCatalog
-      yield* refreshed(call.client, left())
+      yield* toolListRefresh.within(left())
       if (toolCatalog.taskSupport(name) !== undefined || toolCatalog.generation === generation) break
     }
     const time = left()
@@ -203,7 +202,9 @@ export const retryAsTask: CallLayer = (next) => (call) => {
     const isUndecided = toolCatalog.taskSupport(name) === undefined
     const { timeout } = remainingTime(supervisor.timeouts, options, 0)
     return Effect.flatMap(
-      isUndecided && mayList(client, name) ? refreshed(client, { timeout, maxTimeout: timeout }) : Effect.void,
+      isUndecided && mayList(client, name)
+        ? client.toolListRefresh.within({ timeout, maxTimeout: timeout })
+        : Effect.void,
       () => {
         if (toolCatalog.taskSupport(name) !== "required") return otherwise
         const now = supervisor.now()

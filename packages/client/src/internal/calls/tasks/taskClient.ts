@@ -87,12 +87,7 @@ export const start = (
       answered instanceof TaskFollower ? answered : { _tag: "Finished", result: Effect.succeed(answered) })
     // Only for listed tools is it known whether they support tasks, and whether they may be called twice.
     const unknown = tasks.enabled && mayAugment(last) && toolCatalog.taskSupport(name) === undefined
-    return unknown
-      ? Effect.andThen(
-        client.supervisor.callClock.timeoutOption(toolListRefresh.run, client.supervisor.timeouts.timeout),
-        started
-      )
-      : started
+    return unknown ? Effect.andThen(toolListRefresh.within(client.supervisor.timeouts), started) : started
   })
 
 const refused = (message: string): ClientError => clientError(Unsupported, message, "tasks/get")
