@@ -173,44 +173,45 @@ const textOf = (bytes: Uint8Array): string | undefined => {
 }
 
 /** Reads a resource of a skill: the content with its URI. */
-const fetch = (client: SkillClient, skill: string, uri: string, options: Options) =>
-  Effect.flatMap(
+const fetch = (
+  client: SkillClient,
+  skill: string,
+  uri: string,
+  options: Options
+): Effect.Effect<File, RemoteSkillError | ClientError> =>
+  Effect.gen(function*() {
     // Only a loaded skill may decide that content is still the one of its entry. It caches what it has verified.
-    client.readResource(uri, { ...options.request, cache: "bypass" }),
-    ({ contents }): Effect.Effect<File, RemoteSkillError> => {
-      const found = contents.find((content) => content.uri === uri)
-      const decoded = found === undefined
-        ? Result.fail("no content with its URI")
-        : "text" in found
-        ? Result.succeed(encoder.encode(found.text))
-        : Result.mapError(Base64.decode(found.blob), () => "content that is not base64")
-      if (Result.isFailure(decoded)) {
-        const message = `The server sent ${decoded.failure} for the file ${quote(uri)}`
-        return Effect.fail(skillError(skill, new InvalidContent({ message, file: uri })))
-      }
-      const bytes = decoded.success
-      return Effect.succeed({ uri, mimeType: found?.mimeType, bytes, text: textOf(bytes) })
+    const { contents } = yield* client.readResource(uri, { ...options.request, cache: "bypass" })
+    const found = contents.find((content) => content.uri === uri)
+    const decoded = found === undefined
+      ? Result.fail("no content with its URI")
+      : "text" in found
+      ? Result.succeed(encoder.encode(found.text))
+      : Result.mapError(Base64.decode(found.blob), () => "content that is not base64")
+    if (Result.isFailure(decoded)) {
+      const message = `The server sent ${decoded.failure} for the file ${quote(uri)}`
+      return yield* skillError(skill, new InvalidContent({ message, file: uri }))
     }
-  )
+    const bytes = decoded.success
+    return { uri, mimeType: found?.mimeType, bytes, text: textOf(bytes) }
+  })
 
 const verify = (
-  file: File,
+  { bytes, uri }: File,
   { digest, size }: SkillMessage.SkillFile,
   skill: string
-): Effect.Effect<File, RemoteSkillError> => {
-  const { bytes, uri } = file
-  if (bytes.length !== size) {
-    const message = `The file ${
-      quote(uri)
-    } has ${bytes.length} bytes and its entry says ${size}: the skill was not used`
-    return Effect.fail(skillError(skill, new SizeMismatch({ message, file: uri })))
-  }
-  return Effect.flatMap(Digest.sha256(bytes), (actual) => {
-    if (SkillMessage.digestText(actual) === digest) return Effect.succeed(file)
+): Effect.Effect<void, RemoteSkillError> =>
+  Effect.gen(function*() {
+    if (bytes.length !== size) {
+      const message = `The file ${
+        quote(uri)
+      } has ${bytes.length} bytes and its entry says ${size}: the skill was not used`
+      return yield* skillError(skill, new SizeMismatch({ message, file: uri }))
+    }
+    if (SkillMessage.digestText(yield* Digest.sha256(bytes)) === digest) return
     const message = `The file ${quote(uri)} does not have the digest of its entry: the skill was not used`
-    return Effect.fail(skillError(skill, new DigestMismatch({ message, file: uri })))
+    return yield* skillError(skill, new DigestMismatch({ message, file: uri }))
   })
-}
 
 /** The reader of the files of a skill, by URI. */
 const readerOf = (
@@ -218,31 +219,30 @@ const readerOf = (
   { resources, uri: skill }: Entry,
   options: Options,
   { maxBytes }: SkillTerms
-) => {
+): (uri: string) => Effect.Effect<File, RemoteSkillError | ClientError> | undefined => {
   if (resources !== "dynamic") {
     const listed = new Map(resources.map((file) => [file.uri, file]))
     const verified = new Map<string, File>()
-    return (uri: string): Effect.Effect<File, RemoteSkillError | ClientError> | undefined => {
+    return (uri) => {
       const entry = listed.get(uri)
-      if (entry === undefined) return undefined
-      return Effect.suspend(() => {
+      return entry === undefined ? undefined : Effect.gen(function*() {
         const known = verified.get(uri)
-        return known === undefined
-          ? fetch(client, skill, uri, options).pipe(
-            Effect.flatMap((file) => verify(file, entry, skill)),
-            Effect.tap((file) => Effect.sync(() => verified.set(uri, file)))
-          )
-          : Effect.succeed(known)
+        if (known !== undefined) return known
+        const file = yield* fetch(client, skill, uri, options)
+        yield* verify(file, entry, skill)
+        verified.set(uri, file)
+        return file
       })
     }
   }
   let total = 0
-  return (uri: string): Effect.Effect<File, RemoteSkillError | ClientError> =>
-    Effect.flatMap(fetch(client, skill, uri, options), (file) => {
+  return (uri) =>
+    Effect.gen(function*() {
+      const file = yield* fetch(client, skill, uri, options)
       total += file.bytes.length
-      if (total <= maxBytes) return Effect.succeed(file)
+      if (total <= maxBytes) return file
       const message = `More than maxBytes (${maxBytes}) bytes were read of the skill ${quote(skill)}`
-      return Effect.fail(skillError(skill, new LimitExceeded({ message, limit: "maxBytes" })))
+      return yield* skillError(skill, new LimitExceeded({ message, limit: "maxBytes" }))
     })
 }
 
@@ -250,24 +250,19 @@ const entryOf = (
   client: SkillClient,
   uri: string,
   options: Options
-): Effect.Effect<Entry, RemoteSkillError | ClientError> =>
-  Effect.catchIf(
-    get(client, uri, options.request),
-    ({ reason }) => reason._tag === "ProtocolError" && reason.error.reason === "InvalidParams",
-    () =>
-      Effect.fail(
-        skillError(uri, new SkillNotFound({ message: `The server has no skill with the URI ${quote(uri)}` }))
-      )
-  ).pipe(Effect.flatMap((entry) =>
-    entry.uri === uri
-      ? Effect.succeed(entry)
-      : Effect.fail(
-        skillError(
-          uri,
-          new SkillNotFound({ message: `The server answered with the skill ${quote(entry.uri)}, not ${quote(uri)}` })
-        )
-      )
-  ))
+): Effect.Effect<Entry, RemoteSkillError | ClientError> => {
+  const notFound = (message: string) => Effect.fail(skillError(uri, new SkillNotFound({ message })))
+  return get(client, uri, options.request).pipe(
+    Effect.catchIf(
+      ({ reason }) => reason._tag === "ProtocolError" && reason.error.reason === "InvalidParams",
+      () => notFound(`The server has no skill with the URI ${quote(uri)}`)
+    ),
+    Effect.filterOrElse(
+      (entry) => entry.uri === uri,
+      (entry) => notFound(`The server answered with the skill ${quote(entry.uri)}, not ${quote(uri)}`)
+    )
+  )
+}
 
 const markdownOf = (
   { frontmatter, uri }: Entry,

@@ -35,8 +35,9 @@ import * as Schema from "effect/Schema"
 import type { ClientError } from "@skein/client/ClientError"
 import { idsOf, listAll, type SkillPool, type SkillSource } from "./source.ts"
 import type { PoolError } from "@skein/client/PoolError"
+import { skillError } from "./entry.ts"
 import * as RemoteSkill from "./RemoteSkill.ts"
-import { LimitExceeded, RemoteSkillError, SkillNotFound } from "./RemoteSkillError.ts"
+import { LimitExceeded, type RemoteSkillError, SkillNotFound } from "./RemoteSkillError.ts"
 
 export type { SkillPool, SkillSource }
 
@@ -210,29 +211,29 @@ export const make = (source: SkillSource, options: Options = {}): Effect.Effect<
   Effect.gen(function*() {
     const { include = () => true, limits: { maxChars = 100_000 } = {}, readyTimeout = "2 seconds" } = options
     const listed = yield* listAll(source, options.servers, readyTimeout)
-    const missing = listed.flatMap(({ server, skills }) =>
-      Result.isFailure(skills) ? [{ server, error: skills.failure }] : []
-    )
-    const all = listed.flatMap(({ server, skills }) =>
-      Result.isFailure(skills)
-        ? []
-        : skills.success.filter((entry) => include(server, entry)).map((entry) => ({ server, entry }))
-    )
-    const refused = all.flatMap((one): ReadonlyArray<Omitted> => {
-      const checked = RemoteSkill.check(one.entry, options)
-      return Result.isFailure(checked) ? [{ ...one, error: checked.failure }] : []
-    })
-    const bad = new Set(refused.map(({ entry }) => entry))
-    const usable = inTurns(all.filter(({ entry }) => !bad.has(entry)))
-    const chosen = usable.slice(0, maxSkills)
+    const missing: Array<SkillToolkit["missing"][number]> = []
+    const omitted: Array<Omitted> = []
+    const usable: Array<Omit<Offered, "id">> = []
+    for (const { server, skills } of listed) {
+      if (Result.isFailure(skills)) missing.push({ server, error: skills.failure })
+      for (const entry of Result.getOrElse(skills, () => [])) {
+        if (!include(server, entry)) continue
+        const checked = RemoteSkill.check(entry, options)
+        if (Result.isFailure(checked)) omitted.push({ server, entry, error: checked.failure })
+        else usable.push({ server, entry })
+      }
+    }
+    const all = omitted.length + usable.length
+    const turns = inTurns(usable)
+    const chosen = turns.slice(0, maxSkills)
+    for (const one of turns.slice(maxSkills)) omitted.push({ ...one, error: undefined })
     const ids = idsOf(chosen)
     // A server that lists one URI twice has one skill.
     const offered = chosen.flatMap((one, at): ReadonlyArray<Offered> =>
       ids[at] === "" ? [] : [{ ...one, id: ids[at]! }]
     )
-    const omitted = [...refused, ...usable.slice(maxSkills).map((one): Omitted => ({ ...one, error: undefined }))]
     if (omitted.length > 0) {
-      yield* Effect.logWarning(`${omitted.length} of ${all.length} skills were left out of a toolkit (see omitted)`)
+      yield* Effect.logWarning(`${omitted.length} of ${all} skills were left out of a toolkit (see omitted)`)
     }
     const byId = new Map(offered.map((one) => [one.id, one]))
 
@@ -252,17 +253,16 @@ export const make = (source: SkillSource, options: Options = {}): Effect.Effect<
 
     const loaded = new Map<string, { readonly target: Target; readonly skill: RemoteSkill.RemoteSkill }>()
 
-    const tooLong = (uri: string, text: string | undefined): RemoteSkillError | undefined =>
-      text === undefined || text.length <= maxChars ? undefined : new RemoteSkillError({
-        skill: uri,
-        reason: new LimitExceeded({
-          limit: "maxChars",
-          message: `${quote(uri)} has ${text.length} characters, more than maxChars (${maxChars})`
-        })
-      })
+    const limitExceeded = (skill: string, limit: LimitExceeded["limit"], message: string) =>
+      skillError(skill, new LimitExceeded({ message, limit }))
 
-    const unknown = (id: string, message: string) =>
-      new RemoteSkillError({ skill: id, reason: new SkillNotFound({ message }) })
+    const tooLong = (uri: string, text: string | undefined): RemoteSkillError | undefined => {
+      if (text === undefined || text.length <= maxChars) return undefined
+      const message = `${quote(uri)} has ${text.length} characters, more than maxChars (${maxChars})`
+      return limitExceeded(uri, "maxChars", message)
+    }
+
+    const unknown = (id: string, message: string) => skillError(id, new SkillNotFound({ message }))
 
     const load = ({ skill: id }: { readonly skill: string }) =>
       Effect.gen(function*() {
@@ -272,10 +272,7 @@ export const make = (source: SkillSource, options: Options = {}): Effect.Effect<
         }
         if (!loaded.has(id) && loaded.size >= maxLoadedSkills) {
           const message = `${loaded.size} skills are loaded, as many as a toolkit loads`
-          return yield* new RemoteSkillError({
-            skill: id,
-            reason: new LimitExceeded({ message, limit: "loadedSkills" })
-          })
+          return yield* limitExceeded(id, "loadedSkills", message)
         }
         const skill = yield* RemoteSkill.load(yield* target.client, target.skill, options)
         const { entry: { uri }, instructions, paths } = skill

@@ -178,55 +178,38 @@ export interface DynamicOptions<E, R> extends Description {
 export const dynamic = <E extends HandlerError = never, R = never>(
   options: DynamicOptions<E, R>
 ): Layer.Layer<never, SkillError | DefinitionError, Catalog | HandlerServices<R>> => {
-  const { cacheScope, files = {}, instructions, name, prefix, ttlMs } = options
+  const { cacheScope, description, files = {}, instructions, name, prefix, ttlMs } = options
   const hint = { ttlMs, cacheScope }
   const path = pathOf(prefix, name)
-  const frontmatter = frontmatterOf(options)
-  const prepared = Result.gen(function*() {
-    const root = yield* rootUri(path)
-    const read = yield* Result.mapError(
-      SkillMarkdown.parse(SkillMarkdown.write(frontmatter, "")),
+  return Layer.effectDiscard(Effect.gen(function*() {
+    const root = yield* Effect.fromResult(rootUri(path))
+    const { frontmatter } = yield* Effect.fromResult(Result.mapError(
+      SkillMarkdown.parse(SkillMarkdown.write(frontmatterOf(options), "")),
       (problem) => invalidSkill(path, problem)
-    )
-    const problem = formatProblem(read.frontmatter)
-    if (problem !== undefined) return yield* Result.fail(invalidSkill(path, problem))
+    ))
+    const problem = formatProblem(frontmatter)
+    if (problem !== undefined) return yield* invalidSkill(path, problem)
     const uri = `${root}/${SkillMessage.fileName}`
+    const markdown = Resource.make(uri, { name, description, mimeType: "text/markdown", ...hint })
     const others: Array<readonly [Resource.Resource, Effect.Effect<string | Uint8Array, E, R>]> = []
     for (const [file, content] of Object.entries(files)) {
       const last = file.split("/").at(-1)!
-      const mimeType = mediaTypeOf(last, true)
-      const description = `A file of the skill ${name}`
-      const resource = Resource.make(yield* fileUri(root, file), { name: last, description, mimeType, ...hint })
-      others.push([resource, content])
+      const described = { name: last, description: `A file of the skill ${name}`, mimeType: mediaTypeOf(last, true) }
+      const uri = yield* Effect.fromResult(fileUri(root, file))
+      others.push([Resource.make(uri, { ...described, ...hint }), content])
     }
-    return { uri, root, frontmatter: read.frontmatter, others }
-  })
-  return Layer.unwrap(Effect.map(Effect.fromResult(prepared), ({ frontmatter, others, root, uri }) => {
-    const { description } = options
-    const markdown = Resource.make(uri, { name, description, mimeType: "text/markdown", ...hint })
-    const text = Effect.map(instructions, (text) => SkillMarkdown.write(frontmatter, text))
     const entry = {
       skill: { uri, frontmatter, resources: "dynamic" as const },
       files: [uri, ...others.map(([resource]) => resource.uri)],
       hint
     }
+    const registry = yield* Effect.flatMap(Catalog, registryOf)
     const owner = {}
-    const listed = Layer.effectDiscard(Effect.gen(function*() {
-      const registry = yield* Effect.flatMap(Catalog, registryOf)
-      yield* Effect.acquireRelease(
-        Effect.suspend(() => {
-          const problem = registry.check(owner, [root])
-          if (problem !== undefined) return Effect.fail(problem)
-          registry.set(owner, [entry])
-          return Effect.void
-        }),
-        () => Effect.sync(() => registry.set(owner, []))
-      )
-    }))
-    const resources = others.map(([resource, content]) => Resource.layer(resource, content))
-    return resources.reduce<Layer.Layer<never, SkillError | DefinitionError, Catalog | HandlerServices<R>>>(
-      (all, each) => Layer.merge(all, each),
-      Layer.merge(listed, Resource.layer(markdown, text))
+    yield* Effect.acquireRelease(
+      Effect.suspend(() => registry.check(owner, [root]) ?? Effect.sync(() => registry.set(owner, [entry]))),
+      () => Effect.sync(() => registry.set(owner, []))
     )
+    yield* Resource.add(markdown, Effect.map(instructions, (text) => SkillMarkdown.write(frontmatter, text)))
+    for (const [resource, content] of others) yield* Resource.add(resource, content)
   }))
 }

@@ -105,37 +105,21 @@ export const formatProblem = ({ compatibility, metadata }: SkillMessage.Frontmat
 export const exceeded = (limit: LimitExceeded["limit"], message: string): SkillError =>
   new SkillError({ reason: new LimitExceeded({ message, limit }) })
 
-/** Returns the URI of the folder of a skill, or fails with `InvalidPath`. */
-export const rootUri = (path: string): Result.Result<string, SkillError> => {
+/** Encodes the path of a skill or of a file, or fails with `InvalidPath`. */
+const encode = (path: string, rule: string): Result.Result<string, SkillError> => {
   const encoded = SkillMessage.encodePath(path)
-  return encoded === undefined
-    ? Result.fail(
-      new SkillError({
-        reason: new InvalidPath({
-          message: `The path of a skill must be relative, without ".", ".." and control characters: ${quote(path)}`,
-          path
-        })
-      })
-    )
-    : Result.succeed(`skill://${encoded}`)
+  if (encoded !== undefined) return Result.succeed(encoded)
+  const message = `The path of ${rule}, without ".", ".." and control characters: ${quote(path)}`
+  return Result.fail(new SkillError({ reason: new InvalidPath({ message, path }) }))
 }
 
+/** Returns the URI of the folder of a skill, or fails with `InvalidPath`. */
+export const rootUri = (path: string): Result.Result<string, SkillError> =>
+  Result.map(encode(path, "a skill must be relative"), (path) => `skill://${path}`)
+
 /** Returns the URI of a file of a skill, or fails with `InvalidPath`. */
-export const fileUri = (root: string, path: string): Result.Result<string, SkillError> => {
-  const encoded = SkillMessage.encodePath(path)
-  return encoded === undefined
-    ? Result.fail(
-      new SkillError({
-        reason: new InvalidPath({
-          message: `The path of a file must be relative to its skill, without ".", ".." and control characters: ${
-            quote(path)
-          }`,
-          path
-        })
-      })
-    )
-    : Result.succeed(`${root}/${encoded}`)
-}
+export const fileUri = (root: string, path: string): Result.Result<string, SkillError> =>
+  Result.map(encode(path, "a file must be relative to its skill"), (path) => `${root}/${path}`)
 
 /** Checks the content of a skill, and computes the digests of its files. */
 export const serve = (

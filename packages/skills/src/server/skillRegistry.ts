@@ -11,7 +11,6 @@ import * as SkillMessage from "../shared/SkillMessage.ts"
 import { quote } from "@skein/protocol/Text"
 import type { Caller } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
 import * as Caching from "@skein/server/Caching"
 import * as Catalog from "@skein/server/Catalog"
 import * as Extension from "@skein/server/Extension"
@@ -89,21 +88,13 @@ export class SkillRegistry {
 
   /** Answers `skills/list`. */
   list(cursor: string | undefined, caller: Caller, pageSize: number): Catalog.Handled<SkillMessage.ListSkillsResult> {
-    const start = startOf("skills", cursor, this.#sorted)
-    if (Result.isFailure(start)) return Effect.fail(start.failure)
     this.#isPrivate ||= this.#sorted.some(([uri]) => this.#isSelective(uri))
-    const { items, nextCursor } = pageOf(
-      "skills",
-      this.#sorted,
-      start.success,
-      pageSize,
-      ([uri]) => this.#sees(uri, caller)
-    )
-    return Effect.succeed({
+    const page = pageOf("skills", cursor, this.#sorted, pageSize, ([uri]) => this.#sees(uri, caller))
+    return Effect.map(page, ({ items, ...nextCursor }) => ({
       skills: items.map(([, { skill }]) => skill),
       ...nextCursor,
       ...this.#isPrivate ? { cacheScope: "private" as const } : undefined
-    })
+    }))
   }
 
   /** Answers `skills/get`. */
@@ -167,20 +158,12 @@ export class SkillRegistry {
       )
     }
     const children = [...found.children].sort(([a], [b]) => a < b ? -1 : 1)
-    const start = startOf(uri, cursor, children)
-    if (Result.isFailure(start)) return Effect.fail(start.failure)
-    const { items, nextCursor } = pageOf(
-      uri,
-      children,
-      start.success,
-      pageSize,
-      ([, child]) => this.#seesChild(child, caller)
-    )
+    const page = pageOf(uri, cursor, children, pageSize, ([, child]) => this.#seesChild(child, caller))
     const described = ([name, child]: readonly [string, string | Directory]): WireResource.Resource =>
       typeof child === "string"
         ? this.#catalog.resources.seen(child, caller)!.definition
         : { uri: child.uri, name: decoded(name), mimeType: SkillMessage.directoryType }
-    return Effect.succeed({ resources: items.map(described), ...nextCursor })
+    return Effect.map(page, ({ items, ...nextCursor }) => ({ resources: items.map(described), ...nextCursor }))
   }
 }
 
@@ -189,35 +172,25 @@ const decoded = (segment: string): string => decodeURIComponent(segment)
 
 type Named<A> = readonly [name: string, value: A]
 
-/** The position after the entry of a cursor. */
-const startOf = (
-  list: string,
-  cursor: string | undefined,
-  sorted: ReadonlyArray<Named<unknown>>
-): Result.Result<number, McpError.McpError> =>
-  cursor === undefined
-    ? Result.succeed(0)
-    : Result.map(Cursor.decode(list, cursor), (last) => Cursor.resume(sorted, ([name]) => name, last))
-
-/** Up to `pageSize` visible entries, and the cursor of the next page if there are more. */
+/** Up to `pageSize` visible entries after that of the cursor, and the cursor of the next page if there are more. */
 const pageOf = <A>(
   list: string,
+  cursor: string | undefined,
   sorted: ReadonlyArray<Named<A>>,
-  start: number,
   pageSize: number,
   isVisible: (entry: Named<A>) => boolean
-): { readonly items: ReadonlyArray<Named<A>>; readonly nextCursor: { readonly nextCursor: string } | undefined } => {
-  const items: Array<Named<A>> = []
-  for (let at = start; at < sorted.length; at++) {
-    const entry = sorted[at]!
-    if (!isVisible(entry)) continue
-    if (items.length === pageSize) {
-      return { items, nextCursor: { nextCursor: Cursor.encode(list, items.at(-1)![0]) } }
+): Effect.Effect<{ readonly items: ReadonlyArray<Named<A>>; readonly nextCursor?: string }, McpError.McpError> =>
+  Effect.gen(function*() {
+    const last = cursor === undefined ? undefined : yield* Effect.fromResult(Cursor.decode(list, cursor))
+    const items: Array<Named<A>> = []
+    for (let at = last === undefined ? 0 : Cursor.resume(sorted, ([name]) => name, last); at < sorted.length; at++) {
+      const entry = sorted[at]!
+      if (!isVisible(entry)) continue
+      if (items.length === pageSize) return { items, nextCursor: Cursor.encode(list, items.at(-1)![0]) }
+      items.push(entry)
     }
-    items.push(entry)
-  }
-  return { items, nextCursor: undefined }
-}
+    return { items }
+  })
 
 /** The registries by server, which its services identify. */
 const registries = new WeakMap<object, SkillRegistry>()
