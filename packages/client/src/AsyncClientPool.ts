@@ -39,7 +39,7 @@ import { ClientMethods } from "./internal/async/clientMethods.ts"
 import type { Abortable, AsyncCallOptions, AsyncHandlers } from "./internal/async/options.ts"
 import { openWith, type PromiseRunner } from "./internal/async/promiseRunner.ts"
 import { bindOnRead } from "./internal/client/client.ts"
-import { type ChooseOptions, chooseTools, type Omitted } from "./internal/toolkit/choose.ts"
+import { type ChooseOptions, chooseTools, type Summary } from "./internal/toolkit/choose.ts"
 import { PoolError, ToolNotFound } from "./PoolError.ts"
 
 /** The handlers of a pool, and the signal that closes it. */
@@ -91,7 +91,7 @@ export interface ToolkitTool {
 }
 
 /** The tools of the servers that are ready, for a language model. */
-export interface AsyncToolkit {
+export interface AsyncToolkit extends Summary {
   readonly tools: ReadonlyArray<ToolkitTool>
   /**
    * Calls a tool by its name in the toolkit. A result with `isError` is returned. Rejects with the `ClientError` of the
@@ -101,16 +101,6 @@ export interface AsyncToolkit {
    * const { content, isError } = await toolkit.call("files_read", { path: "a.txt" }, { signal })
    */
   readonly call: (name: string, args?: object, options?: AsyncCallOptions) => Promise<CallToolResult>
-  /** The tools that were left out because of `maxTools` or `maxTokens`. */
-  readonly omitted: ReadonlyArray<Omitted>
-  /** The servers whose tools could not be listed, with their errors. */
-  readonly missing: ReadonlyArray<{ readonly server: string; readonly error: ClientError }>
-  /** The servers that are not ready yet. */
-  readonly pending: ReadonlyArray<string>
-  /** How many tokens the tools have together, as `countTokens` counts them. */
-  readonly tokens: number
-  /** The instructions of the servers, for the system prompt of the model: empty without any. They are untrusted text. */
-  readonly instructions: string
 }
 
 type Pool = ClientPool.ClientPool["Service"]

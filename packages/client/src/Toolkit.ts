@@ -50,12 +50,13 @@ import {
   type Omitted,
   type Origin,
   type Override,
+  type Summary,
   type Warned
 } from "./internal/toolkit/choose.ts"
 import { estimateTokens, type ShownTool } from "./internal/toolkit/selection.ts"
 import type { ToolClient, ToolPool, ToolSource } from "./internal/toolkit/source.ts"
 
-export type { ChooseOptions, Omitted, Origin, Override, ShownTool, ToolClient, ToolPool, ToolSource }
+export type { ChooseOptions, Omitted, Origin, Override, ShownTool, Summary, ToolClient, ToolPool, ToolSource }
 export { estimateTokens, ToolFailure }
 
 /** The options of a toolkit: those that choose its tools, and these. */
@@ -105,23 +106,10 @@ export type Dynamic<Mode extends AiTool.FailureMode = "return"> = AiTool.Dynamic
 
 /** Remote tools with their handlers, for the option `toolkit` of `LanguageModel.generateText` and its variants. */
 export interface Toolkit<Mode extends AiTool.FailureMode = "return">
-  extends AiToolkit.WithHandler<Record<string, Dynamic<Mode>>>
+  extends AiToolkit.WithHandler<Record<string, Dynamic<Mode>>>, Summary
 {
   /** The server and the tool of each name. */
   readonly origins: ReadonlyMap<string, Origin>
-  /** The tools that were left out because of `maxTools` or `maxTokens`. */
-  readonly omitted: ReadonlyArray<Omitted>
-  /** The servers whose tools could not be listed, with their errors. */
-  readonly missing: ReadonlyArray<{ readonly server: string; readonly error: ClientError }>
-  /** The servers of a pool that are not ready yet. */
-  readonly pending: ReadonlyArray<string>
-  /** How many tokens the tools have together. */
-  readonly tokens: number
-  /**
-   * The instructions of the servers, for the system prompt of the model: empty without any. They are untrusted text of
-   * the servers.
-   */
-  readonly instructions: string
 }
 
 const annotated = <T extends AiTool.Any>(tool: T, { _meta, annotations = {}, title }: RemoteTool): T => {

@@ -2,43 +2,19 @@
  * Converts the tasks of a client to tasks with promises.
  */
 import type { AsyncCallOptions, AsyncStarted, AsyncTask } from "./options.ts"
-import type { Handle, RemoteTask, Started } from "../../RemoteTask.ts"
+import type { RemoteTask, Started } from "../../RemoteTask.ts"
 import type { CallToolOptions } from "../base/callOptions.ts"
 import type { PromiseRunner } from "./promiseRunner.ts"
 
-class AsyncTaskImpl implements AsyncTask {
-  readonly _tag = "RemoteTask"
-  readonly #runner: PromiseRunner
-  readonly #task: RemoteTask
-
-  constructor(runner: PromiseRunner, task: RemoteTask) {
-    this.#runner = runner
-    this.#task = task
-  }
-
-  get id(): string {
-    return this.#task.id
-  }
-
-  get handle(): Handle {
-    return this.#task.handle
-  }
-
-  states({ signal }: { readonly signal?: AbortSignal | undefined } = {}) {
-    return this.#runner.iterate(this.#task.states, signal)
-  }
-
-  result({ signal }: { readonly signal?: AbortSignal | undefined } = {}) {
-    return this.#runner.run(this.#task.result, signal)
-  }
-
-  cancel({ signal }: { readonly signal?: AbortSignal | undefined } = {}) {
-    return this.#runner.run(this.#task.cancel, signal)
-  }
-}
-
 /** Converts a task. */
-export const fromTask = (runner: PromiseRunner, task: RemoteTask): AsyncTask => new AsyncTaskImpl(runner, task)
+export const fromTask = (runner: PromiseRunner, { cancel, handle, id, result, states }: RemoteTask): AsyncTask => ({
+  _tag: "RemoteTask",
+  id,
+  handle,
+  states: ({ signal } = {}) => runner.iterate(states, signal),
+  result: ({ signal } = {}) => runner.run(result, signal),
+  cancel: ({ signal } = {}) => runner.run(cancel, signal)
+})
 
 /** Converts the result of `startTask`. */
 export const fromStarted = (runner: PromiseRunner, started: Started): AsyncStarted =>

@@ -63,7 +63,7 @@ export class PromiseRunner {
 
   /** A run of the stream for each iterator of the result. The end of the runner ends the iterators without an error. */
   iterate<A, E>(stream: Stream.Stream<A, E>, signal?: AbortSignal): AsyncIterable<A> {
-    return { [Symbol.asyncIterator]: () => new StreamIterator(this, stream, signal) }
+    return { [Symbol.asyncIterator]: () => iteratorOf(this, stream, signal) }
   }
 
   /** Resolves when everything has ended: aborted calls have cancelled their requests, and the scope is closed. */
@@ -89,17 +89,18 @@ export class PromiseRunner {
  */
 export const openWith = async <A, E>(
   owner: "client" | "pool",
-  { elicit, elicitUrl, roots, sample, sampling }: AsyncHandlers,
+  handlers: AsyncHandlers,
   signal: AbortSignal | undefined,
   opening: Effect.Effect<A, E, Scope.Scope>
 ): Promise<{ readonly opened: A; readonly runner: PromiseRunner }> => {
   signal?.throwIfAborted()
   const runner = new PromiseRunner(owner)
+  const { elicit, elicitUrl, roots, sample } = handlers
   const hasHandlers = [elicit, elicitUrl, roots, sample].some((handler) => handler !== undefined)
   const answered = Effect.gen(function*() {
     if (!hasHandlers) return yield* opening
     const { build } = yield* Effect.promise(() => import("./handlers.ts"))
-    return yield* Effect.provide(opening, yield* build({ elicit, elicitUrl, roots, sample, sampling }))
+    return yield* Effect.provide(opening, yield* build(handlers))
   })
   try {
     const opened = await runner.run(Scope.provide(answered, runner.scope), signal)
@@ -113,82 +114,61 @@ export const openWith = async <A, E>(
   }
 }
 
-/** The next elements of a stream, or `undefined` at its end. */
-type Pulling<A, E> = Effect.Effect<Iterator<A> | undefined, E>
-
 /** One run of a stream. Calls of `next` that overlap get their elements in the order of the calls. */
-class StreamIterator<A, E> implements AsyncIterator<A, undefined> {
-  readonly #runner: PromiseRunner
-  readonly #signal: AbortSignal | undefined
-  readonly #controller = new AbortController()
+const iteratorOf = <A, E>(
+  runner: PromiseRunner,
+  stream: Stream.Stream<A, E>,
+  signal: AbortSignal | undefined
+): AsyncIterator<A, undefined> => {
+  const controller = new AbortController()
   /** The scope of the run, since the first call of `next`. */
-  #scope: Scope.Closeable | undefined = undefined
-  #pull: Pulling<A, E>
-  #chunk: Iterator<A> | undefined = undefined
-  #last: Promise<unknown> = Promise.resolve()
-  #ending: Promise<void> | undefined = undefined
-  /** Whether an aborted signal rejects the next call: at most one rejects, and none after `return`. */
-  #rejects = true
-
-  constructor(runner: PromiseRunner, stream: Stream.Stream<A, E>, signal: AbortSignal | undefined) {
-    this.#runner = runner
-    this.#signal = signal
-    this.#pull = Effect.suspend(() => {
-      // Iterators that are not read to the end are closed with the client.
-      this.#scope = Scope.forkUnsafe(runner.scope)
-      signal?.addEventListener("abort", this.#abort, { once: true })
-      return Effect.flatMap(Scope.provide(Stream.toPull(stream), this.#scope), (pull) => {
-        const chunk = Effect.map(pull, (elements): Iterator<A> | undefined => elements[Symbol.iterator]())
-        this.#pull = Pull.catchDone(chunk, () => Effect.succeed(undefined)) as Pulling<A, E>
-        return this.#pull
-      })
-    })
+  let scope: Scope.Closeable | undefined
+  let ending: Promise<void> | undefined
+  const close = async (): Promise<void> => {
+    signal?.removeEventListener("abort", abort)
+    controller.abort()
+    if (scope !== undefined) await Effect.runPromise(Scope.close(scope, Exit.void))
   }
+  const end = (): Promise<void> => ending ??= close()
+  const abort = (): void => void end()
+  // Whether an aborted signal rejects the next call: none after `return`.
+  let rejects = true
+  const opening = Effect.suspend(() => {
+    // Iterators that are not read to the end are closed with the client.
+    scope = Scope.forkUnsafe(runner.scope)
+    signal?.addEventListener("abort", abort, { once: true })
+    return Scope.provide(Stream.toPull(stream), scope)
+  })
+  const isOver = (): boolean => ending !== undefined || signal?.aborted === true
 
-  next(): Promise<IteratorResult<A, undefined>> {
-    const next = this.#last.then(() => this.#read())
-    this.#last = next.catch(() => {})
-    return next
-  }
-
-  async return(): Promise<IteratorResult<A, undefined>> {
-    this.#rejects = false
-    await this.#end()
-    return { done: true, value: undefined }
-  }
-
-  async #read(): Promise<IteratorResult<A, undefined>> {
-    const signal = this.#signal
+  const read = async function*(): AsyncGenerator<A, undefined> {
     try {
-      while (this.#ending === undefined && signal?.aborted !== true) {
-        const element = this.#chunk?.next()
-        if (element?.done === false) return element
-        this.#chunk = await this.#runner.run(this.#pull, this.#controller.signal)
-        if (this.#chunk === undefined) await this.#end()
+      const pull = isOver() ? undefined : await runner.run(opening, controller.signal)
+      const next = pull === undefined ? Effect.undefined : Pull.catchDone(pull, () => Effect.undefined)
+      while (!isOver()) {
+        const chunk = await runner.run(next, controller.signal)
+        if (chunk === undefined) break
+        for (const element of chunk) {
+          if (isOver()) break
+          yield element
+        }
       }
     } catch (error) {
       // Not an error: the reader has ended the iteration, or the host has closed the client.
-      const isExpected = this.#ending !== undefined || this.#runner.isClosing
-      await this.#end()
-      if (!isExpected) throw error
+      if (ending === undefined && !runner.isClosing) throw error
+    } finally {
+      await end()
     }
-    await this.#end()
-    if (signal?.aborted === true && this.#rejects && !this.#runner.isClosing) {
-      this.#rejects = false
-      throw signal.reason
+    if (signal?.aborted === true && rejects && !runner.isClosing) throw signal.reason
+    return undefined
+  }
+  const elements = read()
+  return {
+    next: () => elements.next(),
+    return: async () => {
+      rejects = false
+      await end()
+      return await elements.return(undefined)
     }
-    return { done: true, value: undefined }
-  }
-
-  readonly #abort = (): void => void this.#end()
-
-  #end(): Promise<void> {
-    return this.#ending ??= this.#close()
-  }
-
-  async #close(): Promise<void> {
-    this.#signal?.removeEventListener("abort", this.#abort)
-    this.#controller.abort()
-    if (this.#scope !== undefined) await Effect.runPromise(Scope.close(this.#scope, Exit.void))
   }
 }

@@ -24,32 +24,21 @@ export type Aspect = keyof PoolChange
 
 const aspects: ReadonlyArray<Aspect> = ["servers", "tools", "prompts", "resources"]
 
-class Run {
-  readonly queue: Queue.Queue<void, Cause.Done>
-  readonly changed: { readonly [A in Aspect]: Set<string> }
+type Run = Queue.Queue<void, Cause.Done>
+type Changed = { readonly [A in Aspect]: Set<string> }
 
-  constructor(queue: Queue.Queue<void, Cause.Done>, names: ReadonlyArray<string>) {
-    this.queue = queue
-    this.changed = { servers: new Set(names), tools: new Set(), prompts: new Set(), resources: new Set() }
-  }
-
-  take(): PoolChange {
-    const taken = {
-      servers: [...this.changed.servers],
-      tools: [...this.changed.tools],
-      prompts: [...this.changed.prompts],
-      resources: [...this.changed.resources]
-    }
-    for (const aspect of aspects) this.changed[aspect].clear()
-    return taken
-  }
-}
+const changedSince = (servers: ReadonlyArray<string>): Changed => ({
+  servers: new Set(servers),
+  tools: new Set(),
+  prompts: new Set(),
+  resources: new Set()
+})
 
 /** Collects changes for the runs of a stream. */
 export class PoolChanges {
   readonly #names: () => ReadonlyArray<string>
   readonly #maxServers: number
-  readonly #runs = new Set<Run>()
+  readonly #runs = new Map<Run, Changed>()
   #isEnded = false
 
   /** `names` returns the present servers, which are the first element of each run. */
@@ -59,7 +48,7 @@ export class PoolChanges {
   }
 
   publish(aspect: Aspect, name: string): void {
-    for (const { changed, queue } of this.#runs) {
+    for (const [queue, changed] of this.#runs) {
       changed[aspect].add(name)
       // Only names of removed servers can exceed the bound: the oldest is forgotten.
       const [oldest] = changed[aspect]
@@ -70,22 +59,31 @@ export class PoolChanges {
 
   end(): void {
     this.#isEnded = true
-    for (const { queue } of this.#runs) Queue.endUnsafe(queue)
+    for (const queue of this.#runs.keys()) Queue.endUnsafe(queue)
     this.#runs.clear()
   }
 
   get stream(): Stream.Stream<PoolChange> {
-    return Stream.unwrap(Effect.gen({ self: this }, function*() {
-      const queue = yield* Queue.make<void, Cause.Done>({ capacity: 1, strategy: "sliding" })
-      const run = new Run(queue, this.#names())
-      Queue.offerUnsafe(queue, undefined)
-      if (this.#isEnded) Queue.endUnsafe(queue)
-      else this.#runs.add(run)
-      yield* Effect.addFinalizer(() => Effect.sync(() => this.#runs.delete(run)))
-      return Stream.filter(
-        Stream.map(Stream.fromQueue(queue), () => run.take()),
-        (change) => aspects.some((aspect) => change[aspect].length > 0)
-      )
-    }))
+    return Stream.suspend(() => {
+      const changed = changedSince(this.#names())
+      const take = (): PoolChange => {
+        const { prompts, resources, servers, tools } = changed
+        const taken = { servers: [...servers], tools: [...tools], prompts: [...prompts], resources: [...resources] }
+        for (const aspect of aspects) changed[aspect].clear()
+        return taken
+      }
+      return Stream.callback<void>((queue) =>
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            Queue.offerUnsafe(queue, undefined)
+            if (this.#isEnded) Queue.endUnsafe(queue)
+            else this.#runs.set(queue, changed)
+          }),
+          () => Effect.sync(() => this.#runs.delete(queue))
+        ), { bufferSize: 1, strategy: "sliding" }).pipe(
+          Stream.map(take),
+          Stream.filter((change) => aspects.some((aspect) => change[aspect].length > 0))
+        )
+    })
   }
 }

@@ -18,7 +18,7 @@ import { ClientError, Closed, ConnectionFailed } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 import { clientError, delayAfter, within } from "../base/errors.ts"
 import type { Middleware } from "../../Middleware.ts"
-import { quotedMessage } from "../base/failure.ts"
+import { endText } from "../base/failure.ts"
 import { CallClock, CurrentCallClock } from "../base/callClock.ts"
 import type { Aspect } from "./poolChanges.ts"
 import { type Items, type Kind, request, ServerLists } from "./serverLists.ts"
@@ -87,12 +87,8 @@ const maxPermitTime = "5 seconds"
 
 const ended = (name: string, client: Client.Client): Effect.Effect<ClientError> =>
   Effect.map(client.ended, (end) => {
-    const why = end._tag === "Lost"
-      ? `: ${end.cause.message}`
-      : end._tag === "Refused"
-      ? `: ${quotedMessage(end.message)}`
-      : ""
-    return new ClientError({ reason: new Closed({ message: `The connection to ${name} has ended${why}`, end }) })
+    const message = `The connection to ${name} has ended${endText(end)}`
+    return new ClientError({ reason: new Closed({ message, end }) })
   })
 
 /** An entry of a pool. */

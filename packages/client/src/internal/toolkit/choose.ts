@@ -83,14 +83,26 @@ export interface Chosen {
   readonly remote: Remote
 }
 
-/** The tools of a toolkit, and everything that is not in it. */
-export interface Choice {
-  readonly chosen: ReadonlyArray<Chosen>
+/** The members of a toolkit beside its tools. */
+export interface Summary {
+  /** The tools that were left out because of `maxTools` or `maxTokens`. */
   readonly omitted: ReadonlyArray<Omitted>
+  /** The servers whose tools could not be listed, with their errors. */
   readonly missing: ReadonlyArray<{ readonly server: string; readonly error: ClientError }>
+  /** The servers of a pool that are not ready yet. */
   readonly pending: ReadonlyArray<string>
+  /** How many tokens the tools have together, as `countTokens` counts them. */
   readonly tokens: number
+  /**
+   * The instructions of the servers, for the system prompt of the model: empty without any. They are untrusted text of
+   * the servers.
+   */
   readonly instructions: string
+}
+
+/** The tools of a toolkit, and everything that is not in it. */
+export interface Choice extends Summary {
+  readonly chosen: ReadonlyArray<Chosen>
 }
 
 /** The warning that the previous choice for a toolkit has logged. */

@@ -8,6 +8,7 @@ import type { TaskStatus } from "@skein/protocol/Task"
 import * as RandomId from "@skein/runtime/RandomId"
 import type { Answer } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
@@ -15,14 +16,10 @@ import type * as Fiber from "effect/Fiber"
 /** The response to `tasks/result`. */
 export type Settled = Effect.Effect<Answer, McpError.McpError>
 
-/**
- * "If context-binding is unavailable, receivers MUST generate cryptographically secure task IDs with enough entropy."
- */
-const makeId = (): string => RandomId.make(32)
-
 /** One input request that is answered as a task. */
 export class Task {
-  readonly id: string = makeId()
+  /** "If context-binding is unavailable, receivers MUST generate cryptographically secure task IDs with enough entropy." */
+  readonly id: string = RandomId.make(32)
   /** Increases from task to task. */
   readonly number: number
   /** The method of the input request. */
@@ -38,9 +35,9 @@ export class Task {
   readonly #pollInterval: number
   #message: string | undefined = undefined
   #updatedAt: number
-  #settled: Settled | undefined = undefined
+  readonly #settled = Deferred.makeUnsafe<Answer, McpError.McpError>()
   #fetched = false
-  #waiting: Set<(settled: Settled) => void> | undefined = undefined
+  #waiting = 0
 
   constructor(number: number, method: string, now: number, ttl: number, pollInterval: number) {
     this.number = number
@@ -54,7 +51,7 @@ export class Task {
 
   /** Whether its status is final. */
   get over(): boolean {
-    return this.#settled !== undefined
+    return Deferred.isDoneUnsafe(this.#settled)
   }
 
   /** Whether it may be deleted: the server has fetched the result or cancelled the task. */
@@ -81,17 +78,9 @@ export class Task {
    */
   get result(): Settled {
     return Effect.suspend(() => {
-      if (this.#settled === undefined) return this.#wait
-      this.#fetched = true
-      return this.#settled
-    })
-  }
-
-  get #wait(): Settled {
-    return Effect.callback((resume) => {
-      const waiting = this.#waiting ??= new Set()
-      waiting.add(resume)
-      return Effect.sync(() => void waiting.delete(resume))
+      this.#fetched = this.over
+      this.#waiting++
+      return Effect.ensuring(Deferred.await(this.#settled), Effect.sync(() => void this.#waiting--))
     })
   }
 
@@ -137,11 +126,8 @@ export class Task {
   }
 
   #settle(settled: Settled): void {
-    this.#settled = settled
     this.work = undefined
-    const waiting = this.#waiting
-    this.#waiting = undefined
-    if (waiting !== undefined && waiting.size > 0) this.#fetched = true
-    for (const resume of waiting ?? []) resume(settled)
+    if (this.#waiting > 0) this.#fetched = true
+    Deferred.doneUnsafe(this.#settled, settled)
   }
 }
