@@ -180,30 +180,25 @@ const check = (definition: Definition): Effect.Effect<void, OAuthError> => {
     : fail(new InvalidOptions({ message: "clientMetadataUrl must be an https URL with a path and without fragment" }))
 }
 
-/** The servers of an `OAuth`, the least recently used one first. */
-class Servers {
-  readonly #servers = new Map<string, ServerTokens>()
-  readonly #environment: Environment
-  readonly #maxServers: number
+/** Finds the tokens of a server, which become the ones that were used last. */
+type FindServer = (url: URL) => ServerTokens
 
-  constructor(environment: Environment, maxServers: number) {
-    this.#environment = environment
-    this.#maxServers = maxServers
-  }
-
-  /** Returns the tokens of a server, which become the ones that were used last. */
-  get(url: URL): ServerTokens {
+/** Makes the tokens of each server when it is found first. Of more than `maxServers`, the least recently used one leaves. */
+const makeServers = (environment: Environment): FindServer => {
+  const { maxServers } = environment.settings
+  const servers = new Map<string, ServerTokens>()
+  return (url) => {
     const key = url.href
-    let server = this.#servers.get(key)
-    if (server !== undefined && this.#servers.size === 1) return server
+    let server = servers.get(key)
+    if (server !== undefined && servers.size === 1) return server
     if (server === undefined) {
-      const [oldest] = this.#servers.keys()
-      if (oldest !== undefined && this.#servers.size >= this.#maxServers) this.#servers.delete(oldest)
+      const [oldest] = servers.keys()
+      if (oldest !== undefined && servers.size >= maxServers) servers.delete(oldest)
       const own = new URL(url)
       own.hash = ""
-      server = new ServerTokens(this.#environment, own)
-    } else this.#servers.delete(key)
-    this.#servers.set(key, server)
+      server = new ServerTokens(environment, own)
+    } else servers.delete(key)
+    servers.set(key, server)
     return server
   }
 }
@@ -226,7 +221,6 @@ export const make = <R>(
     yield* check(definition)
     const services = yield* Effect.context<R>()
     const store = yield* TokenStore
-    const bounds = yield* FlowBounds
     const changes = yield* PubSub.sliding<SignInChange>(maxChanges)
     const environment: Environment = {
       ...fromServices(services as Context.Context<never>),
@@ -237,13 +231,13 @@ export const make = <R>(
       outbound: options.outbound ?? Outbound.make(),
       settings: {
         ...resolvePolicy(options),
-        ...bounds,
+        ...yield* FlowBounds,
         scopes: options.scopes,
         resource: options.resource,
         servers: yield* byServer(options.servers ?? {})
       }
     }
-    return fromServers(environment, new Servers(environment, bounds.maxServers))
+    return fromServers(environment, makeServers(environment))
   })
 
 /** The extensions that the grants implement, by their identifiers. Clients declare them. */
@@ -258,25 +252,25 @@ const extensionsOf = ({ _tag }: Definition): OAuth["extensions"] => {
   }
 }
 
-const fromServers = (environment: Environment, servers: Servers): OAuth => ({
+const fromServers = (environment: Environment, serverOf: FindServer): OAuth => ({
   extensions: extensionsOf(environment.definition),
-  headers: (request) => servers.get(request.server ?? request.url).headers(request),
+  headers: (request) => serverOf(request.server ?? request.url).headers(request),
   refused: (challenge) => {
-    const server = servers.get(challenge.server ?? challenge.url)
+    const server = serverOf(challenge.server ?? challenge.url)
     server.nonce(challenge.header("dpop-nonce"))
     return server.refused(challenge, challenge.authorization?.replace(/^\S+ +/, ""))
   },
   replied: ({ header, server, url }) => {
     const nonce = environment.settings.dpop === "never" ? undefined : header("dpop-nonce")
-    if (nonce !== undefined) servers.get(server ?? url).nonce(nonce)
+    if (nonce !== undefined) serverOf(server ?? url).nonce(nonce)
   },
   signIn: Effect.fnUntraced(function*(url) {
     const parsed = yield* parse(url)
     const { resourceMetadata, scope } = yield* probe(environment.outbound, parsed)
-    yield* servers.get(parsed).signIn(resourceMetadata, scope)
+    yield* serverOf(parsed).signIn(resourceMetadata, scope)
   }),
   signOut: Effect.fnUntraced(function*(url) {
-    const server = servers.get(yield* parse(url))
+    const server = serverOf(yield* parse(url))
     const tokens = yield* server.clear()
     if (tokens === undefined) return
     yield* Effect.catch(
@@ -286,7 +280,7 @@ const fromServers = (environment: Environment, servers: Servers): OAuth => ({
     yield* server.publish("signed-out")
   }),
   state: Effect.fnUntraced(function*(url) {
-    const tokens = yield* servers.get(yield* parse(url)).read()
+    const tokens = yield* serverOf(yield* parse(url)).read()
     return tokens === undefined ? Option.none() : Option.some(stateOf(environment.definition, tokens))
   }),
   changes: Stream.fromPubSub(environment.changes),
@@ -299,7 +293,7 @@ const fromServers = (environment: Environment, servers: Servers): OAuth => ({
       )
     }
     const url = new URL((yield* find(environment, state)).url)
-    const server = servers.get(url)
+    const server = serverOf(url)
     // The record is taken in the lock: a caller that does not get the lock can try again with the same answer.
     yield* server.replace(complete(environment, definition.options, state, params))
     yield* server.publish("signed-in")

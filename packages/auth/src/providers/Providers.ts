@@ -97,6 +97,24 @@ const checkUrl = (preset: string, option: string, url: string): string => {
   throw fault(preset, `${option} must be an https address without query and fragment: ${JSON.stringify(url)}`)
 }
 
+/** A provider of JWTs with parts that differ from those of most. */
+const jwtProvider = (
+  name: string,
+  issuer: string,
+  { scopes }: ScopeOptions,
+  jwt: Omit<JwtOptions, "issuer">,
+  parts: Partial<Omit<JwtProvider, "jwt">> = {}
+): JwtProvider => ({
+  name,
+  issuer,
+  oauth: { scopes },
+  grant: {},
+  jwt: { issuer, ...jwt },
+  protect: {},
+  upstream: { name, issuer, scope: "openid profile offline_access" },
+  ...parts
+})
+
 /** Options of `github`. */
 export interface GithubOptions extends ScopeOptions {
   /** The address of an Enterprise Server: `https://github.example`. GitHub's own by default. */
@@ -311,18 +329,12 @@ export interface OktaOptions extends ScopeOptions {
  * const protection = Protect.make({ resource, verify: TokenVerifier.jwt(okta.jwt), ...okta.protect })
  */
 export const okta = (options: OktaOptions): JwtProvider => {
-  const { audiences = [], authorizationServer = "default", scopes } = options
+  const { audiences = [], authorizationServer = "default" } = options
   const host = checkHost("okta", options.domain, "acme.okta.com")
   const issuer = `https://${host}/oauth2/${checkSegment("okta", "authorizationServer", authorizationServer)}`
-  return {
-    name: "Okta",
-    issuer,
-    oauth: { scopes },
-    grant: {},
-    jwt: { issuer, audiences },
-    protect: { principal: (token) => ({ id: idOf(token, "uid") }) },
-    upstream: { name: "Okta", issuer, scope: "openid profile offline_access" }
-  }
+  return jwtProvider("Okta", issuer, options, { audiences }, {
+    protect: { principal: (token) => ({ id: idOf(token, "uid") }) }
+  })
 }
 
 /** Options of `auth0`. */
@@ -349,18 +361,13 @@ export interface Auth0Options extends ScopeOptions {
  * const protection = Protect.make({ resource, verify: TokenVerifier.jwt(auth0.jwt) })
  */
 export const auth0 = (options: Auth0Options): JwtProvider => {
-  const { audience, scopes } = options
+  const { audience } = options
   const issuer = `https://${checkHost("auth0", options.domain, "acme.eu.auth0.com")}/`
-  const parameters = audience === undefined ? {} : { authorizationParameters: { audience } }
-  return {
-    name: "Auth0",
-    issuer,
-    oauth: { scopes },
-    grant: parameters,
-    jwt: { issuer, audiences: audience === undefined ? [] : [audience] },
-    protect: {},
-    upstream: { name: "Auth0", issuer, scope: "openid profile offline_access", ...parameters }
-  }
+  const grant = audience === undefined ? {} : { authorizationParameters: { audience } }
+  return jwtProvider("Auth0", issuer, options, { audiences: audience === undefined ? [] : [audience] }, {
+    grant,
+    upstream: { name: "Auth0", issuer, scope: "openid profile offline_access", ...grant }
+  })
 }
 
 /** Options of `cognito`. */
@@ -394,16 +401,11 @@ export const cognito = (options: CognitoOptions): JwtProvider => {
   const issuer = `https://cognito-idp.${region}.amazonaws.com/${
     checkSegment("cognito", "userPoolId", options.userPoolId)
   }`
-  return {
-    name: "Cognito",
-    issuer,
+  return jwtProvider("Cognito", issuer, options, { jwksUri: `${issuer}/.well-known/jwks.json`, clients }, {
     oauth: { assumePkce: [issuer], scopes },
-    grant: {},
-    jwt: { issuer, jwksUri: `${issuer}/.well-known/jwks.json`, clients },
-    protect: {},
     // It gives refresh tokens without `offline_access`, and refuses that scope.
     upstream: { name: "Cognito", issuer, scope: "openid profile" }
-  }
+  })
 }
 
 /** Options of `keycloak`. */
@@ -428,17 +430,11 @@ export interface KeycloakOptions extends ScopeOptions {
  * const protection = Protect.make({ resource, verify: TokenVerifier.jwt(keycloak.jwt) })
  */
 export const keycloak = (options: KeycloakOptions): JwtProvider => {
-  const { audiences = [], realm, scopes } = options
+  const { audiences = [], realm } = options
   const issuer = `${checkUrl("keycloak", "url", options.url)}/realms/${encodeURIComponent(realm)}`
-  return {
-    name: "Keycloak",
-    issuer,
-    oauth: { scopes },
-    grant: {},
-    jwt: { issuer, audiences },
-    protect: {},
+  return jwtProvider("Keycloak", issuer, options, { audiences }, {
     upstream: { name: "Keycloak", issuer, scope: "openid profile" }
-  }
+  })
 }
 
 /** Options of `workos`. */
@@ -457,15 +453,7 @@ export interface WorkosOptions extends ScopeOptions {
  * const workos = Providers.workos({ domain: "acme.authkit.app" })
  * const protection = Protect.make({ resource, verify: TokenVerifier.jwt(workos.jwt) })
  */
-export const workos = ({ domain, scopes }: WorkosOptions): JwtProvider => {
-  const issuer = `https://${checkHost("workos", domain, "acme.authkit.app")}`
-  return {
-    name: "WorkOS",
-    issuer,
-    oauth: { scopes },
-    grant: {},
-    jwt: { issuer, jwksUri: `${issuer}/oauth2/jwks` },
-    protect: {},
-    upstream: { name: "WorkOS", issuer, scope: "openid profile offline_access" }
-  }
+export const workos = (options: WorkosOptions): JwtProvider => {
+  const issuer = `https://${checkHost("workos", options.domain, "acme.authkit.app")}`
+  return jwtProvider("WorkOS", issuer, options, { jwksUri: `${issuer}/oauth2/jwks` })
 }

@@ -4,17 +4,14 @@
  */
 import type { Adapter, AdapterPayload } from "oidc-provider"
 import type { Library } from "./library.ts"
+import type { SetOptions } from "./store.ts"
 
-/** Values by key, for the callbacks of the engine. The proxy encrypts them, the development server does not. */
+/** Values by key, for the callbacks of the engine. */
 export interface Records {
   readonly get: (
     key: string
   ) => Promise<{ readonly value: unknown; readonly usedAt: number | undefined } | undefined>
-  readonly set: (
-    key: string,
-    value: unknown,
-    options?: { readonly expiresAt?: number | undefined; readonly group?: string | undefined }
-  ) => Promise<void>
+  readonly set: (key: string, value: unknown, options?: SetOptions) => Promise<void>
   readonly use: (key: string) => Promise<boolean>
   readonly remove: (key: string) => Promise<void>
   readonly removeGroup: (group: string) => Promise<void>

@@ -4,12 +4,30 @@
  */
 import type { EventEmitter } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import type { Configuration, errors as Errors, JWKS, Provider } from "oidc-provider"
+import type {
+  Client,
+  Configuration,
+  errors as Errors,
+  InteractionResults,
+  JWKS,
+  KoaContextWithOIDC,
+  Provider
+} from "oidc-provider"
+import { isRedirectLoopback, textOf } from "../shared/web.ts"
 import { type AdapterOptions, makeAdapter } from "./adapter.ts"
 import { html, page, pageHeaders } from "./html.ts"
 
 /** Where people answer: `<path>/<interaction>`. */
 export const interactionPath = "/interaction/"
+
+/** The rights that a verified assertion gives. */
+export interface VerifiedAssertion {
+  readonly accountId: string
+  /** The resource that the assertion names. */
+  readonly resource: string | undefined
+  /** The scopes that the token may have. */
+  readonly scopes: ReadonlyArray<string>
+}
 
 export interface EngineOptions extends AdapterOptions {
   readonly issuer: string
@@ -33,6 +51,11 @@ export interface EngineOptions extends AdapterOptions {
    * document.
    */
   readonly checkClient?: ((metadata: Record<string, unknown>) => void) | undefined
+  /**
+   * Verifies an assertion of another issuer for a client that is authenticated. Fails with an error of the engine. Without
+   * it the JWT bearer grant is not supported.
+   */
+  readonly verifyAssertion?: ((assertion: string, client: Client) => Promise<VerifiedAssertion>) | undefined
   /** The engine's own options that the two servers choose differently. */
   readonly configuration: Partial<Configuration> & { readonly features: NonNullable<Configuration["features"]> }
   /** Logs a problem. `detail` never contains a token. */
@@ -87,6 +110,59 @@ const withoutSession = (request: IncomingMessage, name: string): void => {
   const rest = cookie.split("; ").filter((pair) => !pair.startsWith(`${name}=`) && !pair.startsWith(`${name}.sig=`))
   if (rest.length === 0) delete request.headers.cookie
   else request.headers.cookie = rest.join("; ")
+}
+
+/** The configuration of the engine for the tokens of a resource. */
+const resourceServerOf = (
+  { accessTokenFormat, accessTokenSeconds, alg, scopes }: EngineOptions,
+  resource: string
+): ConstructorParameters<Provider["ResourceServer"]>[1] => ({
+  scope: scopes.join(" "),
+  audience: resource,
+  accessTokenFormat,
+  accessTokenTTL: accessTokenSeconds,
+  ...accessTokenFormat === "jwt" && { jwt: { sign: { alg } } }
+})
+
+/** The name of the JWT bearer grant. */
+export const jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+/**
+ * Adds the JWT bearer grant (RFC 7523, 2.1), which the engine does not have: an assertion of another issuer becomes an
+ * access token. The tokens have no grant, and no refresh token: the client presents another assertion.
+ */
+const addAssertionGrant = (
+  provider: Provider,
+  options: EngineOptions,
+  verify: NonNullable<EngineOptions["verifyAssertion"]>
+): void => {
+  const { errors } = options.library
+  const handler = async (ctx: KoaContextWithOIDC) => {
+    const { client, params } = ctx.oidc
+    if (client === undefined) throw new errors.InvalidClient("client authentication is required")
+    const assertion = textOf(params?.["assertion"])
+    if (assertion === undefined) throw new errors.InvalidRequest("missing required parameter(s): assertion")
+    const allowed = await verify(assertion, client)
+    const resource = textOf(params?.["resource"]) ?? allowed.resource ?? options.defaultResource
+    if (
+      resource === undefined || !options.isResource(resource) ||
+      (allowed.resource !== undefined && allowed.resource !== resource)
+    ) {
+      throw new errors.InvalidTarget("the resource is missing or unknown, or is not that of the assertion")
+    }
+    const wanted = textOf(params?.["scope"])?.split(" ") ?? allowed.scopes
+    const scopes = options.scopes.filter((one) => wanted.includes(one) && allowed.scopes.includes(one))
+    if (scopes.length === 0) {
+      throw new errors.InvalidScope("the assertion allows none of the requested scopes", wanted.join(" "))
+    }
+    const scope = scopes.join(" ")
+    const token = new provider.AccessToken({ accountId: allowed.accountId, client, gty: jwtBearer, scope } as never)
+    const server = resourceServerOf({ ...options, accessTokenFormat: "jwt" }, resource)
+    token.resourceServer = new provider.ResourceServer(resource, server)
+    const value = await token.save()
+    ctx.body = { access_token: value, expires_in: token.expiration, scope, token_type: "Bearer" }
+  }
+  provider.registerGrantType(jwtBearer, handler, ["assertion", "scope", "resource"], [])
 }
 
 /** Makes an authorization server. It has no port of its own. */
@@ -165,13 +241,7 @@ export const makeEngine = (options: EngineOptions): Engine => {
         useGrantedResource: () => true,
         getResourceServerInfo: (_ctx, resource) => {
           if (!isResource(resource)) throw new errors.InvalidTarget(`the resource is unknown here: ${resource}`)
-          return {
-            scope: scopes.join(" "),
-            audience: resource,
-            accessTokenFormat: options.accessTokenFormat,
-            accessTokenTTL: accessTokenSeconds,
-            ...options.accessTokenFormat === "jwt" && { jwt: { sign: { alg: options.alg } } }
-          }
+          return resourceServerOf(options, resource)
         }
       },
       ...configuration.features
@@ -193,6 +263,7 @@ export const makeEngine = (options: EngineOptions): Engine => {
     ctx.set("access-control-max-age", "3600")
     ctx.status = 204
   })
+  if (options.verifyAssertion !== undefined) addAssertionGrant(provider, options, options.verifyAssertion)
   // The types of the provider name each event with its own arguments. Those of all refusals are a context and an error.
   const emitter = provider as unknown as EventEmitter
   for (const event of refusals) {
@@ -219,6 +290,25 @@ export interface RequestParams {
   readonly scope?: string | undefined
   readonly resource?: string | ReadonlyArray<string> | undefined
   readonly login_hint?: string | undefined
+}
+
+/** The interaction of a person. Fails without its cookie, which only the browser has that began it. */
+export const interactionOf = async (provider: Provider, request: IncomingMessage, response: ServerResponse) => {
+  const { params, uid } = await provider.interactionDetails(request, response)
+  return {
+    uid,
+    params: params as unknown as RequestParams,
+    /** Whether the request is for the page of this interaction. */
+    isRequested: (request.url ?? "").split("?")[0] === interactionPath + uid,
+    finish: (result: InteractionResults) =>
+      provider.interactionFinished(request, response, result, { mergeWithLastSubmission: false })
+  }
+}
+
+/** The result of an interaction whose person did not agree. */
+export const denied: InteractionResults = {
+  error: "access_denied",
+  error_description: "the user did not agree"
 }
 
 /** The scopes of the resource that a request asks for. */
@@ -250,7 +340,7 @@ export const grantRequest = async (
 export const describeRedirect = (redirectUri: string): { readonly where: string; readonly local: boolean } => {
   const url = URL.parse(redirectUri)
   if (url === null) return { where: redirectUri, local: false }
-  const local = url.protocol === "http:" && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname)
+  const local = url.protocol === "http:" && isRedirectLoopback(url.hostname)
   return { where: url.host === "" ? url.protocol : `${url.protocol}//${url.host}`, local }
 }
 

@@ -95,6 +95,11 @@ export const scopeList = (requested: string | undefined, offered: ReadonlyArray<
   return html`<ul>${items}</ul>`
 }
 
+/** The form of a person who allows a request or denies it. It sends `value` too. */
+export const consentForm = (action: string, name: string, value: string): Html =>
+  html`<form method="post" action="${action}" class="row"><input type="hidden" name="${name}" value="${value}">
+<button class="main" name="answer" value="allow">Allow</button><button name="answer" value="deny">Deny</button></form>`
+
 /** A form is longer than this server reads, or is not a form. */
 export class FormError extends Error {
   override readonly name = "FormError"

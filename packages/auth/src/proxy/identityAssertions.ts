@@ -8,13 +8,15 @@ import { audienceProblem } from "../server/tokens/audience.ts"
 import { keysOf, verifierOf } from "../server/tokens/jwt.ts"
 import { readJwt } from "../server/tokens/parseToken.ts"
 import { effectOf, type VerifiedToken } from "../server/tokens/verifiedToken.ts"
+import type { Client } from "oidc-provider"
 import { textOf } from "../shared/web.ts"
-import type { AssertionGrantOptions, VerifiedAssertion } from "./assertionGrant.ts"
+import type { VerifiedAssertion } from "./engine.ts"
+import type { Library } from "./library.ts"
 import type { IdentityProvider } from "./proxyOptions.ts"
 import type { SealedStore } from "./sealedRecords.ts"
 
 export interface IdentityAssertionOptions {
-  readonly library: AssertionGrantOptions["library"]
+  readonly library: Library
   readonly store: SealedStore
   /** The issuer of the proxy: the audience of the assertions. */
   readonly issuer: string
@@ -73,7 +75,9 @@ export const makeIdentityAssertions = ({ issuer, library, providers, scopes, sto
     return { jti, resource, subject, expiresAt, scopes: named.filter((one) => allowed.includes(one)) }
   }
 
-  return async (assertion: string, clientId: string): Promise<VerifiedAssertion> => {
+  return async (assertion: string, { clientAuthMethod, clientId }: Client): Promise<VerifiedAssertion> => {
+    // A public client proves nothing: any sender of the assertion would be the client.
+    if (clientAuthMethod === "none") throw new errors.InvalidClient("client authentication is required")
     const found = known.get(String(readJwt(assertion)?.claims["iss"]))
     if (found === undefined) throw invalid("the issuer of the assertion is unknown")
     const { provider, verifier } = found

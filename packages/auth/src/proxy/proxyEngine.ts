@@ -4,12 +4,11 @@ import * as Redacted from "effect/Redacted"
 import type { IncomingMessage } from "node:http"
 import type { ClientMetadata, JWK } from "oidc-provider"
 import { isRedirectLoopback } from "../shared/web.ts"
-import { addAssertionGrant, jwtBearer } from "./assertionGrant.ts"
 import { documentProblem, isDocumentId, type makeClientDocuments } from "./clientDocuments.ts"
-import { type Engine, makeEngine } from "./engine.ts"
+import { type Engine, jwtBearer, makeEngine } from "./engine.ts"
 import { makeIdentityAssertions } from "./identityAssertions.ts"
 import type { Library } from "./library.ts"
-import type { IdentityProvider, Options, RegisteredClient } from "./proxyOptions.ts"
+import type { Options, RegisteredClient } from "./proxyOptions.ts"
 import type { Resolved } from "./resolveOptions.ts"
 import type { SealedStore } from "./sealedRecords.ts"
 import type { Sealing } from "./sealing.ts"
@@ -89,42 +88,12 @@ const metadataOf = (clientId: string, client: RegisteredClient, canAssert: boole
   }
 }
 
-/** Adds the grant of identity assertions. */
-const addIdentityAssertions = (
-  { provider }: Engine,
-  options: Options,
-  { library, resolved, store }: EngineParts,
-  providers: ReadonlyArray<IdentityProvider>
-): void => {
-  const { resource, scopes } = options
-  const { errors } = library
-  const verify = makeIdentityAssertions({ library, store, issuer: resolved.origin, scopes, providers })
-  addAssertionGrant(provider, {
-    library,
-    scopes,
-    defaultResource: undefined,
-    isResource: (one) => one === resource,
-    resourceServer: () => ({
-      scope: scopes.join(" "),
-      audience: resource,
-      accessTokenTTL: resolved.accessTokenSeconds,
-      accessTokenFormat: "jwt",
-      jwt: { sign: { alg: "ES256" } }
-    }),
-    verify: (assertion, client) => {
-      // A public client proves nothing: any sender of the assertion would be the client.
-      if (client.clientAuthMethod === "none") throw new errors.InvalidClient("client authentication is required")
-      return verify(assertion, client.clientId)
-    }
-  })
-}
-
 /** Makes the engine of a proxy. */
 export const engineOf = (options: Options, parts: EngineParts): Engine => {
   const { allowsDocument, documents, exists, key, library, onProblem, resolved, sealing, store } = parts
   const { clientIdMetadataDocuments: hosts, clients = {}, identityProviders = [] } = options
   const canAssert = identityProviders.length > 0
-  const engine = makeEngine({
+  return makeEngine({
     ...resolved,
     library,
     onProblem,
@@ -151,6 +120,15 @@ export const engineOf = (options: Options, parts: EngineParts): Engine => {
         }
       }
     },
+    verifyAssertion: canAssert
+      ? makeIdentityAssertions({
+        library,
+        store,
+        issuer: resolved.origin,
+        scopes: options.scopes,
+        providers: identityProviders
+      })
+      : undefined,
     configuration: {
       clients: Object.entries(clients).map(([id, client]) => metadataOf(id, client, canAssert)),
       findAccount: (_ctx, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
@@ -182,6 +160,4 @@ export const engineOf = (options: Options, parts: EngineParts): Engine => {
       }
     }
   })
-  if (canAssert) addIdentityAssertions(engine, options, parts, identityProviders)
-  return engine
 }

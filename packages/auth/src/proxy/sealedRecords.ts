@@ -1,7 +1,7 @@
 /** Records in a `ProxyStore`, encrypted, under keys from which no identifier can be read. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { type ProxyStore, ProxyStoreError } from "./store.ts"
+import { type ProxyStore, ProxyStoreError, type SetOptions } from "./store.ts"
 import type { Records } from "./adapter.ts"
 import { hashOf, type Sealing } from "./sealing.ts"
 
@@ -14,11 +14,7 @@ export interface SealedStore {
   readonly getStrict: (
     key: string
   ) => Effect.Effect<{ readonly value: unknown; readonly isCurrent: boolean } | undefined, ProxyStoreError>
-  readonly set: (
-    key: string,
-    value: unknown,
-    options?: { readonly expiresAt?: number | undefined; readonly group?: string | undefined }
-  ) => Effect.Effect<void, ProxyStoreError>
+  readonly set: (key: string, value: unknown, options?: SetOptions) => Effect.Effect<void, ProxyStoreError>
   readonly take: (key: string) => Effect.Effect<unknown, ProxyStoreError>
   readonly remove: (key: string) => Effect.Effect<void, ProxyStoreError>
   readonly removeGroup: (group: string) => Effect.Effect<void, ProxyStoreError>
@@ -43,16 +39,21 @@ export const makeSealedStore = (
 ): SealedStore => {
   const read = (name: string, encrypted: string): Effect.Effect<unknown> =>
     Effect.map(decrypt(encrypted, name), (text) => text === undefined ? undefined : JSON.parse(text))
-  const get: SealedStore["get"] = (key) => {
+  const find = (key: string) => {
     const name = nameOf(key)
-    return Effect.flatMap(store.get(name), (found) => {
-      const entry = Option.getOrUndefined(found)
-      return entry === undefined ? Effect.undefined : Effect.map(
-        read(name, entry.value),
-        (value) => value === undefined ? undefined : { value, usedAt: entry.usedAt }
-      )
-    })
+    return Effect.flatMap(
+      store.get(name),
+      (found) =>
+        Option.isNone(found)
+          ? Effect.undefined
+          : Effect.map(read(name, found.value.value), (value) => ({ entry: found.value, value }))
+    )
   }
+  const get: SealedStore["get"] = (key) =>
+    Effect.map(
+      find(key),
+      (found) => found?.value === undefined ? undefined : { value: found.value, usedAt: found.entry.usedAt }
+    )
   const set: SealedStore["set"] = (key, value, { expiresAt, group } = {}) => {
     const name = nameOf(key)
     return Effect.flatMap(
@@ -65,21 +66,14 @@ export const makeSealedStore = (
   const run = Effect.runPromise
   return {
     get,
-    getStrict: (key) => {
-      const name = nameOf(key)
-      return Effect.flatMap(store.get(name), (found) => {
-        const entry = Option.getOrUndefined(found)
-        return entry === undefined ? Effect.undefined : Effect.flatMap(
-          read(name, entry.value),
-          (value) =>
-            value === undefined
-              ? Effect.fail(
-                new ProxyStoreError({ message: "none of the keys decrypts the store: another proxy wrote it" })
-              )
-              : Effect.succeed({ value, isCurrent: isCurrent(entry.value) })
-        )
-      })
-    },
+    getStrict: (key) =>
+      Effect.flatMap(find(key), (found) => {
+        if (found === undefined) return Effect.undefined
+        const { entry, value } = found
+        return value === undefined
+          ? Effect.fail(new ProxyStoreError({ message: "none of the keys decrypts the store: another proxy wrote it" }))
+          : Effect.succeed({ value, isCurrent: isCurrent(entry.value) })
+      }),
     set,
     remove,
     removeGroup,

@@ -7,17 +7,19 @@
 import * as Effect from "effect/Effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as oauth from "oauth4webapi"
-import type { InteractionResults, Provider } from "oidc-provider"
+import type { Provider } from "oidc-provider"
 import { isDocumentId } from "./clientDocuments.ts"
 import {
+  denied,
   describeRedirect,
   grantRequest,
+  interactionOf,
   interactionPath,
   requestedScopes,
   type RequestParams,
   scopeToShow
 } from "./engine.ts"
-import { html, readForm, scopeList, sendMessage, sendPage } from "./html.ts"
+import { consentForm, html, readForm, scopeList, sendMessage, sendPage } from "./html.ts"
 import type { SealedStore } from "./sealedRecords.ts"
 import type { Sealing } from "./sealing.ts"
 import type { Upstream, UpstreamTokens } from "./upstream.ts"
@@ -67,9 +69,6 @@ export const makeSignIn = (options: SignInOptions) => {
   const { provider, sealing, store, upstream } = options
   const run = Effect.runPromise
 
-  const finish = (request: IncomingMessage, response: ServerResponse, result: InteractionResults) =>
-    provider.interactionFinished(request, response, result, { mergeWithLastSubmission: false })
-
   const consent = async (response: ServerResponse, uid: string, params: RequestParams): Promise<void> => {
     const client = await provider.Client.find(params.client_id)
     const name = client?.clientName ?? params.client_id
@@ -93,23 +92,15 @@ export const makeSignIn = (options: SignInOptions) => {
 <dt>With your account at ${options.upstreamName}</dt><dd>${options.upstreamScope ?? "sign-in only"}</dd>
 <dt>Then you go to</dt><dd><code>${where}</code>${local ? ", a program on this computer" : ""}</dd></dl>
 ${published}${warning}
-<form method="post" action="${interactionPath}${uid}" class="row"><input type="hidden" name="csrf" value="${
-        sealing.sign(uid)
-      }">
-<button class="main" name="answer" value="allow">Allow</button><button name="answer" value="deny">Deny</button></form>
+${consentForm(interactionPath + uid, "csrf", sealing.sign(uid))}
 <p class="note">If you allow it, you sign in at ${options.upstreamName} next.</p>`
     )
   }
 
   /** Answers `/interaction/<uid>`: the page of the consent, and the answer to it. */
   const interaction = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    // Fails without the cookie of this sign-in, which only the browser has that began it.
-    const details = await provider.interactionDetails(request, response)
-    const { uid } = details
-    if ((request.url ?? "").split("?")[0] !== interactionPath + uid) {
-      return sendMessage(response, 403, "This sign-in cannot go on", expired)
-    }
-    const params = details.params as unknown as RequestParams
+    const { finish, isRequested, params, uid } = await interactionOf(provider, request, response)
+    if (!isRequested) return sendMessage(response, 403, "This sign-in cannot go on", expired)
     if (request.method === "GET") return consent(response, uid, params)
     if (request.method !== "POST") {
       return sendMessage(response, 405, "Method not allowed", "Open this page in a browser.")
@@ -118,9 +109,7 @@ ${published}${warning}
     if (!sealing.isSigned(uid, form.get("csrf") ?? "")) {
       return sendMessage(response, 403, "This form was not sent by this page", expired)
     }
-    if (form.get("answer") !== "allow") {
-      return finish(request, response, { error: "access_denied", error_description: "the user did not agree" })
-    }
+    if (form.get("answer") !== "allow") return finish(denied)
     // Not earlier: before the consent there is no state that an attacker could use.
     const state = oauth.generateRandomState()
     const verifier = oauth.generateRandomCodeVerifier()
@@ -140,19 +129,18 @@ ${published}${warning}
   const callback = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const query = new URL(request.url ?? "/", "http://localhost").searchParams
     const state = query.get("state") ?? ""
-    const details = await provider.interactionDetails(request, response)
+    const { finish, params, uid } = await interactionOf(provider, request, response)
     // Once: of two requests with the same state, on two instances, one gets it.
     const begun = await run(store.take(`State ${state}`))
-    if (!isBegun(begun) || begun.uid !== details.uid) {
+    if (!isBegun(begun) || begun.uid !== uid) {
       return sendMessage(response, 403, "This sign-in cannot go on", expired)
     }
     if (query.has("error")) {
       // The upstream's description may be anybody's text, and is not repeated.
-      return finish(request, response, { error: "access_denied", error_description: "the sign-in was not completed" })
+      return finish({ ...denied, error_description: "the sign-in was not completed" })
     }
     const { user, ...tokens } = await run(upstream.exchange(query, state, begun.verifier))
     const accountId = options.accountOf(user.id)
-    const params = details.params as unknown as RequestParams
     const grantId = await grantRequest(provider, params, accountId, {
       scopes: options.scopes,
       defaultResource: options.resource
@@ -160,7 +148,7 @@ ${published}${warning}
     const scopes = requestedScopes(params, options.scopes)
     const client = (await provider.Client.find(params.client_id))?.metadata() ?? {}
     await run(options.begin({ id: grantId, accountId, clientId: params.client_id, scopes }, tokens, { ...client }))
-    await finish(request, response, { login: { accountId, remember: false }, consent: { grantId } })
+    await finish({ login: { accountId, remember: false }, consent: { grantId } })
   }
 
   return { interaction, callback, signInOf, expired }

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { decodeJwt } from "jose/jwt/decode"
 import * as oauth from "oauth4webapi"
+import { readText } from "../shared/web.ts"
 import { issuerOfTenant } from "../server/tokens/issuers.ts"
 
 /** A person at the upstream. */
@@ -70,15 +71,10 @@ const maxAnswerBytes = 262_144
 /** A `fetch` whose answers have at most 256 KiB. */
 const boundedFetch = async (url: string, init: RequestInit): Promise<Response> => {
   const reply = await fetch(url, { ...init, redirect: "manual" })
-  const chunks: Array<Uint8Array> = []
-  let bytes = 0
-  for await (const chunk of (reply.body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length
-    if (bytes > maxAnswerBytes) throw new Error(`the answer is longer than ${maxAnswerBytes} bytes`)
-    chunks.push(chunk)
-  }
+  const tooLong = () => new Error(`the answer is longer than ${maxAnswerBytes} bytes`)
+  const text = await readText(reply, maxAnswerBytes, tooLong)
   const { headers, status, statusText } = reply
-  return new Response(bytes === 0 ? null : Buffer.concat(chunks), { status, statusText, headers })
+  return new Response(text === "" ? null : text, { status, statusText, headers })
 }
 
 /**

@@ -96,22 +96,22 @@ export const certificateFinder = (
 }
 
 /** The thumbprint of a certificate (RFC 8705, 3.1). */
-export const thumbprintOf = (raw: Uint8Array): Effect.Effect<string> => sha256Base64Url(raw)
+export const thumbprintOf: (raw: Uint8Array) => Effect.Effect<string> = sha256Base64Url
 
 /** The facts in a certificate. Undefined if it is not a certificate. */
 export const readCertificate = (raw: Uint8Array): Effect.Effect<ClientCertificate | undefined> =>
-  Effect.map(
-    thumbprintOf(raw),
-    (thumbprint) => {
-      const node = nodeCrypto()
-      if (node === undefined) {
-        return { raw, thumbprint, subject: undefined, subjectAltName: undefined, issuer: undefined }
+  Effect.map(thumbprintOf(raw), (thumbprint) => {
+    const node = nodeCrypto()
+    try {
+      const facts = node === undefined ? undefined : new node.X509Certificate(raw)
+      return {
+        raw,
+        thumbprint,
+        subject: facts?.subject,
+        subjectAltName: facts?.subjectAltName,
+        issuer: facts?.issuer
       }
-      try {
-        const { issuer, subject, subjectAltName } = new node.X509Certificate(raw)
-        return { raw, thumbprint, subject, subjectAltName, issuer }
-      } catch {
-        return undefined
-      }
+    } catch {
+      return undefined
     }
-  )
+  })

@@ -1,15 +1,17 @@
 /** The pages of the development server, and the answers that people give there. */
 import type { IncomingMessage, ServerResponse } from "node:http"
-import type { InteractionResults, Provider } from "oidc-provider"
+import type { Provider } from "oidc-provider"
 import {
   clientNameOf,
+  denied,
   describeRedirect,
   grantRequest,
+  interactionOf,
   interactionPath,
   type RequestParams,
   scopeToShow
 } from "../proxy/engine.ts"
-import { html, readForm, scopeList, sendMessage, sendPage } from "../proxy/html.ts"
+import { consentForm, html, readForm, scopeList, sendMessage, sendPage } from "../proxy/html.ts"
 
 export interface PageOptions {
   readonly issuer: string
@@ -49,15 +51,11 @@ export const answerPage = async (
   request: IncomingMessage,
   response: ServerResponse
 ): Promise<void> => {
-  // Fails without the cookie of this interaction, which only the browser has that began it.
-  const details = await provider.interactionDetails(request, response)
-  const params = details.params as unknown as RequestParams
-  const path = interactionPath + details.uid
-  if (request.url?.split("?")[0] !== path) {
+  const { finish, isRequested, params, uid } = await interactionOf(provider, request, response)
+  const path = interactionPath + uid
+  if (!isRequested) {
     return sendMessage(response, 403, "Another browser began this sign-in", "Start again in the application.")
   }
-  const finish = (result: InteractionResults) =>
-    provider.interactionFinished(request, response, result, { mergeWithLastSubmission: false })
   const agree = async (accountId: string) => {
     const grantId = await grantRequest(provider, params, accountId, options)
     return finish({ login: { accountId, remember: false }, consent: { grantId } })
@@ -86,7 +84,7 @@ ${note()}`
     const form = await readForm(request)
     const user = known(form.get("login"))
     const answer = form.get("answer")
-    if (answer === "deny") return finish({ error: "access_denied", error_description: "the user did not agree" })
+    if (answer === "deny") return finish(denied)
     if (user === undefined) return signIn(form.get("login") ?? "")
     if (answer === "allow") return agree(user.name)
     return consent(response, path, clientName, { ...params, scope }, options, user.name)
@@ -115,8 +113,7 @@ const consent = (
 <dl>${resource === undefined ? undefined : html`<dt>Server</dt><dd><code>${[resource].flat().join(", ")}</code></dd>`}
 <dt>It will be allowed</dt><dd>${scopeList(params.scope, options.scopes)}</dd>
 <dt>Then you go to</dt><dd><code>${where}</code>${local ? ", a program on this computer" : ""}</dd></dl>
-<form method="post" action="${path}" class="row"><input type="hidden" name="login" value="${login}">
-<button class="main" name="answer" value="allow">Allow</button><button name="answer" value="deny">Deny</button></form>
+${consentForm(path, "login", login)}
 ${note()}`
   )
 }

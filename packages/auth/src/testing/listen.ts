@@ -8,16 +8,18 @@ import { randomBytes, randomUUID } from "node:crypto"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { ClientMetadata, JWK, KoaContextWithOIDC } from "oidc-provider"
+import type { Records } from "../proxy/adapter.ts"
 import { makeMemory } from "../proxy/ProxyStore.ts"
 import { type Engine, type EngineOptions, interactionPath, makeEngine } from "../proxy/engine.ts"
 import { sendMessage } from "../proxy/html.ts"
 import { loadLibrary } from "../proxy/library.ts"
-import { plainRecords } from "../proxy/records.ts"
+import { makeSealedStore } from "../proxy/sealedRecords.ts"
+import { makeSealing } from "../proxy/sealing.ts"
 import { seconds, StartError, startFailed } from "../proxy/resolveOptions.ts"
 import { isLoopback, isSafe } from "../shared/web.ts"
 import { answerPage, type PageOptions, sendHome } from "./devPages.ts"
 import type { Client, Counts, Event, Options, Service } from "./devServerOptions.ts"
-import { addJwtBearer } from "./jwtBearer.ts"
+import { makeAssertionVerifier } from "./jwtBearer.ts"
 
 const metadataOf = (client: Client): ClientMetadata => {
   const interactive = (client.redirectUris ?? []).length > 0
@@ -207,11 +209,24 @@ export const listen = (options: Options): Effect.Effect<Service, StartError, Sco
     const port = yield* open(server, options.port ?? 0, resolved.host)
     const authority = `${resolved.host === "::1" ? "[::1]" : resolved.host}:${port}`
     const issuer = `http://${authority}`
-    const records = plainRecords(makeMemory())
+    const sealing = yield* makeSealing([randomBytes(32).toString("base64url")])
+    const store = makeSealedStore(makeMemory(), sealing)
+    const grants = new Set<string>()
+    const records: Records = {
+      ...store.records,
+      set: (key, value, options) => {
+        if (options?.group !== undefined) grants.add(options.group)
+        return store.records.set(key, value, options)
+      },
+      removeGroup: (group) => {
+        grants.delete(group)
+        return store.records.removeGroup(group)
+      }
+    }
     const keys = [yield* Effect.promise(() => newKey(resolved.alg))]
     const nonceSecret = randomBytes(32)
-    const cookieKey = randomBytes(32).toString("base64url")
     const pages: PageOptions = { ...resolved, issuer }
+    const { assertionIssuers = [] } = options
     const build = (): Engine => {
       const engine = makeEngine({
         ...resolved,
@@ -219,9 +234,12 @@ export const listen = (options: Options): Effect.Effect<Service, StartError, Sco
         records,
         issuer,
         jwks: { keys },
-        cookieKeys: [cookieKey],
+        cookieKeys: sealing.cookieKeys,
         signInSeconds: 600,
         cookiePrefix: `skein_dev_${port}_`,
+        verifyAssertion: assertionIssuers.length === 0
+          ? undefined
+          : makeAssertionVerifier(issuer, assertionIssuers, resolved.scopes, library),
         configuration: configurationOf(options, resolved, nonceSecret),
         onProblem: (event, detail) => {
           log.refused(event, detail)
@@ -229,20 +247,6 @@ export const listen = (options: Options): Effect.Effect<Service, StartError, Sco
         }
       })
       log.attach(engine)
-      if (options.assertionIssuers !== undefined && options.assertionIssuers.length > 0) {
-        addJwtBearer(engine.provider, {
-          ...resolved,
-          library,
-          issuers: options.assertionIssuers,
-          resourceServer: (resource) => ({
-            scope: resolved.scopes.join(" "),
-            audience: resource,
-            accessTokenTTL: resolved.accessTokenSeconds,
-            accessTokenFormat: "jwt",
-            jwt: { sign: { alg: resolved.alg } }
-          })
-        })
-      }
       return engine
     }
     let engine = yield* Effect.try({
@@ -278,7 +282,15 @@ export const listen = (options: Options): Effect.Effect<Service, StartError, Sco
         keys.unshift(await newKey(resolved.alg))
         engine = build()
       }),
-      revokeAll: records.revokeAll,
+      revokeAll: Effect.suspend(() => {
+        const all = [...grants]
+        grants.clear()
+        return Effect.orDie(
+          Effect.forEach(all, (grant) => Effect.andThen(store.removeGroup(grant), store.remove(`Grant ${grant}`)), {
+            discard: true
+          })
+        )
+      }),
       issueToken: ({ accessTokenLifetime, claims, clientId, resource, scopes, subject }) =>
         Effect.promise(async () => {
           const now = Math.floor(Date.now() / 1000)

@@ -267,14 +267,14 @@ export const signIn = Effect.fnUntraced(function*(
     account: settings.account,
     url: target.url.href,
     server: { ...server },
-    ...(target.resource === undefined ? {} : { resource: target.resource }),
-    ...(target.resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl: target.resourceMetadataUrl }),
+    resource: target.resource,
+    resourceMetadataUrl: target.resourceMetadataUrl,
     redirectUri,
     codeVerifier,
     clientId: client.clientId,
     registration,
     requestedScopes: target.scopes,
-    ...(target.dpop === undefined ? {} : { dpop: target.dpop }),
+    dpop: target.dpop,
     expiresAt: (yield* now) + settings.signInTimeout
   }
   yield* record(environment, state, pending)

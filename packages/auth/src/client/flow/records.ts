@@ -29,40 +29,40 @@ export const RegistrationKind = Schema.Literals(["given", "document", "dynamic"]
 export const SavedTokens = Schema.Struct({
   issuer: Schema.String,
   /** The `resource` of the requests; absent if it was left out. */
-  resource: Schema.optionalKey(Schema.String),
+  resource: Schema.optional(Schema.String),
   /** The URL of the metadata that a challenge named. */
-  resourceMetadataUrl: Schema.optionalKey(Schema.String),
+  resourceMetadataUrl: Schema.optional(Schema.String),
   clientId: Schema.String,
   registration: RegistrationKind,
   accessToken: Schema.String,
   tokenType: Schema.Literals(["Bearer", "DPoP"]),
-  refreshToken: Schema.optionalKey(Schema.String),
+  refreshToken: Schema.optional(Schema.String),
   obtainedAt: Schema.Number,
-  expiresAt: Schema.optionalKey(Schema.Number),
+  expiresAt: Schema.optional(Schema.Number),
   /** The requested scopes, which later requests must contain too. */
   requestedScopes: strings,
   grantedScopes: strings,
   /** When the grant itself was made, by a person or a program. A refresh keeps it. */
   grantedAt: Schema.Number,
-  dpop: Schema.optionalKey(DpopKey),
+  dpop: Schema.optional(DpopKey),
   /** The person who signed in, by an ID token. */
-  person: Schema.optionalKey(Schema.Struct({ subject: Schema.String, name: Schema.optionalKey(Schema.String) }))
+  person: Schema.optional(Schema.Struct({ subject: Schema.String, name: Schema.optionalKey(Schema.String) }))
 })
 export type SavedTokens = typeof SavedTokens.Type
 
 /** A dynamic registration (RFC 7591). */
 export const Registration = Schema.Struct({
   clientId: Schema.String,
-  clientSecret: Schema.optionalKey(Schema.String),
+  clientSecret: Schema.optional(Schema.String),
   /** `token_endpoint_auth_method` of the answer. */
-  authenticationMethod: Schema.optionalKey(Schema.String),
+  authenticationMethod: Schema.optional(Schema.String),
   /** In milliseconds since the epoch. */
-  secretExpiresAt: Schema.optionalKey(Schema.Number),
+  secretExpiresAt: Schema.optional(Schema.Number),
   redirectUri: Schema.String,
   /** The scopes that were named in it: some servers hold the client to them. */
   scopes: strings,
   /** Whether it is not used for further sign-ins. */
-  isDoubtful: Schema.optionalKey(Schema.Boolean)
+  isDoubtful: Schema.optional(Schema.Boolean)
 })
 export type Registration = typeof Registration.Type
 
@@ -76,14 +76,14 @@ export const PendingSignIn = Schema.Struct({
   url: Schema.String,
   /** The metadata that the answer is judged by: recorded before the redirect (RFC 9207). */
   server: Schema.Record(Schema.String, Schema.Unknown),
-  resource: Schema.optionalKey(Schema.String),
-  resourceMetadataUrl: Schema.optionalKey(Schema.String),
+  resource: Schema.optional(Schema.String),
+  resourceMetadataUrl: Schema.optional(Schema.String),
   redirectUri: Schema.String,
   codeVerifier: Schema.String,
   clientId: Schema.String,
   registration: RegistrationKind,
   requestedScopes: strings,
-  dpop: Schema.optionalKey(DpopKey),
+  dpop: Schema.optional(DpopKey),
   expiresAt: Schema.Number
 })
 export type PendingSignIn = typeof PendingSignIn.Type
@@ -96,7 +96,7 @@ export type PendingState = typeof PendingState.Type
 export const PendingStates = Schema.Array(PendingState)
 
 /** A person is being asked, in some process, until `expiresAt` at most; or did not sign in at `failedAt`. */
-export const SignInMark = Schema.Struct({ expiresAt: Schema.Number, failedAt: Schema.optionalKey(Schema.Number) })
+export const SignInMark = Schema.Struct({ expiresAt: Schema.Number, failedAt: Schema.optional(Schema.Number) })
 
 /** The token endpoint has failed so often in a row, and is left alone until `until`. */
 export const FailureMark = Schema.Struct({

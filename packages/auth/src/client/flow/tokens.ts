@@ -118,21 +118,19 @@ export const save = Effect.fnUntraced(function*(
     )
   }
   const time = yield* now
-  const refreshToken = response.refreshToken ?? before?.refreshToken
-  const person = personOf(response.idToken, server.issuer, clientId) ?? before?.person
   return {
     issuer: server.issuer,
-    ...(resource === undefined ? {} : { resource }),
-    ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
+    resource,
+    resourceMetadataUrl,
     clientId,
     registration,
     accessToken: response.accessToken,
     tokenType: response.tokenType,
-    ...(refreshToken === undefined ? {} : { refreshToken }),
+    refreshToken: response.refreshToken ?? before?.refreshToken,
     obtainedAt: time,
-    ...(response.expiresIn === undefined
-      ? {}
-      : { expiresAt: time + Math.min(response.expiresIn, maxLifetime) * 1_000 }),
+    expiresAt: response.expiresIn === undefined
+      ? undefined
+      : time + Math.min(response.expiresIn, maxLifetime) * 1_000,
     requestedScopes: scopes,
     // RFC 6749, 5.1: without `scope` the granted scopes are those that were requested.
     grantedScopes: response.scope === undefined
@@ -140,8 +138,8 @@ export const save = Effect.fnUntraced(function*(
       : Scopes.granted(response.scope, scopes),
     grantedAt: before?.grantedAt ?? time,
     // A refresh token of a public client is bound to the key even if the access token is not (RFC 9449, 5).
-    ...(dpop === undefined ? {} : { dpop }),
-    ...(person === undefined ? {} : { person })
+    dpop,
+    person: personOf(response.idToken, server.issuer, clientId) ?? before?.person
   }
 })
 

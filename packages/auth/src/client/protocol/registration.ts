@@ -23,11 +23,11 @@ export interface ClientToRegister {
 /** A client that was registered. */
 export interface NewRegistration {
   readonly clientId: string
-  readonly clientSecret?: string
+  readonly clientSecret: string | undefined
   /** `token_endpoint_auth_method` of the answer. */
-  readonly authenticationMethod?: string
+  readonly authenticationMethod: string | undefined
   /** In milliseconds since the epoch. */
-  readonly secretExpiresAt?: number
+  readonly secretExpiresAt: number | undefined
   readonly redirectUri: string
   readonly scopes: ReadonlyArray<string>
 }
@@ -132,13 +132,12 @@ export const register = Effect.fnUntraced(function*(
     return yield* registrationFailed(server, "its answer has no client_id that can be used", status)
   }
   const expiry = positiveSeconds(expires)
-  const clientSecret = textOf(client_secret)
   return {
     clientId: client_id,
-    ...(clientSecret === undefined ? {} : { clientSecret }),
-    ...(typeof token_endpoint_auth_method === "string" ? { authenticationMethod: token_endpoint_auth_method } : {}),
+    clientSecret: textOf(client_secret),
+    authenticationMethod: typeof token_endpoint_auth_method === "string" ? token_endpoint_auth_method : undefined,
     // 0 means that it does not expire (RFC 7591, 3.2.1).
-    ...(expiry === undefined || expiry >= 1e12 ? {} : { secretExpiresAt: expiry * 1_000 }),
+    secretExpiresAt: expiry === undefined || expiry >= 1e12 ? undefined : expiry * 1_000,
     redirectUri,
     scopes
   }

@@ -270,14 +270,11 @@ export const requestToken = (
     })
   }
   const request = Effect.tryPromise({
-    try: async (signal) => {
-      try {
-        return await attempt(signal)
-      } catch (error) {
+    try: (signal) =>
+      attempt(signal).catch((error: unknown) => {
         if (prover !== undefined && oauth.isDPoPNonceError(error)) return attempt(signal)
         throw error
-      }
-    },
+      }),
     catch: (error) => describe(error, issuer, toObtain, secrets)
   })
   return Effect.flatMap(
