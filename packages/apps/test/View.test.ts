@@ -1,4 +1,4 @@
-import { assert, describe, expect, it } from "@effect/vitest"
+import { assert, describe, expect, it, vi } from "@effect/vitest"
 import type { MessageEvent, Window } from "../src/shared/dom.ts"
 import { type Params, ViewPort } from "../src/page/viewPort.ts"
 import { ViewStyle } from "../src/page/viewStyle.ts"
@@ -72,9 +72,9 @@ const failure = (promise: Promise<unknown>): Promise<ViewError> =>
 describe("the connection of a page", () => {
   it("rejects calls beyond the bound, and sends nothing for them", async () => {
     const { port, posted, receive } = open(2)
-    const first = port.request("a", {}, {})
-    port.request("b", {}, {}).catch(() => undefined)
-    const refused = await failure(port.request("c", {}, {}))
+    const first = port.request("a", {})
+    port.request("b", {}).catch(() => undefined)
+    const refused = await failure(port.request("c", {}))
     expect([refused.reason, refused.message]).toEqual([
       "LimitExceeded",
       "2 calls wait for the host"
@@ -82,30 +82,39 @@ describe("the connection of a page", () => {
     assert.lengthOf(posted, 2)
     receive({ jsonrpc: "2.0", id: 1, result: { done: true } })
     assert.deepStrictEqual(await first, { done: true })
-    port.request("c", {}, {}).catch(() => undefined)
+    port.request("c", {}).catch(() => undefined)
     assert.lengthOf(posted, 3)
   })
 
   it("rejects with Timeout if the host does not answer", async () => {
     const { port } = open()
-    const late = await failure(port.request("ui/initialize", {}, { timeoutMs: 5 }))
-    expect([late.reason, late.message]).toEqual(["Timeout", "The host did not answer ui/initialize within 5 ms"])
+    vi.useFakeTimers()
+    try {
+      const late = failure(port.request("ui/initialize", {}))
+      vi.advanceTimersByTime(10_000)
+      expect(await late).toMatchObject({
+        reason: "Timeout",
+        message: "The host did not answer ui/initialize within 10000 ms"
+      })
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it("cancels a call by its signal, and ignores the late answer", async () => {
     const { port, posted, receive } = open()
     const controller = new AbortController()
-    const call = failure(port.request("tools/call", {}, { signal: controller.signal }))
+    const call = failure(port.request("tools/call", {}, controller.signal))
     controller.abort(new Error("enough"))
     expect((await call).message).toBe("enough")
     expect(posted.at(-1)!.message).toMatchObject({ method: "notifications/cancelled", params: { requestId: 1 } })
     receive({ jsonrpc: "2.0", id: 1, result: {} })
-    expect((await failure(port.request("a", {}, { signal: controller.signal }))).message).toBe("enough")
+    expect((await failure(port.request("a", {}, controller.signal))).message).toBe("enough")
   })
 
   it("takes messages of its parent only, and sends to the origin that has answered", async () => {
     const { notified, port, posted, receive } = open()
-    const call = port.request("a", {}, {})
+    const call = port.request("a", {})
     for (const source of [{}, null, globalThis]) receive({ jsonrpc: "2.0", id: 1, result: { from: "another" } }, source)
     for (const data of [undefined, "text", { id: 1, result: {} }, { jsonrpc: "1.0", method: "m" }]) receive(data)
     receive({ jsonrpc: "2.0", id: 1, result: { from: "the host" } })
@@ -118,13 +127,13 @@ describe("the connection of a page", () => {
 
   it("rejects with the error of the host, and with Closed at the end", async () => {
     const { listeners, port, receive } = open()
-    const refused = failure(port.request("a", {}, {}))
+    const refused = failure(port.request("a", {}))
     receive({ jsonrpc: "2.0", id: 1, error: { code: -32_000, message: "No", data: { why: 1 } } })
     expect(await refused).toMatchObject({ reason: "Refused", message: "No", code: -32_000, data: { why: 1 } })
-    const waiting = failure(port.request("a", {}, {}))
+    const waiting = failure(port.request("a", {}))
     port.close()
     expect((await waiting).reason).toBe("Closed")
-    expect((await failure(port.request("a", {}, {}))).reason).toBe("Closed")
+    expect((await failure(port.request("a", {}))).reason).toBe("Closed")
     assert.strictEqual(listeners.size, 0)
   })
 

@@ -106,6 +106,7 @@ class Session {
   #changed: HostContext = {}
   /** The modes that the page supports, if it declares them. */
   #pageModes: ReadonlyArray<unknown> | undefined = undefined
+  /** The notifications of incomplete and of complete arguments. */
   #partial: JsonObject | undefined = undefined
   #input: JsonObject | undefined = undefined
   /** The result or the cancellation. */
@@ -142,18 +143,18 @@ class Session {
     this.post?.(message)
   }
 
+  #notify(message: JsonObject): void {
+    if (this.#isInitialized) this.#send(message)
+  }
+
   /** "The Host MUST NOT send any request or notification to the View before it receives an `initialized` notification". */
   #flush(): void {
-    if (!this.#isInitialized) return
     if (Object.keys(this.#changed).length > 0) {
       this.#send(note("ui/notifications/host-context-changed", this.#changed as JsonObject))
       this.#changed = {}
     }
-    if (this.#input === undefined) {
-      if (this.#partial !== undefined) {
-        this.#send(note("ui/notifications/tool-input-partial", { arguments: this.#partial }))
-      }
-    } else this.#send(note("ui/notifications/tool-input", { arguments: this.#input }))
+    const input = this.#input ?? this.#partial
+    if (input !== undefined) this.#send(input)
     if (this.#outcome !== undefined) this.#send(this.#outcome)
   }
 
@@ -165,22 +166,22 @@ class Session {
 
   partialInput(args: JsonObject): void {
     if (this.#input !== undefined) return
-    this.#partial = args
-    if (this.#isInitialized) this.#send(note("ui/notifications/tool-input-partial", { arguments: args }))
+    this.#partial = note("ui/notifications/tool-input-partial", { arguments: args })
+    this.#notify(this.#partial)
   }
 
   /** "This notification is sent at most once and is required before sending `ui/notifications/tool-result`". */
   input(args: JsonObject): void {
     if (this.#input !== undefined) return
-    this.#input = args
-    if (this.#isInitialized) this.#send(note("ui/notifications/tool-input", { arguments: args }))
+    this.#input = note("ui/notifications/tool-input", { arguments: args })
+    this.#notify(this.#input)
   }
 
   /** A cancellation may come before the arguments are complete. */
   outcome(message: JsonObject, needsInput: boolean): void {
     if (needsInput) this.input({})
     this.#outcome = message
-    if (this.#isInitialized) this.#send(message)
+    this.#notify(message)
   }
 
   /** Whether the page may send another message in this second. */
@@ -209,16 +210,10 @@ class Session {
     const message = JsonRpc.parse(isTooLarge ? { ...received, params: {} } : JSON.parse(text))
     if (message._tag === "Request") {
       const { id } = message
-      const error = isTooLarge
-        ? McpError.invalidRequest(`The message is larger than ${maxMessageChars} characters`)
-        : isInTime
-        ? undefined
-        : McpError.other(
-          -32_000,
-          `More than ${maxMessagesPerSecond} messages in a second`
-        )
-      if (error === undefined) this.#requested(id, message.method, message.params ?? {})
-      else this.#respond(id, Exit.fail(error))
+      const fail = (error: McpError.McpError): void => this.#respond(id, Exit.fail(error))
+      if (isTooLarge) fail(McpError.invalidRequest(`The message is larger than ${maxMessageChars} characters`))
+      else if (!isInTime) fail(McpError.other(-32_000, `More than ${maxMessagesPerSecond} messages in a second`))
+      else this.#requested(id, message.method, message.params ?? {})
     } else if (isTooLarge || message._tag === "Invalid") {
       if (message._tag === "Invalid" && !message.answer && message.id !== undefined) {
         this.#send({ jsonrpc: "2.0", id: message.id, error: message.error })

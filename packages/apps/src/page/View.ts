@@ -96,8 +96,6 @@ export interface Options {
 
 /** The most calls that wait for the host. */
 const maxPendingRequests = 256
-/** How long `connect` waits for the host. */
-const connectTimeoutMs = 10_000
 
 /** Options of one call. */
 export interface CallOptions {
@@ -274,7 +272,7 @@ export const make = <Tool extends AnyTool = AnyTool, Callable extends AnyTool = 
         appInfo: { name: options.name, version: options.version } satisfies Implementation,
         appCapabilities: { availableDisplayModes: displayModes },
         protocolVersion: revision
-      }, { timeoutMs: connectTimeoutMs }) as unknown as InitializeResult
+      }) as unknown as InitializeResult
       capabilities = result.hostCapabilities ?? {}
       contextChanged(result.hostContext ?? {})
       port.notify("ui/notifications/initialized", {})
@@ -299,33 +297,33 @@ export const make = <Tool extends AnyTool = AnyTool, Callable extends AnyTool = 
     call: async (name, args, { signal } = {}) => {
       supported("serverTools", "call tools")
       const params = { name: names.get(name) ?? name, arguments: args }
-      const result = resultOf(await port.request("tools/call", params, { signal }))
+      const result = resultOf(await port.request("tools/call", params, signal))
       if (result.isError) throw new ViewError("ToolFailed", result.text || `The tool ${name} failed`, { result })
       return result
     },
     readResource: async (uri, { signal } = {}) => {
       supported("serverResources", "read resources")
-      return await port.request("resources/read", { uri }, { signal }) as unknown as ReadResourceResult
+      return await port.request("resources/read", { uri }, signal) as unknown as ReadResourceResult
     },
     openLink: async (url, { signal } = {}) => {
       supported("openLinks", "open links")
-      await port.accepted("ui/open-link", { url: String(url) }, { signal })
+      await port.accepted("ui/open-link", { url: String(url) }, signal)
     },
     sendMessage: async (content, { signal } = {}) => {
       supported("message", "take messages")
       const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content
-      await port.accepted("ui/message", { role: "user", content: blocks }, { signal })
+      await port.accepted("ui/message", { role: "user", content: blocks }, signal)
     },
     updateModelContext: async (context, { signal } = {}) => {
       supported("updateModelContext", "take context for the model")
-      await port.accepted("ui/update-model-context", { ...context }, { signal })
+      await port.accepted("ui/update-model-context", { ...context }, signal)
     },
     requestDisplayMode: async (mode, { signal } = {}) => {
       // "View MUST check if the requested mode is in `availableDisplayModes` from host context" (display modes).
       if (context.availableDisplayModes?.includes(mode) !== true) {
         throw new ViewError("Unsupported", `The host does not offer the display mode ${mode}`)
       }
-      const result = await port.request("ui/request-display-mode", { mode }, { signal })
+      const result = await port.request("ui/request-display-mode", { mode }, signal)
       return result["mode"] as DisplayMode
     },
     log: (level, data) => port.notify("notifications/message", { level, logger: options.name, data }),

@@ -12,11 +12,8 @@ export interface Receiver {
   readonly requested: (method: string, params: Params) => Promise<Params | undefined>
 }
 
-/** Options of one request. */
-export interface RequestOptions {
-  readonly signal?: AbortSignal | undefined
-  readonly timeoutMs?: number | undefined
-}
+/** How long the host may take to answer `ui/initialize`. Other requests wait for it without a limit. */
+const connectTimeoutMs = 10_000
 
 interface Pending {
   readonly resolve: (result: Params) => void
@@ -65,7 +62,7 @@ export class ViewPort {
     if (!this.#isClosed) this.#post({ method, params })
   }
 
-  request(method: string, params: Params, { signal, timeoutMs }: RequestOptions): Promise<Params> {
+  request(method: string, params: Params, signal?: AbortSignal): Promise<Params> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted()
       if (this.#isClosed) throw new ViewError("Closed", "The connection to the host is closed")
@@ -73,17 +70,18 @@ export class ViewPort {
         throw new ViewError("LimitExceeded", `${this.#maxPending} calls wait for the host`)
       }
       const id = ++this.#nextId
+      const isHandshake = method === "ui/initialize"
       const cancel = (reason: string, error: unknown): void => {
         if (!this.#pending.delete(id)) return
-        if (method !== "ui/initialize") this.notify("notifications/cancelled", { requestId: id, reason })
+        if (!isHandshake) this.notify("notifications/cancelled", { requestId: id, reason })
         settle()
         reject(error)
       }
       const abort = (): void => cancel("aborted by the page", signal!.reason)
-      const timer = timeoutMs === undefined ? undefined : setTimeout(
-        () => cancel("timeout", new ViewError("Timeout", `The host did not answer ${method} within ${timeoutMs} ms`)),
-        timeoutMs
-      )
+      const late = `The host did not answer ${method} within ${connectTimeoutMs} ms`
+      const timer = isHandshake
+        ? setTimeout(() => cancel("timeout", new ViewError("Timeout", late)), connectTimeoutMs)
+        : undefined
       const settle = (): void => {
         clearTimeout(timer)
         signal?.removeEventListener("abort", abort)
@@ -105,8 +103,8 @@ export class ViewPort {
   }
 
   /** Sends a request whose result may have `isError`, which SDKs send in the place of an error. */
-  async accepted(method: string, params: Params, options: RequestOptions): Promise<void> {
-    const result = await this.request(method, params, options)
+  async accepted(method: string, params: Params, signal?: AbortSignal): Promise<void> {
+    const result = await this.request(method, params, signal)
     if (result["isError"] === true) throw new ViewError("Refused", `The host refused ${method}`)
   }
 

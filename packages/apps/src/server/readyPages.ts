@@ -97,27 +97,28 @@ progress { width: 100%; margin-top: 14px; accent-color: light-dark(#1c2429, #e6e
 // The page reports each change of the note to screen readers, and has the focus when the buttons are gone.
 const note = `<p id="note" class="text" dir="auto" role="status" aria-live="polite" tabindex="-1"></p>`
 
-/** A document of a page of this package. `own` is the style that only this page has. */
-export const document = (title: string, body: string, script: string, own = "") =>
-  Effect.sync(() =>
-    AppHtml.document({ title, style: style + own, body: `<main>\n${body}\n${note}\n</main>`, withView: true, script })
-  )
+/** A page of this package. `own` is the style that only this page has. */
+export const page = (name: string, title: string, body: string, script: string, own = ""): App.App =>
+  App.make(`ui://skein/${name}`, {
+    title,
+    prefersBorder: true,
+    html: Effect.sync(() =>
+      AppHtml.document({ title, style: style + own, body: `<main>\n${body}\n${note}\n</main>`, withView: true, script })
+    )
+  })
 
 /** The page of `Approval`. */
-export const approvalPage: App.App = /* @__PURE__ */ App.make("ui://skein/approval", {
-  title: "Approval",
-  prefersBorder: true,
-  html: /* @__PURE__ */ document(
-    "Approval",
-    `<h1 id="title" class="text" dir="auto"></h1>
+export const approvalPage: App.App = /* @__PURE__ */ page(
+  "approval",
+  "Approval",
+  `<h1 id="title" class="text" dir="auto"></h1>
 <p id="details" class="details text" dir="auto" hidden></p>
 <div id="actions" class="actions" role="group" aria-labelledby="title" hidden>
 <button id="approve" type="button" class="primary text" dir="auto" aria-describedby="title"></button>
 <button id="decline" type="button" class="text" dir="auto" aria-describedby="title"></button>
 </div>`,
-    approvalScript
-  )
-})
+  approvalScript
+)
 
 /** A question with inputs: `inside` its fieldset, whose legend is the title, and after it the buttons. */
 const questionForm = (inside: string, actions: string, before = ""): string =>
@@ -131,49 +132,40 @@ ${before}<div id="actions" class="actions">${actions}</div>
 </form>`
 
 /** The page of `Choice`. */
-export const choicePage: App.App = /* @__PURE__ */ App.make("ui://skein/choice", {
-  title: "Choice",
-  prefersBorder: true,
-  html: /* @__PURE__ */ document(
-    "Choice",
-    /* @__PURE__ */ questionForm(
-      `<div id="options" class="options"></div>`,
-      `<button id="choose" class="primary text" dir="auto"></button>`
-    ),
-    choiceScript
-  )
-})
+export const choicePage: App.App = /* @__PURE__ */ page(
+  "choice",
+  "Choice",
+  /* @__PURE__ */ questionForm(
+    `<div id="options" class="options"></div>`,
+    `<button id="choose" class="primary text" dir="auto"></button>`
+  ),
+  choiceScript
+)
 
 /** The page of `Form`. */
-export const formPage: App.App = /* @__PURE__ */ App.make("ui://skein/form", {
-  title: "Form",
-  prefersBorder: true,
-  html: /* @__PURE__ */ document(
-    "Form",
-    /* @__PURE__ */ questionForm(
-      `<div id="inputs" class="fields"></div>`,
-      `<button id="submit" class="primary text" dir="auto"></button>`
-    ),
-    formScript
-  )
-})
+export const formPage: App.App = /* @__PURE__ */ page(
+  "form",
+  "Form",
+  /* @__PURE__ */ questionForm(
+    `<div id="inputs" class="fields"></div>`,
+    `<button id="submit" class="primary text" dir="auto"></button>`
+  ),
+  formScript
+)
 
 /** The page of `Upload`. */
-export const uploadPage: App.App = /* @__PURE__ */ App.make("ui://skein/upload", {
-  title: "Upload",
-  prefersBorder: true,
-  html: /* @__PURE__ */ document(
-    "Upload",
-    /* @__PURE__ */ questionForm(
-      `<div id="drop" class="drop">
+export const uploadPage: App.App = /* @__PURE__ */ page(
+  "upload",
+  "Upload",
+  /* @__PURE__ */ questionForm(
+    `<div id="drop" class="drop">
 <input id="files" type="file" aria-describedby="limits"><label id="pick" for="files"></label>
 <span id="limits" class="second text"></span>
 </div>
 <ul id="list" aria-label="Chosen files"></ul>`,
-      `<button id="upload" class="primary text" dir="auto" disabled></button>
+    `<button id="upload" class="primary text" dir="auto" disabled></button>
 <button id="cancel" type="button" hidden>Cancel</button>`,
-      `<progress id="progress" aria-label="Progress of the upload" value="0" hidden></progress>\n`
-    ),
-    uploadScript
-  )
-})
+    `<progress id="progress" aria-label="Progress of the upload" value="0" hidden></progress>\n`
+  ),
+  uploadScript
+)

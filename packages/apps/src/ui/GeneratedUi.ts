@@ -62,8 +62,7 @@ const rulesOf = (names: ReadonlyArray<string>): string =>
  * @example
  * const live = GeneratedUi.layer({
  *   name: "show_report",
- *   description: "Shows a report of sales as a page. Use it for comparisons of more than three numbers.",
- *   maxNodes: 200
+ *   description: "Shows a report of sales as a page. Use it for comparisons of more than three numbers."
  * })
  */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> => {

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as App from "../server/App.ts"
 import { treeKey } from "../shared/pageQuestion.ts"
 import { uiScript } from "../shared/pageScripts.ts"
-import { document } from "../server/readyPages.ts"
+import { page } from "../server/readyPages.ts"
 import type { Node } from "./uiNode.ts"
 
 const style = `
@@ -74,16 +74,13 @@ svg .slice { stroke: var(--color-background-primary, light-dark(#ffffff, #1b2125
 `
 
 /** The page of `UiApp` and `GeneratedUi`. */
-export const uiPage: App.App = /* @__PURE__ */ App.make("ui://skein/ui", {
-  title: "Page",
-  prefersBorder: true,
-  html: /* @__PURE__ */ document(
-    "Page",
-    `<form id="form" novalidate><fieldset id="fields" aria-label="Page"><div id="tree" tabindex="-1"></div></fieldset></form>`,
-    uiScript,
-    style
-  )
-})
+export const uiPage: App.App = /* @__PURE__ */ page(
+  "ui",
+  "Page",
+  `<form id="form" novalidate><fieldset id="fields" aria-label="Page"><div id="tree" tabindex="-1"></div></fieldset></form>`,
+  uiScript,
+  style
+)
 
 /** The result of a tool: a text, and a checked tree for a client that shows pages. */
 export const treeResult = (

@@ -64,8 +64,6 @@ const excessOf = (tree: unknown): string | undefined => {
 
 const decode = /* @__PURE__ */ Schema.decodeUnknownResult(Node, { errors: "all" })
 
-const refuse = (reason: UiError["reason"]): Result.Result<never, UiError> => Result.fail(new UiError(reason))
-
 /** The number of characters of the faults of a tree. */
 const maxProblemChars = 2_000
 
@@ -105,16 +103,14 @@ export const check = (
   allowed?: ReadonlySet<string>
 ): Effect.Effect<Node, UiError> =>
   Effect.suspend(() => {
-    if (!isObject(tree)) return Effect.fail(new UiError(new InvalidTree({ message: "The tree is not an object" })))
+    const invalid = (message: string) => Effect.fail(new UiError(new InvalidTree({ message })))
+    if (!isObject(tree)) return invalid("The tree is not an object")
     const excess = excessOf(tree)
     if (excess !== undefined) return Effect.fail(new UiError(new TreeTooLarge({ message: excess })))
-    const read = Result.flatMap(
-      Result.mapError(decode(tree), ({ message }) =>
-        new UiError(new InvalidTree({ message: `The tree is invalid: ${clip(message, maxProblemChars)}` }))),
-      (node) => {
-        const problem = problemOf(node, allowed)
-        return problem === undefined ? Result.succeed(node) : refuse(problem)
-      }
-    )
-    return Effect.fromResult(read)
+    const decoded = decode(tree)
+    if (Result.isFailure(decoded)) {
+      return invalid(`The tree is invalid: ${clip(decoded.failure.message, maxProblemChars)}`)
+    }
+    const problem = problemOf(decoded.success, allowed)
+    return problem === undefined ? Effect.succeed(decoded.success) : Effect.fail(new UiError(problem))
   })

@@ -101,23 +101,20 @@ export const parse = (
   argv: ReadonlyArray<string>,
   env: Env = {}
 ): CommandLine => {
-  const { positionals, values } = parsed(argv)
+  const { positionals, values: { "package-manager": packageManager, name, style, template, ...switches } } = parsed(
+    argv
+  )
   const [folder, ...more] = positionals
   if (more.length > 0) throw new UsageError(unexpected(positionals, env))
-  const { name } = values
   const problem = name === undefined ? undefined : nameProblem(name)
   if (problem !== undefined) throw new UsageError(problem)
   return {
+    ...switches,
     folder,
     name,
-    template: choose("template", values.template, templates),
-    style: choose("style", values.style, styles),
-    packageManager: choose("package-manager", values["package-manager"], packageManagers),
-    yes: values.yes,
-    install: values.install,
-    git: values.git,
-    help: values.help,
-    version: values.version
+    template: choose("template", template, templates),
+    style: choose("style", style, styles),
+    packageManager: choose("package-manager", packageManager, packageManagers)
   }
 }
 

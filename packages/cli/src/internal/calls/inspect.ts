@@ -5,15 +5,25 @@ import type * as Client from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
 import type { Implementation } from "@skein/protocol/Implementation"
 import { isObject } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
 import type { Prompt } from "@skein/protocol/Prompt"
 import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
+import * as Revision from "@skein/protocol/Revision"
 import type { Tool } from "@skein/protocol/Tool"
 import * as Effect from "effect/Effect"
 import type { Colors } from "../base/colors.ts"
-import { exitCode, format, onClient, requestTime, type ServerInvocation, within } from "../connection/connection.ts"
+import type { Server } from "../connection/config.ts"
+import {
+  connect,
+  exitCode,
+  format,
+  onClient,
+  requestTime,
+  type ServerInvocation,
+  within
+} from "../connection/connection.ts"
 import { argumentsOf, quoteName, sanitize } from "../base/format.ts"
 import type { CommandFailed, Process } from "../base/process.ts"
-import { supportedRevisions } from "../connection/supportedRevisions.ts"
 import { cell, denseTable } from "../base/textTable.ts"
 
 const parts = ["info", "tools", "resources", "templates", "prompts"] as const
@@ -150,6 +160,57 @@ const listsOf = (client: Client.Client, line: InspectLine): Readonly<Record<stri
     prompts: listOf("prompts", "prompts", prompts, client.listPrompts(time), promptTable)
   }
 }
+
+/** How long the further connections may take, all at the same time, in milliseconds. */
+const maxProbeTime = 5_000
+
+// How many versions a server may name in `server/discover`.
+const maxVersions = 16
+
+/** Whether a connection with one revision only succeeds. Undefined: the server did not answer in time. */
+const supports = (server: Server, revision: Revision.Revision, invocation: ServerInvocation) =>
+  Effect.scoped(connect(server, { ...invocation, revision })).pipe(
+    Effect.as(true),
+    Effect.catch(({ reason }) => Effect.succeed(reason._tag === "NegotiationFailed" ? false : undefined)),
+    Effect.timeoutOrElse({
+      duration: Math.min(maxProbeTime, invocation.timeout ?? maxProbeTime),
+      orElse: () => Effect.succeed(undefined)
+    })
+  )
+
+/**
+ * The revisions of a server, and those of which it is unknown. A server of 2026-07-28 lists them in `server/discover`.
+ * For another one with a URL, each revision of sessions is tried with a connection of its own, since `initialize` has the
+ * answer to one revision only. A server on stdio is not started again: starting it several times at once can do harm.
+ */
+const supportedRevisions = (
+  client: Client.Client,
+  server: Server,
+  invocation: ServerInvocation
+): Effect.Effect<{ readonly supported: ReadonlyArray<string>; readonly unknown: ReadonlyArray<string> }> =>
+  Effect.gen(function*() {
+    const { era, revision } = client
+    if (era === "stateless") {
+      const listed = yield* Effect.result(client.request(Method.Discover, {}, requestTime(invocation)))
+      const versions = listed._tag === "Success" ? listed.success.supportedVersions : [revision]
+      return { supported: versions.slice(0, maxVersions).map(quoteName).toSorted(), unknown: [] }
+    }
+    if (invocation.target._tag !== "Url") return { supported: [revision], unknown: [] }
+    // Without --revision the client has tried 2026-07-28 before it opened a session.
+    const candidates = invocation.revision === undefined ? Revision.sessionBased : Revision.all
+    const tried = yield* Effect.forEach(
+      candidates,
+      (each) =>
+        Effect.map(
+          each === revision ? Effect.succeed(true) : supports(server, each, invocation),
+          (isSupported) => ({ revision: each, isSupported })
+        ),
+      { concurrency: "unbounded" }
+    )
+    const those = (is: boolean | undefined) =>
+      tried.flatMap(({ isSupported, revision }) => isSupported === is ? [revision] : [])
+    return { supported: those(true), unknown: those(undefined) }
+  })
 
 const isMethodNotFound = ({ reason }: ClientError): boolean =>
   reason._tag === "ProtocolError" && reason.error.code === -32601

@@ -40,13 +40,15 @@ interface Catalog {
   readonly [kind: string]: { readonly version: number; readonly sorted: ReadonlyArray<readonly [string, unknown]> }
 }
 
-const catalogKey = "@skein/server/Catalog"
-const serverKey = "@skein/server/McpServer"
+/** The keys of services of `@skein/server`, of all copies of the package. */
+export const catalogKey = "@skein/server/Catalog"
+export const serverKey = "@skein/server/McpServer"
 
 /** The registries of the catalog, by the `kind` of a `DefinitionError`. */
 const registries = { tool: "tools", resource: "resources", "resource template": "templates", prompt: "prompts" }
 
-const isServer = (value: unknown): boolean =>
+/** The instances of `AsyncServer` of all copies of the package. */
+export const isAsyncServer = (value: unknown): value is { readonly toLayer: () => unknown } =>
   typeof value === "object" && value !== null && "toLayer" in value && typeof value.toLayer === "function"
 
 /** The advice about a module that is not a part of the server. */
@@ -67,7 +69,7 @@ const exportsServer = (path: string): FolderError =>
 const layersOf = ([path, exports]: LoadedModule, { isLayer }: typeof LayerModule): ReadonlyArray<AnyLayer> => {
   const layers = new Set(Object.values(exports).filter((value) => isLayer(value) as boolean))
   if (layers.size > 0) return [...layers] as ReadonlyArray<AnyLayer>
-  if (Object.values(exports).some(isServer)) throw exportsServer(path)
+  if (Object.values(exports).some(isAsyncServer)) throw exportsServer(path)
   throw new FolderError(noDefinition(path, Object.keys(exports)))
 }
 

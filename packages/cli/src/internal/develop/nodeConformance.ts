@@ -105,27 +105,16 @@ const runProgram = (
       detached: !isWindows,
       shell: isWindows
     })
-    const kill = (): void => killGroup(child, "SIGKILL")
     const keep = (chunk: string): void => void (text = (text + chunk).slice(-maxOutput))
     child.stdout!.setEncoding("utf8").on("data", keep)
     child.stderr!.setEncoding("utf8").on("data", keep)
-    const timer = setTimeout(() => {
-      kill()
-      resume(Effect.fail(failed(`The conformance suite did not end within ${timeout / 1_000} seconds`)))
-    }, timeout)
-    child.once("error", (error) => {
-      clearTimeout(timer)
-      resume(Effect.fail(failed(`${command} cannot be started: ${error.message}`)))
-    })
-    child.once("close", (code) => {
-      clearTimeout(timer)
-      resume(Effect.succeed({ code, text }))
-    })
-    return Effect.sync(() => {
-      clearTimeout(timer)
-      kill()
-    })
-  })
+    child.once("error", (error) => resume(Effect.fail(failed(`${command} cannot be started: ${error.message}`))))
+    child.once("close", (code) => resume(Effect.succeed({ code, text })))
+    return Effect.sync(() => killGroup(child, "SIGKILL"))
+  }).pipe(Effect.timeoutOrElse({
+    duration: timeout,
+    orElse: () => Effect.fail(failed(`The conformance suite did not end within ${timeout / 1_000} seconds`))
+  }))
 
 /** The results that the suite has written: a folder `server-<scenario>-<time>` for each scenario, whose name may have a slash. */
 const readResults = async (folder: string): Promise<ReadonlyArray<ScenarioResult>> => {

@@ -9,7 +9,15 @@ import type * as LayerModule from "effect/Layer"
 import { createRequire } from "node:module"
 import { loadEnvFile } from "node:process"
 import { pathToFileURL } from "node:url"
-import { FolderError, folderServer, missingService, type ProjectModules } from "./folderServer.ts"
+import {
+  catalogKey,
+  FolderError,
+  folderServer,
+  isAsyncServer,
+  missingService,
+  type ProjectModules,
+  serverKey
+} from "./folderServer.ts"
 import { readFolder } from "./nodeFolder.ts"
 import { type Exports, findDependency, findModule, loadModules, unusableFile } from "./nodeLoadModule.ts"
 
@@ -37,10 +45,6 @@ type ServerLayer = LayerModule.Layer<never, unknown, unknown>
 interface Transport {
   readonly runMain: (server: ServerLayer, options: object) => void
 }
-
-/** The instances of `AsyncServer` of all copies of the package. */
-const isAsyncServer = (value: unknown): value is { readonly toLayer: () => unknown } =>
-  typeof value === "object" && value !== null && "toLayer" in value && typeof value.toLayer === "function"
 
 const kindOf = (value: unknown): string =>
   value === null
@@ -89,9 +93,6 @@ export const selectServer = (
       kindOf(value)
   )
 }
-
-const serverKey = "@skein/server/McpServer"
-const catalogKey = "@skein/server/Catalog"
 
 /** The advice about a service that a layer requires. */
 const missing = (path: string, service: string): string =>
