@@ -85,21 +85,21 @@ const wordsOf = ({ prompts, resources, tools, uris }: Honoured): string =>
     ...uris.map(quoteName)
   ].join(", ") || "nothing"
 
-/** A change in a line of stdout. Undefined for the states of the subscription. */
-const changeText = (change: Change): string | undefined => {
-  switch (change._tag) {
-    case "ToolListChanged":
-      return "tools changed"
-    case "PromptListChanged":
-      return "prompts changed"
-    case "ResourceListChanged":
-      return "resources changed"
-    case "ResourceUpdated":
-      return `updated ${quoteLine(change.uri)}`
-    default:
-      return undefined
-  }
+const lists: { readonly [tag: string]: string } = {
+  ToolListChanged: "tools changed",
+  PromptListChanged: "prompts changed",
+  ResourceListChanged: "resources changed"
 }
+
+/** A change in a line of stdout. Undefined for the states of the subscription. */
+const changeText = (change: Change): string | undefined =>
+  change._tag === "ResourceUpdated" ? `updated ${quoteLine(change.uri)}` : lists[change._tag]
+
+const gaps = {
+  Ended: "The server has ended the subscription; changes may be missed until the next one",
+  Lost: "The subscription was lost; changes may be missed until the next one",
+  Overflow: "Changes arrived faster than they were printed; some are missing"
+} as const
 
 /** A state of the subscription, in a line of stderr. */
 const stateText = (change: Change, wanted: ReadonlyArray<string>): string | undefined => {
@@ -108,15 +108,7 @@ const stateText = (change: Change, wanted: ReadonlyArray<string>): string | unde
     const without = refused.length === 0 ? "" : `. The server does not report: ${refused.map(quoteName).join(", ")}`
     return `Subscribed to ${wordsOf(change.honoured)}${without}`
   }
-  if (change._tag !== "Gap") return undefined
-  switch (change.reason) {
-    case "Ended":
-      return "The server has ended the subscription; changes may be missed until the next one"
-    case "Lost":
-      return "The subscription was lost; changes may be missed until the next one"
-    case "Overflow":
-      return "Changes arrived faster than they were printed; some are missing"
-  }
+  return change._tag === "Gap" ? gaps[change.reason] : undefined
 }
 
 /** `skein subscribe`. */

@@ -8,13 +8,12 @@ import { choice, commandOnServer, invalid, last, option, toggle } from "./comman
 import { describe } from "./help.ts"
 import { hostNames, hosts, noUrls } from "../install/hosts.ts"
 import {
+  checkNamed,
+  checkTarget,
   configFlags,
   envFlag,
   exportFlag,
   headerFlag,
-  nameRequired,
-  needsModule,
-  serverRequired,
   targetArgument
 } from "./serverOptions.ts"
 
@@ -65,28 +64,20 @@ export const installCommand = commandOnServer("install", {
       "Codex, which is TOML, an entry of the same name is not replaced. Exit codes: 0 written, printed, or there " +
       "already; 1 not confirmed, 2 invalid command line, 3 the file of the host cannot be used, 130 interrupted."
   }),
-  Command.validate(({ config, env, exportName, headers, host, print, project, server, target, yes }) => {
-    if (config !== undefined && server === undefined) {
-      return invalid(nameRequired)
+  Command.validate((line) => {
+    const { env, host, print, project, target, yes } = line
+    const checkHost = () => {
+      if (host === undefined) return invalid(`--host is required: one of ${hostNames.join(", ")}`)
+      if (target?._tag === "Url" && Object.keys(env).length > 0) {
+        return invalid("--env needs a command: a server with a URL is not started")
+      }
+      if (target?._tag === "Url" && host === "claude-desktop") return invalid(noUrls)
+      if (project && hosts[host].projectFile === undefined) {
+        return invalid(`--project cannot be used with --host ${host}: it has no file for a project`)
+      }
+      return yes && print ? invalid("--yes and --print exclude each other") : Effect.void
     }
-    if (config === undefined && server !== undefined) return invalid("--server needs --config, before the operands")
-    if (config !== undefined && Object.keys({ ...env, ...headers }).length > 0) {
-      return invalid("--env and --header cannot be used with --config: the file has them")
-    }
-    if (config === undefined && target === undefined) return invalid(serverRequired)
-    if (host === undefined) return invalid(`--host is required: one of ${hostNames.join(", ")}`)
-    if (exportName !== undefined && target?._tag !== "Module") return invalid(needsModule)
-    if (target !== undefined && target._tag !== "Url" && Object.keys(headers).length > 0) {
-      return invalid("--header needs a server with a URL: a command has no headers")
-    }
-    if (target?._tag === "Url" && Object.keys(env).length > 0) {
-      return invalid("--env needs a command: a server with a URL is not started")
-    }
-    if (target?._tag === "Url" && host === "claude-desktop") return invalid(noUrls)
-    if (project && hosts[host].projectFile === undefined) {
-      return invalid(`--project cannot be used with --host ${host}: it has no file for a project`)
-    }
-    return yes && print ? invalid("--yes and --print exclude each other") : Effect.void
+    return Effect.andThen(Effect.andThen(checkNamed(line), checkTarget(line)), checkHost())
   }),
   Command.withHandler(({ config: file, host, server, target, ...line }) =>
     Effect.flatMap(

@@ -4,6 +4,7 @@
  */
 import * as Revision from "@skein/protocol/Revision"
 import * as Argument from "effect/cli/Argument"
+import type * as CliError from "effect/cli/CliError"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -186,47 +187,54 @@ export interface ServerLine extends Omit<ServerInvocation, "target" | "signIn" |
 /** The part of {@link ServerLine} that decides which server it is, and how a person signs in to it. */
 export type LocatedLine = Pick<ServerLine, "config" | "login" | "server" | "target"> & SignInOptions
 
-/** The report about a command line without a server. */
-export const serverRequired = "A server is required: its URL, its module, or the command that starts it"
+/** The part of {@link ServerLine} with the options that not every server has. */
+type TargetLine = Pick<ServerLine, "config" | "env" | "exportName" | "headers" | "server" | "target">
 
-/** The report about `--export` without a module. */
-export const needsModule = "--export needs a module as the server: the path of a file that exists"
-
-/** Fails if the options contradict each other, or name no server. */
-export const checkServer = (
-  line: LocatedLine & Pick<ServerLine, "env" | "exportName" | "headers">
-): ReturnType<typeof invalid> | Effect.Effect<void> => {
-  const { config, env, exportName, headers, login, server, target } = line
-  if (!login && isGiven(line)) return invalid("The options of a sign-in need --login, or the command skein login")
-  if (login && target !== undefined && target._tag !== "Url" && config === undefined) {
-    return invalid("--login needs a server with a URL: a command has no sign-in")
-  }
-  if (exportName !== undefined && target?._tag !== "Module") return invalid(needsModule)
-  if (login && hasAuthorization(headers)) {
-    return invalid("--login cannot be used with --header 'Authorization: …'")
+/** Fails if the options are not those of the server, or name no server. */
+export const checkTarget = (
+  { config, env, exportName, headers, server, target }: TargetLine
+): Effect.Effect<void, CliError.ValidationError> => {
+  if (exportName !== undefined && target?._tag !== "Module") {
+    return invalid("--export needs a module as the server: the path of a file that exists")
   }
   const hasHeaders = Object.keys(headers).length > 0
   if (config !== undefined) {
     if (hasHeaders) return invalid("--header cannot be used with --config: the file has the headers")
-    if (Object.keys(env).length > 0) return invalid("--env cannot be used with --config: the file has the variables")
-    return checkSignIn(line)
+    return Object.keys(env).length > 0
+      ? invalid("--env cannot be used with --config: the file has the variables")
+      : Effect.void
   }
   if (server !== undefined) return invalid("--server needs --config, before the operands")
-  if (target === undefined) return invalid(serverRequired)
+  if (target === undefined) {
+    return invalid("A server is required: its URL, its module, or the command that starts it")
+  }
   return target._tag !== "Url" && hasHeaders
     ? invalid("--header needs a server with a URL: a command has no headers")
-    : checkSignIn(line)
+    : Effect.void
 }
 
-/** The report about a configuration without the name of a server. */
-export const nameRequired = "--server is required: the name of the server in the file of --config"
+/** Fails if the options contradict each other, or name no server. */
+export const checkServer = (line: LocatedLine & TargetLine): Effect.Effect<void, CliError.ValidationError> => {
+  const { config, headers, login, target } = line
+  if (!login && isGiven(line)) return invalid("The options of a sign-in need --login, or the command skein login")
+  if (login && target !== undefined && target._tag !== "Url" && config === undefined) {
+    return invalid("--login needs a server with a URL: a command has no sign-in")
+  }
+  return login && hasAuthorization(headers)
+    ? invalid("--login cannot be used with --header 'Authorization: …'")
+    : Effect.andThen(checkTarget(line), checkSignIn(line))
+}
+
+/** Fails without the name of a server in the configuration. */
+export const checkNamed = (
+  { config, server }: Pick<ServerLine, "config" | "server">
+): Effect.Effect<void, CliError.ValidationError> =>
+  config !== undefined && server === undefined
+    ? invalid("--server is required: the name of the server in the file of --config")
+    : Effect.void
 
 /** As {@link checkServer}, and fails without the name of a server in the configuration. */
-export const checkOneServer = (line: Parameters<typeof checkServer>[0]) =>
-  Effect.andThen(
-    checkServer(line),
-    line.config !== undefined && line.server === undefined ? invalid(nameRequired) : Effect.void
-  )
+export const checkOneServer = (line: LocatedLine & TargetLine) => Effect.andThen(checkServer(line), checkNamed(line))
 
 /** Turns the options of a valid command line into the invocation of its server. */
 export const serverInvocationOf = <Line extends LocatedLine & Partial<AnsweringLine>>(

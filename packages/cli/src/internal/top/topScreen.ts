@@ -109,31 +109,20 @@ export class TopScreen {
     if (this.#isTyping) return this.#type(key, name)
     const all = this.#visible
     const current = all[this.#find(all)]
+    const moves = { up: -1, down: 1, pageUp: -pageSize, pageDown: pageSize, home: -Infinity, end: Infinity }
+    const by = moves[name as keyof typeof moves]
+    if (by !== undefined) return this.#select(all, by)
     switch (name) {
       case "quit":
         return { _tag: "Quit" }
-      case "up":
-        return this.#select(all, -1)
-      case "down":
-        return this.#select(all, 1)
-      case "pageUp":
-        return this.#select(all, -pageSize)
-      case "pageDown":
-        return this.#select(all, pageSize)
-      case "home":
-        return this.#select(all, -Infinity)
-      case "end":
-        return this.#select(all, Infinity)
       case "right":
         if (current?.hasChildren === true && current.isExpanded) return this.#select(all, 1)
         if (current !== undefined) this.rows.setExpanded(current.row.id, true)
         return undefined
-      case "left": {
-        if (current === undefined) return undefined
-        if (current.isExpanded) this.rows.setExpanded(current.row.id, false)
-        else if (current.row.parent !== undefined) this.#selected = current.row.parent
+      case "left":
+        if (current?.isExpanded === true) this.rows.setExpanded(current.row.id, false)
+        else if (current?.row.parent !== undefined) this.#selected = current.row.parent
         return undefined
-      }
       case "filter":
         this.#isTyping = true
         return undefined
