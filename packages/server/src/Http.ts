@@ -19,8 +19,8 @@ import type { HttpAnswer, HttpRequest } from "./internal/http/messages/adapter.t
 import { Bounds } from "./internal/base/fixedBounds.ts"
 import * as logs from "./internal/base/logs.ts"
 import * as http from "./internal/http/endpoint/endpoint.ts"
-import { type Options, resolve } from "./internal/http/access/options.ts"
-import type { FindPrincipal, Pages, Protection } from "./internal/http/access/protection.ts"
+import { type Options, type ReadyOptions, resolve } from "./internal/http/access/options.ts"
+import type { FindPrincipal } from "./internal/http/access/protection.ts"
 import { McpServer } from "./McpServer.ts"
 
 export type { Body, BodyFault, Headers, HttpAnswer, HttpRequest } from "./internal/http/messages/adapter.ts"
@@ -58,25 +58,18 @@ export interface Endpoint {
   readonly close: Effect.Effect<void>
 }
 
-/** Makes the protection of the options, if that is an effect. */
-export const withProtection = <O extends Options>(
-  options: O | undefined
-): Effect.Effect<O & { readonly protection?: Protection | undefined }> => {
-  const protection = options?.protection
-  return Effect.isEffect(protection)
-    ? Effect.map(protection, (protection) => ({ ...options!, protection }))
-    : Effect.succeed({ ...options!, protection })
-}
-
-/** Makes the pages of the options, if they are an effect. */
-export const withPages = <O extends Options>(
+/** @internal Makes the protection and the pages of the options, if they are effects. */
+export const withParts = <O extends Options>(
   options: O
-): Effect.Effect<O & { readonly pages?: Pages | undefined }, never, McpServer | Scope.Scope> => {
-  const { pages } = options
-  return Effect.isEffect(pages)
-    ? Effect.map(pages, (pages) => ({ ...options, pages }))
-    : Effect.succeed({ ...options, pages })
-}
+): Effect.Effect<O & ReadyOptions, never, McpServer | Scope.Scope> =>
+  Effect.gen(function*() {
+    const { pages, protection } = options
+    return {
+      ...options,
+      pages: Effect.isEffect(pages) ? yield* pages : pages,
+      protection: Effect.isEffect(protection) ? yield* protection : protection
+    }
+  })
 
 /**
  * @internal The surrounding services and those of the server, which take precedence, so that its loggers receive the logs of an
@@ -98,13 +91,13 @@ export const adapterContext: Effect.Effect<Context.Context<never>, never, McpSer
  * @example
  * const endpoint = yield* Http.make({ allowedHosts: ["mcp.example.com"] })
  */
-export const make = (options?: Options): Effect.Effect<Endpoint, never, McpServer | Scope.Scope> =>
+export const make = (options: Options = {}): Effect.Effect<Endpoint, never, McpServer | Scope.Scope> =>
   Effect.acquireRelease(
     Effect.gen(function*() {
       const core = (yield* McpServer)[internals]
       const endpoint = new http.Endpoint(
         core,
-        resolve(yield* withPages(yield* withProtection(options)), yield* Bounds),
+        resolve(yield* withParts(options), yield* Bounds),
         yield* adapterContext
       )
       core.endpoints.add(endpoint)
@@ -123,10 +116,7 @@ export const make = (options?: Options): Effect.Effect<Endpoint, never, McpServe
  * app.all(Http.paths(options), handler)
  */
 export const paths = (
-  { legacySse, pages, path = "/mcp", protection }: Options & {
-    readonly pages?: Pages | undefined
-    readonly protection?: Protection | undefined
-  }
+  { legacySse, pages, path = "/mcp", protection }: ReadyOptions
 ): Array<string> => [
   path,
   ...(legacySse === undefined ? [] : [legacySse.path, legacySse.messages]),

@@ -8,34 +8,11 @@
 import * as Config from "effect/Config"
 import { SourceError } from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as environment from "./internal/base/environment.ts"
 import { type Given, variables } from "./internal/http/endpoint/variables.ts"
 
 /** The options that are configured. The other ones are missing, and so have their defaults. */
 export type Options = Given
-
-const options = Object.entries(variables as environment.Variables)
-
-/**
- * Reads the variable of one option. Its value is parsed apart from `Config`, for an error of one line with the name and
- * the value.
- */
-const setting = (option: string, variable: environment.Variable<unknown>, prefix: string): Config.Config<unknown> =>
-  Config.all(
-    environment.namesOf(option, variable, prefix).map((name) =>
-      Config.map(Config.option(Config.String(name)), Option.map((value) => ({ name, value })))
-    )
-  ).pipe(
-    Config.mapEffect((found) => {
-      const first = Option.getOrUndefined(Option.firstSomeOf(found))
-      if (first === undefined) return Effect.succeed<unknown>(null)
-      const parsed = environment.parse(variable, first.name, first.value)
-      return "value" in parsed
-        ? Effect.succeed(parsed.value)
-        : Effect.fail(new Config.ConfigError(new SourceError({ message: parsed.fault })))
-    })
-  )
 
 /**
  * Reads the options of a server from variables that begin with `prefix`, `SKEIN_` by default: `SKEIN_PORT`,
@@ -47,12 +24,17 @@ const setting = (option: string, variable: environment.Variable<unknown>, prefix
  * const options = yield* HttpConfig.config("TEA_SHOP_")
  * const { url } = yield* NodeHttp.serve({ ...options, health: true })
  */
-export const config = (prefix: string = environment.defaultPrefix): Config.Config<Options> =>
-  Config.map(
-    Config.all(options.map(([option, variable]) => setting(option, variable, prefix))),
-    (values) => {
-      const read: Record<string, unknown> = {}
-      for (const [at, [option, variable]] of options.entries()) environment.set(read, option, variable, values[at])
-      return read as Options
-    }
+export const config = (prefix: string = environment.defaultPrefix): Config.Config<Options> => {
+  const names = Object.entries<environment.Variable<unknown>>(variables).flatMap(([option, variable]) =>
+    environment.namesOf(option, variable, prefix)
   )
+  const texts = Config.all(names.map((name) => Config.withDefault(Config.String(name), "")))
+  return Config.mapEffect(texts, (values) => {
+    const env = Object.fromEntries(names.map((name, index) => [name, values[index]]))
+    // The values are parsed apart from `Config`, for an error of one line with the name and the value.
+    const read = environment.readAll<Options>({}, variables, env, prefix)
+    return typeof read === "string"
+      ? Effect.fail(new Config.ConfigError(new SourceError({ message: read })))
+      : Effect.succeed(read)
+  })
+}

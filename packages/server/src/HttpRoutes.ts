@@ -67,7 +67,7 @@ const Open = /* @__PURE__ */ Context.Reference(
 export const layer = (given: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | McpServer> =>
   Layer.effectDiscard(Effect.gen(function*() {
     const router = yield* HttpRouter.HttpRouter
-    const options = yield* Http.withPages(yield* Http.withProtection(given))
+    const options = yield* Http.withParts(given)
     // Closed by the HTTP server or by the layer, whichever ends first.
     const scope = yield* Scope.fork(yield* Effect.scope)
     const endpoint = yield* Scope.provide(Http.make({ ...options, path: "*" }), scope)

@@ -16,10 +16,9 @@ import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
 import { defaultPrefix, fillIn, namesOf } from "./internal/base/environment.ts"
-import { Bounds } from "./internal/base/fixedBounds.ts"
 import { endConnection, isAfterEnd } from "./internal/http/messages/head.ts"
 import * as health from "./internal/http/endpoint/health.ts"
-import { loopback, resolve } from "./internal/http/access/options.ts"
+import { resolve } from "./internal/http/access/options.ts"
 import * as adapter from "./internal/http/adapters/node.ts"
 import type { RequestInput } from "./internal/http/adapters/node.ts"
 import * as server from "./internal/http/adapters/nodeServer.ts"
@@ -194,39 +193,22 @@ const checkOf = <R>(check: Health<R>["check"]): Effect.Effect<unknown, unknown> 
     // The services of `R` are among those of the caller.
     : check as Effect.Effect<unknown, unknown> | undefined
 
-const probingOf = <R>(given: Options<R>["health"]): health.Resolved | undefined => {
-  if (given === undefined || given === false) return undefined
-  const options = given === true ? {} : given
-  return {
-    live: options.live ?? "/livez",
-    ready: options.ready ?? "/readyz",
-    check: checkOf(options.check)
-  }
-}
+const makeProbes = <R>(
+  { check, live = "/livez", ready = "/readyz" }: Health<R>,
+  paths: ReadonlyArray<string>,
+  services: Context.Context<never>
+) => health.make({ live, ready, check: checkOf(check) }, paths, services)
 
 /** The times of an orderly end, in milliseconds. */
 const endOf = ({ drainDelay, shutdownTimeout }: Pick<Options, "drainDelay" | "shutdownTimeout">) =>
   Defaults.resolve({ drainDelay, shutdownTimeout }, {}, { drainDelay: 0, shutdownTimeout: 5_000 })
 
-/** Builds routes, for the paths that are not among those of the endpoint. */
-const startRoutes = <R>(
-  routes: NodeRoutes.Routes<R>,
-  options: HandlerOptions,
-  paths: ReadonlyArray<string>,
-  services: Context.Context<never>
-) => {
+/** Whether a path is for the routes: it is not among those of the endpoint. */
+const isRouteBeside = (paths: ReadonlyArray<string>): (path: string) => boolean => {
   const exact = new Set(paths)
   const prefixes = paths.filter((path) => path.endsWith("/*")).map((path) => path.slice(0, -1))
-  const isRoute = (path: string): boolean =>
+  return (path) =>
     path.startsWith("/") && !exact.has("*") && !exact.has(path) && !prefixes.some((prefix) => path.startsWith(prefix))
-  const { allowedHosts, allowedOrigins } = options
-  const { maxInFlightRequests, maxMessageBytes, shutdownTimeout } = resolve({
-    ...options,
-    pages: undefined,
-    protection: undefined
-  })
-  const bounds = { allowedHosts, allowedOrigins, maxInFlightRequests, maxMessageBytes, shutdownTimeout }
-  return Effect.map(routes.start(bounds, services), (running) => ({ ...running, isRoute }))
 }
 
 const drain = (drainDelay: number): Effect.Effect<void> =>
@@ -243,38 +225,34 @@ export const serve = <R = never>(
   given: Options<R> = {}
 ): Effect.Effect<Server["Service"], TransportError, McpServer | Scope.Scope | R> =>
   Effect.gen(function*() {
-    const options = yield* Http.withProtection(given)
-    const host = options.host ?? "127.0.0.1"
-    const own = loopback.includes(host) || server.isWildcard(host) ? [] : [host.includes(":") ? `[${host}]` : host]
-    const scope = yield* Effect.scope
     // The finalizer of the listener closes it, between its two steps.
-    const inner = yield* Scope.fork(scope)
-    const ready = yield* Scope.provide(Http.withPages(options), inner)
-    const allowedHosts = options.allowedHosts ?? [...loopback, ...own]
-    const endpoint = yield* Scope.provide(Http.make({ ...ready, allowedHosts }), inner)
-    const paths = Http.paths(ready)
+    const inner = yield* Scope.fork(yield* Effect.scope)
+    const { host = "127.0.0.1", port = 3000 } = given
+    const allowedHosts = given.allowedHosts ?? server.allowedHostsOf(host)
+    const options = yield* Scope.provide(Http.withParts({ ...given, allowedHosts }), inner)
+    const endpoint = yield* Scope.provide(Http.make(options), inner)
+    const paths = Http.paths(options)
     const services = yield* Http.adapterContext
-    const probing = probingOf(options.health)
-    const probes = probing && (yield* health.make(probing, paths, services))
-    const routes = options.routes && (yield* startRoutes(options.routes, { ...options, allowedHosts }, paths, services))
+    const probing = options.health === true ? {} : options.health || undefined
+    const probes = probing && (yield* makeProbes(probing, paths, services))
+    const running = options.routes && (yield* options.routes.start(resolve(options), services))
+    const routes = running && { ...running, isRoute: isRouteBeside(paths) }
     const { handler, shared } = prepare(endpoint, options, true, probes, routes)
-    const listener = server.make(handler, options.limits, yield* Bounds)
     const { drainDelay } = endOf(options)
-    const address = yield* Effect.acquireRelease(
-      server.listen(listener.server, options.port ?? 3000, host),
-      (_, exit) =>
+    const address = yield* server.serve({
+      host,
+      port,
+      limits: options.limits,
+      handle: handler,
+      beforeEnd: (exit) =>
         Effect.suspend(() => {
           shared.closing = true
           if (probes !== undefined) probes.isDraining = true
           const isFailure = Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
-          const end = Effect.all([Scope.close(inner, Exit.void), routes?.close ?? Effect.void], {
-            concurrency: 2,
-            discard: true
-          })
-          const close = server.close(listener.server, listener.connections.sockets, end)
-          return isFailure || drainDelay === 0 ? close : Effect.andThen(drain(drainDelay), close)
-        })
-    )
+          return isFailure || drainDelay === 0 ? Effect.void : drain(drainDelay)
+        }),
+      end: Effect.all([Scope.close(inner, Exit.void), routes?.close ?? Effect.void], { concurrency: 2, discard: true })
+    })
     const url = server.urlOf(address, options.path ?? "/mcp")
     return Server.of({ host: address.address, port: address.port, url, endpoint })
   })

@@ -12,7 +12,6 @@ import { endConnection, isAfterEnd } from "./internal/http/messages/head.ts"
 import * as adapter from "./internal/http/adapters/node.ts"
 import * as server from "./internal/http/adapters/nodeServer.ts"
 import { makePageHandler } from "./internal/http/endpoint/pageHandler.ts"
-import { loopback } from "./internal/http/access/options.ts"
 import type { Options as NodeHttpOptions } from "./NodeHttp.ts"
 
 /** Options of a port for pages. They mean the same as in `NodeHttp.Options`. */
@@ -51,29 +50,24 @@ export const serve = (
   options: Options = {}
 ): Effect.Effect<Listening, TransportError, Scope.Scope> =>
   Effect.gen(function*() {
-    const host = options.host ?? "127.0.0.1"
-    const own = loopback.includes(host) || server.isWildcard(host) ? [] : [host.includes(":") ? `[${host}]` : host]
-    const shared: adapter.Shared = { closing: false, expects: true, trustedProxies: options.trustedProxies ?? 0 }
-    const handle = makePageHandler(
-      pages,
-      { allowedHosts: options.allowedHosts ?? [...loopback, ...own], allowedOrigins: options.allowedOrigins },
-      yield* services
-    )
-    const listener = server.make((message, response) => {
-      if (isAfterEnd(message)) return
-      const answer = new adapter.NodeAnswer(response, shared)
-      const request = new adapter.NodeRequest(message, response, shared, undefined)
-      if (request.headFault !== "Framing") return handle(request, answer)
-      endConnection(message)
-      setImmediate(() => handle(request, answer))
-    }, { maxConnections: options.limits?.maxConnections ?? 1_000 })
-    const address = yield* Effect.acquireRelease(
-      server.listen(listener.server, options.port ?? 0, host),
-      () =>
-        Effect.suspend(() => {
-          shared.closing = true
-          return server.close(listener.server, listener.connections.sockets, Effect.void)
-        })
-    )
+    const { allowedOrigins, host = "127.0.0.1", limits, port = 0, trustedProxies = 0 } = options
+    const shared: adapter.Shared = { closing: false, expects: true, trustedProxies }
+    const allowedHosts = options.allowedHosts ?? server.allowedHostsOf(host)
+    const handle = makePageHandler(pages, { allowedHosts, allowedOrigins }, yield* services)
+    const address = yield* server.serve({
+      host,
+      port,
+      limits: { maxConnections: limits?.maxConnections ?? 1_000 },
+      handle: (message, response) => {
+        if (isAfterEnd(message)) return
+        const answer = new adapter.NodeAnswer(response, shared)
+        const request = new adapter.NodeRequest(message, response, shared, undefined)
+        if (request.headFault !== "Framing") return handle(request, answer)
+        endConnection(message)
+        setImmediate(() => handle(request, answer))
+      },
+      beforeEnd: () => Effect.sync(() => void (shared.closing = true)),
+      end: Effect.void
+    })
     return { host: address.address, port: address.port, url: server.urlOf(address, "/") }
   })

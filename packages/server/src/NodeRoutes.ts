@@ -24,12 +24,14 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import { causeResponse, causeResponseStripped, HttpServerError } from "effect/http/HttpServerError"
 import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Path } from "effect/Path"
 import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { HttpAnswer, HttpRequest } from "./internal/http/messages/adapter.ts"
+import type { Resolved } from "./internal/http/access/options.ts"
 import { makeSourceCheck } from "./internal/http/endpoint/pageHandler.ts"
 import { closing, invalid, send, tooManyRequests } from "./internal/http/messages/refusals.ts"
 
@@ -45,14 +47,10 @@ export type ServicesOf<R> = Exclude<
 >
 
 /** The bounds of the routes, and the names that they accept; `NodeHttp` passes those of its endpoint. */
-export interface Options {
-  readonly allowedHosts: ReadonlyArray<string> | "any" | undefined
-  readonly allowedOrigins: ReadonlyArray<string> | "any" | undefined
-  readonly maxMessageBytes: number
-  readonly maxInFlightRequests: number
-  /** In milliseconds. */
-  readonly shutdownTimeout: number
-}
+export type Options = Pick<
+  Resolved,
+  "allowedHosts" | "allowedOrigins" | "maxInFlightRequests" | "maxMessageBytes" | "shutdownTimeout"
+>
 
 /** The routes of a listening server. */
 export interface Running {
@@ -164,19 +162,16 @@ const start = <A, E>(
     const requests = yield* Effect.acquireRelease(Scope.make("parallel"), (scope, exit) => Scope.close(scope, exit))
     let isClosing = false
     const running = new Set<ReturnType<typeof toServerResponse>>()
-    let onIdle: (() => void) | undefined
-    const idle = Effect.callback<void>((resume) => {
-      if (running.size === 0) return resume(Effect.void)
-      onIdle = () => resume(Effect.void)
-    })
+    const idle = Latch.makeUnsafe(true)
     // Includes the sending of the response, and so of a body that is a stream.
     const counted = <E, R>(sent: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
       Effect.flatMap(HttpServerRequest, (request) => {
         const response = toServerResponse(request)
         running.add(response)
+        idle.closeUnsafe()
         return Effect.onExit(sent, (exit) => {
           running.delete(response)
-          if (running.size === 0) onIdle?.()
+          if (running.size === 0) idle.openUnsafe()
           return Exit.isFailure(exit) ? logFailure(exit.cause) : Effect.void
         })
       })
@@ -199,7 +194,7 @@ const start = <A, E>(
         isClosing = true
         // A client must not send its next request on a connection that is about to be closed.
         for (const response of running) if (!response.headersSent) response.setHeader("connection", "close")
-        return Effect.andThen(Effect.timeoutOption(idle, shutdownTimeout), Scope.close(requests, Exit.void))
+        return Effect.andThen(Effect.timeoutOption(idle.await, shutdownTimeout), Scope.close(requests, Exit.void))
       })
     }
   })

@@ -104,37 +104,36 @@ const prefixFault = (prefix: string): string | undefined =>
     ? undefined
     : `The option environment is "${printable(prefix, 128)}": expected a prefix such as ${defaultPrefix}`
 
-/** Reads the value of a variable. Returns the value, or a line for the user who started the process. */
-export const parse = <A>(
-  { expected, parse }: Variable<A>,
-  name: string,
-  value: string
-): { readonly value: A } | { readonly fault: string } => {
-  const parsed = parse(value.trim())
-  if (parsed !== undefined) return { value: parsed }
-  return { fault: `${name} is "${printable(value, 128)}": expected ${expected}` }
-}
-
 /** The names of the variables of an option, in the order in which they are looked for. */
 export const namesOf = (option: string, { fallback }: Variable<unknown>, prefix: string): ReadonlyArray<string> =>
   fallback === undefined ? [prefix + nameOf(option)] : [prefix + nameOf(option), fallback]
-
-/** Sets an option, or the member of its group. `null` leaves it out. */
-export const set = (
-  options: Record<string, unknown>,
-  option: string,
-  { group }: Variable<unknown>,
-  value: unknown
-): void => {
-  if (value === null) return
-  if (group === undefined) options[option] = value
-  else options[group] = { ...options[group] as object | undefined, [option]: value }
-}
 
 /**
  * Fills in options from variables, where they are not set. An empty variable counts as missing. Returns the options, or
  * a line for the user who started the process, about the first variable that is not valid.
  */
+export const readAll = <O extends object>(
+  options: O,
+  variables: Variables,
+  env: { readonly [name: string]: string | undefined },
+  prefix: string
+): O | string => {
+  const filled = { ...options } as Record<string, unknown>
+  for (const [option, variable] of Object.entries(variables)) {
+    const { group } = variable
+    const given = (group === undefined ? filled : filled[group] ?? {}) as Record<string, unknown>
+    const name = namesOf(option, variable, prefix).find((name) => (env[name] ?? "").trim() !== "")
+    if (given[option] !== undefined || name === undefined) continue
+    const value = variable.parse(env[name]!.trim())
+    if (value === undefined) return `${name} is "${printable(env[name]!, 128)}": expected ${variable.expected}`
+    if (value === null) continue
+    if (group === undefined) filled[option] = value
+    else filled[group] = { ...given, [option]: value }
+  }
+  return filled as O
+}
+
+/** The same for the prefix that is an option. `false` reads no variable. */
 export const fillIn = <O extends object>(
   options: O,
   variables: Variables,
@@ -142,16 +141,5 @@ export const fillIn = <O extends object>(
   prefix: string | false = defaultPrefix
 ): O | string => {
   if (prefix === false) return options
-  const fault = prefixFault(prefix)
-  if (fault !== undefined) return fault
-  const filled = { ...options } as Record<string, unknown>
-  for (const [option, variable] of Object.entries(variables)) {
-    const given = (variable.group === undefined ? filled : filled[variable.group] ?? {}) as Record<string, unknown>
-    const name = namesOf(option, variable, prefix).find((name) => (env[name] ?? "").trim() !== "")
-    if (given[option] !== undefined || name === undefined) continue
-    const parsed = parse(variable, name, env[name]!)
-    if ("fault" in parsed) return parsed.fault
-    set(filled, option, variable, parsed.value)
-  }
-  return filled as O
+  return prefixFault(prefix) ?? readAll(options, variables, env, prefix)
 }

@@ -100,6 +100,9 @@ export const describeSource = (
 const isIdentity = (encoding: string): boolean =>
   encoding.toLowerCase().split(",").every((coding) => coding.trim() === "" || coding.trim() === "identity")
 
+/** The names that requests may come from. */
+export type Sources = Pick<Resolved, "allowedHosts" | "allowedOrigins">
+
 /** The guards of an endpoint. Each returns the reason to refuse a request, or undefined. */
 export class Guards {
   readonly #hosts: ReadonlySet<string> | undefined
@@ -111,7 +114,7 @@ export class Guards {
   #type = "application/json"
   #accept = "application/json, text/event-stream"
 
-  constructor({ allowedHosts, allowedOrigins }: Resolved) {
+  constructor({ allowedHosts, allowedOrigins }: Sources) {
     this.#hosts = allowedHosts === "any" ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase()))
     this.#local = allowedOrigins === "loopback"
     this.#origins = typeof allowedOrigins === "string" ? undefined : new Set(allowedOrigins.map(canonical))

@@ -1,7 +1,6 @@
 /**
  * The adapter of an endpoint to `node:http`.
  */
-import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { Principal } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import { isUtf8 } from "node:buffer"
@@ -13,13 +12,13 @@ import type {
   AnswerWatcher,
   Body,
   BodyCounter,
-  BodyFault,
   Headers,
   HeadFault,
   HttpAnswer,
   HttpRequest
 } from "../messages/adapter.ts"
 import * as head from "../messages/head.ts"
+import { BodyCollector } from "./bodyCollector.ts"
 import { highWaterMark, largeAnswer } from "./streamingAnswer.ts"
 
 /** The state that all requests of one handler share. */
@@ -127,25 +126,10 @@ export class NodeRequest implements HttpRequest {
     // A client of HTTP/1.0 does not know this status.
     const isExpected = message.headers.expect !== undefined && message.httpVersionMinor > 0
     if (this.#shared.expects && isExpected) this.#response.writeContinue()
-    let buffer: ByteBuffer | undefined = new ByteBuffer()
-    const end = (body: Body): void => {
-      if (buffer === undefined) return
-      buffer = undefined
-      done(body)
-    }
-    const stop = (fault: BodyFault): void => {
-      message.pause()
-      end({ fault })
-    }
-    message.on("data", (chunk: Buffer) => {
-      if (buffer === undefined) return
-      if (buffer.size + chunk.length > limit) return stop("TooLarge")
-      buffer.add(chunk, true)
-      // The length of a chunked body is not a number.
-      if (buffer.size !== length) counter.arrived(this, chunk.length, () => stop("Dropped"))
-    })
-    message.on("end", () => buffer !== undefined && end(decode(buffer.bytes)))
-    message.on("close", () => end({ fault: "Aborted" }))
+    const body = new BodyCollector(this, limit, done, counter, () => message.pause())
+    message.on("data", (chunk: Buffer) => body.add(chunk, length))
+    message.on("end", () => body.complete(decode))
+    message.on("close", () => body.end({ fault: "Aborted" }))
   }
 }
 

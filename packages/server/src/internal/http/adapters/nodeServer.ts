@@ -5,10 +5,14 @@ import * as Defaults from "@skein/runtime/Options"
 import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Latch from "effect/Latch"
+import type * as Scope from "effect/Scope"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
-import { type FixedBounds, fixedBounds } from "../../base/fixedBounds.ts"
+import { Bounds, type FixedBounds } from "../../base/fixedBounds.ts"
+import { loopback } from "../access/options.ts"
 import { answerOf, Connections } from "./nodeConnections.ts"
 
 /** The bounds of a listener, which shares none of them with its endpoint. */
@@ -118,10 +122,10 @@ const refuseTunnel = (_request: IncomingMessage, socket: Duplex): void => {
 }
 
 /** Makes a server that is not listening yet, and its connections. */
-export const make = (
+const make = (
   handle: (request: IncomingMessage, response: ServerResponse) => void,
-  limits: Limits = {},
-  { headersTimeout }: FixedBounds = fixedBounds
+  limits: Limits,
+  { headersTimeout }: FixedBounds
 ) => {
   const { keepAliveTimeout, maxConnections, requestTimeout } = Defaults.resolve<Limits>(
     limits,
@@ -168,8 +172,8 @@ const refused = (
   return new TransportError({ reason: new OpenFailed({ message: `Cannot listen on ${host}:${port}: ${why}`, cause }) })
 }
 
-/** Listens until the scope closes. Fails with `TransportError` `OpenFailed` if it cannot. */
-export const listen = (
+/** Listens. Fails with `TransportError` `OpenFailed` if it cannot. */
+const listen = (
   server: Server,
   port: number,
   host: string,
@@ -206,26 +210,45 @@ export const tryPort = (
   })
 
 /** Stops accepting connections, runs `end`, and closes the connections when their last bytes were sent. */
-export const close = (server: Server, sockets: Iterable<Socket>, end: Effect.Effect<void>): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    let closed = false
-    let onClosed: (() => void) | undefined
+const close = (server: Server, { sockets }: Connections, end: Effect.Effect<void>): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const closed = Latch.makeUnsafe(false)
     // Closes idle connections too.
-    server.close(() => {
-      closed = true
-      onClosed?.()
-    })
-    const gone = Effect.callback<void>((resume) => {
-      // Everything was written: each connection is closed as soon as its data was sent.
-      for (const socket of Array.from(sockets)) socket.destroySoon()
-      if (closed) return resume(Effect.void)
-      onClosed = () => resume(Effect.void)
-    })
-    return Effect.andThen(
-      Effect.andThen(end, Effect.timeoutOption(gone, flushTimeout)),
-      Effect.sync(() => server.closeAllConnections())
+    server.close(() => closed.openUnsafe())
+    yield* end
+    // Everything was written: each connection is closed as soon as its data was sent.
+    for (const socket of Array.from(sockets)) socket.destroySoon()
+    yield* Effect.timeoutOption(closed.await, flushTimeout)
+    server.closeAllConnections()
+  })
+
+/** Where a server listens, and what it answers. */
+export interface Listener {
+  readonly host: string
+  readonly port: number
+  readonly limits: Limits | undefined
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void
+  /** Runs when the scope closes, while the server still listens. */
+  readonly beforeEnd: (exit: Exit.Exit<unknown, unknown>) => Effect.Effect<void>
+  /** Runs when the server does not listen any longer, before its connections are closed. */
+  readonly end: Effect.Effect<void>
+}
+
+/** Listens until the scope closes. Fails with `TransportError` `OpenFailed` if it cannot. */
+export const serve = (
+  { beforeEnd, end, handle, host, limits = {}, port }: Listener
+): Effect.Effect<AddressInfo, TransportError, Scope.Scope> =>
+  Effect.flatMap(Bounds, (bounds) => {
+    const { connections, server } = make(handle, limits, bounds)
+    return Effect.acquireRelease(
+      listen(server, port, host),
+      (_, exit) => Effect.andThen(beforeEnd(exit), close(server, connections, end))
     )
   })
+
+/** The names in `Host` that a server on this address accepts by default. */
+export const allowedHostsOf = (host: string): ReadonlyArray<string> =>
+  loopback.includes(host) || isWildcard(host) ? loopback : [...loopback, host.includes(":") ? `[${host}]` : host]
 
 /** The URL of the endpoint. */
 export const urlOf = ({ address, family, port }: AddressInfo, path: string): string => {
@@ -234,4 +257,4 @@ export const urlOf = ({ address, family, port }: AddressInfo, path: string): str
 }
 
 /** Whether the server listens on all addresses of the machine. */
-export const isWildcard = (host: string): boolean => host === "" || host === "0.0.0.0" || host === "::"
+const isWildcard = (host: string): boolean => host === "" || host === "0.0.0.0" || host === "::"

@@ -2,7 +2,6 @@
  * The adapter of an endpoint to Effect's `HttpRouter`.
  */
 import * as Header from "@skein/protocol/Header"
-import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { Principal } from "@skein/runtime/Connection"
 import * as ByteSize from "effect/ByteSize"
 import * as Cause from "effect/Cause"
@@ -32,7 +31,8 @@ import {
   type HttpRequest
 } from "../messages/adapter.ts"
 import * as head from "../messages/head.ts"
-import { encoder, highWaterMark, largeAnswer, StreamingAnswer } from "./streamingAnswer.ts"
+import { BodyCollector } from "./bodyCollector.ts"
+import { highWaterMark, largeAnswer, StreamingAnswer } from "./streamingAnswer.ts"
 
 const services = /* @__PURE__ */ Context.omit(Scope.Scope, Layer.CurrentMemoMap)
 
@@ -73,8 +73,6 @@ const withoutHeaders = (request: HttpServerRequest, names: ReadonlySet<string>):
 export class RouterRequest implements HttpRequest {
   size = 0
   principal: Principal | undefined
-  /** Ends the reading of the body, while it is read. */
-  #done: ((body: Body) => void) | undefined = undefined
   readonly #request: HttpServerRequest
   readonly #headers: HttpServerRequest["headers"]
   readonly #answer: RouterAnswer
@@ -163,48 +161,32 @@ export class RouterRequest implements HttpRequest {
     return params
   }
 
-  /** The rest of the body is read and dropped, until the connection is closed. */
-  #drop(): void {
-    this.#end({ fault: "Dropped" })
-  }
-
-  #end(body: Body): void {
-    const done = this.#done
-    this.#done = undefined
-    done?.(body)
-  }
-
   read(limit: number, done: (body: Body) => void, counter: BodyCounter): void {
     const length = Number(this.header("content-length"))
     if (length > limit) return done({ fault: "TooLarge" })
-    this.#done = done
-    if (!(length <= short)) return this.#collect(limit, length, counter)
-    const context = Context.add(this.#all, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit))
-    const reading = Effect.runForkWith(context)(this.#request.arrayBuffer)
-    this.#answer.reading = reading
-    reading.addObserver((exit) => {
-      this.#answer.reading = undefined
-      this.#end(bodyOf(exit))
-    })
-    // Its parts cannot be observed.
-    if (this.#done !== undefined) counter.arrived(this, length, () => this.#drop())
+    // The rest of a body that is not needed is read and dropped, until the connection is closed.
+    const body = new BodyCollector(this, limit, done, counter)
+    if (length <= short) {
+      const context = Context.add(this.#all, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit))
+      this.#run(Effect.provideContext(this.#request.arrayBuffer, context), (exit) => body.end(bodyOf(exit)))
+      // Its parts cannot be observed.
+      if (!body.isOver) body.arrived(length)
+      return
+    }
+    // As a stream: `arrayBuffer` would store its chunks separately until the end.
+    const all = Stream.runForEachArray(
+      this.#request.stream,
+      (chunks) => Effect.sync(() => chunks.forEach((chunk) => body.add(chunk, length)))
+    )
+    this.#run(all, (exit) => Exit.isSuccess(exit) ? body.complete() : body.end({ fault: "Aborted" }))
   }
 
-  /** Reads a body as a stream: `arrayBuffer` would store its chunks separately until the end. */
-  #collect(limit: number, length: number, counter: BodyCounter): void {
-    const buffer = new ByteBuffer()
-    const take = (chunk: Uint8Array): void => {
-      if (this.#done === undefined) return
-      if (buffer.size + chunk.byteLength > limit) return this.#end({ fault: "TooLarge" })
-      buffer.add(chunk, true)
-      if (buffer.size !== length) counter.arrived(this, chunk.byteLength, () => this.#drop())
-    }
-    const all = Stream.runForEachArray(this.#request.stream, (chunks) => Effect.sync(() => chunks.forEach(take)))
-    const reading = Effect.runForkWith(this.#all)(all)
-    this.#answer.reading = reading
-    reading.addObserver((exit) => {
+  /** Reads the body, until the client disconnects. */
+  #run<A>(reading: Effect.Effect<A, HttpServerError>, ended: (exit: Exit.Exit<A, HttpServerError>) => void): void {
+    const fiber = this.#answer.reading = Effect.runForkWith(this.#all)(reading)
+    fiber.addObserver((exit) => {
       this.#answer.reading = undefined
-      this.#end(Exit.isSuccess(exit) ? decodeBody(buffer.bytes) : { fault: "Aborted" })
+      ended(exit)
     })
   }
 }
@@ -250,7 +232,7 @@ export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
 
   reply(status: number, headers: Headers, body: string): void {
     if (this.isClosed) return
-    if (body.length > largeAnswer) return this.#replyInParts(status, headers, encoder.encode(body))
+    if (body.length > largeAnswer) return this.replyInParts(status, headers, body)
     this.isClosed = true
     const message = headers["connection"] === "close" ? messageOf(this.#request) : undefined
     if (message !== undefined) head.endConnection(message)
@@ -262,25 +244,13 @@ export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
     this.#settle(Effect.succeed(response))
   }
 
-  /** Sends a large answer as a stream, so that its unsent part is known. */
-  #replyInParts(status: number, headers: Headers, body: Uint8Array): void {
-    this.open(status, headers, body.byteLength)
-    for (let at = 0; at < body.byteLength; at += highWaterMark) {
-      this.#chunks.push(body.subarray(at, at + highWaterMark))
-    }
-    this.#size = body.byteLength
-    this.wrote(body.byteLength)
-    this.end()
-  }
-
-  open(status: number, headers: Headers, contentLength?: number): void {
+  open(status: number, headers: Headers): void {
     if (this.isClosed) return
     const all = this.#all(headers)
     const response = HttpServerResponse.stream(Stream.fromPull(Effect.sync(() => this.#pull())), {
       status,
       headers: all,
-      contentType: all["content-type"]!,
-      contentLength
+      contentType: all["content-type"]!
     })
     // The stream of the response is never started if the client disconnects early; the scope of the route is closed in
     // any case.
@@ -294,13 +264,10 @@ export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
     return messageOf(this.#request)?.upgrade === true ? { ...all, connection: "close" } : all
   }
 
-  write(chunk: string): boolean {
-    if (this.isClosed) return true
-    const bytes = encoder.encode(chunk)
+  protected enqueue(bytes: Uint8Array): void {
     this.#chunks.push(bytes)
     this.#size += bytes.byteLength
     this.#give()
-    return this.wrote(bytes.byteLength)
   }
 
   end(): void {

@@ -26,6 +26,10 @@ export abstract class StreamingAnswer {
 
   abstract readonly slow: boolean
   abstract readonly unsent: number
+  abstract open(status: number, headers: Headers): void
+  abstract end(): void
+  /** Adds bytes to the stream, once it is open. */
+  protected abstract enqueue(bytes: Uint8Array): void
 
   get taken(): number {
     return this.#written - this.unsent
@@ -36,8 +40,24 @@ export abstract class StreamingAnswer {
     this.#request = request
   }
 
+  write(this: this & HttpAnswer, chunk: string): boolean {
+    if (this.isClosed) return true
+    const bytes = encoder.encode(chunk)
+    this.enqueue(bytes)
+    return this.#wrote(bytes.byteLength)
+  }
+
+  /** Sends a large answer as a stream, so that its unsent part is known. */
+  protected replyInParts(this: this & HttpAnswer, status: number, headers: Headers, text: string): void {
+    const body = encoder.encode(text)
+    this.open(status, { ...headers, "content-length": String(body.byteLength) })
+    for (let at = 0; at < body.byteLength; at += largeAnswer) this.enqueue(body.subarray(at, at + largeAnswer))
+    this.#wrote(body.byteLength)
+    this.end()
+  }
+
   /** Counts bytes that were written, and returns whether the client keeps up. */
-  protected wrote(this: this & HttpAnswer, bytes: number): boolean {
+  #wrote(this: this & HttpAnswer, bytes: number): boolean {
     this.#written += bytes
     if (this.unsent < highWaterMark) return true
     this.#isReported = true

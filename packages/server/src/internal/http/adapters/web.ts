@@ -2,7 +2,6 @@
  * The adapter of an endpoint to web standards: from a `Request`, and to a `Response`. It depends on no platform.
  */
 import * as Header from "@skein/protocol/Header"
-import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { Principal } from "@skein/runtime/Connection"
 import type * as Context from "effect/Context"
 import { forwardedAddress } from "../../base/client.ts"
@@ -15,6 +14,7 @@ import {
   type HttpRequest
 } from "../messages/adapter.ts"
 import { url, urlHostOf } from "../messages/head.ts"
+import { BodyCollector } from "./bodyCollector.ts"
 import { encoder, highWaterMark, largeAnswer, StreamingAnswer } from "./streamingAnswer.ts"
 
 /** The values that the application supplies with a request. */
@@ -47,30 +47,6 @@ const bodyOf = (body: unknown, limit: number): Body => {
   return bytes.byteLength > limit ? { fault: "TooLarge" } : decodeBody(bytes)
 }
 
-/** Reads a body to its end, and no further than the limit. Never fails. */
-const collect = async (
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  limit: number,
-  arrived: (size: number, bytes: number) => void
-): Promise<Body> => {
-  const buffer = new ByteBuffer()
-  for (;;) {
-    let chunk: { readonly done: boolean; readonly value?: Uint8Array | undefined }
-    try {
-      chunk = await reader.read()
-    } catch {
-      return { fault: "Aborted" }
-    }
-    if (chunk.value === undefined) return decodeBody(buffer.bytes)
-    if (buffer.size + chunk.value.byteLength > limit) {
-      reader.cancel().catch(() => {})
-      return { fault: "TooLarge" }
-    }
-    buffer.add(chunk.value, true)
-    arrived(buffer.size, chunk.value.byteLength)
-  }
-}
-
 /** A `Request` as an endpoint reads it. */
 export class WebRequest implements HttpRequest {
   size = 0
@@ -84,8 +60,6 @@ export class WebRequest implements HttpRequest {
   readonly #given: unknown
   readonly #address: string | undefined
   readonly #trustedProxies: number
-  /** Ends the reading of the body, while it is read. */
-  #done: ((body: Body) => void) | undefined = undefined
 
   constructor(request: Request, answer: WebAnswer, given: RequestInput | undefined, trustedProxies: number) {
     this.method = request.method
@@ -129,12 +103,6 @@ export class WebRequest implements HttpRequest {
     return params
   }
 
-  #end(body: Body): void {
-    const done = this.#done
-    this.#done = undefined
-    done?.(body)
-  }
-
   read(limit: number, done: (body: Body) => void, counter: BodyCounter): void {
     if (this.#given !== undefined) return done(bodyOf(this.#given, limit))
     const { body, bodyUsed } = this.#request
@@ -145,23 +113,28 @@ export class WebRequest implements HttpRequest {
       body.cancel().catch(() => {})
       return done({ fault: "TooLarge" })
     }
-    this.#done = done
-    void this.#collect(body.getReader(), limit, length, counter)
+    void this.#collect(body.getReader(), length, limit, done, counter)
   }
 
+  /** Reads a body to its end, and no further than the limit. Never fails. */
   async #collect(
     reader: ReadableStreamDefaultReader<Uint8Array>,
-    limit: number,
     length: number,
-    counter: BodyCounter
+    ...[limit, done, counter]: Parameters<HttpRequest["read"]>
   ): Promise<void> {
-    const read = await collect(reader, limit, (size, bytes) => {
-      if (size !== length) counter.arrived(this, bytes, () => this.#end({ fault: "Dropped" }))
-      if (this.#done === undefined) reader.cancel().catch(() => {})
-    })
-    if (this.#done === undefined) return
-    if ("fault" in read && read.fault === "Aborted") this.#answer.left()
-    this.#end(read)
+    const stop = (): void => void reader.cancel().catch(() => {})
+    const body = new BodyCollector(this, limit, done, counter, stop)
+    while (!body.isOver) {
+      let chunk: Uint8Array | undefined
+      try {
+        chunk = (await reader.read()).value
+      } catch {
+        if (!body.isOver) this.#answer.left()
+        return body.end({ fault: "Aborted" })
+      }
+      if (chunk === undefined) body.complete()
+      else body.add(chunk, length)
+    }
   }
 }
 
@@ -190,7 +163,7 @@ export class WebAnswer extends StreamingAnswer implements HttpAnswer {
 
   reply(status: number, headers: Headers, body: string): void {
     if (this.isClosed) return
-    if (body.length > largeAnswer) return this.#replyInParts(status, headers, encoder.encode(body))
+    if (body.length > largeAnswer) return this.replyInParts(status, headers, body)
     this.#complete()
     const all = this.withAdded(headers)
     // Some statuses allow no body, not even an empty one. A server on Node would write chunks without the length, or
@@ -199,16 +172,6 @@ export class WebAnswer extends StreamingAnswer implements HttpAnswer {
       ? { status, headers: { ...all, "content-length": "0" } }
       : { status, headers: all }
     this.#settle(new Response(body === "" ? null : body, init))
-  }
-
-  /** Sends a large answer as a stream, so that its unsent part is known. */
-  #replyInParts(status: number, headers: Headers, body: Uint8Array): void {
-    this.open(status, { ...headers, "content-length": String(body.byteLength) })
-    for (let at = 0; at < body.byteLength; at += largeAnswer) {
-      this.#controller!.enqueue(body.subarray(at, at + largeAnswer))
-    }
-    this.wrote(body.byteLength)
-    this.end()
   }
 
   open(status: number, headers: Headers): void {
@@ -227,11 +190,8 @@ export class WebAnswer extends StreamingAnswer implements HttpAnswer {
     this.#settle(new Response(stream, { status, headers: this.withAdded(headers) }))
   }
 
-  write(chunk: string): boolean {
-    if (this.isClosed) return true
-    const bytes = encoder.encode(chunk)
+  protected enqueue(bytes: Uint8Array): void {
     this.#controller!.enqueue(bytes)
-    return this.wrote(bytes.byteLength)
   }
 
   end(): void {

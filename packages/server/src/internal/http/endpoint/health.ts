@@ -9,7 +9,8 @@ import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 
@@ -42,7 +43,6 @@ export class Probes {
   readonly #context: Context.Context<never>
   readonly #waiting: Array<(isReady: boolean) => void> = []
   #running: Fiber.Fiber<unknown, unknown> | undefined = undefined
-  #timer: Fiber.Fiber<void> | undefined = undefined
   #wasReady = true
 
   constructor(options: Resolved, context: Context.Context<never>) {
@@ -65,36 +65,30 @@ export class Probes {
     const { check } = this.#options
     if (this.isDraining) return reply(answer, "draining")
     if (check === undefined) return reply(answer, "ok")
-    // A check that takes too long and cannot be interrupted has no timer, and is not run a second time.
-    const isOver = this.#running !== undefined && this.#timer === undefined
-    if (isOver || this.#waiting.length >= maxWaitingProbes) return reply(answer, "unavailable")
+    // A check that takes too long and cannot be interrupted is not run a second time.
+    const isOverdue = this.#running !== undefined && this.#waiting.length === 0
+    if (isOverdue || this.#waiting.length >= maxWaitingProbes) return reply(answer, "unavailable")
     this.#waiting.push((isReady) => reply(answer, this.isDraining ? "draining" : isReady ? "ok" : "unavailable"))
-    if (this.#running === undefined) this.#run(check)
+    if (this.#waiting.length === 1) this.#run(check)
   }
 
-  /** Runs the check, and a timer, which answers the probes if it ends first. */
+  /** Runs the check for the probes that wait, and answers them when it ends, or takes too long. */
   #run(check: Effect.Effect<unknown, unknown>): void {
     const run = Effect.runForkWith(this.#context)
-    const timer = this.#timer = run(Effect.sleep(checkTimeout))
     const running = this.#running = run(check)
-    timer.addObserver((exit) => {
-      if (this.#timer !== timer || Exit.isFailure(exit)) return
-      this.#settle(`took longer than ${checkTimeout} ms`)
-      running.interruptUnsafe()
-    })
-    running.addObserver((exit) => {
-      this.#running = undefined
-      if (this.#timer !== timer) return
-      timer.interruptUnsafe()
-      if (Exit.isFailure(exit)) this.#settle("failed", exit.cause)
-      else this.#settle(exit.value === false ? "returned false" : undefined)
-    })
+    running.addObserver(() => void (this.#running = undefined))
+    run(Effect.map(Effect.timeoutOption(Fiber.await(running), checkTimeout), (ended) => {
+      if (Option.isNone(ended)) {
+        this.#settle(`took longer than ${checkTimeout} ms`)
+        running.interruptUnsafe()
+      } else if (Exit.isFailure(ended.value)) this.#settle("failed", ended.value.cause)
+      else this.#settle(ended.value.value === false ? "returned false" : undefined)
+    }))
   }
 
   /** Answers the probes that wait. `fault` is why the server is not ready. */
   #settle(fault: string | undefined, cause: Cause.Cause<unknown> = Cause.empty): void {
     const isReady = fault === undefined
-    this.#timer = undefined
     if (isReady !== this.#wasReady && !this.isDraining) {
       this.#wasReady = isReady
       const log = isReady

@@ -7,7 +7,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
-import { describeSource, Guards } from "../access/guards.ts"
+import { describeSource, Guards, type Sources } from "../access/guards.ts"
 import { IncomingBodies } from "../limits/incomingBodies.ts"
 import { Load } from "../limits/load.ts"
 import { type Options, resolve } from "../access/options.ts"
@@ -23,12 +23,12 @@ const failed = invalid(500, "Internal Server Error")
  * the request. A wrong name is the same for each request: it is logged once. `what` describes what is requested.
  */
 export const makeSourceCheck = (
-  options: Pick<Options, "allowedHosts" | "allowedOrigins">,
+  options: Sources,
   context: Context.Context<never>,
   what: string,
   isAllowedHost: (request: HttpRequest) => boolean = () => false
 ): (request: HttpRequest, answer: HttpAnswer) => boolean => {
-  const guards = new Guards(resolve(options))
+  const guards = new Guards(options)
   const warned = new Set<string>()
   return (request, answer) => {
     const isExempt = request.headFault === undefined && isAllowedHost(request)
@@ -53,7 +53,7 @@ export const makePageHandler = (
   context: Context.Context<never>
 ): (request: HttpRequest, answer: HttpAnswer) => void => {
   const resolved = resolve(options)
-  const isAllowed = makeSourceCheck(options, context, "a page")
+  const isAllowed = makeSourceCheck(resolved, context, "a page")
   const clock = Context.get(context, Clock.Clock)
   const load = new Load(resolved.maxRetainedBytes, {})
   const bodies = new IncomingBodies(load)

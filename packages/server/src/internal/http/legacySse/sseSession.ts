@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import { ServerSession } from "../../base/session.ts"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 import { isOpening } from "../messages/classify.ts"
-import type { Claim, Share } from "../limits/load.ts"
+import { type Claim, FixedClaim, type Share } from "../limits/load.ts"
 import { memoryOf } from "../limits/memory.ts"
 import { closing, displaced, malformed } from "../messages/refusals.ts"
 import { HttpSessionBase, type SessionOwner } from "../sessions/sessionBase.ts"
@@ -41,23 +41,6 @@ class SseRequest implements Claim {
   }
 }
 
-/** The stream of a session. It ends with its session. */
-class SseStream implements Claim {
-  readonly kind = "streams"
-  readonly isWaiting = false
-  share: Share | undefined = undefined
-  bytes = 0
-  readonly #session: SseSession
-
-  constructor(session: SseSession) {
-    this.#session = session
-  }
-
-  evict(): void {
-    this.#session.evict()
-  }
-}
-
 export class SseSession extends HttpSessionBase {
   readonly #answer: HttpAnswer
   readonly #buffer: sse.SlowReaderBuffer
@@ -65,7 +48,8 @@ export class SseSession extends HttpSessionBase {
   #isClosed = false
   /** Whether the client has sent `initialize` on this stream. */
   #isInitializing = false
-  readonly #stream = new SseStream(this)
+  /** Its stream, which ends with it. */
+  readonly #stream = new FixedClaim("streams", false, () => this.evict())
   readonly #inFlight = new Map<JsonRpc.Id, SseRequest>()
   /** Whether a request with the id of one in flight is being refused. */
   #isDuplicate = false

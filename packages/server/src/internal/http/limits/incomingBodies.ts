@@ -3,25 +3,11 @@
  */
 import { clientOf } from "../../base/client.ts"
 import type { BodyCounter, HttpRequest } from "../messages/adapter.ts"
-import type { Claim, Load, Share } from "./load.ts"
-
-/** The parts of one body that have arrived. */
-class IncomingBody implements Claim {
-  readonly kind = undefined
-  readonly isWaiting = true
-  share: Share | undefined = undefined
-  bytes = 0
-  /** Drops the body. The endpoint then answers the request. */
-  readonly evict: () => void
-
-  constructor(drop: () => void) {
-    this.evict = drop
-  }
-}
+import { FixedClaim, type Load } from "./load.ts"
 
 /** Counts the bodies of an endpoint. A body that arrives at once, as most do, is never counted here. */
 export class IncomingBodies implements BodyCounter {
-  readonly #bodies = new Map<HttpRequest, IncomingBody>()
+  readonly #bodies = new Map<HttpRequest, FixedClaim>()
   readonly #load: Load
 
   constructor(load: Load) {
@@ -32,7 +18,8 @@ export class IncomingBodies implements BodyCounter {
     let body = this.#bodies.get(request)
     if (body !== undefined) this.#load.charge(body, bytes)
     else {
-      this.#bodies.set(request, body = new IncomingBody(drop))
+      // A body that is dropped is refused by the endpoint.
+      this.#bodies.set(request, body = new FixedClaim(undefined, true, drop))
       this.#load.add(body, clientOf(request), bytes)
     }
   }

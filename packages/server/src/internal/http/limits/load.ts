@@ -27,6 +27,21 @@ export interface Claim {
   readonly evict: () => void
 }
 
+/** A claim that changes neither its kind nor whether it waits. */
+export class FixedClaim implements Claim {
+  readonly kind: Counted | undefined
+  readonly isWaiting: boolean
+  readonly evict: () => void
+  share: Share | undefined = undefined
+  bytes = 0
+
+  constructor(kind: Counted | undefined, isWaiting: boolean, evict: () => void) {
+    this.kind = kind
+    this.isWaiting = isWaiting
+    this.evict = evict
+  }
+}
+
 /** The claims of one client. */
 export class Share {
   readonly client: string

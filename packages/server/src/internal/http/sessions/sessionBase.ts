@@ -12,13 +12,11 @@ import { ServerSession } from "../../base/session.ts"
 import type { HttpRequest } from "../messages/adapter.ts"
 import { clientOf } from "../../base/client.ts"
 import type { EndpointContext } from "./context.ts"
-import type { Store } from "../limits/eventStore.ts"
 import type { Claim, Share } from "../limits/load.ts"
 
 /** The owner of the sessions of an endpoint, as a session sees it. */
 export interface SessionOwner {
   readonly endpoint: EndpointContext
-  readonly log: Store
   /** Whether the client must not open another long-lived stream, because as many are open as allowed. */
   readonly isStreamsFull: (client: string) => boolean
   /** Whether the endpoint shuts down. */

@@ -19,7 +19,6 @@ import { clientOf } from "../../base/client.ts"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 import { isOpening } from "../messages/classify.ts"
 import type { EndpointContext } from "./context.ts"
-import type { Store } from "../limits/eventStore.ts"
 import type { Claim } from "../limits/load.ts"
 import { memoryOf } from "../limits/memory.ts"
 import * as paramHeaders from "../messages/paramHeaders.ts"
@@ -60,7 +59,6 @@ const callerOf = (
 
 export class Sessions implements SessionOwner {
   readonly endpoint: EndpointContext
-  readonly log: Store
   isClosing = false
   readonly #run: <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
   readonly #scope = Scope.makeUnsafe("parallel")
@@ -77,7 +75,6 @@ export class Sessions implements SessionOwner {
 
   constructor(endpoint: EndpointContext) {
     this.endpoint = endpoint
-    this.log = endpoint.eventStore
     this.#run = Effect.runForkWith(endpoint.context)
     this.#expiry = new ExpiryTimer(() => this.endpoint.runner.now(), this.#run, (now) => this.#expire(now))
   }
@@ -277,7 +274,7 @@ export class Sessions implements SessionOwner {
       if (session.expiresAt(now) > now) next = Math.min(next, session.nextCheckAt(now))
       else this.end(session, { _tag: "Expired" })
     }
-    return this.log.sweep?.(now) === true ? Math.min(next, now + logSweepInterval) : next
+    return this.endpoint.eventStore.sweep?.(now) === true ? Math.min(next, now + logSweepInterval) : next
   }
 
   /** Makes a session unavailable to requests. Returns whether it was available. */
@@ -308,8 +305,8 @@ export class Sessions implements SessionOwner {
   }
 
   streamCompleted(session: HttpSessionBase, stream: number): void {
-    this.log.complete(session.id, stream, session.client)
-    if (this.log.sweep !== undefined) this.#expiry.arm(this.endpoint.runner.now() + logSweepInterval)
+    this.endpoint.eventStore.complete(session.id, stream, session.client)
+    if (this.endpoint.eventStore.sweep !== undefined) this.#expiry.arm(this.endpoint.runner.now() + logSweepInterval)
   }
 
   messageDropped(): void {
@@ -338,7 +335,7 @@ export class Sessions implements SessionOwner {
     this.#ending.delete(session)
     // A POST without a session is not counted as one, and has no entries in the event log.
     if (this.endpoint.options.stateless) session.peer.session = undefined
-    else this.log.forget(session.id)
+    else this.endpoint.eventStore.forget(session.id)
     this.endpoint.core.forget(session.peer)
   }
 }

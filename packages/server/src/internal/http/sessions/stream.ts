@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { HttpAnswer } from "../messages/adapter.ts"
 import type { Store } from "../limits/eventStore.ts"
-import type { Claim, Load, Share } from "../limits/load.ts"
+import { type Claim, FixedClaim, type Share } from "../limits/load.ts"
 import type { HttpSessionBase } from "./sessionBase.ts"
 import * as sse from "../messages/sse.ts"
 
@@ -24,27 +24,6 @@ export interface StreamingSession extends HttpSessionBase {
   /** Called when a stream gets a connection. `longLived` is true if the client has opened it by GET. */
   readonly connected: (stream: Stream, longLived: boolean) => void
   readonly disconnected: (stream: Stream, longLived: boolean) => void
-}
-
-/** The missed events that wait for a client. The store may have deleted them meanwhile. */
-class Replay implements Claim {
-  readonly kind = undefined
-  readonly isWaiting = true
-  share: Share | undefined = undefined
-  bytes = 0
-  readonly #answer: HttpAnswer
-  readonly #load: Load
-
-  constructor(answer: HttpAnswer, load: Load) {
-    this.#answer = answer
-    this.#load = load
-  }
-
-  /** Closes the connection. The client can resume the stream again. */
-  evict(): void {
-    this.#load.remove(this)
-    this.#answer.abort()
-  }
 }
 
 export class Stream implements Claim {
@@ -101,7 +80,7 @@ export class Stream implements Claim {
     }
     const answer = this.#answer
     if (answer === undefined || answer.isClosed) return true
-    return this.#write(answer, sse.message(data, this.#idOf(event)))
+    return this.#buffer!.write(answer, sse.message(data, this.#idOf(event))) ?? this.#cut(answer)
   }
 
   /** Ends the stream after its last message. */
@@ -196,7 +175,11 @@ export class Stream implements Claim {
       if (this.#resuming !== answer) return Effect.void
       if (answer.write(sse.message(missed[at]!, this.#idOf(after + at + 1)))) continue
       const { client, owner: { endpoint: { load } } } = this.#session
-      const claim = new Replay(answer, load)
+      // The missed events that wait for the client: the store may have deleted them. The client can resume again.
+      const claim: Claim = new FixedClaim(undefined, true, () => {
+        load.remove(claim)
+        answer.abort()
+      })
       load.add(claim, client, missed.reduce((sum, data, index) => index > at ? sum + data.length : sum, 0))
       return Effect.flatMap(
         Effect.ensuring(answer.drained, Effect.sync(() => load.remove(claim))),
@@ -246,10 +229,6 @@ export class Stream implements Claim {
     this.#session.owner.endpoint.keepAlive.remove(answer, this.#keepAliveSlot)
     this.#session.disconnected(this, this.#longLived)
     return answer
-  }
-
-  #write(answer: HttpAnswer, text: string): boolean {
-    return this.#buffer!.write(answer, text) ?? this.#cut(answer)
   }
 
   #cut(answer: HttpAnswer): true {

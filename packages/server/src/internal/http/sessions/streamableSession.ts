@@ -13,7 +13,7 @@ import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 import type { Store } from "../limits/eventStore.ts"
 import type { Claim, Share } from "../limits/load.ts"
 import { memoryOf } from "../limits/memory.ts"
-import { closing, displaced, invalid, json, malformed, tooManyStreams } from "../messages/refusals.ts"
+import { closing, displaced, type HttpRefusal, invalid, json, malformed, tooManyStreams } from "../messages/refusals.ts"
 import { HttpSessionBase } from "./sessionBase.ts"
 import * as sse from "../messages/sse.ts"
 import { parseId, Stream, type StreamingSession } from "./stream.ts"
@@ -368,13 +368,10 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   displace(post: Post): void {
     // "The `initialize` request MUST NOT be cancelled by clients", so its session ends.
     if (post.isOpening) return this.owner.end(this, { _tag: "ClosedByUs" })
-    const ids = typeof post.id === "object" ? post.id : [post.id]
-    const { unanswered } = post
-    if (unanswered === undefined) post.fail(displaced.error)
-    else this.owner.endpoint.refuse(unanswered, displaced, ids.length === 1 ? ids[0] : undefined)
+    this.#fail(post, displaced)
     post.end()
     this.#remove(post)
-    for (const requestId of ids) {
+    for (const requestId of typeof post.id === "object" ? post.id : [post.id]) {
       this.receiver.message(JsonRpc.notification("notifications/cancelled", { requestId }))
     }
   }
@@ -391,17 +388,23 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     if (this.#posts === undefined) this.owner.end(this, { _tag: "ClosedByUs" })
   }
 
+  /** Answers a POST with an error: with its status if nothing was sent yet, otherwise on its stream. */
+  #fail(post: Post, refused: HttpRefusal): void {
+    const { id, unanswered } = post
+    if (unanswered === undefined) post.fail(refused.error)
+    else {this.owner.endpoint.refuse(
+        unanswered,
+        refused,
+        typeof id !== "object" ? id : id.length === 1 ? id[0] : undefined
+      )}
+  }
+
   /**
    * Ends a POST that is not answered. If the session ends, the client receives an error: "The SSE stream SHOULD
    * eventually include a JSON-RPC response for each JSON-RPC request sent in the POST body".
    */
   #end(post: Post): void {
-    if (this.isEnding) {
-      const refused = this.owner.isClosing ? closing : over
-      const { unanswered } = post
-      if (unanswered === undefined) post.fail(refused.error)
-      else this.owner.endpoint.refuse(unanswered, refused, typeof post.id === "object" ? undefined : post.id)
-    }
+    if (this.isEnding) this.#fail(post, this.owner.isClosing ? closing : over)
     post.end()
   }
 
@@ -422,7 +425,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   /** A client without a session cannot resume a stream. */
   get log(): Store | undefined {
-    return this.owner.endpoint.options.stateless ? undefined : this.owner.log
+    return this.owner.endpoint.options.stateless ? undefined : this.owner.endpoint.eventStore
   }
 
   /** Older clients read the data of every event as JSON. */
