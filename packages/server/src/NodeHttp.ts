@@ -16,7 +16,6 @@ import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
 import { defaultPrefix, fillIn, namesOf } from "./internal/base/environment.ts"
-import { endConnection, isAfterEnd } from "./internal/http/messages/head.ts"
 import * as health from "./internal/http/endpoint/health.ts"
 import { resolve } from "./internal/http/access/options.ts"
 import * as adapter from "./internal/http/adapters/node.ts"
@@ -146,11 +145,7 @@ const prepare = (
   routes?: NodeRoutes.Running & { readonly isRoute: (path: string) => boolean }
 ) => {
   const shared: adapter.Shared = { closing: false, expects, trustedProxies: options.trustedProxies ?? 0 }
-  const handler: Handler = (message, response, more) => {
-    if (isAfterEnd(message)) return
-    const input = typeof more === "function" ? undefined : more
-    const answer = new adapter.NodeAnswer(response, shared)
-    const request = new adapter.NodeRequest(message, response, shared, input)
+  const handle: Parameters<typeof adapter.receive>[4] = (request, answer, message, response) => {
     if (probes?.handle(request, answer) === true) return
     // A request that is not valid HTTP is refused by the endpoint.
     if (routes?.isRoute(request.path) === true && request.headFault === undefined) {
@@ -158,12 +153,10 @@ const prepare = (
     }
     const { principal } = options
     const find = principal === undefined || request.principal !== undefined ? undefined : () => principal(message)
-    if (request.headFault !== "Framing") return endpoint.handle(request, answer, find)
-    // Requests after this one would be a part of its body to another server.
-    endConnection(message)
-    // Node's parser may refuse the body next. Its answer would be lost after the first bytes of another.
-    setImmediate(() => endpoint.handle(request, answer, find))
+    endpoint.handle(request, answer, find)
   }
+  const handler: Handler = (message, response, more) =>
+    adapter.receive(message, response, shared, typeof more === "function" ? undefined : more, handle)
   return { handler, shared }
 }
 

@@ -8,7 +8,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type { Pages } from "./Http.ts"
-import { endConnection, isAfterEnd } from "./internal/http/messages/head.ts"
 import * as adapter from "./internal/http/adapters/node.ts"
 import * as server from "./internal/http/adapters/nodeServer.ts"
 import { makePageHandler } from "./internal/http/endpoint/pageHandler.ts"
@@ -58,14 +57,7 @@ export const serve = (
       host,
       port,
       limits: { maxConnections: limits?.maxConnections ?? 1_000 },
-      handle: (message, response) => {
-        if (isAfterEnd(message)) return
-        const answer = new adapter.NodeAnswer(response, shared)
-        const request = new adapter.NodeRequest(message, response, shared, undefined)
-        if (request.headFault !== "Framing") return handle(request, answer)
-        endConnection(message)
-        setImmediate(() => handle(request, answer))
-      },
+      handle: (message, response) => adapter.receive(message, response, shared, undefined, handle),
       beforeEnd: () => Effect.sync(() => void (shared.closing = true)),
       end: Effect.void
     })

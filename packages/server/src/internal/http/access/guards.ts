@@ -86,15 +86,29 @@ const headFaults: { readonly [fault in HeadFault]: HttpRefusal } = {
 const quote = (what: string, value: string | undefined): string =>
   value === undefined ? `without a ${what}` : `with the ${what} ${logValue(value)}`
 
-/** Describes the source of a request that is not allowed, and names the option that would allow it. */
-export const describeSource = (
-  refused: HttpRefusal,
-  request: HttpRequest
-): { readonly source: string; readonly option: "allowedHosts" | "allowedOrigins" } | undefined => {
-  if (refused === wrongHost) return { source: quote("Host", request.header("host")), option: "allowedHosts" }
-  if (refused === wrongUrl) return { source: quote("URL host", request.urlHost), option: "allowedHosts" }
-  if (refused === wrongOrigin) return { source: quote("Origin", request.header("origin")), option: "allowedOrigins" }
+/** Describes a request that an option would allow, and names the option; undefined for any other refusal. */
+export const describeSource = (refused: HttpRefusal, request: HttpRequest): string | undefined => {
+  const describe = (source: string, option: "allowedHosts" | "allowedOrigins"): string =>
+    `${source}, which is not among the ${option} of the server: add it there to allow it`
+  if (refused === wrongHost) return describe(quote("Host", request.header("host")), "allowedHosts")
+  if (refused === wrongUrl) return describe(quote("URL host", request.urlHost), "allowedHosts")
+  if (refused === wrongOrigin) return describe(quote("Origin", request.header("origin")), "allowedOrigins")
   return undefined
+}
+
+// The most different warnings about refused requests. Their values come from clients.
+const maxWarnings = 16
+
+/** Tells which of the warnings about refused requests are new. */
+export class Warnings {
+  readonly #texts = new Set<string>()
+
+  /** Whether a text is new, and is to be logged as a warning. */
+  isNew(text: string): boolean {
+    if (this.#texts.has(text) || this.#texts.size >= maxWarnings) return false
+    this.#texts.add(text)
+    return true
+  }
 }
 
 const isIdentity = (encoding: string): boolean =>

@@ -4,6 +4,19 @@
 import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import { type Body, type BodyCounter, type BodyFault, decodeBody, type HttpRequest } from "../messages/adapter.ts"
 
+const encoder = /* @__PURE__ */ new TextEncoder()
+
+/** A body that was read by the application: JSON, text or bytes. */
+export const givenBody = (body: unknown, limit: number): Body => {
+  if (body instanceof Uint8Array || body instanceof ArrayBuffer) {
+    return body.byteLength > limit ? { fault: "TooLarge" } : decodeBody(body)
+  }
+  const text = typeof body === "string" ? body : JSON.stringify(body)
+  // A character has at most three bytes.
+  const isTooLarge = 3 * text.length > limit && encoder.encode(text).byteLength > limit
+  return isTooLarge ? { fault: "TooLarge" } : { text }
+}
+
 /** The reading of one body, which ends once: with its text, at the limit, or when the counter drops it. */
 export class BodyCollector {
   readonly #request: HttpRequest

@@ -18,7 +18,7 @@ import type {
   HttpRequest
 } from "../messages/adapter.ts"
 import * as head from "../messages/head.ts"
-import { BodyCollector } from "./bodyCollector.ts"
+import { BodyCollector, givenBody } from "./bodyCollector.ts"
 import { highWaterMark, largeAnswer } from "./streamingAnswer.ts"
 
 /** The state that all requests of one handler share. */
@@ -119,7 +119,9 @@ export class NodeRequest implements HttpRequest {
   read(limit: number, done: (body: Body) => void, counter: BodyCounter): void {
     const message = this.#message
     if (this.#given !== undefined || message.readableDidRead) {
-      return done(bodyOf(this.#given ?? (message as { readonly body?: unknown }).body, limit))
+      const given = this.#given ?? (message as { readonly body?: unknown }).body
+      if (given !== undefined) return done(givenBody(given, limit))
+      throw new Error("the body was already read, and is not in `request.body`: pass it as `body`")
     }
     const length = Number(message.headers["content-length"])
     if (length > limit) return done({ fault: "TooLarge" })
@@ -131,16 +133,6 @@ export class NodeRequest implements HttpRequest {
     message.on("end", () => body.complete(decode))
     message.on("close", () => body.end({ fault: "Aborted" }))
   }
-}
-
-/** A body that was read by the application. Throws if the application has not stored it. */
-const bodyOf = (body: unknown, limit: number): Body => {
-  if (body === undefined) {
-    throw new Error("the body was already read, and is not in `request.body`: pass it as `body`")
-  }
-  if (body instanceof Uint8Array) return body.length > limit ? { fault: "TooLarge" } : decode(body)
-  const text = typeof body === "string" ? body : JSON.stringify(body)
-  return Buffer.byteLength(text) > limit ? { fault: "TooLarge" } : { text }
 }
 
 const decode = (bytes: Uint8Array): Body => {
@@ -363,4 +355,24 @@ export class NodeAnswer implements HttpAnswer {
     if (closing !== response) closing.once("close", closed)
     response.once("close", closed)
   }
+}
+
+/**
+ * Passes a message to `handle` as a request and its answer, unless it follows an answer with `Connection: close`.
+ */
+export const receive = (
+  message: IncomingMessage,
+  response: ServerResponse,
+  shared: Shared,
+  given: RequestInput | undefined,
+  handle: (request: NodeRequest, answer: NodeAnswer, message: IncomingMessage, response: ServerResponse) => void
+): void => {
+  if (head.isAfterEnd(message)) return
+  const answer = new NodeAnswer(response, shared)
+  const request = new NodeRequest(message, response, shared, given)
+  if (request.headFault !== "Framing") return handle(request, answer, message, response)
+  // Requests after this one would be a part of its body to another server.
+  head.endConnection(message)
+  // Node's parser may refuse the body next. Its answer would be lost after the first bytes of another.
+  setImmediate(() => handle(request, answer, message, response))
 }

@@ -11,7 +11,7 @@ export const highWaterMark = 16 * 1024
 /** The length of an answer that is sent in parts, so that its unsent part is known. */
 export const largeAnswer = 64 * 1024
 
-export const encoder = /* @__PURE__ */ new TextEncoder()
+const encoder = /* @__PURE__ */ new TextEncoder()
 
 export abstract class StreamingAnswer {
   isClosed = false

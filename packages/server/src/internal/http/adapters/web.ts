@@ -5,17 +5,10 @@ import * as Header from "@skein/protocol/Header"
 import type { Principal } from "@skein/runtime/Connection"
 import type * as Context from "effect/Context"
 import { forwardedAddress } from "../../base/client.ts"
-import {
-  type Body,
-  type BodyCounter,
-  decodeBody,
-  type Headers,
-  type HttpAnswer,
-  type HttpRequest
-} from "../messages/adapter.ts"
+import { type Body, type BodyCounter, type Headers, type HttpAnswer, type HttpRequest } from "../messages/adapter.ts"
 import { url, urlHostOf } from "../messages/head.ts"
-import { BodyCollector } from "./bodyCollector.ts"
-import { encoder, highWaterMark, largeAnswer, StreamingAnswer } from "./streamingAnswer.ts"
+import { BodyCollector, givenBody } from "./bodyCollector.ts"
+import { highWaterMark, largeAnswer, StreamingAnswer } from "./streamingAnswer.ts"
 
 /** The values that the application supplies with a request. */
 export interface RequestInput {
@@ -35,16 +28,6 @@ export interface RequestInput {
   readonly body?: unknown
   /** Services for the handlers of this request. */
   readonly context?: Context.Context<never> | undefined
-}
-
-/** A body that was read by the application. */
-const bodyOf = (body: unknown, limit: number): Body => {
-  const bytes = body instanceof Uint8Array
-    ? body
-    : body instanceof ArrayBuffer
-    ? new Uint8Array(body)
-    : encoder.encode(typeof body === "string" ? body : JSON.stringify(body))
-  return bytes.byteLength > limit ? { fault: "TooLarge" } : decodeBody(bytes)
 }
 
 /** A `Request` as an endpoint reads it. */
@@ -104,7 +87,7 @@ export class WebRequest implements HttpRequest {
   }
 
   read(limit: number, done: (body: Body) => void, counter: BodyCounter): void {
-    if (this.#given !== undefined) return done(bodyOf(this.#given, limit))
+    if (this.#given !== undefined) return done(givenBody(this.#given, limit))
     const { body, bodyUsed } = this.#request
     if (bodyUsed) throw new Error("the body of the request was already read: pass it as `body`")
     if (body === null) return done({ text: "" })

@@ -21,7 +21,7 @@ import { LegacySseRoutes } from "../legacySse/routes.ts"
 import type { Body, BodyFault, HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 import { classify, isOpening } from "../messages/classify.ts"
 import type { EndpointContext } from "../sessions/context.ts"
-import { describeSource, Guards } from "../access/guards.ts"
+import { describeSource, Guards, Warnings } from "../access/guards.ts"
 import { identify } from "./identify.ts"
 import { MemoryEventStore } from "../limits/eventStore.ts"
 import { IncomingBodies } from "../limits/incomingBodies.ts"
@@ -58,9 +58,6 @@ const tooManyBytesUnread: HttpRefusal = { ...tooManyBytes, headers: { ...tooMany
 // The most values in an `initialize`: two characters of JSON can become sixty bytes in memory.
 const maxValues = 1_000
 
-// The most different warnings about refused requests. Their values come from clients.
-const maxWarnings = 16
-
 /** An endpoint that answers the requests of its adapters, in all revisions. */
 export class Endpoint {
   readonly options: Resolved
@@ -74,9 +71,7 @@ export class Endpoint {
   readonly #methods: ReadonlyArray<string>
   /** The names of the headers of an authenticated request that handlers cannot read. */
   readonly #withheld: ReadonlySet<string>
-  /** The refusals of which a warning was logged. */
-  readonly #warned = new Set<string>()
-  #isClosing = false
+  readonly #warnings = new Warnings()
   /** Done when it is closed; set by the first caller of `close`. */
   #closed: Deferred.Deferred<void> | undefined = undefined
 
@@ -99,7 +94,8 @@ export class Endpoint {
       streamExpiry: new StreamExpiry(options.expiredStreams, runner, context),
       load,
       eventStore,
-      refuse: makeRefuse(core, context)
+      refuse: makeRefuse(core, context),
+      isClosing: false
     }
     this.#bodies = new IncomingBodies(load)
     this.#slowReaders = new SlowReaders(load, options.bounds, () => runner.now(), context)
@@ -184,7 +180,7 @@ export class Endpoint {
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.#closed !== undefined) return Deferred.await(this.#closed)
-      this.#isClosing = true
+      this.#shared.isClosing = true
       const closed = this.#closed = Deferred.makeUnsafe<void>()
       const both = Effect.all([this.#stateless.close, this.#sessions.close], { concurrency: 2, discard: true })
       return Effect.ensuring(
@@ -244,7 +240,7 @@ export class Endpoint {
     const classified = classify(request, undefined, this.#shared.core.revisions)
     if (typeof classified === "object") return this.#shared.refuse(answer, classified)
     if (request.method === "DELETE") return this.#sessions.delete(request, answer)
-    const refused = this.#guards.acceptStream(request) ?? (this.#isClosing ? closing : undefined)
+    const refused = this.#guards.acceptStream(request) ?? (this.#shared.isClosing ? closing : undefined)
     if (refused !== undefined) return this.#shared.refuse(answer, refused)
     this.#sessions.get(request, answer)
   }
@@ -267,7 +263,7 @@ export class Endpoint {
       }
       if (isLegacy) return this.#legacySse!.post(message, request, answer)
       // Requests in flight may finish, so the responses that they wait for are accepted.
-      if (this.#isClosing && (message._tag === "Request" || message._tag === "Batch")) {
+      if (this.#shared.isClosing && (message._tag === "Request" || message._tag === "Batch")) {
         return this.#shared.refuse(answer, closing, idOf(message))
       }
       // An invalid response fails the request of its session that it belongs to.
@@ -323,10 +319,8 @@ export class Endpoint {
   /** Refuses a request by its head. A refusal that an option would have prevented is logged. */
   #refuseSource(request: HttpRequest, answer: HttpAnswer, refused: HttpRefusal): void {
     const described = describeSource(refused, request)
-    if (described === undefined) return this.#shared.refuse(answer, refused)
-    const { option, source } = described
-    const text = `${source}, which is not among the ${option} of the server: add it there to allow it`
-    this.#refuseOnce(answer, refused, text)
+    if (described === undefined) this.#shared.refuse(answer, refused)
+    else this.#refuseOnce(answer, refused, described)
   }
 
   /**
@@ -336,9 +330,7 @@ export class Endpoint {
    */
   #refuseOnce(answer: HttpAnswer, refused: HttpRefusal, described: string): void {
     const text = `HTTP: refused a request ${described}`
-    const isNew = this.#warned.size < maxWarnings && !this.#warned.has(text)
-    if (isNew) this.#warned.add(text)
-    this.#shared.refuse(answer, refused, undefined, { level: isNew ? "Warn" : "Debug", text })
+    this.#shared.refuse(answer, refused, undefined, { level: this.#warnings.isNew(text) ? "Warn" : "Debug", text })
   }
 
   /** Logs a defect of this side, and answers with a reference to the log entry. */

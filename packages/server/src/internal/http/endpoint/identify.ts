@@ -20,11 +20,6 @@ const isRefusal = (error: unknown): error is Refusal =>
 const toHttpRefusal = ({ headers, message, status }: Refusal): HttpRefusal =>
   status < 500 ? invalid(status, message, headers) : { status, error: { code: -32603, message }, headers }
 
-const refusalOf = (cause: Cause.Cause<unknown>): Refusal | undefined => {
-  const error = cause.reasons.find(Cause.isFailReason)?.error
-  return isRefusal(error) ? error : undefined
-}
-
 /** Finds the principal of a request, sets it on the request and calls `then`; or answers the request. */
 export const identify = (
   find: FindPrincipal,
@@ -35,32 +30,33 @@ export const identify = (
 ): void => {
   const found = (principal: Principal | undefined): void => {
     const problem = principalProblem(principal)
-    if (problem !== undefined) return failed(problem, undefined)
+    if (problem !== undefined) return failed(Cause.fail(problem))
     request.principal = principal
     then()
   }
-  const failed = (error: unknown, refusal: Refusal | undefined): void => {
-    if (refusal !== undefined) {
+  const failed = (cause: Cause.Cause<unknown>): void => {
+    const error = cause.reasons.find(Cause.isFailReason)?.error
+    if (isRefusal(error)) {
       try {
-        return refuse(answer, toHttpRefusal(refusal))
+        return refuse(answer, toHttpRefusal(error))
       } catch (invalidHeader) {
         // Nothing was sent.
-        return failed(invalidHeader, undefined)
+        return failed(Cause.die(invalidHeader))
       }
     }
-    Effect.runForkWith(context)(Effect.logError("failed to find the principal of a request", error))
+    Effect.runForkWith(context)(Effect.logError("failed to find the principal of a request", cause))
     refuse(answer, internalError)
   }
   let effect: Principal | undefined | Effect.Effect<Principal | undefined, unknown>
   try {
     effect = Awaitable.settle(find(request, answer))
   } catch (error) {
-    return failed(error, isRefusal(error) ? error : undefined)
+    return failed(Cause.fail(error))
   }
   if (!Effect.isEffect(effect)) return found(effect)
   const ended = (exit: Exit.Exit<Principal | undefined, unknown>): void => {
     if (Exit.isSuccess(exit)) found(exit.value)
-    else if (!answer.isClosed) failed(exit.cause, refusalOf(exit.cause))
+    else if (!answer.isClosed) failed(exit.cause)
   }
   // `Effect.fail(refusal)` is an exit. It costs no fiber, so that a flood of refused requests is cheap.
   if (Exit.isExit(effect)) return ended(effect as Exit.Exit<Principal | undefined, unknown>)

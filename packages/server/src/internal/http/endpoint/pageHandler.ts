@@ -7,7 +7,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
-import { describeSource, Guards, type Sources } from "../access/guards.ts"
+import { describeSource, Guards, type Sources, Warnings } from "../access/guards.ts"
 import { IncomingBodies } from "../limits/incomingBodies.ts"
 import { Load } from "../limits/load.ts"
 import { type Options, resolve } from "../access/options.ts"
@@ -20,7 +20,7 @@ const failed = invalid(500, "Internal Server Error")
 
 /**
  * Makes the function that checks Host and Origin of a request, and returns whether they are allowed. Otherwise it answers
- * the request. A wrong name is the same for each request: it is logged once. `what` describes what is requested.
+ * the request. Each wrong name is logged once. `what` describes what is requested.
  */
 export const makeSourceCheck = (
   options: Sources,
@@ -29,18 +29,14 @@ export const makeSourceCheck = (
   isAllowedHost: (request: HttpRequest) => boolean = () => false
 ): (request: HttpRequest, answer: HttpAnswer) => boolean => {
   const guards = new Guards(options)
-  const warned = new Set<string>()
+  const warnings = new Warnings()
   return (request, answer) => {
     const isExempt = request.headFault === undefined && isAllowedHost(request)
     const refused = (isExempt ? undefined : guards.host(request)) ?? guards.origin(request)
     if (refused === undefined) return true
     const described = describeSource(refused, request)
-    if (described !== undefined && !warned.has(described.option)) {
-      warned.add(described.option)
-      const { option, source } = described
-      const text = `HTTP: refused a request for ${what} ${source}, which is not among the ${option}`
-      Effect.runForkWith(context)(Effect.logWarning(text))
-    }
+    const text = `HTTP: refused a request for ${what} ${described}`
+    if (described !== undefined && warnings.isNew(text)) Effect.runForkWith(context)(Effect.logWarning(text))
     send(answer, refused)
     return false
   }

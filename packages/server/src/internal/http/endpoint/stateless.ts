@@ -45,7 +45,6 @@ export class StatelessRequests {
   readonly endpoint: EndpointContext
   /** The responses to the requests that have suspended. */
   readonly suspended = new Set<StatelessResponse>()
-  isClosing = false
   /** Opened when the last request has ended, while the endpoint closes. */
   readonly #idle = Latch.makeUnsafe(false)
 
@@ -93,7 +92,7 @@ export class StatelessRequests {
   /** A request that had suspended has ended. */
   remove(response: StatelessResponse): void {
     this.suspended.delete(response)
-    if (this.isClosing && this.suspended.size === 0) this.#idle.openUnsafe()
+    if (this.endpoint.isClosing && this.suspended.size === 0) this.#idle.openUnsafe()
   }
 
   /**
@@ -103,7 +102,6 @@ export class StatelessRequests {
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
       const { bounds: { interruptTimeout }, shutdownTimeout } = this.endpoint.options
-      this.isClosing = true
       for (const exchange of this.suspendedRequests) exchange.release?.()
       if (this.suspended.size === 0) this.#idle.openUnsafe()
       return Effect.andThen(Effect.timeoutOption(this.#idle.await, shutdownTimeout), () => {
@@ -218,10 +216,10 @@ class StatelessResponse implements ResponseSink, Claim {
     if (exchange.method === listen) this.#openStream()
     // "Closing the SSE response stream MUST be treated by the server as cancellation of that request." While the server
     // shuts down, a proxy may have closed it for that reason.
-    const left = (): void => exchange.cancel(this.#requests.isClosing)
+    const left = (): void => exchange.cancel(this.#endpoint.isClosing)
     if (this.#to.isClosed) left()
     else this.#to.onClose(left)
-    if (this.#requests.isClosing) exchange.release?.()
+    if (this.#endpoint.isClosing) exchange.release?.()
     if (exchange.finished) return
     load.add(this, clientOf(this.#from), retainedBytes(exchange))
     if (exchange.method === listen) streamExpiry.add(this, this.#from.principal)

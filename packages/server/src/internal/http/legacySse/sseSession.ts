@@ -9,39 +9,18 @@ import * as Revision from "@skein/protocol/Revision"
 import type { Principal } from "@skein/runtime/Connection"
 import type { StreamInfo } from "@skein/runtime/Inspect"
 import * as Effect from "effect/Effect"
+import { constFalse } from "effect/Function"
 import { ServerSession } from "../../base/session.ts"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 import { isOpening } from "../messages/classify.ts"
-import { type Claim, FixedClaim, type Share } from "../limits/load.ts"
+import { SimpleClaim } from "../limits/load.ts"
 import { memoryOf } from "../limits/memory.ts"
 import { closing, displaced, malformed } from "../messages/refusals.ts"
 import { HttpSessionBase, type SessionOwner } from "../sessions/sessionBase.ts"
 import * as sse from "../messages/sse.ts"
 
-/** A request in flight. */
-class SseRequest implements Claim {
-  readonly kind = "requests"
-  share: Share | undefined = undefined
-  bytes = 0
-  readonly #session: SseSession
-  readonly #id: JsonRpc.Id
-
-  constructor(session: SseSession, id: JsonRpc.Id) {
-    this.#session = session
-    this.#id = id
-  }
-
-  /** Whether its session waits for an answer of the client. */
-  get isWaiting(): boolean {
-    return this.#session.isAsking
-  }
-
-  evict(): void {
-    this.#session.displace(this.#id)
-  }
-}
-
 export class SseSession extends HttpSessionBase {
+  protected readonly transport = "HTTP+SSE"
   readonly #answer: HttpAnswer
   readonly #buffer: sse.SlowReaderBuffer
   #keepAliveSlot = 0
@@ -49,8 +28,8 @@ export class SseSession extends HttpSessionBase {
   /** Whether the client has sent `initialize` on this stream. */
   #isInitializing = false
   /** Its stream, which ends with it. */
-  readonly #stream = new FixedClaim("streams", false, () => this.evict())
-  readonly #inFlight = new Map<JsonRpc.Id, SseRequest>()
+  readonly #stream = new SimpleClaim("streams", constFalse, () => this.evict())
+  readonly #inFlight = new Map<JsonRpc.Id, SimpleClaim>()
   /** Whether a request with the id of one in flight is being refused. */
   #isDuplicate = false
 
@@ -62,10 +41,6 @@ export class SseSession extends HttpSessionBase {
 
   get busy(): boolean {
     return !this.#isClosed
-  }
-
-  protected get transport(): "HTTP+SSE" {
-    return "HTTP+SSE"
   }
 
   get streams(): ReadonlyArray<StreamInfo> {
@@ -83,7 +58,7 @@ export class SseSession extends HttpSessionBase {
     this.owner.streamOpened(this.client, this.#stream)
     this.owner.endpoint.streamExpiry.add(this.#stream, principal)
     // A proxy may close the stream because the server shuts down.
-    const left = () => this.owner.end(this, { _tag: "ClosedByUs" }, this.owner.isClosing)
+    const left = () => this.owner.end(this, { _tag: "ClosedByUs" }, this.owner.endpoint.isClosing)
     if (this.#answer.isClosed) left()
     else this.#answer.onClose(left)
   }
@@ -100,7 +75,8 @@ export class SseSession extends HttpSessionBase {
     if (message._tag === "Request") {
       if (this.#inFlight.has(message.id)) this.#isDuplicate = true
       else {
-        const claim = new SseRequest(this, message.id)
+        // It waits while the session waits for an answer of the client.
+        const claim = new SimpleClaim("requests", () => this.isAsking, () => this.#displace(message.id))
         this.#inFlight.set(message.id, claim)
         this.owner.endpoint.load.add(claim, this.client, memoryOf(message.params))
         // Answered already: it was too large.
@@ -148,7 +124,7 @@ export class SseSession extends HttpSessionBase {
   }
 
   /** Gives up a request at a bound of the endpoint: answers it with an error, and cancels it. */
-  displace(id: JsonRpc.Id): void {
+  #displace(id: JsonRpc.Id): void {
     this.send(JsonRpc.failure(id, displaced.error))
     this.receiver.message(JsonRpc.notification("notifications/cancelled", { requestId: id }))
   }
@@ -169,7 +145,7 @@ export class SseSession extends HttpSessionBase {
   /** Discards a request. The client receives an error if this side ends the session. */
   discardRequest(about: JsonRpc.Id): void {
     this.#requestEnded(about)
-    if (this.isEnding || this.owner.isClosing) this.send(JsonRpc.failure(about, closing.error))
+    if (this.isEnding || this.owner.endpoint.isClosing) this.send(JsonRpc.failure(about, closing.error))
   }
 
   get drained(): Effect.Effect<void> {

@@ -140,11 +140,7 @@ export class MemoryEventStore implements Store {
   }
 
   forget(session: string): void {
-    const stored = this.#sessions.get(session)
-    if (stored === undefined) return
-    for (const entry of stored.streams.values()) this.#incomplete(entry)
-    this.#resize(stored, -stored.size)
-    this.#forget(stored)
+    for (const entry of [...this.#sessions.get(session)?.streams.values() ?? []]) this.#drop(entry)
   }
 
   read(session: string, stream: number, after: number): Effect.Effect<ReadonlyArray<string> | undefined> {

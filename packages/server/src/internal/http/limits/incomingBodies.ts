@@ -1,13 +1,14 @@
 /**
  * The bodies that are being read, counted as they arrive.
  */
+import { constTrue } from "effect/Function"
 import { clientOf } from "../../base/client.ts"
 import type { BodyCounter, HttpRequest } from "../messages/adapter.ts"
-import { FixedClaim, type Load } from "./load.ts"
+import { type Load, SimpleClaim } from "./load.ts"
 
 /** Counts the bodies of an endpoint. A body that arrives at once, as most do, is never counted here. */
 export class IncomingBodies implements BodyCounter {
-  readonly #bodies = new Map<HttpRequest, FixedClaim>()
+  readonly #bodies = new Map<HttpRequest, SimpleClaim>()
   readonly #load: Load
 
   constructor(load: Load) {
@@ -19,7 +20,7 @@ export class IncomingBodies implements BodyCounter {
     if (body !== undefined) this.#load.charge(body, bytes)
     else {
       // A body that is dropped is refused by the endpoint.
-      this.#bodies.set(request, body = new FixedClaim(undefined, true, drop))
+      this.#bodies.set(request, body = new SimpleClaim(undefined, constTrue, drop))
       this.#load.add(body, clientOf(request), bytes)
     }
   }

@@ -27,18 +27,22 @@ export interface Claim {
   readonly evict: () => void
 }
 
-/** A claim that changes neither its kind nor whether it waits. */
-export class FixedClaim implements Claim {
+/** A claim without state of its own. */
+export class SimpleClaim implements Claim {
   readonly kind: Counted | undefined
-  readonly isWaiting: boolean
   readonly evict: () => void
+  readonly #isWaiting: () => boolean
   share: Share | undefined = undefined
   bytes = 0
 
-  constructor(kind: Counted | undefined, isWaiting: boolean, evict: () => void) {
+  constructor(kind: Counted | undefined, isWaiting: () => boolean, evict: () => void) {
     this.kind = kind
-    this.isWaiting = isWaiting
+    this.#isWaiting = isWaiting
     this.evict = evict
+  }
+
+  get isWaiting(): boolean {
+    return this.#isWaiting()
   }
 }
 

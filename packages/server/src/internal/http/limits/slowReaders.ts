@@ -57,23 +57,21 @@ export class SlowReaders implements AnswerWatcher {
   readonly #load: Load
   readonly #now: () => number
   readonly #context: Context.Context<never>
-  readonly #timeout: number
+  readonly #bounds: FixedBounds
   readonly #bytesPerTimeout: number
-  readonly #rate: number
   #fiber: Fiber.Fiber<never> | undefined = undefined
 
   constructor(
     load: Load,
-    { minReadBytesPerSecond, sendTimeout }: FixedBounds,
+    bounds: FixedBounds,
     now: () => number,
     context: Context.Context<never>
   ) {
     this.#load = load
     this.#now = now
     this.#context = context
-    this.#timeout = sendTimeout
-    this.#rate = minReadBytesPerSecond
-    this.#bytesPerTimeout = Math.max(1, minReadBytesPerSecond * sendTimeout / 1_000)
+    this.#bounds = bounds
+    this.#bytesPerTimeout = Math.max(1, bounds.minReadBytesPerSecond * bounds.sendTimeout / 1_000)
   }
 
   /** How many answers are unsent, as of the last check. */
@@ -104,7 +102,7 @@ export class SlowReaders implements AnswerWatcher {
 
   get #checks(): Effect.Effect<never> {
     const check = Effect.sync(() => this.#check(this.#now()))
-    return Effect.forever(Effect.andThen(Effect.sleep(Math.ceil(this.#timeout / checks)), check))
+    return Effect.forever(Effect.andThen(Effect.sleep(Math.ceil(this.#bounds.sendTimeout / checks)), check))
   }
 
   #check(now: number): void {
@@ -119,7 +117,7 @@ export class SlowReaders implements AnswerWatcher {
       if (taken - claim.taken >= this.#bytesPerTimeout) {
         claim.since = now
         claim.taken = taken
-      } else if (now - claim.since >= this.#timeout) this.#close(claim, unsent)
+      } else if (now - claim.since >= this.#bounds.sendTimeout) this.#close(claim, unsent)
     }
     this.#rest()
   }
@@ -134,7 +132,8 @@ export class SlowReaders implements AnswerWatcher {
     this.#answers.delete(claim.answer)
     this.#load.remove(claim)
     claim.answer.abort()
-    const message = `closed a connection: its client reads less than ${this.#rate} bytes per second, ` +
+    const message =
+      `closed a connection: its client reads less than ${this.#bounds.minReadBytesPerSecond} bytes per second, ` +
       `and ${unsent} bytes are unsent`
     this.#log(Effect.logDebug(message))
   }

@@ -24,8 +24,7 @@ export const named = (event: string, data: string): string => `event: ${event}\n
  * An event with an id and no data: a client can resume after it ("prime the client to reconnect", 2025-11-25,
  * transports).
  */
-export const prime = (id: string, retry?: number): string =>
-  retry === undefined ? `id: ${id}\ndata:\n\n` : `id: ${id}\nretry: ${retry}\ndata:\n\n`
+export const prime = (id: string, retry: number): string => `id: ${id}\nretry: ${retry}\ndata:\n\n`
 
 /** How many milliseconds a client should wait before it reconnects. */
 export const retry = (millis: number): string => `retry: ${millis}\n\n`

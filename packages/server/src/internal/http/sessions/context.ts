@@ -28,4 +28,6 @@ export interface EndpointContext {
   /** The events of the streams of sessions: the service `EventStore`, or a store in memory. */
   readonly eventStore: Store
   readonly refuse: Refuse
+  /** Whether the endpoint shuts down: it accepts no new requests and sessions. */
+  isClosing: boolean
 }

@@ -19,8 +19,6 @@ export interface SessionOwner {
   readonly endpoint: EndpointContext
   /** Whether the client must not open another long-lived stream, because as many are open as allowed. */
   readonly isStreamsFull: (client: string) => boolean
-  /** Whether the endpoint shuts down. */
-  readonly isClosing: boolean
   readonly fork: (effect: Effect.Effect<unknown>) => void
   /** Called when a stream is connected to a client; with its claim if it is a stream without an end of its own. */
   readonly streamOpened: (client: string, longLived: Claim | undefined) => void

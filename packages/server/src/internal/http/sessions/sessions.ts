@@ -59,7 +59,6 @@ const callerOf = (
 
 export class Sessions implements SessionOwner {
   readonly endpoint: EndpointContext
-  isClosing = false
   readonly #run: <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
   readonly #scope = Scope.makeUnsafe("parallel")
   readonly #expiry: ExpiryTimer
@@ -110,7 +109,7 @@ export class Sessions implements SessionOwner {
    */
   overload({ _tag }: JsonRpc.Inbound, request: HttpRequest): HttpRefusal | undefined {
     if (_tag !== "Request" && _tag !== "Batch") return undefined
-    if (this.isClosing) return closing
+    if (this.endpoint.isClosing) return closing
     const { load, options: { maxInFlightRequests } } = this.endpoint
     if (load.requests < maxInFlightRequests) return undefined
     return load.makeRoomFor("requests", clientOf(request)) ? undefined : tooManyRequests
@@ -174,7 +173,7 @@ export class Sessions implements SessionOwner {
    * a larger share, or one that waits for its client.
    */
   full(request: HttpRequest): HttpRefusal | undefined {
-    if (this.isClosing) return closing
+    if (this.endpoint.isClosing) return closing
     const { maxSessions, maxSessionsPerPrincipal, stateless } = this.endpoint.options
     const { principal } = request
     if (principal !== undefined && this.#owned.of(principal.id) >= maxSessionsPerPrincipal) {
@@ -195,7 +194,6 @@ export class Sessions implements SessionOwner {
    */
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
-      this.isClosing = true
       this.#expiry.disarm()
       for (const session of [...this.#open.values()]) session.drain()
       return Effect.timeoutOption(this.#allEnded, this.endpoint.options.shutdownTimeout).pipe(

@@ -9,9 +9,10 @@ import type { Principal } from "@skein/runtime/Connection"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { constTrue } from "effect/Function"
 import type { HttpAnswer } from "../messages/adapter.ts"
 import type { Store } from "../limits/eventStore.ts"
-import { type Claim, FixedClaim, type Share } from "../limits/load.ts"
+import { type Claim, type Share, SimpleClaim } from "../limits/load.ts"
 import type { HttpSessionBase } from "./sessionBase.ts"
 import * as sse from "../messages/sse.ts"
 
@@ -176,7 +177,7 @@ export class Stream implements Claim {
       if (answer.write(sse.message(missed[at]!, this.#idOf(after + at + 1)))) continue
       const { client, owner: { endpoint: { load } } } = this.#session
       // The missed events that wait for the client: the store may have deleted them. The client can resume again.
-      const claim: Claim = new FixedClaim(undefined, true, () => {
+      const claim: Claim = new SimpleClaim(undefined, constTrue, () => {
         load.remove(claim)
         answer.abort()
       })

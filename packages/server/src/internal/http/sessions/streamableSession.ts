@@ -146,6 +146,7 @@ class Post implements Claim {
 
 export class StreamableSession extends HttpSessionBase implements StreamingSession {
   readonly hasSessionId = true
+  protected readonly transport = "Streamable HTTP"
   // The POSTs that are not answered yet, by the ids of their requests; undefined while there are none.
   #posts: Map<JsonRpc.Id, Post> | undefined = undefined
   // The POST that is being delivered: it may be answered before it is among the others.
@@ -159,10 +160,6 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   get busy(): boolean {
     return this.#posts !== undefined || this.#standalone?.connected === true
-  }
-
-  protected get transport(): "Streamable HTTP" {
-    return "Streamable HTTP"
   }
 
   get streams(): ReadonlyArray<StreamInfo> {
@@ -380,7 +377,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   #rest(): void {
     if (this.#posts?.size === 0) this.#posts = undefined
     if (this.#current !== undefined) return
-    if (this.owner.isClosing || this.owner.endpoint.options.stateless) this.drain()
+    if (this.owner.endpoint.isClosing || this.owner.endpoint.options.stateless) this.drain()
     else if (!this.busy) this.touch()
   }
 
@@ -404,7 +401,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
    * eventually include a JSON-RPC response for each JSON-RPC request sent in the POST body".
    */
   #end(post: Post): void {
-    if (this.isEnding) this.#fail(post, this.owner.isClosing ? closing : over)
+    if (this.isEnding) this.#fail(post, this.owner.endpoint.isClosing ? closing : over)
     post.end()
   }
 
