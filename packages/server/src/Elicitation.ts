@@ -50,7 +50,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import { Cancelled, Declined, type InputError, InvalidRequest, InvalidResponse } from "./InputError.ts"
-import { schemaOf } from "./internal/schema/inputSchema.ts"
+import { schemaOf, type TypeOf } from "./internal/schema/inputSchema.ts"
 import { toRequestedJsonSchema, toRequestedSchema } from "./internal/schema/requestedSchema.ts"
 import * as standardSchema from "./internal/schema/standardSchema.ts"
 import * as inputs from "./internal/input/inputRequests.ts"
@@ -139,11 +139,7 @@ export type CheckedForm<S> = S extends AnyForm ? unknown
   : "The fields of a form are not all Effect Schemas of texts, numbers, booleans or choices. For another library, pass the schema of the whole object, such as z.object({ … })"
 
 /** The content of an accepted form. */
-export type ContentOf<S extends GivenForm> = S extends Form<infer A> ? A
-  : S extends Schema.ConstraintCodec<infer A, unknown> ? A
-  : S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S>
-  : S extends Schema.Struct.Fields ? Schema.Struct.Type<S>
-  : never
+export type ContentOf<S extends GivenForm> = S extends Form<infer A> ? A : TypeOf<S>
 
 class FormImpl<A> implements Form<A> {
   readonly requestedSchema: Form<A>["requestedSchema"]

@@ -43,15 +43,16 @@ import { failWithMcpError } from "./internal/handlers/handlerError.ts"
 import { makeCompleters } from "./internal/handlers/completers.ts"
 import type { Visible } from "./Registry.ts"
 import { omitUndefined } from "./internal/base/json.ts"
-import { maxProblemChars, trySchema } from "./internal/schema/jsonSchema.ts"
+import { maxProblemChars } from "./internal/schema/jsonSchema.ts"
 import { settle } from "./internal/schema/standardSchema.ts"
+import type { TypeOf } from "./internal/schema/inputSchema.ts"
 import {
   type AnyFields,
   type Checked,
+  compileTexts,
   type TextField,
   type TextReader,
-  textReader,
-  type TypeOf
+  textReader
 } from "./internal/schema/textFields.ts"
 
 /**
@@ -198,7 +199,7 @@ const register = <A, E extends HandlerError, R, C extends object>(
   complete: C | undefined
 ): Register<R | Completion.Services<C>> =>
 (catalog, provide) =>
-  Effect.flatMap(compile(prompt), ({ decode, fields }) => {
+  Effect.flatMap(compileTexts("prompt", prompt.name, "arguments", prompt.arguments), ({ decode, fields }) => {
     const { description, visible } = prompt.options
     const run = (decoded: Result.Result<A, string>) => {
       if (Result.isFailure(decoded)) {
@@ -220,9 +221,6 @@ const register = <A, E extends HandlerError, R, C extends object>(
       }
     })
   })
-
-const compile = <A>({ arguments: args, name }: Prompt<A>) =>
-  trySchema("prompt", name, "arguments", () => ({ fields: args.describe(), decode: args.compile() }))
 
 const toResult = (answer: Answer, description: string | undefined): Wire.GetPromptResult => {
   const whole = typeof answer !== "string" && "messages" in answer

@@ -35,15 +35,15 @@ import type { HandlerError } from "./HandlerError.ts"
 import { toEffect } from "./internal/handlers/asyncHandler.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/handlers/captureServices.ts"
 import { readResource, type ResourceBody } from "./internal/handlers/readResource.ts"
-import { trySchema } from "./internal/schema/jsonSchema.ts"
 import { settle } from "./internal/schema/standardSchema.ts"
+import type { TypeOf } from "./internal/schema/inputSchema.ts"
 import {
   type AnyFields,
   type Checked,
-  type TextField,
+  type CompiledTexts,
+  compileTexts,
   type TextReader,
-  textReader,
-  type TypeOf
+  textReader
 } from "./internal/schema/textFields.ts"
 import * as traversal from "./internal/handlers/traversal.ts"
 import { makeCompleters } from "./internal/handlers/completers.ts"
@@ -243,12 +243,9 @@ const register = <V, E extends HandlerError, R, C extends object>(
     })
     return Effect.fail(new DefinitionError({ reason, kind: "resource template", definition: uriTemplate }))
   }
-  const reader: Effect.Effect<Compiled<V>, DefinitionError> = variables === undefined
+  const reader: Effect.Effect<CompiledTexts<V>, DefinitionError> = variables === undefined
     ? Effect.succeed({ fields: [], decode: (matched) => Result.succeed(matched as V) })
-    : trySchema("resource template", uriTemplate, "variables", () => ({
-      fields: variables.describe(),
-      decode: variables.compile()
-    }))
+    : compileTexts("resource template", uriTemplate, "variables", variables)
   const { allowTraversal = false, cacheScope: _s, ttlMs: _t, visible, ...listed } = options
   const leaves = allowTraversal ? () => false : traversal.finder(compiled.success)
   return Effect.flatMap(reader, ({ decode, fields }) => {
@@ -274,9 +271,4 @@ const register = <V, E extends HandlerError, R, C extends object>(
       }
     })
   })
-}
-
-interface Compiled<out V> {
-  readonly fields: ReadonlyArray<TextField>
-  readonly decode: ReturnType<TextReader<V>["compile"]>
 }

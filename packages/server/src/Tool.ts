@@ -54,10 +54,7 @@ export type { AnySchema, Codec } from "./internal/schema/inputSchema.ts"
 export type { ResultOptions, ToolResult as Result } from "./internal/handlers/toolCall.ts"
 
 /** The arguments that a handler receives for a schema. */
-export type InputOf<S extends AnySchema> = S extends Codec ? S["Type"]
-  : S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S>
-  : S extends Schema.Struct.Fields ? Schema.Struct.Type<S>
-  : never
+export type InputOf<S extends AnySchema> = inputSchema.TypeOf<S>
 
 /** The structured content that a handler returns for a schema. */
 export type OutputOf<S extends AnySchema> = S extends Codec ? S["Type"]

@@ -94,8 +94,8 @@ describe("prompts", () => {
         "the field \"a\" is not an Effect Schema; for another library, pass the schema"
       ],
       ["a text", "a", "expected a schema or the fields of a struct"],
-      ["an Effect Schema of a text", Schema.String, "expected a struct or the fields of one"],
-      ["a list of zod", z.array(z.string()), "the arguments must be an object"],
+      ["an Effect Schema of a text", Schema.String, "it must describe an object; give a struct or the fields of one"],
+      ["a list of zod", z.array(z.string()), "it must describe an object"],
       ["a schema without JSON Schema", v.object({ a: v.string() }), "StandardSchema.withJsonSchema"]
     ] as const
   ) {

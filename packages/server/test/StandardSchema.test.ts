@@ -221,7 +221,7 @@ describe("an invalid schema", () => {
       ],
       ["is none", { input: null as never }, "expected a schema or the fields of a struct"],
       ["cannot describe its JSON Schema", { input: z.object({ at: z.date() }) }, "an invalid input schema: "],
-      ["is of no object", { input: z.string() }, "the arguments must be an object"],
+      ["is of no object", { input: z.string() }, "it must describe an object"],
       ["cannot describe its output", { output: z.object({ at: z.date() }) }, "an invalid output schema: "],
       [
         "has a header of the wrong type",

@@ -10,7 +10,6 @@ import { clip } from "@skein/protocol/Text"
 import type { McpRequest } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type { Handled, ToolEntry } from "../../Catalog.ts"
 import * as Content from "../../Content.ts"
@@ -21,7 +20,7 @@ import { checkBlocks } from "../catalog/validateDefinition.ts"
 import type { Reader, Writer } from "../schema/inputSchema.ts"
 import { inOneLine, isUnknown, messageOf, recordFailure, toolErrorOf, withoutStack } from "./handlerError.ts"
 import { maxProblemChars } from "../schema/jsonSchema.ts"
-import { type Later, settle } from "../schema/standardSchema.ts"
+import { type Later, mapLater, settle } from "../schema/standardSchema.ts"
 
 /** The members of a result besides structured content. */
 export interface ResultOptions {
@@ -93,13 +92,13 @@ const compileResult = <Output>(
       return content instanceof Refusal ? refuseResult(name, content) : { content: checkBlocks(content) }
     }
   }
-  const write = compileWrite(name, output)
+  const write = output.compile()
   return (value) => {
     const parts: Parts<unknown> = value instanceof ToolResult ? value.parts : { structured: value }
     // "If an output schema is provided: servers MUST provide structured results that conform to this schema." A failure
     // need not.
     if (parts.structured === undefined && parts.isError === true) return toWire(parts, undefined)
-    return write(parts, parts.structured as Output)
+    return mapLater(write(parts.structured as Output), (written) => toWire(parts, orThrow(name, written)))
   }
 }
 
@@ -108,19 +107,6 @@ const refuseResult = (tool: string, { error, problem }: Refusal): Effect.Effect<
   const message = `The handler of the tool ${tool} returned ${problem}`
   const logged = error === undefined ? Effect.logError(message) : Effect.logError(message, Cause.die(error))
   return Effect.as(Logging.withheld(logged), failed(message))
-}
-
-const compileWrite = <Output>(
-  name: string,
-  output: Writer<Output>
-): (parts: Parts<unknown>, value: Output) => Later<Wire.CallToolResult> => {
-  const write = output.compile()
-  return (parts, value) => {
-    const toResult = (written: Result.Result<unknown, string>) => toWire(parts, orThrow(name, written))
-    const written = write(value)
-    if (Effect.isEffect(written)) return Effect.map(written, toResult)
-    return Predicate.isPromiseLike(written) ? written.then(toResult) : toResult(written)
-  }
 }
 
 const orThrow = (tool: string, written: Result.Result<unknown, string>): unknown => {

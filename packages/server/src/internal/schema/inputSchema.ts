@@ -38,6 +38,12 @@ export type AnySchema = Codec | StandardSchemaV1 | {
   readonly [name: string]: Codec | StandardSchemaV1
 }
 
+/** The values that a schema, or the fields of a struct, read. */
+export type TypeOf<S> = S extends Codec ? S["Type"]
+  : S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S>
+  : S extends Schema.Struct.Fields ? Schema.Struct.Type<S>
+  : never
+
 /** Values that are not objects. */
 export type NoObject = string | number | boolean | bigint | symbol | null | undefined | ReadonlyArray<unknown>
 

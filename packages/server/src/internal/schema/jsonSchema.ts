@@ -131,7 +131,7 @@ const asObject = (node: JsonObject, definitions: Definitions): JsonObject | unde
   return isAll || (Array.isArray(allOf) && allOf.some(is)) ? { type: "object", ...node } : undefined
 }
 
-const nonObject = "the arguments must be an object; give a struct or the fields of one"
+const nonObject = "it must describe an object; give a struct or the fields of one"
 
 /** Makes the JSON Schema of the arguments of a tool. The root must be an object in every revision. */
 export const input = (schema: Schema.Constraint): ObjectSchema => {

@@ -74,8 +74,7 @@ export const findIssues = <A>(
 ): Later<Result.Result<A, Issues>> => {
   const start = schema[startValidation]
   if (start !== undefined) {
-    const result = start(value)
-    return Effect.isEffect(result) ? Effect.map(result, toResult) : toResult(result)
+    return mapLater(start(value), toResult)
   }
   try {
     const result = schema["~standard"].validate(value)
@@ -91,10 +90,12 @@ const toText = <A>(result: Result.Result<A, Issues>): Result.Result<A, string> =
 export const validateStandard = <A>(
   schema: StandardSchemaV1<unknown, A> & Partial<Startable<A>>,
   value: unknown
-): Later<Result.Result<A, string>> => {
-  const found = findIssues(schema, value)
-  if (Effect.isEffect(found)) return Effect.map(found, toText)
-  return Predicate.isPromiseLike(found) ? found.then(toText) : toText(found)
+): Later<Result.Result<A, string>> => mapLater(findIssues(schema, value), toText)
+
+/** Applies a function to a value, as soon as it is there. */
+export const mapLater = <A, B>(value: Later<A>, change: (value: A) => B): Later<B> => {
+  if (Effect.isEffect(value)) return Effect.map(value as Effect.Effect<A>, change)
+  return Predicate.isPromiseLike(value) ? value.then(change) : change(value)
 }
 
 /** Waits for a value. A rejection is a defect. */

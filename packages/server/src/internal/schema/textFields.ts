@@ -3,22 +3,18 @@
  * Effect Schema or a Standard Schema decides what a handler receives.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import type * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import * as AST from "effect/SchemaAST"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
-import { type Definitions, resolve, textAnnotation } from "./annotations.ts"
-import { type Codec, decoder, isForeign, type NoObject, reader, schemaOf } from "./inputSchema.ts"
+import type { DefinitionError } from "../../DefinitionError.ts"
+import { type Definitions, resolve } from "./annotations.ts"
+import { type Codec, type NoObject, reader, type TypeOf } from "./inputSchema.ts"
+import { trySchema } from "./jsonSchema.ts"
 import type { Later } from "./standardSchema.ts"
 
 /** Every schema that the types accept. `Checked` names the mistake of a wrong one. */
 export type AnyFields = Codec | StandardSchemaV1 | { readonly [name: string]: Codec | StandardSchemaV1 }
-
-/** The values that a handler receives for a schema. */
-export type TypeOf<S extends AnyFields> = S extends Codec ? S["Type"]
-  : S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S>
-  : S extends Schema.Struct.Fields ? Schema.Struct.Type<S>
-  : never
 
 /**
  * A type that every schema has, or else a text that the compiler shows: what is wrong with the schema. `Names` are the
@@ -61,39 +57,26 @@ export interface TextReader<out A> {
   readonly compile: () => (values: unknown) => Later<Result.Result<A, string>>
 }
 
+/** The fields of a schema, and the function that decodes their values. */
+export interface CompiledTexts<out A> {
+  readonly fields: ReadonlyArray<TextField>
+  readonly decode: ReturnType<TextReader<A>["compile"]>
+}
+
 /** Makes the reader of a schema. A value that is not a schema throws in `describe` and in `compile`. */
 export const textReader = <S extends AnyFields>(schema: S): TextReader<TypeOf<S>> => {
-  if (isForeign(schema)) {
-    const { compile, jsonSchema } = reader(schema)
-    return { describe: () => ofJsonSchema(jsonSchema()), compile: compile as TextReader<TypeOf<S>>["compile"] }
-  }
-  return {
-    describe: () => ofStruct(schemaOf(schema).ast),
-    compile: () => decoder(schemaOf(schema)) as ReturnType<TextReader<TypeOf<S>>["compile"]>
-  }
+  const { compile, jsonSchema } = reader(schema)
+  return { describe: () => ofJsonSchema(jsonSchema()), compile: compile as TextReader<TypeOf<S>>["compile"] }
 }
 
-const ofStruct = (ast: AST.AST): ReadonlyArray<TextField> => {
-  if (ast.encoding !== undefined) return ofStruct(ast.encoding.at(-1)!.to)
-  if (!AST.isObjects(ast)) throw new TypeError("expected a struct or the fields of one")
-  return ast.propertySignatures.map(({ name, type }) => {
-    // The client sends the encoded side, in which a value with a default is optional.
-    const encoded = AST.toEncoded(type)
-    return {
-      name: String(name),
-      title: textAnnotation(type, "title"),
-      description: textAnnotation(type, "description"),
-      required: !AST.isOptional(encoded),
-      choices: literals(encoded)
-    }
-  })
-}
-
-/** Returns the texts of a schema that consists of literals. */
-const literals = (ast: AST.AST): ReadonlyArray<string> | undefined => {
-  if (AST.isLiteral(ast)) return typeof ast.literal === "string" ? [ast.literal] : undefined
-  return AST.isUnion(ast) ? merged(ast.types.filter((type) => !AST.isUndefined(type)).map(literals)) : undefined
-}
+/** Compiles the reader of a definition. Fails with `InvalidSchema` if it cannot. */
+export const compileTexts = <A>(
+  kind: DefinitionError["kind"],
+  definition: string,
+  schema: "arguments" | "variables",
+  { compile, describe }: TextReader<A>
+): Effect.Effect<CompiledTexts<A>, DefinitionError> =>
+  trySchema(kind, definition, schema, () => ({ fields: describe(), decode: compile() }))
 
 const merged = (members: ReadonlyArray<ReadonlyArray<string> | undefined>): ReadonlyArray<string> | undefined =>
   members.length > 0 && members.every((member) => member !== undefined) ? members.flat() : undefined
@@ -101,7 +84,9 @@ const merged = (members: ReadonlyArray<ReadonlyArray<string> | undefined>): Read
 const ofJsonSchema = ({ $defs, properties, required }: JsonObject): ReadonlyArray<TextField> => {
   const definitions = (isObject($defs) ? $defs : {}) as Definitions
   return Object.entries(isObject(properties) ? properties : {}).map(([name, given]) => {
-    const node = isObject(given) ? { ...resolve(given, definitions), ...given } : {}
+    // The annotations of a key and of a check are in `allOf`.
+    const { allOf, ...own } = isObject(given) ? { ...resolve(given, definitions), ...given } : {}
+    const node: JsonObject = Object.assign(own, ...(Array.isArray(allOf) ? allOf : []))
     return {
       name,
       title: textOf(node["title"]),
@@ -121,8 +106,10 @@ const choicesOf = (given: unknown, definitions: Definitions): ReadonlyArray<stri
   if (typeof only === "string") return [only]
   if (Array.isArray(values)) return values.every((value) => typeof value === "string") ? values : undefined
   const members = Array.isArray(anyOf) ? anyOf : oneOf
-  // A union that is a member of itself is not followed.
-  return Array.isArray(members)
-    ? merged(members.map((member) => isObject(member) && "$ref" in member ? undefined : choicesOf(member, definitions)))
-    : undefined
+  if (!Array.isArray(members)) return undefined
+  // An optional text may be `null` as JSON, but not as an argument. A union that is a member of itself is not followed.
+  const texts = members.filter((member) => !isObject(member) || member["type"] !== "null")
+  return merged(
+    texts.map((member) => isObject(member) && "$ref" in member ? undefined : choicesOf(member, definitions))
+  )
 }
