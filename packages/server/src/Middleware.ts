@@ -44,7 +44,7 @@ import type * as WirePrompt from "@skein/protocol/Prompt"
 import type * as WireResource from "@skein/protocol/Resource"
 import type * as WireTool from "@skein/protocol/Tool"
 import { networkOf } from "@skein/runtime/ClientKey"
-import type { Answer, Caller, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
+import type { Answer, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
@@ -56,7 +56,7 @@ import { type CallOperation, internals } from "./internal/catalog/catalogState.t
 import { toEffect } from "./internal/handlers/asyncHandler.ts"
 import { failWithMcpError } from "./internal/handlers/handlerError.ts"
 import { recover } from "./internal/handlers/toolCall.ts"
-import * as hooks from "./internal/catalog/hookList.ts"
+import { type Operation, withArguments } from "./internal/catalog/hookList.ts"
 import { registerLayer } from "./internal/handlers/captureServices.ts"
 import { methodOf } from "./internal/middleware/target.ts"
 
@@ -133,49 +133,29 @@ export interface ToolInfo {
 export type Tools = ReadonlyArray<string> | ((tool: ToolInfo) => boolean)
 
 /** A call of a tool. */
-export interface ToolCall extends ToolInfo {
+export interface ToolCall extends ToolInfo, Operation {
   /** The arguments as JSON. They are validated after all middleware. */
   readonly arguments: JsonObject
-  readonly caller: Caller
-  readonly request: RequestContext
 }
 
 /** A read of a resource. */
-export interface ResourceRead {
+export interface ResourceRead extends Operation {
   readonly uri: string
   /** The resource as `resources/list` returns it, or the template that the URI matches. */
   readonly definition: WireResource.Resource | WireResource.ResourceTemplate
-  readonly caller: Caller
-  readonly request: RequestContext
 }
 
 /** A request for a prompt. */
-export interface PromptGet {
+export interface PromptGet extends Operation {
   readonly name: string
   /** The prompt as `prompts/list` returns it. */
   readonly definition: WirePrompt.Prompt
   /** The arguments as JSON. They are validated after all middleware. */
   readonly arguments: JsonObject
-  readonly caller: Caller
-  readonly request: RequestContext
 }
 
 /** A request for a list. */
-export interface Listing {
-  readonly caller: Caller
-  readonly request: RequestContext
-}
-
-/** Returns the choice as a predicate that computes its value once for each entry. */
-const chosen = <E extends object>(isChosen: ((entry: E) => boolean) | undefined): (entry: E) => boolean => {
-  if (isChosen === undefined) return () => true
-  const known = new WeakMap<E, boolean>()
-  return (entry) => {
-    const value = known.get(entry) ?? isChosen(entry)
-    known.set(entry, value)
-    return value
-  }
-}
+export interface Listing extends Operation {}
 
 const infoOf = ({ definition, metadata }: CallOperation["entry"]): ToolInfo => ({
   name: definition.name,
@@ -187,8 +167,15 @@ const infoOf = ({ definition, metadata }: CallOperation["entry"]): ToolInfo => (
 export const choosing = (
   tools: Tools | undefined
 ): (entry: CallOperation["entry"]) => boolean => {
-  if (tools === undefined || typeof tools === "function") {
-    return chosen(tools === undefined ? undefined : (entry) => tools(infoOf(entry)))
+  if (tools === undefined) return () => true
+  if (typeof tools === "function") {
+    // A predicate runs once for each entry.
+    const known = new WeakMap<CallOperation["entry"], boolean>()
+    return (entry) => {
+      const value = known.get(entry) ?? tools(infoOf(entry))
+      known.set(entry, value)
+      return value
+    }
   }
   const names = new Set(tools)
   return ({ definition: { name } }) => names.has(name)
@@ -226,7 +213,7 @@ export const callTool = <E extends HandlerError = never, R = never>(
       const { arguments: args, caller, entry, request } = operation
       if (!isChosen(entry)) return next(operation)
       const call: ToolCall = { ...infoOf(entry), arguments: args, caller, request }
-      const run = (changed = args) => restore(next(hooks.withArguments(operation, changed))) as Handled<CallToolResult>
+      const run = (changed = args) => restore(next(withArguments(operation, changed))) as Handled<CallToolResult>
       return Effect.catch(provide(middleware(call, run)), recover)
     })
   })
@@ -282,7 +269,7 @@ export const getPrompt = <E extends HandlerError = never, R = never>(
       const { arguments: args, caller, entry: { definition }, request } = operation
       const { name } = definition
       if (names?.has(name) === false) return next(operation)
-      const run = (changed = args) => restore(next(hooks.withArguments(operation, changed)))
+      const run = (changed = args) => restore(next(withArguments(operation, changed)))
       const prompt: PromptGet = { name, definition, arguments: args, caller, request }
       return Effect.catch(provide(middleware(prompt, run)), failWithMcpError)
     })

@@ -152,15 +152,6 @@ const useOf = (result: CallToolResult): Use => {
   return result.isError === true ? "share" : "store"
 }
 
-const resolve = ({ lifetime, maxBytes, maxEntries, share }: Options): Defaults.Resolved<
-  Pick<Options, "lifetime" | "maxBytes" | "maxEntries" | "share">
-> =>
-  Defaults.resolve(
-    { lifetime, maxBytes, maxEntries, share },
-    { maxEntries: 1_000, maxBytes: 16 * 1024 * 1024, share: false },
-    { lifetime: "1 minute" }
-  )
-
 /**
  * The continuation of a request that waits for the run of another one: it takes its exit, runs apart from others, or
  * starts again because the other one was cancelled.
@@ -235,7 +226,11 @@ class Cache {
 
   constructor(catalog: Catalog["Service"], options: Options) {
     this.#catalog = catalog
-    const { lifetime, maxBytes, maxEntries, share } = resolve(options)
+    const { lifetime, maxBytes, maxEntries, share } = Defaults.resolve(
+      { lifetime: options.lifetime, maxBytes: options.maxBytes, maxEntries: options.maxEntries, share: options.share },
+      { maxEntries: 1_000, maxBytes: 16 * 1024 * 1024, share: false },
+      { lifetime: "1 minute" }
+    )
     this.#store = new OwnedStore({ maxEntries, maxBytes })
     this.#lifetime = lifetime
     this.#share = share

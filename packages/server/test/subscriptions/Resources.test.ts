@@ -58,7 +58,7 @@ describe("resources/subscribe", () => {
         const refused = yield* client.error("resources/subscribe", { uri: "notes://more" })
         expect(refused).toEqual({
           code: -32603,
-          message: `A session may subscribe to at most ${max} resources (maxResources)`
+          message: `A session may subscribe to at most ${max} resources`
         })
         yield* run(Catalog.updated("notes://more"))
         yield* client.result("resources/subscribe", { uri: "notes://0" })

@@ -109,10 +109,7 @@ export class LogForwarder {
   forward(request: RequestContext, { data, level, logger }: LoggingMessageNotificationParams): void {
     const requested = request.caller.logLevel
     if (requested === undefined || rank[level]! < rank[requested]!) return
-    const slow = this.#slow.get(request)
-    if (slow !== undefined) return void slow.dropped++
-    const bounded = toBoundedJson(data, this.#maxChars)
-    this.#send(request, { level, ...(logger === undefined ? undefined : { logger }), data: bounded })
+    this.#offer(request, level, logger, () => data)
   }
 
   #log(entry: Logger.Options<unknown>): void {
@@ -126,14 +123,15 @@ export class LogForwarder {
     if (rank[level]! < rank[requested]! || fiber.getRef(Logging.Withheld)) return
     // "The server MUST NOT deliver it on a subscriptions/listen stream" (2026-07-28, logging).
     if (request.method === "subscriptions/listen") return
+    this.#offer(request, level, fiber.getRef(Logging.CurrentName), () => dataOf(entry))
+  }
+
+  /** Sends a message, or drops it if the client is slow to read. */
+  #offer(request: RequestContext, level: LoggingLevel, logger: string | undefined, data: () => unknown): void {
     const slow = this.#slow.get(request)
     if (slow !== undefined) return void slow.dropped++
-    const logger = fiber.getRef(Logging.CurrentName)
-    this.#send(request, {
-      level,
-      ...(logger === undefined ? undefined : { logger }),
-      data: toBoundedJson(dataOf(entry), this.#maxChars)
-    })
+    const bounded = toBoundedJson(data(), this.#maxChars)
+    this.#send(request, { level, ...(logger === undefined ? undefined : { logger }), data: bounded })
   }
 
   #send(request: RequestContext, params: JsonObject): void {

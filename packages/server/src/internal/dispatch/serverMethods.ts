@@ -221,7 +221,7 @@ const installSubscriptions = (methods: MethodTable): void => {
   const granted = (requested: ReadonlyArray<string>, { caller }: RequestContext): ReadonlySet<string> => {
     const uris = new Set<string>()
     for (const uri of requested) {
-      if (uris.size >= subscriptions.maxResources) break
+      if (uris.size >= subscriptions.bounds.maxResources) break
       if (subscriptions.canRead(caller, uri)) uris.add(uri)
     }
     return uris

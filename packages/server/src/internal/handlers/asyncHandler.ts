@@ -139,31 +139,31 @@ class RunningHandler<R> implements HandlerContext<R> {
     fiber.addObserver(() => this.#branches.delete(fiber))
   }
 
+  /** Runs a function of a module, which is loaded when a handler needs it. */
+  #using<M, A, E>(load: () => Promise<M>, use: (module: M) => Effect.Effect<A, E, R | McpRequest>): Promise<A> {
+    return this.run(Effect.flatMap(Effect.promise(load), use))
+  }
+
   readonly elicit: HandlerContext<R>["elicit"] = (message, form, options) =>
-    this.run(Effect.flatMap(elicitation, (module) => module.form(message, form, options)))
+    this.#using(elicitation, (module) => module.form(message, form, options))
 
   readonly elicitUrl: HandlerContext<R>["elicitUrl"] = (message, url, options) =>
-    this.run(Effect.map(
-      Effect.flatMap(elicitation, (module) => module.url(message, url, options)),
-      ({ action }: Elicitation.Answer<unknown>) => ({ action })
-    ))
+    this.#using(elicitation, (module) =>
+      Effect.map(
+        module.url(message, url, options),
+        ({ action }: Elicitation.Answer<unknown>) => ({ action })
+      ))
 
   readonly sample: HandlerContext<R>["sample"] = (request, options) =>
-    this.run(Effect.flatMap(
-      Effect.promise(() => import("../../Sampling.ts")),
-      ({ createMessage }) => createMessage(request, options)
-    ))
+    this.#using(() => import("../../Sampling.ts"), ({ createMessage }) => createMessage(request, options))
 
   readonly roots: HandlerContext<R>["roots"] = (options) =>
-    this.run(Effect.flatMap(Effect.promise(() => import("../../Roots.ts")), ({ list }) => list(options)))
+    this.#using(() => import("../../Roots.ts"), ({ list }) => list(options))
 
   readonly progress: HandlerContext<R>["progress"] = (progress) => this.run(this.request.progress(progress))
 
   readonly once: HandlerContext<R>["once"] = (key, run, options) =>
-    this.run(Effect.flatMap(
-      Effect.promise(() => import("../../Once.ts")),
-      ({ onceOfJson }) => onceOfJson(key, attempt(run), options)
-    ))
+    this.#using(() => import("../../Once.ts"), ({ onceOfJson }) => onceOfJson(key, attempt(run), options))
 
   // Every request has the services of an operation: itself, and the catalog of its server.
   readonly state = <A>(state: State<A>): AsyncState<A> => ({
@@ -191,8 +191,7 @@ class RunningHandler<R> implements HandlerContext<R> {
   }
 }
 
-/** Loaded when a handler asks. */
-const elicitation = Effect.promise(() => import("../../Elicitation.ts"))
+const elicitation = () => import("../../Elicitation.ts")
 
 const endedError = (): DOMException => new DOMException("The handler has ended", "AbortError")
 

@@ -51,7 +51,7 @@ export class SubscriptionRegistry implements ChangeListener {
   /** The connections that end with the answer to their first message, as those of a stateless endpoint do. */
   readonly singleRequestPeers = new WeakSet<SessionPeer>()
   readonly #catalog: Catalog["Service"]
-  readonly #bounds: FixedBounds
+  readonly bounds: FixedBounds
   // The log level of a session before its first `logging/setLevel`.
   readonly #logLevel: LoggingLevel | undefined
   readonly #fibers: Fibers
@@ -73,17 +73,12 @@ export class SubscriptionRegistry implements ChangeListener {
     bus: EventBus["Service"] | undefined
   ) {
     this.#catalog = catalog
-    this.#bounds = Context.get(catalog[internals].base, Bounds)
+    this.bounds = Context.get(catalog[internals].base, Bounds)
     this.#logLevel = logLevel
     this.#fibers = fibers
     this.#bus = bus
     this.#pending = new PendingNotifications(fibers)
     this.#watches = new ResourceWatches(fibers)
-  }
-
-  /** The number of resources that one session, or one `subscriptions/listen`, may subscribe to. */
-  get maxResources(): number {
-    return this.#bounds.maxResources
   }
 
   /** The open `subscriptions/listen` requests, oldest first. */
@@ -176,9 +171,9 @@ export class SubscriptionRegistry implements ChangeListener {
   #mustSubscribe(session: ServerSession, uri: string): boolean | McpError.McpError {
     // The request may outlive its session.
     if (!this.isOpen(session) || session.subscriptions?.has(uri) === true) return false
-    const { maxResources } = this.#bounds
+    const { maxResources } = this.bounds
     return (session.subscriptions?.size ?? 0) < maxResources ||
-      limitReached(`A session may subscribe to at most ${maxResources} resources (maxResources)`)
+      limitReached(`A session may subscribe to at most ${maxResources} resources`)
   }
 
   #subscribed(session: ServerSession, uri: string): void {
@@ -293,15 +288,13 @@ export class SubscriptionRegistry implements ChangeListener {
   }
 
   #refusal({ caller, origin }: RequestContext): McpError.McpError | undefined {
-    const { maxListens, maxListensPerPrincipal } = this.#bounds
+    const { maxListens, maxListensPerPrincipal } = this.bounds
     const own = this.#listensByClient.of(clientOf(origin))
     if (caller.principal !== undefined && own >= maxListensPerPrincipal) {
-      return limitReached(
-        `One principal may have at most ${maxListensPerPrincipal} open subscriptions (maxListensPerPrincipal)`
-      )
+      return limitReached(`One principal may have at most ${maxListensPerPrincipal} open subscriptions`)
     }
     if (this.#listens.size < maxListens || this.#makeRoom(own)) return undefined
-    return limitReached(`The server has ${maxListens} open subscriptions already (maxListens)`)
+    return limitReached(`The server has ${maxListens} open subscriptions already`)
   }
 
   /** Completes the oldest subscription of a client that has at least twice as many as another one. */
@@ -349,7 +342,7 @@ export class SubscriptionRegistry implements ChangeListener {
     if (this.#bus === undefined && this.peers.size === 0 && this.#listens.size === 0) return
     this.#collecting.add(kind)
     this.#fibers.fork(Effect.andThen(
-      Effect.sleep(this.#bounds.listChangedDelay),
+      Effect.sleep(this.bounds.listChangedDelay),
       Effect.suspend(() => {
         this.#collecting.delete(kind)
         return this.#publish({ _tag: "List", kind })
