@@ -42,8 +42,14 @@ import { DuplicateName, LimitExceeded, PoolError, ServerNotFound } from "./PoolE
 import { Credentials } from "./Credentials.ts"
 import { Broadcast } from "./internal/base/broadcast.ts"
 import { listResult } from "./internal/calls/pages.ts"
-import { type AppliedConfig, PoolConfig, type Reload } from "./internal/pool/configuredPool.ts"
-import type { Config, ConfigSource, ConfiguredServer } from "./internal/pool/configSource.ts"
+import {
+  type AppliedConfig,
+  type Config,
+  type ConfigSource,
+  type ConfiguredServer,
+  PoolConfig,
+  type Reload
+} from "./internal/pool/configuredPool.ts"
 import { type PoolChange, PoolChanges } from "./internal/pool/poolChanges.ts"
 import {
   type Broken,

@@ -9,8 +9,31 @@ import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
 import type { PoolError } from "../../PoolError.ts"
 import type { Entry } from "./configEntry.ts"
-import type { Config, ConfigSource, ConfiguredServer } from "./configSource.ts"
 import type { Server } from "./poolEntry.ts"
+
+/** A server of a configuration. */
+export interface ConfiguredServer {
+  readonly entry: Entry
+  readonly server: Server
+  /** Equal keys mean that a running server has this definition already. */
+  readonly key: string
+}
+
+/** The servers of a configuration. */
+export interface Config {
+  readonly servers: ReadonlyMap<string, ConfiguredServer>
+  /** The names of disabled entries. */
+  readonly disabled: ReadonlyArray<string>
+  /** One error for each entry that cannot be used. */
+  readonly problems: ReadonlyArray<PoolError>
+}
+
+/** A configuration that can be read again. */
+export interface ConfigSource {
+  /** The path of the file, or another name for messages. */
+  readonly name: string
+  readonly read: Effect.Effect<Config, PoolError>
+}
 
 /** The changes after a configuration was read again, by the names of servers. */
 export interface Reload {

@@ -152,14 +152,14 @@ export class PoolEntry {
   list<K extends Kind>(kind: K): Effect.Effect<ReadonlyArray<Items[K]>, ClientError> {
     return Effect.flatMap(this.client, (client) => {
       const lists = this.#lists
-      return lists === undefined ? request(client, kind) : Effect.andThen(this.#follow(lists), lists.list(kind))
+      return lists === undefined ? request(client, kind) : Effect.andThen(this.#follow(lists), lists.of[kind].latest)
     })
   }
 
   /** Asks for the tools, so that they are known when a toolkit needs them. */
   readonly watch: Effect.Effect<void> = Effect.suspend(() => {
     const lists = this.#lists
-    return lists === undefined ? Effect.void : Effect.andThen(this.#follow(lists), Effect.asVoid(lists.begin("tools")))
+    return lists === undefined ? Effect.void : Effect.andThen(this.#follow(lists), Effect.asVoid(lists.of.tools.begin))
   })
 
   /** Subscribes to changes, if lists are stored or a stream reports their changes. */
@@ -185,12 +185,12 @@ export class PoolEntry {
       const { instructions } = state.client
       const lists = this.#lists
       if (lists === undefined) return { server, tools: undefined, instructions }
-      const current = lists.current("tools")
+      const { current } = lists.of.tools
       if (current !== undefined) return { server, tools: Result.succeed(current), instructions }
       yield* this.#follow(lists)
       // The request continues when it is not waited for any longer.
-      const pending = yield* lists.begin("tools")
-      const { since } = lists.known("tools")
+      const pending = yield* lists.of.tools.begin
+      const { since } = lists.of.tools
       const listing = Effect.result(Deferred.await(pending))
       const wait = yield* left(since)
       const listed = yield* Deferred.isDoneUnsafe(pending)
@@ -198,7 +198,7 @@ export class PoolEntry {
         : wait > 0
         ? Effect.timeoutOption(listing, wait)
         : Effect.succeedNone
-      const before = lists.known("tools").items
+      const before = lists.of.tools.items
       const tools = Option.getOrElse(listed, () => before === undefined ? undefined : Result.succeed(before))
       return { server, tools, instructions }
     })

@@ -29,20 +29,20 @@ export interface Items {
 /** The name of a list. */
 export type Kind = keyof Items
 
-type List<K extends Kind> = Effect.Effect<ReadonlyArray<Items[K]>, ClientError>
+type List<A> = Effect.Effect<ReadonlyArray<A>, ClientError>
 
 /** A request that is under way. */
 type Pending<A> = Deferred.Deferred<ReadonlyArray<A>, ClientError>
 
 /** Requests a list. A server without the capability has an empty one. */
-export const request = <K extends Kind>(client: Client, kind: K): List<K> => {
-  const methods: { readonly [K in Kind]: () => List<K> } = {
+export const request = <K extends Kind>(client: Client, kind: K): List<Items[K]> => {
+  const methods: { readonly [K in Kind]: () => List<Items[K]> } = {
     tools: () => client.listTools(),
     prompts: () => client.listPrompts(),
     resources: () => client.listResources(),
     resourceTemplates: () => client.listResourceTemplates()
   }
-  const list: List<K> = methods[kind]()
+  const list: List<Items[K]> = methods[kind]()
   return Effect.catchReason(list, "ClientError", "Unsupported", () => Effect.succeed<ReadonlyArray<Items[K]>>([]))
 }
 
@@ -51,18 +51,112 @@ export const request = <K extends Kind>(client: Client, kind: K): List<K> => {
 const minRelistInterval = "1 second"
 const minRelistMillis = /* @__PURE__ */ Duration.toMillis(minRelistInterval)
 
-class Slot<A> {
+const isEqual = (a: unknown, b: unknown): boolean => {
+  try {
+    return JSON.stringify(a) === JSON.stringify(b)
+  } catch {
+    return false
+  }
+}
+
+/** One list of a client. */
+class ServerList<A> {
+  readonly #request: List<A>
+  readonly #scope: Scope.Scope
+  readonly #isStored: boolean
+  readonly #onChange: () => void
+  /** The list that was received last. */
   items: ReadonlyArray<A> | undefined
-  /** Whether no change was reported since the last request began. */
-  isFresh = false
-  /** The request that is under way. */
-  pending: Pending<A> | undefined
-  /** When that request began, in milliseconds since 1970. */
+  /** When the last request began, in milliseconds since 1970. */
   since = 0
+  /** Whether the server reports changes of the list. */
+  isReported = false
+  /** Whether no change was reported since the last request began. */
+  #isFresh = false
+  /** The request that is under way. */
+  #pending: Pending<A> | undefined
   /** Whether a request because of a change is scheduled. */
-  isScheduled = false
+  #isScheduled = false
   /** When the last request because of a change began. */
-  relistedAt = -Infinity
+  #relistedAt = -Infinity
+
+  constructor(request: List<A>, scope: Scope.Scope, isStored: boolean, onChange: () => void) {
+    this.#request = request
+    this.#scope = scope
+    this.#isStored = isStored
+    this.#onChange = onChange
+  }
+
+  /** The list, from memory if it is known not to have changed. */
+  readonly latest: List<A> = Effect.suspend(() => {
+    const { current } = this
+    if (current !== undefined) return Effect.succeed(current)
+    // A request that is under way may have been answered before the change.
+    const isUsable = this.#pending === undefined || this.#isFresh || !this.isReported
+    return Effect.flatMap(
+      Effect.flatMap(this.begin, Deferred.await),
+      (items) => isUsable ? Effect.succeed(items) : this.latest
+    )
+  })
+
+  /** The list in memory, if it is known not to have changed. */
+  get current(): ReadonlyArray<A> | undefined {
+    return this.#isStored && this.#isFresh && this.#pending === undefined && this.isReported ? this.items : undefined
+  }
+
+  /** Requests the list, unless a request is under way. */
+  readonly begin: Effect.Effect<Pending<A>> = Effect.suspend(() => {
+    if (this.#pending !== undefined) return Effect.succeed(this.#pending)
+    const pending = this.#pending = Deferred.makeUnsafe<ReadonlyArray<A>, ClientError>()
+    this.#isFresh = true
+    return Effect.gen({ self: this }, function*() {
+      this.since = yield* Clock.currentTimeMillis
+      const received = Effect.onExit(this.#request, (exit) => this.#received(pending, exit))
+      yield* Effect.forkIn(received, this.#scope, { startImmediately: true })
+      return pending
+    })
+  })
+
+  /** The server has reported a change. A list that was never requested is not needed. */
+  readonly changed: Effect.Effect<void> = Effect.suspend(() => {
+    this.#isFresh = false
+    return this.items === undefined || this.#pending !== undefined ? Effect.void : this.#relist
+  })
+
+  /** Requests the list after a change: at once, or after `minRelistInterval` since the last time. */
+  get #relist(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.#isScheduled) return Effect.void
+      this.#isScheduled = true
+      const relisting = Effect.gen({ self: this }, function*() {
+        const wait = this.#relistedAt + minRelistMillis - (yield* Clock.currentTimeMillis)
+        if (wait > 0) yield* Effect.sleep(wait)
+        this.#isScheduled = false
+        // A caller may have requested it in the meantime.
+        if (this.#isFresh || this.#pending !== undefined) return
+        this.#relistedAt = yield* Clock.currentTimeMillis
+        yield* this.begin
+      })
+      return Effect.asVoid(Effect.forkIn(relisting, this.#scope, { startImmediately: true }))
+    })
+  }
+
+  /** Requests the list once more if it changed in the meantime. */
+  #received(pending: Pending<A>, exit: Exit.Exit<ReadonlyArray<A>, ClientError>): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.#pending = undefined
+      const isStale = !this.#isFresh && this.isReported
+      if (Exit.isFailure(exit)) this.#isFresh = false
+      else if (!isEqual(this.items, exit.value)) {
+        this.items = exit.value
+        this.#onChange()
+      }
+      // The end of the connection interrupts the request, and must not interrupt the callers that wait for it.
+      const isInterrupted = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
+      Deferred.doneUnsafe(pending, isInterrupted ? Exit.fail(clientError(Closed, "The connection has ended")) : exit)
+      return isStale && Exit.isSuccess(exit) ? this.#relist : Effect.void
+    })
+  }
 }
 
 const kinds: ReadonlyArray<Kind> = ["tools", "prompts", "resources", "resourceTemplates"]
@@ -94,27 +188,12 @@ const reportedBy = (change: Change): ReadonlyArray<Kind> | undefined => {
   return kinds.filter((kind) => kind === "tools" ? tools : kind === "prompts" ? prompts : resources)
 }
 
-const isEqual = (a: unknown, b: unknown): boolean => {
-  try {
-    return JSON.stringify(a) === JSON.stringify(b)
-  } catch {
-    return false
-  }
-}
-
 /** The lists of one client. */
 export class ServerLists {
   readonly #client: Client
   readonly #scope: Scope.Scope
-  readonly #isStored: boolean
-  readonly #onChange: (kind: Kind) => void
-  readonly #slots: { readonly [K in Kind]: Slot<Items[K]> } = {
-    tools: new Slot(),
-    prompts: new Slot(),
-    resources: new Slot(),
-    resourceTemplates: new Slot()
-  }
-  #reported: ReadonlySet<Kind> = new Set()
+  /** Each list by its name. */
+  readonly of: { readonly [K in Kind]: ServerList<Items[K]> }
   #isFollowed = false
 
   /**
@@ -124,8 +203,14 @@ export class ServerLists {
   constructor(client: Client, scope: Scope.Scope, isStored: boolean, onChange: (kind: Kind) => void) {
     this.#client = client
     this.#scope = scope
-    this.#isStored = isStored
-    this.#onChange = onChange
+    const list = <K extends Kind>(kind: K): ServerList<Items[K]> =>
+      new ServerList(Effect.suspend(() => request(client, kind)), scope, isStored, () => onChange(kind))
+    this.of = {
+      tools: list("tools"),
+      prompts: list("prompts"),
+      resources: list("resources"),
+      resourceTemplates: list("resourceTemplates")
+    }
   }
 
   /** Subscribes to the changes of the lists, once. A server that reports none is asked for each list each time. */
@@ -136,109 +221,17 @@ export class ServerLists {
       this.#client.changes({ tools: true, prompts: true, resources: true }),
       (change) => this.#notice(change)
     )
-    const following = Effect.ensuring(Effect.ignore(changes), Effect.sync(() => this.#reported = new Set()))
+    const following = Effect.ensuring(Effect.ignore(changes), Effect.sync(() => this.#setReported([])))
     return Effect.asVoid(Effect.forkIn(following, this.#scope, { startImmediately: true }))
   })
 
-  /** A list, from memory if it is known not to have changed. */
-  list<K extends Kind>(kind: K): List<K> {
-    return Effect.suspend(() => {
-      const current = this.current(kind)
-      if (current !== undefined) return Effect.succeed(current)
-      const slot: Slot<Items[K]> = this.#slots[kind]
-      if (slot.pending === undefined) return Effect.flatMap(this.#request(kind), Deferred.await)
-      // The request that is under way may have been answered before the change.
-      const isUsable = slot.isFresh || !this.#reported.has(kind)
-      return Effect.flatMap(Deferred.await(slot.pending), (items) => isUsable ? Effect.succeed(items) : this.list(kind))
-    })
-  }
-
-  /** The list in memory, if it is known not to have changed. */
-  current<K extends Kind>(kind: K): ReadonlyArray<Items[K]> | undefined {
-    const { isFresh, items, pending } = this.#slots[kind]
-    return this.#isStored && isFresh && pending === undefined && this.#reported.has(kind) ? items : undefined
-  }
-
-  /** Requests a list, unless a request is under way. */
-  begin<K extends Kind>(kind: K): Effect.Effect<Pending<Items[K]>> {
-    return Effect.suspend(() => {
-      const { pending }: Slot<Items[K]> = this.#slots[kind]
-      return pending === undefined ? this.#request(kind) : Effect.succeed(pending)
-    })
-  }
-
-  /** The list that was received last, and when the last request began. */
-  known<K extends Kind>(kind: K): { readonly items: ReadonlyArray<Items[K]> | undefined; readonly since: number } {
-    return this.#slots[kind]
+  #setReported(reported: ReadonlyArray<Kind>): void {
+    for (const kind of kinds) this.of[kind].isReported = reported.includes(kind)
   }
 
   #notice(change: Change): Effect.Effect<void> {
     const reported = reportedBy(change)
-    if (reported !== undefined) this.#reported = new Set(reported)
-    return Effect.forEach(concerns(change), (kind) => {
-      const slot = this.#slots[kind]
-      slot.isFresh = false
-      // A list that was never requested is not needed.
-      return slot.items === undefined || slot.pending !== undefined ? Effect.void : this.#relist(kind)
-    }, { discard: true })
-  }
-
-  /** Requests a list that has changed: at once, or after `minRelistInterval` since the last time. */
-  #relist(kind: Kind): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      const slot = this.#slots[kind]
-      if (slot.isScheduled) return Effect.void
-      slot.isScheduled = true
-      const relisting = Effect.gen({ self: this }, function*() {
-        const wait = slot.relistedAt + minRelistMillis - (yield* Clock.currentTimeMillis)
-        if (wait > 0) yield* Effect.sleep(wait)
-        slot.isScheduled = false
-        // A caller may have requested it in the meantime.
-        if (slot.isFresh || slot.pending !== undefined) return
-        slot.relistedAt = yield* Clock.currentTimeMillis
-        yield* this.#request(kind)
-      })
-      return Effect.asVoid(Effect.forkIn(relisting, this.#scope, { startImmediately: true }))
-    })
-  }
-
-  /** Requests a list, and once more if it changed in the meantime. */
-  #request<K extends Kind>(
-    kind: K
-  ): Effect.Effect<Pending<Items[K]>> {
-    const slot: Slot<Items[K]> = this.#slots[kind]
-    return Effect.gen({ self: this }, function*() {
-      const pending = Deferred.makeUnsafe<ReadonlyArray<Items[K]>, ClientError>()
-      slot.pending = pending
-      slot.isFresh = true
-      slot.since = yield* Clock.currentTimeMillis
-      yield* Effect.forkIn(
-        Effect.onExit(request(this.#client, kind), (exit) => this.#received(kind, pending, exit)),
-        this.#scope,
-        { startImmediately: true }
-      )
-      return pending
-    })
-  }
-
-  #received<K extends Kind>(
-    kind: K,
-    pending: Pending<Items[K]>,
-    exit: Exit.Exit<ReadonlyArray<Items[K]>, ClientError>
-  ): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      const slot: Slot<Items[K]> = this.#slots[kind]
-      slot.pending = undefined
-      const isStale = !slot.isFresh && this.#reported.has(kind)
-      if (Exit.isFailure(exit)) slot.isFresh = false
-      else if (!isEqual(slot.items, exit.value)) {
-        slot.items = exit.value
-        this.#onChange(kind)
-      }
-      // The end of the connection interrupts the request, and must not interrupt the callers that wait for it.
-      const isInterrupted = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
-      Deferred.doneUnsafe(pending, isInterrupted ? Exit.fail(clientError(Closed, "The connection has ended")) : exit)
-      return isStale && Exit.isSuccess(exit) ? this.#relist(kind) : Effect.void
-    })
+    if (reported !== undefined) this.#setReported(reported)
+    return Effect.forEach(concerns(change), (kind) => this.of[kind].changed, { discard: true })
   }
 }
