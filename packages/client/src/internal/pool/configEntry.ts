@@ -78,45 +78,34 @@ const textOf = (value: unknown, member: string, expansion: Expansion): Read<stri
 }
 
 /** Reads the members of an entry. A member that is `null` counts as absent. */
-class Members {
-  readonly #raw: JsonObject
-  readonly #expansion: Expansion
-
-  constructor(raw: JsonObject, expansion: Expansion) {
-    this.#raw = raw
-    this.#expansion = expansion
-  }
-
-  text(member: string): Read<string | undefined> {
-    const value = this.#raw[member] ?? undefined
-    return value === undefined ? Result.succeed(undefined) : textOf(value, member, this.#expansion)
-  }
-
-  texts(member: string): Read<ReadonlyArray<string>> {
-    const value = this.#raw[member] ?? []
+const membersOf = (raw: JsonObject, expansion: Expansion) => ({
+  text: (member: string): Read<string | undefined> => {
+    const value = raw[member] ?? undefined
+    return value === undefined ? Result.succeed(undefined) : textOf(value, member, expansion)
+  },
+  texts: (member: string): Read<ReadonlyArray<string>> => {
+    const value = raw[member] ?? []
     return Array.isArray(value)
-      ? Result.all(value.map((item: unknown, at) => textOf(item, `${member}[${at}]`, this.#expansion)))
+      ? Result.all(value.map((item: unknown, at) => textOf(item, `${member}[${at}]`, expansion)))
       : fail(`must have an array of strings as ${member}`)
-  }
-
+  },
   /** An object of texts. A `null` in it is `undefined`. */
-  record(member: string): Read<Readonly<Record<string, string | undefined>>> {
-    const value = this.#raw[member] ?? {}
+  record: (member: string): Read<Readonly<Record<string, string | undefined>>> => {
+    const value = raw[member] ?? {}
     if (!isObject(value)) return fail(`must have an object as ${member}`)
     const members = Object.entries(value).map(([name, item]) =>
       item === null
         ? Result.succeed([name, undefined] as const)
-        : Result.map(textOf(item, `${member}.${name}`, this.#expansion), (text) => [name, text] as const)
+        : Result.map(textOf(item, `${member}.${name}`, expansion), (text) => [name, text] as const)
     )
     // `fromEntries` defines own members, so that a variable named `__proto__` stays a member.
     return Result.map(Result.all(members), (all) => Object.fromEntries(all))
-  }
-
+  },
   /** The value of an environment variable that another member names. */
-  variable(name: string, member: string): Read<string> {
-    return expanded(`\${env:${name}}`, member, this.#expansion)
-  }
-}
+  variable: (name: string, member: string): Read<string> => expanded(`\${env:${name}}`, member, expansion)
+})
+
+type Members = ReturnType<typeof membersOf>
 
 const headerName = /^[!#$%&'*+\-.^`|~\w]+$/
 // Visible characters, spaces and tabs (RFC 9110, 5.5).
@@ -162,7 +151,7 @@ const typeOf = (raw: JsonObject, hasUrl: boolean): Read<Entry["type"]> => {
 export const entryOf = (name: string, raw: unknown, expansion: Expansion): Read<Entry> =>
   Result.gen(function*() {
     if (!isObject(raw)) return yield* fail("must be an object")
-    const members = new Members(raw, expansion)
+    const members = membersOf(raw, expansion)
     const urlMember = ["url", "serverUrl", "httpUrl"].find((member) => isPresent(raw[member]))
     const type = yield* typeOf(raw, urlMember !== undefined)
     if (type === "stdio") {

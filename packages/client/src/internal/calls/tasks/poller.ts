@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Result from "effect/Result"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import type { ClientError } from "../../../ClientError.ts"
 import { mayPollAgain, taskNotFound, taskTimedOut } from "./failures.ts"
 import { type Listener, Listening } from "./taskSubscription.ts"
@@ -17,7 +17,24 @@ import * as Requests from "./requests.ts"
 import { ageOf, isFinal, isSame, isStale, readNotice, type TaskStatus } from "./statusStream.ts"
 import * as Backoff from "@skein/runtime/Backoff"
 import type { TaskSettings } from "../taskRegistry.ts"
-import type { End, Followed } from "./policy.ts"
+
+/** How a task has ended: with its result, with a protocol error of the server, or cancelled. */
+export type End =
+  | { readonly _tag: "Result"; readonly raw: JsonObject }
+  | { readonly _tag: "Fault"; readonly error: McpError.McpError }
+  | { readonly _tag: "Cancelled" }
+
+/** A task that is being followed. */
+export interface Followed {
+  readonly id: string
+  readonly terms: Requests.TaskContext
+  /** The last status that the server sent. */
+  readonly latest: TaskStatus
+  /** Receives a status of the server. */
+  readonly receive: (received: TaskStatus) => void
+  /** Called when progress was reported. */
+  readonly reported: () => void
+}
 
 /**
  * Whether the server sends status notifications of the task: it does, it does not, or it failed to send one and is no
@@ -82,18 +99,18 @@ export class TaskPoller implements Listener {
     return this.#task.id
   }
 
-  /** Follows the task to its end. It may be run again after it was interrupted. */
-  get run(): Effect.Effect<End, ClientError> {
-    return Effect.scoped(Effect.flatMap(Effect.scope, (scope) => this.#follow(scope)))
-  }
-
   /** Receives a status of the task, from any source. */
   push(received: TaskStatus): void {
     if (isStale(this.#task.latest, received)) return
     this.#unsure = false
+    this.#accept(received)
+    this.#signal.openUnsafe()
+  }
+
+  /** Schedules the next poll after a status that is not stale, and passes the status on if it differs. */
+  #accept(received: TaskStatus): void {
     this.#schedule(received)
     if (!isSame(this.#task.latest, received)) this.#task.receive(received)
-    this.#signal.openUnsafe()
   }
 
   /** Polls as soon as possible. */
@@ -102,8 +119,10 @@ export class TaskPoller implements Listener {
     this.#signal.openUnsafe()
   }
 
-  #follow(scope: Scope.Scope): Effect.Effect<End, ClientError> {
-    const follow = Effect.gen({ self: this }, function*() {
+  /** Follows the task to its end. It may be run again after it was interrupted. */
+  get run(): Effect.Effect<End, ClientError> {
+    return Effect.scoped(Effect.gen({ self: this }, function*() {
+      const scope = yield* Effect.scope
       const { reports } = this.#terms
       this.#notifications = "none"
       this.#blocked = undefined
@@ -135,8 +154,7 @@ export class TaskPoller implements Listener {
         } else yield* questions.take({})
         yield* this.#wait
       }
-    })
-    return Scope.provide(follow, scope)
+    }))
   }
 
   // ---- polling
@@ -180,10 +198,7 @@ export class TaskPoller implements Listener {
       }
       this.#caughtUp = true
       if (isStale(this.#task.latest, received)) this.#schedule(this.#task.latest)
-      else {
-        this.#schedule(received)
-        if (!isSame(this.#task.latest, received)) this.#task.receive(received)
-      }
+      else this.#accept(received)
       return this.#isPast(received) ? this.#lost("its time to live is over") : Effect.void
     })
   }

@@ -15,7 +15,6 @@ import { type ClientError, InvalidResponse, LimitExceeded } from "../../../Clien
 import { clientError } from "../../base/errors.ts"
 import type { ReadyReply } from "../../connection/inputRequests.ts"
 import { inputRequestConcurrency, maxInputRequests } from "../../input/handlers.ts"
-import type { TaskContext } from "./policy.ts"
 import * as Requests from "./requests.ts"
 import { quote } from "@skein/protocol/Text"
 
@@ -44,7 +43,7 @@ export class Memory {
 
 /** The task that the input requests belong to. */
 export interface Asking {
-  readonly terms: TaskContext
+  readonly terms: Requests.TaskContext
   /** The task cannot go on. */
   readonly failed: (error: ClientError) => void
   /** The server did not accept an answer, or may not have received it: its status must be requested. */

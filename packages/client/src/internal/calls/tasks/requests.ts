@@ -5,15 +5,32 @@ import type { InputResponses } from "@skein/protocol/InputRequired"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import { quote } from "@skein/protocol/Text"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { type ClientError, InvalidResponse } from "../../../ClientError.ts"
+import type { Handle } from "../../../RemoteTask.ts"
 import { clientError } from "../../base/errors.ts"
+import type { ClientContext } from "../context.ts"
 import { send } from "../send.ts"
 import { inLifecycle } from "../support.ts"
+import type { TaskProgress } from "../taskRegistry.ts"
 import type { NegotiatedConnection } from "../../connection/connection.ts"
 import { isUnknown, taskNotFound } from "./failures.ts"
 import { bare, type TaskStatus } from "./statusStream.ts"
-import type { TaskContext } from "./policy.ts"
+
+/** The context in which a task is followed. */
+export interface TaskContext {
+  readonly client: ClientContext
+  readonly handle: Handle
+  /** When this client stops waiting, in milliseconds of the monotonic clock. */
+  readonly deadline: number
+  readonly leaveRunning: boolean
+  /** The timeout of each request. */
+  readonly timeout: Duration.Input | undefined
+  readonly reports: TaskProgress | undefined
+  /** Whether its status must be requested before anything else. */
+  readonly unseen: boolean
+}
 
 type Asked = Pick<TaskContext, "client" | "handle" | "timeout">
 

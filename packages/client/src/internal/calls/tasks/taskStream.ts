@@ -15,11 +15,10 @@ import { readToolResult } from "../response.ts"
 import { checkToolResult } from "../validateOutput.ts"
 import { Broadcast } from "../../base/broadcast.ts"
 import { fromRequest } from "../../base/failure.ts"
-import { TaskPoller } from "./poller.ts"
+import { type End, type Followed, TaskPoller } from "./poller.ts"
 import { clientClosed, isUnknown, taskCancelled, withHandle } from "./failures.ts"
 import * as Requests from "./requests.ts"
 import { endOf, isFinal, stateOf, type TaskStatus } from "./statusStream.ts"
-import type { End, Followed, TaskContext } from "./policy.ts"
 
 // Not an option: only the last state matters for long.
 const bufferSize = 16
@@ -31,7 +30,7 @@ export class TaskFollower implements RemoteTask, Followed {
   readonly _tag = "RemoteTask"
   readonly id: string
   readonly handle: Handle
-  readonly terms: TaskContext
+  readonly terms: Requests.TaskContext
   /** The last status that the server sent. */
   latest: TaskStatus
   /** Whether this client has asked to cancel it. */
@@ -44,7 +43,7 @@ export class TaskFollower implements RemoteTask, Followed {
   #waiting = 0
   #fiber: Fiber.Fiber<void> | undefined = undefined
 
-  constructor(terms: TaskContext, received: TaskStatus) {
+  constructor(terms: Requests.TaskContext, received: TaskStatus) {
     this.terms = terms
     this.handle = terms.handle
     this.id = terms.handle.taskId
@@ -55,7 +54,7 @@ export class TaskFollower implements RemoteTask, Followed {
   }
 
   /** Makes the follower of a task whose handle alone is known. Requests its status once. */
-  static resume(terms: TaskContext): Effect.Effect<TaskFollower, ClientError> {
+  static resume(terms: Requests.TaskContext): Effect.Effect<TaskFollower, ClientError> {
     return Effect.map(Requests.look(terms), (received) => new TaskFollower(terms, received))
   }
 
