@@ -38,15 +38,14 @@ import {
 } from "./internal/connection/connections.ts"
 import { type EntryContext, unlistedEntry } from "./internal/catalog/entries.ts"
 import { Forwarder } from "./internal/calls/forward.ts"
-import { Listing, type Selection } from "./internal/catalog/listing.ts"
+import { Listing, type Lists, type Selection } from "./internal/catalog/listing.ts"
 import { ParkedCalls } from "./internal/calls/parkedCalls.ts"
 import { Refresh, RefreshInterval } from "./internal/catalog/refresh.ts"
 import { everything, Relay } from "./internal/connection/relay.ts"
 import { Remote } from "./internal/connection/remote.ts"
-import { watcher } from "./internal/connection/watch.ts"
 
 export type { RemoteFailure } from "./internal/connection/remoteError.ts"
-export type { Selection } from "./internal/catalog/listing.ts"
+export type { Lists, Selection } from "./internal/catalog/listing.ts"
 
 /**
  * The effect that makes a client of the remote server, such as `Client.make(transport, options)`. The proxy runs it,
@@ -96,14 +95,6 @@ export interface Limits {
    * is cancelled at the remote server. Raise it for questions that take people longer.
    */
   readonly waitTimeout?: Duration.Input | undefined
-}
-
-/** The lists of a remote server. */
-export interface Lists {
-  readonly tools: ReadonlyArray<Tool>
-  readonly resources: ReadonlyArray<Resource>
-  readonly resourceTemplates: ReadonlyArray<ResourceTemplate>
-  readonly prompts: ReadonlyArray<Prompt>
 }
 
 /** The options of a proxy. All of them are optional. */
@@ -263,7 +254,11 @@ export const layer = <R = never, R2 = never>(
       name,
       environment.run
     )
-    const entries: EntryContext = { forwarder, watch: watcher(remote, catalog), isPrivate: pool !== undefined }
+    const entries: EntryContext = {
+      forwarder,
+      watch: (uri) => remote.watch(uri, catalog),
+      isPrivate: pool !== undefined
+    }
     const { prompts = true, resourceTemplates = true, resources = true, tools = true } = options
     const listing = new Listing(catalog, entries, {
       select: { tools, resources, resourceTemplates, prompts },

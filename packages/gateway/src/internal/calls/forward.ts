@@ -8,7 +8,6 @@
  *   server travels in the caller's `requestState`.
  */
 import type { RequestOptions } from "@skein/client/Client"
-import type { ClientError } from "@skein/client/ClientError"
 import * as Capabilities from "@skein/protocol/Capabilities"
 import * as Codec from "@skein/protocol/Codec"
 import type { InputRequiredResult, InputResponses } from "@skein/protocol/InputRequired"
@@ -56,6 +55,9 @@ type Step<A> = Outcome<A> | { readonly _tag: "Parked"; readonly id: string }
 const canBeAsked = ({ caller: { capabilities } }: RequestContext): boolean =>
   ["elicitation", "sampling", "roots"].some((name) => Capabilities.declares(capabilities, name))
 
+/** Sends one round of a request to the remote server. */
+type Send<R> = (round: Round, forwarded: ForwardedRequest) => Effect.Effect<Outcome<R>, McpError.McpError>
+
 /** Forwards the requests of one proxy. */
 export class Forwarder {
   readonly #connect: Connect
@@ -81,17 +83,12 @@ export class Forwarder {
     params: P,
     request: RequestContext
   ): Handled<R> {
+    const send: Send<R> = (round, forwarded) => this.#send(method, params, round, forwarded)
     const round = request.exchange.rounds !== undefined && canBeAsked(request) ? request.startRound() : undefined
-    return round === undefined
-      ? this.#direct(method, params, request)
-      : this.#inRounds(method, params, request, round)
+    return round === undefined ? this.#direct(request, send) : this.#inRounds(request, round, send)
   }
 
-  #direct<P extends object, R extends object>(
-    method: RequestMethod<P, R>,
-    params: P,
-    request: RequestContext
-  ): Handled<R> {
+  #direct<R>(request: RequestContext, send: Send<R>): Handled<R> {
     const forwarded: ForwardedRequest = {
       caller: request.caller,
       owner: ownerOf(request),
@@ -101,38 +98,39 @@ export class Forwarder {
       sentIds: [],
       lacking: undefined
     }
-    const next = (reply: Round, number: number): Effect.Effect<R, McpError.McpError> =>
-      Effect.flatMap(this.#send(method, params, reply, forwarded), (outcome) =>
-        outcome._tag === "Result"
-          ? Effect.succeed(outcome.result)
-          : Effect.flatMap(this.#answers(outcome.required, request, number), (reply) => next(reply, number + 1)))
-    return next(unsolicited(request), 1)
+    return this.#untilResult(request, (round) => send(round, forwarded))
   }
 
-  #inRounds<P extends object, R extends object>(
-    method: RequestMethod<P, R>,
-    params: P,
+  #inRounds<R>(
     request: RequestContext,
-    round: NonNullable<ReturnType<RequestContext["startRound"]>>
+    { once }: NonNullable<ReturnType<RequestContext["startRound"]>>,
+    send: Send<R>
   ): Handled<R> {
-    const next = (reply: Round, number: number): Effect.Effect<R, McpError.McpError> => {
-      const run = (call: ParkedCall<Outcome<R>>) => this.#send(method, params, reply, call)
-      const first = Effect.flatMap(
-        this.#parked.start(request, run),
+    return this.#untilResult(request, (round, number) => {
+      const started = Effect.flatMap(
+        this.#parked.start(request, (call: ParkedCall<Outcome<R>>) => send(round, call)),
         (call): Effect.Effect<Step<R>, McpError.McpError> =>
           Exit.isExit(call) ? call : Effect.succeed({ _tag: "Parked", id: call.id })
       )
-      return Effect.flatMap(round.once(`proxy ${number}`, first), (result) => {
+      return Effect.flatMap(once(`proxy ${number}`, started), (result) => {
         const step = result as Step<R>
-        const outcome: Effect.Effect<Outcome<R>, McpError.McpError> = step._tag === "Parked"
+        return step._tag === "Parked"
           ? this.#parked.follow(step.id, request) as Effect.Effect<Outcome<R>, McpError.McpError>
           : Effect.succeed(step)
-        return Effect.flatMap(outcome, (outcome) =>
-          outcome._tag === "Result"
-            ? Effect.succeed(outcome.result)
-            : Effect.flatMap(this.#answers(outcome.required, request, number), (reply) => next(reply, number + 1)))
       })
-    }
+    })
+  }
+
+  /** Sends a request, and sends it again with the caller's answers as long as the remote server requires input. */
+  #untilResult<R>(
+    request: RequestContext,
+    send: (round: Round, number: number) => Effect.Effect<Outcome<R>, McpError.McpError>
+  ): Handled<R> {
+    const next = (round: Round, number: number): Effect.Effect<R, McpError.McpError> =>
+      Effect.flatMap(send(round, number), (outcome) =>
+        outcome._tag === "Result"
+          ? Effect.succeed(outcome.result)
+          : Effect.flatMap(this.#answers(outcome.required, request, number), (round) => next(round, number + 1)))
     return next(unsolicited(request), 1)
   }
 
@@ -184,23 +182,24 @@ export class Forwarder {
           : undefined)
       }
       const asked = Effect.provideService(client.request(method, sent, options), CurrentRequest, forwarded)
-      return yield* Effect.matchEffect(asked, {
-        onSuccess: (result): Effect.Effect<Outcome<R> | Unsent, McpError.McpError> => {
-          const lacking = isError(result) ? missingCapability(forwarded) : undefined
-          return lacking === undefined
-            ? Effect.succeed({ _tag: "Result", result: withPassedOnMeta(result) })
-            : Effect.fail(lacking)
-        },
-        onFailure: (error): Effect.Effect<Outcome<R> | Unsent, McpError.McpError> => {
-          const { reason, undelivered } = error
-          if (reason._tag === "InputRequired") return Effect.succeed({ _tag: "Required", required: reason.required })
-          if (reason._tag === "Closed" && reason.end !== undefined && undelivered === true) {
-            return Effect.succeed({ _tag: "Unsent", connection })
-          }
-          const lacking = reason._tag === "ProtocolError" ? missingCapability(forwarded) : undefined
-          return Effect.andThen(this.#log(error), Effect.fail(lacking ?? toMcpError(error, this.#name)))
-        }
-      })
+      const answered = yield* Effect.result(asked)
+      if (Result.isSuccess(answered)) {
+        const result = answered.success
+        const lacking = isError(result) ? missingCapability(forwarded) : undefined
+        return lacking === undefined
+          ? { _tag: "Result", result: withPassedOnMeta(result) }
+          : yield* Effect.fail(lacking)
+      }
+      const error = answered.failure
+      const { reason, undelivered } = error
+      if (reason._tag === "InputRequired") return { _tag: "Required", required: reason.required }
+      if (reason._tag === "Closed" && reason.end !== undefined && undelivered === true) {
+        return { _tag: "Unsent", connection }
+      }
+      if (reason._tag === "ProtocolError") return yield* Effect.fail(missingCapability(forwarded) ?? reason.error)
+      // The caller does not receive the details.
+      yield* Effect.logDebug(`${error.method ?? "A request"} failed at the remote server`, error)
+      return yield* Effect.fail(toMcpError(error, this.#name))
     }))
   }
 
@@ -228,13 +227,6 @@ export class Forwarder {
         ...(requestState === undefined ? undefined : { requestState })
       }))
     )
-  }
-
-  /** Logs a failure whose details the caller does not receive. */
-  #log(error: ClientError): Effect.Effect<void> {
-    return error.reason._tag === "ProtocolError"
-      ? Effect.void
-      : Effect.logDebug(`${error.method ?? "A request"} failed at the remote server`, error)
   }
 }
 

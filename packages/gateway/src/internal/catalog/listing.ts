@@ -48,19 +48,38 @@ interface Wanted {
   readonly entry: Result.Result<Entry<unknown>, string>
 }
 
-const nameOf: { readonly [K in Kind]: (definition: Lists[K][number]) => string } = {
-  tools: ({ name }) => name,
-  resources: ({ uri }) => uri,
-  resourceTemplates: ({ uriTemplate }) => uriTemplate,
-  prompts: ({ name }) => name
+/** The entries of a kind: their word in messages, their names, and how they are made. */
+interface Terms<A> {
+  readonly word: string
+  readonly name: (definition: A) => string
+  readonly entry: (definition: A, completes: boolean, context: EntryContext) => Result.Result<Entry<unknown>, string>
 }
 
-const whatOf: Readonly<Record<Kind, string>> = {
-  tools: "tool",
-  resources: "resource",
-  resourceTemplates: "resource template",
-  prompts: "prompt"
+const termsOf: { readonly [K in Kind]: Terms<Lists[K][number]> } = {
+  tools: {
+    word: "tool",
+    name: ({ name }) => name,
+    entry: (tool, _, context) => Result.succeed(toolEntry(tool, context))
+  },
+  resources: {
+    word: "resource",
+    name: ({ uri }) => uri,
+    entry: (resource, _, context) => Result.succeed(resourceEntry(resource, context))
+  },
+  resourceTemplates: {
+    word: "resource template",
+    name: ({ uriTemplate }) => uriTemplate,
+    entry: templateEntry
+  },
+  prompts: {
+    word: "prompt",
+    name: ({ name }) => name,
+    entry: (prompt, completes, context) => Result.succeed(promptEntry(prompt, completes, context))
+  }
 }
+
+/** The kinds of entries. */
+export const kinds = Object.keys(termsOf) as ReadonlyArray<Kind>
 
 // How many names of entries that were left out are remembered, so that each is logged once.
 const maxWarned = 1_000
@@ -129,11 +148,7 @@ export class Listing {
 
   /** Removes all entries. */
   get clear(): Effect.Effect<void> {
-    return Effect.forEach(
-      ["tools", "resources", "resourceTemplates", "prompts"] as const,
-      (kind) => this.update(kind, [], false),
-      { discard: true }
-    )
+    return Effect.forEach(kinds, (kind) => this.update(kind, [], false), { discard: true })
   }
 
   #wanted<K extends Kind>(
@@ -143,11 +158,12 @@ export class Listing {
   ): Effect.Effect<ReadonlyMap<string, Wanted>> {
     return Effect.gen({ self: this }, function*() {
       const { maxEntries, name } = this.#settings
+      const terms = termsOf[kind] as Terms<unknown>
       const select = this.#settings.select[kind] as Selection<unknown>
       const wanted = new Map<string, Wanted>()
       let more = 0
-      for (const definition of definitions as ReadonlyArray<Lists[K][number]>) {
-        const name = (nameOf[kind] as (definition: unknown) => string)(definition)
+      for (const definition of definitions) {
+        const name = terms.name(definition)
         if (select === false || (typeof select === "function" && !select(definition))) continue
         // The first one of a name counts, as for clients of the remote server.
         if (wanted.has(name)) continue
@@ -155,7 +171,13 @@ export class Listing {
           more++
           continue
         }
-        wanted.set(name, this.#read(kind, definition, completes))
+        const text = Result.try(() => CanonicalJson.stringify([completes, definition]))
+        wanted.set(
+          name,
+          Result.isSuccess(text)
+            ? { text: text.success, entry: terms.entry(definition, completes, this.#context) }
+            : { text: "", entry: Result.fail("its definition nests too deep") }
+        )
       }
       if (more > 0) {
         const message = `${more} more entries of ${kind} of ${named(name)} were left out (maxEntries: ${maxEntries})`
@@ -163,29 +185,6 @@ export class Listing {
       }
       return wanted
     })
-  }
-
-  #read<K extends Kind>(kind: K, definition: Lists[K][number], completes: boolean): Wanted {
-    let text: string
-    try {
-      text = CanonicalJson.stringify([completes, definition])
-    } catch {
-      return { text: "", entry: Result.fail("its definition nests too deep") }
-    }
-    return { text, entry: this.#entry(kind, definition, completes) }
-  }
-
-  #entry(kind: Kind, definition: unknown, completes: boolean): Result.Result<Entry<unknown>, string> {
-    switch (kind) {
-      case "tools":
-        return Result.succeed(toolEntry(definition as Tool, this.#context))
-      case "resources":
-        return Result.succeed(resourceEntry(definition as Resource, this.#context))
-      case "resourceTemplates":
-        return templateEntry(definition as ResourceTemplate, completes, this.#context)
-      case "prompts":
-        return Result.succeed(promptEntry(definition as Prompt, completes, this.#context))
-    }
   }
 
   #registry(kind: Kind): Registry<Entry<unknown>> {
@@ -199,7 +198,9 @@ export class Listing {
       if (this.#warned.has(key) || this.#warned.size >= maxWarned) return Effect.void
       this.#warned.add(key)
       return Effect.logWarning(
-        name === "" ? why : `The ${whatOf[kind]} ${quote(name)} of ${named(this.#settings.name)} was left out: ${why}`
+        name === ""
+          ? why
+          : `The ${termsOf[kind].word} ${quote(name)} of ${named(this.#settings.name)} was left out: ${why}`
       )
     })
   }

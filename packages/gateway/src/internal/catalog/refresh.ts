@@ -10,7 +10,7 @@ import * as Latch from "effect/Latch"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import type * as Scope from "effect/Scope"
-import type { Kind, Listing, Lists } from "./listing.ts"
+import { type Kind, kinds, type Listing, type Lists } from "./listing.ts"
 import { named, type RemoteName } from "../connection/remoteError.ts"
 
 /** The pause between two times that changed lists of a kind are read. Tests set another one. */
@@ -20,8 +20,6 @@ export const RefreshInterval = Context.Reference<Duration.Input>("@skein/gateway
 
 // The pause before a list is read again that could not be read.
 const retryDelay = "5 seconds"
-
-const kinds: ReadonlyArray<Kind> = ["tools", "resources", "resourceTemplates", "prompts"]
 
 /** The lists that one notification names, which are read together. */
 interface Group {

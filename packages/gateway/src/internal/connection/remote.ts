@@ -5,7 +5,8 @@
 import type { Client } from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
 import * as Reconnect from "@skein/client/Reconnect"
-import type { McpError } from "@skein/protocol/McpError"
+import * as McpError from "@skein/protocol/McpError"
+import * as Catalog from "@skein/server/Catalog"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -15,7 +16,7 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { RemoteConnection } from "./connections.ts"
-import { named, type RemoteName, unavailable, upper } from "./remoteError.ts"
+import { named, type RemoteName, toMcpError, unavailable, upper } from "./remoteError.ts"
 
 /** Receives the changes of the connection. */
 export interface Listener {
@@ -35,7 +36,7 @@ export class Remote {
   readonly #isReopened: boolean
   #open: RemoteConnection | undefined = undefined
   /** The connection that calls use. They wait for it while it is pending. */
-  #usable = Deferred.makeUnsafe<RemoteConnection, McpError>()
+  #usable = Deferred.makeUnsafe<RemoteConnection, McpError.McpError>()
   /** The connection that is open, or the next one. */
   #next = Deferred.makeUnsafe<RemoteConnection>()
   #isWarned = false
@@ -56,12 +57,12 @@ export class Remote {
    * The connection. At the start, and after a connection is lost, it waits for the first attempt to open one. After a
    * failed attempt it fails at once.
    */
-  get connection(): Effect.Effect<RemoteConnection, McpError> {
+  get connection(): Effect.Effect<RemoteConnection, McpError.McpError> {
     return Effect.suspend(() => Deferred.await(this.#usable))
   }
 
   /** The same after a connection whose client has ended, which is perhaps not noticed here yet. */
-  connectionAfter(ended: RemoteConnection): Effect.Effect<RemoteConnection, McpError> {
+  connectionAfter(ended: RemoteConnection): Effect.Effect<RemoteConnection, McpError.McpError> {
     return Effect.suspend(() => {
       this.#ended(ended)
       return this.connection
@@ -69,10 +70,73 @@ export class Remote {
   }
 
   /** Waits for the end of a connection, and for the next one, however many attempts that takes. */
-  nextAfter(connection: RemoteConnection): Effect.Effect<RemoteConnection> {
+  #nextAfter(connection: RemoteConnection): Effect.Effect<RemoteConnection> {
     return Effect.flatMap(connection.client.ended, () => {
       this.#ended(connection)
       return Deferred.await(this.#next)
+    })
+  }
+
+  /**
+   * Subscribes to a resource at the remote server until the scope closes, on one connection after the other. Returns once
+   * the subscription is confirmed.
+   */
+  watch(uri: string, catalog: Catalog.Catalog["Service"]): Effect.Effect<void, McpError.McpError, Scope.Scope> {
+    return Effect.gen({ self: this }, function*() {
+      const confirmed = Deferred.makeUnsafe<void, McpError.McpError>()
+      const first = yield* this.connection
+      yield* Effect.forkScoped(this.#watchFrom(first, uri, catalog, confirmed), { startImmediately: true })
+      yield* Deferred.await(confirmed)
+    })
+  }
+
+  #watchFrom(
+    first: RemoteConnection,
+    uri: string,
+    catalog: Catalog.Catalog["Service"],
+    confirmed: Deferred.Deferred<void, McpError.McpError>
+  ): Effect.Effect<void> {
+    const updated = (changed: string) =>
+      Effect.provideService(
+        Catalog.updated(changed, changed === uri ? {} : { parent: uri }),
+        Catalog.Catalog,
+        catalog
+      )
+    let isConfirmed = false
+    const subscribe = ({ client }: RemoteConnection): Effect.Effect<void, ClientError> =>
+      Stream.runForEach(client.changes({ uris: [uri] }), (change) => {
+        switch (change._tag) {
+          case "Subscribed": {
+            if (!change.honoured.uris.includes(uri)) {
+              return Effect.asVoid(Deferred.fail(confirmed, McpError.resourceNotFound(uri)))
+            }
+            // Changes since the last subscription may have been missed.
+            if (isConfirmed) return updated(uri)
+            isConfirmed = true
+            return Effect.asVoid(Deferred.succeed(confirmed, undefined))
+          }
+          case "ResourceUpdated":
+            return updated(change.uri)
+          default:
+            return Effect.void
+        }
+      })
+    return Effect.gen({ self: this }, function*() {
+      let connection = first
+      while (true) {
+        const failure = yield* Effect.result(subscribe(connection))
+        if (failure._tag === "Failure") {
+          const { reason } = failure.failure
+          const error = reason._tag === "Unsupported"
+            ? McpError.methodNotFound("resources/subscribe")
+            : toMcpError(failure.failure, this.name)
+          if (yield* Deferred.fail(confirmed, error)) return
+          if (reason._tag !== "Closed") {
+            yield* Effect.logDebug("A subscription to a resource of a remote server has ended", failure.failure)
+          }
+        }
+        connection = yield* this.#nextAfter(connection)
+      }
     })
   }
 
