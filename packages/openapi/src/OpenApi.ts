@@ -26,7 +26,6 @@
  * const server = McpServer.layer({ name: "pets", version: "1.0.0" }, pets)
  */
 import type { Awaitable } from "@skein/runtime/Awaitable"
-import { resolve, type Resolved } from "@skein/runtime/Options"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as AsyncHandler from "@skein/server/AsyncHandler"
 import type { Catalog, HandlerServices } from "@skein/server/Catalog"
@@ -136,15 +135,6 @@ export interface Options<E = never, R = never> {
   readonly allowHttp?: boolean | undefined
 }
 
-type Bounds = Pick<Options, "timeout" | "maxResultBytes" | "maxOperations" | "maxSchemaChars">
-
-const resolved = (options: Bounds): Resolved<Bounds> =>
-  resolve(
-    options,
-    { maxResultBytes: defaultMaxResultBytes, maxOperations: 500, maxSchemaChars: 16_384 },
-    { timeout: "30 seconds" }
-  )
-
 /** A definition that `layer` registers. */
 export interface Listed {
   readonly as: "tool" | "resource" | "template"
@@ -181,7 +171,7 @@ interface Selected {
 const read = <E, R>(document: Document, options: Options<E, R>): Effect.Effect<Selected, OpenApiError> =>
   Effect.gen(function*() {
     const client = yield* currentClient
-    const { maxOperations, maxSchemaChars } = resolved(options)
+    const { maxOperations = 500, maxSchemaChars = 16_384 } = options
     const loaded = yield* load(sourceOf(document), client, {
       documentUrl: urlOf(options.documentUrl),
       allowReference: options.allowReference,
@@ -244,8 +234,7 @@ export const layer = <E extends HandlerError = never, R = never>(
 ): Layer.Layer<never, OpenApiError | DefinitionError, Catalog | HandlerServices<R>> =>
   Layer.effectDiscard(Effect.gen(function*() {
     const { client, definitions, leftOut } = yield* read(document, options)
-    const { credentials } = options
-    const { maxResultBytes, timeout } = resolved(options)
+    const { credentials, maxResultBytes = defaultMaxResultBytes, timeout = "30 seconds" } = options
     yield* warn(leftOut)
     const sending = {
       client,

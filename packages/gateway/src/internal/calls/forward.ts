@@ -103,7 +103,7 @@ export class Forwarder {
 
   #inRounds<R>(
     request: RequestContext,
-    { once }: NonNullable<ReturnType<RequestContext["startRound"]>>,
+    rounds: NonNullable<ReturnType<RequestContext["startRound"]>>,
     send: Send<R>
   ): Handled<R> {
     return this.#untilResult(request, (round, number) => {
@@ -112,7 +112,7 @@ export class Forwarder {
         (call): Effect.Effect<Step<R>, McpError.McpError> =>
           Exit.isExit(call) ? call : Effect.succeed({ _tag: "Parked", id: call.id })
       )
-      return Effect.flatMap(once(`proxy ${number}`, started), (result) => {
+      return Effect.flatMap(rounds.once(`proxy ${number}`, started), (result) => {
         const step = result as Step<R>
         return step._tag === "Parked"
           ? this.#parked.follow(step.id, request) as Effect.Effect<Outcome<R>, McpError.McpError>

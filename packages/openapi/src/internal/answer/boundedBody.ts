@@ -3,6 +3,7 @@
  *
  * It stops at the bound and closes the stream, so that an endless answer costs no more than the bound.
  */
+import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { HttpClientError } from "effect/http/HttpClientError"
@@ -14,28 +15,18 @@ export interface Body {
   readonly isCut: boolean
 }
 
-const join = (chunks: ReadonlyArray<Uint8Array>, size: number): Uint8Array => {
-  const bytes = new Uint8Array(size)
-  let at = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk.subarray(0, size - at), at)
-    at += Math.min(chunk.length, size - at)
-  }
-  return bytes
-}
-
 /** Reads at most `maxBytes` bytes of a body. */
 export const read = (response: HttpClientResponse, maxBytes: number): Effect.Effect<Body, HttpClientError> =>
   Effect.suspend(() => {
-    let total = 0
+    const buffer = new ByteBuffer()
     return response.stream.pipe(
-      Stream.takeUntil((chunk) => (total += chunk.length) > maxBytes),
-      Stream.runCollect,
-      Effect.map((chunks) => ({ bytes: join(chunks, Math.min(total, maxBytes)), isCut: total > maxBytes })),
+      Stream.takeUntil((chunk) => {
+        buffer.add(chunk, true)
+        return buffer.size > maxBytes
+      }),
+      Stream.runDrain,
       // An answer without a body, such as 204, has no stream.
-      Effect.catchIf(
-        ({ reason }) => reason._tag === "EmptyBodyError",
-        () => Effect.succeed({ bytes: new Uint8Array(0), isCut: false })
-      )
+      Effect.catchIf(({ reason }) => reason._tag === "EmptyBodyError", () => Effect.void),
+      Effect.map(() => ({ bytes: buffer.bytes.subarray(0, maxBytes), isCut: buffer.size > maxBytes }))
     )
   })

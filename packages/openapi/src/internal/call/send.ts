@@ -33,8 +33,7 @@ export interface SendOptions<E, R> {
   readonly client: HttpClient.HttpClient
   readonly headers: Readonly<Record<string, Value>>
   readonly credentials: ((operation: Operation) => Effect.Effect<Credentials, E, R>) | undefined
-  /** In milliseconds. */
-  readonly timeout: number
+  readonly timeout: Duration.Input
   readonly maxResultBytes: number
 }
 
@@ -162,7 +161,7 @@ export const send = <E, R>(
       )
     }
     if (received.success._tag === "None") {
-      const after = Duration.format(Duration.millis(timeout))
+      const after = Duration.format(Duration.fromInputUnsafe(timeout))
       return failed(
         `${name} failed: no complete answer within ${after}. ` +
           (operation.method === "GET"

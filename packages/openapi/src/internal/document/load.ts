@@ -5,23 +5,25 @@
  * each `$ref` is local. It reads nothing itself. Its resolver is the function below, which asks the options first.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as Nesting from "@skein/protocol/Nesting"
 import { clip, quote } from "@skein/protocol/Text"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import type { HttpClient } from "effect/http/HttpClient"
 import * as Result from "effect/Result"
+import { CORE_SCHEMA, load as loadYaml, mergeTag } from "js-yaml"
 import {
   InvalidDocument,
   LimitExceeded,
   LoadFailed,
   OpenApiError,
+  ParseFailed,
   ReferenceNotAllowed,
   UnsupportedVersion
 } from "../../OpenApiError.ts"
 import * as boundedBody from "../answer/boundedBody.ts"
 import { isBeside, readFile } from "./nodeFile.ts"
-import { parse } from "./parse.ts"
 
 /** The most other documents that references lead to. */
 const maxDocuments = 50
@@ -89,11 +91,65 @@ const readUrl = Effect.fnUntraced(
   }
 )
 
-const readText = (client: HttpClient, url: URL, options: LoadOptions) =>
+const fetchText = (client: HttpClient, url: URL, options: LoadOptions) =>
   Effect.map(
     Effect.provideService(readUrl(client, url, options), FetchHttpClient.RequestInit, { redirect: "manual" }),
     (bytes) => new TextDecoder().decode(bytes)
   )
+
+// The bounds of parsing: a few lines of YAML with nested aliases stand for billions of values.
+const maxAliases = 10_000
+const maxDepth = 500
+
+/** The most values of a document, where the target of an alias counts each time. */
+const maxValues = 10_000_000
+
+// YAML is read with the types of JSON, so that a date stays a text.
+const schema = /* @__PURE__ */ CORE_SCHEMA.withTags(mergeTag)
+
+const readText = (text: string): unknown => {
+  if (/^\s*[{[]/.test(text)) {
+    try {
+      return JSON.parse(text)
+    } catch {
+      // YAML in the flow style begins in the same way.
+    }
+  }
+  return loadYaml(text, { schema, json: true, maxAliases, maxDepth })
+}
+
+/** Whether a tree has at most `most` values and levels of a document. */
+const isBounded = (root: unknown): boolean => {
+  const left: Array<readonly [unknown, number]> = [[root, 0]]
+  let count = 0
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const [value, depth] = next
+    if (++count > maxValues || depth > maxDepth) return false
+    if (typeof value !== "object" || value === null) continue
+    for (const child of Object.values(value)) left.push([child, depth + 1])
+  }
+  return true
+}
+
+const firstLine = (error: unknown): string =>
+  Nesting.exceedsStack(error)
+    ? `it ${Nesting.problem}`
+    : clip((error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "", 300)
+
+/** Parses a document. Fails with `ParseFailed`. */
+const parse = (text: string, url: URL | undefined): Result.Result<JsonObject, OpenApiError> => {
+  const name = url === undefined ? "the document" : `the document ${url.href}`
+  const failed = (why: string) =>
+    Result.fail(
+      new OpenApiError({ reason: new ParseFailed({ message: `Cannot parse ${name}: ${why}`, url: url?.href }) })
+    )
+  const parsed = Result.try({ try: () => readText(text.replace(/^\ufeff/, "")), catch: firstLine })
+  if (Result.isFailure(parsed)) return failed(parsed.failure)
+  if (!isObject(parsed.success)) return failed("it is not an object")
+  return isBounded(parsed.success)
+    ? Result.succeed(parsed.success)
+    : failed(`it has more than ${maxValues} values or ${maxDepth} levels`)
+}
 
 // Members whose values are data, where a `$ref` is not a reference. Below `properties` and the like they are names.
 const data =
@@ -129,7 +185,7 @@ const bundle = (root: JsonObject, base: URL | undefined, client: HttpClient, opt
         exceeded("documents", `The references lead to more than ${maxDocuments} other documents`)
       )
     }
-    return Effect.flatMap(readText(client, url, options), (text) => Effect.fromResult(parse(text, url)))
+    return Effect.flatMap(fetchText(client, url, options), (text) => Effect.fromResult(parse(text, url)))
   }
   return Effect.gen(function*() {
     const run = Effect.runPromiseWith(yield* Effect.context<never>())
@@ -189,7 +245,7 @@ export const load = (
 ): Effect.Effect<Document, OpenApiError> =>
   Effect.gen(function*() {
     const url = source instanceof URL ? source : options.documentUrl
-    const text = source instanceof URL ? yield* readText(client, source, options) : source
+    const text = source instanceof URL ? yield* fetchText(client, source, options) : source
     // The parsed document of the caller is not changed. The copy also has no members that JSON does not have.
     const root = yield* Effect.fromResult(parse(typeof text === "string" ? text : JSON.stringify(text), url))
     const isVersion30 = yield* Effect.fromResult(checkVersion(root))

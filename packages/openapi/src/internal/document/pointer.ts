@@ -3,6 +3,7 @@
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { quote } from "@skein/protocol/Text"
+import * as Result from "effect/Result"
 import { InvalidReference, OpenApiError } from "../../OpenApiError.ts"
 
 /** The most references that lead to each other. */
@@ -13,12 +14,10 @@ const invalid = (reference: string, why: string): OpenApiError =>
     reason: new InvalidReference({ message: `The reference ${quote(reference, 300)} ${why}`, reference })
   })
 
-const decode = (part: string): string => {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
+/** Reads a part of a JSON Pointer in a URL. */
+export const decodePart = (part: string): string => {
+  const decoded = Result.getOrElse(Result.try(() => decodeURIComponent(part)), () => part)
+  return decoded.replaceAll("~1", "/").replaceAll("~0", "~")
 }
 
 /** Writes a JSON Pointer. */
@@ -35,7 +34,7 @@ export const find = (root: JsonObject, reference: string): unknown => {
   if (!reference.startsWith("#")) throw invalid(reference, "leads to another document")
   let value: unknown = root
   for (const part of reference.slice(1).split("/").slice(1)) {
-    const key = decode(part).replaceAll("~1", "/").replaceAll("~0", "~")
+    const key = decodePart(part)
     let next = step(value, key)
     // A pointer may pass through a part that is a reference itself.
     if (next === undefined && isObject(value) && typeof value["$ref"] === "string") {

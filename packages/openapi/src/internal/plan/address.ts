@@ -2,7 +2,6 @@
  * The addresses of operations as resources and resource templates, and the arguments in a URI.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
-import * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import { clip } from "@skein/protocol/Text"
 import * as UriTemplate from "@skein/protocol/UriTemplate"
 import * as Result from "effect/Result"
@@ -98,11 +97,7 @@ export const readArguments = (plan: Plan, { variables }: Address, values: JsonOb
       ? value.split(",").map((item) => toValue(isObject(schema) ? schema["items"] : undefined, item))
       : toValue(schema, value)
   }
-  const problems = Result.map(
-    SchemaValidation.compile(plan.inputSchema),
-    (validation) => validation.problems(args, 100_000)
-  )
-  const [problem] = Result.isSuccess(problems) ? problems.success : []
+  const [problem] = plan.validation.problems(args, 100_000)
   return problem === undefined
     ? args
     : `The URI has an invalid argument: ${clip(`${problem.path.join(".")}: ${problem.message}`, 300)}`

@@ -36,6 +36,8 @@ export interface Plan extends RequestPlan {
   readonly title: string | undefined
   readonly description: string
   readonly inputSchema: JsonObject
+  /** Validates the arguments. */
+  readonly validation: SchemaValidation.Validation
   readonly outputSchema: JsonObject | undefined
   /** Whether the document declares that the answer is a JSON object. */
   readonly hasObject: boolean
@@ -108,12 +110,12 @@ const descriptionOf = ({ deprecated, description, method, path, summary }: Opera
   return clip(text === "" ? `${method} ${path}` : text, maxDescriptionChars)
 }
 
-/** Checks a schema as the server and its clients do. */
-const checked = (place: string, schema: JsonObject): JsonObject => {
-  const compiled = SchemaValidation.compile(schema)
-  if (Result.isSuccess(compiled)) return schema
-  throw invalidOperation(place, `Its arguments have no usable schema: ${clip(compiled.failure.message, 300)}`)
-}
+/** Compiles the schema of the arguments as the server and its clients do. */
+const validationOf = (place: string, schema: JsonObject): SchemaValidation.Validation =>
+  Result.getOrThrowWith(
+    SchemaValidation.compile(schema),
+    ({ message }) => invalidOperation(place, `Its arguments have no usable schema: ${clip(message, 300)}`)
+  )
 
 /**
  * An output schema that every object matches. Clients refuse a result that does not match, and APIs do not always answer
@@ -147,7 +149,8 @@ export const planOf = (
     accept,
     title,
     description: descriptionOf(operation),
-    inputSchema: checked(place, input),
+    inputSchema: input,
+    validation: validationOf(place, input),
     outputSchema: schema === undefined || !options.outputSchemas
       ? undefined
       : outputSchemaOf(schemas.output, schema, options.maxSchemaChars),

@@ -12,8 +12,8 @@ import * as Resource from "@skein/server/Resource"
 import * as ResourceTemplate from "@skein/server/ResourceTemplate"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
 import * as answers from "../answer/answer.ts"
 import { type Outcome, send, type SendOptions } from "../call/send.ts"
 import type { Address } from "./address.ts"
@@ -33,18 +33,6 @@ export interface Definition {
 
 type Registered<R> = Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R>>
 
-/** The schema of structured content. It is not validated: every object matches it. */
-const outputOf = (schema: JsonObject): StandardSchemaV1<JsonObject> => {
-  const toJsonSchema = () => schema as Record<string, unknown>
-  const standard: StandardSchemaV1.Props<JsonObject> & StandardJSONSchemaV1.Props<JsonObject> = {
-    version: 1,
-    vendor: "skein-openapi",
-    validate: (value) => ({ value: value as JsonObject }),
-    jsonSchema: { input: toJsonSchema, output: toJsonSchema }
-  }
-  return { "~standard": standard }
-}
-
 /**
  * The structured content of an answer: the object, if the document declares one. A tool with an output schema must have
  * structured content, so that an answer of another kind is described by its status and its text.
@@ -59,19 +47,15 @@ const structuredOf = (
     ? undefined
     : { status, ...(text === undefined || text === "" ? undefined : { text }) }
 
-const toResult = (plan: Plan, uri: string, outcome: Outcome) =>
-  outcome._tag === "Failed"
-    ? Tool.result({ isError: true, content: outcome.message })
-    : Tool.result({
-      content: answers.toContent(
-        outcome.answer,
-        uri,
-        `The API answered with status ${outcome.answer.status} and without content`
-      ),
-      ...(structuredOf(plan, outcome.answer) === undefined
-        ? undefined
-        : { structured: structuredOf(plan, outcome.answer) })
-    }) as Tool.Result<never>
+const toResult = (plan: Plan, uri: string, outcome: Outcome): Tool.Result<never> => {
+  if (outcome._tag === "Failed") return Tool.result({ isError: true, content: outcome.message })
+  const { answer } = outcome
+  const structured = structuredOf(plan, answer)
+  return Tool.result({
+    content: answers.toContent(answer, uri, `The API answered with status ${answer.status} and without content`),
+    ...(structured === undefined ? undefined : { structured })
+  }) as Tool.Result<never>
+}
 
 const registerTool = <E extends HandlerError, R>(
   { address, name, plan }: Definition,
@@ -85,14 +69,14 @@ const registerTool = <E extends HandlerError, R>(
     input: JsonSchema.make<JsonObject>(plan.inputSchema)
   })
   const { outputSchema } = plan
-  const described = outputSchema === undefined ? tool : { ...tool, ...outputTool(outputSchema) }
+  // It is not validated: every object matches it.
+  const output = outputSchema && { jsonSchema: () => outputSchema, compile: () => Result.succeed }
+  const described = output === undefined ? tool : { ...tool, output }
   return Tool.add(
     described as typeof tool,
     (args: JsonObject) => Effect.map(send(plan, args, options), (outcome) => toResult(plan, address.uri, outcome))
   )
 }
-
-const outputTool = (schema: JsonObject) => ({ output: Tool.make("output", { output: outputOf(schema) }).output })
 
 /** The contents of a resource. A missing one is an error of the protocol; other failures carry their message. */
 const toContents = (uri: string, outcome: Outcome): Effect.Effect<Resource.Answer, HandlerError> => {

@@ -74,53 +74,6 @@ const baseUrlOf = (baseUrl: string | undefined): string | undefined => {
   })
 }
 
-class Selector {
-  readonly definitions: Array<Definition> = []
-  readonly leftOut: Array<LeftOut> = []
-  readonly #root: JsonObject
-  readonly #options: SelectOptions
-  readonly #schemas: BothSchemas
-  readonly #prefix: string
-  readonly #names = new Names()
-
-  constructor(document: Document, options: SelectOptions) {
-    this.#root = document.root
-    this.#options = options
-    this.#schemas = {
-      input: new Schemas(this.#root, "arguments"),
-      output: new Schemas(this.#root, "results")
-    }
-    this.#prefix = prefixOf(this.#root, options.uriPrefix)
-  }
-
-  add(found: Found): void {
-    const { operation, place } = found
-    const as = this.#options.routeMap?.(operation) ?? "tool"
-    if (as === "exclude") return
-    const { maxOperations, name } = this.#options
-    if (this.definitions.length + this.leftOut.length >= maxOperations) throw tooMany(maxOperations)
-    try {
-      const plan = planOf(this.#root, this.#schemas, found, this.#options)
-      const address = addressOf(this.#prefix, plan)
-      if (as !== "tool") checkAddress(as, address, plan, place)
-      const wanted = name?.(operation)
-      this.definitions.push({
-        as,
-        name: this.#names.take(wanted === undefined ? nameOf(operation) : toName(wanted, "tool")),
-        plan,
-        address
-      })
-    } catch (error) {
-      this.refuse(place, error)
-    }
-  }
-
-  refuse(place: string, error: unknown): void {
-    if (this.#options.isStrict || !(error instanceof OpenApiError)) throw error
-    this.leftOut.push({ place, message: error.message })
-  }
-}
-
 const tooMany = (maxOperations: number): OpenApiError =>
   new OpenApiError({
     reason: new LimitExceeded({
@@ -132,18 +85,45 @@ const tooMany = (maxOperations: number): OpenApiError =>
   })
 
 /** Selects and plans the operations of a document. Fails with `OpenApiError`. */
-export const select = (document: Document, options: SelectOptions): Result.Result<Selected, OpenApiError> =>
-  Result.try({
+export const select = (document: Document, options: SelectOptions): Result.Result<Selected, OpenApiError> => {
+  const { isStrict, maxOperations, name, routeMap } = options
+  const { root } = document
+  const definitions: Array<Definition> = []
+  const leftOut: Array<LeftOut> = []
+  const schemas: BothSchemas = { input: new Schemas(root, "arguments"), output: new Schemas(root, "results") }
+  const prefix = prefixOf(root, options.uriPrefix)
+  const names = new Names()
+  const refuse = (place: string, error: unknown): void => {
+    if (isStrict || !(error instanceof OpenApiError)) throw error
+    leftOut.push({ place, message: error.message })
+  }
+  const add = (found: Found): void => {
+    const { operation, place } = found
+    const as = routeMap?.(operation) ?? "tool"
+    if (as === "exclude") return
+    if (definitions.length + leftOut.length >= maxOperations) throw tooMany(maxOperations)
+    try {
+      const plan = planOf(root, schemas, found, options)
+      const address = addressOf(prefix, plan)
+      if (as !== "tool") checkAddress(as, address, plan, place)
+      const wanted = name?.(operation)
+      const taken = names.take(wanted === undefined ? nameOf(operation) : toName(wanted, "tool"))
+      definitions.push({ as, name: taken, plan, address })
+    } catch (error) {
+      refuse(place, error)
+    }
+  }
+  return Result.try({
     try: () => {
-      const selector = new Selector(document, options)
       for (const found of operationsOf(document, baseUrlOf(options.baseUrl))) {
-        if (Result.isFailure(found)) selector.refuse(found.failure.place, found.failure.error)
-        else if (isSelected(options, found.success.operation)) selector.add(found.success)
+        if (Result.isFailure(found)) refuse(found.failure.place, found.failure.error)
+        else if (isSelected(options, found.success.operation)) add(found.success)
       }
-      return { definitions: selector.definitions, leftOut: selector.leftOut }
+      return { definitions, leftOut }
     },
     catch: (error) => {
       if (error instanceof OpenApiError) return error
       throw error
     }
   })
+}

@@ -5,7 +5,7 @@
  * the document is converted once for all operations.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
-import { find, resolve } from "../document/pointer.ts"
+import { decodePart, find, resolve } from "../document/pointer.ts"
 import { copyKeywords, isUsablePattern, requiredOf, schemasByName } from "./keywords.ts"
 
 /** A JSON Schema. */
@@ -140,19 +140,11 @@ export class Schemas {
 
   #nameOf(reference: string): string {
     const last = reference.slice(reference.lastIndexOf("/") + 1)
-    const base = decodeName(last).replaceAll(/[^\w.-]+/g, "_").slice(0, 60) || "schema"
+    const base = decodePart(last).replaceAll(/[^\w.-]+/g, "_").slice(0, 60) || "schema"
     let name = base
     for (let count = 2; this.#taken.has(name); count++) name = `${base}_${count}`
     this.#taken.add(name)
     return name
-  }
-}
-
-const decodeName = (text: string): string => {
-  try {
-    return decodeURIComponent(text).replaceAll("~1", "/").replaceAll("~0", "~")
-  } catch {
-    return text
   }
 }
 
