@@ -8,7 +8,7 @@ import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import { commandOnServer, type CountOperands, invalid, option, toggle } from "./commandLine.ts"
+import { commandOnServer, type CountOperands, handledBy, invalid, option, toggle } from "./commandLine.ts"
 import { describe, type Description } from "./help.ts"
 import {
   answeringFlags,
@@ -95,10 +95,5 @@ export const callCommand = <const Name extends string>(name: Name) =>
       }
       return tool === undefined && resume === undefined ? checkServer(line) : checkOneServer(line)
     }),
-    Command.withHandler((line) =>
-      Effect.flatMap(
-        Effect.promise(() => import("../calls/call.ts")),
-        ({ runCall }) => runCall(serverInvocationOf(line))
-      )
-    )
+    handledBy(() => import("../calls/call.ts"), ({ runCall }, line) => runCall(serverInvocationOf(line)))
   )

@@ -153,6 +153,14 @@ export const rewrite = (
   return [...before.options, ...after.options, "--", ...after.words]
 }
 
+/** The handler of a command. `load` imports its module, when the command runs. */
+export const handledBy = <Runner, Line, E, R>(
+  load: () => Promise<Runner>,
+  run: (runner: Runner, line: Line) => Effect.Effect<void, E, R>
+) =>
+<const Name extends string, ContextInput>(command: Command.Command<Name, Line, ContextInput, unknown, unknown>) =>
+  Command.withHandler(command, (line) => Effect.flatMap(Effect.promise(load), (runner) => run(runner, line)))
+
 /** Fails the parsing of a command line. The message names the option, and no value that can be a secret. */
 export const invalid = (message: string): Effect.Effect<never, CliError.ValidationError> =>
   Effect.fail(new CliError.ValidationError({ message }))

@@ -7,6 +7,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import {
   commandOnServer,
+  handledBy,
   invalid,
   isUrl,
   last,
@@ -235,9 +236,7 @@ export const devCommand = commandOnServer("dev", {
       ? invalid("--restart-only cannot be used with --http and --inspector: nothing connects to the program")
       : checkHttp(line)
   ),
-  Command.withHandler((line) =>
-    Effect.flatMap(Effect.promise(() => import("../develop/nodeDev.ts")), ({ dev }) => dev(line))
-  )
+  handledBy(() => import("../develop/nodeDev.ts"), ({ dev }, line) => dev(line))
 )
 
 /** The version of the conformance suite by default. */
@@ -304,10 +303,8 @@ export const conformanceCommand = commandOnServer("conformance", {
       ? invalid("--scenario and --suite cannot be used together")
       : checkOneServer(line)
   ),
-  Command.withHandler((line) =>
-    Effect.flatMap(
-      Effect.promise(() => import("../develop/nodeConformance.ts")),
-      ({ conformance }) => conformance(serverInvocationOf(line))
-    )
+  handledBy(
+    () => import("../develop/nodeConformance.ts"),
+    ({ conformance }, line) => conformance(serverInvocationOf(line))
   )
 )

@@ -14,6 +14,7 @@ import {
   choice,
   commandOnServer,
   type CountOperands,
+  handledBy,
   invalid,
   last,
   secondsOr,
@@ -55,8 +56,8 @@ const onServer = (
   return command.pipe(describe({ ...help, usage }), Command.validate((line) => checkOneServer(line)))
 }
 
-const loadRequests = Effect.promise(() => import("../calls/requests.ts"))
-const loadWatch = Effect.promise(() => import("../calls/watch.ts"))
+const loadRequests = () => import("../calls/requests.ts")
+const loadWatch = () => import("../calls/watch.ts")
 
 /** `skein inspect`. */
 export const inspectCommand = commandOnServer("inspect", {
@@ -77,12 +78,7 @@ export const inspectCommand = commandOnServer("inspect", {
     examples: ["https://example.com/mcp", "--tools src/server.ts", "--json https://example.com/mcp"],
     footer: exitCodes
   }),
-  Command.withHandler((line) =>
-    Effect.flatMap(
-      Effect.promise(() => import("../calls/inspect.ts")),
-      ({ inspect }) => inspect(serverInvocationOf(line))
-    )
-  )
+  handledBy(() => import("../calls/inspect.ts"), ({ inspect }, line) => inspect(serverInvocationOf(line)))
 )
 
 // A scheme of one letter is a drive of Windows.
@@ -107,7 +103,7 @@ export const readCommand = commandOnServer("read", {
     examples: ["https://example.com/mcp shop://menu", "--output logo.png \"node server.mjs\" shop://logo"],
     footer: exitCodesOfAsking
   }),
-  Command.withHandler((line) => Effect.flatMap(loadRequests, ({ read }) => read(serverInvocationOf(line))))
+  handledBy(loadRequests, ({ read }, line) => read(serverInvocationOf(line)))
 )
 
 const countPrompt: CountOperands = (words) =>
@@ -138,7 +134,7 @@ export const promptCommand = commandOnServer("prompt", {
     ],
     footer: `Arguments are words of the form name=value, or one JSON object. ${exitCodesOfAsking}`
   }),
-  Command.withHandler((line) => Effect.flatMap(loadRequests, ({ prompt }) => prompt(serverInvocationOf(line))))
+  handledBy(loadRequests, ({ prompt }, line) => prompt(serverInvocationOf(line)))
 )
 
 // The number of its operands is not fixed: without quotes or an end mark the command of the server is one word.
@@ -167,7 +163,7 @@ export const completeCommand = commandOnServer("complete", {
     ],
     footer: exitCodes
   }),
-  Command.withHandler((line) => Effect.flatMap(loadRequests, ({ complete }) => complete(serverInvocationOf(line))))
+  handledBy(loadRequests, ({ complete }, line) => complete(serverInvocationOf(line)))
 )
 
 const defaultCount = 4
@@ -193,7 +189,7 @@ export const pingCommand = commandOnServer("ping", {
     examples: ["https://example.com/mcp", "--count 10 --interval 0.2 \"node server.mjs\""],
     footer: exitCodes.replace("no answer in time", "an answer did not arrive in time")
   }),
-  Command.withHandler((line) => Effect.flatMap(loadRequests, ({ ping }) => ping(serverInvocationOf(line))))
+  handledBy(loadRequests, ({ ping }, line) => ping(serverInvocationOf(line)))
 )
 
 // The least severe first. The module of `LoggingLevel` would load the messages of the protocol before they are needed.
@@ -231,7 +227,7 @@ export const logsCommand = commandOnServer("logs", {
     examples: ["--level warning \"node server.mjs\"", "--json https://example.com/mcp"],
     footer: exitCodes
   }),
-  Command.withHandler((line) => Effect.flatMap(loadWatch, ({ logs }) => logs(serverInvocationOf(line))))
+  handledBy(loadWatch, ({ logs }, line) => logs(serverInvocationOf(line)))
 )
 
 const trailingUris: CountOperands = (words) => words.length - 1 - words.findLastIndex((word) => !uriScheme.test(word))
@@ -252,7 +248,7 @@ export const subscribeCommand = commandOnServer("subscribe", {
     examples: ["https://example.com/mcp shop://menu shop://orders", "\"node server.mjs\""],
     footer: exitCodes
   }),
-  Command.withHandler((line) => Effect.flatMap(loadWatch, ({ subscribe }) => subscribe(serverInvocationOf(line))))
+  handledBy(loadWatch, ({ subscribe }, line) => subscribe(serverInvocationOf(line)))
 )
 
 const defaultMaxChars = 4 * 1024 * 1024
@@ -290,10 +286,8 @@ export const generateCommand = commandOnServer("generate-client", {
       ? invalid("--check needs --out: the file that is compared")
       : checkOneServer(line)
   ),
-  Command.withHandler((line) =>
-    Effect.flatMap(
-      Effect.promise(() => import("../generate/generateClient.ts")),
-      ({ generateClient }) => generateClient({ ...serverInvocationOf(line), json: false })
-    )
+  handledBy(
+    () => import("../generate/generateClient.ts"),
+    ({ generateClient }, line) => generateClient({ ...serverInvocationOf(line), json: false })
   )
 )

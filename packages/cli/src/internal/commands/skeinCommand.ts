@@ -5,7 +5,7 @@ import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import { callCommand } from "./callCommand.ts"
-import { invalid, isUrl, rewrite, toggle } from "./commandLine.ts"
+import { handledBy, invalid, isUrl, rewrite, toggle } from "./commandLine.ts"
 import { buildCommand, conformanceCommand, devCommand, runModuleCommand } from "./developCommands.ts"
 import { describe, HelpText } from "./help.ts"
 import { installCommand } from "./installCommand.ts"
@@ -45,7 +45,7 @@ const json = toggle("json", "Print the result as JSON")
 
 const store = "Tokens are stored in files that only you can read, and skein call uses them."
 
-const load = Effect.promise(() => import("../accounts/accounts.ts"))
+const load = () => import("../accounts/accounts.ts")
 
 /** `skein login`. */
 export const loginCommand = Command.make("login", { url, ...signInFlags, json }).pipe(
@@ -59,7 +59,7 @@ export const loginCommand = Command.make("login", { url, ...signInFlags, json })
       "server was not reached, 4 a server refused, 130 interrupted."
   }),
   Command.validate((line) => checkSignIn(line)),
-  Command.withHandler((line) => Effect.flatMap(load, ({ login }) => login(line)))
+  handledBy(load, ({ login }, line) => login(line))
 )
 
 /** `skein logout`. */
@@ -71,7 +71,7 @@ export const logoutCommand = Command.make("logout", { url, json }).pipe(
     usage: ["[options] <url>"],
     footer: "Exit codes: 0 signed out, or not signed in before; 2 invalid command line, 3 the store could not be used."
   }),
-  Command.withHandler((line) => Effect.flatMap(load, ({ logout }) => logout(line)))
+  handledBy(load, ({ logout }, line) => logout(line))
 )
 
 /** `skein whoami`. */
@@ -85,7 +85,7 @@ export const whoamiCommand = Command.make("whoami", { url, json }).pipe(
       "Exit codes: 0 signed in, 1 not signed in or expired, 2 invalid command line, " +
       "3 the store could not be used."
   }),
-  Command.withHandler((line) => Effect.flatMap(load, ({ whoami }) => whoami(line)))
+  handledBy(load, ({ whoami }, line) => whoami(line))
 )
 
 /** `skein top`. */
@@ -108,7 +108,7 @@ export const topCommand = Command.make("top", {
       "q quits. SKEIN_CONSOLE_PASSWORD is the password of the console, if it has one. " +
       "Exit codes: 0 done, 2 invalid command line, 3 the console was not reached, 4 it refuses, 130 interrupted."
   }),
-  Command.withHandler((line) => Effect.flatMap(Effect.promise(() => import("../top/top.ts")), ({ top }) => top(line)))
+  handledBy(() => import("../top/top.ts"), ({ top }, line) => top(line))
 )
 
 export const skeinCommand = Command.make("skein").pipe(

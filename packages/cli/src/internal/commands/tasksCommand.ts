@@ -7,7 +7,7 @@ import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import { choice, invalid, text, toggle, wholeNumber } from "./commandLine.ts"
+import { choice, handledBy, invalid, text, toggle, wholeNumber } from "./commandLine.ts"
 import { describe, type Description } from "./help.ts"
 import { checkOperands, idOf, serverTarget, serverTaskFlags } from "./taskOperands.ts"
 import type { StoreLine } from "../tasks/tasks.ts"
@@ -38,9 +38,9 @@ const describeOnServer = ({ footer = "", ...help }: Omit<Description, "footer"> 
 
 const storeFooter = "Without a server the store is meant: --sqlite, --postgres, or SKEIN_TASKS. "
 
-const load = Effect.promise(() => import("../tasks/tasks.ts"))
+const load = () => import("../tasks/tasks.ts")
 
-const loadServer = Effect.promise(() => import("../calls/serverTasks.ts"))
+const loadServer = () => import("../calls/serverTasks.ts")
 
 const checkStore = ({ postgres, sqlite }: StoreLine) =>
   postgres === undefined || sqlite === undefined ? Effect.void : invalid("--sqlite and --postgres exclude each other")
@@ -91,8 +91,11 @@ const list = Command.make("list", {
   Command.withHandler((line) => {
     const server = serverTarget(line, "list")
     return server === undefined
-      ? Effect.flatMap(load, ({ list }) => list(line))
-      : Effect.flatMap(loadServer, ({ list }) => list({ ...server, limit: line.limit, status: line.status }))
+      ? Effect.flatMap(Effect.promise(load), ({ list }) => list(line))
+      : Effect.flatMap(
+        Effect.promise(loadServer),
+        ({ list }) => list({ ...server, limit: line.limit, status: line.status })
+      )
   })
 )
 
@@ -101,9 +104,7 @@ const failed = Command.make("failed", storeFlags).pipe(
     "List tasks that have failed, newest first",
     "Lists the 50 newest tasks that have failed, with an error of the protocol or a result with isError, and their reasons."
   ),
-  Command.withHandler((line) =>
-    Effect.flatMap(load, ({ list }) => list({ ...line, status: [], hasFailed: true, limit: 50 }))
-  )
+  handledBy(load, ({ list }, line) => list({ ...line, status: [], hasFailed: true, limit: 50 }))
 )
 
 /** The form of the command lines of a command about one task. */
@@ -134,8 +135,8 @@ const show = Command.make("show", {
   Command.withHandler((line) => {
     const server = serverTarget(line, "task")
     return server === undefined
-      ? Effect.flatMap(load, ({ show }) => show({ ...line, id: idOf(line) }))
-      : Effect.flatMap(loadServer, ({ show }) => show(server, idOf(line)))
+      ? Effect.flatMap(Effect.promise(load), ({ show }) => show({ ...line, id: idOf(line) }))
+      : Effect.flatMap(Effect.promise(loadServer), ({ show }) => show(server, idOf(line)))
   })
 )
 
@@ -144,9 +145,7 @@ const onResult = <const Name extends string>(name: Name, short: string, descript
   Command.make(name, { ...serverTaskFlags, json: storeFlags.json }).pipe(
     describeOnServer({ short, description, usage: ["[options] <server> <id>"] }),
     Command.validate((line) => checkOperands(line, "task", { isServerOnly: true })),
-    Command.withHandler((line) =>
-      Effect.flatMap(loadServer, ({ result }) => result(serverTarget(line, "task")!, idOf(line), waits))
-    )
+    handledBy(loadServer, ({ result }, line) => result(serverTarget(line, "task")!, idOf(line), waits))
   )
 
 const wait = onResult(
@@ -184,8 +183,8 @@ const cancel = Command.make("cancel", {
   Command.withHandler((line) => {
     const server = serverTarget(line, "task")
     return server === undefined
-      ? Effect.flatMap(load, ({ cancel }) => cancel({ ...line, id: idOf(line) }))
-      : Effect.flatMap(loadServer, ({ cancel }) => cancel(server, idOf(line)))
+      ? Effect.flatMap(Effect.promise(load), ({ cancel }) => cancel({ ...line, id: idOf(line) }))
+      : Effect.flatMap(Effect.promise(loadServer), ({ cancel }) => cancel(server, idOf(line)))
   })
 )
 
@@ -195,7 +194,7 @@ const wake = Command.make("wake", { ...storeFlags, id }).pipe(
     "Lets a worker check a task that waits, before its time. It waits again if nothing has happened.",
     " <id>"
   ),
-  Command.withHandler((line) => Effect.flatMap(load, ({ wake }) => wake(line)))
+  handledBy(load, ({ wake }, line) => wake(line))
 )
 
 const rerun = Command.make("rerun", {
@@ -209,7 +208,7 @@ const rerun = Command.make("rerun", {
       "their effects happen again.",
     " <id>"
   ),
-  Command.withHandler((line) => Effect.flatMap(load, ({ rerun }) => rerun(line)))
+  handledBy(load, ({ rerun }, line) => rerun(line))
 )
 
 const pause = Command.make("pause", { ...storeFlags, tool }).pipe(
@@ -218,12 +217,12 @@ const pause = Command.make("pause", { ...storeFlags, tool }).pipe(
     "Pauses a tool for all workers. Calls are accepted and their tasks wait; what runs goes on until it waits next.",
     " <tool>"
   ),
-  Command.withHandler((line) => Effect.flatMap(load, ({ pause }) => pause(line)))
+  handledBy(load, ({ pause }, line) => pause(line))
 )
 
 const resume = Command.make("resume", { ...storeFlags, tool }).pipe(
   onStore("Let the tasks of a paused tool run again", "Resumes a tool that was paused.", " <tool>"),
-  Command.withHandler((line) => Effect.flatMap(load, ({ resume }) => resume(line)))
+  handledBy(load, ({ resume }, line) => resume(line))
 )
 
 const stats = Command.make("stats", {
@@ -235,7 +234,7 @@ const stats = Command.make("stats", {
     "Shows how many tasks there are by tool and status, how many wait and run by pool and tool, how long the oldest has " +
       "waited for a worker, and which tools are paused or limited."
   ),
-  Command.withHandler((line) => Effect.flatMap(load, ({ stats }) => stats(line)))
+  handledBy(load, ({ stats }, line) => stats(line))
 )
 
 const workers = Command.make("workers", storeFlags).pipe(
@@ -243,7 +242,7 @@ const workers = Command.make("workers", storeFlags).pipe(
     "List the workers of a PostgreSQL database",
     "Lists the workers of a PostgreSQL database: pools, machine, lease, and how many tasks each runs."
   ),
-  Command.withHandler((line) => Effect.flatMap(load, ({ workers }) => workers(line)))
+  handledBy(load, ({ workers }, line) => workers(line))
 )
 
 const migrate = Command.make("migrate", {
@@ -255,7 +254,7 @@ const migrate = Command.make("migrate", {
     "Creates the tables of tasks, or migrates them to the version of this program, for servers and workers with " +
       "migrate: false. A SQLite file must not be in use by its server."
   ),
-  Command.withHandler((line) => Effect.flatMap(load, ({ migrate }) => migrate(line)))
+  handledBy(load, ({ migrate }, line) => migrate(line))
 )
 
 const backup = Command.make("backup", {
@@ -268,19 +267,19 @@ const backup = Command.make("backup", {
     "Copies the SQLite file of the tasks to a new file, also while its server runs. For PostgreSQL use pg_dump.",
     " <file>"
   ),
-  Command.withHandler((line) => Effect.flatMap(load, ({ backup }) => backup(line)))
+  handledBy(load, ({ backup }, line) => backup(line))
 )
 
 const schedule = Argument.String("schedule").pipe(Argument.withDescription("The name of the schedule"))
 
-const loadSchedules = Effect.promise(() => import("../tasks/schedules.ts"))
+const loadSchedules = () => import("../tasks/schedules.ts")
 
 const schedules = Command.make("schedules", storeFlags).pipe(
   onStore(
     "List the schedules, by their names",
     "Lists up to 1,000 schedules: their times, tools, and the tasks that they have started last."
   ),
-  Command.withHandler((line) => Effect.flatMap(loadSchedules, ({ list }) => list(line)))
+  handledBy(loadSchedules, ({ list }, line) => list(line))
 )
 
 /** A command that changes one schedule. */
@@ -292,7 +291,7 @@ const onSchedule = <const Name extends string>(
 ) =>
   Command.make(name, { ...storeFlags, schedule }).pipe(
     onStore(short, description, " <schedule>"),
-    Command.withHandler((line) => Effect.flatMap(loadSchedules, ({ changes }) => changes[run](line)))
+    handledBy(loadSchedules, ({ changes }, line) => changes[run](line))
   )
 
 const scheduleCommands = [

@@ -88,15 +88,11 @@ const key = (name: string): string => /^[A-Za-z_$][\w$]*$/.test(name) ? name : l
 const promptPart = (prompt: Prompt, types: Names, members: Names): Part => {
   const { arguments: args = [], description, name, title } = prompt
   const shown = JSON.stringify(name)
-  const call = `client.getPrompt(${literal(name)}, ${args.length === 0 ? "undefined" : "args"}, options)`
   const documented = docComment([...described(title, description), `The prompt ${shown}.`], "    ")
-  const options = "options?: Client.RequestOptions"
-  if (args.length === 0) {
-    return {
-      declarations: "",
-      member: `${documented}    ${members.take(camel(name, "prompt"))}: (${options}) => ${call}`
-    }
-  }
+  const member = (parameters: string, given: string): string =>
+    `${documented}    ${members.take(camel(name, "prompt"))}: (${parameters}options?: Client.RequestOptions) =>` +
+    `${parameters === "" ? " " : "\n      "}client.getPrompt(${literal(name)}, ${given}, options)`
+  if (args.length === 0) return { declarations: "", member: member("", "undefined") }
   const base = types.take(pascal(name, "Prompt"), ["Arguments"])
   // A server may list an argument twice. The last one counts.
   const fields = [...new Map(args.map((arg) => [arg.name, arg])).values()].map((
@@ -105,14 +101,12 @@ const promptPart = (prompt: Prompt, types: Names, members: Names): Part => {
     `${docComment(described(title, description), "  ")}  readonly ${key(name)}${required === true ? "" : "?"}: string`
   )
   const isOptional = args.every(({ required }) => required !== true)
-  // A type and not an interface: only a type has the index signature that the arguments of a prompt need.
-  const type = `${docComment([`The arguments of the prompt ${shown}.`])}export type ${base}Arguments = {\n${
-    fields.join("\n")
-  }\n}\n`
-  const parameters = `args${isOptional ? "?" : ""}: ${base}Arguments, ${options}`
   return {
-    declarations: type,
-    member: `${documented}    ${members.take(camel(name, "prompt"))}: (${parameters}) =>\n      ${call}`
+    // A type and not an interface: only a type has the index signature that the arguments of a prompt need.
+    declarations: `${docComment([`The arguments of the prompt ${shown}.`])}export type ${base}Arguments = {\n${
+      fields.join("\n")
+    }\n}\n`,
+    member: member(`args${isOptional ? "?" : ""}: ${base}Arguments, `, "args")
   }
 }
 

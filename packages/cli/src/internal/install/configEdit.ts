@@ -4,6 +4,7 @@
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { quote } from "@skein/protocol/Text"
+import { equals } from "effect/Equal"
 import * as Result from "effect/Result"
 import { createScanner, getNodeValue, type Node, type ParseError, parseTree } from "jsonc-parser"
 
@@ -127,17 +128,6 @@ const edit = (text: string, root: Node | undefined, member: string, name: string
   return text.slice(0, offset) + jsonText(entry, indentAt(text, offset), format) + text.slice(offset + length)
 }
 
-/** Equality of JSON values, whose members may be in any order. */
-export const isSame = (one: unknown, other: unknown): boolean => {
-  if (Array.isArray(one)) {
-    return Array.isArray(other) && one.length === other.length && one.every((each, at) => isSame(each, other[at]))
-  }
-  if (!isObject(one) || !isObject(other)) return one === other
-  const keys = Object.keys(one)
-  return keys.length === Object.keys(other).length &&
-    keys.every((key) => Object.hasOwn(other, key) && isSame(one[key], other[key]))
-}
-
 /** The value of a document, as an object without a prototype: a member may be named `__proto__`. */
 const valueOf = (text: string, member: string): { readonly rest: JsonObject; readonly servers: JsonObject } => {
   const root = Result.getOrUndefined(parse(text))
@@ -164,14 +154,14 @@ export const withEntry = (
   const problem = root === undefined ? undefined : problemOf(root, member, name)
   if (problem !== undefined) return Result.fail(problem)
   const before = valueOf(text, member)
-  if (Object.hasOwn(before.servers, name) && isSame(before.servers[name], entry)) return Result.succeed(file)
+  if (Object.hasOwn(before.servers, name) && equals(before.servers[name], entry)) return Result.succeed(file)
   const edited = edit(text, root, member, name, entry)
   // An edit that would change something else is a defect of this module. It must not reach the file.
   const after = valueOf(edited, member)
   const { [name]: _old, ...others } = before.servers
   const { [name]: written, ...left } = after.servers
-  return Result.isSuccess(parse(edited)) && isSame(written, entry) && isSame(others, left) &&
-      isSame(before.rest, after.rest)
+  return Result.isSuccess(parse(edited)) && equals(written, entry) && equals(others, left) &&
+      equals(before.rest, after.rest)
     ? Result.succeed(mark + edited)
     : Result.fail("could not be edited without changing its other members")
 }

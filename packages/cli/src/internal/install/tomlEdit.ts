@@ -6,8 +6,8 @@
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { quote } from "@skein/protocol/Text"
 import * as Toml from "effect/encoding/Toml"
+import { equals } from "effect/Equal"
 import * as Result from "effect/Result"
-import { isSame } from "./configEdit.ts"
 
 /** A text as a basic string of TOML. It has all escapes of JSON, and does not allow DEL. */
 const tomlText = (text: string): string => JSON.stringify(text).replaceAll("\u007f", "\\u007f")
@@ -48,7 +48,7 @@ export const withTomlEntry = (
   const before = partsOf(text, member)
   if (before === undefined) return Result.fail("is not valid TOML")
   if (Object.hasOwn(before.servers, name)) {
-    return isSame(before.servers[name], entry)
+    return equals(before.servers[name], entry)
       ? Result.succeed(text)
       : Result.fail(`has another server ${quote(name)}: change it by hand (--print shows the entry), or use --name`)
   }
@@ -58,7 +58,7 @@ export const withTomlEntry = (
   const after = partsOf(edited, member)
   if (after === undefined) return Result.fail(`cannot have another table: its ${member} is not written as tables`)
   const { [name]: written, ...others } = after.servers
-  return isSame(written, entry) && isSame(others, before.servers) && isSame(after.rest, before.rest)
+  return equals(written, entry) && equals(others, before.servers) && equals(after.rest, before.rest)
     ? Result.succeed(edited)
     : Result.fail("could not be edited without changing its other members")
 }
