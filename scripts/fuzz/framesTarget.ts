@@ -91,7 +91,7 @@ const readEvents = (chunks: ReadonlyArray<Uint8Array>, maxEventBytes: number): s
     event: (type, data, id) => seen.push([type, data, id]),
     retry: (millis) => seen.push(["retry", String(millis)])
   }, maxEventBytes)
-  const isRead = chunks.every((chunk) => reader.feed(chunk))
+  const isRead = chunks.every((chunk) => reader.feed(chunk) === undefined)
   return JSON.stringify([isRead, isRead ? seen : undefined])
 }
 

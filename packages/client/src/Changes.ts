@@ -126,7 +126,7 @@ export type Change =
 export interface Options {
   /**
    * How long the server may take to acknowledge the subscription: the timeout of the client's requests by default (60
-   * seconds). Then the attempt has failed with `Timeout`.
+   * seconds). Then the attempt has failed with `Timeout`. Raise it for a server that checks many resources first.
    */
   readonly timeout?: Duration.Input | undefined
   /**

@@ -71,17 +71,24 @@ export interface Store {
 
 /** The bounds of a store in memory. */
 export interface MemoryOptions {
-  /** How many responses are stored: 1,000 by default. Beyond that the least recently used one is dropped. */
+  /**
+   * How many responses are stored: 1,000 by default. Beyond that the least recently used one is dropped.
+   * Raise it for a client that reads more resources again and again.
+   */
   readonly maxEntries?: number | undefined
   /**
    * How long all stored responses may be together, in UTF-16 units of JSON: 16 Mi by default. Beyond that the least
-   * recently used ones are dropped. A response that alone is longer is not stored.
+   * recently used ones are dropped. A response that alone is longer is not stored. Lower it where memory is
+   * scarce, raise it for large resources.
    */
   readonly maxTotalChars?: number | undefined
 }
 
 interface Common {
-  /** The longest time that a response counts as fresh, even with a longer `ttlMs`: 24 hours by default. */
+  /**
+   * The longest time that a response counts as fresh, even with a longer `ttlMs`: 24 hours by default. Lower it for a
+   * server that promises more than it keeps.
+   */
   readonly maxTtl?: Duration.Input | undefined
   /**
    * How long after its `ttlMs` a response is still returned when the server cannot be reached or does not respond

@@ -13,7 +13,7 @@ const read = (pieces: ReadonlyArray<string>, maxEvent = 1_000) => {
     { event: (...event) => void events.push(event), retry: (millis) => void events.push(millis) },
     maxEvent
   )
-  const taken = pieces.every((piece) => reader.feed(Buffer.from(piece)))
+  const taken = pieces.every((piece) => reader.feed(Buffer.from(piece)) === undefined)
   return { events, taken }
 }
 

@@ -60,7 +60,7 @@ export interface Options {
   readonly revisions?: ReadonlyArray<Revision.Revision> | undefined
   /**
    * How long the client waits for the response to `server/discover` before it sends `initialize`: 3 seconds by default,
-   * 10 seconds for a process. A slower server of the stateless revision may open a session on this connection; its late
+   * 10 seconds for a process. Raise it for a server that starts slowly. A slower server of the stateless revision may open a session on this connection; its late
    * response then applies to the next one. If `revisions` has no session-based revision, the request timeout applies
    * instead.
    */

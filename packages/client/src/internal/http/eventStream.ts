@@ -53,17 +53,11 @@ export class EventStream {
   /** Reads a response to its end. */
   read(reply: HttpResponse): Effect.Effect<Outcome> {
     return Effect.suspend(() => {
-      const { maxMessageBytes } = this.#settings
       this.opened = true
       this.#wasOpen = true
       this.#mergeIds()
-      const reader = new Reader(this, maxMessageBytes)
-      const chunks = reply.chunks((chunk) => {
-        if (this.failure === undefined && !reader.feed(chunk)) {
-          this.failure = connectionLost(`An event of the stream exceeds maxMessageBytes (${maxMessageBytes})`)
-        }
-        return this.failure
-      })
+      const reader = new Reader(this, this.#settings.maxMessageBytes)
+      const chunks = reply.chunks((chunk) => this.failure ??= reader.feed(chunk))
       return Effect.match(chunks, { onFailure: (error): Outcome => error, onSuccess: (): Outcome => undefined })
     })
   }

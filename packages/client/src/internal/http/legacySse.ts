@@ -207,10 +207,7 @@ export const open = (channel: HttpChannel): Effect.Effect<HttpProtocol, Transpor
         resume(Effect.succeed(protocol))
       }
       const reader = new Reader({ event, retry: () => {} }, maxMessageBytes)
-      const take = (chunk: Uint8Array): TransportError | undefined =>
-        isOver || reader.feed(chunk)
-          ? undefined
-          : connectionLost(`An event of the stream exceeds maxMessageBytes (${maxMessageBytes})`)
+      const take = (chunk: Uint8Array): TransportError | undefined => isOver ? undefined : reader.feed(chunk)
       stream = channel.fork(Effect.match(readStream(channel, take), {
         onFailure: over,
         onSuccess: () => over(connectionLost("The server ended the stream"))

@@ -5,6 +5,8 @@
  * (2025-11-25, transports: the server primes the client with "an event ID and an empty data field").
  */
 import { ByteBuffer, decodeUtf8 } from "@skein/runtime/ByteBuffer"
+import type { TransportError } from "@skein/runtime/TransportError"
+import { connectionLost } from "../base/errors.ts"
 
 /** Receives the events of a reader. */
 export interface Listener {
@@ -28,7 +30,7 @@ const digits = /^\d+$/
  */
 export class Reader {
   readonly #listener: Listener
-  readonly #maxEventBytes: number
+  readonly #maxMessageBytes: number
   // An incomplete line.
   readonly #partial = new ByteBuffer()
   #data: Array<string> = []
@@ -40,17 +42,17 @@ export class Reader {
   // Whether the last piece ended with CR. An LF that follows belongs to it.
   #afterCr = false
 
-  /** `maxEventBytes` is the longest event, with the names of its fields. */
-  constructor(listener: Listener, maxEventBytes: number) {
+  /** `maxMessageBytes` is the longest event, with the names of its fields. */
+  constructor(listener: Listener, maxMessageBytes: number) {
     this.#listener = listener
-    this.#maxEventBytes = maxEventBytes
+    this.#maxMessageBytes = maxMessageBytes
   }
 
   /**
-   * Parses the next chunk. Returns `false` once an event is longer than the bound. It must not be called after that.
+   * Parses the next chunk. Returns an error once an event is longer than the bound. It must not be called after that.
    */
-  feed(chunk: Uint8Array): boolean {
-    if (chunk.length === 0) return true
+  feed(chunk: Uint8Array): TransportError | undefined {
+    if (chunk.length === 0) return undefined
     let at = 0
     if (this.#afterCr) {
       this.#afterCr = false
@@ -63,7 +65,7 @@ export class Reader {
       const end = cr === -1 || (lf !== -1 && lf < cr) ? lf : cr
       const length = this.#partial.size + end - at
       this.#size += end - at + 1
-      if (length > 0 && this.#size > this.#maxEventBytes) return false
+      if (length > 0 && this.#size > this.#maxMessageBytes) return this.#tooLong
       const line = this.#line(chunk, at, end)
       at = end + 1
       if (end === cr) {
@@ -77,9 +79,13 @@ export class Reader {
     }
     if (at < chunk.length) {
       this.#size += chunk.length - at
-      if (this.#size <= this.#maxEventBytes) this.#partial.add(chunk.subarray(at))
+      if (this.#size <= this.#maxMessageBytes) this.#partial.add(chunk.subarray(at))
     }
-    return this.#size <= this.#maxEventBytes
+    return this.#size <= this.#maxMessageBytes ? undefined : this.#tooLong
+  }
+
+  get #tooLong(): TransportError {
+    return connectionLost(`An event of the stream exceeds maxMessageBytes (${this.#maxMessageBytes})`)
   }
 
   /** The text of a line that ends in this chunk. */

@@ -31,11 +31,6 @@ const requiredBy = ({ data }: McpError): ReadonlyArray<Required> => {
 export class Visits {
   readonly #waiting = new Map<string, Set<Deferred.Deferred<void>>>()
 
-  /** The number of ids that calls wait for. */
-  get size(): number {
-    return this.#waiting.size
-  }
-
   /** "Clients MUST ignore notifications referencing unknown or already-completed IDs." */
   onNotification({ method, params }: JsonRpc.Notification): void {
     if (method !== ElicitationComplete.name || this.#waiting.size === 0) return
