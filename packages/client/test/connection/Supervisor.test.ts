@@ -1,4 +1,4 @@
-/** Hooks that run for each reopened connection, and the failure of a supervisor. */
+/** The listener of reopened connections, and the failure of a supervisor. */
 import { assert, describe, it } from "@effect/vitest"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
@@ -18,9 +18,12 @@ import { endMessage, quiet, until } from "./support.ts"
 const policy = Reconnect.resolve({ jitter: "none" })
 
 /** A supervisor whose connections can only end. */
-const keeping = (opening: () => Effect.Effect<void> = () => Effect.void) =>
+const keeping = (
+  opening: () => Effect.Effect<void> = () => Effect.void,
+  reopened: Supervisor.SupervisorListener["reopened"] = () => Effect.void,
+  log: Array<string> = []
+) =>
   Effect.gen(function*() {
-    const log: Array<string> = []
     const ends: Array<(end: SessionEnd) => void> = []
     const source: Supervisor.ConnectionSource = {
       context: yield* Effect.context<never>(),
@@ -50,7 +53,7 @@ const keeping = (opening: () => Effect.Effect<void> = () => Effect.void) =>
         )
       }
     }
-    const supervisor = yield* Supervisor.make(source, { reopened: () => {}, ended: () => {} }, {
+    const supervisor = yield* Supervisor.make(source, { reopened, ended: () => {} }, {
       policy,
       timeouts: { timeout: 60_000, maxTimeout: 3_600_000, maxRetries: 3, backoff: policy }
     })
@@ -62,16 +65,20 @@ const keeping = (opening: () => Effect.Effect<void> = () => Effect.void) =>
     }
   })
 
-describe("a hook for reopened connections", () => {
+describe("the listener of reopened connections", () => {
   it.effect("runs for each of them before the queued calls, and ends with its connection", () =>
     Effect.gen(function*() {
-      const { supervisor, lines, log, lose } = yield* keeping()
-      const take = supervisor.onReopened(() =>
-        Effect.asVoid(Effect.acquireRelease(
+      let isFirst = true
+      const log: Array<string> = []
+      const reopened = () => {
+        if (!isFirst) return Effect.void
+        isFirst = false
+        return Effect.asVoid(Effect.acquireRelease(
           Effect.sync(() => log.push("hook")),
           () => Effect.sync(() => log.push("unhook"))
         ))
-      )
+      }
+      const { supervisor, lines, lose } = yield* keeping(undefined, reopened, log)
       lose()
       const waiting = yield* Effect.forkChild(
         Effect.andThen(Effect.yieldNow, Effect.map(supervisor.after(supervisor.last), () => log.push("call"))),
@@ -81,7 +88,6 @@ describe("a hook for reopened connections", () => {
       yield* TestClock.adjust(500)
       yield* Fiber.join(waiting)
       assert.deepStrictEqual(log, ["open 1", "opened", "closed", "open 2", "opened", "hook", "call"])
-      take()
       lose()
       yield* until(() => supervisor.current === undefined)
       yield* TestClock.adjust(1_000)
@@ -93,21 +99,23 @@ describe("a hook for reopened connections", () => {
     Effect.gen(function*() {
       const messages: Array<unknown> = []
       const logger = Logger.make<unknown, void>(({ message }) => void messages.push(message))
-      const { supervisor, lose } = yield* Effect.provide(keeping(), Logger.layer([logger]))
-      supervisor.onReopened(() => Effect.never)
-      supervisor.onReopened(() => Effect.die(new Error("boom")))
-      supervisor.onReopened(() => {
-        throw new Error("bang")
-      })
-      lose()
-      yield* until(() => supervisor.current === undefined)
-      yield* TestClock.adjust(500)
-      yield* supervisor.connection
-      yield* quiet
-      assert.strictEqual(
-        messages.filter((message) => String(message).includes("defect in a hook for reopened connections")).length,
-        2
-      )
+      const listeners = [
+        () => Effect.never,
+        () => Effect.die(new Error("boom")),
+        () => {
+          throw new Error("bang")
+        }
+      ]
+      for (const reopened of listeners) {
+        const { supervisor, lose } = yield* Effect.provide(keeping(undefined, reopened), Logger.layer([logger]))
+        lose()
+        yield* until(() => supervisor.current === undefined)
+        yield* TestClock.adjust(500)
+        yield* supervisor.connection
+        yield* quiet
+      }
+      const defects = messages.filter((message) => String(message).includes("defect after a connection was reopened"))
+      assert.strictEqual(defects.length, 2)
     }))
 })
 

@@ -22,12 +22,11 @@ import type { ServerProfile } from "../../ServerProfile.ts"
 import type { LoggingMessage, Notification } from "../../Notification.ts"
 import type { Handle, RemoteTask, ResumeOptions, Started } from "../../RemoteTask.ts"
 import type { Status } from "../../Status.ts"
-import type { ClientContextImpl } from "./context.ts"
+import { type ClientContextImpl, setLevel } from "./context.ts"
 import { capabilitiesOf } from "../base/serverInfo.ts"
 import { type NegotiatedConnection, serverOf, serverProfileOf } from "../connection/connection.ts"
 import * as Output from "../calls/output.ts"
 import { walk } from "../calls/pages.ts"
-import { send } from "../calls/send.ts"
 import { closedFor, inLifecycle, unsupportedOn } from "../calls/support.ts"
 import type {
   CallToolOptions,
@@ -44,46 +43,6 @@ type All<A> = Effect.Effect<ReadonlyArray<A>, ClientError>
 
 // The content of the response was decoded in the handshake, so that any response will do.
 const anyDiscovery = { ...Method.Discover, result: EmptyResult }
-
-// The stateless revision sends the level with each request and has no such method, but the same capability.
-const timeless = { ...Method.SetLevel, until: undefined }
-
-/** Sets the level of log messages, and sets it again on each later connection. */
-class LogLevel {
-  readonly #client: ClientContextImpl
-  #wanted: LoggingLevel | undefined = undefined
-
-  constructor(client: ClientContextImpl) {
-    this.#client = client
-    client.supervisor.onReopened((connection) => this.#again(connection))
-  }
-
-  set(level: LoggingLevel, options: RequestOptions | undefined): Effect.Effect<void, ClientError> {
-    const { supervisor } = this.#client
-    return inLifecycle(supervisor, (isStateless) => {
-      const { last } = supervisor
-      const set = Effect.sync(() => {
-        this.#wanted = level
-      })
-      if (!isStateless) return Effect.andThen(this.#client.call(Method.SetLevel, { level }, options), set)
-      const refused = closedFor(supervisor, Method.SetLevel.name) ?? unsupportedOn(this.#client, last, timeless)
-      if (refused !== undefined) return Effect.fail(refused)
-      last.setLogLevel(level)
-      return set
-    })
-  }
-
-  #again(connection: NegotiatedConnection): Effect.Effect<void> {
-    const level = this.#wanted
-    if (level === undefined || unsupportedOn(this.#client, connection, timeless) !== undefined) return Effect.void
-    if (connection.isStateless) return Effect.sync(() => connection.setLogLevel(level))
-    return Effect.match(send(connection, Method.SetLevel.name, { level }, {}), {
-      onFailure: (error) =>
-        this.#client.warn("The level of the server's log messages was not set again:", error.message),
-      onSuccess: () => {}
-    })
-  }
-}
 
 /**
  * Makes each method of a class bind itself to the object that it is first read from, so that it works without the object
@@ -109,7 +68,6 @@ export const bindOnRead = (prototype: object): void => {
  */
 export class ClientImpl {
   readonly #client: ClientContextImpl
-  #level: LogLevel | undefined = undefined
 
   constructor(client: ClientContextImpl) {
     this.#client = client
@@ -264,7 +222,19 @@ export class ClientImpl {
   }
 
   setLoggingLevel(level: LoggingLevel, options?: RequestOptions): Effect.Effect<void, ClientError> {
-    return (this.#level ??= new LogLevel(this.#client)).set(level, options)
+    const client = this.#client
+    const { supervisor } = client
+    return inLifecycle(supervisor, (isStateless) => {
+      const { last } = supervisor
+      const set = Effect.sync(() => {
+        client.loggingLevel = level
+      })
+      if (!isStateless) return Effect.andThen(client.call(Method.SetLevel, { level }, options), set)
+      const refused = closedFor(supervisor, setLevel.name) ?? unsupportedOn(client, last, setLevel)
+      if (refused !== undefined) return Effect.fail(refused)
+      last.setLogLevel(level)
+      return set
+    })
   }
 
   // ---- messages of the server

@@ -6,6 +6,7 @@
  * Its parts are created when they are first needed: an idle client has none of them.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import type { LoggingLevel } from "@skein/protocol/Logging"
 import * as Method from "@skein/protocol/Method"
 import { printableLines } from "@skein/protocol/Text"
 import type { TransportError } from "@skein/runtime/TransportError"
@@ -28,6 +29,7 @@ import type { ClientContext, InternalOptions } from "../calls/context.ts"
 import { createdIn } from "../calls/legacyTasks/requestTask.ts"
 import { walk } from "../calls/pages.ts"
 import { send } from "../calls/send.ts"
+import { unsupportedOn } from "../calls/support.ts"
 import { Changes } from "../calls/subscriptions/changes.ts"
 import { TaskRegistry } from "../calls/taskRegistry.ts"
 import { ToolCatalog } from "../calls/toolCatalog.ts"
@@ -39,6 +41,12 @@ import { InputRequestHandler } from "../connection/inputRequests.ts"
 import type { ConnectionSupervisor, SupervisorListener } from "../connection/supervisor.ts"
 import { call, withMiddleware } from "./pipeline.ts"
 
+/**
+ * `logging/setLevel` in all revisions. The stateless revision sends the level with each request and has no such method, but
+ * the same capability.
+ */
+export const setLevel = { ...Method.SetLevel, until: undefined }
+
 // The most characters of one part of a warning.
 const maxWarning = 8_192
 // How many different warnings of `warnOnce` a client logs. A server chooses a part of each.
@@ -48,6 +56,8 @@ const maxWarned = 256
 export class ClientContextImpl implements ClientContext, SharedState, SupervisorListener {
   /** The connection of the client. Set once the first one is open. */
   supervisor: ConnectionSupervisor = undefined!
+  /** The level of log messages that the host has set. */
+  loggingLevel: LoggingLevel | undefined = undefined
   readonly options: Options
   /** The services of effects that run outside of calls. */
   readonly context: Context.Context<never>
@@ -169,10 +179,20 @@ export class ClientContextImpl implements ClientContext, SharedState, Supervisor
 
   // ---- for the supervisor
 
-  /** Discards everything that was remembered: the next connection may lead to another server. */
-  reopened(): void {
+  /**
+   * Discards everything that was remembered, since the connection may lead to another server, and sets the level of log
+   * messages again.
+   */
+  reopened(connection: NegotiatedConnection): Effect.Effect<void> {
     this.#toolCatalog?.forget()
     this.clearCache()
+    const level = this.loggingLevel
+    if (level === undefined || unsupportedOn(this, connection, setLevel) !== undefined) return Effect.void
+    if (connection.isStateless) return Effect.sync(() => connection.setLogLevel(level))
+    return Effect.match(send(connection, setLevel.name, { level }, {}), {
+      onFailure: (error) => this.warn("The level of the server's log messages was not set again:", error.message),
+      onSuccess: () => {}
+    })
   }
 
   ended(): void {

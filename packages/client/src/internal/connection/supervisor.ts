@@ -27,9 +27,6 @@ import { type CallClock, monotonicMillis } from "../base/callClock.ts"
 import { limitOf, type Options } from "./clientOptions.ts"
 import { type ConnectionOwner, type NegotiatedConnection, serverOf } from "./connection.ts"
 
-/** Runs for a connection, in a scope that closes with it. */
-export type ConnectionHook = (connection: NegotiatedConnection) => Effect.Effect<void, never, Scope.Scope>
-
 /** The bounds of calls that wait for a connection and are retried on it. Times in milliseconds. */
 export interface Timeouts {
   readonly timeout: number
@@ -61,8 +58,11 @@ export interface ConnectionSource {
 
 /** Is notified of the changes of connection of a client. */
 export interface SupervisorListener {
-  /** Called for each connection but the first, before the hooks run. */
-  readonly reopened: () => void
+  /**
+   * Runs for each connection but the first, in a scope that closes with it: before the calls that wait for it are sent,
+   * but without delaying them. A defect is logged.
+   */
+  readonly reopened: (connection: NegotiatedConnection) => Effect.Effect<void, never, Scope.Scope>
   /** Called when no connection follows. */
   readonly ended: () => void
 }
@@ -148,7 +148,6 @@ export class ConnectionSupervisor implements ConnectionOwner {
   // The next connection, and the end, while something waits for them.
   #next: Deferred.Deferred<NegotiatedConnection, ClientError> | undefined = undefined
   #ended: Deferred.Deferred<SessionEnd> | undefined = undefined
-  #hooks: Set<ConnectionHook> | undefined = undefined
   #statuses: Broadcast<Status> | undefined = undefined
   // Undefined while a connection is open: that status is derived from it.
   #status: Unsettled | undefined = undefined
@@ -208,16 +207,6 @@ export class ConnectionSupervisor implements ConnectionOwner {
     if (this.current !== connection || this.#fresh) return
     this.refuted = connection
     connection.peer.close(lost("The server does not match its stored profile", undefined))
-  }
-
-  /**
-   * Registers a hook that runs for each connection but the first: before the calls that wait for it are sent, but
-   * without delaying them. Its defects are logged. Returns a function that removes the hook.
-   */
-  onReopened(hook: ConnectionHook): () => void {
-    const hooks = this.#hooks ??= new Set()
-    hooks.add(hook)
-    return () => void hooks.delete(hook)
   }
 
   /** The present status first, then each change. It ends with the last one. */
@@ -311,15 +300,13 @@ export class ConnectionSupervisor implements ConnectionOwner {
   }
 
   #reopened(connection: NegotiatedConnection): Effect.Effect<void> {
-    this.#listener.reopened()
     const scope = this.#scope!
-    const hooks = Array.from(this.#hooks ?? [], (hook) =>
-      Effect.suspend(() => hook(connection)).pipe(
-        Scope.provide(scope),
-        Effect.catchCause((cause) => Effect.logError("defect in a hook for reopened connections", cause)),
-        Effect.forkIn(scope, { startImmediately: true })
-      ))
-    return Effect.andThen(Effect.all(hooks, { discard: true }), Effect.sync(() => this.use(connection)))
+    return Effect.suspend(() => this.#listener.reopened(connection)).pipe(
+      Scope.provide(scope),
+      Effect.catchCause((cause) => Effect.logError("defect after a connection was reopened", cause)),
+      Effect.forkIn(scope, { startImmediately: true }),
+      Effect.andThen(Effect.sync(() => this.use(connection)))
+    )
   }
 
   #giveUp(attempts: number, cause: SessionEnd | ClientError): void {
