@@ -10,21 +10,30 @@
  * const Server = McpServer.layer({ name: "bakery", version: "1.0.0" }, Task.layer(bake, baking), Tasks.layer()).pipe(
  *   Layer.provide(SqliteTasks.layer({ filename: "tasks.db" })))
  */
+import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
-import { Catalog } from "@skein/server/Catalog"
+import { type Exchange, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import { monotonicMillis } from "@skein/runtime/RequestRunner"
+import { Catalog, requestServices, type ToolEntry } from "@skein/server/Catalog"
 import * as Extension from "@skein/server/Extension"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as References from "effect/References"
+import * as Tracer from "effect/Tracer"
 import { TaskBounds } from "./internal/base/bounds.ts"
 import { awaitStore } from "./internal/engine/engineContext.ts"
+import { TaskRequestContext } from "./internal/engine/taskRequest.ts"
+import { clientArguments } from "./internal/protocol/beforeTask.ts"
 import * as extension from "./internal/protocol/extension.ts"
-import { runTasks } from "./internal/protocol/handlers.ts"
 import { makeLegacyTasks } from "./internal/legacy/legacyTasks.ts"
 import { resolveSettings, type TasksOptions } from "./internal/protocol/policy.ts"
 import { makeTaskService, TaskService } from "./internal/protocol/taskService.ts"
 import { capabilities, handleCall } from "./internal/protocol/taskDecision.ts"
-import { TaskEngine } from "./TaskEngine.ts"
+import { type Handlers, TaskEngine } from "./TaskEngine.ts"
+import type { Outcome } from "./TaskState.ts"
 
 export type { LimitOptions, OwnerPolicy, TaskPolicyOptions } from "./internal/protocol/policy.ts"
 
@@ -55,7 +64,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog 
       call: handleCall(tasks, legacy.call),
       listen: extension.subscribe(tasks, maxWatchedTasks),
       running: tasks.running,
-      ready: Effect.andThen(awaitStore(tasks.paceAll), runTasks(tasks))
+      ready: Effect.andThen(awaitStore(tasks.paceAll), tasks.engine.runTasks(handlersOf(tasks)))
     }
   }))
 
@@ -73,3 +82,58 @@ export const withEngine = <A, E, R, E2, R2>(
   options?: Options
 ): Layer.Layer<never, E | E2, R | Exclude<R2 | Catalog | TaskEngine, A | TaskEngine>> =>
   Layer.provide(Layer.mergeAll(layer(options), ...tasks), engine)
+
+/** The handlers of a server's tools. A tool that no longer supports tasks still runs the tasks that it has. */
+const handlersOf = (tasks: TaskService["Service"]): Handlers => {
+  const base = Context.omit(Tracer.ParentSpan)(requestServices(tasks.catalog)) as Context.Context<never>
+  return (name) => {
+    const tool = tasks.catalog.tools.get(name)
+    if (tool === undefined) return undefined
+    return { durable: tasks.policyFor(tool)?.durable === true, run: (request) => run(tasks, tool, request, base) }
+  }
+}
+
+const run = (
+  { running }: TaskService["Service"],
+  tool: ToolEntry,
+  request: RequestContext,
+  base: Context.Context<never>
+): Effect.Effect<Outcome> =>
+  Effect.withFiber((fiber) => {
+    const { exchange } = request
+    exchange.startedAt = monotonicMillis(fiber.getRef(Clock.Clock))
+    // A snapshot shows the span that it is in.
+    exchange.fiber = fiber as Exchange["fiber"]
+    if (!isCheck(request)) running.add(request)
+    return tool.call(clientArguments(request), request)
+  }).pipe(
+    Effect.ensuring(Effect.sync(() => running.delete(request))),
+    Effect.matchCauseEffect({
+      onSuccess: (result) => Effect.succeed<Outcome>({ _tag: "Result", result: { ...result } }),
+      onFailure: (cause) => failureOutcome(request, cause)
+    }),
+    Effect.provideContext(Context.add(isCheck(request) ? quiet(base) : base, McpRequest, request))
+  )
+
+/** Whether a run only compares the code with the log of its task. */
+const isCheck = (request: RequestContext): boolean => request instanceof TaskRequestContext && request.isCheck
+
+const quiet = (base: Context.Context<never>): Context.Context<never> =>
+  Context.add(base, References.MinimumLogLevel, "None")
+
+/** An `McpError` is the outcome. For a defect the outcome has only a reference, under which the log has the cause. */
+const failureOutcome = (request: RequestContext, cause: Cause.Cause<McpError.McpError>): Effect.Effect<Outcome> => {
+  const { caller: { revision } } = request
+  // The engine interrupts: the task is suspended or cancelled, or continues elsewhere.
+  if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
+  const failure = cause.reasons.find(Cause.isFailReason)
+  if (isCheck(request) && cause.reasons.some(Cause.isDieReason)) return Effect.die(Cause.squash(cause))
+  if (failure !== undefined && !cause.reasons.some(Cause.isDieReason)) {
+    return Effect.succeed({ _tag: "Error", error: McpError.toErrorObject(failure.error, revision) })
+  }
+  const reference = globalThis.crypto.randomUUID()
+  return Effect.as(
+    Effect.logError(`the handler of a task died (${reference})`, cause),
+    { _tag: "Error", error: McpError.toErrorObject(McpError.internal(reference), revision) }
+  )
+}

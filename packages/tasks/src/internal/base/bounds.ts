@@ -21,6 +21,9 @@ export interface Bounds {
   readonly queueInterval: number
 }
 
+/** The number of rows of a page of an operator: 100 by default, and at most 1,000. */
+export const toPageSize = (limit = 100): number => Math.min(Math.max(Math.floor(limit), 0), 1000)
+
 /** The defaults. */
 export const defaults: Bounds = {
   progressInterval: 100,

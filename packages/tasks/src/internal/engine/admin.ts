@@ -4,12 +4,10 @@
 import * as Effect from "effect/Effect"
 import type { LoggedEvent, TaskAdmin } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
+import { toPageSize } from "../base/bounds.ts"
 import type { LogEntry, TaskStore } from "../store/store.ts"
 import { checkCode } from "./codeCheck.ts"
 import type { EngineContext } from "./engineContext.ts"
-
-/** The tasks of a listing: by default, and at most. */
-const pageSize = { usual: 100, most: 1000 }
 
 /** The unsettled tasks that a check reads, by default. */
 const checkedTasks = 1000
@@ -42,8 +40,7 @@ export const makeAdmin = (
     }))
   }
   return {
-    list: (filter, { after, limit = pageSize.usual } = {}) =>
-      store.admin.list(filter, after, Math.min(Math.max(Math.floor(limit), 0), pageSize.most)),
+    list: (filter, { after, limit } = {}) => store.admin.list(filter, after, toPageSize(limit)),
     inspect: (id, { values = false } = {}) =>
       Effect.flatMap(store.admin.find(id), (found) =>
         found === undefined ? Effect.undefined : Effect.gen(function*() {

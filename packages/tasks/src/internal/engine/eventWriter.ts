@@ -3,7 +3,9 @@
  * transactional step and its event are stored in one transaction.
  */
 import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Iterable from "effect/Iterable"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import type { UndoReason } from "../../CurrentTask.ts"
 import { TaskError } from "../../TaskError.ts"
@@ -81,7 +83,7 @@ export class EventWriter {
   #besideOf(event: EventKey): ReadonlyArray<string> | undefined {
     const { hasBranches, observations, undoReason } = this.#run
     if (!hasBranches || undoReason !== undefined || isUnobserved(event)) return undefined
-    return namesBeside(event, chain(this.underWay, observations.waitingFor()))
+    return namesBeside(event, Iterable.appendAll(this.underWay, observations.waitingFor()))
   }
 
   #noteStored(entry: LogEntry): void {
@@ -107,7 +109,7 @@ export class EventWriter {
       return sql.withTransaction(
         Effect.flatMap(execute, ({ event, failed }): Effect.Effect<StoredEnd, TaskError | RolledBack | OtherWorker> => {
           const entry = { ...event, seq, beside: this.#besideOf(event) }
-          if (failed) return Effect.fail(new RolledBack(event))
+          if (failed) return Effect.fail(new RolledBack({ event }))
           return Effect.flatMap(
             store.append(id, entry),
             (result) => result === "appended" ? Effect.succeed(entry) : Effect.fail(otherWorker)
@@ -172,11 +174,6 @@ export class EventWriter {
   }
 }
 
-function* chain<A>(first: Iterable<A>, second: Iterable<A>): Iterable<A> {
-  yield* first
-  yield* second
-}
-
 /** The names of the events of a span. The steps are spans of their own. */
 const tracedEvents: Partial<Record<LogEntry["kind"], string>> = {
   once: "once recorded",
@@ -199,12 +196,7 @@ interface StepEnd extends Omit<LogEntry, "seq"> {
 type StoredEnd = StepEnd & LogEntry
 
 /** A failed step, whose transaction is rolled back. */
-class RolledBack {
-  readonly event: StepEnd
-  constructor(event: StepEnd) {
-    this.event = event
-  }
-}
+class RolledBack extends Data.Class<{ readonly event: StepEnd }> {}
 
 /** Another worker has appended an event. */
 const otherWorker = { _tag: "OtherWorker" } as const

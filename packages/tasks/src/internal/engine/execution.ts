@@ -19,7 +19,7 @@ import type { Claim, LogEntry, Lost, StoredTask } from "../store/store.ts"
 import { isPermanent } from "../store/storedText.ts"
 import type { RunTrace } from "../telemetry/taskObserver.ts"
 import { isErrorResult, logAnnotations } from "../base/text.ts"
-import { describeEvent, type MissingEvent } from "./codeChanges.ts"
+import { describeEvent } from "./codeChanges.ts"
 import { makeCurrentTask, makeTaskRequest } from "./currentTask.ts"
 import { awaitStore, type EngineContext, isKeyError } from "./engineContext.ts"
 import type { FoundHandler } from "./handlerRegistry.ts"
@@ -221,28 +221,6 @@ const releaseUntilCode = (
     return "done" as const
   })
 
-const stopWithout = (
-  engine: EngineContext,
-  execution: Execution,
-  { tool }: StoredTask,
-  { event, part }: MissingEvent
-): Effect.Effect<Next> =>
-  releaseUntilCode(
-    engine,
-    execution,
-    `task ${tool} stops, because its code has changed: it does not reach ${
-      describeEvent(event)
-    }, which was recorded while ${describeEvent(part)} was under way; it continues with code that reaches it`
-  )
-
-/** A plain tool has no steps, so that it would do everything again and could not compensate. */
-const stopBeforePlain = (engine: EngineContext, execution: Execution, { tool }: StoredTask): Effect.Effect<Next> =>
-  releaseUntilCode(
-    engine,
-    execution,
-    `task ${tool} stops, because its tool is a plain one here: it continues with a handler of Task.layer`
-  )
-
 /** Runs the handler once, from its beginning. */
 const runOnce = (
   engine: EngineContext,
@@ -253,17 +231,36 @@ const runOnce = (
 (trace: RunTrace | undefined): Effect.Effect<Next> =>
   Effect.scoped(Effect.gen(function*() {
     const { codeChanges, store } = engine
-    if (!handler.durable && log.isOfDurable) return yield* stopBeforePlain(engine, execution, task)
+    const stop = (message: string) => releaseUntilCode(engine, execution, `task ${task.tool} stops, because ${message}`)
+    if (!handler.durable && log.isOfDurable) {
+      // It has no steps, so that it would do everything again and could not compensate.
+      return yield* stop("its tool is a plain one here: it continues with a handler of Task.layer")
+    }
     const isCollecting = task.status === "cancelled" || log.givenUpAfter !== undefined
     const hasWaited = engine.handlers.stopWaiting(task.id)
-    const stops = codeChanges.stopsOf(task.id)
+    const stopCount = codeChanges.stopsOf(task.id)
     if (isCollecting && !handler.durable) return yield* endUncompensated(engine, task, log)
-    if (stops === 0 && (hasWaited || task.waitsForWorker)) yield* awaitStore(store.setWaitsForWorker(task.id, false))
+    if (stopCount === 0 && (hasWaited || task.waitsForWorker)) {
+      yield* awaitStore(store.setWaitsForWorker(task.id, false))
+    }
     const context = yield* Effect.context<never>()
     const scope = yield* Effect.scope
     const { durable } = handler
     const run = new Run({
-      ...{ engine, execution, task, log, ...questions, stops, trace, context, scope, handlers, durable, isCollecting }
+      ...{
+        engine,
+        execution,
+        task,
+        log,
+        ...questions,
+        stops: stopCount,
+        trace,
+        context,
+        scope,
+        handlers,
+        durable,
+        isCollecting
+      }
     })
     execution.run = run
     if (execution.hasSignal) yield* run.fork(run.refresh)
@@ -275,7 +272,13 @@ const runOnce = (
         trace?.conclude(run.ending ?? (isCollecting ? "compensated" : "ended"))
       })
     )
-    return run.missing === undefined ? next : yield* stopWithout(engine, execution, task, run.missing)
+    if (run.missing === undefined) return next
+    const { event, part } = run.missing
+    return yield* stop(
+      `its code has changed: it does not reach ${describeEvent(event)}, which was recorded while ${
+        describeEvent(part)
+      } was under way; it continues with code that reaches it`
+    )
   }))
 
 const settle = (engine: EngineContext, { id }: StoredTask): Effect.Effect<Next> =>

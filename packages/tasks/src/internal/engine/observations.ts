@@ -95,7 +95,6 @@ export class Observations {
   readonly #activity = Latch.makeUnsafe()
   /** Closed while it is decided whether the run is suspended: nothing may start meanwhile. */
   readonly #thawed = Latch.makeUnsafe(true)
-  #isFrozen = false
   #busy = 0
   /** The fiber that was resumed last. */
   lastResumed: Fiber.Fiber<unknown, unknown> | undefined = undefined
@@ -142,7 +141,7 @@ export class Observations {
       this.#thawed.await,
       Effect.suspend(() => this.#run.isEnding ? this.#run.interruptSelf : counted)
     )
-    return Effect.suspend(() => this.#isFrozen ? afterThaw : counted)
+    return Effect.suspend(() => this.#thawed.isOpen() ? counted : afterThaw)
   }
 
   /**
@@ -330,15 +329,8 @@ export class Observations {
   /** Runs an effect while nothing starts. */
   #freeze(effect: Effect.Effect<boolean>): Effect.Effect<boolean> {
     return Effect.suspend(() => {
-      this.#isFrozen = true
       this.#thawed.closeUnsafe()
-      return Effect.ensuring(
-        effect,
-        Effect.sync(() => {
-          this.#isFrozen = false
-          this.#thawed.openUnsafe()
-        })
-      )
+      return Effect.ensuring(effect, this.#thawed.open)
     })
   }
 }

@@ -21,7 +21,7 @@ import type { ActiveRun } from "./handlerRegistry.ts"
 import { type MissingEvent, patienceMs } from "./codeChanges.ts"
 import { EventWriter, type RecordOptions } from "./eventWriter.ts"
 import { maxGapMs, Observations, type ObservingRun, type Wait } from "./observations.ts"
-import { ProgressWriter } from "./progressWriter.ts"
+import { makeProgressWriter } from "./progressWriter.ts"
 import { type EventKey, type TaskLog, textOf } from "./taskLog.ts"
 
 /** The parts of a run. */
@@ -80,7 +80,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   readonly compensations: Array<(reason: UndoReason) => Effect.Effect<unknown, unknown>> = []
   readonly executingSteps = new Map<Fiber.Fiber<unknown, unknown>, RunningStep>()
   readonly observations = new Observations(this)
-  readonly progress = new ProgressWriter(this)
+  readonly progress = makeProgressWriter(this)
   readonly #events = new EventWriter(this)
   /** How many events the run has received. */
   knownEvents = 0
@@ -93,7 +93,8 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   executing = 0
   /** The parts that did not start because the run only replays. */
   readonly unstarted: Array<EventKey> = []
-  #missing: MissingEvent | undefined = undefined
+  /** The event that the code does not reach, if the run has ended for that reason. */
+  missing: MissingEvent | undefined = undefined
   #isStopped = this.stops > 0
   #recording = 0
   readonly #locks = new Map<string, Semaphore.Semaphore>()
@@ -122,14 +123,9 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
     return patienceMs(maxGapMs, this.stops)
   }
 
-  /** The event that the code does not reach, if the run has ended for that reason. */
-  get missing(): MissingEvent | undefined {
-    return this.#missing
-  }
-
   stopWithout(missing: MissingEvent): boolean {
     if (this.isCollecting || this.undoReason !== undefined || this.ending !== undefined) return false
-    this.#missing = missing
+    this.missing = missing
     this.end("changed")
     return true
   }

@@ -7,6 +7,7 @@ import * as Result from "effect/Result"
 import type { TaskError } from "../../TaskError.ts"
 import type { Definition, Schedule, TaskSchedules, Times } from "../../TaskSchedules.ts"
 import { isFinal, type NewTask, type State } from "../../TaskState.ts"
+import { toPageSize } from "../base/bounds.ts"
 import { currentMillis, isUnreachable, maxTime } from "../store/database.ts"
 import type { ScheduleRow } from "../store/schedules.ts"
 import type { TaskStore } from "../store/store.ts"
@@ -30,9 +31,6 @@ const retryMs = 1000
 
 /** Schedules that are read together. */
 const pageSize = 100
-
-/** The number of schedules in a listing: the default, and the most. */
-const listed = { usual: 100, most: 1000 }
 
 /** The defaults of the task of a schedule, which are those of `Tasks.layer`. */
 export const defaults = {
@@ -233,15 +231,12 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
         alarm.wakeBefore(row.nextAt)
         return yield* toSchedule(row)
       }),
-    remove: (name) => schedules.remove(name),
+    remove: schedules.remove,
     get: (name) =>
       Effect.flatMap(schedules.find(name), (row) => row === undefined ? Effect.undefined : toSchedule(row)),
-    list: ({ after = "", limit = listed.usual } = {}) =>
-      Effect.flatMap(
-        schedules.list(after, Math.min(Math.max(Math.floor(limit), 0), listed.most)),
-        (rows) => Effect.forEach(rows, toSchedule)
-      ),
-    pause: (name) => schedules.pause(name),
+    list: ({ after = "", limit } = {}) =>
+      Effect.flatMap(schedules.list(after, toPageSize(limit)), (rows) => Effect.forEach(rows, toSchedule)),
+    pause: schedules.pause,
     resume: (name) =>
       Effect.gen(function*() {
         const row = yield* schedules.find(name)

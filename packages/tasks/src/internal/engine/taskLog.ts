@@ -5,6 +5,7 @@
  * A later run must observe the same events in the same order. Otherwise a branch could get ahead of another one that it
  * came after, and win a race or interrupt the others by its failure.
  */
+import * as Iterable from "effect/Iterable"
 import type { UndoReason } from "../../CurrentTask.ts"
 import type { LogEntry } from "../store/store.ts"
 
@@ -70,27 +71,28 @@ export class TaskLog {
     if (entry.kind === "continued") this.#continuation = entry.seq
   }
 
+  #firstOf(kind: LogEntry["kind"]): LogEntry | undefined {
+    for (const entry of this.#entries.values()) if (entry.kind === kind) return entry
+    return undefined
+  }
+
   /** Why earlier runs have begun to compensate. */
   get undoReason(): UndoReason | undefined {
-    for (const { kind, name } of this.#entries.values()) if (kind === "undo") return name as UndoReason
-    return undefined
+    return this.#firstOf("undo")?.name as UndoReason | undefined
   }
 
   /** How many workers have died before the task was given up; `undefined` for any other task. */
   get givenUpAfter(): number | undefined {
-    for (const { kind, name } of this.#entries.values()) if (kind === "giveUp") return Number(name)
-    return undefined
+    const entry = this.#firstOf("giveUp")
+    return entry && Number(entry.name)
   }
 
   /** Whether the task has run with a handler that consists of steps; any other handler only asks, and uses `Once`. */
   get isOfDurable(): boolean {
-    for (const { kind, name } of this.#entries.values()) {
+    return Iterable.some(this.#entries.values(), ({ kind, name }) => {
       const isTimer = kind === "fired" || kind === "timer"
-      if (kind === "step" || kind === "undo" || kind === "continued" || (isTimer && !name.startsWith("timeout/"))) {
-        return true
-      }
-    }
-    return false
+      return kind === "step" || kind === "undo" || kind === "continued" || (isTimer && !name.startsWith("timeout/"))
+    })
   }
 
   find(key: EventKey): LogEntry | undefined {
@@ -147,12 +149,7 @@ export class TaskLog {
    */
   get unreached(): ReadonlyArray<LogEntry> {
     const all = [...this.#skipped, ...Array.from(this.#pending.keys(), (key) => this.#entries.get(key)!)]
-    const end = this.#undoSeq
+    const end = this.#firstOf("undo")?.seq ?? Infinity
     return all.filter(({ kind, name, seq }) => seq < end && !(kind === "fired" && name.startsWith("retry/")))
-  }
-
-  get #undoSeq(): number {
-    for (const { kind, seq } of this.#entries.values()) if (kind === "undo") return seq
-    return Infinity
   }
 }

@@ -6,7 +6,7 @@ import { type Id, isId, isObject, type JsonObject } from "@skein/protocol/JsonRp
 import { related } from "@skein/protocol/LegacyTask"
 import * as Codec from "@skein/protocol/Codec"
 import * as Method from "@skein/protocol/Method"
-import { type Caller, McpRequest, type Progress, type RequestContext } from "@skein/runtime/RequestContext"
+import { type Caller, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import type { Catalog } from "@skein/server/Catalog"
 import * as Extension from "@skein/server/Extension"
 import * as Context from "effect/Context"
@@ -32,14 +32,6 @@ const tokenOf = (params: JsonObject | undefined): Id | undefined => {
   const token = isObject(meta) ? meta["progressToken"] : undefined
   return isId(token) ? token : undefined
 }
-
-const progressParamsOf = (id: string, progressToken: Id, { message, progress, total }: Progress): JsonObject => ({
-  progressToken,
-  progress,
-  ...(Number.isFinite(total) ? { total } : undefined),
-  ...(message === undefined ? undefined : { message }),
-  _meta: related(id)
-})
 
 /**
  * Waits until the response with the task id is sent: a client cannot use notifications about an unknown task. Then it
@@ -104,7 +96,7 @@ const notifyChanges = (
     const sendProgress = hasProgress
       ? Extension.notify(caller, `${key} progress`, {
         method: Method.Progress.name,
-        params: progressParamsOf(id, progressToken, progress)
+        params: { progressToken, ...progress, _meta: related(id) }
       })
       : Effect.void
     return hasChanged

@@ -138,7 +138,8 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
     if (counts.tool.length > maxNameChars) return Effect.fail(tooLong("tool"))
     if (owner.length > maxNameChars) return Effect.fail(tooLong("owner"))
     if (pool.length > maxNameChars) return Effect.fail(tooLong("pool"))
-    if (escape(task.rateKey ?? "").length > maxNameChars) return Effect.fail(tooLong("rate key"))
+    const rateKey = escape(task.rateKey ?? "")
+    if (rateKey.length > maxNameChars) return Effect.fail(tooLong("rate key"))
     return Effect.suspend(() => {
       const id = newId()
       const args = Effect.flatMap(toJson(task.args), (text) => texts.encrypt(text, associatedData.args(id)))
@@ -170,7 +171,7 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
         const queue = [
           rankOf(task.priority),
           createdAt,
-          escape(task.rateKey ?? ""),
+          rateKey,
           isRunning ? queued.running : queued.ready,
           worker ?? null,
           Number(isRunning)
@@ -185,22 +186,17 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
           // A failed statement must not end the transaction of the caller.
           return Effect.as(Effect.uninterruptible(database.inSavepoint(checked)), state)
         }
-        const created = Effect.flatMap(
-          insertTask(...limits, ...row),
-          (rows) =>
-            rows.length === 0 ? exceeded : Effect.andThen(
-              Effect.flatMap(
-                queueTask(id, pool, ...queue, counts.tool),
-                (rows) =>
-                  Effect.andThen(
-                    isClaimed(rows[0]!) ? Effect.void : signals.announce(rows),
-                    noted(state, isClaimed(rows[0]!))
-                  )
-              ),
-              counted.increment(counts)
-            )
-        )
-        return Effect.as(database.transaction(created), state)
+        const created = Effect.gen(function*() {
+          const rows = yield* insertTask(...limits, ...row)
+          if (rows.length === 0) return yield* exceeded
+          const queuedRows = yield* queueTask(id, pool, ...queue, counts.tool)
+          const isClaimedNow = isClaimed(queuedRows[0]!)
+          if (!isClaimedNow) yield* signals.announce(queuedRows)
+          yield* noted(state, isClaimedNow)
+          yield* counted.increment(counts)
+          return state
+        })
+        return database.transaction(created)
       })
     })
   }

@@ -92,24 +92,16 @@ const openQuestions = gauge("mcp.server.task.questions", "{question}", "Open que
 type Update = Metric.Metric<number, unknown>
 
 /** Series that are made at their first use, up to a number of groups. */
-class Groups<Group> {
-  readonly #known = new Map<string, Group>()
-  readonly #most: number
-  readonly #make: (first: string, second: string) => Group
-  #rest: Group | undefined
-
-  constructor(most: number, make: (first: string, second: string) => Group) {
-    this.#most = most
-    this.#make = make
-  }
-
-  get(first: string, second: string): Group {
+const makeGroups = <Group>(most: number, make: (first: string, second: string) => Group) => {
+  const known = new Map<string, Group>()
+  let rest: Group | undefined
+  return (first: string, second: string): Group => {
     const key = JSON.stringify([first, second])
-    const known = this.#known.get(key)
-    if (known !== undefined) return known
-    if (this.#known.size >= this.#most) return this.#rest ??= this.#make(otherMethod, otherMethod)
-    const group = this.#make(first, second)
-    this.#known.set(key, group)
+    const found = known.get(key)
+    if (found !== undefined) return found
+    if (known.size >= most) return rest ??= make(otherMethod, otherMethod)
+    const group = make(first, second)
+    known.set(key, group)
     return group
   }
 }
@@ -169,8 +161,8 @@ class StepSeries {
 export class TaskMetrics {
   readonly #context: Context.Context<never>
   readonly #clock: Clock.Clock
-  readonly #tools: Groups<ToolSeries>
-  readonly #steps: Groups<StepSeries>
+  readonly #toolSeries: (tool: string, pool: string) => ToolSeries
+  readonly #stepSeries: (tool: string, step: string) => StepSeries
   /** The series of the queue, by their attributes. */
   readonly #queue = new Map<string, Update>()
   #readAt = -Infinity
@@ -178,38 +170,34 @@ export class TaskMetrics {
   constructor(context: Context.Context<never>, { maxMeasuredSteps, maxMeasuredTools }: Bounds) {
     this.#context = context
     this.#clock = Context.get(context, Clock.Clock)
-    this.#tools = new Groups(maxMeasuredTools, (tool, pool) => new ToolSeries(tool, pool))
-    this.#steps = new Groups(maxMeasuredSteps, (tool, step) => new StepSeries(tool, step))
+    this.#toolSeries = makeGroups(maxMeasuredTools, (tool, pool) => new ToolSeries(tool, pool))
+    this.#stepSeries = makeGroups(maxMeasuredSteps, (tool, step) => new StepSeries(tool, step))
   }
 
-  #toolSeries({ pool, tool }: ObservedTask): ToolSeries {
-    return this.#tools.get(tool, pool)
-  }
-
-  submitted(task: ObservedTask): void {
-    this.#toolSeries(task).submissions.updateUnsafe(1, this.#context)
+  submitted({ pool, tool }: ObservedTask): void {
+    this.#toolSeries(tool, pool).submissions.updateUnsafe(1, this.#context)
   }
 
   /** `delayMs` is negative if the clocks of two machines differ. */
-  started(task: ObservedTask, delayMs: number): void {
-    this.#toolSeries(task).startDelay.updateUnsafe(Math.max(delayMs, 0) / 1000, this.#context)
+  started({ pool, tool }: ObservedTask, delayMs: number): void {
+    this.#toolSeries(tool, pool).startDelay.updateUnsafe(Math.max(delayMs, 0) / 1000, this.#context)
   }
 
-  ended(task: ObservedTask, outcome: EndOutcome, durationMs: number): void {
-    const { count, duration } = this.#toolSeries(task).end(outcome)
+  ended({ pool, tool }: ObservedTask, outcome: EndOutcome, durationMs: number): void {
+    const { count, duration } = this.#toolSeries(tool, pool).end(outcome)
     count.updateUnsafe(1, this.#context)
     duration.updateUnsafe(Math.max(durationMs, 0) / 1000, this.#context)
   }
 
   attemptEnded(tool: string, step: string, outcome: AttemptOutcome, isRetry: boolean, nanos: bigint): void {
-    const series = this.#steps.get(tool, step)
+    const series = this.#stepSeries(tool, step)
     series.attempt(outcome, isRetry).updateUnsafe(1, this.#context)
     series.duration.updateUnsafe(Number(nanos) / 1e9, this.#context)
   }
 
   /** A task of a lost worker is in the queue again. */
-  takenOver(task: ObservedTask): void {
-    this.#toolSeries(task).takeovers.updateUnsafe(1, this.#context)
+  takenOver({ pool, tool }: ObservedTask): void {
+    this.#toolSeries(tool, pool).takeovers.updateUnsafe(1, this.#context)
   }
 
   /** The event loop of a worker was blocked. */
@@ -263,8 +251,8 @@ export class TaskMetrics {
         values.set(key, { series: this.#queue.get(key) ?? Metric.withAttributes(metric, attributes), value })
       } else found.value = merge === "sum" ? found.value + value : Math.max(found.value, value)
     }
-    for (const { count, oldestMs, openQuestions: questions, state, ...task } of counts) {
-      const { attributes } = this.#toolSeries(task)
+    for (const { count, oldestMs, openQuestions: questions, pool, state, tool } of counts) {
+      const { attributes } = this.#toolSeries(tool, pool)
       add(queueSize, { ...attributes, state }, count, "sum")
       add(queueAge, attributes, (oldestMs ?? 0) / 1000, "max")
       add(openQuestions, attributes, questions, "sum")
