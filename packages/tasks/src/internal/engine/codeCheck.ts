@@ -128,8 +128,7 @@ const compare = (
     if (!found.handler.durable) return log.isOfDurable ? [["plain", undefined] as const] : []
     // A task that compensates has ended already.
     if (log.undoReason !== undefined || log.givenUpAfter !== undefined) return []
-    const { closed, open } = yield* store.readQuestions(row.id)
-    const answers = new Map(closed.map(({ answer, key }) => [key, answer]))
+    const { answers, openQuestions } = yield* store.readQuestions(row.id)
     const { exit, run } = yield* replay(engine, task, log, answers, found)
     // The handlers were removed, or the replay took too long.
     if (Option.isNone(exit) || (run.ending !== undefined && run.ending !== "suspended")) return []
@@ -139,7 +138,9 @@ const compare = (
     if (failure !== undefined) return [["failed", failure] as const]
     return [
       ...recordedButNotReached(run, entries, hasEnded),
-      ...open.filter((key) => !run.names.has(`question/${key}`)).map((key): Difference => ["question", `"${key}"`])
+      ...openQuestions.filter((key) => !run.names.has(`question/${key}`)).map((
+        key
+      ): Difference => ["question", `"${key}"`])
     ]
   })
 

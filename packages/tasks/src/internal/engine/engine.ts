@@ -28,7 +28,7 @@ import { CodeChanges } from "./codeChanges.ts"
 import { type EngineContext, fingerprint } from "./engineContext.ts"
 import { HandlerRegistry } from "./handlerRegistry.ts"
 import { makeSchedules } from "./schedules.ts"
-import { StoreOutage } from "./storeOutage.ts"
+import { makeStoreOutage } from "./storeOutage.ts"
 import { removeExpired } from "./sweeper.ts"
 import { forkLoop, Worker, type WorkerOptions } from "./worker.ts"
 
@@ -140,7 +140,7 @@ const make = (options: Options) =>
       codeChanges: new CodeChanges(),
       maxAttempts: options.maxAttempts
     }
-    const outage = new StoreOutage(metrics)
+    const outage = makeStoreOutage(metrics)
     const worker = new Worker(engine, outage, options)
     if (options.runsTasks) yield* worker.start
     const { pools } = options
@@ -211,7 +211,7 @@ export const layerAdmin: Layer.Layer<TaskAdmin | TaskSchedules, TaskError, SqlCl
   Layer.effectContext(Effect.map(TaskStore, (store) => {
     const schedules = makeSchedules({
       store,
-      outage: new StoreOutage(),
+      outage: makeStoreOutage(),
       submit: (task) => store.insert(task, undefined, () => Effect.void)
     })
     return Context.make(TaskAdmin, makeAdmin(store)).pipe(Context.add(TaskSchedules, schedules.service))

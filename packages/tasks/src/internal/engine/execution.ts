@@ -6,7 +6,6 @@
  * because only the handler knows its compensations, and then runs these.
  */
 import * as McpError from "@skein/protocol/McpError"
-import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Backoff from "@skein/runtime/Backoff"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -15,7 +14,7 @@ import * as Exit from "effect/Exit"
 import type { UndoReason } from "../../CurrentTask.ts"
 import type { TaskError } from "../../TaskError.ts"
 import { isFinal, type Outcome } from "../../TaskState.ts"
-import type { Claim, LogEntry, Lost, StoredTask } from "../store/store.ts"
+import type { Claim, LogEntry, Questions, StoredTask } from "../store/store.ts"
 import { isPermanent } from "../store/storedText.ts"
 import type { RunTrace } from "../telemetry/taskObserver.ts"
 import { isErrorResult, logAnnotations } from "../base/text.ts"
@@ -70,7 +69,9 @@ export const runExecution = (engine: EngineContext, execution: Execution): Effec
     if (loaded === undefined) return
     let task: StoredTask | undefined = loaded
     let log = new TaskLog(execution.isFirst ? [] : yield* awaitStore(store.readLog(id)))
-    let questions = execution.isFirst ? noQuestions() : yield* readQuestions(engine, id)
+    let questions: Questions = execution.isFirst
+      ? { answers: new Map(), openQuestions: [] }
+      : yield* awaitStore(store.readQuestions(id))
     // The task was read before its log, and may have been continued with other arguments in between.
     if (log.continuation > 0) task = yield* awaitStore(store.load(id))
     if (task === undefined) return
@@ -93,27 +94,13 @@ export const runExecution = (engine: EngineContext, execution: Execution): Effec
         if (now?.worker !== workerId) return
         execution.signals = now.signals
         log = new TaskLog(yield* awaitStore(store.readLog(id)))
-        questions = yield* readQuestions(engine, id)
+        questions = yield* awaitStore(store.readQuestions(id))
       } else log = new TaskLog(log.entries)
       execution.hasSignal = false
       task = yield* awaitStore(store.load(id))
       if (task === undefined) return
     }
   })
-
-/** The questions of a task: the answers of the closed ones by their keys, and the keys of the open ones. */
-interface Questions {
-  readonly answers: Map<string, JsonObject | Lost | undefined>
-  readonly openQuestions: ReadonlyArray<string>
-}
-
-const noQuestions = (): Questions => ({ answers: new Map(), openQuestions: [] })
-
-const readQuestions = (engine: EngineContext, id: string): Effect.Effect<Questions> =>
-  Effect.map(awaitStore(engine.store.readQuestions(id)), ({ closed, open }) => ({
-    answers: new Map(closed.map(({ answer, key }) => [key, answer])),
-    openQuestions: open
-  }))
 
 /** Lets the observer see a run, if there is one. */
 const observed = (
@@ -172,32 +159,32 @@ const waitForHandler = (engine: EngineContext, task: StoredTask): Effect.Effect<
     }
   )
 
+/** Ends the claim of a task for some milliseconds. */
+const releaseFor = ({ store }: EngineContext, { id, workerId }: Execution, pause: number): Effect.Effect<unknown> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => awaitStore(store.release(id, workerId, now + pause)))
+
 /** Ends the claim of a task without a handler. Its next check comes later. */
 const releaseUntilHandled = (
-  { handlers, store }: EngineContext,
-  { id, workerId }: Execution,
-  task: StoredTask
+  engine: EngineContext,
+  execution: Execution,
+  { id, waitsForWorker }: StoredTask
 ): Effect.Effect<Next> =>
   Effect.gen(function*() {
+    const { handlers, store } = engine
     if (handlers.isEmpty) return "release"
     const checks = handlers.noteMissingHandler(id)
-    if (checks === 0 && !task.waitsForWorker) yield* awaitStore(store.setWaitsForWorker(id, true))
-    const pause = Backoff.delay(handlerPauses, checks + 1)
-    yield* awaitStore(store.release(id, workerId, (yield* Clock.currentTimeMillis) + pause))
+    if (checks === 0 && !waitsForWorker) yield* awaitStore(store.setWaitsForWorker(id, true))
+    yield* releaseFor(engine, execution, Backoff.delay(handlerPauses, checks + 1))
     return "done"
   })
 
 /** Ends the claim of a task that this worker cannot read: another worker may have its encryption key. */
-const releaseUntilKey = (
-  { handlers, store }: EngineContext,
-  { id, workerId }: Execution,
-  error: TaskError
-): Effect.Effect<undefined> =>
+const releaseUntilKey = (engine: EngineContext, execution: Execution, error: TaskError): Effect.Effect<undefined> =>
   Effect.gen(function*() {
-    if (handlers.noteMissingHandler(id) === 0) {
+    if (engine.handlers.noteMissingHandler(execution.id) === 0) {
       yield* Effect.logError("waiting for the encryption key of a task", error)
     }
-    yield* awaitStore(store.release(id, workerId, (yield* Clock.currentTimeMillis) + handlerPauses.maxDelay))
+    yield* releaseFor(engine, execution, handlerPauses.maxDelay)
     return undefined
   })
 

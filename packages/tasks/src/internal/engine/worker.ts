@@ -144,7 +144,7 @@ export class Worker {
     const execution: Execution = { ...claim, workerId, hasSignal: false, run: undefined }
     const entry: Active = { execution, fiber: undefined }
     if (this.#clock !== undefined && this.#active.size === 0) {
-      this.#expectTick()
+      this.#expectTick(stallCheckMs)
       this.#hasRuns.openUnsafe()
     }
     this.#active.set(claim.id, entry)
@@ -276,35 +276,31 @@ export class Worker {
         Effect.suspend(() => {
           const late = this.#now - this.#renewalDue
           const reported = late > maxStallMs ? this.#reportStall(late) : Effect.void
-          this.#expectTick()
+          this.#expectTick(stallCheckMs)
           return reported
         })
       )
     )
   )
 
-  #expectTick(): void {
-    this.#renewalDue = this.#now + stallCheckMs
+  #expectTick(milliseconds: number): void {
+    this.#renewalDue = this.#now + milliseconds
     this.#lateSteps.clear()
   }
 
   #keepLease(leaseMs: number): Effect.Effect<never> {
     const interval = leaseMs / 3
-    const schedule = (): void => {
-      this.#renewalDue = performance.now() + interval
-      this.#lateSteps.clear()
-    }
-    schedule()
+    this.#expectTick(interval)
     const renew = Effect.gen({ self: this }, function*() {
       const late = performance.now() - this.#renewalDue
       if (late > maxStallMs) yield* this.#reportStall(late)
       yield* this.#outage.guard(this.#renewOnce)
       // After an outage all leases are over, and the other workers have not renewed theirs yet.
-      if (this.#outage.sinceLast > leaseMs) {
+      if (this.#outage.sinceLast() > leaseMs) {
         yield* this.#outage.guard(Effect.andThen(this.#store.removeLost, this.#store.takeBackLost))
       }
       yield* this.#outage.guard(this.#checkClaims)
-      schedule()
+      this.#expectTick(interval)
     })
     return Effect.forever(Effect.andThen(Effect.sleep(interval), renew))
   }
@@ -314,7 +310,11 @@ export class Worker {
     const { leaseMs = 0 } = this.#options
     const begin = performance.now()
     return Effect.flatMap(this.#store.renew(this.#id, leaseMs), (workers) => {
-      if (workers > 0) return this.#noteRenewed(begin + leaseMs, workers)
+      if (workers > 0) {
+        this.#leaseEnd = begin + leaseMs
+        this.#hasOthers = workers > 1
+        return Effect.void
+      }
       for (const { execution: { run, workerId } } of this.#active.values()) if (workerId === this.#id) run?.end("lost")
       this.#engine.observer?.metrics?.leaseLost()
       return Effect.andThen(
@@ -323,13 +323,6 @@ export class Worker {
       )
     })
   })
-
-  #noteRenewed(leaseEnd: number, workers: number): Effect.Effect<void> {
-    return Effect.sync(() => {
-      this.#leaseEnd = leaseEnd
-      this.#hasOthers = workers > 1
-    })
-  }
 
   /** Records a step that has ended. One that has blocked the event loop ends before the event loop renews the lease. */
   noteStepEnd(tool: string, step: string): void {

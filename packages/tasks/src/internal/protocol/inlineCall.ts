@@ -218,14 +218,7 @@ const orStatusAfterTimeout = (
     ({ questions }) => questions.some((question) => !canAsk(caller, question))
   )))
   // The stream also ends with the task. Then `ended` returns the result.
-  const hasQuestion = Effect.andThen(
-    untilQuestion,
-    Effect.flatMap(
-      withMcpErrors(tasks.engine.get(id)),
-      (state) => state === undefined || isFinal(state) ? Effect.never : Effect.void
-    )
-  )
-  const hasWaited = Effect.raceFirst(Effect.sleep(waitTimeout), hasQuestion)
+  const hasWaited = Effect.raceFirst(Effect.sleep(waitTimeout), untilQuestion)
   return Effect.raceFirst(ended, Effect.andThen(hasWaited, currentStatus(tasks, call, id)))
 }
 

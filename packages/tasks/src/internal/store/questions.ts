@@ -146,10 +146,10 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
 
   const readQuestions: Store["readQuestions"] = (id) =>
     Effect.flatMap(selectAll(id), (rows) => {
-      const isOpen = ({ state }: Row) => Number(state) === 0
+      const isOpen = (row: Row) => numberOf(row, "state") === 0
       return Effect.map(toClosed(id, rows.filter((row) => !isOpen(row))), (closed) => ({
-        closed,
-        open: rows.filter(isOpen).map(({ name }) => unescape(name as string))
+        answers: new Map(closed.map(({ answer, key }) => [key, answer])),
+        openQuestions: rows.filter(isOpen).map((row) => unescape(textOf(row, "name")))
       }))
     })
 

@@ -88,13 +88,13 @@ export const make = (database: Database) => {
   )
   const subtract = database.prepare(
     `INSERT INTO skein_task_counts (kind, name, live, retained)
-     SELECT * FROM (${
+     SELECT kind, name, SUM(live), SUM(retained) FROM (${
       database.isPostgres
         ? `SELECT * FROM json_to_recordset(CAST(? AS JSON))
            AS item(kind SMALLINT, name TEXT, live BIGINT, retained BIGINT)`
         : `SELECT value ->> 'kind' AS kind, value ->> 'name' AS name, value ->> 'live' AS live,
              value ->> 'retained' AS retained FROM json_each(?)`
-    }) AS items WHERE TRUE ORDER BY kind, name ${addToCounts}`
+    }) AS items GROUP BY kind, name ORDER BY kind, name ${addToCounts}`
   )
   const clearEmpty = database.prepare("DELETE FROM skein_task_counts WHERE kind > 0 AND retained <= 0")
 
@@ -121,16 +121,7 @@ export const make = (database: Database) => {
 }
 
 /** The differences of the counters after the deletion of tasks. */
-const differencesOf = (tasks: ReadonlyArray<QuotaKey & { readonly isLive: boolean }>) => {
-  const differences = new Map<string, { kind: number; name: string; live: number; retained: number }>()
-  for (const { counter, isLive, tool } of tasks) {
-    for (const [kind, name] of ["", tool, counter].entries()) {
-      const key = `${kind}${name}`
-      const difference = differences.get(key) ?? { kind, name, live: 0, retained: 0 }
-      differences.set(key, difference)
-      difference.retained--
-      if (isLive) difference.live--
-    }
-  }
-  return [...differences.values()]
-}
+const differencesOf = (tasks: ReadonlyArray<QuotaKey & { readonly isLive: boolean }>) =>
+  tasks.flatMap(({ counter, isLive, tool }) =>
+    ["", tool, counter].map((name, kind) => ({ kind, name, live: isLive ? -1 : 0, retained: -1 }))
+  )

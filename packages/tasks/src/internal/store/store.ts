@@ -94,6 +94,12 @@ export interface ClosedQuestion {
   readonly answer: JsonObject | Lost | undefined
 }
 
+/** The questions of a task: the answers of the closed ones by their keys, and the keys of the open ones. */
+export interface Questions {
+  readonly answers: Map<string, ClosedQuestion["answer"]>
+  readonly openQuestions: ReadonlyArray<string>
+}
+
 /** The queries of an operator. */
 export interface AdminStore {
   readonly list: (
@@ -204,13 +210,8 @@ export class TaskStore extends Context.Service<TaskStore, {
    * without a change, for a question that is not open.
    */
   readonly answer: (id: string, key: string, answer: JsonObject) => Effect.Effect<boolean, TaskError>
-  /** All questions of a task: the closed ones, and the keys of the open ones. */
-  readonly readQuestions: (
-    id: string
-  ) => Effect.Effect<
-    { readonly closed: ReadonlyArray<ClosedQuestion>; readonly open: ReadonlyArray<string> },
-    TaskError
-  >
+  /** All questions of a task. */
+  readonly readQuestions: (id: string) => Effect.Effect<Questions, TaskError>
   /** Removes an open question that the code of its task no longer asks. Other code may ask it again. */
   readonly removeQuestion: (id: string, key: string) => Effect.Effect<void, TaskError>
   /** The closed questions of a task. */

@@ -43,51 +43,34 @@ const seconds = { unit: "s" }
 const longBoundaries = [0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 21_600, 86_400, 604_800]
 const shortBoundaries = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300]
 
-const count = (name: string, unit: string, description: string): Metric.Counter<number> =>
-  Metric.counter(name, { description, incremental: true, attributes: { unit } })
-const duration = (name: string, description: string, boundaries: ReadonlyArray<number>): Metric.Histogram<number> =>
-  Metric.histogram(name, { description, boundaries, attributes: seconds })
-const gauge = (name: string, unit: string, description: string): Metric.Gauge<number> =>
-  Metric.gauge(name, { description, attributes: { unit } })
+/** All metrics are named `mcp.server.task.…`. */
+const full = (name: string): string => `mcp.server.task.${name}`
 
-const submissions = count("mcp.server.task.submissions", "{task}", "Created tasks")
-const ends = count("mcp.server.task.ends", "{task}", "Ended tasks, by outcome")
-const taskDuration = duration(
-  "mcp.server.task.duration",
-  "The time from the creation of a task to its end",
-  longBoundaries
-)
-const startDelay = duration(
-  "mcp.server.task.start.delay",
-  "The time from the creation of a task to its first run",
-  longBoundaries
-)
-const attempts = count("mcp.server.task.step.attempts", "{attempt}", "Executed attempts of steps, by outcome")
-const stepDuration = duration(
-  "mcp.server.task.step.duration",
-  "The time of an executed attempt of a step",
-  shortBoundaries
-)
-const takeovers = count(
-  "mcp.server.task.takeovers",
-  "{task}",
-  "Tasks of lost workers that were put back into the queue"
-)
+const count = (name: string, unit: string, description: string): Metric.Counter<number> =>
+  Metric.counter(full(name), { description, incremental: true, attributes: { unit } })
+const duration = (name: string, description: string, boundaries: ReadonlyArray<number>): Metric.Histogram<number> =>
+  Metric.histogram(full(name), { description, boundaries, attributes: seconds })
+const gauge = (name: string, unit: string, description: string): Metric.Gauge<number> =>
+  Metric.gauge(full(name), { description, attributes: { unit } })
+
+const submissions = count("submissions", "{task}", "Created tasks")
+const ends = count("ends", "{task}", "Ended tasks, by outcome")
+const taskDuration = duration("duration", "The time from the creation of a task to its end", longBoundaries)
+const startDelay = duration("start.delay", "The time from the creation of a task to its first run", longBoundaries)
+const attempts = count("step.attempts", "{attempt}", "Executed attempts of steps, by outcome")
+const stepDuration = duration("step.duration", "The time of an executed attempt of a step", shortBoundaries)
+const takeovers = count("takeovers", "{task}", "Tasks of lost workers that were put back into the queue")
 const stalls = duration(
-  "mcp.server.task.worker.stall.duration",
+  "worker.stall.duration",
   "The times for which the event loop of a worker was blocked, above one second",
   shortBoundaries
 )
-const lostLeases = count("mcp.server.task.worker.lost_leases", "{lease}", "Leases that a worker did not renew in time")
-const outages = count("mcp.server.task.store.outages", "{outage}", "Times that the task store could not be reached")
-const running = gauge("mcp.server.task.running", "{task}", "Tasks that this process runs now")
-const queueSize = gauge(
-  "mcp.server.task.queue.size",
-  "{task}",
-  "Tasks that have not ended, by their state in the queue"
-)
-const queueAge = gauge("mcp.server.task.queue.age", "s", "The age of the oldest task that is ready to run")
-const openQuestions = gauge("mcp.server.task.questions", "{question}", "Open questions of tasks")
+const lostLeases = count("worker.lost_leases", "{lease}", "Leases that a worker did not renew in time")
+const outages = count("store.outages", "{outage}", "Times that the task store could not be reached")
+const running = gauge("running", "{task}", "Tasks that this process runs now")
+const queueSize = gauge("queue.size", "{task}", "Tasks that have not ended, by their state in the queue")
+const queueAge = gauge("queue.age", "s", "The age of the oldest task that is ready to run")
+const openQuestions = gauge("questions", "{question}", "Open questions of tasks")
 
 type Update = Metric.Metric<number, unknown>
 

@@ -35,29 +35,19 @@ const failures: Readonly<Record<string, Exit.Exit<never, Error>>> = Object.fromE
   ])
 )
 
-class Trace implements RunTrace {
-  readonly #span: Tracer.Span
-  readonly #clock: Clock.Clock
-  reason: string | undefined = undefined
-
-  constructor(span: Tracer.Span, clock: Clock.Clock) {
-    this.#span = span
-    this.#clock = clock
+const makeTrace = (span: Tracer.Span, clock: Clock.Clock) => {
+  let reason: string | undefined
+  const trace: RunTrace = {
+    event: (name, attributes = {}) => span.event(name, clock.currentTimeNanosUnsafe(), attributes),
+    conclude: (given) => {
+      if (reason !== undefined) return
+      reason = given
+      span.attribute("mcp.server.task.run.end", reason)
+    }
   }
-
-  event(name: string, attributes: Readonly<Record<string, unknown>> = {}): void {
-    this.#span.event(name, this.#clock.currentTimeNanosUnsafe(), attributes)
-  }
-
-  conclude(reason: string): void {
-    if (this.reason !== undefined) return
-    this.reason = reason
-    this.#span.attribute("mcp.server.task.run.end", reason)
-  }
-
-  end(exit: Exit.Exit<unknown, unknown>): void {
-    this.#span.end(this.#clock.currentTimeNanosUnsafe(), failures[this.reason ?? ""] ?? exit)
-  }
+  const end = (exit: Exit.Exit<unknown, unknown>): void =>
+    span.end(clock.currentTimeNanosUnsafe(), failures[reason ?? ""] ?? exit)
+  return { trace, end }
 }
 
 /** Records a run. It is the root of a trace, since it may be days after the call, and the next one days later. */
@@ -80,8 +70,8 @@ export const traceRun = <A, R>(
         }
       }),
       (span) => {
-        const trace = new Trace(span, clock)
-        return Effect.onExit(inSpan(body(trace), span), (exit) => Effect.sync(() => trace.end(exit)))
+        const { end, trace } = makeTrace(span, clock)
+        return Effect.onExit(inSpan(body(trace), span), (exit) => Effect.sync(() => end(exit)))
       }
     )
   )
