@@ -73,15 +73,11 @@ export const layer = <Name extends string, Input, Output>(
       name: `schedule ${name}`,
       ready: Effect.suspend(() => {
         const service = findTaskService(catalog)
-        if (service === undefined) return Effect.die(unscheduled(name, "the server has no `Tasks.layer`"))
+        if (service === undefined) return unscheduled(name, "the server has no `Tasks.layer`")
         const entry = catalog.tools.get(task.name)
         const policy = entry && service.policyFor(entry)
-        if (policy === undefined) {
-          return Effect.die(unscheduled(name, `"${task.name}" is not a task of this server`))
-        }
-        if (policy.prepares) {
-          return Effect.die(unscheduled(name, `"${task.name}" is prepared in the call of a client`))
-        }
+        if (policy === undefined) return unscheduled(name, `"${task.name}" is not a task of this server`)
+        if (policy.prepares) return unscheduled(name, `"${task.name}" is prepared in the call of a client`)
         const caller = { revision: latest, capabilities: {}, info: undefined, principal: undefined }
         const { args, owner = null, timeArgument, ...times } = options
         const { limits, pollIntervalMs, pool, priority, ttlMs } = policy
@@ -105,4 +101,4 @@ export const layer = <Name extends string, Input, Output>(
   }))
 
 const unscheduled = (name: string, problem: string) =>
-  new Error(`the schedule "${name}" cannot start tasks: ${problem}`)
+  Effect.die(new Error(`the schedule "${name}" cannot start tasks: ${problem}`))

@@ -81,7 +81,7 @@ export interface Options {
 export const layer = (options: Options = {}): Layer.Layer<never> =>
   Layer.effect(
     CurrentTaskObserver,
-    Effect.contextWith((context: Context.Context<never>) => Effect.succeed(makeObserver(context, options)))
+    Effect.map(Effect.context<never>(), (context) => makeObserver(context, options))
   )
 
 const untilSlash = (step: string): string => step.split("/", 1)[0]!

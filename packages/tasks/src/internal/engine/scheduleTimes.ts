@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { TaskError } from "../../TaskError.ts"
 import type { TimeOptions, Times } from "../../TaskSchedules.ts"
-import { invalidOption, maxTime } from "../store/database.ts"
+import { currentMillis, invalidOption, maxTime } from "../store/database.ts"
 
 /** Milliseconds after which a time that has no task yet is missed. */
 export const missedAfterMs = 60_000
@@ -77,13 +77,10 @@ export const checkSchedule = (name: string, options: TimeOptions): Effect.Effect
         `the schedule "${name}" has cron "${cron}" and timeZone "${timeZone}": ${message} ("${input ?? ""}")`
       )
     }
-    return Effect.flatMap(
-      Effect.clockWith((clock) => Effect.succeed(clock.currentTimeMillisUnsafe())),
-      (now) =>
-        timeAfter(parsed.success, now) === maxTime
-          ? invalid(`cron of the schedule "${name}" is "${cron}": it has no time in the coming years`)
-          : Effect.succeed(parsed.success)
-    )
+    return Effect.flatMap(currentMillis, (now) =>
+      timeAfter(parsed.success, now) === maxTime
+        ? invalid(`cron of the schedule "${name}" is "${cron}": it has no time in the coming years`)
+        : Effect.succeed(parsed.success))
   })
 
 /** The times that are due. */

@@ -49,20 +49,15 @@ interface Stored extends Pick<Times, "missed" | "overlap"> {
   readonly timeArgument?: string | undefined
 }
 
-/** A stored schedule, decoded. */
-interface Decoded extends Pick<Stored, "task" | "timeArgument"> {
-  readonly times: Times
-}
-
 const associatedData = (name: string): string => `schedule/${name}`
 
 const ruleOf = ({ cron, onDstOverlap, timeZone }: Times): string => JSON.stringify([cron, timeZone, onDstOverlap])
 
-const decode = ({ definition, rule }: ScheduleRow): Effect.Effect<Decoded, TaskError> =>
+const decode = ({ definition, rule }: ScheduleRow) =>
   Effect.map(
     Effect.all([fromJson<[string, string, Times["onDstOverlap"]]>(rule), fromJson<Stored>(definition)]),
     ([[cron, timeZone, onDstOverlap], { missed, overlap, task, timeArgument }]) => ({
-      times: { cron, timeZone, onDstOverlap, missed, overlap },
+      times: { cron, timeZone, onDstOverlap, missed, overlap } satisfies Times,
       task,
       timeArgument
     })

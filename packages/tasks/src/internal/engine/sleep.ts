@@ -49,9 +49,8 @@ export const sleep = (run: Run, given: string, duration: Duration.Input): Effect
     if (milliseconds <= 0) return Effect.void
     if (run.undoReason !== undefined) return run.preventSuspension(Effect.sleep(milliseconds))
     if (milliseconds <= maxMemoryPauseMs) {
-      const { attempt, kind } = firedEvent(name)
       return run.record(
-        { kind: kind as "fired", name, attempt, decode: () => Effect.void },
+        { kind: "fired", name, attempt: 1, decode: () => Effect.void },
         (restore) => restore(Effect.as(Effect.sleep(milliseconds), { text: "", failed: false }))
       )
     }

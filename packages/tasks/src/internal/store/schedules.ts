@@ -3,7 +3,6 @@
  * of several processes starts the task of a time.
  */
 import * as Effect from "effect/Effect"
-import type { TaskError } from "../../TaskError.ts"
 import {
   type Database,
   maxTime,
@@ -40,33 +39,8 @@ export type DefinedSchedule = Pick<ScheduleRow, "name" | "tool" | "rule" | "defi
   readonly args: string
 }
 
-/** A position in the order of the next times. */
-export type DuePosition = Pick<ScheduleRow, "nextAt" | "name">
-
 /** The operations of `TaskStore` on schedules. */
-export interface ScheduleStore {
-  /** Creates or changes a schedule. Without another rule it keeps its next time. */
-  readonly save: (schedule: DefinedSchedule) => Effect.Effect<ScheduleRow, TaskError>
-  readonly find: (name: string) => Effect.Effect<ScheduleRow | undefined, TaskError>
-  /** Schedules by their names, without arguments. */
-  readonly list: (after: string, limit: number) => Effect.Effect<ReadonlyArray<ScheduleRow>, TaskError>
-  /** Schedules that are not paused, by their next times. Only those that are due have arguments. */
-  readonly readNext: (
-    now: number,
-    limit: number,
-    after: DuePosition | undefined
-  ) => Effect.Effect<ReadonlyArray<ScheduleRow>, TaskError>
-  /** Moves a schedule to another time. Returns `false`, without a change, if it has changed since it was read. */
-  readonly move: (schedule: ScheduleRow, from: number, to: number) => Effect.Effect<boolean, TaskError>
-  /** Locks a schedule until the end of the transaction. Returns whether it exists. */
-  readonly lock: (name: string) => Effect.Effect<boolean, TaskError>
-  /** Stores the last task of a schedule, and the time for which it was started. */
-  readonly noteTask: (name: string, at: number, task: string) => Effect.Effect<void, TaskError>
-  readonly pause: (name: string) => Effect.Effect<boolean, TaskError>
-  /** Continues a schedule at a time. Returns `false`, without a change, if it has changed since it was read. */
-  readonly resume: (schedule: ScheduleRow, nextAt: number) => Effect.Effect<boolean, TaskError>
-  readonly remove: (name: string) => Effect.Effect<boolean, TaskError>
-}
+export type ScheduleStore = ReturnType<typeof make>
 
 const columns = "name, tool, rule, definition, paused, next_at, last_at, last_task, revision"
 
@@ -84,7 +58,7 @@ const toRow = (row: Row): ScheduleRow => ({
 })
 
 /** Makes the operations. */
-export const make = (database: Database): ScheduleStore => {
+export const make = (database: Database) => {
   const upsert = database.prepare(
     `INSERT INTO skein_task_schedules (name, tool, rule, definition, args, next_at) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT (name) DO UPDATE SET tool = excluded.tool, rule = excluded.rule, definition = excluded.definition,
@@ -119,25 +93,32 @@ export const make = (database: Database): ScheduleStore => {
   const isFound = (rows: ReadonlyArray<Row>) => rows.length > 0
 
   return {
-    save: ({ args, definition, name, nextAt, rule, tool }) =>
+    /** Creates or changes a schedule. Without another rule it keeps its next time. */
+    save: ({ args, definition, name, nextAt, rule, tool }: DefinedSchedule) =>
       Effect.map(
         upsert(escape(name), escape(tool), rule, definition, args, toStoredMillis(nextAt)),
         ([row]) => toRow(row!)
       ),
-    find: (name) => Effect.map(selectOne(escape(name)), ([row]) => row === undefined ? undefined : toRow(row)),
-    list: (after, limit) => Effect.map(selectAll(escape(after), limit), (rows) => rows.map(toRow)),
-    readNext: (now, limit, after) =>
+    find: (name: string) => Effect.map(selectOne(escape(name)), ([row]) => row && toRow(row)),
+    /** Schedules by their names, without arguments. */
+    list: (after: string, limit: number) => Effect.map(selectAll(escape(after), limit), (rows) => rows.map(toRow)),
+    /** Schedules that are not paused, by their next times, after a position. Only those that are due have arguments. */
+    readNext: (now: number, limit: number, after: Pick<ScheduleRow, "nextAt" | "name"> | undefined) =>
       Effect.map(
         selectNext(now, after?.nextAt ?? -1, after === undefined ? "" : escape(after.name), limit),
         (rows) => rows.map(toRow)
       ),
-    move: ({ name, revision }, from, to) =>
+    /** Moves a schedule to another time. Returns `false`, without a change, if it has changed since it was read. */
+    move: ({ name, revision }: ScheduleRow, from: number, to: number) =>
       Effect.map(moveNext(toStoredMillis(to), escape(name), revision, from), isFound),
-    lock: (name) => Effect.map(touch(escape(name)), isFound),
-    noteTask: (name, at, task) => Effect.asVoid(setTask(at, task, escape(name))),
-    pause: (name) => Effect.map(setPaused(escape(name)), isFound),
-    resume: ({ name, revision }, nextAt) =>
+    /** Locks a schedule until the end of the transaction. Returns whether it exists. */
+    lock: (name: string) => Effect.map(touch(escape(name)), isFound),
+    /** Stores the last task of a schedule, and the time for which it was started. */
+    noteTask: (name: string, at: number, task: string) => Effect.asVoid(setTask(at, task, escape(name))),
+    pause: (name: string) => Effect.map(setPaused(escape(name)), isFound),
+    /** Continues a schedule at a time. Returns `false`, without a change, if it has changed since it was read. */
+    resume: ({ name, revision }: ScheduleRow, nextAt: number) =>
       Effect.map(setResumed(toStoredMillis(nextAt), escape(name), revision), isFound),
-    remove: (name) => Effect.map(deleteOne(escape(name)), isFound)
+    remove: (name: string) => Effect.map(deleteOne(escape(name)), isFound)
   }
 }
