@@ -95,7 +95,7 @@ export const make = (
   Effect.gen(function*() {
     const { exclusive, filename } = options
     if (exclusive === true) yield* lockFile(filename)
-    const database = yield* Effect.acquireRelease(open(options), (database) => Effect.sync(() => database.close()))
+    const database = yield* openFile(filename, filename, (database) => configure(database, options))
     const connection = makeConnection(database, yield* CachedStatements)
     const acquirers = SqlClient.makeSqliteAcquirers({
       connection: Effect.succeed(connection),
@@ -134,7 +134,13 @@ export const layer = (options: Options): Layer.Layer<SqlClient.SqlClient, SqlErr
 export const lockFile = (filename: string): Effect.Effect<void, SqlError.SqlError, Scope.Scope> =>
   isInMemory(filename)
     ? Effect.void
-    : Effect.asVoid(Effect.acquireRelease(lock(filename), (database) => Effect.sync(() => database.close())))
+    // The lock lasts until the file is closed, or the process ends.
+    : Effect.asVoid(openFile(
+      filename,
+      // A `file:` URI can have parameters.
+      filename.startsWith("file:") ? filename.replace(/(?=\?|$)/, "-owner") : `${filename}-owner`,
+      (database) => database.exec("PRAGMA journal_mode = OFF; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT")
+    ))
 
 /**
  * Loads `node:sqlite` as this module does, for a program that also uses it directly: without the warning that SQLite is
@@ -167,28 +173,16 @@ type EmitWarning = (warning: string | Error, ...rest: ReadonlyArray<unknown>) =>
 const isAboutSqlite = (warning: string | Error, type: unknown): boolean =>
   type === "ExperimentalWarning" && typeof warning === "string" && warning.startsWith("SQLite ")
 
-const open = (options: Options): Effect.Effect<DatabaseSync, SqlError.SqlError> =>
-  openFile(options.filename, options.filename, (database) => configure(database, options))
-
 const isInMemory = (filename: string): boolean =>
   filename === ":memory:" || filename.startsWith("file::memory:") || /^file:.*[?&]mode=memory/.test(filename)
 
-/** Locks a file for an exclusive client: the lock lasts until the result is closed, or the process ends. */
-const lock = (filename: string): Effect.Effect<DatabaseSync, SqlError.SqlError> =>
-  openFile(
-    filename,
-    // A `file:` URI can have parameters.
-    filename.startsWith("file:") ? filename.replace(/(?=\?|$)/, "-owner") : `${filename}-owner`,
-    (database) => database.exec("PRAGMA journal_mode = OFF; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT")
-  )
-
-/** Opens a file; errors name `filename`. */
+/** Opens a file until the scope closes. Errors name `filename`. */
 const openFile = (
   filename: string,
   path: string,
   prepare: (database: DatabaseSync) => void
-): Effect.Effect<DatabaseSync, SqlError.SqlError> =>
-  Effect.try({
+): Effect.Effect<DatabaseSync, SqlError.SqlError, Scope.Scope> => {
+  const opened = Effect.try({
     try: () => {
       // Loaded on demand: a program that never opens a database does not pay for it.
       const { DatabaseSync } = loadNodeSqlite()
@@ -203,6 +197,8 @@ const openFile = (
     },
     catch: (cause) => openError(filename, cause)
   })
+  return Effect.acquireRelease(opened, (database) => Effect.sync(() => database.close()))
+}
 
 const configure = (database: DatabaseSync, options: Options) => {
   const { lockTimeout = "1 second" } = options

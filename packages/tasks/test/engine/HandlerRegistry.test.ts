@@ -6,7 +6,10 @@ import { HandlerRegistry } from "../../src/internal/engine/handlerRegistry.ts"
 it.effect("wakes at most 10,000 waiting tasks when a handler is added: those that checked last", () =>
   Effect.scoped(Effect.gen(function*() {
     let woken: ReadonlyArray<string> = []
-    const registry = new HandlerRegistry((waiting) => Effect.sync(() => void (woken = waiting)), "1 second")
+    const registry = new HandlerRegistry({
+      onAdded: (waiting) => Effect.sync(() => void (woken = waiting)),
+      shutdownTimeout: "1 second"
+    })
     for (let n = 0; n < 10_000; n++) expect(registry.noteMissingHandler(`t${n}`)).toBe(0)
     // It has checked again, so it is no longer the oldest.
     expect(registry.noteMissingHandler("t0")).toBe(1)

@@ -120,19 +120,16 @@ const make = (options: Options) =>
       store,
       sql,
       digest,
-      handlers: new HandlerRegistry(
-        (waiting) =>
-          Effect.andThen(
-            Effect.sync(() => worker.lookForTasks(true)),
-            waiting.length === 0
-              ? Effect.void
-              : Effect.andThen(
-                Effect.ignoreCause(store.wakeTasks(waiting)),
-                Effect.sync(() => worker.lookForTasks())
-              )
-          ),
-        options.shutdownTimeout
-      ),
+      handlers: new HandlerRegistry({
+        onAdded: (waiting) =>
+          Effect.gen(function*() {
+            worker.lookForTasks(true)
+            if (waiting.length === 0) return
+            yield* Effect.ignoreCause(store.wakeTasks(waiting))
+            worker.lookForTasks()
+          }),
+        shutdownTimeout: options.shutdownTimeout
+      }),
       holdsLease: () => worker.holdsLease(),
       renewLease: Effect.suspend(() => worker.renewLease),
       noteStepEnd: (tool, step) => worker.noteStepEnd(tool, step),
@@ -141,7 +138,7 @@ const make = (options: Options) =>
       maxAttempts: options.maxAttempts
     }
     const outage = makeStoreOutage(metrics)
-    const worker = new Worker(engine, outage, options)
+    const worker = new Worker({ engine, outage, options })
     if (options.runsTasks) yield* worker.start
     const { pools } = options
     if (options.runsTasks && options.checkCode) {

@@ -54,18 +54,13 @@ export interface RecordOptions<A> {
 }
 
 /** Stores the events of one run. */
-export class EventWriter {
-  readonly #run: WritingRun
+export class EventWriter extends Data.Class<{ readonly run: WritingRun }> {
   /** The events of the steps and short sleeps that execute, or have ended and are not stored yet, as texts. */
   readonly underWay = new Set<string>()
 
-  constructor(run: WritingRun) {
-    this.#run = run
-  }
-
   /** Appends an event. The run ends if another worker has appended another one. */
   store(event: Omit<LogEntry, "seq">): Effect.Effect<void> {
-    const { engine: { store }, log, lose, task: { id } } = this.#run
+    const { engine: { store }, log, lose, task: { id } } = this.run
     return Effect.suspend(() => {
       const entry = { ...event, seq: log.nextSeq, beside: this.#besideOf(event) }
       const warned = log.size + 1 === longLog ? Effect.logWarning(longLogMessage) : Effect.void
@@ -81,15 +76,15 @@ export class EventWriter {
 
   /** The parts that are under way while an event is stored. */
   #besideOf(event: EventKey): ReadonlyArray<string> | undefined {
-    const { hasBranches, observations, undoReason } = this.#run
+    const { hasBranches, observations, undoReason } = this.run
     if (!hasBranches || undoReason !== undefined || isUnobserved(event)) return undefined
     return namesBeside(event, Iterable.appendAll(this.underWay, observations.waitingFor()))
   }
 
   #noteStored(entry: LogEntry): void {
-    const { log, trace } = this.#run
+    const { log, trace } = this.run
     log.add(entry)
-    this.#run.knownEvents++
+    this.run.knownEvents++
     if (trace !== undefined) traceEvent(trace, entry)
   }
 
@@ -103,7 +98,7 @@ export class EventWriter {
     event: EventKey,
     execute: Effect.Effect<{ readonly event: StepEnd; readonly failed: boolean }, E, R>
   ): Effect.Effect<string, E, R> {
-    const { engine: { sql, store }, log, lose, task: { id } } = this.#run
+    const { engine: { sql, store }, log, lose, task: { id } } = this.run
     const once = Effect.suspend(() => {
       const seq = log.nextSeq
       return sql.withTransaction(

@@ -1,6 +1,7 @@
 /**
  * The handlers of this process, the runs that use them, and the tasks that wait for a handler.
  */
+import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
@@ -29,8 +30,16 @@ const maxWaiting = 10_000
 /** Milliseconds that interrupted runs may take to end. */
 const evictionMs = 500
 
+/** The options of the handlers of a process. */
+interface RegistryOptions {
+  /** Called with the waiting tasks when handlers are added. */
+  readonly onAdded: (waiting: ReadonlyArray<string>) => Effect.Effect<void>
+  /** How long runs may take to end when handlers are removed. */
+  readonly shutdownTimeout: Duration.Input
+}
+
 /** The handlers of this process. */
-export class HandlerRegistry {
+export class HandlerRegistry extends Data.Class<RegistryOptions> {
   /** The tasks that wait for a handler, with their number of checks. The one that has not checked longest is first. */
   readonly #waiting = new Recent<number>(maxWaiting)
   readonly activeRuns = new Set<ActiveRun>()
@@ -38,20 +47,6 @@ export class HandlerRegistry {
   /** How often handlers were added. */
   additions = 0
   readonly #added = Latch.makeUnsafe()
-  readonly #onAdded: (waiting: ReadonlyArray<string>) => Effect.Effect<void>
-  readonly #shutdownTimeout: Duration.Input
-
-  /**
-   * `onAdded` is called with the waiting tasks when handlers are added; `shutdownTimeout` is how long runs may take to
-   * end when handlers are removed.
-   */
-  constructor(
-    onAdded: (waiting: ReadonlyArray<string>) => Effect.Effect<void>,
-    shutdownTimeout: Duration.Input
-  ) {
-    this.#onAdded = onAdded
-    this.#shutdownTimeout = shutdownTimeout
-  }
 
   /** Whether the process has no handlers: its program is starting or ending. */
   get isEmpty(): boolean {
@@ -91,7 +86,7 @@ export class HandlerRegistry {
       Effect.suspend(() => {
         this.#all = [...this.#all, handlers]
         this.additions++
-        return Effect.andThen(this.#added.release, this.#onAdded([...this.#waiting.keys()]))
+        return Effect.andThen(this.#added.release, this.onAdded([...this.#waiting.keys()]))
       }),
       () =>
         Effect.suspend(() => {
@@ -100,7 +95,7 @@ export class HandlerRegistry {
           const parallel = { concurrency: "unbounded", discard: true } as const
           const evicted = Effect.forEach(runs, ({ evict }) => evict, parallel)
           return Effect.timeoutOrElse(Effect.interruptible(Effect.forEach(runs, ({ release }) => release, parallel)), {
-            duration: this.#shutdownTimeout,
+            duration: this.shutdownTimeout,
             // A step that ignores its interruption is not waited for.
             orElse: () => Effect.ignoreCause(Effect.timeout(Effect.interruptible(evicted), evictionMs))
           })

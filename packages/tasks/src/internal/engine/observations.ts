@@ -7,6 +7,7 @@
  * event arrives.
  */
 import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
@@ -87,8 +88,7 @@ interface Waiter extends Wait<unknown, unknown> {
 }
 
 /** The waiting fibers of a run, and the turn to store an event. */
-export class Observations {
-  readonly #run: ObservingRun
+export class Observations extends Data.Class<{ readonly run: ObservingRun }> {
   readonly #waiters = new Set<Waiter>()
   /** One event at a time is stored and observed. */
   readonly #turn = Semaphore.makeUnsafe(1)
@@ -99,10 +99,6 @@ export class Observations {
   /** The fiber that was resumed last. */
   lastResumed: Fiber.Fiber<unknown, unknown> | undefined = undefined
   #isPumping = false
-
-  constructor(run: ObservingRun) {
-    this.#run = run
-  }
 
   /** Whether a fiber waits. */
   get isWaiting(): boolean {
@@ -116,7 +112,7 @@ export class Observations {
 
   /** Whether something other than a step takes time, such as reading the recorded result of a step. */
   get #isLookingUp(): boolean {
-    return this.#busy > this.#run.executing
+    return this.#busy > this.run.executing
   }
 
   /** Looks for events again. */
@@ -139,7 +135,7 @@ export class Observations {
     })
     const afterThaw = Effect.andThen(
       this.#thawed.await,
-      Effect.suspend(() => this.#run.isEnding ? this.#run.interruptSelf : counted)
+      Effect.suspend(() => this.run.isEnding ? this.run.interruptSelf : counted)
     )
     return Effect.suspend(() => this.#thawed.isOpen() ? counted : afterThaw)
   }
@@ -153,7 +149,7 @@ export class Observations {
     restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>,
     store: Effect.Effect<A, E, R>
   ): Effect.Effect<A, E, R> {
-    const { hasBranches } = this.#run
+    const { hasBranches } = this.run
     const turn = this.#turn
     const take = Effect.suspend(() => turn.take(1))
     const taken = hasBranches
@@ -161,7 +157,7 @@ export class Observations {
       : restore(take)
     const acquired = Effect.catchCause(
       taken,
-      (cause) => this.#run.isEnding ? take : Effect.failCause(cause)
+      (cause) => this.run.isEnding ? take : Effect.failCause(cause)
     )
     return Effect.andThen(acquired, Effect.ensuring(store, turn.release(1)))
   }
@@ -177,7 +173,7 @@ export class Observations {
         Effect.andThen(this.#startPump, Deferred.await(end)),
         Effect.sync(() => {
           this.#waiters.delete(waiter)
-          for (const event of wait.events) this.#run.log.markReached(event)
+          for (const event of wait.events) this.run.log.markReached(event)
           this.noteActivity()
         })
       )
@@ -186,20 +182,20 @@ export class Observations {
 
   /** Ends all waits with an interruption. */
   interruptWaiters(): void {
-    for (const { end } of this.#waiters) Deferred.doneUnsafe(end, this.#run.interruptSelf)
+    for (const { end } of this.#waiters) Deferred.doneUnsafe(end, this.run.interruptSelf)
   }
 
   readonly #startPump: Effect.Effect<void> = Effect.suspend(() => {
     if (this.#isPumping) return Effect.void
     this.#isPumping = true
-    return Effect.asVoid(this.#run.fork(this.#pump))
+    return Effect.asVoid(this.run.fork(this.#pump))
   })
 
   /** Lets a waiting fiber continue with an event. */
   #resume(waiter: Waiter, event: EventKey): void {
     if (!this.#waiters.delete(waiter)) return
     this.lastResumed = waiter.fiber
-    for (const each of waiter.events) this.#run.log.markReached(each)
+    for (const each of waiter.events) this.run.log.markReached(each)
     Deferred.doneUnsafe(waiter.end, waiter.next(event))
   }
 
@@ -208,7 +204,7 @@ export class Observations {
     let first: { waiter: Waiter; event: EventKey; seq: number } | undefined
     for (const waiter of this.#waiters) {
       for (const event of waiter.events) {
-        const seq = this.#run.log.pendingSeq(event)
+        const seq = this.run.log.pendingSeq(event)
         if (seq < (first?.seq ?? Infinity)) first = { waiter, event, seq }
       }
     }
@@ -217,7 +213,7 @@ export class Observations {
 
   /** The part that waits and would go on without an event, among those before a position, that it ran beside. */
   #findMissing(before: number): MissingEvent | undefined {
-    const { log } = this.#run
+    const { log } = this.run
     for (const { events, starts } of this.#waiters) {
       for (const part of starts === undefined ? events : [starts]) {
         const event = log.find(part) === undefined ? log.findBeside(part, before) : undefined
@@ -230,7 +226,7 @@ export class Observations {
   /** The events that fibers wait for and that have not happened, as texts. */
   *waitingFor(): Iterable<string> {
     for (const { events } of this.#waiters) {
-      if (events[0] !== undefined && !events.some((event) => this.#run.log.find(event) !== undefined)) {
+      if (events[0] !== undefined && !events.some((event) => this.run.log.find(event) !== undefined)) {
         yield textOf(events[0])
       }
     }
@@ -257,7 +253,7 @@ export class Observations {
     return Effect.flatMap(waiter.arrive, (event) => {
       if (event === undefined || !this.#waiters.has(waiter)) return Effect.void
       if (waiter.events.length === 0) return Effect.sync(() => this.#resume(waiter, event))
-      return Effect.map(this.#run.append(event), () => this.#resume(waiter, event))
+      return Effect.map(this.run.append(event), () => this.#resume(waiter, event))
     })
   }
 
@@ -272,7 +268,7 @@ export class Observations {
   }
 
   readonly #pump: Effect.Effect<void> = Effect.gen({ self: this }, function*() {
-    const { log } = this.#run
+    const { log } = this.run
     while (this.#waiters.size > 0) {
       // Fibers that are runnable may start something or begin to wait.
       yield* yieldTwice
@@ -292,10 +288,10 @@ export class Observations {
       if (log.hasPending) {
         // The fiber of an earlier event is still on its way to it, or does not reach it any more.
         const before = replayed?.seq ?? Infinity
-        const mayCome = this.#run.hasBranches || this.#findMissing(before) !== undefined
-        if (mayCome && (yield* this.#awaitActivity(this.#run.gapMs))) continue
+        const mayCome = this.run.hasBranches || this.#findMissing(before) !== undefined
+        if (mayCome && (yield* this.#awaitActivity(this.run.gapMs))) continue
         const missing = this.#findMissing(before)
-        if (missing !== undefined && this.#run.stopWithout(missing)) return yield* this.#run.interruptSelf
+        if (missing !== undefined && this.run.stopWithout(missing)) return yield* this.run.interruptSelf
         log.skipBefore(before)
         continue
       }
@@ -310,17 +306,17 @@ export class Observations {
         yield* this.#awaitActivity(nextAt - now)
         continue
       }
-      const gapMs = this.#run.hasUnaskedQuestions ? this.#run.gapMs * unaskedFactor : this.#run.gapMs
-      if (this.#run.hasBranches && (yield* this.#awaitActivity(Math.min(gapMs, nextAt - now)))) continue
+      const gapMs = this.run.hasUnaskedQuestions ? this.run.gapMs * unaskedFactor : this.run.gapMs
+      if (this.run.hasBranches && (yield* this.#awaitActivity(Math.min(gapMs, nextAt - now)))) continue
       if (this.#waiters.size === 0) break
-      if (this.#run.runsToEnd) {
+      if (this.run.runsToEnd) {
         yield* this.#awaitActivity(nextAt - now)
         continue
       }
       if (nextAt <= (yield* Clock.currentTimeMillis)) continue
-      if (yield* this.#freeze(this.#run.suspend(nextAt))) {
+      if (yield* this.#freeze(this.run.suspend(nextAt))) {
         this.interruptWaiters()
-        return yield* this.#run.interruptSelf
+        return yield* this.run.interruptSelf
       }
     }
     this.#isPumping = false

@@ -79,9 +79,9 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   readonly counts = new Map<string, number>()
   readonly compensations: Array<(reason: UndoReason) => Effect.Effect<unknown, unknown>> = []
   readonly executingSteps = new Map<Fiber.Fiber<unknown, unknown>, RunningStep>()
-  readonly observations = new Observations(this)
+  readonly observations = new Observations({ run: this })
   readonly progress = makeProgressWriter(this)
-  readonly #events = new EventWriter(this)
+  readonly #events = new EventWriter({ run: this })
   /** How many events the run has received. */
   knownEvents = 0
   /** Why the run compensates, once it does. */

@@ -8,13 +8,14 @@
  */
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
 import type { TaskError } from "../../TaskError.ts"
 import type { State } from "../../TaskState.ts"
-import type { Claim, StoredTask, TaskStore } from "../store/store.ts"
+import type { Claim, StoredTask } from "../store/store.ts"
 import { awaitStore, type EngineContext, EngineStopped } from "./engineContext.ts"
 import { type Execution, runExecution } from "./execution.ts"
 import type { StoreOutage } from "./storeOutage.ts"
@@ -71,18 +72,21 @@ interface Active {
   fiber: Fiber.Fiber<void> | undefined
 }
 
+/** The parts of a process that a worker uses. */
+interface WorkerParts {
+  readonly engine: EngineContext
+  readonly outage: StoreOutage
+  readonly options: WorkerOptions
+}
+
 /** A worker of this process. */
-export class Worker {
-  readonly #store: TaskStore["Service"]
-  readonly #options: WorkerOptions
-  readonly #engine: EngineContext
+export class Worker extends Data.Class<WorkerParts> {
   readonly #active = new Map<string, Active>()
   readonly #hasWork = Latch.makeUnsafe(true)
   #looksForGated = true
   readonly #stopped = Latch.makeUnsafe()
   /** Open while tasks run. */
   readonly #hasRuns = Latch.makeUnsafe()
-  readonly #outage: StoreOutage
   #fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void> = Effect.runFork
   #id = globalThis.crypto.randomUUID() as string
   #leaseEnd = Infinity
@@ -97,20 +101,13 @@ export class Worker {
   /** Claims of the last check that no run belongs to. */
   #unknownClaims = new Set<string>()
 
-  constructor(engine: EngineContext, outage: StoreOutage, options: WorkerOptions) {
-    this.#store = engine.store
-    this.#outage = outage
-    this.#engine = engine
-    this.#options = options
-  }
-
   /** The number of tasks that it runs. */
   get running(): number {
     return this.#active.size
   }
 
   get #capacity(): number {
-    return this.#isStopping || this.#engine.handlers.isEmpty ? 0 : this.#options.concurrency - this.#active.size
+    return this.#isStopping || this.engine.handlers.isEmpty ? 0 : this.options.concurrency - this.#active.size
   }
 
   /** Whether the lease is valid. */
@@ -123,10 +120,10 @@ export class Worker {
    * other worker that may have less to do.
    */
   reserve(tool: string, pool: string): string | undefined {
-    const { pools } = this.#options
+    const { pools } = this.options
     return !this.#hasOthers && this.#capacity > 0 && (pools === undefined || pools.includes(pool)) &&
         this.holdsLease() &&
-        this.#engine.handlers.find(tool) !== undefined
+        this.engine.handlers.find(tool) !== undefined
       ? this.#id
       : undefined
   }
@@ -150,7 +147,7 @@ export class Worker {
     this.#active.set(claim.id, entry)
     const fiber = this.#fork(
       Effect.catchCause(
-        runExecution(this.#engine, execution),
+        runExecution(this.engine, execution),
         (cause) => this.#isStopping ? Effect.void : Effect.logError("the run of a task has ended unexpectedly", cause)
       )
     )
@@ -179,11 +176,11 @@ export class Worker {
 
   /** Starts the worker. It stops when the scope closes. */
   readonly start = Effect.gen({ self: this }, function*() {
-    const { leaseMs, pollInterval, pools } = this.#options
+    const { leaseMs, pollInterval, pools } = this.options
     const context = yield* Effect.context<never>()
     this.#fork = (effect) => Effect.runForkWith(context)(Effect.provideService(effect, EngineStopped, this.#stopped))
     yield* Effect.addFinalizer(() => this.#stop)
-    yield* this.#store.listenForSignals({
+    yield* this.engine.store.listenForSignals({
       onSignal: this.#onSignal,
       onReady: (pool, isGated) => {
         if (pools === undefined || pools.includes(pool)) this.lookForTasks(isGated)
@@ -194,9 +191,9 @@ export class Worker {
       }
     })
     if (leaseMs === undefined) {
-      yield* awaitStore(this.#store.takeBackAll)
-      yield* forkLoop(Effect.andThen(Effect.sleep(checkIntervalMs), this.#outage.guard(this.#checkClaims)))
-      yield* this.#outage.guard(this.#store.findForeignChange)
+      yield* awaitStore(this.engine.store.takeBackAll)
+      yield* forkLoop(Effect.andThen(Effect.sleep(checkIntervalMs), this.outage.guard(this.#checkClaims)))
+      yield* this.outage.guard(this.engine.store.findForeignChange)
       this.#clock = yield* Clock.Clock
       yield* forkLoop(this.#watchEventLoop)
     } else {
@@ -212,16 +209,18 @@ export class Worker {
 
   /** Lets tasks whose time has come be claimed, and looks for tasks. */
   readonly #poll = Effect.suspend(() => {
-    const { leaseMs } = this.#options
-    const due = leaseMs === undefined ? Effect.andThen(this.#followForeignChange, this.#store.wake) : this.#store.wake
-    return Effect.map(this.#outage.guard(due), (found) => {
+    const { leaseMs } = this.options
+    const due = leaseMs === undefined
+      ? Effect.andThen(this.#followForeignChange, this.engine.store.wake)
+      : this.engine.store.wake
+    return Effect.map(this.outage.guard(due), (found) => {
       if (this.#capacity > 0) this.lookForTasks(found?.hasGated)
     })
   })
 
   /** Another client of the file, such as `skein tasks`, may have cancelled a task or added one. */
   readonly #followForeignChange = Effect.suspend(() =>
-    Effect.flatMap(this.#store.findForeignChange, (found) => found ? this.#checkClaims : Effect.void)
+    Effect.flatMap(this.engine.store.findForeignChange, (found) => found ? this.#checkClaims : Effect.void)
   )
 
   /** Claims tasks until there are none, or until this worker runs as many as it may. */
@@ -231,24 +230,24 @@ export class Worker {
     const workerId = this.#id
     const isGated = this.#looksForGated
     this.#looksForGated = false
-    const claims = isGated ? this.#store.claimGated : this.#store.claim
-    const claimed = Effect.map(claims(workerId, this.#options.pools, limit), (claims) => {
+    const claims = isGated ? this.engine.store.claimGated : this.engine.store.claim
+    const claimed = Effect.map(claims(workerId, this.options.pools, limit), (claims) => {
       for (const claim of claims) this.#run(claim, workerId)
       // A rate may leave out tasks that are found first: the next claim finds those behind them.
       if (isGated && claims.length > 0) this.#looksForGated = true
       return claims.length
     })
     return Effect.flatMap(
-      this.#outage.guard(claimed),
+      this.outage.guard(claimed),
       (count) => isGated || count === limit ? Effect.andThen(Effect.yieldNow, this.#claimAll) : Effect.void
     )
   })
 
   readonly #register = Effect.suspend(() => {
-    const { host, leaseMs = 0, pools = [] } = this.#options
+    const { host, leaseMs = 0, pools = [] } = this.options
     const id = globalThis.crypto.randomUUID()
     const begin = performance.now()
-    return Effect.map(this.#store.register(id, { host, leaseMs, pools }), () => {
+    return Effect.map(this.engine.store.register(id, { host, leaseMs, pools }), () => {
       this.#id = id
       this.#leaseEnd = begin + leaseMs
     })
@@ -256,7 +255,7 @@ export class Worker {
 
   /** Renews the lease, however long the store cannot be reached. A single process has none. */
   readonly renewLease: Effect.Effect<void> = Effect.suspend(() =>
-    this.#options.leaseMs === undefined ? Effect.void : awaitStore(this.#renewOnce)
+    this.options.leaseMs === undefined ? Effect.void : awaitStore(this.#renewOnce)
   )
 
   /** Milliseconds of a clock that never goes back. A single process has the clock of its timers, as in tests. */
@@ -294,12 +293,12 @@ export class Worker {
     const renew = Effect.gen({ self: this }, function*() {
       const late = performance.now() - this.#renewalDue
       if (late > maxStallMs) yield* this.#reportStall(late)
-      yield* this.#outage.guard(this.#renewOnce)
+      yield* this.outage.guard(this.#renewOnce)
       // After an outage all leases are over, and the other workers have not renewed theirs yet.
-      if (this.#outage.sinceLast() > leaseMs) {
-        yield* this.#outage.guard(Effect.andThen(this.#store.removeLost, this.#store.takeBackLost))
+      if (this.outage.sinceLast() > leaseMs) {
+        yield* this.outage.guard(Effect.andThen(this.engine.store.removeLost, this.engine.store.takeBackLost))
       }
-      yield* this.#outage.guard(this.#checkClaims)
+      yield* this.outage.guard(this.#checkClaims)
       this.#expectTick(interval)
     })
     return Effect.forever(Effect.andThen(Effect.sleep(interval), renew))
@@ -307,16 +306,16 @@ export class Worker {
 
   /** Renews the lease. Ends all runs and registers again if it was lost. */
   readonly #renewOnce: Effect.Effect<void, TaskError> = Effect.suspend(() => {
-    const { leaseMs = 0 } = this.#options
+    const { leaseMs = 0 } = this.options
     const begin = performance.now()
-    return Effect.flatMap(this.#store.renew(this.#id, leaseMs), (workers) => {
+    return Effect.flatMap(this.engine.store.renew(this.#id, leaseMs), (workers) => {
       if (workers > 0) {
         this.#leaseEnd = begin + leaseMs
         this.#hasOthers = workers > 1
         return Effect.void
       }
       for (const { execution: { run, workerId } } of this.#active.values()) if (workerId === this.#id) run?.end("lost")
-      this.#engine.observer?.metrics?.leaseLost()
+      this.engine.observer?.metrics?.leaseLost()
       return Effect.andThen(
         Effect.logWarning(`this worker lost its tasks: it did not renew its lease of ${leaseMs} ms in time`),
         awaitStore(this.#register)
@@ -337,7 +336,7 @@ export class Worker {
       run === undefined ? [] : [...run.executingSteps.values()].map(({ name }) => `${run.task.tool}: ${name}`)
     )
     const steps = [...this.#lateSteps, ...executingNow]
-    this.#engine.observer?.metrics?.stalled(milliseconds)
+    this.engine.observer?.metrics?.stalled(milliseconds)
     const executing = steps.length === 0 ? "" : `; steps of this time: ${steps.slice(0, maxLateSteps).join(", ")}`
     return Effect.logWarning(`the event loop was blocked for ${Math.round(milliseconds)} ms${executing}`)
   }
@@ -347,7 +346,7 @@ export class Worker {
    */
   readonly #checkClaims: Effect.Effect<void, TaskError> = Effect.suspend(() => {
     const workerId = this.#id
-    return Effect.flatMap(this.#store.findSignals(workerId), (found) => {
+    return Effect.flatMap(this.engine.store.findSignals(workerId), (found) => {
       const unknown = new Set<string>()
       for (const [id, signals] of found) {
         const execution = this.#active.get(id)?.execution
@@ -356,14 +355,14 @@ export class Worker {
       }
       const lost = [...unknown].filter((id) => this.#unknownClaims.has(id))
       this.#unknownClaims = unknown
-      return Effect.forEach(lost, (id) => this.#store.release(id, workerId), { discard: true })
+      return Effect.forEach(lost, (id) => this.engine.store.release(id, workerId), { discard: true })
     })
   })
 
   /** Ends all runs, and lets other workers continue the tasks. */
   readonly #stop: Effect.Effect<void> = Effect.suspend(() => {
     this.#isStopping = true
-    const { shutdownTimeout, leaseMs } = this.#options
+    const { shutdownTimeout, leaseMs } = this.options
     const fibers = [...this.#active.values()].flatMap(({ execution, fiber }) => {
       execution.run?.end("stopped")
       return fiber === undefined ? [] : [fiber]
@@ -373,8 +372,8 @@ export class Worker {
       Fiber.awaitAll(fibers)
     )
     const farewell = Effect.andThen(
-      this.#store.releaseAll(this.#id),
-      leaseMs === undefined ? Effect.void : this.#store.unregister(this.#id)
+      this.engine.store.releaseAll(this.#id),
+      leaseMs === undefined ? Effect.void : this.engine.store.unregister(this.#id)
     )
     return Effect.ignoreCause(Effect.timeout(Effect.interruptible(ended), shutdownTimeout)).pipe(
       Effect.andThen(this.#stopped.open),

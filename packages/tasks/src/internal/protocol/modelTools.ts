@@ -25,6 +25,9 @@ import * as wire from "./wire.ts"
 /** An invalid call of a model. The message describes how the model can correct it. */
 class ModelMistake extends PrintableError.tagged("Mistake") {}
 
+/** The effect of a call of a model. */
+type Called<A, R = never> = Effect.Effect<A, McpError.McpError | ModelMistake, R>
+
 const mistake = (message: string): Effect.Effect<never, ModelMistake> => Effect.fail(new ModelMistake({ message }))
 
 const taskId = Schema.String.annotate({ description: "The task id, from the result of the call that started the task" })
@@ -174,9 +177,7 @@ export const layer = (
 }
 
 /** Converts `InvalidParams` errors to results with `isError`: a model reads results, but no errors. */
-const forModel = <A, R>(
-  effect: Effect.Effect<A, McpError.McpError | ModelMistake, R>
-): Effect.Effect<A, McpError.McpError | ModelMistake, R> =>
+const forModel = <A, R>(effect: Called<A, R>): Called<A, R> =>
   Effect.catch(
     effect,
     (error) =>
@@ -186,12 +187,8 @@ const forModel = <A, R>(
 const withTask = <A>(
   tasksNow: () => TaskService["Service"],
   taskId: string,
-  use: (
-    tasks: TaskService["Service"],
-    state: State,
-    request: RequestContext
-  ) => Effect.Effect<A, McpError.McpError | ModelMistake>
-): Effect.Effect<A, McpError.McpError | ModelMistake, McpRequest> =>
+  use: (tasks: TaskService["Service"], state: State, request: RequestContext) => Called<A>
+): Called<A, McpRequest> =>
   forModel(
     Effect.flatMap(McpRequest, (request) =>
       Effect.flatMap(tasksNow().find(taskId, request.caller), (state) => use(tasksNow(), state, request)))
@@ -261,7 +258,7 @@ const submitAnswer = (
   tasks: TaskService["Service"],
   state: State,
   given: GivenAnswer
-): Effect.Effect<ReturnType<typeof taskResult>, McpError.McpError | ModelMistake> =>
+): Called<ReturnType<typeof taskResult>> =>
   Effect.flatMap(findQuestion(state, given.question), (question): ReturnType<typeof submitAnswer> => {
     if (!isForm(question)) return mistake(`task_answer cannot answer ${question.method}: only the client can`)
     const problem = contentProblem(question, given)

@@ -87,17 +87,20 @@ const read = <A>(row: Row, make: (row: Row) => A): Effect.Effect<A, TaskError> =
 
 type OpenQuestion = [name: string, method: string, params: string | null]
 
-const encryptedColumns = ["message", "progress_message", "outcome"] as const
-const dataOfColumns = [associatedData.message, associatedData.progress, associatedData.outcome]
+const encryptedColumns = [
+  ["message", associatedData.message],
+  ["progress_message", associatedData.progress],
+  ["outcome", associatedData.outcome]
+] as const
 
 /** The row with its texts decrypted. A row without encrypted texts is returned as it is. */
 const decrypted = (row: Row, texts: StoredTexts): Effect.Effect<Row, TaskError> => {
   const id = textOf(row, "id")
-  const values = encryptedColumns.flatMap((column, index) => {
+  const values = encryptedColumns.flatMap(([column, dataOf]) => {
     const stored = optionalTextOf(row, column)
     return stored === undefined || (texts.isPlain && !stored.startsWith(encryptedPrefix))
       ? []
-      : [Effect.map(texts.decrypt(stored, dataOfColumns[index]!(id)), (value) => [column, value] as const)]
+      : [Effect.map(texts.decrypt(stored, dataOf(id)), (value) => [column, value] as const)]
   })
   return values.length === 0
     ? Effect.succeed(row)

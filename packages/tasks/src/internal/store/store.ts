@@ -8,7 +8,7 @@ import type { Progress } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { ListedTask, LoggedEvent, Statistics, TaskFilter, ToolState, WorkerState } from "../../TaskAdmin.ts"
+import type { ListedTask, LoggedEvent, TaskAdmin, TaskFilter, ToolState } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
 import type { ListPosition, NewTask, Outcome, Owner, Pace, Question, State } from "../../TaskState.ts"
 import type { QueueCount } from "../telemetry/taskMetrics.ts"
@@ -101,27 +101,21 @@ export interface Questions {
 }
 
 /** The queries of an operator. */
-export interface AdminStore {
+export interface AdminStore extends Pick<TaskAdmin["Service"], "statistics" | "workers"> {
   readonly list: (
     filter: TaskFilter,
     after: ListPosition | undefined,
     limit: number
   ) => Effect.Effect<ReadonlyArray<ListedTask>, TaskError>
   readonly find: (id: string) => Effect.Effect<ListedTask | undefined, TaskError>
-  readonly statistics: Effect.Effect<Statistics, TaskError>
-  readonly workers: Effect.Effect<ReadonlyArray<WorkerState>, TaskError>
   /** The numbers of the queue, for metrics. It reads the queue, and the open questions, but no tasks. */
   readonly queueCounts: Effect.Effect<ReadonlyArray<QueueCount>, TaskError>
 }
 
 /** The gates of tools: see `gates.ts`. */
-export interface ToolStore {
+export interface ToolStore extends Pick<TaskAdmin["Service"], "pause" | "resume"> {
   /** Sets or removes the limits of a tool. */
   readonly pace: (tool: string, pace: Pace | undefined) => Effect.Effect<void, TaskError>
-  /** Pauses a tool. Returns `false` if it was paused already. */
-  readonly pause: (tool: string) => Effect.Effect<boolean, TaskError>
-  /** Resumes a tool. Returns `false` if it was not paused. */
-  readonly resume: (tool: string) => Effect.Effect<boolean, TaskError>
   readonly list: Effect.Effect<ReadonlyArray<ToolState>, TaskError>
 }
 
