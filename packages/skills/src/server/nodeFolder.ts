@@ -80,23 +80,15 @@ export const walk = (
           // Of a symbolic link, the real path must be in the folder too.
           const target = await realpath(join(at, name))
           if (!isInside(target, root)) {
-            throw new SkillError({
-              reason: new OutsideFolder({
-                message: `The symbolic link ${quote(inner)} leads out of the folder of skills`,
-                path: inner
-              })
-            })
+            const message = `The symbolic link ${quote(inner)} leads out of the folder of skills`
+            throw new SkillError({ reason: new OutsideFolder({ message, path: inner }) })
           }
           if (target.slice(root.length).split(sep).some((segment) => segment.startsWith("."))) continue
           const found = await stat(target)
           if (found.isDirectory()) {
             if (target === at || above.has(target)) {
-              throw new SkillError({
-                reason: new FolderUnreadable({
-                  message: `The symbolic link ${quote(inner)} leads to a folder that contains it`,
-                  path: inner
-                })
-              })
+              const message = `The symbolic link ${quote(inner)} leads to a folder that contains it`
+              throw new SkillError({ reason: new FolderUnreadable({ message, path: inner }) })
             }
             await enter(target, inner, new Set([...above, at]))
           } else if (found.isFile()) {

@@ -178,9 +178,7 @@ export class TaskPoller implements Listener {
 
   get #look(): Effect.Effect<void, ClientError> {
     return Effect.suspend(() => {
-      const { deadline } = this.#terms
-      const left = deadline === Infinity ? undefined : Math.max(deadline - this.#now, 1)
-      return Effect.matchEffect(Requests.look(this.#terms, left), {
+      return Effect.matchEffect(Requests.look(this.#terms, this.#left), {
         onSuccess: (received) => this.#seen(received),
         onFailure: (error) => this.#missed(error)
       })
@@ -274,7 +272,7 @@ export class TaskPoller implements Listener {
       for (let failures = 1;; failures++) {
         const { deadline } = this.#terms
         if (this.#now >= deadline) return yield* taskTimedOut(this.#task.id)
-        const left = deadline === Infinity ? undefined : deadline - this.#now
+        const left = this.#left
         const fetched = yield* Effect.result(Requests.payload(this.#terms, left))
         if (Result.isSuccess(fetched)) return { _tag: "Result", raw: fetched.success } as const
         const { failure } = fetched
@@ -363,6 +361,12 @@ export class TaskPoller implements Listener {
 
   get #settings(): TaskSettings {
     return this.#client.tasks.settings
+  }
+
+  /** The time until the deadline in milliseconds, if there is one. */
+  get #left(): number | undefined {
+    const { deadline } = this.#terms
+    return deadline === Infinity ? undefined : Math.max(deadline - this.#now, 1)
   }
 
   get #now(): number {

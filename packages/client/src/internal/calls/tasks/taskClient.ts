@@ -11,12 +11,22 @@ import { type ClientError, InvalidResponse, Unsupported } from "../../../ClientE
 import { clientError } from "../../base/errors.ts"
 import type { Handle, RemoteTask, ResumeOptions, Started } from "../../../RemoteTask.ts"
 import type { ClientContext } from "../context.ts"
-import { serverOf } from "../../connection/connection.ts"
+import { type NegotiatedConnection, serverOf } from "../../connection/connection.ts"
 import type { CallToolOptions } from "../../base/callOptions.ts"
 import { mayAugment } from "../legacyTasks/requestTask.ts"
 import { TaskFollower } from "./taskStream.ts"
 import type { CreatedTask } from "../taskRegistry.ts"
 import { bare, isTaskId } from "./statusStream.ts"
+
+const handleOf = (connection: NegotiatedConnection, taskId: string, tool: string | undefined): Handle => {
+  const server = serverOf(connection)?.name
+  return {
+    taskId,
+    ...(tool === undefined ? undefined : { tool }),
+    ...(server === undefined ? undefined : { server }),
+    revision: connection.revision
+  }
+}
 
 /** Returns the follower of the task that a call was answered with, or fails if the task cannot be followed. */
 const follow = (
@@ -28,13 +38,7 @@ const follow = (
     const message = "The server answered with a task whose id is not valid"
     return Effect.fail(clientError(InvalidResponse, message, Method.CallTool.name))
   }
-  const server = serverOf(connection)?.name
-  const handle: Handle = {
-    taskId: seed.taskId,
-    tool,
-    ...(server === undefined ? undefined : { server }),
-    revision: connection.revision
-  }
+  const handle = handleOf(connection, seed.taskId, tool)
   const settings = { client, handle, deadline, reports, timeout: options.timeout }
   // In the stateless revision only `tasks/get` returns the details of a status.
   const unseen = connection.isStateless && seed.status !== "working"
@@ -92,8 +96,6 @@ export const start = (
 
 const refused = (message: string): ClientError => clientError(Unsupported, message, "tasks/get")
 
-const textOf = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
-
 /** Follows a task that was started before. */
 export const resume = (
   client: ClientContext,
@@ -111,12 +113,7 @@ export const resume = (
     if (typeof server === "string" && name !== undefined && name !== server) {
       return Effect.fail(refused(`The task belongs to the server ${quote(server)}, and this server has another name`))
     }
-    const handle: Handle = {
-      taskId,
-      ...(textOf(tool) === undefined ? undefined : { tool: textOf(tool)! }),
-      ...(name === undefined ? undefined : { server: name }),
-      revision: supervisor.last.revision
-    }
+    const handle = handleOf(supervisor.last, taskId, typeof tool === "string" ? tool : undefined)
     const { leaveRunning = true, maxTimeout, timeout } = options
     const deadline = maxTimeout === undefined ? Infinity : supervisor.now() + Duration.toMillis(maxTimeout)
     return TaskFollower.resume({ client, handle, deadline, leaveRunning, timeout, reports: undefined, unseen: false })

@@ -77,7 +77,9 @@ export class TaskFollower implements RemoteTask, Followed {
         if (received === undefined) this.#poller.pollNow()
         else this.#poller.push(received)
       })
-      return Effect.catchIf(asked, isUnknown, () => this.#lookedAt)
+      // A task that cannot be cancelled has ended, or does not exist.
+      const looked = Effect.map(Requests.look(this.terms), (received) => this.#poller.push(received))
+      return Effect.catchIf(asked, isUnknown, () => looked)
     })
   }
 
@@ -202,10 +204,5 @@ export class TaskFollower implements RemoteTask, Followed {
     }
     this.#notices.end()
     Deferred.doneUnsafe(this.#outcome, exit)
-  }
-
-  /** Requests the status once: a task that cannot be cancelled has ended, or does not exist. */
-  get #lookedAt(): Effect.Effect<void, ClientError> {
-    return Effect.map(Requests.look(this.terms), (received) => this.#poller.push(received))
   }
 }
