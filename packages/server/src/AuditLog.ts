@@ -12,7 +12,7 @@
 import { Encoded, type Id, isObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import type * as Revision from "@skein/protocol/Revision"
-import { clip, logValue } from "@skein/protocol/Text"
+import { clip } from "@skein/protocol/Text"
 import type { Answer, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import { errorOf } from "@skein/runtime/RequestRunner"
 import * as Effect from "effect/Effect"
@@ -24,7 +24,7 @@ import { internals } from "./internal/catalog/catalogState.ts"
 import { registerLayer } from "./internal/handlers/captureServices.ts"
 import { type Outcome, outcomeOf } from "./internal/base/outcome.ts"
 import { omitUndefined } from "./internal/base/json.ts"
-import { withoutRequest } from "./internal/middleware/failureAnswer.ts"
+import { describeRequest, withoutRequest } from "./internal/middleware/failureAnswer.ts"
 import * as Middleware from "./Middleware.ts"
 
 /** The entry of one request. Values that the client chose are cut at 128 characters. */
@@ -159,8 +159,5 @@ const createdTask = (exit: Exit.Exit<Answer, McpError.McpError>): unknown => {
 }
 
 const log = (entry: Entry): Effect.Effect<void> => {
-  const named = entry.target === undefined
-    ? logValue(entry.method)
-    : `${logValue(entry.method)} ${logValue(entry.target)}`
-  return Effect.annotateLogs(Effect.logInfo(`${named}: ${entry.outcome}`), { ...omitUndefined(entry) })
+  return Effect.annotateLogs(Effect.logInfo(`${describeRequest(entry)}: ${entry.outcome}`), { ...omitUndefined(entry) })
 }

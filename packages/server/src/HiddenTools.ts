@@ -23,7 +23,7 @@ import { Catalog, type Handled, type ToolEntry } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { partLayer } from "./internal/composition/partLayer.ts"
 import { roundOf } from "./internal/base/onceStore.ts"
-import { Bounds, type FixedBounds } from "./internal/base/fixedBounds.ts"
+import { Bounds } from "./internal/base/fixedBounds.ts"
 import { InnerCalls, internals } from "./internal/catalog/catalogState.ts"
 import { ToolIndex, wordsOf } from "./internal/composition/toolIndex.ts"
 import * as Tool from "./Tool.ts"
@@ -94,40 +94,29 @@ const withoutTasks = (caller: Caller): Caller => {
   return { ...caller, capabilities: { ...caller.capabilities, extensions: others } }
 }
 
-class Hidden implements HiddenTools {
-  readonly #outside: Catalog["Service"]
-  readonly #inside: Catalog["Service"]["tools"]
-  readonly #bounds: FixedBounds
-  #index: { readonly version: number; readonly tools: ToolIndex } | undefined
+const makeHidden = (outside: Catalog["Service"], inside: Catalog["Service"]["tools"]): HiddenTools => {
+  const { maxIndexedChars, maxQueryChars } = Context.get(outside[internals].base, Bounds)
+  let index: { readonly version: number; readonly tools: ToolIndex } | undefined
 
-  constructor(outside: Catalog["Service"], inside: Catalog["Service"]["tools"], bounds: FixedBounds) {
-    this.#outside = outside
-    this.#inside = inside
-    this.#bounds = bounds
-  }
-
-  find(name: string, caller: Caller): ToolEntry | undefined {
-    if (this.#inside.get(name) === undefined) return undefined
-    const entry = this.#outside.tools.seen(name, caller)
+  const find = (name: string, caller: Caller): ToolEntry | undefined => {
+    if (inside.get(name) === undefined) return undefined
+    const entry = outside.tools.seen(name, caller)
     return entry?.guard?.(caller) === undefined ? entry : undefined
   }
 
-  search(query: string, caller: Caller, limit: number): ReturnType<HiddenTools["search"]> {
-    const { maxIndexedChars, maxQueryChars } = this.#bounds
-    const { version } = this.#inside
-    if (this.#index?.version !== version) {
-      this.#index = { version, tools: new ToolIndex(this.#inside.sorted, maxIndexedChars) }
+  const search: HiddenTools["search"] = (query, caller, limit) => {
+    const { version } = inside
+    if (index?.version !== version) {
+      index = { version, tools: new ToolIndex(inside.sorted, maxIndexedChars) }
     }
-    const found = this.#index.tools.search(wordsOf(query.slice(0, maxQueryChars))).flatMap((name) =>
-      this.find(name, caller) ?? []
-    )
+    const found = index.tools.search(wordsOf(query.slice(0, maxQueryChars))).flatMap((name) => find(name, caller) ?? [])
     return { found: found.slice(0, limit), total: found.length }
   }
 
-  call(name: string, args: JsonObject, options: CallOptions = {}): ReturnType<HiddenTools["call"]> {
-    return Effect.gen({ self: this }, function*() {
+  const call: HiddenTools["call"] = (name, args, options = {}) =>
+    Effect.gen(function*() {
       const { caller, original } = yield* McpRequest
-      if (this.find(name, caller) === undefined) {
+      if (find(name, caller) === undefined) {
         return yield* Effect.fail(McpError.invalidParams(`Unknown tool: ${clip(name)}`))
       }
       const inner = yield* Effect.serviceOption(InnerCalls)
@@ -147,7 +136,8 @@ class Hidden implements HiddenTools {
       }))
       return (answer instanceof Encoded ? JSON.parse(answer.text) : answer) as CallTool.CallToolResult
     })
-  }
+
+  return { find, search, call }
 }
 
 /**
@@ -194,7 +184,7 @@ export const layer = <const L extends ReadonlyArray<Layer.Layer<never, unknown, 
         return Result.succeed({ ...entry, ...hiding })
       }
     }, place)
-    const hidden = new Hidden(outside, inside, Context.get(outside[internals].base, Bounds))
+    const hidden = makeHidden(outside, inside)
     return Effect.as(
       Effect.provideService(add(hidden), Catalog, {
         ...outside,

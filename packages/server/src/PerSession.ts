@@ -101,14 +101,11 @@ export const make = <A, E = never, R = never>(
     return Effect.flatMap(McpRequest, ({ caller: { principal } }) => {
       const id = principal?.id
       const bound = counter.acquire(id, max, maxPerPrincipal)
-      if (bound === "max") {
-        return failWith(new Full({ message: `There are ${max} of ${name} already, which is its max` }))
-      }
-      if (bound !== undefined) {
-        const message = `The user has ${maxPerPrincipal} of ${name} already, which is its maxPerPrincipal`
-        return failWith(new Full({ message }))
-      }
-      return Effect.addFinalizer(() => Effect.sync(() => counter.release(id)))
+      if (bound === undefined) return Effect.addFinalizer(() => Effect.sync(() => counter.release(id)))
+      const message = bound === "max"
+        ? `There are ${max} of ${name} already, which is its max`
+        : `The user has ${maxPerPrincipal} of ${name} already, which is its maxPerPrincipal`
+      return failWith(new Full({ message }))
     })
   }
 

@@ -92,9 +92,12 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
       const metrics = options.metrics === false
         ? undefined
         : new ServerMetrics(context, Context.get(catalog[internals].base, Bounds).maxSeries, options.transport)
-      const recorder = new Recorder(catalog, options, metrics)
+      const record = recording(catalog, options, metrics)
       return Effect.andThen(
-        catalog[internals].middleware.add((next) => (request) => provide(recorder.handle(next, request))),
+        catalog[internals].middleware.add((next) => {
+          const handle = record(next)
+          return (request) => provide(handle(request))
+        }),
         metrics === undefined ? Effect.void : observe(catalog, metrics)
       )
     })
@@ -120,30 +123,72 @@ interface Sources {
   readonly own: boolean
 }
 
-class Recorder {
-  readonly #catalog: Catalog["Service"]
-  readonly #options: Options
-  readonly #metrics: ServerMetrics | undefined
-  readonly #outer: Tracer.AnySpan | undefined
+/** Makes the middleware that records requests. */
+const recording = (
+  catalog: Catalog["Service"],
+  options: Options,
+  metrics: ServerMetrics | undefined
+): Middleware.Middleware => {
+  // The span in which the server was built. Requests do not belong to it.
+  const outer = Context.getOrUndefined(catalog[internals].base, Tracer.ParentSpan)
 
-  constructor(catalog: Catalog["Service"], options: Options, metrics: ServerMetrics | undefined) {
-    this.#catalog = catalog
-    this.#options = options
-    this.#metrics = metrics
-    // The span in which the server was built. Requests do not belong to it.
-    this.#outer = Context.getOrUndefined(catalog[internals].base, Tracer.ParentSpan)
+  const sourcesOf = (request: RequestContext, context: Context.Context<McpRequest>): Sources => {
+    const ambient = Context.getOrUndefined(context, Tracer.ParentSpan)
+    const own = ambient !== undefined && ambient !== outer
+    if (options.remote === "ignore") {
+      return { remote: undefined, meta: undefined, around: own ? ambient : undefined, own }
+    }
+    const { origin } = request
+    const http = origin?.header === undefined ? undefined : TraceContext.fromHeaders((name) => origin.header!(name))
+    const fromMeta = TraceContext.fromParams(request.params)
+    return { remote: fromMeta ?? http, meta: externalSpan(fromMeta), around: own ? ambient : externalSpan(http), own }
   }
 
-  handle(next: Middleware.Handler, request: RequestContext): ReturnType<Middleware.Handler> {
-    return Effect.contextWith((context: Context.Context<McpRequest>) => {
+  const attributesOf = (request: RequestContext): Record<string, unknown> => {
+    const { caller, id, method, origin } = request
+    const name = request.target
+    const session = options.sessionId === true ? origin?.header?.("mcp-session-id") : undefined
+    return {
+      "mcp.method.name": clip(method),
+      "mcp.protocol.version": caller.revision,
+      "jsonrpc.request.id": clip(String(id)),
+      ...network(request.origin, options.transport),
+      ...(name === undefined
+        ? undefined
+        : Conventions.about(method, clip(name, Conventions.isNamed(method) ? undefined : maxUri))),
+      ...(session === undefined ? undefined : { "mcp.session.id": clip(session) })
+    }
+  }
+
+  const begin = (
+    request: RequestContext,
+    method: string,
+    target: string | undefined,
+    { around, meta, own }: Sources
+  ): Effect.Effect<Tracer.Span> => {
+    const linked = options.remote === "link"
+    // "SHOULD, by default, use context extracted from `params._meta` as a parent and SHOULD link current ambient
+    // context."
+    const parent = linked ? (own ? around : undefined) : meta ?? around
+    const links = [meta, around].filter((span) => span !== undefined && span !== parent)
+    return Effect.makeSpan(Conventions.spanName(method, target), {
+      kind: "server",
+      ...(parent === undefined ? { root: true } : { parent }),
+      links: links.map((span) => ({ span: span!, attributes: {} })),
+      attributes: attributesOf(request)
+    })
+  }
+
+  return (next) => (request) =>
+    Effect.contextWith((context: Context.Context<McpRequest>) => {
       const clock = Context.get(context, Clock.Clock)
       const start = clock.monotonicTimeNanosUnsafe()
       const method = methodOf(request)
-      const target = targetOf(this.#catalog, request)
+      const target = targetOf(catalog, request)
       let span: Tracer.Span | undefined
-      const handled = this.#options.spans === false ? next(request) : Effect.suspend(() => {
-        const sources = this.#sources(request, context)
-        return Effect.flatMap(this.#begin(request, method, target, sources), (begun) => {
+      const handled = options.spans === false ? next(request) : Effect.suspend(() => {
+        const sources = sourcesOf(request, context)
+        return Effect.flatMap(begin(request, method, target, sources), (begun) => {
           span = begun
           return Effect.provideContext(next(request), withSpan(context, begun, sources.remote))
         })
@@ -156,58 +201,10 @@ class Recorder {
           if (failure?.code !== undefined) span.attribute("rpc.response.status_code", failure.code)
           span.end(clock.currentTimeNanosUnsafe(), exitOf(exit, outcome))
         }
-        this.#metrics?.request(request, method, target, outcome, failure, clock.monotonicTimeNanosUnsafe() - start)
+        metrics?.request(request, method, target, outcome, failure, clock.monotonicTimeNanosUnsafe() - start)
         return undefined
       })
     })
-  }
-
-  #sources(request: RequestContext, context: Context.Context<McpRequest>): Sources {
-    const ambient = Context.getOrUndefined(context, Tracer.ParentSpan)
-    const own = ambient !== undefined && ambient !== this.#outer
-    if (this.#options.remote === "ignore") {
-      return { remote: undefined, meta: undefined, around: own ? ambient : undefined, own }
-    }
-    const { origin } = request
-    const http = origin?.header === undefined ? undefined : TraceContext.fromHeaders((name) => origin.header!(name))
-    const fromMeta = TraceContext.fromParams(request.params)
-    return { remote: fromMeta ?? http, meta: externalSpan(fromMeta), around: own ? ambient : externalSpan(http), own }
-  }
-
-  #begin(
-    request: RequestContext,
-    method: string,
-    target: string | undefined,
-    { around, meta, own }: Sources
-  ): Effect.Effect<Tracer.Span> {
-    const linked = this.#options.remote === "link"
-    // "SHOULD, by default, use context extracted from `params._meta` as a parent and SHOULD link current ambient
-    // context."
-    const parent = linked ? (own ? around : undefined) : meta ?? around
-    const links = [meta, around].filter((span) => span !== undefined && span !== parent)
-    return Effect.makeSpan(Conventions.spanName(method, target), {
-      kind: "server",
-      ...(parent === undefined ? { root: true } : { parent }),
-      links: links.map((span) => ({ span: span!, attributes: {} })),
-      attributes: this.#attributes(request)
-    })
-  }
-
-  #attributes(request: RequestContext): Record<string, unknown> {
-    const { caller, id, method, origin } = request
-    const name = request.target
-    const session = this.#options.sessionId === true ? origin?.header?.("mcp-session-id") : undefined
-    return {
-      "mcp.method.name": clip(method),
-      "mcp.protocol.version": caller.revision,
-      "jsonrpc.request.id": clip(String(id)),
-      ...network(request.origin, this.#options.transport),
-      ...(name === undefined
-        ? undefined
-        : Conventions.about(method, clip(name, Conventions.isNamed(method) ? undefined : maxUri))),
-      ...(session === undefined ? undefined : { "mcp.session.id": clip(session) })
-    }
-  }
 }
 
 const externalSpan = (context: TraceContext.TraceContext | undefined): Tracer.ExternalSpan | undefined =>

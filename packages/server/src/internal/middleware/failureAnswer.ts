@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 const toolError = (text: string): JsonRpc.JsonObject => ({ content: [{ type: "text", text }], isError: true })
 
 /** Describes a request for a message: `tools/call add`. */
-export const describeRequest = (request: RequestContext): string => {
+export const describeRequest = (request: Pick<RequestContext, "method" | "target">): string => {
   const name = request.target
   return name === undefined ? logValue(request.method) : `${logValue(request.method)} ${logValue(name)}`
 }
