@@ -36,6 +36,20 @@ export const install = (methods: MethodTable): void => {
   installSubscriptions(methods)
 }
 
+/**
+ * Runs a method in the session of its caller. For a peer of a single request the method does not exist: it can receive
+ * no notification, and its session is lost with the answer.
+ */
+const inSession = <A>(
+  { subscriptions }: MethodTable,
+  { caller, method }: RequestContext,
+  run: (session: ServerSession) => Effect.Effect<A, McpError.McpError>
+): Effect.Effect<A, McpError.McpError> =>
+  Effect.suspend(() => {
+    const session = subscriptions.lastingSession(caller)
+    return session === undefined ? Effect.fail(McpError.methodNotFound(method)) : run(session)
+  })
+
 // ---- connections
 
 const installLifecycle = (methods: MethodTable): void => {
@@ -75,11 +89,8 @@ const installLifecycle = (methods: MethodTable): void => {
       ...instructions
     })))
   // "The server should send all logs at this level and higher". The level applies to requests in progress too.
-  methods.add(Method.SetLevel, ({ level }, { caller, method }) =>
-    Effect.suspend(() => {
-      const session = subscriptions.lastingSession(caller)
-      // The level would be lost with the answer to a peer of a single request, so the method does not exist for it.
-      if (session === undefined) return Effect.fail(McpError.methodNotFound(method))
+  methods.add(Method.SetLevel, ({ level }, request) =>
+    inSession(methods, request, (session) => {
       session.logLevel = level
       return Effect.succeed({})
     }))
@@ -200,19 +211,15 @@ const installSubscriptions = (methods: MethodTable): void => {
   const { catalog, subscriptions } = methods
 
   // A URI without a reader, or one that the caller may not see, is answered as `resources/read` answers it.
-  methods.add(Method.Subscribe, ({ uri }, { caller, method }) => {
-    const session = subscriptions.lastingSession(caller)
-    // A peer of a single request can receive no notification: the method does not exist for it.
-    if (session === undefined) return Effect.fail(McpError.methodNotFound(method))
-    const problem = subscriptions.readProblem(caller, uri)
-    return problem === undefined ? Effect.as(subscriptions.subscribe(session, uri), {}) : Effect.fail(problem)
-  })
+  methods.add(Method.Subscribe, ({ uri }, request) =>
+    inSession(methods, request, (session) => {
+      const problem = subscriptions.readProblem(request.caller, uri)
+      return problem === undefined ? Effect.as(subscriptions.subscribe(session, uri), {}) : Effect.fail(problem)
+    }))
 
   // A client may unsubscribe from a resource that was removed meanwhile.
-  methods.add(Method.Unsubscribe, ({ uri }, { caller, method }) =>
-    Effect.suspend(() => {
-      const session = subscriptions.lastingSession(caller)
-      if (session === undefined) return Effect.fail(McpError.methodNotFound(method))
+  methods.add(Method.Unsubscribe, ({ uri }, request) =>
+    inSession(methods, request, (session) => {
       subscriptions.unsubscribe(session, uri)
       return Effect.succeed({})
     }))
