@@ -50,14 +50,17 @@ export interface Question extends askTool.Question {
 
 /** The bounds of the files, and of the open questions. */
 export interface FileLimits extends openQuestions.Limits {
-  /** The number of files: 10 by default. More are refused with `WrongCount`. */
+  /** The number of files: 10 by default. More are refused with `WrongCount`. Lower it for a tool that takes one file. */
   readonly maxFiles?: number | undefined
-  /** The number of bytes of a file: 10,485,760 by default. A larger one is refused with `FileTooLarge`. */
+  /**
+   * The number of bytes of a file: 10,485,760 by default. A larger one is refused with `FileTooLarge`. Raise it for scans
+   * and videos.
+   */
   readonly maxFileBytes?: number | undefined
   /**
    * The number of bytes of all files of an upload: 20,971,520 by default. More are refused with `TotalTooLarge`. The
    * uploads of one client in progress may have twice as many. A client is a principal, else a network address, else a
-   * session. A further upload is refused with `BuffersFull`.
+   * session. A further upload is refused with `BuffersFull`. Raise it with `maxFileBytes`.
    */
   readonly maxTotalBytes?: number | undefined
   /**

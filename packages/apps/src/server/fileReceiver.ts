@@ -72,7 +72,10 @@ interface Transfer {
 
 type Received<A> = Effect.Effect<A, UploadError>
 
-const fail = (reason: Reason): Received<never> => Effect.fail(new UploadError(reason))
+type ReasonClass = new(options: { readonly message: string }) => Reason
+
+const fail = (Reason: ReasonClass, message: string): Received<never> =>
+  Effect.fail(new UploadError(new Reason({ message })))
 
 const maxNameChars = 255
 
@@ -107,41 +110,40 @@ export class FileReceiver {
     this.#maxPartBytes = maxPartBytes
   }
 
-  #problemOf(files: ReadonlyArray<DeclaredFile>): Reason | undefined {
+  #check(files: ReadonlyArray<DeclaredFile>, total: number): Received<never> | undefined {
     const { accept, maxFileBytes, maxFiles, maxTotalBytes } = this.#bounds
-    if (files.length === 0) return new WrongCount({ message: "Choose a file" })
+    if (files.length === 0) return fail(WrongCount, "Choose a file")
     if (files.length > maxFiles) {
-      return new WrongCount({ message: `${files.length} files are more than maxFiles (${maxFiles})` })
+      return fail(WrongCount, `${files.length} files are more than maxFiles (${maxFiles})`)
     }
-    let total = 0
     for (const { name, size, type } of files) {
-      if (!isName(name)) return new InvalidName({ message: `The name ${quote(name)} of a file is not allowed` })
+      if (!isName(name)) return fail(InvalidName, `The name ${quote(name)} of a file is not allowed`)
       if (size > maxFileBytes) {
-        const message = `The file ${quote(name)} has ${size} bytes, more than maxFileBytes (${maxFileBytes})`
-        return new FileTooLarge({ message })
+        return fail(
+          FileTooLarge,
+          `The file ${quote(name)} has ${size} bytes, more than maxFileBytes (${maxFileBytes})`
+        )
       }
       if (accept.length > 0 && !accept.some((entry) => accepts(entry, name, typeOf(type)))) {
-        const message = `The file ${quote(name)} is not of an accepted type: ${accept.join(", ")}`
-        return new TypeNotAccepted({ message })
+        return fail(TypeNotAccepted, `The file ${quote(name)} is not of an accepted type: ${accept.join(", ")}`)
       }
-      total += size
     }
     return total <= maxTotalBytes
       ? undefined
-      : new TotalTooLarge({ message: `The files have ${total} bytes, more than maxTotalBytes (${maxTotalBytes})` })
+      : fail(TotalTooLarge, `The files have ${total} bytes, more than maxTotalBytes (${maxTotalBytes})`)
   }
 
   /** Begins a transfer, and reserves its bytes. It replaces the one that the question had. */
   begin(question: object, client: string | undefined, files: ReadonlyArray<DeclaredFile>): Received<void> {
     this.release(question)
-    const problem = this.#problemOf(files)
-    if (problem !== undefined) return fail(problem)
-    const { maxBufferedBytes, maxTotalBytes } = this.#bounds
     const total = files.reduce((sum, { size }) => sum + size, 0)
+    const refused = this.#check(files, total)
+    if (refused !== undefined) return refused
+    const { maxBufferedBytes, maxTotalBytes } = this.#bounds
     const isOver = client !== undefined && this.#reserved.of(client) + total > 2 * maxTotalBytes
     if (isOver || this.#reserved.total + total > maxBufferedBytes) {
       const bound = isOver ? `twice maxTotalBytes (${maxTotalBytes})` : `maxBufferedBytes (${maxBufferedBytes})`
-      return fail(new BuffersFull({ message: `Too many files arrive at once: ${bound}. Try again later` }))
+      return fail(BuffersFull, `Too many files arrive at once: ${bound}. Try again later`)
     }
     this.#reserved.add(client, total)
     const incoming = files.map((file): Incoming => ({ ...file, bytes: undefined, received: 0 }))
@@ -153,9 +155,8 @@ export class FileReceiver {
   add(question: object, { at, data, file: index }: Part): Received<void> {
     const maxPartBytes = this.#maxPartBytes
     const file = this.#transfers.get(question)?.files[index]
-    if (file === undefined) return fail(new InvalidPart({ message: "The part belongs to no file" }))
-    const problem = (text: string) =>
-      fail(new InvalidPart({ message: `A part of the file ${quote(file.name)} ${text}` }))
+    if (file === undefined) return fail(InvalidPart, "The part belongs to no file")
+    const problem = (text: string) => fail(InvalidPart, `A part of the file ${quote(file.name)} ${text}`)
     if (at !== file.received) return problem(`begins at ${at} in the place of ${file.received}`)
     // Four characters of base64 are three bytes.
     if (data.length > Math.ceil(maxPartBytes / 3) * 4) return problem(`has more than ${maxPartBytes} bytes`)
@@ -175,15 +176,11 @@ export class FileReceiver {
   /** Fails unless all bytes have arrived. */
   complete(question: object): Received<void> {
     const transfer = this.#transfers.get(question)
-    if (transfer === undefined) return fail(new Incomplete({ message: "No files were sent" }))
+    if (transfer === undefined) return fail(Incomplete, "No files were sent")
     const missing = transfer.files.find(({ received, size }) => received < size)
     return missing === undefined
       ? Effect.void
-      : fail(
-        new Incomplete({
-          message: `The file ${quote(missing.name)} has ${missing.received} of ${missing.size} bytes`
-        })
-      )
+      : fail(Incomplete, `The file ${quote(missing.name)} has ${missing.received} of ${missing.size} bytes`)
   }
 
   /** The files of a complete transfer. Their bytes stay reserved until `release`. */
