@@ -82,24 +82,22 @@ const isStateMember = (text: string): boolean => {
     (at > 0 && stateKey.test(key) && key === key.toLowerCase() && stateValue.test(member.slice(at + 1)))
 }
 
-const readTracestate = (value: unknown): string | undefined => {
-  if (typeof value !== "string" || value.length > maxTracestateLength) return undefined
-  const members = value.split(",")
-  return members.length <= maxTracestateMembers && value.trim() !== "" && members.every(isStateMember)
-    ? value
-    : undefined
-}
-
 // A token, an equals sign, and a value of percent-encoded octets. Properties after semicolons consist of the same
 // characters.
 const baggageMember = /^[\t ]*[!#$%&'*+.^_`|~\dA-Za-z-]+[\t ]*=[\t\x20\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]*$/
 
-const readBaggage = (value: unknown): string | undefined => {
-  if (typeof value !== "string" || value.length > maxBaggageBytes) return undefined
+const isBaggageMember = (text: string): boolean => baggageMember.test(text)
+
+/** Returns a list of members if it is valid and within the bounds. */
+const readList = (
+  value: unknown,
+  maxLength: number,
+  maxMembers: number,
+  isMember: (text: string) => boolean
+): string | undefined => {
+  if (typeof value !== "string" || value.length > maxLength || value.trim() === "") return undefined
   const members = value.split(",")
-  return members.length <= maxBaggageMembers && members.every((member) => baggageMember.test(member))
-    ? value
-    : undefined
+  return members.length <= maxMembers && members.every(isMember) ? value : undefined
 }
 
 /** Reads the three values of a trace context. Returns `undefined` where all of them are absent or invalid. */
@@ -110,8 +108,8 @@ export const parse = (values: {
 }): TraceContext | undefined => {
   const parent = parseParent(values.traceparent)
   // "If the vendor failed to parse traceparent, it MUST NOT attempt to parse tracestate."
-  const tracestate = parent === undefined ? undefined : readTracestate(values.tracestate)
-  const baggage = readBaggage(values.baggage)
+  const tracestate = parent && readList(values.tracestate, maxTracestateLength, maxTracestateMembers, isStateMember)
+  const baggage = readList(values.baggage, maxBaggageBytes, maxBaggageMembers, isBaggageMember)
   return parent === undefined && baggage === undefined ? undefined : { parent, tracestate, baggage }
 }
 

@@ -83,7 +83,7 @@ class StreamConnection implements Connection {
       end: () => this.#finish(ended)
     })
     this.#writer = new Ndjson.Writer({
-      write: (text) => this.#writeText(text),
+      write: (text) => this.#outputClosed || this.#write(text),
       atTurnEnd: setImmediate,
       waiting: () => output.writableLength,
       maxUnsentChars: options.maxUnsentChars,
@@ -146,15 +146,6 @@ class StreamConnection implements Connection {
     if (this.#output.writableLength > 0) this.#output.on("error", ignore)
   }
 
-  #writeText(text: string): boolean {
-    if (this.#outputClosed) return true
-    return this.#write(text)
-  }
-
-  #onDrain(): void {
-    if (!this.#outputClosed) this.#writer.drain()
-  }
-
   /** Whether the input is read: always between `open` and the end, however slowly the peer reads the output. */
   get #reading(): boolean {
     return this.#end === undefined && this.#receiver !== undefined
@@ -181,7 +172,7 @@ class StreamConnection implements Connection {
   readonly #outputListeners: Listeners = [
     ["error", (error) => this.#broken(error)],
     ["close", () => this.#broken(undefined)],
-    ["drain", () => this.#onDrain()]
+    ["drain", () => this.#outputClosed || this.#writer.drain()]
   ]
 
   #broken(error: Error | undefined): void {

@@ -30,16 +30,7 @@ import type {
   SessionPeer
 } from "./internal/request/callTypes.ts"
 
-export type {
-  Caller,
-  CallOptions,
-  CallResult,
-  Progress,
-  Refusal,
-  Round,
-  RunningStep,
-  SessionPeer
-} from "./internal/request/callTypes.ts"
+export type * from "./internal/request/callTypes.ts"
 
 /** The result of a dispatcher: an object, or a result that is JSON text already. */
 export type Answer = JsonRpc.Success["result"]

@@ -92,6 +92,14 @@ const isAt = (uri: string, at: number, limit: number, { text }: Literal, step: 1
 const isSimple = (code: number, inQuery: boolean): boolean =>
   code !== 47 && code !== 63 && code !== 35 && !(inQuery && code === 38)
 
+/** Sets the value of a variable, or adds it to the list of one with a `*`. */
+const put = (found: Found, name: string, value: string, explode: boolean): void => {
+  const list = found[name]
+  if (!explode) found[name] = value
+  else if (typeof list === "object") list.push(value)
+  else found[name] = [value]
+}
+
 const assignList = (
   { variables }: Expression,
   raw: string,
@@ -113,10 +121,7 @@ const assignList = (
     const { explode, name } = variables[Math.min(i, last)]!
     const value = decode(texts[i]!)
     if (value === undefined) return false
-    const list = found[name]
-    if (!explode) found[name] = value
-    else if (typeof list === "object") list.push(value)
-    else found[name] = [value]
+    put(found, name, value, explode)
   }
   return true
 }
@@ -163,11 +168,8 @@ const readQuery = (query: string, variables: ReadonlyMap<string, boolean>, found
     const explode = variables.get(name)
     if (explode === undefined) continue
     const value = equals < 0 ? "" : decode(pair.slice(equals + 1))
-    const list = found[name]
-    if (value === undefined || (list !== undefined && !explode)) return false
-    if (!explode) found[name] = value
-    else if (typeof list === "object") list.push(value)
-    else found[name] = [value]
+    if (value === undefined || (found[name] !== undefined && !explode)) return false
+    put(found, name, value, explode)
   }
   return true
 }
