@@ -153,13 +153,8 @@ export const makeProxy = (options: Options, principalIdOf: (token: TokenVerifier
       store,
       sealing,
       upstream,
-      upstreamName: options.upstream.name,
-      upstreamScope: options.upstream.scope,
-      serverName: resolved.serverName,
-      scopes: options.scopes,
-      resource: options.resource,
-      signInMillis: resolved.signInSeconds * 1000,
-      accountOf: (id) => `${options.upstream.issuer} ${id}`,
+      options,
+      resolved,
       begin: (grant, kept, client) =>
         Effect.suspend(() =>
           Effect.andThen(

@@ -20,6 +20,8 @@ import {
   scopeToShow
 } from "./engine.ts"
 import { consentForm, html, readForm, scopeList, sendMessage, sendPage } from "./html.ts"
+import type { Options } from "./proxyOptions.ts"
+import type { Resolved } from "./resolveOptions.ts"
 import type { SealedStore } from "./sealedRecords.ts"
 import type { Sealing } from "./sealing.ts"
 import type { Upstream, UpstreamTokens } from "./upstream.ts"
@@ -29,14 +31,8 @@ export interface SignInOptions {
   readonly store: SealedStore
   readonly sealing: Sealing
   readonly upstream: Upstream
-  readonly upstreamName: string
-  readonly upstreamScope: string | undefined
-  readonly serverName: string
-  readonly scopes: ReadonlyArray<string>
-  readonly resource: string
-  readonly signInMillis: number
-  /** The id of a person, of the upstream's id. */
-  readonly accountOf: (id: string) => string
+  readonly options: Options
+  readonly resolved: Resolved
   /** Stores a grant, with the tokens of the upstream and the metadata of the client. */
   readonly begin: (
     grant: NewGrant,
@@ -65,8 +61,9 @@ const isBegun = (value: unknown): value is Begun =>
 const expired = "It has expired, was finished already, or another browser began it. Start again in the application."
 
 /** Makes the functions that answer the pages of a sign-in. */
-export const makeSignIn = (options: SignInOptions) => {
-  const { provider, sealing, store, upstream } = options
+export const makeSignIn = ({ begin, options, provider, resolved, sealing, store, upstream }: SignInOptions) => {
+  const { resource, scopes, upstream: { issuer, name: upstreamName, scope: upstreamScope = "sign-in only" } } = options
+  const { serverName } = resolved
   const run = Effect.runPromise
 
   const consent = async (response: ServerResponse, uid: string, params: RequestParams): Promise<void> => {
@@ -86,14 +83,14 @@ export const makeSignIn = (options: SignInOptions) => {
       response,
       200,
       `Allow ${name}?`,
-      html`<h1>${name} asks for access to ${options.serverName}</h1>
+      html`<h1>${name} asks for access to ${serverName}</h1>
 <p>Allow it only if you started this sign-in yourself, in an application that you trust.</p>
-<dl><dt>It will be allowed</dt><dd>${scopeList(scope, options.scopes)}</dd>
-<dt>With your account at ${options.upstreamName}</dt><dd>${options.upstreamScope ?? "sign-in only"}</dd>
+<dl><dt>It will be allowed</dt><dd>${scopeList(scope, scopes)}</dd>
+<dt>With your account at ${upstreamName}</dt><dd>${upstreamScope}</dd>
 <dt>Then you go to</dt><dd><code>${where}</code>${local ? ", a program on this computer" : ""}</dd></dl>
 ${published}${warning}
 ${consentForm(interactionPath + uid, "csrf", sealing.sign(uid))}
-<p class="note">If you allow it, you sign in at ${options.upstreamName} next.</p>`
+<p class="note">If you allow it, you sign in at ${upstreamName} next.</p>`
     )
   }
 
@@ -113,7 +110,7 @@ ${consentForm(interactionPath + uid, "csrf", sealing.sign(uid))}
     // Not earlier: before the consent there is no state that an attacker could use.
     const state = oauth.generateRandomState()
     const verifier = oauth.generateRandomCodeVerifier()
-    const expiresAt = Date.now() + options.signInMillis
+    const expiresAt = Date.now() + resolved.signInSeconds * 1000
     const url = await run(upstream.authorizationUrl(state, verifier))
     await run(store.set(`State ${state}`, { uid, verifier } satisfies Begun, { expiresAt }))
     response.writeHead(303, { location: url.href, "cache-control": "no-store", "referrer-policy": "no-referrer" }).end()
@@ -140,14 +137,14 @@ ${consentForm(interactionPath + uid, "csrf", sealing.sign(uid))}
       return finish({ ...denied, error_description: "the sign-in was not completed" })
     }
     const { user, ...tokens } = await run(upstream.exchange(query, state, begun.verifier))
-    const accountId = options.accountOf(user.id)
-    const grantId = await grantRequest(provider, params, accountId, {
-      scopes: options.scopes,
-      defaultResource: options.resource
-    })
-    const scopes = requestedScopes(params, options.scopes)
+    const accountId = `${issuer} ${user.id}`
+    const grantId = await grantRequest(provider, params, accountId, { scopes, defaultResource: resource })
     const client = (await provider.Client.find(params.client_id))?.metadata() ?? {}
-    await run(options.begin({ id: grantId, accountId, clientId: params.client_id, scopes }, tokens, { ...client }))
+    await run(
+      begin({ id: grantId, accountId, clientId: params.client_id, scopes: requestedScopes(params, scopes) }, tokens, {
+        ...client
+      })
+    )
     await finish({ login: { accountId, remember: false }, consent: { grantId } })
   }
 

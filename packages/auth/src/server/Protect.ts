@@ -20,7 +20,7 @@ import { makeAuthenticator } from "./authenticate.ts"
 import { certificateFinder, type ForwardedCertificate } from "./clientCertificate.ts"
 import * as dpop from "./dpop.ts"
 import * as failures from "./failures.ts"
-import { isScope } from "./grants.ts"
+import { checkScopes } from "./grants.ts"
 import {
   addressOf,
   type AnswerPage,
@@ -103,14 +103,11 @@ const dpopMode = ({ dpop }: Options): DpopMode | undefined =>
 
 // "MCP Servers (Protected Resources) SHOULD NOT include `offline_access` in `WWW-Authenticate` scope or Protected
 // Resource Metadata `scopes_supported`" (2026-07-28, authorization, refresh tokens).
-const checkScopes = (name: string, scopes: ReadonlyArray<string>): ReadonlyArray<string> => {
-  for (const scope of scopes) {
-    if (scope === "offline_access") throw new Error(`Protect: ${name} must not have offline_access: clients request it`)
-    if (!isScope(scope)) {
-      throw new Error(`Protect: ${name} has ${JSON.stringify(scope)}, which is not a scope`)
-    }
+const checked = (name: string, scopes: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (scopes.includes("offline_access")) {
+    throw new Error(`Protect: ${name} must not have offline_access: clients request it`)
   }
-  return scopes
+  return checkScopes(`Protect: ${name}`, scopes)
 }
 
 /** The metadata of the resource (RFC 9728, 2). */
@@ -170,8 +167,8 @@ const makePages = (
 export const make = (options: Options): Effect.Effect<Http.Protection> =>
   Effect.gen(function*() {
     const { forwardedCertificate, hierarchy, resource, verify } = options
-    const scopes = checkScopes("scopes", options.scopes ?? [])
-    checkScopes("scopesSupported", options.scopesSupported ?? [])
+    const scopes = checked("scopes", options.scopes ?? [])
+    checked("scopesSupported", options.scopesSupported ?? [])
     if (verify.issuers.length === 0) {
       throw new Error("Protect: the verifier has no issuer, so clients cannot get a token")
     }

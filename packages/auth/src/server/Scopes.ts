@@ -21,7 +21,7 @@ import { McpRequest } from "@skein/server/McpRequest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { hasScopes, insufficientScope, isScope } from "./grants.ts"
+import { checkScopes, hasScopes, insufficientScope } from "./grants.ts"
 
 /** The scopes that the surrounding `required` have listed. */
 const Required = /* @__PURE__ */ Context.Reference(
@@ -32,13 +32,6 @@ const Required = /* @__PURE__ */ Context.Reference(
 const union = (some: ReadonlyArray<string>, others: ReadonlyArray<string>): ReadonlyArray<string> => [
   ...new Set([...some, ...others])
 ]
-
-/** Checks that a list of scopes can be sent. */
-const checked = (scopes: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const wrong = scopes.find((scope) => !isScope(scope))
-  if (wrong !== undefined) throw new Error(`Scopes: ${JSON.stringify(wrong)} is not a scope`)
-  return scopes
-}
 
 type Definitions = ReadonlyArray<Layer.Layer<never, unknown, unknown>>
 type Scoped<L extends Definitions> = Layer.Layer<
@@ -59,7 +52,7 @@ export const required = <const L extends Definitions>(
   scopes: ReadonlyArray<string>,
   ...definitions: L
 ): Scoped<L> => {
-  checked(scopes)
+  checkScopes("Scopes: the list", scopes)
   return Layer.unwrap(Effect.map(Required, (outer) => {
     const all = union(outer, scopes)
     return Catalog.guarded(
@@ -80,7 +73,7 @@ export const hiddenWithout = <const L extends Definitions>(
   scopes: ReadonlyArray<string>,
   ...definitions: L
 ): Layer.Layer<never, Layer.Error<L[number]>, Layer.Services<L[number]> | Catalog.Catalog> => {
-  checked(scopes)
+  checkScopes("Scopes: the list", scopes)
   return Catalog.visibleTo(({ principal }) => hasScopes(principal, scopes), ...definitions)
 }
 
@@ -100,7 +93,9 @@ export const require = (
     hasScopes(principal, scopes)
       ? Effect.void
       : Effect.flatMap(Required, (outer) =>
-        Effect.suspend(() => Effect.fail(insufficientScope(principal, union(outer, checked(scopes)))))))
+        Effect.suspend(() =>
+          Effect.fail(insufficientScope(principal, union(outer, checkScopes("Scopes: the list", scopes))))
+        )))
 
 /**
  * Whether the caller of the current request has all of these scopes. It refuses nothing: use `require` for that.
@@ -126,7 +121,9 @@ export interface Hierarchy {
  * const protection = Protect.make({ resource, verify, scopes: ["tea:read"], hierarchy })
  */
 export const implies = (narrower: { readonly [scope: string]: ReadonlyArray<string> }): Hierarchy => {
-  const direct = new Map(Object.entries(narrower).map(([scope, implied]) => [scope, checked(implied)]))
+  const direct = new Map(
+    Object.entries(narrower).map(([scope, implied]) => [scope, checkScopes("Scopes: the list", implied)])
+  )
   return {
     expand: (scopes) => {
       const all = new Set(scopes)

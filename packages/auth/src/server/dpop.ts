@@ -15,7 +15,7 @@ import * as ReplayStore from "./ReplayStore.ts"
 import { asymmetric, checkAlgorithms } from "./tokens/algorithms.ts"
 import { type NonceOptions, Nonces } from "./nonces.ts"
 import { readJwt, toleranceOf } from "./tokens/parseToken.ts"
-import { VerifierUnavailable } from "./tokens/verifiedToken.ts"
+import { type Claims, VerifierUnavailable } from "./tokens/verifiedToken.ts"
 
 /** How old a proof may be, by its `iat`, in milliseconds. Its `jti` is stored for this long. */
 const proofLifetime = 60_000
@@ -56,8 +56,6 @@ export class InvalidProof extends PrintableError.tagged("InvalidProof")<{
   readonly code: "invalid_dpop_proof" | "use_dpop_nonce"
   readonly nonce?: string | undefined
 }> {}
-
-type Claims = { readonly [claim: string]: unknown }
 
 const refuse = (message: string): InvalidProof => new InvalidProof({ message, code: "invalid_dpop_proof" })
 

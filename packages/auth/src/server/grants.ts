@@ -1,9 +1,10 @@
 /**
  * The protection that made a principal. Handlers see plain claims; the challenge for further scopes is found here.
  */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import type { Principal } from "@skein/server/Principal"
-import { makeChallenge } from "./challenge.ts"
+import { type ChallengeParams, makeChallenge } from "./challenge.ts"
 
 /** The part of a protection that refuses scopes. */
 export interface ScopeChallenger {
@@ -17,7 +18,14 @@ export interface ScopeChallenger {
 const challengerKey = /* @__PURE__ */ Symbol("@skein/auth/challenger")
 
 /** Whether a text is a scope. "scope-token = 1*( %x21 / %x23-5B / %x5D-7E )" (RFC 6749, 3.3). */
-export const isScope = (text: string): boolean => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(text)
+const isScope = (text: string): boolean => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(text)
+
+/** Checks that a list of scopes can be sent. */
+export const checkScopes = (name: string, scopes: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const wrong = scopes.find((scope) => !isScope(scope))
+  if (wrong !== undefined) throw new Error(`${name} has ${JSON.stringify(wrong)}, which is not a scope`)
+  return scopes
+}
 
 /** For principals that the application has found without `Protect`. */
 const unprotected: ScopeChallenger = {
@@ -54,37 +62,30 @@ export const insufficientScope = (
 ): McpError.McpError => {
   const challenger = challengerOf(principal)
   const scope = [...new Set([...challenger.scopes, ...needed])].join(" ")
-  const description = `This operation needs the scopes: ${scope}`
-  return McpError.withHttp(
-    McpError.invalidRequest(`Forbidden: ${description}`, {
-      error: "insufficient_scope",
-      scope,
-      ...(challenger.metadata === undefined ? undefined : { resource_metadata: challenger.metadata })
-    }),
-    {
-      status: 403,
-      headers: {
-        "www-authenticate": challenger.challenge({
-          error: "insufficient_scope",
-          error_description: description,
-          scope
-        })
-      }
-    }
-  )
+  const params = { error: "insufficient_scope", error_description: `This operation needs the scopes: ${scope}`, scope }
+  return refusal(challenger, 403, "Forbidden", params, {
+    error: params.error,
+    scope,
+    ...(challenger.metadata === undefined ? undefined : { resource_metadata: challenger.metadata })
+  })
 }
 
 /** The error for a caller whose sign-in has ended elsewhere: 401, and the client signs its user in and calls again. */
 export const signInRequired = (principal: Principal | undefined, description: string): McpError.McpError => {
-  const { challenge, scopes } = challengerOf(principal)
-  return McpError.withHttp(McpError.invalidRequest(`Unauthorized: ${description}`, { error: "invalid_token" }), {
-    status: 401,
-    headers: {
-      "www-authenticate": challenge({
-        error: "invalid_token",
-        error_description: description,
-        ...(scopes.length === 0 ? undefined : { scope: scopes.join(" ") })
-      })
-    }
-  })
+  const challenger = challengerOf(principal)
+  const params = { error: "invalid_token", error_description: description, scope: challenger.scopes.join(" ") }
+  return refusal(challenger, 401, "Unauthorized", params, { error: params.error })
 }
+
+/** An error whose HTTP response has a challenge. */
+const refusal = (
+  { challenge }: ScopeChallenger,
+  status: number,
+  title: string,
+  params: ChallengeParams,
+  data: JsonObject
+): McpError.McpError =>
+  McpError.withHttp(McpError.invalidRequest(`${title}: ${params.error_description}`, data), {
+    status,
+    headers: { "www-authenticate": challenge(params) }
+  })

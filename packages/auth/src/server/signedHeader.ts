@@ -14,7 +14,7 @@ import { type JwtRules, keysOf, verifierOf } from "./tokens/jwt.ts"
 import type { KeyOptions } from "./tokens/keySet.ts"
 import { invalid, textsOf } from "./tokens/parseToken.ts"
 import { SharedEffects } from "./tokens/sharedEffects.ts"
-import type { InvalidToken, TokenVerifier, VerifierUnavailable } from "./tokens/verifiedToken.ts"
+import type { Claims, InvalidToken, TokenVerifier, VerifierUnavailable } from "./tokens/verifiedToken.ts"
 
 /** Options of `RequestVerifier.signedHeader`, without those of the principal. */
 export interface AssertionOptions extends KeyOptions {
@@ -55,8 +55,6 @@ export interface AlbOptions extends FetchOptions {
   /** The address of the keys: that of the region by default. */
   readonly keysUri?: string | undefined
 }
-
-type Claims = { readonly [claim: string]: unknown }
 
 const hmac = ["HS256", "HS384", "HS512"]
 const minSecretBytes = 32

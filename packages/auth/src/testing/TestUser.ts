@@ -8,7 +8,7 @@
  */
 import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Effect from "effect/Effect"
-import { type BrowserOptions, makeBrowser } from "./browser.ts"
+import { makeBrowser } from "./browser.ts"
 
 /** The person met a page that cannot be answered, or left loopback, or visited too many pages. */
 export class TestUserError extends PrintableError.tagged("TestUserError")<{
@@ -60,17 +60,17 @@ export interface TestUser {
  * const grace = TestUser.make({ name: "grace", answer: "deny" })
  */
 export const make = (options: Options = {}): TestUser => {
-  const resolved: BrowserOptions = {
-    name: options.name ?? "ada",
-    password: options.password ?? "password",
-    answer: options.answer ?? "allow"
-  }
-  const browser = makeBrowser(resolved)
+  const { answer = "allow", name = "ada", password = "password" } = options
+  const browser = makeBrowser({ name, password, answer })
   const attempt = <A>(run: (signal: AbortSignal) => Promise<A>) =>
     Effect.tryPromise({
       try: run,
       catch: (cause) => new TestUserError({ message: cause instanceof Error ? cause.message : String(cause), cause })
     })
+  const pageOf = (url: URL | string, fillForms: boolean) =>
+    attempt(async (signal) =>
+      (await browser.visit(new URL(url), { signal, stopAt: undefined, fillForms })).ended as Page
+    )
   return {
     signIn: (url) =>
       attempt(async (signal) => {
@@ -82,14 +82,8 @@ export const make = (options: Options = {}): TestUser => {
         }
         return ended.searchParams
       }),
-    visit: (url) =>
-      attempt(async (signal) =>
-        (await browser.visit(new URL(url), { signal, stopAt: undefined, fillForms: true })).ended as Page
-      ),
-    open: (url) =>
-      attempt(async (signal) =>
-        (await browser.visit(new URL(url), { signal, stopAt: undefined, fillForms: false })).ended as Page
-      ),
+    visit: (url) => pageOf(url, true),
+    open: (url) => pageOf(url, false),
     visited: browser.visited
   }
 }

@@ -5,7 +5,6 @@ interface Cookie {
   readonly value: string
   readonly host: string
   readonly path: string
-  readonly secure: boolean
   readonly expiresAt: number
 }
 
@@ -41,7 +40,7 @@ export class CookieJar {
         : Infinity
       const key = `${url.hostname} ${path} ${name}`
       if (expiresAt <= Date.now()) this.#cookies.delete(key)
-      else this.#cookies.set(key, { name, value, host: url.hostname, path, secure, expiresAt })
+      else this.#cookies.set(key, { name, value, host: url.hostname, path, expiresAt })
     }
   }
 

@@ -11,13 +11,12 @@ import {
   type RequestParams,
   scopeToShow
 } from "../proxy/engine.ts"
+import type { User } from "./devServerOptions.ts"
 import { consentForm, html, readForm, scopeList, sendMessage, sendPage } from "../proxy/html.ts"
 
 export interface PageOptions {
   readonly issuer: string
-  readonly users: ReadonlyArray<
-    { readonly name: string; readonly claims?: Readonly<Record<string, unknown>> | undefined }
-  >
+  readonly users: ReadonlyArray<User>
   readonly scopes: ReadonlyArray<string>
   readonly defaultResource: string | undefined
   readonly signInAs: string | undefined
@@ -26,7 +25,7 @@ export interface PageOptions {
 const note = () =>
   html`<p class="note">This is a development server on your computer. It has no passwords and protects nothing.</p>`
 
-const describeUser = ({ claims }: PageOptions["users"][number]): string =>
+const describeUser = ({ claims }: User): string =>
   [claims?.["name"], claims?.["email"]].filter((one) => typeof one === "string").join(" · ")
 
 /** The start page, for people who open the issuer in a browser. */

@@ -118,8 +118,9 @@ const configurationOf = (
   }
 }
 
-class Log {
-  readonly counts = {
+/** Counts what happens at a server, and reports it. */
+const makeLog = (onEvent: (event: Event) => void = () => {}) => {
+  const counts = {
     registrations: 0,
     authorizations: 0,
     tokens: 0,
@@ -127,44 +128,41 @@ class Log {
     refreshReuses: 0,
     revocations: 0
   } satisfies Counts
-  readonly #onEvent: (event: Event) => void
-  constructor(onEvent: ((event: Event) => void) | undefined) {
-    this.#onEvent = onEvent ?? (() => {})
+  const count = (name: keyof Counts, event: Event): void => {
+    counts[name]++
+    onEvent(event)
   }
-
-  attach({ provider }: Engine): void {
-    const clientOf = (ctx: KoaContextWithOIDC): string => ctx.oidc.client?.clientId ?? ""
-    provider.on("registration_create.success", (_ctx, client: { readonly clientId: string }) => {
-      this.counts.registrations++
-      this.#onEvent({ type: "registration", clientId: client.clientId })
-    })
-    provider.on("authorization.success", (ctx: KoaContextWithOIDC) => {
-      this.counts.authorizations++
-      const subject = ctx.oidc.session?.accountId ?? ""
-      this.#onEvent({ type: "authorization", clientId: clientOf(ctx), subject })
-    })
-    provider.on("grant.success", (ctx: KoaContextWithOIDC) => {
-      const grantType = String(ctx.oidc.params?.["grant_type"])
-      this.counts.tokens++
-      if (grantType === "refresh_token") this.counts.refreshes++
-      this.#onEvent({ type: "token", clientId: clientOf(ctx), grantType })
-    })
-    provider.on("grant.error", (ctx: KoaContextWithOIDC, error: { readonly error_detail?: string | undefined }) => {
-      if (error.error_detail !== "refresh token already used") return
-      this.counts.refreshReuses++
-      this.#onEvent({ type: "refreshReuse", clientId: clientOf(ctx) })
-    })
-    provider.use(async (ctx, next) => {
-      await next()
-      const { oidc } = ctx as Partial<KoaContextWithOIDC>
-      if (oidc?.route !== "revocation" || ctx.status !== 200) return
-      this.counts.revocations++
-      this.#onEvent({ type: "revocation", clientId: oidc.client?.clientId ?? "" })
-    })
-  }
-
-  refused(event: string, detail: Readonly<Record<string, unknown>>): void {
-    this.#onEvent({ type: "refusal", event, detail })
+  const clientOf = ({ oidc }: KoaContextWithOIDC): string => oidc.client?.clientId ?? ""
+  return {
+    counts,
+    refused: (event: string, detail: Readonly<Record<string, unknown>>): void =>
+      onEvent({ type: "refusal", event, detail }),
+    attach: ({ provider }: Engine): void => {
+      provider.on(
+        "registration_create.success",
+        (_ctx, { clientId }: { readonly clientId: string }) =>
+          count("registrations", { type: "registration", clientId })
+      )
+      provider.on("authorization.success", (ctx: KoaContextWithOIDC) => {
+        const subject = ctx.oidc.session?.accountId ?? ""
+        count("authorizations", { type: "authorization", clientId: clientOf(ctx), subject })
+      })
+      provider.on("grant.success", (ctx: KoaContextWithOIDC) => {
+        const grantType = String(ctx.oidc.params?.["grant_type"])
+        if (grantType === "refresh_token") counts.refreshes++
+        count("tokens", { type: "token", clientId: clientOf(ctx), grantType })
+      })
+      provider.on("grant.error", (ctx: KoaContextWithOIDC, error: { readonly error_detail?: string | undefined }) => {
+        if (error.error_detail !== "refresh token already used") return
+        count("refreshReuses", { type: "refreshReuse", clientId: clientOf(ctx) })
+      })
+      provider.use(async (ctx, next) => {
+        await next()
+        const { oidc } = ctx as Partial<KoaContextWithOIDC>
+        if (oidc?.route !== "revocation" || ctx.status !== 200) return
+        count("revocations", { type: "revocation", clientId: oidc.client?.clientId ?? "" })
+      })
+    }
   }
 }
 
@@ -201,7 +199,7 @@ export const listen = (options: Options): Effect.Effect<Service, StartError, Sco
       try: () => resolve(options),
       catch: startFailed
     })
-    const log = new Log(options.onEvent)
+    const log = makeLog(options.onEvent)
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const { library, notices } = yield* Effect.tryPromise({ try: loadLibrary, catch: startFailed })
     yield* Effect.forEach(notices, (notice) => Effect.logDebug(notice), { discard: true })

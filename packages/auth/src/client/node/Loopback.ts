@@ -12,12 +12,12 @@
  * const program = Effect.provide(main, [Loopback.layer({ name: "Tea House" }), FileTokenStore.layer({ app: "teahouse" })])
  */
 import { printable, quote } from "@skein/protocol/Text"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { SignInBounds, timeoutOf } from "./bounds.ts"
+import { SignInBounds, withinTimeout } from "./bounds.ts"
 import * as Browser from "./browser.ts"
 import { type LoopbackServer, start } from "./loopbackServer.ts"
 import { type LoopbackHost, parseLoopback } from "../protocol/redirectUri.ts"
@@ -179,7 +179,6 @@ export const make = (options: Options = {}): SignIn["Service"] => ({
   applicationType: "native",
   open: Effect.fnUntraced(function*(opening) {
     const { open = openBrowser, print = toStderr } = options
-    const timeout = timeoutOf(options)
     const tried = candidates(options, opening)
     if (tried.length === 0) return yield* elsewhere(opening.redirectUris)
     const { redirectUri, server } = yield* bind(tried, options, opening, yield* SignInBounds)
@@ -188,18 +187,11 @@ export const make = (options: Options = {}): SignIn["Service"] => ({
       authorize: (url, state) => {
         const printed = print(invitation(url, opening.resource, redirectUri))
         const shown = open === false ? printed : Effect.catchCause(open(url), () => printed)
-        return Effect.andThen(
-          Browser.check(url),
-          Effect.raceFirst(server.answer(redirectUri, state), Effect.andThen(shown, Effect.never))
-        ).pipe(
-          Effect.timeoutOrElse({
-            duration: timeout,
-            orElse: () => {
-              const message = `The sign-in at ${printable(opening.resource, 512)} was not completed in the browser ` +
-                `within ${Duration.format(timeout)} (signInTimeout). Start it again.`
-              return Effect.fail(new SignInError({ message }))
-            }
-          })
+        const answered = Effect.raceFirst(server.answer(redirectUri, state), Effect.andThen(shown, Effect.never))
+        return withinTimeout(
+          Effect.andThen(Browser.check(url), answered),
+          options,
+          `The sign-in at ${printable(opening.resource, 512)} was not completed in the browser`
         )
       }
     }

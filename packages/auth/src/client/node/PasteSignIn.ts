@@ -15,11 +15,11 @@
  * const program = Effect.provide(main, [PasteSignIn.layer(), FileTokenStore.layer({ app: "teahouse" })])
  */
 import { printable, quote } from "@skein/protocol/Text"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { createInterface } from "node:readline"
-import { SignInBounds, timeoutOf } from "./bounds.ts"
+import { SignInBounds, withinTimeout } from "./bounds.ts"
 import { check } from "./browser.ts"
 import { parse, type Wanted } from "./pastedAnswer.ts"
 import { isRegistered, parseLoopback } from "../protocol/redirectUri.ts"
@@ -127,7 +127,6 @@ export const make = (options: Options = {}): SignIn["Service"] => ({
   open: (opening) =>
     Effect.map(redirectUriOf(options, opening), (redirectUri) => {
       const terminal = options.terminal ?? ofProcess
-      const timeout = timeoutOf(options)
       const resource = printable(opening.resource, 512)
       return {
         redirectUri,
@@ -138,14 +137,11 @@ export const make = (options: Options = {}): SignIn["Service"] => ({
               `After the sign-in the browser goes to an address that begins with ${redirectUri} and may report that ` +
               "the page cannot be reached. Copy the whole address from the browser and paste it here."
           )
-          return yield* Effect.timeoutOrElse(ask(terminal, { url, redirectUri, state }), {
-            duration: timeout,
-            orElse: () => {
-              const message = `The answer of the sign-in at ${resource} was not pasted within ` +
-                `${Duration.format(timeout)} (signInTimeout). Start it again.`
-              return Effect.fail(new SignInError({ message }))
-            }
-          })
+          return yield* withinTimeout(
+            ask(terminal, { url, redirectUri, state }),
+            options,
+            `The answer of the sign-in at ${resource} was not pasted`
+          )
         })
       }
     })

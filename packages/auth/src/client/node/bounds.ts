@@ -2,6 +2,8 @@
 import * as Options from "@skein/runtime/Options"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { SignInError } from "../grants/SignIn.ts"
 
 /** The bounds of one sign-in. */
 export interface SignInBounds {
@@ -25,8 +27,18 @@ export const SignInBounds: Context.Reference<SignInBounds> = Context.Reference("
   defaultValue: () => ({ maxConnections: 16, maxRequests: 1_000, maxRequestBytes: 16_384, maxPastes: 10 })
 })
 
-/** The time that a person has for a sign-in. */
-export const timeoutOf = (
-  { signInTimeout }: { readonly signInTimeout?: Duration.Input | undefined }
-): Duration.Duration =>
-  Duration.millis(Options.resolve({ signInTimeout }, {}, { signInTimeout: "5 minutes" }).signInTimeout)
+/** Bounds the wait for a person by `signInTimeout`. `problem` begins the message of the failure. */
+export const withinTimeout = <A, E, R>(
+  wait: Effect.Effect<A, E, R>,
+  { signInTimeout }: { readonly signInTimeout?: Duration.Input | undefined },
+  problem: string
+): Effect.Effect<A, E | SignInError, R> => {
+  const duration = Duration.millis(Options.resolve({ signInTimeout }, {}, { signInTimeout: "5 minutes" }).signInTimeout)
+  return Effect.timeoutOrElse(wait, {
+    duration,
+    orElse: () =>
+      Effect.fail(
+        new SignInError({ message: `${problem} within ${Duration.format(duration)} (signInTimeout). Start it again.` })
+      )
+  })
+}

@@ -11,10 +11,6 @@ import { oauthError } from "./errors.ts"
 /** The algorithms of proofs, the preferred one first. Each runtime has the first one. */
 const algorithms = ["ES256", "Ed25519", "EdDSA", "ES384", "PS256", "RS256"]
 
-/** The algorithm that is used with an authorization server, or `undefined` if it supports none. */
-const chooseAlgorithm = (supported: ReadonlyArray<string> | undefined): string | undefined =>
-  algorithms.find((algorithm) => supported?.includes(algorithm) === true)
-
 const attempt = <A>(message: string, run: () => Promise<A>): Effect.Effect<A, OAuthError> =>
   Effect.tryPromise({ try: run, catch: () => oauthError(new CredentialUnavailable({ message })) })
 
@@ -42,7 +38,7 @@ export const keyFor = (
   supported: ReadonlyArray<string> | undefined,
   isAsked: boolean
 ): Effect.Effect<DpopKey | undefined, OAuthError> => {
-  const algorithm = chooseAlgorithm(supported)
+  const algorithm = algorithms.find((one) => supported?.includes(one) === true)
   if (dpop === "always") return makeKey(algorithm ?? "ES256")
   return dpop === "never" || algorithm === undefined || !isAsked ? Effect.succeed(undefined) : makeKey(algorithm)
 }

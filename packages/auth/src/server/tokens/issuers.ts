@@ -1,6 +1,7 @@
 /**
  * The issuers in the tokens of an authorization server, where they differ from the one that it publishes.
  */
+import type { Claims } from "./verifiedToken.ts"
 
 /** The accepted issuers of tokens. */
 export interface TokenIssuerOptions {
@@ -17,8 +18,6 @@ export interface TokenIssuerOptions {
    */
   readonly tenants?: ReadonlyArray<string> | "any" | undefined
 }
-
-type Claims = { readonly [claim: string]: unknown }
 
 /** The placeholder of the tenant in an issuer, as in Entra's metadata. */
 const placeholder = "{tenantid}"

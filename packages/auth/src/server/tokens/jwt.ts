@@ -22,7 +22,14 @@ import {
   toleranceOf,
   verifyWith
 } from "./parseToken.ts"
-import type { InvalidToken, TokenVerifier, VerifiedToken, VerifierUnavailable, VerifyContext } from "./verifiedToken.ts"
+import type {
+  Claims,
+  InvalidToken,
+  TokenVerifier,
+  VerifiedToken,
+  VerifierUnavailable,
+  VerifyContext
+} from "./verifiedToken.ts"
 
 /** Options of `TokenVerifier.jwt`. */
 export interface JwtOptions extends KeyOptions, AudienceOptions, TokenIssuerOptions {
@@ -46,8 +53,6 @@ export interface JwtOptions extends KeyOptions, AudienceOptions, TokenIssuerOpti
    */
   readonly requireType?: boolean | undefined
 }
-
-type Claims = { readonly [claim: string]: unknown }
 
 type Verifying = Effect.Effect<VerifiedToken, InvalidToken | VerifierUnavailable>
 

@@ -8,6 +8,7 @@ import type * as Types from "effect/Types"
 import { decode } from "jose/base64url"
 import { objectOf, textOf } from "../../shared/web.ts"
 import {
+  type Claims,
   type Confirmation,
   InvalidToken,
   type TokenProblem,
@@ -19,8 +20,6 @@ import {
 
 /** The longest token that is looked at, in characters: the most that `node:http` reads of all headers together. */
 export const maxTokenChars = 16_384
-
-type Claims = { readonly [claim: string]: unknown }
 
 type Fields = Types.Mutable<Pick<InvalidToken, "_tag" | "message" | "problem" | "received">>
 

@@ -26,7 +26,7 @@ export interface VerifiedToken {
   /** The key that the token is bound to (`cnf`). Undefined for a bearer token. */
   readonly confirmation: Confirmation | undefined
   /** All claims, of the token or of the response to an introspection. */
-  readonly claims: { readonly [claim: string]: unknown }
+  readonly claims: Claims
 }
 
 /** The key that a token is bound to (RFC 7800). The sender of the token must prove that it has the key. */
@@ -41,6 +41,9 @@ export interface Confirmation {
    */
   readonly unsupported?: string | undefined
 }
+
+/** The claims, or the header, of a token. */
+export type Claims = { readonly [claim: string]: unknown }
 
 /** The use that a token is verified for. */
 export interface VerifyContext {
