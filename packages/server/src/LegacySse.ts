@@ -36,8 +36,6 @@ export interface Options {
  * @example
  * NodeHttp.layer({ legacySse: LegacySse.make({ path: "/legacy/sse", messages: "/legacy/messages" }) })
  */
-export const make = (options: Options = {}): LegacySse => ({
-  path: options.path ?? "/sse",
-  messages: options.messages ?? "/messages",
-  assumeInitialized: options.assumeInitialized ?? true
-})
+export const make = (
+  { assumeInitialized = true, messages = "/messages", path = "/sse" }: Options = {}
+): LegacySse => ({ path, messages, assumeInitialized })

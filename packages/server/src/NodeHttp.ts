@@ -180,17 +180,15 @@ export const handler = (options: HandlerOptions = {}): Effect.Effect<Handler, ne
     return handler
   })
 
-const checkOf = <R>(check: Health<R>["check"]): Effect.Effect<unknown, unknown> | undefined =>
-  typeof check === "function"
-    ? Effect.promise(async (signal) => check(signal))
-    // The services of `R` are among those of the caller.
-    : check as Effect.Effect<unknown, unknown> | undefined
-
 const makeProbes = <R>(
   { check, live = "/livez", ready = "/readyz" }: Health<R>,
   paths: ReadonlyArray<string>,
   services: Context.Context<never>
-) => health.make({ live, ready, check: checkOf(check) }, paths, services)
+) => {
+  const run = typeof check === "function" ? Effect.promise(async (signal) => check(signal)) : check
+  // The services of `R` are among those of the caller.
+  return health.make({ live, ready, check: run as Effect.Effect<unknown, unknown> | undefined }, paths, services)
+}
 
 /** The times of an orderly end, in milliseconds. */
 const endOf = ({ drainDelay, shutdownTimeout }: Pick<Options, "drainDelay" | "shutdownTimeout">) =>

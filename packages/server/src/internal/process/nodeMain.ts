@@ -50,10 +50,6 @@ const reportOf = <E>(cause: Cause.Cause<E>): Report => {
 
 type Loggers = ReadonlySet<Logger<unknown, unknown>>
 
-/** Loads the loggers of a format. The default one needs no module. */
-const loadLoggers = (format: "json" | "logfmt"): Effect.Effect<Loggers> =>
-  Effect.map(Effect.promise(() => import("./logFormat.ts")), ({ loggersOf }) => loggersOf(format))
-
 /** Writes a report to stderr, through the loggers of a format for programs. `done` is called when it was written. */
 const write = ({ cause, message }: Report, loggers: Loggers | undefined, done: () => void): void => {
   if (loggers === undefined) {
@@ -107,10 +103,13 @@ export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptio
   process.on("SIGINT", onSignal)
 
   const leveled = logLevel === undefined ? effect : Effect.provideService(effect, References.MinimumLogLevel, logLevel)
-  const program = logFormat === "pretty" ? leveled : Effect.flatMap(loadLoggers(logFormat), (loaded) => {
-    loggers = loaded
-    return Effect.provideService(leveled, References.CurrentLoggers, loaded)
-  })
+  // The default format needs no module.
+  const program = logFormat === "pretty"
+    ? leveled
+    : Effect.flatMap(Effect.promise(() => import("./logFormat.ts")), ({ loggersOf }) => {
+      loggers = loggersOf(logFormat)
+      return Effect.provideService(leveled, References.CurrentLoggers, loggers)
+    })
   const fiber = Effect.runFork(Effect.provideService(program, References.LogToStderr, true))
   fiber.addObserver((result) => {
     if (result._tag === "Success") exit(code ?? 0)

@@ -76,15 +76,7 @@ const release = (guard: Guard): void => {
   if (--guard.holders === 0) guard.restore()
 }
 
-/** Guards stdout until the scope closes. Guards may be nested. */
-export const guarded: Effect.Effect<void, never, Scope.Scope> = /* @__PURE__ */ Effect.asVoid(
-  /* @__PURE__ */ Effect.acquireRelease(
-    /* @__PURE__ */ Effect.sync(acquire),
-    (guard) => Effect.sync(() => release(guard))
-  )
-)
-
-/** Guards stdout until the process ends. */
+/** Guards stdout until the process ends. Guards may be nested. */
 export const guard = (): void => void acquire()
 
 /**

@@ -40,8 +40,7 @@ export class WebRequest implements HttpRequest {
   readonly context: Context.Context<never> | undefined
   readonly #request: Request
   readonly #answer: WebAnswer
-  readonly #given: unknown
-  readonly #address: string | undefined
+  readonly #given: RequestInput | undefined
   readonly #trustedProxies: number
 
   constructor(request: Request, answer: WebAnswer, given: RequestInput | undefined, trustedProxies: number) {
@@ -53,17 +52,16 @@ export class WebRequest implements HttpRequest {
     this.context = given?.context
     this.#request = request
     this.#answer = answer
-    this.#given = given?.body
-    this.#address = given?.address
+    this.#given = given
     this.#trustedProxies = trustedProxies
   }
 
   get address(): string | undefined {
-    return forwardedAddress(this.header("x-forwarded-for"), this.#trustedProxies, this.#address)
+    return forwardedAddress(this.header("x-forwarded-for"), this.#trustedProxies, this.#given?.address)
   }
 
   get peerAddress(): string | undefined {
-    return this.#address
+    return this.#given?.address
   }
 
   /**
@@ -87,7 +85,7 @@ export class WebRequest implements HttpRequest {
   }
 
   read(limit: number, done: (body: Body) => void, counter: BodyCounter): void {
-    if (this.#given !== undefined) return done(givenBody(this.#given, limit))
+    if (this.#given?.body !== undefined) return done(givenBody(this.#given.body, limit))
     const { body, bodyUsed } = this.#request
     if (bodyUsed) throw new Error("the body of the request was already read: pass it as `body`")
     if (body === null) return done({ text: "" })

@@ -47,13 +47,16 @@ import { StatelessRequests } from "./stateless.ts"
 import { StreamExpiry } from "../sessions/streamExpiry.ts"
 
 const notFound = invalid(404, "Not Found: there is no such endpoint here")
-const bodyTooLarge = invalid(413, "Content Too Large", { connection: "close" })
 const initializeTooLarge = invalid(
   413,
   "Content Too Large: initialize has too many characters, or more than 1,000 values"
 )
-const notUtf8 = fromError(McpError.parseError("Parse error: not valid UTF-8"))
-const tooManyBytesUnread: HttpRefusal = { ...tooManyBytes, headers: { ...tooManyBytes.headers, connection: "close" } }
+/** The refusals of bodies that were not read. A client that has disconnected gets none. */
+const bodyRefusals: { readonly [fault in Exclude<BodyFault, "Aborted">]: HttpRefusal } = {
+  TooLarge: invalid(413, "Content Too Large", { connection: "close" }),
+  Encoding: fromError(McpError.parseError("Parse error: not valid UTF-8")),
+  Dropped: { ...tooManyBytes, headers: { ...tooManyBytes.headers, connection: "close" } }
+}
 
 // The most values in an `initialize`: two characters of JSON can become sixty bytes in memory.
 const maxValues = 1_000
@@ -249,7 +252,9 @@ export class Endpoint {
   #received(body: Body, received: HttpRequest, answer: HttpAnswer, isLegacy: boolean): void {
     this.#bodies.received(received)
     try {
-      if ("fault" in body) return this.#refuseBody(body.fault, answer)
+      if ("fault" in body) {
+        return body.fault === "Aborted" ? undefined : this.#shared.refuse(answer, bodyRefusals[body.fault])
+      }
       const size = received.size = body.text.length
       const isWithheld = withholds(this.options, received.principal)
       const request = isWithheld ? new WithheldRequest(received, this.#withheld) : received
@@ -279,12 +284,6 @@ export class Endpoint {
     } catch (defect) {
       this.#fault(answer, defect)
     }
-  }
-
-  #refuseBody(fault: BodyFault, answer: HttpAnswer): void {
-    if (fault === "TooLarge") this.#shared.refuse(answer, bodyTooLarge)
-    else if (fault === "Encoding") this.#shared.refuse(answer, notUtf8)
-    else if (fault === "Dropped") this.#shared.refuse(answer, tooManyBytesUnread)
   }
 
   /**

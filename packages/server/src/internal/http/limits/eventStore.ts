@@ -186,20 +186,19 @@ export class MemoryEventStore implements Store {
     if (entry.events.length === 0) this.#drop(entry)
   }
 
-  /** Removes a stream. */
+  /** Removes a stream, and its session with the last one. */
   #drop(entry: StoredStream): void {
-    this.#incomplete(entry)
     const stored = entry.session
+    const { client } = stored
+    this.#complete.delete(entry)
+    client.complete.delete(entry)
     if (!stored.streams.delete(entry.number)) return
     this.#resize(stored, -entry.events.reduce((size, data) => size + data.length, 0))
     entry.events = []
-    if (stored.streams.size === 0) this.#forget(stored)
-  }
-
-  /** Removes a stream from those that are complete. */
-  #incomplete(entry: StoredStream): void {
-    this.#complete.delete(entry)
-    entry.session.client.complete.delete(entry)
+    if (stored.streams.size > 0) return
+    this.#sessions.delete(stored.id)
+    client.sessions.delete(stored)
+    if (client.sessions.size === 0) this.#clients.delete(client.key)
   }
 
   #oldestOf(client: StoredClient): StoredStream {
@@ -215,14 +214,6 @@ export class MemoryEventStore implements Store {
     stored.size += by
     stored.client.size += by
     this.#size += by
-  }
-
-  /** Removes a session. */
-  #forget(stored: StoredSession): void {
-    const { client } = stored
-    this.#sessions.delete(stored.id)
-    client.sessions.delete(stored)
-    if (client.sessions.size === 0) this.#clients.delete(client.key)
   }
 }
 

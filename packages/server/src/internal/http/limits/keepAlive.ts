@@ -30,11 +30,6 @@ export class KeepAlive {
     this.#beats = interval > 0 ? Effect.forever(beat) : undefined
   }
 
-  /** The number of streams. */
-  get size(): number {
-    return this.#size
-  }
-
   /** Adds a stream. Returns the slot to remove it from. */
   add(stream: HttpAnswer): number {
     const slot = this.#next

@@ -92,11 +92,6 @@ export class Load {
     return this.#bytes + (this.#events.size ?? 0)
   }
 
-  /** How many clients have a share. */
-  get clients(): number {
-    return this.#shares.size
-  }
-
   /** Adds a claim of a client. */
   add(claim: Claim, client: string, bytes: number): void {
     let share = this.#shares.get(client)

@@ -74,11 +74,6 @@ export class SlowReaders implements AnswerWatcher {
     this.#bytesPerTimeout = Math.max(1, bounds.minReadBytesPerSecond * bounds.sendTimeout / 1_000)
   }
 
-  /** How many answers are unsent, as of the last check. */
-  get size(): number {
-    return this.#answers.size
-  }
-
   unsent(answer: HttpAnswer, request: HttpRequest): void {
     const known = this.#answers.get(answer)
     const bytes = answer.unsent ?? 0

@@ -59,7 +59,6 @@ const callerOf = (
 
 export class Sessions implements SessionOwner {
   readonly endpoint: EndpointContext
-  readonly #run: <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
   readonly #scope = Scope.makeUnsafe("parallel")
   readonly #expiry: ExpiryTimer
   // The sessions that requests can use, and those that are ending.
@@ -74,8 +73,8 @@ export class Sessions implements SessionOwner {
 
   constructor(endpoint: EndpointContext) {
     this.endpoint = endpoint
-    this.#run = Effect.runForkWith(endpoint.context)
-    this.#expiry = new ExpiryTimer(() => this.endpoint.runner.now(), this.#run, (now) => this.#expire(now))
+    const run = Effect.runForkWith(endpoint.context)
+    this.#expiry = new ExpiryTimer(() => endpoint.runner.now(), run, (now) => this.#expire(now))
   }
 
   /** How many sessions there are. */
@@ -317,7 +316,7 @@ export class Sessions implements SessionOwner {
   }
 
   fork(effect: Effect.Effect<unknown>): void {
-    const fiber = this.#run(effect)
+    const fiber = Effect.runForkWith(this.endpoint.context)(effect)
     if (fiber.pollUnsafe() === undefined) Fiber.runIn(fiber, this.#scope)
   }
 

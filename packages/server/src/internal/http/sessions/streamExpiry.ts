@@ -28,11 +28,6 @@ export class StreamExpiry {
     this.#timer = new ExpiryTimer(() => runner.now(), Effect.runForkWith(context), (now) => this.#expire(now))
   }
 
-  /** The number of streams that will end. */
-  get size(): number {
-    return this.#deadlines.size
-  }
-
   /** Adds a stream, if the credentials of its principal expire. */
   add(stream: Claim, principal: Principal | undefined): void {
     const expiresAt = principal?.expiresAt
