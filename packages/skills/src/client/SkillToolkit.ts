@@ -52,6 +52,7 @@ export interface Limits extends RemoteSkill.Limits {
 
 /** The options of a toolkit of skills. */
 export interface Options extends RemoteSkill.Options {
+  /** The bounds of the toolkit, and of the skills that it loads. */
   readonly limits?: Limits | undefined
   /** Selects the servers of a pool or of a record by name: all by default. */
   readonly servers?: ((server: string) => boolean) | undefined
