@@ -52,7 +52,7 @@ import type { Catalog, HandlerServices } from "@skein/server/Catalog"
 import { DefinitionError, InvalidSchema } from "@skein/server/DefinitionError"
 import type { HandlerError } from "@skein/server/HandlerError"
 import { CurrentPrincipal } from "@skein/server/HttpRoutes"
-import { defaultMaxResultBytes } from "./internal/answer/answer.ts"
+import { defaultMaxResultBytes, hintsOfMethods } from "./internal/answer/answer.ts"
 import { type Arguments, argumentsOf, Unsupported } from "./internal/httpApi/endpointArguments.ts"
 import { outputSchemaOf, tooLarge, toResult, withoutRoute } from "./internal/httpApi/endpointResult.ts"
 import { type AnswerTooLarge, CallHeaders, makeInProcessClient, NoRoute } from "./internal/httpApi/inProcess.ts"
@@ -144,18 +144,6 @@ export const Hints: Context.Reference<ToolAnnotations> = /* @__PURE__ */ Context
   "@skein/openapi/HttpApiTools/Hints",
   { defaultValue: (): ToolAnnotations => ({}) }
 )
-
-/** By the meaning of the methods in RFC 9110. `POST` may do anything, and so has the defaults of the protocol. */
-const hintsOfMethods: Readonly<Record<string, ToolAnnotations>> = {
-  GET: { readOnlyHint: true },
-  HEAD: { readOnlyHint: true },
-  OPTIONS: { readOnlyHint: true },
-  QUERY: { readOnlyHint: true },
-  PUT: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
-  DELETE: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
-  PATCH: { readOnlyHint: false, destructiveHint: true },
-  POST: { readOnlyHint: false }
-}
 
 const matches = <Groups extends HttpApiGroup.Constraint>(
   selection: Selection<Groups>,

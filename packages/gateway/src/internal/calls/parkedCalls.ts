@@ -114,11 +114,6 @@ export class ParkedCalls {
     this.#scope = scope
   }
 
-  /** The number of calls that have asked and are not over. */
-  get size(): number {
-    return this.#calls.size
-  }
-
   /** Adds a call that asks for the first time. Returns why it may not ask. */
   retain(call: ParkedCall<unknown>): string | undefined {
     if (this.#calls.has(call.id)) return undefined

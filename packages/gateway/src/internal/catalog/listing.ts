@@ -107,11 +107,6 @@ export class Listing {
     return this.#settings.select[kind] !== false
   }
 
-  /** The number of entries of a kind in the catalog. */
-  size(kind: Kind): number {
-    return this.#held[kind].size
-  }
-
   /**
    * Makes the catalog have these entries of a kind, and no others of this proxy. Entries whose definition is the same stay
    * as they are. `completes`: whether the remote server completes arguments.

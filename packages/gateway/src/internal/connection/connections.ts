@@ -127,11 +127,6 @@ export class ConnectionPool {
     this.#environment = environment
   }
 
-  /** The number of connections, those that are being opened included. */
-  get size(): number {
-    return this.#pooled.size
-  }
-
   /** Lends a request the connection of its session or principal. */
   readonly connect: Connect = (request, ended) =>
     Effect.gen({ self: this }, function*() {

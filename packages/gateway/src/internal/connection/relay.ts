@@ -130,11 +130,6 @@ export class Relay {
     this.#run = run
   }
 
-  /** The number of requests in progress. */
-  get size(): number {
-    return this.#requests.size
-  }
-
   /** Adds a request until the scope closes. */
   add(request: ForwardedRequest): Effect.Effect<void, never, Scope.Scope> {
     return Effect.asVoid(Effect.acquireRelease(

@@ -1,8 +1,10 @@
 /**
- * Reads the answer of an API: its content as blocks for a model, or a message about its failure.
+ * The calls of an API, as `OpenApi` and `HttpApiTools` show them to a model: hints by the method, the content of an answer
+ * as blocks, and the message about a failure.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { clip, printableLines } from "@skein/protocol/Text"
+import type { ToolAnnotations } from "@skein/protocol/Tool"
 import * as RetryAfter from "@skein/runtime/RetryAfter"
 import * as Content from "@skein/server/Content"
 import type { Headers } from "effect/http/Headers"
@@ -14,6 +16,18 @@ const maxErrorChars = 2_000
 
 /** The most bytes of an answer by default. */
 export const defaultMaxResultBytes = 262_144
+
+/** The hints of a tool, by the meaning of the methods in RFC 9110. `POST` may do anything, and so has the defaults of the protocol. */
+export const hintsOfMethods: Readonly<Record<string, ToolAnnotations>> = {
+  GET: { readOnlyHint: true },
+  HEAD: { readOnlyHint: true },
+  OPTIONS: { readOnlyHint: true },
+  QUERY: { readOnlyHint: true },
+  PUT: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
+  DELETE: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
+  PATCH: { readOnlyHint: false, destructiveHint: true },
+  POST: { readOnlyHint: false }
+}
 
 /** An answer of the API that succeeded. */
 export interface Answer {

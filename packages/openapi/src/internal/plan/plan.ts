@@ -7,6 +7,7 @@ import { clip } from "@skein/protocol/Text"
 import type { ToolAnnotations } from "@skein/protocol/Tool"
 import * as Result from "effect/Result"
 import { InvalidOperation, OpenApiError } from "../../OpenApiError.ts"
+import { hintsOfMethods } from "../answer/answer.ts"
 import { type Arguments, argumentsOf, inputSchema } from "../arguments/arguments.ts"
 import type { RequestPlan } from "../call/request.ts"
 import type { Found, Operation } from "../document/operations.ts"
@@ -89,20 +90,6 @@ const responseOf = (root: JsonObject, node: JsonObject): Response => {
   }
 }
 
-/** Hints by the meaning of the methods in RFC 9110. `POST` may do anything, and so has the default of the protocol. */
-const annotationsOf = ({ method }: Operation, title: string | undefined): ToolAnnotations => {
-  const hints = {
-    GET: { readOnlyHint: true },
-    HEAD: { readOnlyHint: true },
-    OPTIONS: { readOnlyHint: true },
-    PUT: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
-    DELETE: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
-    PATCH: { readOnlyHint: false, destructiveHint: true },
-    POST: { readOnlyHint: false }
-  }[method]
-  return { ...(title === undefined ? undefined : { title }), ...hints, openWorldHint: true }
-}
-
 const descriptionOf = ({ deprecated, description, method, path, summary }: Operation): string => {
   const isRepeated = summary !== undefined && description?.startsWith(summary.replace(/\.$/, "")) === true
   const parts = [deprecated ? "Deprecated." : undefined, isRepeated ? undefined : summary, description]
@@ -155,6 +142,10 @@ export const planOf = (
       ? undefined
       : outputSchemaOf(schemas.output, schema, options.maxSchemaChars),
     hasObject: schema !== undefined,
-    annotations: annotationsOf(operation, title)
+    annotations: {
+      ...(title === undefined ? undefined : { title }),
+      ...hintsOfMethods[operation.method],
+      openWorldHint: true
+    }
   }
 }
