@@ -129,6 +129,14 @@ describe("suggestions", () => {
       expect(yield* values(client, resource("file:///{project}/{+path}", "project", "a"))).toEqual(["api"])
     }))
 
+  it.effect("completes a schema of an enum automatically", () =>
+    Effect.gen(function*() {
+      const sizes = Schema.Enum({ Small: "small", Large: "large" })
+      const cup = Prompt.layer(Prompt.make("cup", { arguments: { size: sizes } }), () => Effect.succeed("ok"))
+      const client = yield* kit.client(kit.server(cup))
+      expect(yield* values(client, prompt("cup", "size", "l"))).toEqual(["large", "small"])
+    }))
+
   it.effect("completes the variables of a template, by its text or by a matching URI", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(server)
