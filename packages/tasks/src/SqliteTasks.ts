@@ -137,15 +137,12 @@ const inFileSystem = (message: string, operation: () => Promise<void>): Effect.E
     catch: (cause) => storeFailure(`${message}: ${messageOf(cause)}`, cause)
   })
 
-/** Fails if a file does not exist: SQLite would create it. */
+/** Fails if a file does not exist: SQLite would create it. Opening the file would end the locks of this process on it. */
 const checkFile = (filename: string): Effect.Effect<void, TaskError> =>
-  Effect.tryPromise({
-    // Opening the file would end the locks of this process on it.
-    try: () => stat(filename),
-    catch: (cause) => {
-      const message = (cause as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : String(cause)
-      return storeFailure(`cannot open "${filename}": ${message}`, cause)
-    }
+  inFileSystem(`cannot open "${filename}"`, async () => {
+    await stat(filename).catch((cause: NodeJS.ErrnoException) => {
+      throw cause.code === "ENOENT" ? new Error("there is no such file", { cause }) : cause
+    })
   })
 
 /**

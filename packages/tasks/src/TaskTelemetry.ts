@@ -97,7 +97,9 @@ const labelOf = (stepLabel: (step: string) => string, step: string): string => {
 
 const makeObserver = (context: Context.Context<never>, options: Options): TaskObserver => {
   const { stepLabel = untilSlash } = options
-  const metrics = options.metrics === false ? undefined : new TaskMetrics(context, Context.get(context, TaskBounds))
+  const metrics = options.metrics === false
+    ? undefined
+    : new TaskMetrics({ context, bounds: Context.get(context, TaskBounds) })
   const hasSpans = options.spans !== false
   const clock = Context.get(context, Clock.Clock)
   return {

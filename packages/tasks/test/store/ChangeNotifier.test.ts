@@ -32,7 +32,7 @@ const counting = () => {
 
 describe("listeners", () => {
   it("are called once for the changes of a turn, and all of them are called", async () => {
-    const notices = new ChangeListeners(() => {})
+    const notices = new ChangeListeners({ onError: () => {} })
     const called: Array<string> = []
     const stop = notices.listen("a", () => called.push("a1"))
     notices.listen("a", () => called.push("a2"))
@@ -56,7 +56,7 @@ describe("listeners", () => {
 
   it("that throw do not prevent the calls of others", async () => {
     const failed: Array<unknown> = []
-    const notices = new ChangeListeners((error) => failed.push(error))
+    const notices = new ChangeListeners({ onError: (error) => failed.push(error) })
     let calls = 0
     notices.listen("a", () => {
       throw new Error("no")
@@ -69,7 +69,7 @@ describe("listeners", () => {
   })
 
   it("that are removed leave nothing, even ten thousand", async () => {
-    const notices = new ChangeListeners(() => {})
+    const notices = new ChangeListeners({ onError: () => {} })
     let calls = 0
     const stops = Array.from({ length: 10_000 }, (_, index) => notices.listen(`task ${index}`, () => calls++))
     notices.notifyAll()

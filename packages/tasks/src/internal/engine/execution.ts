@@ -134,8 +134,8 @@ const giveUp = (engine: EngineContext, task: StoredTask, log: TaskLog, attempts:
     }
     yield* Effect.logError(givenUpMessage(attempts))
     const at = yield* Clock.currentTimeMillis
-    const event = { kind: "giveUp", name: String(attempts), attempt: 1, value: null, startedAt: undefined, at } as const
-    const entry: LogEntry = { ...event, seq: log.nextSeq }
+    const plain = { attempt: 1, value: null, startedAt: undefined }
+    const entry: LogEntry = { ...plain, seq: log.nextSeq, kind: "giveUp", name: String(attempts), at }
     const result = yield* awaitStore(engine.store.append(task.id, entry, true))
     if (result === "appended") log.add(entry)
     return result === "appended"

@@ -28,23 +28,20 @@ export const withDefaults = (options: TimeOptions): Times => ({
 
 const invalid = (message: string) => Effect.fail(invalidOption(message))
 
-/** The first time after another one, in milliseconds of Unix time; `maxTime` if there is none. */
-export const timeAfter = (cron: Cron.Cron, after: number): number => {
+/** The time that a search finds, in milliseconds of Unix time. `Cron` throws if there is none. */
+const find = (search: () => Date): number | undefined => {
   try {
-    return Cron.next(cron, after).getTime()
-  } catch {
-    return maxTime
-  }
-}
-
-/** The last time before another one; `undefined` if there is none. */
-const timeBefore = (cron: Cron.Cron, before: number): number | undefined => {
-  try {
-    return Cron.prev(cron, before).getTime()
+    return search().getTime()
   } catch {
     return undefined
   }
 }
+
+/** The first time after another one, in milliseconds of Unix time; `maxTime` if there is none. */
+export const timeAfter = (cron: Cron.Cron, after: number): number => find(() => Cron.next(cron, after)) ?? maxTime
+
+/** The last time before another one; `undefined` if there is none. */
+const timeBefore = (cron: Cron.Cron, before: number): number | undefined => find(() => Cron.prev(cron, before))
 
 /** Parses an expression. */
 export const parseTimes = ({ cron, onDstOverlap, timeZone }: Times): Result.Result<Cron.Cron, Cron.CronParseError> =>

@@ -65,17 +65,11 @@ const ask = (
 }
 
 /** The pending `tasks/result` requests of one task. */
-class TaskQuestions {
-  readonly #engine: TaskEngine["Service"]
+class TaskQuestions extends Data.Class<{ readonly engine: TaskEngine["Service"]; readonly created: State }> {
   readonly #requests: Array<ResultRequest> = []
   /** The questions that were answered here, while the state may still list them as open. */
   readonly #answered = new Set<string>()
-  #state: State
-
-  constructor(engine: TaskEngine["Service"], state: State) {
-    this.#engine = engine
-    this.#state = state
-  }
+  #state = this.created
 
   get isEmpty(): boolean {
     return this.#requests.length === 0
@@ -138,7 +132,7 @@ class TaskQuestions {
     return Effect.uninterruptible(Effect.suspend(() => {
       request.asked.delete(key)
       this.#answered.add(key)
-      return Effect.catch(Effect.asVoid(this.#engine.answer(this.#state.id, key, answer)), (error) =>
+      return Effect.catch(Effect.asVoid(this.engine.answer(this.#state.id, key, answer)), (error) =>
         Effect.andThen(
           Logging.withheld(Effect.logError("failed to store the answer to a question of a task", error)),
           Effect.suspend(() => {
@@ -170,7 +164,7 @@ export const makeQuestions = (engine: TaskEngine["Service"]) => {
       Effect.map(
         Effect.acquireRelease(
           Effect.sync(() => {
-            const questions = tasks.get(state.id) ?? new TaskQuestions(engine, state)
+            const questions = tasks.get(state.id) ?? new TaskQuestions({ engine, created: state })
             tasks.set(state.id, questions)
             const resultRequest = new ResultRequest({ request, fork })
             questions.add(resultRequest)

@@ -2,7 +2,7 @@
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import { isFinal, type Question, type State } from "../../TaskState.ts"
-import { taskOf } from "./wire.ts"
+import { amountOf, taskOf } from "./wire.ts"
 
 /**
  * Whether a question is a form. A model can answer forms, after it has asked its user; only the client can answer other
@@ -14,9 +14,7 @@ export const isForm = ({ method, params }: Question): boolean =>
 const statusLine = (state: State): string => {
   const { progress } = state
   const { status, statusMessage } = taskOf(state)
-  const amount = progress === undefined || isFinal(state)
-    ? undefined
-    : `${progress.progress}${progress.total === undefined ? "" : ` of ${progress.total}`}`
+  const amount = progress === undefined || isFinal(state) ? undefined : amountOf(progress)
   const details = [...new Set([statusMessage, amount, amount === undefined ? undefined : progress?.message])]
     .filter((each) => each !== undefined)
   return details.length === 0 ? status : `${status} (${details.join("; ")})`

@@ -10,18 +10,22 @@ import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import type { Revision } from "@skein/protocol/Revision"
 import type * as Wire from "@skein/protocol/Task"
-import type { Caller } from "@skein/runtime/RequestContext"
+import type { Caller, Progress } from "@skein/runtime/RequestContext"
 import * as Content from "@skein/server/Content"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Question, State } from "../../TaskState.ts"
 import { canAsk } from "./inputCapability.ts"
 
+/** How far a task has come, as a text. */
+export const amountOf = ({ progress, total }: Progress): string =>
+  `${progress}${total === undefined ? "" : ` of ${total}`}`
+
 /** The status message, or the progress of a task without one: the extension has no progress notifications for tasks. */
 const statusMessageOf = ({ progress, status, statusMessage }: State): string | undefined => {
   if (statusMessage !== undefined) return statusMessage
   if (status !== "working" || progress === undefined) return undefined
-  return progress.message ?? `${progress.progress}${progress.total === undefined ? "" : ` of ${progress.total}`}`
+  return progress.message ?? amountOf(progress)
 }
 
 /** A task without the members that depend on its status. */

@@ -1,6 +1,7 @@
 /**
  * Notifications about changed tasks: statements that notify after their commit, and the listeners in this process.
  */
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { TaskError } from "../../TaskError.ts"
@@ -21,18 +22,13 @@ export type ListenForChanges = (
 
 /**
  * The listeners of this process. A listener is called once for all changes of one turn of the event loop, and never
- * within a transaction. A task without listeners costs nothing.
+ * within a transaction. A task without listeners costs nothing. `onError` receives the errors that listeners throw; the
+ * other listeners are called nevertheless.
  */
-export class ChangeListeners {
+export class ChangeListeners extends Data.Class<{ readonly onError: (error: unknown) => void }> {
   readonly #listeners = new Map<string, Set<() => void>>()
   readonly #changed = new Set<string>()
-  readonly #onError: (error: unknown) => void
   #isScheduled = false
-
-  /** `onError` receives the errors that listeners throw; the other listeners are called nevertheless. */
-  constructor(onError: (error: unknown) => void) {
-    this.#onError = onError
-  }
 
   /** Adds a listener. Returns the function that removes it. */
   listen(id: string, listener: () => void): () => void {
@@ -73,7 +69,7 @@ export class ChangeListeners {
           try {
             listener()
           } catch (error) {
-            this.#onError(error)
+            this.onError(error)
           }
         }
       }
@@ -93,9 +89,9 @@ export type ChangeNotifier = Effect.Success<ReturnType<typeof makeChangeNotifier
 export const makeChangeNotifier = (database: Database, listenForChanges: ListenForChanges | undefined) =>
   Effect.gen(function*() {
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
-    const listeners = new ChangeListeners((error) =>
-      runFork(Effect.logError("a listener for changes of a task failed", error))
-    )
+    const listeners = new ChangeListeners({
+      onError: (error) => runFork(Effect.logError("a listener for changes of a task failed", error))
+    })
     const { isPostgres, sql } = database
     /** Whether the database sends the notifications, to this process too. They arrive only after a commit. */
     const usesDatabase = isPostgres && listenForChanges !== undefined

@@ -4,6 +4,7 @@
 import { otherMethod } from "@skein/protocol/Conventions"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import type * as Scope from "effect/Scope"
@@ -90,19 +91,11 @@ const makeGroups = <Group>(most: number, make: (first: string, second: string) =
 }
 
 /** The series of a tool and a pool. */
-class ToolSeries {
-  readonly attributes: Metric.Metric.Attributes
-  readonly submissions: Update
-  readonly startDelay: Update
-  readonly takeovers: Update
+class ToolSeries extends Data.Class<{ readonly attributes: Metric.Metric.Attributes }> {
+  readonly submissions: Update = Metric.withAttributes(submissions, this.attributes)
+  readonly startDelay: Update = Metric.withAttributes(startDelay, this.attributes)
+  readonly takeovers: Update = Metric.withAttributes(takeovers, this.attributes)
   readonly #ends = new Map<EndOutcome, { readonly count: Update; readonly duration: Update }>()
-
-  constructor(tool: string, pool: string) {
-    this.attributes = { "gen_ai.tool.name": tool, pool }
-    this.submissions = Metric.withAttributes(submissions, this.attributes)
-    this.startDelay = Metric.withAttributes(startDelay, this.attributes)
-    this.takeovers = Metric.withAttributes(takeovers, this.attributes)
-  }
 
   end(outcome: EndOutcome) {
     let series = this.#ends.get(outcome)
@@ -119,21 +112,15 @@ class ToolSeries {
 }
 
 /** The series of a step. */
-class StepSeries {
-  readonly duration: Update
-  readonly #attributes: Metric.Metric.Attributes
+class StepSeries extends Data.Class<{ readonly attributes: Metric.Metric.Attributes }> {
+  readonly duration: Update = Metric.withAttributes(stepDuration, this.attributes)
   readonly #attempts = new Map<string, Update>()
-
-  constructor(tool: string, step: string) {
-    this.#attributes = { "gen_ai.tool.name": tool, step }
-    this.duration = Metric.withAttributes(stepDuration, this.#attributes)
-  }
 
   attempt(outcome: AttemptOutcome, isRetry: boolean): Update {
     const key = `${outcome} ${isRetry}`
     let series = this.#attempts.get(key)
     if (series === undefined) {
-      series = Metric.withAttributes(attempts, { ...this.#attributes, outcome, retry: String(isRetry) })
+      series = Metric.withAttributes(attempts, { ...this.attributes, outcome, retry: String(isRetry) })
       this.#attempts.set(key, series)
     }
     return series
@@ -141,66 +128,64 @@ class StepSeries {
 }
 
 /** Updates the metrics of tasks. */
-export class TaskMetrics {
-  readonly #context: Context.Context<never>
-  readonly #clock: Clock.Clock
-  readonly #toolSeries: (tool: string, pool: string) => ToolSeries
-  readonly #stepSeries: (tool: string, step: string) => StepSeries
+export class TaskMetrics extends Data.Class<{ readonly context: Context.Context<never>; readonly bounds: Bounds }> {
+  readonly #clock = Context.get(this.context, Clock.Clock)
+  readonly #toolSeries = makeGroups(
+    this.bounds.maxMeasuredTools,
+    (tool, pool) => new ToolSeries({ attributes: { "gen_ai.tool.name": tool, pool } })
+  )
+  readonly #stepSeries = makeGroups(
+    this.bounds.maxMeasuredSteps,
+    (tool, step) => new StepSeries({ attributes: { "gen_ai.tool.name": tool, step } })
+  )
   /** The series of the queue, by their attributes. */
   readonly #queue = new Map<string, Update>()
   #readAt = -Infinity
 
-  constructor(context: Context.Context<never>, { maxMeasuredSteps, maxMeasuredTools }: Bounds) {
-    this.#context = context
-    this.#clock = Context.get(context, Clock.Clock)
-    this.#toolSeries = makeGroups(maxMeasuredTools, (tool, pool) => new ToolSeries(tool, pool))
-    this.#stepSeries = makeGroups(maxMeasuredSteps, (tool, step) => new StepSeries(tool, step))
-  }
-
   submitted({ pool, tool }: ObservedTask): void {
-    this.#toolSeries(tool, pool).submissions.updateUnsafe(1, this.#context)
+    this.#toolSeries(tool, pool).submissions.updateUnsafe(1, this.context)
   }
 
   /** `delayMs` is negative if the clocks of two machines differ. */
   started({ pool, tool }: ObservedTask, delayMs: number): void {
-    this.#toolSeries(tool, pool).startDelay.updateUnsafe(Math.max(delayMs, 0) / 1000, this.#context)
+    this.#toolSeries(tool, pool).startDelay.updateUnsafe(Math.max(delayMs, 0) / 1000, this.context)
   }
 
   ended({ pool, tool }: ObservedTask, outcome: EndOutcome, durationMs: number): void {
     const { count, duration } = this.#toolSeries(tool, pool).end(outcome)
-    count.updateUnsafe(1, this.#context)
-    duration.updateUnsafe(Math.max(durationMs, 0) / 1000, this.#context)
+    count.updateUnsafe(1, this.context)
+    duration.updateUnsafe(Math.max(durationMs, 0) / 1000, this.context)
   }
 
   attemptEnded(tool: string, step: string, outcome: AttemptOutcome, isRetry: boolean, nanos: bigint): void {
     const series = this.#stepSeries(tool, step)
-    series.attempt(outcome, isRetry).updateUnsafe(1, this.#context)
-    series.duration.updateUnsafe(Number(nanos) / 1e9, this.#context)
+    series.attempt(outcome, isRetry).updateUnsafe(1, this.context)
+    series.duration.updateUnsafe(Number(nanos) / 1e9, this.context)
   }
 
   /** A task of a lost worker is in the queue again. */
   takenOver({ pool, tool }: ObservedTask): void {
-    this.#toolSeries(tool, pool).takeovers.updateUnsafe(1, this.#context)
+    this.#toolSeries(tool, pool).takeovers.updateUnsafe(1, this.context)
   }
 
   /** The event loop of a worker was blocked. */
   stalled(milliseconds: number): void {
-    stalls.updateUnsafe(milliseconds / 1000, this.#context)
+    stalls.updateUnsafe(milliseconds / 1000, this.context)
   }
 
   leaseLost(): void {
-    lostLeases.updateUnsafe(1, this.#context)
+    lostLeases.updateUnsafe(1, this.context)
   }
 
   outageBegan(): void {
-    outages.updateUnsafe(1, this.#context)
+    outages.updateUnsafe(1, this.context)
   }
 
   /** Reports the tasks that run, at each read of the metrics, until the scope closes. */
   reportRunning(count: () => number): Effect.Effect<void, never, Scope.Scope> {
     return Effect.asVoid(Effect.acquireRelease(
       Effect.sync(() =>
-        Metric.registerUnsafe(running, this.#context, {
+        Metric.registerUnsafe(running, this.context, {
           get: () => {
             this.#readAt = this.#clock.currentTimeMillisUnsafe()
             return { value: count() }
@@ -212,7 +197,7 @@ export class TaskMetrics {
       (registration) =>
         Effect.sync(() => {
           registration.remove()
-          for (const series of this.#queue.values()) Metric.removeUnsafe(series, this.#context)
+          for (const series of this.#queue.values()) Metric.removeUnsafe(series, this.context)
           this.#queue.clear()
         })
     ))
@@ -240,10 +225,10 @@ export class TaskMetrics {
       add(queueAge, attributes, (oldestMs ?? 0) / 1000, "max")
       add(openQuestions, attributes, questions, "sum")
     }
-    for (const [key, series] of this.#queue) if (!values.has(key)) series.updateUnsafe(0, this.#context)
+    for (const [key, series] of this.#queue) if (!values.has(key)) series.updateUnsafe(0, this.context)
     for (const [key, { series, value }] of values) {
       this.#queue.set(key, series)
-      series.updateUnsafe(value, this.#context)
+      series.updateUnsafe(value, this.context)
     }
   }
 }

@@ -5,19 +5,17 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Tracer from "effect/Tracer"
-import type { ObservedTask, TaskMetrics } from "./taskMetrics.ts"
+import type { State } from "../../TaskState.ts"
+import type { TaskMetrics } from "./taskMetrics.ts"
 
 /** A run of a task. */
-export interface ObservedRun extends ObservedTask {
-  readonly id: string
+export interface ObservedRun extends Pick<State, "id" | "tool" | "pool" | "createdAt"> {
   /** The id of the worker. */
   readonly worker: string
   /** The number of the claim's lost workers. */
   readonly lostWorkers: number
   /** Whether the handler begins for the first time. */
   readonly isFirst: boolean
-  /** When the task was created, in milliseconds of Unix time. */
-  readonly createdAt: number
   /** The span of the call that created the task, as W3C `traceparent`. */
   readonly traceparent: string | undefined
 }
