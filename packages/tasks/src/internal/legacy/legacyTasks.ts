@@ -91,7 +91,7 @@ export const makeLegacyTasks = (tasks: TaskService["Service"]) => {
     Effect.gen(function*() {
       const state = yield* tasks.find(taskId, caller)
       if (isFinal(state)) return yield* alreadyTerminal(state)
-      const isCancelled = yield* withMcpErrors(engine.cancel(taskId, cancelledByRequest))
+      const isCancelled = yield* withMcpErrors(engine.cancel(taskId, "The task was cancelled by request"))
       const ended = yield* tasks.find(taskId, caller)
       return isCancelled ? taskOf(ended) : yield* alreadyTerminal(ended)
     })
@@ -137,8 +137,6 @@ export const makeLegacyTasks = (tasks: TaskService["Service"]) => {
 
 const textOf = ({ content: [first] }: CallToolResult): string | undefined =>
   first?.type === "text" ? first.text : undefined
-
-const cancelledByRequest = "The task was cancelled by request"
 
 /**
  * "Receivers MUST reject cancellation requests for tasks already in a terminal status with error code -32602 (Invalid

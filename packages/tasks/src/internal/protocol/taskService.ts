@@ -71,21 +71,16 @@ export class TaskService extends Context.Service<TaskService, {
   readonly start: (call: ToolCall, ttlMs?: number) => Handled<State | NotStarted>
 }>()("@skein/tasks/TaskService") {}
 
+const serviceOf = ({ services }: Extension.Extension): TaskService["Service"] | undefined =>
+  services && Context.getOrUndefined(services as Context.Context<TaskService>, TaskService)
+
 /** The task service of a server; `undefined` if `Tasks.layer` is not among its definitions. */
-export const findTaskService = (catalog: Catalog["Service"]): TaskService["Service"] | undefined => {
-  for (const { services } of Extension.list(catalog)) {
-    const service = services && Context.getOrUndefined(services as Context.Context<TaskService>, TaskService)
-    if (service !== undefined) return service
-  }
-  return undefined
-}
+export const findTaskService = (catalog: Catalog["Service"]): TaskService["Service"] | undefined =>
+  Extension.list(catalog).map(serviceOf).find((service) => service !== undefined)
 
 /** Whether the calls of tools in this catalog can become tasks. Those of a mounted part have a service of their own. */
 export const hasTasks = (catalog: Catalog["Service"]): boolean =>
-  Extension.list(catalog).some(({ call, services }) =>
-    call !== undefined && services !== undefined &&
-    Context.getOrUndefined(services as Context.Context<TaskService>, TaskService) !== undefined
-  )
+  Extension.list(catalog).some((each) => each.call !== undefined && serviceOf(each) !== undefined)
 
 /** One error for ids that never existed, for expired tasks and for tasks of others. */
 const taskNotFound = Effect.fail(McpError.invalidParams("Task not found: the id is unknown, or the task has expired"))
