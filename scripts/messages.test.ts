@@ -1,7 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
-import { readdirSync, readFileSync } from "node:fs"
-import { dirname } from "node:path"
+import { globSync, readdirSync, readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { messagesOf, packages, pageOf, render } from "./messages.ts"
+
+const root = join(import.meta.dirname, "..")
 
 describe("messagesOf", () => {
   it("finds error, log and template messages, with the values that they fill in", () => {
@@ -50,6 +52,21 @@ describe("messagesOf", () => {
 describe("docs/messages", () => {
   it.each(packages)("lists the messages of @skein/%s: run `npm run messages` after a change", (name) => {
     expect(readFileSync(pageOf(name), "utf8")).toBe(render(name))
+  })
+
+  it("names a bound only if it has an option: the reader would look for it", () => {
+    const sources = globSync("packages/*/src/**/*.ts", { cwd: root }).map((path) =>
+      readFileSync(join(root, path), "utf8")
+    )
+    const options = new Set(sources.flatMap((text) => [...text.matchAll(/readonly (\w+)\?:/g)].map(([, name]) => name)))
+    const named = packages.flatMap((name) => readFileSync(pageOf(name), "utf8").split("\n"))
+      .flatMap((row) =>
+        // Without the code of the values.
+        [...row.replaceAll(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, "").matchAll(/\b(?:max|min)[A-Z]\w+|\b(?!set)\w+Timeout\b/g)]
+          .map(([name]) => ({ name, row }))
+      )
+    expect(named.length).toBeGreaterThan(20)
+    expect(named.filter(({ name }) => !options.has(name))).toEqual([])
   })
 
   it("has a page for each package and no other", () => {

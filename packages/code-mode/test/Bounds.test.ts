@@ -101,7 +101,7 @@ describe("the bounds of a program", () => {
         "2097152 bytes of memory (maxMemoryBytes)"
       )
       expect(yield* failing(client, "const f = (n) => n === 0 ? 0 : 1 + f(n - 1); return f(3000)"))
-        .toContain("65536 bytes of stack (maxStackBytes)")
+        .toContain("65536 bytes of stack")
       const roomy = yield* server.client(office())
       expect(yield* program(roomy, "return new ArrayBuffer(3e6).byteLength")).toBe(3e6)
       expect(yield* program(roomy, "const f = (n) => n === 0 ? 0 : 1 + f(n - 1); return f(1000)")).toBe(1000)

@@ -197,7 +197,7 @@ describe("a redirect", () => {
         expect(server.exchanges.length).toBe(maxRedirects + 1)
         expect(received.error(1)).toMatchObject({
           reason: { _tag: "MessageRejected" },
-          message: expect.stringContaining("(maxRedirects)")
+          message: expect.stringContaining(`more than ${maxRedirects} times`)
         })
       }))
   }

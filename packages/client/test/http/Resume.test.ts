@@ -183,7 +183,7 @@ describe("a stream that ends without its response", () => {
       expect(gets().length).toBe(7)
       expect(received.error(1)).toMatchObject({
         reason: { _tag: "ConnectionLost" },
-        message: expect.stringContaining("maxReconnects")
+        message: expect.stringContaining("brought no message")
       })
     }))
 

@@ -11,10 +11,9 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
-import { settle, until } from "./support/connection.ts"
+import { advanceUntil, settle, until } from "./support/connection.ts"
 
 const over: Array<string> = []
 
@@ -84,10 +83,7 @@ describe("a Skein server over HTTP", () => {
       const { url } = yield* serve
       const client = yield* Client.make(Http.transport({ url }), { revisions: ["2025-11-25"] })
       const polled = yield* Effect.forkChild(client.callTool("poll"))
-      for (let n = 0; n < 10; n++) {
-        yield* settle
-        yield* TestClock.adjust("250 millis")
-      }
+      yield* advanceUntil("250 millis", () => polled.pollUnsafe() !== undefined)
       expect(text(yield* Fiber.join(polled))).toBe("polled")
     }))
 

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import {
+  advanceUntil,
   answer,
   connected,
   entered,
@@ -387,10 +388,8 @@ describe("the standalone stream", () => {
         })
       )
       const { request, received } = yield* entered({ url: server.url, resumption: { maxAttempts: 4 } })
-      for (let n = 0; n < 8; n++) {
-        yield* settle
-        yield* TestClock.adjust("5 minutes")
-      }
+      yield* advanceUntil("5 minutes", () => server.byMethod("GET").length === 5)
+      yield* TestClock.adjust("5 minutes")
       yield* settle
       expect(server.byMethod("GET").length).toBe(5)
       request(1, "tools/list")
@@ -445,11 +444,7 @@ describe("a gap in the standalone stream", () => {
         })
       )
       const { received } = yield* entered({ url: server.url, resumption: { maxAttempts: 1 } })
-      for (let n = 0; n < 4; n++) {
-        yield* settle
-        yield* TestClock.adjust("1 minute")
-      }
-      yield* until(() => received.gaps.length === 2)
+      yield* advanceUntil("1 minute", () => received.gaps.length === 2)
       expect(received.gaps[0]).toBeUndefined()
       expect(received.gaps[1]).toMatchObject({
         reason: { _tag: "ConnectionLost" },

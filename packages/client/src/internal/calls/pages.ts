@@ -78,7 +78,7 @@ export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
       }
       if (pages > unmeasured) size += sizeOf(next)
       if (size > maxListingChars) {
-        return yield* tooMany(`returned more than ${maxListingChars} characters (maxListingChars)`)
+        return yield* tooMany(`returned more than ${maxListingChars} characters`)
       }
       cursor = next.nextCursor
       if (cursor === undefined) return all
@@ -92,7 +92,7 @@ export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
         return all
       }
       if (pages >= maxPages) {
-        return yield* tooMany(`has more than ${maxPages} pages (maxPages)`)
+        return yield* tooMany(`has more than ${maxPages} pages`)
       }
       seen.add(cursor)
     }

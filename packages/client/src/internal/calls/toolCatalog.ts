@@ -188,7 +188,7 @@ export class ToolCatalog {
       return [new Unkept({ why: `The schema has more than ${maxSchemaChars} characters (maxSchemaChars)` }), 0]
     }
     if (size <= room) return [schema, size]
-    return [new Unkept({ why: `The schemas of all tools have more than ${most} characters (maxOutputSchemaChars)` }), 0]
+    return [new Unkept({ why: `The schemas of all tools have more than ${most} characters` }), 0]
   }
 
   #release(name: string): void {

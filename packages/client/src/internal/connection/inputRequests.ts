@@ -215,8 +215,7 @@ export class InputRequestHandler {
   ): Effect.Effect<InputResponses, ClientError> {
     const count = Object.keys(questions).length
     if (count > maxInputRequests) {
-      const message =
-        `The result of ${method} has ${count} input requests, more than maxInputRequests (${maxInputRequests})`
+      const message = `The result of ${method} has ${count} input requests, more than ${maxInputRequests}`
       return Effect.fail(clientError(LimitExceeded, message, method))
     }
     const ready = this.ready(connection, method, questions, count)

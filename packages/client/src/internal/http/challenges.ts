@@ -60,7 +60,7 @@ const start = (
       duration: credentialsTimeout,
       orElse: () =>
         Effect.fail(notDelivered(
-          `The credentials did not handle a refused request within ${credentialsTimeout} ms (credentialsTimeout)`
+          `The credentials did not handle a refused request within ${credentialsTimeout} ms`
         ))
     })
   )

@@ -86,7 +86,7 @@ export class EventStream {
       const exhausted = this.#attemptsWithoutEvent >= resumption.maxAttempts
         ? `${this.#attemptsWithoutEvent} attempts to resume the stream brought no event (maxAttempts)`
         : this.#attemptsWithoutMessage >= maxReconnects
-        ? `${this.#attemptsWithoutMessage} attempts to resume the stream brought no message (maxReconnects)`
+        ? `${this.#attemptsWithoutMessage} attempts to resume the stream brought no message`
         : undefined
       if (exhausted !== undefined) {
         return Effect.fail(connectionLost(last === undefined ? exhausted : `${exhausted}: ${last.message}`, last))

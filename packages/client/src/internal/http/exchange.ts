@@ -61,7 +61,7 @@ const redirectTarget = (
   const location = reply.header("location")
   const where = `${request.url.origin} redirects (${status})`
   if (status !== 307 && status !== 308) return notDelivered(`${where}; only 307 and 308 are followed`, status)
-  if (redirects >= maxRedirects) return notDelivered(`${where} more than ${maxRedirects} times (maxRedirects)`, status)
+  if (redirects >= maxRedirects) return notDelivered(`${where} more than ${maxRedirects} times`, status)
   const url = location === undefined ? null : URL.parse(location, request.url.href)
   if (url === null) return notDelivered(`${where} without a valid Location header`, status)
   // The origin of a `blob:` URL is that of the URL in it, so the schemes are compared as well.
@@ -195,7 +195,7 @@ export class Exchanger implements ReportOwner {
     return Effect.suspend(() => {
       const headers = credentials!.headers(request)
       if (Exit.isExit(headers)) return headers
-      const orElse = () => Effect.fail(notDelivered(`No headers within ${credentialsTimeout} ms (credentialsTimeout)`))
+      const orElse = () => Effect.fail(notDelivered(`No headers within ${credentialsTimeout} ms`))
       return this.callClock.stoppedDuring(
         Effect.timeoutOrElse(headers, { duration: credentialsTimeout, orElse })
       )

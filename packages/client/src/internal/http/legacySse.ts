@@ -213,8 +213,7 @@ export const open = (channel: HttpChannel): Effect.Effect<HttpProtocol, Transpor
         onSuccess: () => over(connectionLost("The server ended the stream"))
       }))
     })
-    const tooSlow = () =>
-      Effect.fail(connectionLost(`The server sent no endpoint event within ${endpointTimeout} ms (endpointTimeout)`))
+    const tooSlow = () => Effect.fail(connectionLost(`The server sent no endpoint event within ${endpointTimeout} ms`))
     return channel.callClock.timeoutOrElse(opened, endpointTimeout, tooSlow).pipe(
       Effect.onError(() => stream === undefined ? Effect.void : Fiber.interrupt(stream))
     )

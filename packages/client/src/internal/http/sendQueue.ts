@@ -87,7 +87,7 @@ export class SendQueue {
   #overflows(delayed: number): boolean {
     const { maxUndeliveredMessages } = this.#channel.settings
     if (this.#count + delayed < maxUndeliveredMessages) return false
-    const message = `The server has not accepted ${maxUndeliveredMessages} messages (maxUndeliveredMessages)`
+    const message = `The server has not accepted ${maxUndeliveredMessages} messages`
     this.#channel.end({ _tag: "Lost", cause: connectionLost(message) })
     return true
   }
@@ -119,7 +119,7 @@ export class SendQueue {
     const once = this.#channel.callClock.timeoutOrElse(
       this.#channel.exchanger.exchange(request, (reply) => this.#accepted(reply)),
       postTimeout,
-      () => Effect.fail(connectionLost(`The server did not accept a message within ${postTimeout} ms (postTimeout)`))
+      () => Effect.fail(connectionLost(`The server did not accept a message within ${postTimeout} ms`))
     )
     if (attempt >= tries) return once
     return Effect.catchIf(once, ({ reason }) => reason._tag !== "MessageRejected", (error) =>

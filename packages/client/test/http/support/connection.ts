@@ -3,8 +3,10 @@ import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Connection, End, Receiver } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import type * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
 import * as Http from "../../../src/Http.ts"
 import { type FixedBounds, withBounds } from "./changedBounds.ts"
 
@@ -93,11 +95,31 @@ export const until = (holds: () => boolean, turns = Infinity): Effect.Effect<voi
   return wait(turns)
 }
 
-/** Waits 200 turns of the event loop, in which a message that must not arrive would arrive. */
+/**
+ * Waits 200 turns of the event loop and at least 10 ms, in which a message that must not arrive would arrive. On a loaded
+ * machine 200 turns can pass before the kernel delivers what was sent.
+ */
 export const settle: Effect.Effect<void> = Effect.suspend(() => {
+  const begun = performance.now()
   let turns = 200
-  return until(() => turns-- === 0)
+  return until(() => turns-- <= 0 && performance.now() - begun >= 10)
 })
+
+/** Advances the test clock in steps, and settles before each, until `holds` returns true: up to a minute of real time. */
+export const advanceUntil = (step: Duration.Input, holds: () => boolean): Effect.Effect<void> => {
+  const begun = performance.now()
+  return Effect.andThen(
+    settle,
+    Effect.whileLoop({
+      while: () => !holds(),
+      body: () =>
+        performance.now() - begun > 60_000
+          ? Effect.die(new Error(`The condition was not met: ${holds}`))
+          : Effect.andThen(TestClock.adjust(step), settle),
+      step: () => {}
+    })
+  )
+}
 
 /** Connects and completes the handshake of a session. */
 export const entered = (options: Http.Options, bounds?: Partial<FixedBounds>) =>

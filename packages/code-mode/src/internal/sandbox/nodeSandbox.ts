@@ -107,7 +107,7 @@ const limitReason = (
     computingTimeout:
       `The program computed for more than ${computingTimeoutMillis} ms (computingTimeout). Do less in it`,
     maxMemoryBytes: `The program needs more than ${maxMemoryBytes} bytes of memory (maxMemoryBytes). Retain less data`,
-    maxStackBytes: `The program needs more than ${maxStackBytes} bytes of stack (maxStackBytes). Recurse less deeply`,
+    maxStackBytes: `The program needs more than ${maxStackBytes} bytes of stack. Recurse less deeply`,
     maxResultBytes: `The result exceeds ${maxResultBytes} bytes of JSON (maxResultBytes). Return a smaller part of it`
   }
   return new LimitExceeded({ message: problems[limit]!, limit })

@@ -168,7 +168,7 @@ export class CacheStore {
         Effect.flatMap((given) =>
           Option.isSome(given)
             ? Effect.succeed(given.value)
-            : this.#pause(timeout, "an operation exceeded storeTimeout")
+            : this.#pause(timeout, `an operation did not end within ${timeout} ms`)
         ),
         Effect.catchCause((cause) => this.#pause(timeout, Cause.pretty(cause)))
       )

@@ -90,8 +90,7 @@ export class Questions {
       const { answers, supervisor, tasks } = this.#asking.terms.client
       const { maxTaskInputRequests } = tasks.settings
       if (entries.length > maxInputRequests) {
-        const message =
-          `The task has ${entries.length} input requests, more than maxInputRequests (${maxInputRequests})`
+        const message = `The task has ${entries.length} input requests, more than ${maxInputRequests}`
         return Effect.fail(clientError(LimitExceeded, message, method))
       }
       const fresh: Array<readonly [key: string, question: InputRequest]> = []
@@ -110,7 +109,7 @@ export class Questions {
         }
       }
       if (this.#asked.size + this.#memory.withdrawn + fresh.length > maxTaskInputRequests) {
-        const message = `The task has made more than ${maxTaskInputRequests} input requests (maxTaskInputRequests)`
+        const message = `The task has made more than ${maxTaskInputRequests} input requests`
         return Effect.fail(clientError(LimitExceeded, message, method))
       }
       this.#withdraw(questions)
