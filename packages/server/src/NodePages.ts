@@ -31,12 +31,6 @@ export interface Listening {
   readonly url: string
 }
 
-// Requests must not add resources to the scope of the listener.
-const services: Effect.Effect<Context.Context<never>, never, Scope.Scope> = /* @__PURE__ */ Effect.map(
-  /* @__PURE__ */ Effect.context<Scope.Scope>(),
-  (context): Context.Context<never> => Context.omit(Scope.Scope, Layer.CurrentMemoMap)(context)
-)
-
 /**
  * Listens until the scope closes. Requests pass the checks of Host and Origin that an endpoint makes, and are answered
  * by the pages, or with 404. Fails with `TransportError` if it cannot listen, for example because the port is in use.
@@ -52,7 +46,9 @@ export const serve = (
     const { allowedOrigins, host = "127.0.0.1", limits, port = 0, trustedProxies = 0 } = options
     const shared: adapter.Shared = { closing: false, expects: true, trustedProxies }
     const allowedHosts = options.allowedHosts ?? server.allowedHostsOf(host)
-    const handle = makePageHandler(pages, { allowedHosts, allowedOrigins }, yield* services)
+    // Requests must not add resources to the scope of the listener.
+    const services = Context.omit(Scope.Scope, Layer.CurrentMemoMap)(yield* Effect.context<Scope.Scope>())
+    const handle = makePageHandler(pages, { allowedHosts, allowedOrigins }, services)
     const address = yield* server.serve({
       host,
       port,

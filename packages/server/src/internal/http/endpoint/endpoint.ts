@@ -118,7 +118,7 @@ export class Endpoint {
 
   /** The sessions that requests can use. */
   get openSessions(): Iterable<HttpSession> {
-    return this.#sessions.open
+    return this.#sessions.open.values()
   }
 
   /** How many long-lived streams are open. */
@@ -133,7 +133,7 @@ export class Endpoint {
 
   /** How many sessions there are. */
   get sessions(): number {
-    return this.#sessions.size
+    return this.#sessions.open.size
   }
 
   /** Answers a request, synchronously or when it is handled. Never throws. See `Http.Endpoint`. */

@@ -50,7 +50,7 @@ export class LegacySseRoutes {
     if (mismatch !== undefined) return this.#sessions.endpoint.refuse(answer, mismatch, idOf(message))
     const id = new URLSearchParams(request.query).get("sessionId")
     if (id === null || id === "") return this.#sessions.endpoint.refuse(answer, noSessionId)
-    const session = this.#sessions.find(id)
+    const session = this.#sessions.open.get(id)
     if (!(session instanceof SseSession) || session.principalId !== request.principal?.id) {
       return this.#sessions.endpoint.refuse(answer, notFound)
     }

@@ -61,8 +61,9 @@ export class Sessions implements SessionOwner {
   readonly endpoint: EndpointContext
   readonly #scope = Scope.makeUnsafe("parallel")
   readonly #expiry: ExpiryTimer
-  // The sessions that requests can use, and those that are ending.
-  readonly #open = new Map<string, HttpSessionBase>()
+  /** The sessions that requests can use, of either transport. */
+  readonly open = new Map<string, HttpSessionBase>()
+  // The sessions that are ending.
   readonly #ending = new Set<HttpSessionBase>()
   // The number of open sessions of each principal.
   readonly #owned = new KeyedCounter()
@@ -75,16 +76,6 @@ export class Sessions implements SessionOwner {
     this.endpoint = endpoint
     const run = Effect.runForkWith(endpoint.context)
     this.#expiry = new ExpiryTimer(() => endpoint.runner.now(), run, (now) => this.#expire(now))
-  }
-
-  /** How many sessions there are. */
-  get size(): number {
-    return this.#open.size
-  }
-
-  /** The sessions that requests can use. */
-  get open(): Iterable<HttpSessionBase> {
-    return this.#open.values()
   }
 
   /** Handles a POST of `initialize`, or of a message that belongs to a session. */
@@ -148,14 +139,9 @@ export class Sessions implements SessionOwner {
     answer.reply(204, {}, "")
   }
 
-  /** Looks up an open session, of either transport. */
-  find(id: string): HttpSessionBase | undefined {
-    return this.#open.get(id)
-  }
-
   /** Adds a session, and connects it to the server. `bytes` is the memory of its `initialize`. */
   add(session: HttpSessionBase, bytes: number): void {
-    this.#open.set(session.id, session)
+    this.open.set(session.id, session)
     this.#owned.add(session.principalId, 1)
     session.peer = this.endpoint.core.open(session, this.endpoint.runner)
     // The session of a single request has no data of its own.
@@ -178,10 +164,10 @@ export class Sessions implements SessionOwner {
     if (principal !== undefined && this.#owned.of(principal.id) >= maxSessionsPerPrincipal) {
       return tooManySessionsOfPrincipal
     }
-    if (this.#open.size >= maxSessions && this.#expiry.wakeAt <= this.endpoint.runner.now()) this.#expiry.check()
-    if (this.#open.size < maxSessions) return undefined
+    if (this.open.size >= maxSessions && this.#expiry.wakeAt <= this.endpoint.runner.now()) this.#expiry.check()
+    if (this.open.size < maxSessions) return undefined
     const hasRoom = this.endpoint.load.makeRoomFor(stateless ? "requests" : "sessions", clientOf(request))
-    if (hasRoom && this.#open.size < maxSessions) return undefined
+    if (hasRoom && this.open.size < maxSessions) return undefined
     const wait = Math.ceil((this.#expiry.wakeAt - this.endpoint.runner.now()) / 1_000)
     const refused = busy("Service Unavailable: too many sessions")
     return { ...refused, headers: { "retry-after": String(Math.min(Math.max(wait, 1), 60)) } }
@@ -194,10 +180,10 @@ export class Sessions implements SessionOwner {
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.#expiry.disarm()
-      for (const session of [...this.#open.values()]) session.drain()
+      for (const session of [...this.open.values()]) session.drain()
       return Effect.timeoutOption(this.#allEnded, this.endpoint.options.shutdownTimeout).pipe(
         Effect.andThen(() => {
-          for (const session of [...this.#open.values()]) this.end(session, { _tag: "ClosedByUs" }, true)
+          for (const session of [...this.open.values()]) this.end(session, { _tag: "ClosedByUs" }, true)
           return this.#allEnded
         }),
         Effect.andThen(Scope.close(this.#scope, Exit.void))
@@ -207,7 +193,7 @@ export class Sessions implements SessionOwner {
 
   get #allEnded(): Effect.Effect<void> {
     return Effect.suspend(() =>
-      Effect.forEach([...this.#open.values(), ...this.#ending], ({ peer }) => peer.ended, {
+      Effect.forEach([...this.open.values(), ...this.#ending], ({ peer }) => peer.ended, {
         concurrency: "unbounded",
         discard: true
       })
@@ -252,7 +238,7 @@ export class Sessions implements SessionOwner {
   #sessionOf(request: HttpRequest): StreamableSession | HttpRefusal {
     const id = request.header(Header.keys.sessionId)
     if (id === undefined || id === "") return noSession
-    const session = this.#open.get(id)
+    const session = this.open.get(id)
     if (!(session instanceof StreamableSession) || session.principalId !== request.principal?.id) return notFound
     // "If the server receives a request with an invalid or unsupported MCP-Protocol-Version, it MUST respond with 400
     // Bad Request" (2025-06-18, transports). A session supports only the revision that was negotiated.
@@ -267,7 +253,7 @@ export class Sessions implements SessionOwner {
   /** Ends the sessions that have expired. Returns the time of the next check. */
   #expire(now: number): number {
     let next = Infinity
-    for (const session of [...this.#open.values()]) {
+    for (const session of [...this.open.values()]) {
       if (session.expiresAt(now) > now) next = Math.min(next, session.nextCheckAt(now))
       else this.end(session, { _tag: "Expired" })
     }
@@ -277,10 +263,10 @@ export class Sessions implements SessionOwner {
   /** Makes a session unavailable to requests. Returns whether it was available. */
   #remove(session: HttpSessionBase): boolean {
     const { id, principalId } = session
-    if (!this.#open.delete(id)) return false
+    if (!this.open.delete(id)) return false
     this.endpoint.load.remove(session)
     this.#owned.add(principalId, -1)
-    if (this.#open.size === 0) this.#expiry.disarm()
+    if (this.open.size === 0) this.#expiry.disarm()
     return true
   }
 
