@@ -186,7 +186,8 @@ describe.each(["shared", "session"] as const)("the end of a program with childre
     "ends the children when the client sends SIGTERM, because a call delays the exit",
     () =>
       Effect.gen(function*() {
-        const { close, front, journal } = yield* busy([], { shutdownTimeout: "3 seconds" })
+        const env = { FRONT_SHUTDOWN_TIMEOUT: "600000" }
+        const { close, front, journal } = yield* busy([], { env, shutdownTimeout: "10 seconds" })
         yield* close
         expect(yield* front.exited).toEqual({ code: 143, signal: undefined })
         yield* until(() => journal.all.every(isGone))

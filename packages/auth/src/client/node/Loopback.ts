@@ -42,7 +42,7 @@ export interface Options {
   readonly ports?: ReadonlyArray<number> | undefined
   /**
    * The time that the person has: 5 minutes by default. Then the sign-in fails with `SignInError`. Raise it for sign-ins
-   * that need an approval.
+   * that need an approval. A connection that needs the sign-in waits for at most 15 minutes.
    */
   readonly signInTimeout?: Duration.Input | undefined
   /**

@@ -42,7 +42,7 @@ export interface Options {
   readonly redirectUri?: string | undefined
   /**
    * The time that the person has: 5 minutes by default. Then the sign-in fails with `SignInError`. Raise it for sign-ins
-   * that need an approval.
+   * that need an approval. A connection that needs the sign-in waits for at most 15 minutes.
    */
   readonly signInTimeout?: Duration.Input | undefined
   /** The terminal to ask on. The one of this process by default: stdin and stderr. */
