@@ -21,7 +21,7 @@ export const open = (
       workspaceFolder,
       input: ({ description, id }) => ask(description ?? id)
     })
-  ], { watch: "2 seconds" })
+  ], { watchInterval: "2 seconds" })
 // #endregion
 
 // #region problems

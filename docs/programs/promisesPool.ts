@@ -9,7 +9,7 @@ export type Confirm = (question: string, signal: AbortSignal) => Promise<boolean
 
 export const open = (file: string, confirm: Confirm) =>
   AsyncClientPool.fromConfig(NodeConfig.file(file), {
-    watch: "2 seconds",
+    watchInterval: "2 seconds",
     // `server.label` is the name of the server in the file.
     elicit: async ({ message, server }, { signal }) =>
       await confirm(`${server.label}: ${message}`, signal) ? { action: "accept", content: {} } : { action: "decline" }

@@ -24,7 +24,7 @@ export const Shop = McpServer.layer({ name: "shop", version: "1.0.0" }, Skill.la
 export const served = (folder: string) =>
   McpServer.layer(
     { name: "docs", version: "1.0.0" },
-    NodeSkills.layer(folder, { prefix: "docs", watch: "2 seconds" })
+    NodeSkills.layer(folder, { prefix: "docs", watchInterval: "2 seconds" })
   )
 // #endregion
 

@@ -140,7 +140,7 @@ export class AsyncClientPool implements AsyncDisposable {
    * `ConfigUnreadable` or `InvalidConfig`.
    *
    * @example
-   * const pool = await AsyncClientPool.fromConfig(NodeConfig.file("mcp.json"), { watch: "2 seconds" })
+   * const pool = await AsyncClientPool.fromConfig(NodeConfig.file("mcp.json"), { watchInterval: "2 seconds" })
    */
   static async fromConfig(
     source: ClientPool.ConfigSource | ReadonlyArray<ClientPool.ConfigSource>,

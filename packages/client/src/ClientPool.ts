@@ -332,7 +332,7 @@ export interface ConfigOptions extends Options {
    * How often the configuration is read again, to apply its changes: never by default. A configuration that cannot be
    * read changes nothing, and is logged once. `"2 seconds"` suits a file that a person edits.
    */
-  readonly watch?: Duration.Input | undefined
+  readonly watchInterval?: Duration.Input | undefined
 }
 
 /** A pool whose servers are those of a configuration. */
@@ -364,7 +364,7 @@ export interface ConfiguredPool extends PoolService {
  * @example
  * const pool = yield* ClientPool.fromConfig(
  *   [NodeConfig.file("~/.cursor/mcp.json", { optional: true }), NodeConfig.file(".cursor/mcp.json")],
- *   { watch: "2 seconds" }
+ *   { watchInterval: "2 seconds" }
  * )
  * for (const { message } of pool.config.problems) yield* Effect.logWarning(message)
  */
@@ -373,12 +373,12 @@ export const fromConfig = (
   options: ConfigOptions = {}
 ): Effect.Effect<ConfiguredPool, PoolError, Scope.Scope> =>
   Effect.gen(function*() {
-    const { include, watch } = options
+    const { include, watchInterval } = options
     const pool = yield* make({}, options)
     const sources: ReadonlyArray<ConfigSource> = "read" in source ? [source] : source
     const config = new PoolConfig(sources, include, pool)
     yield* config.reload
-    if (watch !== undefined) yield* Effect.forkScoped(config.watch(watch))
+    if (watchInterval !== undefined) yield* Effect.forkScoped(config.watch(watchInterval))
     // The members of the pool include getters, which must stay getters.
     return Object.defineProperties({
       get config() {
@@ -389,7 +389,7 @@ export const fromConfig = (
   })
 
 /**
- * Provides a pool of the servers of a configuration, as {@link fromConfig} makes it. Its options `watch` and `include`
+ * Provides a pool of the servers of a configuration, as {@link fromConfig} makes it. Its options `watchInterval` and `include`
  * apply. A program that calls `reload` or reads `config` uses {@link fromConfig} instead.
  *
  * @example

@@ -192,11 +192,11 @@ describe("a pool from a configuration", () => {
       assert.strictEqual((yield* factsOf(pool, "same")).pid, before["same"])
     }).pipe(Effect.scoped))
 
-  it.live("watch applies changes of the file, and keeps the servers while the file is invalid", () =>
+  it.live("watchInterval applies changes of the file, and keeps the servers while the file is invalid", () =>
     Effect.gen(function*() {
       const { path, write } = yield* configFile
       write({ mcpServers: { a: server("a") } })
-      const pool = yield* ClientPool.fromConfig(NodeConfig.file(path), { watch: "20 millis" })
+      const pool = yield* ClientPool.fromConfig(NodeConfig.file(path), { watchInterval: "20 millis" })
       const { pid } = yield* factsOf(pool, "a")
       const until = (wanted: ReadonlyArray<string>) =>
         Stream.runHead(Stream.filter(pool.changes, () => names(pool).join() === wanted.join()))
@@ -210,7 +210,7 @@ describe("a pool from a configuration", () => {
       yield* until(["b"])
     }).pipe(Effect.scoped))
 
-  it.live("watch continues after a function of the host has thrown, and starts an entry that is included later", () =>
+  it.live("watchInterval continues after a function of the host has thrown, and starts an entry that is included later", () =>
     Effect.gen(function*() {
       const decisions: Array<boolean> = []
       const decide = (): boolean => {
@@ -221,7 +221,7 @@ describe("a pool from a configuration", () => {
       decisions.push(false)
       const pool = yield* ClientPool.fromConfig(NodeConfig.object({ mcpServers: { a: server("a") } }), {
         include: decide,
-        watch: "10 millis"
+        watchInterval: "10 millis"
       })
       assert.deepStrictEqual([names(pool), pool.config.excluded.map(({ name }) => name)], [[], ["a"]])
       const added = yield* Effect.forkChild(

@@ -7,10 +7,10 @@
  * skills included, fail the layer with `LimitExceeded`.
  *
  * The content is read when the layer is built, and kept in memory, so that the listed digests are always those of the
- * served files. With `watch` the folder is read again after a change.
+ * served files. With `watchInterval` the folder is read again after a change.
  *
  * @example
- * const Server = McpServer.layer({ name: "shop", version: "1.0.0" }, NodeSkills.layer("skills", { watch: "1 second" }))
+ * const Server = McpServer.layer({ name: "shop", version: "1.0.0" }, NodeSkills.layer("skills", { watchInterval: "1 second" }))
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -40,7 +40,7 @@ export interface Options extends Skill.Placement {
    * How often the folder is checked for changes: never by default. Changed skills replace those before, and clients are
    * notified of changed resources. A folder that has become invalid is logged, and the skills before stay.
    */
-  readonly watch?: Duration.Input | undefined
+  readonly watchInterval?: Duration.Input | undefined
   /**
    * Selects files and folders by their path within the folder, with slashes: all by default. A folder that is left out
    * is not read.
@@ -66,7 +66,7 @@ export const layer = (
   folder: string | URL,
   options: Options = {}
 ): Layer.Layer<never, SkillError | DefinitionError, Catalog> => {
-  const { cacheScope, include = () => true, limits = {}, prefix, ttlMs, watch } = options
+  const { cacheScope, include = () => true, limits = {}, prefix, ttlMs, watchInterval } = options
   const { maxTotalBytes = 64 * 1024 * 1024 } = limits
   const path = folder instanceof URL ? fileURLToPath(folder) : folder
   const settings = { prefix, include, maxTotalBytes }
@@ -82,7 +82,7 @@ export const layer = (
     yield* Effect.addFinalizer(() => publication.clear)
     const first = yield* walk(path, settings)
     yield* publish(first)
-    if (watch === undefined) return
+    if (watchInterval === undefined) return
     let seen = first.fingerprint
     let warned = ""
     const check = Effect.gen(function*() {
@@ -99,6 +99,6 @@ export const layer = (
         warned = message
         return Effect.logWarning(`the skills in ${path} were not read again: ${message}`)
       }))
-    yield* Effect.forkScoped(Effect.forever(Effect.delay(watching, watch)))
+    yield* Effect.forkScoped(Effect.forever(Effect.delay(watching, watchInterval)))
   }))
 }

@@ -134,7 +134,7 @@ describe("a folder", () => {
     }))
 })
 
-/** Advances the clock by the interval of `watch`, and waits until a condition holds: files are read in real time. */
+/** Advances the clock by `watchInterval`, and waits until a condition holds: files are read in real time. */
 const until = <A>(effect: Effect.Effect<A>, holds: (value: A) => boolean): Effect.Effect<A> =>
   Effect.gen(function*() {
     for (;;) {
@@ -149,7 +149,7 @@ describe("a watched folder", () => {
   it.effect("replaces its skills after a change, and notifies clients", () =>
     Effect.gen(function*() {
       const folder = yield* folderOf(files)
-      const { connect } = yield* set({}, [NodeSkills.layer(folder, { watch: "1 second" })])
+      const { connect } = yield* set({}, [NodeSkills.layer(folder, { watchInterval: "1 second" })])
       const client = yield* connect("2025-11-25")
       const uri = "skill://greet/SKILL.md"
       yield* client.result("resources/subscribe", { uri })
@@ -172,7 +172,7 @@ describe("a watched folder", () => {
       const folder = yield* folderOf({ "greet/SKILL.md": markdown("greet") })
       yield* kit.logged((lines) =>
         Effect.gen(function*() {
-          const client = yield* connectTo(folder, { watch: "1 second" })
+          const client = yield* connectTo(folder, { watchInterval: "1 second" })
           const count = (text: string) => lines.filter((line) => line.includes(text)).length
           write(folder, { "greet/SKILL.md": "broken", "other/SKILL.md": markdown("other") })
           yield* until(Effect.void, () => count("were not read again") > 0)
