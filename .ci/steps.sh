@@ -14,8 +14,11 @@ trap 'exit 143' TERM
 # Runs a command, and ends it after some seconds. When it returns, no process of the command is left, except for those
 # that have a process group of their own.
 limited() {
-  local seconds="$1" status=0
+  local seconds="$1" status=0 stopped=""
   shift
+  # A signal that arrives before the groups are known would leave their processes.
+  trap 'stopped=130' INT
+  trap 'stopped=143' TERM
   # The shell reports the ends of jobs on stderr, where nobody needs them.
   exec 3>&2 2>/dev/null
   # With job control each command has a process group of its own.
@@ -30,7 +33,10 @@ limited() {
     kill -KILL -- "-$command"
   ) &
   groups=("$command" "$!")
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
   set +m
+  if [ -n "$stopped" ]; then exit "$stopped"; fi
   wait "$command" || status=$?
   end_groups
   wait

@@ -324,8 +324,8 @@ export class Endpoint {
 
   /**
    * Refuses a request that an option would allow. Behind a proxy whose name is not allowed, every request is refused, and
-   * the browser of a page shows no reason. So the first request with each value is logged as a warning, up to
-   * `maxWarnings`, and the others at the level `Debug`.
+   * the browser of a page shows no reason. So the first request with each value is logged as a warning, for some values, and
+   * the others at the level `Debug`.
    */
   #refuseOnce(answer: HttpAnswer, refused: HttpRefusal, described: string): void {
     const text = `HTTP: refused a request ${described}`
