@@ -221,7 +221,7 @@ describe("2026-07-28", () => {
         assert.strictEqual(asked, count === 32 ? 32 : 0)
         if (called._tag === "Failure") {
           assert.strictEqual(called.failure.reason._tag, "LimitExceeded")
-          assert.include(called.failure.message, "maxInputRequests")
+          assert.include(called.failure.message, "input requests, more than 32")
         }
       }
     }))
