@@ -25,6 +25,15 @@ const declares = (source: string, name: string): boolean => {
   return new RegExp(`${declaration}|${method}|${property}`, "m").test(source)
 }
 
+/** The body of a class, an interface or an object of the top level. */
+const bodyOf = (source: string, name: string): string => {
+  const [, body = ""] =
+    new RegExp(`^(?:export )?(?:abstract )?(?:class|interface|const) ${name}\\b[^]*?\\{$([^]*?)^\\}`, "m").exec(
+      source
+    ) ?? []
+  return body
+}
+
 describe("architecture.md", () => {
   it("names at least 40 functions by their files", () => {
     expect(hops.length).toBeGreaterThanOrEqual(40)
@@ -34,7 +43,9 @@ describe("architecture.md", () => {
     const path = pathOf(file)
     expect(existsSync(path)).toBe(true)
     const source = readFileSync(path, "utf8")
-    expect(name.split(".").filter((part) => !declares(source, part))).toEqual([])
+    const [first = "", member] = name.split(".")
+    expect(declares(source, first)).toBe(true)
+    if (member !== undefined) expect(declares(bodyOf(source, first), member)).toBe(true)
   })
 
   it("names existing files", () => {

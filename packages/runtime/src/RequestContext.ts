@@ -81,7 +81,7 @@ const progressTokenOf = (params: JsonRpc.JsonObject | undefined): JsonRpc.Id | u
 }
 
 // How long a person may take to answer an input request that names no timeout.
-const timeout = "10 minutes"
+const inputTimeout = "10 minutes"
 
 /** Why `method` is not sent to the client: the request that is handled cannot be answered with requests to it. */
 export const unavailable = ({ caller, method: handled }: RequestContext, method: string): string =>
@@ -345,7 +345,7 @@ export class RequestContext {
 
   /** How long a person may take to answer an input request that names no timeout: ten minutes. */
   get inputTimeout(): Duration.Input | undefined {
-    return timeout
+    return inputTimeout
   }
 
   /** Whether the request is over. */

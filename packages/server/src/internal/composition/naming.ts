@@ -1,7 +1,7 @@
 /**
  * The names and URIs of a mounted part, inside of it and in the server around it.
  */
-/** The names and URIs of a mounted part in the server around it. */
+/** How a part is named in the server around it. */
 export interface MountOptions {
   /** The prefix of the names of tools and prompts, and of URIs. None by default: names and URIs stay as they are. */
   readonly prefix?: string | undefined

@@ -34,7 +34,10 @@ export interface EngineContext {
   readonly progressInterval: number
   /** The tasks whose code has changed. */
   readonly codeChanges: CodeChanges
-  /** How many workers may die while they run a task, without a new event in its log. */
+  /**
+   * How many workers may die while they run a task, without a new event in its log. The attempts of a step are those of
+   * its option `retry`.
+   */
   readonly maxAttempts: number
 }
 

@@ -65,7 +65,7 @@ type Values<Variables> = {
   readonly [K in keyof Variables]?: Variables[K] extends Variable<infer A> ? Exclude<A, null> | undefined : never
 }
 
-/** The options that the environment may set. They are documented at `NodeHttp.MainOptions`. */
+/** The options that the environment may set. Each is documented where it is declared, and in the HTTP guide. */
 export interface Given extends Values<ReturnType<typeof settings>> {
   readonly limits?: Values<ReturnType<typeof limits>> | undefined
 }

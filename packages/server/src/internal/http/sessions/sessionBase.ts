@@ -122,8 +122,8 @@ export abstract class HttpSessionBase implements Connection, Claim {
   }
 
   /**
-   * When to check whether it has expired. A session that is initialized until then may expire earlier than one that is
-   * not.
+   * When to check whether it has expired. For a session that is not initialized yet this is `idleTimeout` at the latest:
+   * once it is initialized, that time counts, and it may be shorter than the time to initialize.
    */
   nextCheckAt(now: number): number {
     const expiresAt = this.expiresAt(now)
