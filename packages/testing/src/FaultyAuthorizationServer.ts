@@ -11,7 +11,7 @@ import * as FiberSet from "effect/FiberSet"
 import type * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AuthorizationScenario, Endpoint, Rule } from "./AuthorizationScenario.ts"
-import { AuthorizationEndpoints, type AuthorizationRequest } from "./internal/authorizationEndpoints.ts"
+import { AuthorizationEndpoints } from "./internal/authorizationEndpoints.ts"
 import { AuthorizationFaults, type Reply, sendWithFaults } from "./internal/authorizationFaults.ts"
 import { FaultyHttpServer } from "./internal/httpServer.ts"
 import type { ToolCall } from "./internal/protocolHandler.ts"
@@ -41,12 +41,15 @@ export interface FaultyAuthorizationServer {
   readonly expireTokens: Effect.Effect<void>
 }
 
-const endpoints: Readonly<Record<string, Endpoint>> = {
-  "/.well-known/oauth-authorization-server": "server metadata",
-  "/authorize": "authorization",
-  "/register": "registration",
-  "/revoke": "revocation",
-  "/token": "token"
+/** The endpoints of the authorization server, by their paths, with the methods that answer their requests. */
+const endpoints: {
+  readonly [path: string]: readonly [Endpoint, "metadata" | "authorize" | "register" | "revoke" | "token"]
+} = {
+  "/.well-known/oauth-authorization-server": ["server metadata", "metadata"],
+  "/authorize": ["authorization", "authorize"],
+  "/register": ["registration", "register"],
+  "/revoke": ["revocation", "revoke"],
+  "/token": ["token", "token"]
 }
 
 /**
@@ -82,31 +85,17 @@ export const make = (
       sendWithFaults(response, own, handle, { ...names, body, n: String(own.count) })
     }
 
-    const replyOf = (request: AuthorizationRequest): Reply => {
-      switch (request.path) {
-        case "/.well-known/oauth-authorization-server":
-          return authorization.metadata()
-        case "/authorize":
-          return authorization.authorize(request)
-        case "/register":
-          return authorization.register(request)
-        case "/token":
-          return authorization.token(request)
-        default:
-          return authorization.revoke(request)
-      }
-    }
-
     const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       const { pathname, searchParams } = new URL(request.url ?? "/", "http://127.0.0.1")
       const body = await RawServer.readBody(request)
-      const named = endpoints[pathname]
-      if (named === undefined) return void response.writeHead(404).end()
+      const found = endpoints[pathname]
+      if (found === undefined) return void response.writeHead(404).end()
+      const [named, method] = found
       const form = new URLSearchParams(body)
       const endpoint = named === "token" && form.get("grant_type") === "refresh_token" ? "refresh" : named
-      const received = { path: pathname, query: searchParams, form, headers: request.headers, body }
+      const received = { query: searchParams, form, headers: request.headers, body }
       authorization.receive(received)
-      send(endpoint, response, body, () => replyOf(received))
+      send(endpoint, response, body, () => authorization[method](received))
     }
 
     // Returns whether the request was answered: the others are those of the MCP server.

@@ -4,6 +4,7 @@
 import { createHash, randomUUID } from "node:crypto"
 import type { IncomingHttpHeaders } from "node:http"
 import type { Reply } from "./authorizationFaults.ts"
+import { parse } from "./faultyTexts.ts"
 
 interface Code {
   readonly clientId: string
@@ -23,7 +24,6 @@ interface Grant {
 
 /** A request to the authorization server. */
 export interface AuthorizationRequest {
-  readonly path: string
   readonly query: URLSearchParams
   readonly form: URLSearchParams
   readonly headers: IncomingHttpHeaders
@@ -34,14 +34,6 @@ const failure = (error: string, description: string): Reply => ({
   status: 400,
   json: { error, error_description: description }
 })
-
-const parse = (text: string): Record<string, unknown> => {
-  try {
-    return { ...JSON.parse(text) }
-  } catch {
-    return {}
-  }
-}
 
 /** Issues codes and tokens, rotates refresh tokens, and revokes a grant whose refresh token is used twice. */
 export class AuthorizationEndpoints {
@@ -87,7 +79,7 @@ export class AuthorizationEndpoints {
   }
 
   register({ body }: AuthorizationRequest): Reply {
-    const json = parse(body)
+    const json = parse(body) ?? {}
     const secret = json["token_endpoint_auth_method"] === "none" ? {} : { client_secret: this.#secret("client") }
     return { status: 201, json: { ...json, client_id: `client-${randomUUID()}`, ...secret } }
   }

@@ -8,43 +8,36 @@ export type FaultOf<Tag extends Fault["_tag"]> = Extract<Fault, { readonly _tag:
 
 /** The faults of one exchange. */
 export class Faults {
-  readonly all: ReadonlyArray<Fault>
+  readonly #all: ReadonlyArray<Fault>
 
   constructor(all: ReadonlyArray<Fault>) {
-    this.all = all
+    this.#all = all
   }
 
   /** The first fault with that tag, if there is one. */
   get<Tag extends Fault["_tag"]>(tag: Tag): FaultOf<Tag> | undefined {
-    return this.all.find((fault): fault is FaultOf<Tag> => fault._tag === tag)
+    return this.#all.find((fault): fault is FaultOf<Tag> => fault._tag === tag)
   }
 
   has(tag: Fault["_tag"]): boolean {
-    return this.all.some((fault) => fault._tag === tag)
+    return this.get(tag) !== undefined
   }
 }
 
-/** Counts the exchanges of each kind and selects the faults that the rules name for them. */
-export class FaultSchedule {
-  readonly #rules: ReadonlyArray<Rule>
-  readonly #seen = new Map<On, number>()
-
-  constructor(rules: ReadonlyArray<Rule>) {
-    this.#rules = rules
+/** Counts the exchanges of each kind. Returns a function that selects the faults that the rules name for the next one. */
+export const faultSchedule = (rules: ReadonlyArray<Rule>): (on: Exclude<On, "any">) => Faults => {
+  const seen = new Map<On, number>()
+  const count = (on: On): number => {
+    const n = seen.get(on) ?? 0
+    seen.set(on, n + 1)
+    return n
   }
-
-  next(on: Exclude<On, "any">): Faults {
-    const at: Record<string, number> = { any: this.#count("any"), [on]: this.#count(on) }
-    return new Faults(this.#rules.flatMap((rule) => {
+  return (on) => {
+    const at: Record<string, number> = { any: count("any"), [on]: count(on) }
+    return new Faults(rules.flatMap((rule) => {
       const n = at[rule.on]
       return n !== undefined && n >= rule.nth && n < rule.nth + rule.times ? [rule.fault] : []
     }))
-  }
-
-  #count(on: On): number {
-    const n = this.#seen.get(on) ?? 0
-    this.#seen.set(on, n + 1)
-    return n
   }
 }
 

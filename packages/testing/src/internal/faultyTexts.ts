@@ -10,6 +10,16 @@ export interface Json {
 
 const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
 
+/** Parses an object or an array. Returns undefined for another text. */
+export const parse = (text: string): Json | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === "object" && value !== null ? value as Json : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** Adds unknown members to each object of a value, except to the schemas of tools. */
 const withExtraMembers = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withExtraMembers)

@@ -5,22 +5,13 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
 import type { Scenario } from "../Scenario.ts"
-import { faultyTexts, type Json } from "./faultyTexts.ts"
+import { faultyTexts, type Json, parse } from "./faultyTexts.ts"
 import { callCountOf, ProtocolHandler, type Responder, type ToolCall } from "./protocolHandler.ts"
 import { Listener } from "./listener.ts"
-import { exchangeKind, type FaultOf, type Faults, FaultSchedule } from "./faults.ts"
+import { exchangeKind, type FaultOf, type Faults, faultSchedule } from "./faults.ts"
 import { type EventStream, Session } from "./session.ts"
 import { SseResponse } from "./sseResponse.ts"
 import type { FaultySocket } from "./faultySocket.ts"
-
-const parse = (text: string): Json | undefined => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === "object" && value !== null ? value as Json : undefined
-  } catch {
-    return undefined
-  }
-}
 
 const body = (request: IncomingMessage): Effect.Effect<string> =>
   Effect.callback((resume) => {
@@ -62,7 +53,7 @@ export class FaultyHttpServer {
   readonly calls: Array<ToolCall> = []
   readonly #listener: Listener
   readonly #scenario: Scenario
-  readonly #schedule: FaultSchedule
+  readonly #nextFaults: ReturnType<typeof faultSchedule>
   readonly #handler: ProtocolHandler
   readonly #sessions = new Map<string, Session>()
   readonly #isHttpSse: boolean
@@ -77,7 +68,7 @@ export class FaultyHttpServer {
     guard?: (request: IncomingMessage, response: ServerResponse) => boolean
   ) {
     this.#scenario = scenario
-    this.#schedule = new FaultSchedule(scenario.faults)
+    this.#nextFaults = faultSchedule(scenario.faults)
     this.#handler = new ProtocolHandler(scenario, (call) => void this.calls.push(call))
     this.#isHttpSse = scenario.revision === "2024-11-05"
     this.#listener = new Listener((request, response) => {
@@ -141,7 +132,7 @@ export class FaultyHttpServer {
       const text = yield* body(request)
       const message = parse(text)
       const kind = request.method === "GET" ? "stream" : request.method === "DELETE" ? "delete" : exchangeKind(message)
-      const faults = this.#schedule.next(kind)
+      const faults = this.#nextFaults(kind)
       const exchange = { request, response, faults, message }
       const delay = faults.get("Delay")
       if (delay !== undefined) yield* Effect.sleep(delay.ms)

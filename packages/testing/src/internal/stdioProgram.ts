@@ -4,9 +4,9 @@
 import * as Effect from "effect/Effect"
 import { appendFileSync } from "node:fs"
 import type { Scenario } from "../Scenario.ts"
-import { faultyTexts, type Json } from "./faultyTexts.ts"
+import { faultyTexts, type Json, parse } from "./faultyTexts.ts"
 import { ClientRequests, ProtocolHandler } from "./protocolHandler.ts"
-import { exchangeKind, type Faults, FaultSchedule } from "./faults.ts"
+import { exchangeKind, type Faults, faultSchedule } from "./faults.ts"
 
 const [scenario, journal] = process.argv.slice(2) as [string, string]
 const { faults: rules, ...features } = JSON.parse(scenario) as Scenario
@@ -30,7 +30,7 @@ const writeAfter = async (last: Promise<void>, bytes: Uint8Array, step: number):
 }
 
 const handler = new ProtocolHandler({ ...features, faults: [] }, record)
-const schedule = new FaultSchedule(rules)
+const nextFaults = faultSchedule(rules)
 const requests = new ClientRequests()
 let lastId: unknown = undefined
 
@@ -83,13 +83,9 @@ const respond = (request: Json, faults: Faults): Effect.Effect<void> =>
   })
 
 const receive = (line: string): void => {
-  let message: Json
-  try {
-    message = JSON.parse(line) as Json
-  } catch {
-    return
-  }
-  const faults = schedule.next(exchangeKind(message))
+  const message = parse(line)
+  if (message === undefined) return
+  const faults = nextFaults(exchangeKind(message))
   if (faults.has("StopReading")) process.stdin.pause()
   if (faults.has("StopReading") || faults.get("Stall")?.after === "request") return
   if (message["method"] === undefined) {
