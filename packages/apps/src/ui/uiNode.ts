@@ -152,21 +152,10 @@ const Button = /* @__PURE__ */ Schema.Struct({
   )
 )
 
+const leaves = [Text, Heading, Badge, Code, Table, Image, Link, Bar, Line, Area, Pie, Input, Button] as const
+
 /** A component without others in it. */
-type Leaf =
-  | typeof Text.Type
-  | typeof Heading.Type
-  | typeof Badge.Type
-  | typeof Code.Type
-  | typeof Table.Type
-  | typeof Image.Type
-  | typeof Link.Type
-  | typeof Bar.Type
-  | typeof Line.Type
-  | typeof Area.Type
-  | typeof Pie.Type
-  | typeof Input.Type
-  | typeof Button.Type
+type Leaf = typeof leaves[number]["Type"]
 
 /** A component that contains others. */
 export type Container =
@@ -199,19 +188,7 @@ export const Node: Schema.Codec<Node> = /* @__PURE__ */ Schema.Union([
     title: /* @__PURE__ */ key(Schema.String),
     children
   }),
-  Text,
-  Heading,
-  Badge,
-  Code,
-  Table,
-  Image,
-  Link,
-  Bar,
-  Line,
-  Area,
-  Pie,
-  Input,
-  Button
+  ...leaves
 ]).annotate({
   identifier: "UiNode",
   message:
