@@ -22,7 +22,7 @@ import type { TaskStatus } from "@skein/protocol/Task"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ConsoleSource from "./ConsoleSource.ts"
-import { OverviewInterval, OverviewReader } from "./internal/tasks/overview.ts"
+import { makeOverviews, OverviewInterval } from "./internal/tasks/overview.ts"
 import * as QueueRows from "./internal/tasks/queueRows.ts"
 import * as TaskRows from "./internal/tasks/taskRows.ts"
 
@@ -32,7 +32,8 @@ const live: ReadonlyArray<TaskStatus> = ["working", "input_required"]
 /** The most tasks that `TaskAdmin.list` returns at once. */
 const maxListed = 1_000
 
-const makeSource = (admin: TaskAdmin["Service"], overviews: OverviewReader): ConsoleSource.Source => {
+const makeSource = (admin: TaskAdmin["Service"], interval: number): ConsoleSource.Source => {
+  const overviews = makeOverviews(admin, interval)
   const read = (query: ConsoleSource.Query): Effect.Effect<ConsoleSource.Page, TaskError> =>
     Effect.gen(function*() {
       const limit = Math.min(query.limit, maxListed)
@@ -176,6 +177,6 @@ const makeSource = (admin: TaskAdmin["Service"], overviews: OverviewReader): Con
 export const layer: Layer.Layer<never, never, ConsoleSource.ConsoleSources | TaskAdmin> = /* @__PURE__ */ Layer.unwrap(
   /* @__PURE__ */ Effect.gen(function*() {
     const admin = yield* TaskAdmin
-    return ConsoleSource.layer(makeSource(admin, new OverviewReader(admin, yield* OverviewInterval)))
+    return ConsoleSource.layer(makeSource(admin, yield* OverviewInterval))
   })
 )

@@ -2,31 +2,17 @@
  * The messages between a console and its viewers: the page, and `skein top`. They are JSON. Viewers ignore unknown
  * members, and a new `version` means that they cannot read the rest.
  */
-import type { Action, Progress } from "../ConsoleSource.ts"
+import type { Node } from "../ConsoleSource.ts"
+import type { Changes } from "../RowTree.ts"
 
 /** The version of these messages. */
 export const version = 1
 
-/** A row, as viewers receive it. Members without a value are absent. */
-export interface Row {
-  /** The name of its source, a colon, and its id there. */
-  readonly id: string
-  readonly parent?: string
-  readonly kind: string
-  readonly label: string
-  readonly state: string
-  readonly waitsFor?: string
-  readonly summary?: string
-  /** Milliseconds of Unix time, by the clock of the server. */
-  readonly since?: number
-  readonly progress?: Progress
-  readonly principal?: string
-  readonly traceId?: string
-  readonly details?: { readonly [name: string]: string | number | boolean }
-  readonly canInterrupt?: boolean
-  readonly actions?: ReadonlyArray<Action>
-  readonly more?: { readonly total: number; readonly after?: string }
-}
+/**
+ * A row, as viewers receive it: its `id` and that of its parent begin with the name of its source and a colon. Times are
+ * by the clock of the server. Members without a value are absent.
+ */
+export interface Row extends Node {}
 
 /** The event `hello`: the first one of a connection. */
 export interface Hello {
@@ -38,18 +24,8 @@ export interface Hello {
   readonly showPayloads: boolean
 }
 
-/**
- * The event `rows`: changes since the last one. With `reset` the viewer forgets all rows first. The event without
- * `continues` completes a change.
- */
-export interface Rows {
-  /** Milliseconds of Unix time. */
-  readonly at: number
-  readonly reset?: boolean
-  readonly set?: ReadonlyArray<Row>
-  readonly remove?: ReadonlyArray<string>
-  readonly continues?: boolean
-}
+/** The event `rows`. */
+export type Rows = Changes<Row>
 
 /** The response to `GET tree`. */
 export interface Tree extends Hello {

@@ -6,6 +6,7 @@ import type { RequestInfo, ServerInfo, SessionInfo } from "@skein/runtime/Inspec
 import type { McpServer } from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
 import type { Node, Page, Query, Source } from "../ConsoleSource.ts"
+import { defined } from "./tree.ts"
 
 const text = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
 
@@ -22,14 +23,6 @@ const waiting: Readonly<Record<string, string>> = {
   "sampling/createMessage": "a language model of the client",
   "roots/list": "the roots of the client",
   ping: "a ping of the client"
-}
-
-type Details = Record<string, string | number | boolean>
-
-const defined = (details: Record<string, string | number | boolean | undefined>): Details => {
-  const found: Details = {}
-  for (const [name, value] of Object.entries(details)) if (value !== undefined) found[name] = value
-  return found
 }
 
 const subscriptionNodes = (

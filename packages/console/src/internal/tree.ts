@@ -52,30 +52,33 @@ const detailsOf = (details: NonNullable<Node["details"]>, maxChars: number): Non
     ) => [clip(name), typeof value === "string" ? clip(value, maxChars) : value])
   )
 
+/** Leaves out the members without a value. */
+export const defined = <A extends object>(members: A): { [K in keyof A]: Exclude<A[K], undefined> } => {
+  const found: Partial<A> = {}
+  for (const name in members) if (members[name] !== undefined) found[name] = members[name]
+  return found as never
+}
+
 /** A node of a source, as viewers receive it: its texts are escaped and shortened. */
 export const rowOf = (source: string, node: Node, bounds: Pick<Bounds, "maxPayloadChars">): Row => {
   const { actions, canInterrupt, details, more, parent, principal, progress, since, summary, traceId, waitsFor } = node
-  return {
+  return defined({
     id: `${source}:${node.id}`,
-    ...(parent === undefined ? undefined : { parent: `${source}:${parent}` }),
+    parent: parent === undefined ? undefined : `${source}:${parent}`,
     kind: clip(node.kind),
     label: clip(node.label),
     state: clip(node.state),
-    ...(waitsFor === undefined ? undefined : { waitsFor: clip(waitsFor) }),
-    ...(summary === undefined ? undefined : { summary: clip(summary) }),
-    ...(since === undefined ? undefined : { since: Math.round(since) }),
-    ...(progress === undefined ? undefined : {
-      progress: progress.message === undefined ? progress : { ...progress, message: clip(progress.message) }
-    }),
-    ...(principal === undefined ? undefined : { principal: clip(principal) }),
-    ...(traceId === undefined ? undefined : { traceId: clip(traceId) }),
-    ...(details === undefined
-      ? undefined
-      : { details: detailsOf(details, Math.max(maxLabel, bounds.maxPayloadChars)) }),
-    ...(canInterrupt === true ? { canInterrupt } : undefined),
-    ...(actions === undefined || actions.length === 0 ? undefined : { actions: actionsOf(actions) }),
-    ...(more === undefined ? undefined : { more: { total: more.total, ...(more.after && { after: more.after }) } })
-  }
+    waitsFor: waitsFor && clip(waitsFor),
+    summary: summary && clip(summary),
+    since: since && Math.round(since),
+    progress: progress && defined({ ...progress, message: progress.message && clip(progress.message) }),
+    principal: principal && clip(principal),
+    traceId: traceId && clip(traceId),
+    details: details && detailsOf(details, Math.max(maxLabel, bounds.maxPayloadChars)),
+    canInterrupt: canInterrupt || undefined,
+    actions: actions === undefined || actions.length === 0 ? undefined : actionsOf(actions),
+    more: more && defined({ total: more.total, after: more.after || undefined })
+  })
 }
 
 const problem = (source: string, reason: string): Node => ({
@@ -108,36 +111,27 @@ const reasonOf = (cause: Cause.Cause<unknown>): string => {
 }
 
 /** Reads all sources, at the same time. */
-export const readTree = (sources: ReadonlyArray<Source>, bounds: Bounds): Effect.Effect<Tree> =>
-  Effect.clockWith((clock) =>
+export const readTree = (sources: ReadonlyArray<Source>, bounds: Bounds): Effect.Effect<Tree> => {
+  const { maxChildren: limit, readTimeout, showPayloads } = bounds
+  // A source gets an equal part of the rows.
+  const maxRows = Math.floor(bounds.maxRows / sources.length)
+  const asked = sources.map((source) => ask(source, { limit, maxRows, showPayloads }, readTimeout))
+  return Effect.clockWith((clock) =>
     Effect.map(
-      Effect.forEach(
-        sources,
-        (source) =>
-          ask(
-            source,
-            {
-              limit: bounds.maxChildren,
-              maxRows: Math.floor(bounds.maxRows / sources.length),
-              showPayloads: bounds.showPayloads
-            },
-            bounds.readTimeout
-          ),
-        { concurrency: "unbounded" }
-      ),
-      (all) => ({ at: clock.currentTimeMillisUnsafe(), rows: rowsOf(sources, all, bounds) })
+      Effect.all(asked, { concurrency: "unbounded" }),
+      (all) => ({ at: clock.currentTimeMillisUnsafe(), rows: rowsOf(sources, all, maxRows, bounds) })
     )
   )
+}
 
 /** The rows of all sources. A row whose parent is missing is left out, so that each viewer can build the tree. */
 const rowsOf = (
   sources: ReadonlyArray<Source>,
   all: ReadonlyArray<ReadonlyArray<Node>>,
+  share: number,
   bounds: Bounds
 ): ReadonlyMap<string, Row> => {
   const rows = new Map<string, Row>()
-  // A source gets an equal part of the rows.
-  const share = Math.floor(bounds.maxRows / sources.length)
   for (const [index, nodes] of all.entries()) {
     for (const node of nodes.slice(0, share)) {
       const row = rowOf(sources[index]!.name, node, bounds)

@@ -27,44 +27,33 @@ export const OverviewInterval: Context.Reference<number> = /* @__PURE__ */ Conte
 )
 
 /** Reads overviews, and keeps the last one. */
-export class OverviewReader {
-  readonly #admin: TaskAdmin["Service"]
-  readonly #intervalMs: number
-  #latest: Overview | undefined = undefined
-  /** Grows with each change by an operator. An overview that was read during a change may have the state before it. */
-  #changes = 0
-
-  constructor(admin: TaskAdmin["Service"], intervalMs: number) {
-    this.#admin = admin
-    this.#intervalMs = intervalMs
-  }
-
-  /**
-   * The overview, at most one interval old, with at least `limit` failed tasks if there are so many. A failure is not
-   * stored. Two consoles may share a source: the largest limit of them is kept.
-   */
-  read(limit: number): Effect.Effect<Overview, TaskError> {
-    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const latest = this.#latest
-      if (latest !== undefined && limit <= latest.limit && now - latest.at < this.#intervalMs) {
-        return Effect.succeed(latest)
-      }
-      const most = Math.max(limit, latest?.limit ?? 0)
-      const changes = this.#changes
-      const { list, statistics, tools, workers } = this.#admin
-      const failed = list({ hasFailed: true }, { limit: most })
-      // One after the other, so that the console takes one connection of the pool.
-      return Effect.map(Effect.all({ statistics, tools, workers, failed }), (read) => {
-        const overview = { at: now, limit: most, ...read }
-        if (changes === this.#changes) this.#latest = overview
-        return overview
-      })
-    })
-  }
-
-  /** Forgets the last overview, because an operator has changed the store: the next read asks the store. */
-  expire(): void {
-    this.#changes++
-    this.#latest = undefined
+export const makeOverviews = (admin: TaskAdmin["Service"], intervalMs: number) => {
+  let latest: Overview | undefined
+  // Grows with each change by an operator. An overview that was read during a change may have the state before it.
+  let changes = 0
+  return {
+    /**
+     * The overview, at most one interval old, with at least `limit` failed tasks if there are so many. A failure is not
+     * stored. Two consoles may share a source: the largest limit of them is kept.
+     */
+    read: (limit: number): Effect.Effect<Overview, TaskError> =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        if (latest !== undefined && limit <= latest.limit && now - latest.at < intervalMs) return Effect.succeed(latest)
+        const most = Math.max(limit, latest?.limit ?? 0)
+        const before = changes
+        const { list, statistics, tools, workers } = admin
+        const failed = list({ hasFailed: true }, { limit: most })
+        // One after the other, so that the console takes one connection of the pool.
+        return Effect.map(Effect.all({ statistics, tools, workers, failed }), (read) => {
+          const overview = { at: now, limit: most, ...read }
+          if (before === changes) latest = overview
+          return overview
+        })
+      }),
+    /** Forgets the last overview, because an operator has changed the store: the next read asks the store. */
+    expire: (): void => {
+      changes++
+      latest = undefined
+    }
   }
 }
