@@ -2,11 +2,9 @@
  * Runs `login`, `logout` and `whoami`.
  */
 import type { SignInState } from "@skein/auth/OAuth"
-import type { TokenStore } from "@skein/auth/TokenStore"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
-import * as Option from "effect/Option"
 import * as References from "effect/References"
 import { quoteLine, sanitize } from "../base/format.ts"
 import { tokenFolder, usedTokenFolder } from "../base/nodeProcess.ts"
@@ -21,8 +19,8 @@ import {
   oauthFailed,
   openStore,
   placeOf,
-  refusing,
-  saveLogin
+  saveLogin,
+  storedSignIn
 } from "./signIn.ts"
 import type { SignInOptions } from "./signInOptions.ts"
 
@@ -117,15 +115,6 @@ const asJson = (url: URL, state: SignInState | undefined, now: number): string =
   return JSON.stringify(about, undefined, 2)
 }
 
-/** The stored sign-in at a server, without asking anybody. */
-const stored = (url: URL, store: TokenStore["Service"]) =>
-  Effect.gen(function*() {
-    const login = yield* inStore(loadLogin(store, url))
-    const oauth = yield* makeOAuth(url, store, refusing(url), login?.client, undefined)
-    const state = yield* Effect.mapError(oauth.state(url), oauthFailed)
-    return { oauth, state: Option.getOrUndefined(state) }
-  })
-
 // How long a sign-in waits for another one at the same server: as long as a person may take, and some seconds.
 const lockTimeout = "6 minutes"
 
@@ -149,7 +138,7 @@ export const login = (line: LoginLine): Effect.Effect<void, CommandFailed, Proce
       "TokenStoreError",
       (error) => inStore(Effect.fail(error))
     )
-    const { state } = yield* stored(url, store)
+    const { state } = yield* storedSignIn(url, store)
     if (state === undefined) return yield* new CommandFailed({ exitCode: 3, report: "The tokens were not stored" })
     const now = yield* Clock.currentTimeMillis
     yield* process.console.print(json ? asJson(url, state, now) : describe(url, state, now))
@@ -160,7 +149,7 @@ export const whoami = ({ json, url }: AccountLine): Effect.Effect<void, CommandF
   command(Effect.gen(function*() {
     const { console } = yield* Process
     const folder = yield* usedTokenFolder
-    const state = folder === undefined ? undefined : (yield* stored(url, yield* openStore(folder))).state
+    const state = folder === undefined ? undefined : (yield* storedSignIn(url, yield* openStore(folder))).state
     const now = yield* Clock.currentTimeMillis
     const advice = `Sign in with: skein login ${placeOf(url)}`
     if (json) yield* console.print(asJson(url, state, now))
@@ -178,7 +167,7 @@ export const logout = ({ json, url }: AccountLine): Effect.Effect<void, CommandF
     const folder = yield* usedTokenFolder
     const signedOut = folder === undefined ? false : yield* Effect.gen(function*() {
       const store = yield* openStore(folder)
-      const { oauth, state } = yield* stored(url, store)
+      const { oauth, state } = yield* storedSignIn(url, store)
       yield* Effect.mapError(oauth.signOut(url), oauthFailed)
       yield* inStore(store.remove(loginKey(url)))
       return state !== undefined

@@ -6,7 +6,6 @@ import type { Credentials } from "@skein/client/Credentials"
 import type { OAuth } from "@skein/auth/OAuth"
 import type { OAuthError } from "@skein/auth/OAuthError"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { quoteLine } from "../base/format.ts"
 import { tokenFolder, usedTokenFolder } from "../base/nodeProcess.ts"
@@ -32,13 +31,13 @@ const oauthFor = (
     const folder = options === undefined ? yield* usedTokenFolder : yield* tokenFolder
     if (folder === undefined) return undefined
     const process = yield* Process
-    const { givenClient, inStore, interactive, loadLogin, makeOAuth, oauthFailed, openStore, refusing, saveLogin } =
-      yield* Effect.promise(() => import("./signIn.ts"))
+    const { givenClient, inStore, interactive, loadLogin, makeOAuth, openStore, saveLogin, storedSignIn } =
+      yield* Effect
+        .promise(() => import("./signIn.ts"))
     const store = yield* openStore(folder)
     if (options === undefined) {
-      const login = yield* inStore(loadLogin(store, url))
-      const oauth = yield* makeOAuth(url, store, refusing(url), login?.client, undefined)
-      return Option.isSome(yield* Effect.mapError(oauth.state(url), oauthFailed)) ? oauth : undefined
+      const { oauth, state } = yield* storedSignIn(url, store)
+      return state === undefined ? undefined : oauth
     }
     const given = givenClient(options, process)
     const client = given ?? (yield* inStore(loadLogin(store, url)))?.client
@@ -57,7 +56,7 @@ export const makeSignIns = (
 ): Effect.Effect<SignIns, never, Process | Scope.Scope> =>
   Effect.gen(function*() {
     const context = yield* Effect.context<Process | Scope.Scope>()
-    const all: Array<Effect.Effect<OAuth | undefined, CommandFailed>> = []
+    const all: Array<Effect.Effect<void, CommandFailed>> = []
     let last: URL | undefined
     // A 403 without a challenge does not ask for other tokens.
     let isFinal = false
@@ -67,15 +66,9 @@ export const makeSignIns = (
         if (hasAuthorization(headers)) return undefined
         last = url
         let oauth: OAuth | undefined
-        const made = Effect.suspend(() =>
-          oauth === undefined
-            ? Effect.tap(Effect.provide(oauthFor(url, options), context), (made) =>
-              Effect.sync(() => {
-                oauth = made
-              }))
-            : Effect.succeed(oauth)
-        )
-        all.push(made)
+        all.push(Effect.map(Effect.provide(oauthFor(url, options), context), (made) => {
+          oauth = made
+        }))
         return {
           headers: (request) => oauth === undefined ? Effect.succeed({}) : oauth.headers(request),
           refused: (challenge) =>
@@ -86,7 +79,7 @@ export const makeSignIns = (
           replied: (reply) => oauth?.replied?.(reply)
         }
       },
-      prepared: Effect.suspend(() => Effect.forEach(all, (made) => made, { discard: true }))
+      prepared: Effect.suspend(() => Effect.all(all, { discard: true }))
     }
   })
 

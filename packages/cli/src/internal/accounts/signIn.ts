@@ -17,7 +17,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { quoteLine, sanitize } from "../base/format.ts"
-import { CommandFailed, Process } from "../base/process.ts"
+import { type CommandFailed, failed, Process } from "../base/process.ts"
 import { secretVariable, type SignInOptions } from "./signInOptions.ts"
 
 /** A client that was registered by hand. It is stored without its secret, so that later calls can renew the tokens. */
@@ -104,7 +104,7 @@ export const interactive = (
   { console: { warn }, terminal }: Process["Service"]
 ): Effect.Effect<SignIn["Service"], CommandFailed> => {
   if (paste && terminal === undefined) {
-    return Effect.fail(new CommandFailed({ exitCode: 2, report: "--paste needs a terminal to paste on" }))
+    return Effect.fail(failed(2, "--paste needs a terminal to paste on"))
   }
   // A shell on another computer: the browser of the person does not find a port of this one.
   const isRemote = !noBrowser && port === undefined && !Loopback.hasBrowser()
@@ -127,7 +127,7 @@ export const interactive = (
 }
 
 /** Refuses to sign in: the command line has no `--login`. */
-export const refusing = (url: URL): SignIn["Service"] => ({
+const refusing = (url: URL): SignIn["Service"] => ({
   open: () =>
     Effect.fail(
       new SignInError({
@@ -136,8 +136,7 @@ export const refusing = (url: URL): SignIn["Service"] => ({
     )
 })
 
-const storeFailed = ({ message }: TokenStoreError): CommandFailed =>
-  new CommandFailed({ exitCode: 3, report: sanitize(message) })
+const storeFailed = ({ message }: TokenStoreError): CommandFailed => failed(3, message)
 
 /** The tokens of this user. */
 export const openStore = (folder: string): Effect.Effect<TokenStore["Service"], CommandFailed> =>
@@ -170,6 +169,15 @@ export const makeOAuth = (
       Effect.provideService(SignIn, signIn),
       Effect.mapError(oauthFailed)
     ))
+
+/** The stored sign-in at a server, without asking anybody. */
+export const storedSignIn = (url: URL, store: TokenStore["Service"]) =>
+  Effect.gen(function*() {
+    const login = yield* inStore(loadLogin(store, url))
+    const oauth = yield* makeOAuth(url, store, refusing(url), login?.client, undefined)
+    const state = yield* Effect.mapError(oauth.state(url), oauthFailed)
+    return { oauth, state: Option.getOrUndefined(state) }
+  })
 
 // Failures of reaching a person, a server or the store. The others are refusals of a server.
 const notReached: ReadonlySet<OAuthError["reason"]["_tag"]> = /* @__PURE__ */ new Set(
@@ -208,5 +216,5 @@ const report = ({ message, reason }: OAuthError): string => {
 export const oauthFailed = (error: OAuthError): CommandFailed => {
   const { reason } = error
   const isTemporary = notReached.has(reason._tag) || (reason._tag === "TokenRequestFailed" && reason.retryable)
-  return new CommandFailed({ exitCode: isTemporary ? 3 : 4, report: sanitize(report(error)) })
+  return failed(isTemporary ? 3 : 4, report(error))
 }

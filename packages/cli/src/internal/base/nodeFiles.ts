@@ -1,7 +1,7 @@
 /**
  * Files that commands read and write.
  */
-import * as Data from "effect/Data"
+import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Effect from "effect/Effect"
 import { closeSync, constants, existsSync, openSync, readSync, statSync } from "node:fs"
 import { mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises"
@@ -20,21 +20,24 @@ export interface Place {
 }
 
 /** A file could not be read or written. `problem` is the code of the system, `ENOENT` for example. */
-export class FileFailed extends Data.TaggedError("FileFailed")<{ readonly problem: string }> {}
+export class FileFailed extends PrintableError.tagged("FileFailed")<{ readonly problem: string }> {}
 
-const attempt = <A>(run: () => Promise<A>): Effect.Effect<A, FileFailed> =>
+const attempt = <A>(run: () => Promise<A>, failure: string): Effect.Effect<A, FileFailed> =>
   Effect.tryPromise({
     try: run,
-    catch: (cause) =>
-      new FileFailed({ problem: cause instanceof Error && "code" in cause ? String(cause.code) : String(cause) })
+    catch: (cause) => {
+      const problem = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause)
+      return new FileFailed({ problem, message: `${failure}: ${problem}` })
+    }
   })
 
 /** The text of a file. */
-export const readText = (file: string): Effect.Effect<string, FileFailed> => attempt(() => readFile(file, "utf8"))
+export const readText = (file: string): Effect.Effect<string, FileFailed> =>
+  attempt(() => readFile(file, "utf8"), `${file} cannot be read`)
 
 /** Writes a file, and replaces one that exists. */
 export const writeBytes = (file: string, bytes: Uint8Array | string): Effect.Effect<void, FileFailed> =>
-  attempt(() => writeFile(file, bytes))
+  attempt(() => writeFile(file, bytes), `${file} cannot be written`)
 
 /**
  * Replaces a file by a new one at once: another process reads the old text or the new one. Its folders are created. A
@@ -60,7 +63,7 @@ export const replaceText = (file: string, text: string): Effect.Effect<void, Fil
       await rm(temporary, { force: true })
       throw error
     }
-  })
+  }, `${file} cannot be written`)
 
 /** The absolute path of a file or folder, if there is one at this path from a folder. */
 export const existing = (folder: string, path: string): string | undefined => {

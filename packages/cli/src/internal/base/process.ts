@@ -74,6 +74,9 @@ export class CommandFailed extends Data.TaggedError("CommandFailed")<{
   readonly report?: string | undefined
 }> {}
 
+/** The failure of a command, with a report, which is escaped when it is written. */
+export const failed = (exitCode: number, report: string): CommandFailed => new CommandFailed({ exitCode, report })
+
 /** Runs a function that rejects with {@link CommandFailed}. Any other rejection is a defect. */
 export const promised = <A>(run: () => Promise<A>): Effect.Effect<A, CommandFailed> =>
   Effect.flatten(Effect.promise(() =>

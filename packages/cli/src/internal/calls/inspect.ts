@@ -22,7 +22,7 @@ import {
   type ServerInvocation,
   within
 } from "../connection/connection.ts"
-import { argumentsOf, quoteName, sanitize } from "../base/format.ts"
+import { argumentsOf, quoteBlock, quoteName, sanitize } from "../base/format.ts"
 import type { CommandFailed, Process } from "../base/process.ts"
 import { cell, denseTable } from "../base/textTable.ts"
 
@@ -47,7 +47,7 @@ const nameOf = (server: Implementation | undefined): string =>
 
 /** The name, the capabilities and the instructions of the server, as text. */
 export const infoText = (
-  { capabilities, era, instructions, revision, server }: Pick<
+  { capabilities, era, instructions = "", revision, server }: Pick<
     Client.Client,
     "capabilities" | "era" | "instructions" | "revision" | "server"
   >,
@@ -62,7 +62,7 @@ export const infoText = (
     ["Capabilities", named(standard) || "none"],
     ["Experimental", named(experimental)],
     ["Extensions", Object.keys(extensions ?? {}).toSorted().map(quoteName).join(", ")],
-    ["Instructions", instructions === undefined ? "" : sanitize(instructions.trim()).replaceAll("\n", "\n  | ")]
+    ["Instructions", quoteBlock(instructions.trim())]
   ] as const
   return [
     nameOf(server),
@@ -123,33 +123,21 @@ export const templateTable = (templates: ReadonlyArray<ResourceTemplate>, colors
     "RESOURCE TEMPLATE"
   )
 
-/** A list of the server. */
-interface List {
-  /** Its member in JSON. */
-  readonly member: string
-  readonly name: string
-  readonly isDeclared: boolean
-  /** Requests the items, and how they are shown. */
-  readonly request: Effect.Effect<{
-    readonly items: ReadonlyArray<unknown>
-    readonly text: (colors: Colors | undefined) => string
-  }, ClientError>
-}
-
+/** A list of the server. `member` is its name in JSON. `request` returns the items, and how they are shown. */
 const listOf = <A>(
   member: string,
   name: string,
   capability: object | undefined,
   items: Effect.Effect<ReadonlyArray<A>, ClientError>,
   table: (items: ReadonlyArray<A>, colors: Colors | undefined) => string
-): List => ({
+) => ({
   member,
   name,
   isDeclared: capability !== undefined,
-  request: Effect.map(items, (items) => ({ items, text: (colors) => table(items, colors) }))
+  request: Effect.map(items, (items) => ({ items, text: (colors: Colors | undefined) => table(items, colors) }))
 })
 
-const listsOf = (client: Client.Client, line: InspectLine): Readonly<Record<string, List>> => {
+const listsOf = (client: Client.Client, line: InspectLine): Readonly<Record<string, ReturnType<typeof listOf>>> => {
   const { prompts, resources, tools } = client.capabilities
   const time = requestTime(line)
   const templates = client.listResourceTemplates(time)

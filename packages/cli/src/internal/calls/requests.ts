@@ -11,7 +11,7 @@ import * as Result from "effect/Result"
 import { exitCode, format, onClient, requestTime, type ServerInvocation } from "../connection/connection.ts"
 import { blockText, quoteLine, quoteName, sanitize } from "../base/format.ts"
 import { writeBytes } from "../base/nodeFiles.ts"
-import { CommandFailed, type Console, type Process } from "../base/process.ts"
+import { type CommandFailed, type Console, failed, type Process } from "../base/process.ts"
 import { suggesting } from "../connection/suggestion.ts"
 
 /** A parsed command line of `read`. */
@@ -45,8 +45,6 @@ export interface PingLine extends ServerInvocation {
 
 const asJson = (value: unknown): string => JSON.stringify(value, undefined, 2)
 
-const unusable = (report: string): CommandFailed => new CommandFailed({ exitCode: 2, report: sanitize(report) })
-
 /** The bytes of binary contents. Undefined for text. */
 const bytesOf = (content: AnyResourceContents): Effect.Effect<Uint8Array | undefined, ClientError> => {
   if (!("blob" in content)) return Effect.succeed(undefined)
@@ -64,13 +62,10 @@ const save = (file: string, contents: ReadonlyArray<AnyResourceContents>, { warn
     const [content, ...more] = contents
     if (content === undefined || more.length > 0) {
       const report = `--output takes one content, and the server returned ${contents.length}. Use --json to see them`
-      return yield* unusable(report)
+      return yield* failed(2, report)
     }
     const bytes = (yield* bytesOf(content)) ?? new TextEncoder().encode("text" in content ? content.text : "")
-    yield* Effect.mapError(
-      writeBytes(file, bytes),
-      ({ problem }) => unusable(`${file} cannot be written: ${problem}`)
-    )
+    yield* Effect.mapError(writeBytes(file, bytes), ({ message }) => failed(2, message))
     warn(`Wrote ${bytes.length} bytes to ${sanitize(file)}`)
   })
 
@@ -85,7 +80,7 @@ const show = (contents: ReadonlyArray<AnyResourceContents>, { isTerminal, print,
     const bytes = more.length === 0 ? yield* bytesOf(content) : undefined
     if (bytes === undefined) return yield* print(contents.map(contentText).join("\n"))
     if (isTerminal === true || printBytes === undefined) {
-      return yield* unusable(`${describeBytes(content, bytes)}: write it to a file with --output <file>`)
+      return yield* failed(2, `${describeBytes(content, bytes)}: write it to a file with --output <file>`)
     }
     yield* printBytes(bytes)
   })

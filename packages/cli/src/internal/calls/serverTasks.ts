@@ -11,17 +11,13 @@ import * as Effect from "effect/Effect"
 import { printResult } from "./call.ts"
 import { format, onClient, requestTime, type ServerInvocation } from "../connection/connection.ts"
 import { quoteName } from "../base/format.ts"
-import { CommandFailed, type Process } from "../base/process.ts"
+import { type CommandFailed, failed, type Process } from "../base/process.ts"
 import type { Colors } from "../base/colors.ts"
 import { cell, denseTable } from "../base/textTable.ts"
 import { formatAge } from "../base/columns.ts"
 
 /** The state of a task, in the form of either revision with tasks. */
 type AnyTask = Task | DetailedTask
-
-const nothing = (report: string): CommandFailed => new CommandFailed({ exitCode: 1, report })
-
-const unknownTask = (id: string): CommandFailed => nothing(`The server has no task ${quoteName(id)}`)
 
 const isFinal = ({ status }: AnyTask): boolean => status !== "working" && status !== "input_required"
 
@@ -37,7 +33,7 @@ const orUnknown = <A, R>(
       const { reason } = error
       const isUnknown = reason._tag === "TaskNotFound" ||
         (reason._tag === "ProtocolError" && reason.error.code === -32602)
-      return Effect.fail(isUnknown ? unknownTask(id) : error)
+      return Effect.fail(isUnknown ? failed(1, `The server has no task ${quoteName(id)}`) : error)
     }
   )
 
@@ -79,7 +75,7 @@ export const list = (
   const { json, limit, revision, status } = line
   if (revision !== undefined && revision !== Revision.latestSession) {
     const report = Revision.era(revision) === "stateless" ? noListing(revision) : `${revision} has no tasks`
-    return Effect.fail(new CommandFailed({ exitCode: 2, report }))
+    return Effect.fail(failed(2, report))
   }
   return onClient(line, (client, { colors, print }) =>
     Effect.gen(function*() {
@@ -134,7 +130,7 @@ export const show = (line: ServerInvocation, id: string): Effect.Effect<void, Co
 export const cancel = (line: ServerInvocation, id: string): Effect.Effect<void, CommandFailed, Process> =>
   onClient(line, (client, { print }) =>
     Effect.gen(function*() {
-      if (isFinal(yield* stateOf(client, id, line))) return yield* nothing("The task has ended already")
+      if (isFinal(yield* stateOf(client, id, line))) return yield* failed(1, "The task has ended already")
       const task = yield* client.resumeTask({ taskId: id }, requestTime(line))
       yield* task.cancel
       yield* print(
@@ -152,9 +148,8 @@ export const result = (
     Effect.gen(function*() {
       const state = yield* stateOf(client, id, line)
       if (!waits && !isFinal(state)) {
-        return yield* nothing(
-          `The task has no result yet: its status is ${state.status}. skein tasks wait waits for it`
-        )
+        const { status } = state
+        return yield* failed(1, `The task has no result yet: its status is ${status}. skein tasks wait waits for it`)
       }
       const task = yield* client.resumeTask({ taskId: id }, { ...requestTime(line), leaveRunning: true })
       return yield* printResult("the task", yield* task.result, line.json, console)

@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import { format, onClient, requestTime, type ServerInvocation } from "../connection/connection.ts"
-import { quoteLine, quoteName, sanitize } from "../base/format.ts"
+import { quoteBlock, quoteLine, quoteName } from "../base/format.ts"
 import { CommandFailed, type Process } from "../base/process.ts"
 
 /** A parsed command line of `logs`. */
@@ -39,9 +39,7 @@ const ended = (client: Client.Client): Effect.Effect<never, ClientError> =>
 /** A message of the log. The text of the server cannot begin a line. */
 const logLine = ({ params: { data, level, logger } }: LoggingMessage): string => {
   const text = typeof data === "string" ? data : JSON.stringify(data) ?? String(data)
-  return `${level.padEnd(9)} ${logger === undefined ? "" : `${quoteName(logger)}: `}${
-    sanitize(text.trimEnd()).replaceAll("\n", "\n  | ")
-  }`
+  return `${level.padEnd(9)} ${logger === undefined ? "" : `${quoteName(logger)}: `}${quoteBlock(text.trimEnd())}`
 }
 
 const noLogs = (revision: Revision.Revision): string =>

@@ -71,19 +71,15 @@ const divide = (
 ): Parts => {
   const [first, ...rest] = words
   if (first === undefined) return { options: [], words: [] }
-  if (isUrl(first) || isModule(first)) {
+  const dashes = words.indexOf("--")
+  // Without an end mark, a word with spaces is a command line.
+  if (isUrl(first) || isModule(first) || (dashes < 0 && /\s/.test(first.trim()))) {
     const after = separate(rest, valueOptions, false)
     return { options: after.options, words: [first, ...after.words.filter((word) => word !== "--")] }
   }
-  const dashes = words.indexOf("--")
   if (dashes >= 0) {
     const after = separate(words.slice(dashes + 1), valueOptions, false)
     return { options: after.options, words: [joinWords(words.slice(0, dashes)), ...after.words] }
-  }
-  // A command line as one word.
-  if (/\s/.test(first.trim())) {
-    const after = separate(rest, valueOptions, false)
-    return { options: after.options, words: [first, ...after.words] }
   }
   const server = words.slice(0, words.length - Math.min(countOperands(words), words.length - 1))
   return { options: [], words: [joinWords(server), ...words.slice(server.length)] }

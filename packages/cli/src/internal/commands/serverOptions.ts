@@ -9,6 +9,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
+import * as Struct from "effect/Struct"
 import { hasAuthorization, isGiven, type SignInOptions } from "../accounts/signInOptions.ts"
 import { parseWords } from "../base/givenArguments.ts"
 import type { GivenAnswers } from "../connection/answers.ts"
@@ -236,31 +237,15 @@ export const checkNamed = (
 /** As {@link checkServer}, and fails without the name of a server in the configuration. */
 export const checkOneServer = (line: LocatedLine & TargetLine) => Effect.andThen(checkServer(line), checkNamed(line))
 
+const signInNames = Object.keys(signInFlags) as ReadonlyArray<keyof SignInOptions>
+
 /** Turns the options of a valid command line into the invocation of its server. */
-export const serverInvocationOf = <Line extends LocatedLine & Partial<AnsweringLine>>(
-  {
-    answer = [],
-    answersFile: file,
-    assumePkce,
-    clientId,
-    config,
-    issuer,
-    login,
-    noBrowser,
-    omitResource,
-    paste,
-    port,
-    redirectUri,
-    scopes,
-    server,
-    target,
-    ...line
-  }: Line
-) => ({
-  ...line,
-  target: config === undefined ? target! : { _tag: "Configured", file: config, server } as const,
-  signIn: login
-    ? { assumePkce, clientId, issuer, noBrowser, omitResource, paste, port, redirectUri, scopes }
-    : undefined,
-  answers: answer.length === 0 && file === undefined ? undefined : { values: answer, file }
-})
+export const serverInvocationOf = <Line extends LocatedLine & Partial<AnsweringLine>>(line: Line) => {
+  const { answer = [], answersFile: file, config, login, server, target, ...rest } = line
+  return {
+    ...rest,
+    target: config === undefined ? target! : { _tag: "Configured", file: config, server } as const,
+    signIn: login ? Struct.pick<SignInOptions, typeof signInNames>(line, signInNames) : undefined,
+    answers: answer.length === 0 && file === undefined ? undefined : { values: answer, file }
+  }
+}

@@ -49,23 +49,20 @@ const isForServer = ({ env, exportName, headers, login, revision, server, timeou
   Object.keys({ ...env, ...headers }).length > 0
 
 /**
- * Fails if the operands are not those of the command. `storeOptions` are given options that a server does not have, and
- * `isServerOnly` means that the command has no store.
+ * Fails if the operands are not those of the command. `storeOptions` are the names of options that a server does not
+ * have. Without them, the command has no store.
  */
-export const checkOperands = (
-  line: OnServerLine,
+export const checkOperands = <Line extends OnServerLine>(
+  line: Line,
   kind: OperandKind,
-  { isServerOnly = false, storeOptions = [] }: {
-    readonly isServerOnly?: boolean
-    readonly storeOptions?: ReadonlyArray<string | false>
-  } = {}
+  storeOptions?: ReadonlyArray<keyof Line & string>
 ) => {
   const { config, operands: { first, words }, postgres, sqlite } = line
   const most = (kind === "list" ? 1 : 2) - (config === undefined ? 0 : 1)
   if (kind === "task" && words.length === 0) return invalid("<id> is required")
   if (words.length > most) return invalid(`Unexpected arguments: ${words.slice(most).join(" ")}`)
   if (!hasServer(line, kind)) {
-    if (isServerOnly) {
+    if (storeOptions === undefined) {
       return invalid("A server is required before the id: its URL, its module, or its command as one word")
     }
     return isForServer(line)
@@ -75,8 +72,8 @@ export const checkOperands = (
   if (sqlite !== undefined || postgres !== undefined) {
     return invalid("--sqlite and --postgres cannot be used with a server: it has its store")
   }
-  const wrong = storeOptions.find((option) => option !== false)
-  if (wrong !== undefined) return invalid(`${wrong} needs a store: a server does not have it`)
+  const wrong = storeOptions?.find((name) => line[name] !== undefined && line[name] !== false)
+  if (wrong !== undefined) return invalid(`--${wrong} needs a store: a server does not have it`)
   const target = config === undefined ? first : undefined
   return checkOneServer({ ...line, target })
 }

@@ -9,7 +9,15 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import { choice, handledBy, invalid, text, toggle, wholeNumber } from "./commandLine.ts"
 import { describe, type Description } from "./help.ts"
-import { checkOperands, idOf, serverTarget, serverTaskFlags } from "./taskOperands.ts"
+import {
+  checkOperands,
+  idOf,
+  type OnServerLine,
+  type OperandKind,
+  serverTarget,
+  serverTaskFlags
+} from "./taskOperands.ts"
+import type { CommandFailed, Process } from "../base/process.ts"
 import type { StoreLine } from "../tasks/tasks.ts"
 
 const storeFlags = {
@@ -56,6 +64,31 @@ const onStore =
       Command.validate((line) => checkStore(line))
     )
 
+type Store = Awaited<ReturnType<typeof load>>
+type ServerTasks = Awaited<ReturnType<typeof loadServer>>
+type Ran = Effect.Effect<void, CommandFailed, Process>
+
+/**
+ * The checks and the handler of a command about the tasks of a store, or of a server. `storeOptions` are the names of
+ * options that a server does not have.
+ */
+const onEither = <Line extends OnServerLine>(
+  kind: OperandKind,
+  storeOptions: ReadonlyArray<keyof Line & string>,
+  ofStore: (store: Store, line: Line) => Ran,
+  ofServer: (tasks: ServerTasks, server: NonNullable<ReturnType<typeof serverTarget>>, line: Line) => Ran
+) =>
+<const Name extends string, ContextInput>(command: Command.Command<Name, Line, ContextInput, unknown, unknown>) =>
+  command.pipe(
+    Command.validate((line) => Effect.andThen(checkStore(line), checkOperands(line, kind, storeOptions))),
+    Command.withHandler((line) => {
+      const server = serverTarget(line, kind)
+      return server === undefined
+        ? Effect.flatMap(Effect.promise(load), (store) => ofStore(store, line))
+        : Effect.flatMap(Effect.promise(loadServer), (tasks) => ofServer(tasks, server, line))
+    })
+  )
+
 const statuses: ReadonlyArray<TaskStatus> = ["working", "input_required", "completed", "failed", "cancelled"]
 const maxListed = 1000
 
@@ -82,21 +115,12 @@ const list = Command.make("list", {
     usage: ["[options]", "[options] <server>"],
     footer: storeFooter
   }),
-  Command.validate((line) => {
-    const storeOptions = (["tool", "pool", "owner", "worker"] as const).map((name) =>
-      line[name] !== undefined && `--${name}`
-    )
-    return Effect.andThen(checkStore(line), checkOperands(line, "list", { storeOptions }))
-  }),
-  Command.withHandler((line) => {
-    const server = serverTarget(line, "list")
-    return server === undefined
-      ? Effect.flatMap(Effect.promise(load), ({ list }) => list(line))
-      : Effect.flatMap(
-        Effect.promise(loadServer),
-        ({ list }) => list({ ...server, limit: line.limit, status: line.status })
-      )
-  })
+  onEither(
+    "list",
+    ["tool", "pool", "owner", "worker"],
+    ({ list }, line) => list(line),
+    ({ list }, server, { limit, status }) => list({ ...server, limit, status })
+  )
 )
 
 const failed = Command.make("failed", storeFlags).pipe(
@@ -126,25 +150,19 @@ const show = Command.make("show", {
     usage: forms,
     footer: storeFooter
   }),
-  Command.validate((line) =>
-    Effect.andThen(
-      checkStore(line),
-      checkOperands(line, "task", { storeOptions: [line.values && "--values"] })
-    )
-  ),
-  Command.withHandler((line) => {
-    const server = serverTarget(line, "task")
-    return server === undefined
-      ? Effect.flatMap(Effect.promise(load), ({ show }) => show({ ...line, id: idOf(line) }))
-      : Effect.flatMap(Effect.promise(loadServer), ({ show }) => show(server, idOf(line)))
-  })
+  onEither(
+    "task",
+    ["values"],
+    ({ show }, line) => show({ ...line, id: idOf(line) }),
+    ({ show }, server, line) => show(server, idOf(line))
+  )
 )
 
 /** A command about the result of a task of a server. */
 const onResult = <const Name extends string>(name: Name, short: string, description: string, waits: boolean) =>
   Command.make(name, { ...serverTaskFlags, json: storeFlags.json }).pipe(
     describeOnServer({ short, description, usage: ["[options] <server> <id>"] }),
-    Command.validate((line) => checkOperands(line, "task", { isServerOnly: true })),
+    Command.validate((line) => checkOperands(line, "task")),
     handledBy(loadServer, ({ result }, line) => result(serverTarget(line, "task")!, idOf(line), waits))
   )
 
@@ -174,18 +192,12 @@ const cancel = Command.make("cancel", {
     usage: forms,
     footer: storeFooter
   }),
-  Command.validate((line) =>
-    Effect.andThen(
-      checkStore(line),
-      checkOperands(line, "task", { storeOptions: [line.message !== undefined && "--message"] })
-    )
-  ),
-  Command.withHandler((line) => {
-    const server = serverTarget(line, "task")
-    return server === undefined
-      ? Effect.flatMap(Effect.promise(load), ({ cancel }) => cancel({ ...line, id: idOf(line) }))
-      : Effect.flatMap(Effect.promise(loadServer), ({ cancel }) => cancel(server, idOf(line)))
-  })
+  onEither(
+    "task",
+    ["message"],
+    ({ cancel }, line) => cancel({ ...line, id: idOf(line) }),
+    ({ cancel }, server, line) => cancel(server, idOf(line))
+  )
 )
 
 const wake = Command.make("wake", { ...storeFlags, id }).pipe(

@@ -12,10 +12,10 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
-import { quoteBlock, quoteLine, quoteName, sanitize } from "../base/format.ts"
+import { quoteBlock, quoteLine, quoteName } from "../base/format.ts"
 import { choices, type Field, kindOf, valueOf } from "./formValues.ts"
 import { readText } from "../base/nodeFiles.ts"
-import { CommandFailed, type Console } from "../base/process.ts"
+import { type CommandFailed, type Console, failed } from "../base/process.ts"
 
 /** The answers of the command line to forms of the server. */
 export interface GivenAnswers {
@@ -33,21 +33,19 @@ type Source =
   | { readonly _tag: "Each"; readonly values: Values }
   | { readonly _tag: "InOrder"; readonly left: Array<Values> }
 
-const unusable = (report: string): CommandFailed => new CommandFailed({ exitCode: 2, report: sanitize(report) })
-
 /** The file of `--answers`: an object, or an array of objects. */
 const readAnswers = (file: string): Effect.Effect<Values | ReadonlyArray<Values>, CommandFailed> =>
   readText(file).pipe(
-    Effect.mapError(({ problem }) => unusable(`${file} cannot be read: ${problem}`)),
+    Effect.mapError(({ message }) => failed(2, message)),
     Effect.flatMap((text): Effect.Effect<Values | ReadonlyArray<Values>, CommandFailed> => {
       // The message of the parser quotes the text, which can have secrets.
       const parsed = Result.try((): unknown => JSON.parse(text.replace(/^\uFEFF/, "")))
-      if (Result.isFailure(parsed)) return Effect.fail(unusable(`${file} is not valid JSON`))
+      if (Result.isFailure(parsed)) return Effect.fail(failed(2, `${file} is not valid JSON`))
       const value = parsed.success
       if (isObject(value)) return Effect.succeed(new Map(Object.entries(value)))
       return Array.isArray(value) && value.every(isObject)
         ? Effect.succeed(value.map((each) => new Map(Object.entries(each))))
-        : Effect.fail(unusable(`${file} must have a JSON object with the values of fields, or an array of them`))
+        : Effect.fail(failed(2, `${file} must have a JSON object with the values of fields, or an array of them`))
     })
   )
 
@@ -57,7 +55,7 @@ const sourceOf = ({ file, values }: GivenAnswers): Effect.Effect<Source, Command
     if (Array.isArray(fromFile)) {
       return values.length === 0
         ? { _tag: "InOrder", left: [...fromFile as ReadonlyArray<Values>] } as const
-        : yield* unusable(`--answer cannot be used with ${file}: its array has the answers to each form`)
+        : yield* failed(2, `--answer cannot be used with ${file}: its array has the answers to each form`)
     }
     const all = new Map(fromFile as Values)
     const texts = Map.groupBy(values, ([key]) => key)

@@ -9,7 +9,7 @@ import type { Entry, Input } from "@skein/client/ServerConfig"
 import type { Transport } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import { quoteLine, quoteName, sanitize, serverStderr } from "../base/format.ts"
-import { CommandFailed, type Console, type Terminal } from "../base/process.ts"
+import { type CommandFailed, type Console, failed, type Terminal } from "../base/process.ts"
 
 /** The server to connect to. */
 export interface Server {
@@ -19,11 +19,8 @@ export interface Server {
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** The file of a configuration cannot be used, or does not have the server: the command line is wrong. */
-const failed = (report: string): CommandFailed => new CommandFailed({ exitCode: 2, report: sanitize(report) })
-
 const read = (file: string, options: NodeConfig.FileOptions) =>
-  Effect.mapError(NodeConfig.file(file, options).read, ({ message }: PoolError) => failed(message))
+  Effect.mapError(NodeConfig.file(file, options).read, ({ message }: PoolError) => failed(2, message))
 
 /** Asks for an input on the terminal. An empty answer takes the default. */
 const ask = (terminal: Terminal, input: Input): Effect.Effect<string | undefined> => {
@@ -71,14 +68,16 @@ export const configuredIn = (
       const advice = reason._tag === "MissingVariable" && reason.variable.startsWith("input:")
         ? `. Set it with --input ${reason.variable.slice("input:".length)}=<value>`
         : ""
-      return yield* failed(`${message}${advice}`)
+      return yield* failed(2, `${message}${advice}`)
     }
-    if (disabled.includes(server)) return yield* failed(`The server ${JSON.stringify(server)} in ${file} is disabled`)
+    if (disabled.includes(server)) {
+      return yield* failed(2, `The server ${JSON.stringify(server)} in ${file} is disabled`)
+    }
     const found = servers.get(server)
     if (found !== undefined) return found
     const all = yield* namesIn(file, env)
     const has = all.length === 0 ? "It has no valid entries" : `It has: ${all.map(quoteName).join(", ")}`
-    return yield* failed(`${file} has no server ${JSON.stringify(server)}. ${has}`)
+    return yield* failed(2, `${file} has no server ${JSON.stringify(server)}. ${has}`)
   })
 
 /** Reads all entries without asking for inputs. */

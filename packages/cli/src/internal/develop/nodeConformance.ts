@@ -15,7 +15,7 @@ import { dirname, join, sep } from "node:path"
 import { makeSignIns } from "../accounts/callCredentials.ts"
 import { commandOf, connect, onServer, resolveEnv, type ServerInvocation } from "../connection/connection.ts"
 import { sanitize, serverStderr } from "../base/format.ts"
-import { CommandFailed, Process, promised } from "../base/process.ts"
+import { CommandFailed, failed, Process, promised } from "../base/process.ts"
 import {
   type Check,
   formatReport,
@@ -60,8 +60,6 @@ interface Program {
   readonly args: ReadonlyArray<string>
   readonly label: string
 }
-
-const failed = (report: string): CommandFailed => new CommandFailed({ exitCode: 3, report })
 
 /** The installed suite of the project or of this program, if it has the version; otherwise npx with the version. */
 const programOf = async (version: string): Promise<Program> => {
@@ -108,12 +106,12 @@ const runProgram = (
     const keep = (chunk: string): void => void (text = (text + chunk).slice(-maxOutput))
     child.stdout!.setEncoding("utf8").on("data", keep)
     child.stderr!.setEncoding("utf8").on("data", keep)
-    child.once("error", (error) => resume(Effect.fail(failed(`${command} cannot be started: ${error.message}`))))
+    child.once("error", (error) => resume(Effect.fail(failed(3, `${command} cannot be started: ${error.message}`))))
     child.once("close", (code) => resume(Effect.succeed({ code, text })))
     return Effect.sync(() => killGroup(child, "SIGKILL"))
   }).pipe(Effect.timeoutOrElse({
     duration: timeout,
-    orElse: () => Effect.fail(failed(`The conformance suite did not end within ${timeout / 1_000} seconds`))
+    orElse: () => Effect.fail(failed(3, `The conformance suite did not end within ${timeout / 1_000} seconds`))
   }))
 
 /** The results that the suite has written: a folder `server-<scenario>-<time>` for each scenario, whose name may have a slash. */
@@ -192,7 +190,7 @@ const authorized = (
     yield* signIns.prepared
     const tokens = credentials === undefined ? {} : yield* Effect.mapError(
       credentials.headers({ method: "POST", url, server: url }),
-      (error) => failed(error instanceof Error ? error.message : String(error))
+      (error) => failed(3, error instanceof Error ? error.message : String(error))
     )
     return Object.keys({ ...headers, ...tokens }).length === 0
       ? url.href
@@ -256,6 +254,7 @@ export const conformance = (line: ConformanceLine): Effect.Effect<void, CommandF
     const all = [...results, ...incomplete(text).filter(({ name }) => !names.has(name))]
     if (all.length === 0) {
       return yield* failed(
+        3,
         `The conformance suite ended with ${code}, without results: ${text.trim().slice(-maxQuoted)}`
       )
     }

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import { onClient, requestTime, type ServerInvocation, within } from "../connection/connection.ts"
 import { sanitize } from "../base/format.ts"
 import { readText, replaceText } from "../base/nodeFiles.ts"
-import { CommandFailed, type Process } from "../base/process.ts"
+import { type CommandFailed, failed, type Process } from "../base/process.ts"
 import { clientModule, type Offered } from "./clientModule.ts"
 
 /** A parsed command line of `generate-client`. */
@@ -34,9 +34,6 @@ const offeredBy = (
     templates: orEmpty(client.listResourceTemplates(time))
   })
 
-const failed = (exitCode: number, report: string): CommandFailed =>
-  new CommandFailed({ exitCode, report: sanitize(report) })
-
 export const generateClient = (line: GenerateLine): Effect.Effect<void, CommandFailed, Process> =>
   onClient(line, (client, console) =>
     Effect.gen(function*() {
@@ -55,10 +52,7 @@ export const generateClient = (line: GenerateLine): Effect.Effect<void, CommandF
       if (check) {
         const present = yield* Effect.catch(
           readText(out),
-          ({ problem }) =>
-            problem === "ENOENT"
-              ? Effect.succeed(undefined)
-              : Effect.fail(failed(2, `${out} cannot be read: ${problem}`))
+          ({ message, problem }) => problem === "ENOENT" ? Effect.succeed(undefined) : Effect.fail(failed(2, message))
         )
         if (present === text) return 0
         return yield* failed(
@@ -66,9 +60,6 @@ export const generateClient = (line: GenerateLine): Effect.Effect<void, CommandF
           `${out} ${present === undefined ? "does not exist" : "is not what the server offers now"}: generate it again`
         )
       }
-      yield* Effect.mapError(
-        replaceText(out, text),
-        ({ problem }) => failed(2, `${out} cannot be written: ${problem}`)
-      )
+      yield* Effect.mapError(replaceText(out, text), ({ message }) => failed(2, message))
       return 0
     }))

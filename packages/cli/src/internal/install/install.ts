@@ -10,7 +10,7 @@ import { sanitize } from "../base/format.ts"
 import { existing, type Place, readText, replaceText, thisPlace } from "../base/nodeFiles.ts"
 import type { Target } from "../connection/connection.ts"
 import { defaultName, type Host, type HostName, hosts, type InstalledServer, nameFrom, noUrls } from "./hosts.ts"
-import { CommandFailed, Process } from "../base/process.ts"
+import { type CommandFailed, failed, Process } from "../base/process.ts"
 import { tomlEntry, withTomlEntry } from "./tomlEdit.ts"
 
 /** A parsed command line of `install`. */
@@ -32,9 +32,6 @@ export interface InstallLine {
   readonly print: boolean
   readonly json: boolean
 }
-
-const failed = (exitCode: number, report: string): CommandFailed =>
-  new CommandFailed({ exitCode, report: sanitize(report) })
 
 /** The variables of the entry. One without a value must have one in this process. */
 const variables = (
@@ -59,10 +56,7 @@ const absolute = (folder: string) => (word: string): string =>
 const configured = (file: string, name: string): Effect.Effect<InstalledServer, CommandFailed> =>
   Effect.gen(function*() {
     const { parse, read } = yield* Effect.promise(() => import("@skein/client/ServerConfig"))
-    const text = yield* Effect.mapError(
-      readText(file),
-      ({ problem }) => failed(2, `${file} cannot be read: ${problem}`)
-    )
+    const text = yield* Effect.mapError(readText(file), ({ message }) => failed(2, message))
     const { disabled, entries, problems } = yield* parse(text, file).pipe(
       Effect.flatMap((config) => read(config, { source: file, servers: (each) => each === name })),
       Effect.mapError(({ message }) => failed(2, message))
@@ -128,7 +122,7 @@ const edit = (file: string, { format, member }: Host, name: string, entry: JsonO
   Effect.gen(function*() {
     const before = yield* Effect.catch(
       readText(file),
-      ({ problem }) => problem === "ENOENT" ? Effect.succeed("") : failed(3, `${file} cannot be read: ${problem}`)
+      ({ message, problem }) => problem === "ENOENT" ? Effect.succeed("") : failed(3, message)
     )
     const after = (format === "toml" ? withTomlEntry : withEntry)(before, member, name, entry)
     return Result.isSuccess(after)
@@ -199,10 +193,7 @@ export const install = (line: InstallLine, given?: Place): Effect.Effect<void, C
     // The host or the person can have changed the file while the question was open.
     const now = yield* edit(file, host, name, entry)
     if (now.before !== before) return yield* failed(3, `${file} has changed meanwhile. Nothing was written`)
-    yield* Effect.mapError(
-      replaceText(file, after),
-      ({ problem }) => failed(3, `${file} cannot be written: ${problem}`)
-    )
+    yield* Effect.mapError(replaceText(file, after), ({ message }) => failed(3, message))
     yield* report(true, `Installed ${name} in ${host.title}: ${file}`)
     console.warn(host.next)
   })

@@ -12,7 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { quoteLine, quoteName } from "../base/format.ts"
 import type { Colors } from "../base/colors.ts"
-import { CommandFailed, Process } from "../base/process.ts"
+import { type CommandFailed, failed, Process } from "../base/process.ts"
 import { describeTask, describeTasks, describeTools, describeWorkers, queueTable, taskTable } from "./tasksFormat.ts"
 
 /** The store of the tasks, as the command line names it. Without a name, the environment has it. */
@@ -47,11 +47,10 @@ export interface ToolLine extends StoreLine {
 type Env = Process["Service"]["env"]
 
 /** The store could not be used. */
-const unusable = (message: string): CommandFailed => new CommandFailed({ exitCode: 3, report: message })
+const unusable = ({ message }: { readonly message: string }): CommandFailed => failed(3, quoteLine(message))
 
 /** There is nothing to do. */
-export const nothing = (message: string): Effect.Effect<never, CommandFailed> =>
-  Effect.fail(new CommandFailed({ exitCode: 1, report: message }))
+export const nothing = (message: string): Effect.Effect<never, CommandFailed> => Effect.fail(failed(1, message))
 
 const isPostgresUrl = (store: string): boolean => /^postgres(ql)?:/.test(store)
 
@@ -59,8 +58,7 @@ const isPostgresUrl = (store: string): boolean => /^postgres(ql)?:/.test(store)
 const findStore = ({ postgres, sqlite }: StoreLine, env: Env) => {
   const given = sqlite ?? postgres ?? env["SKEIN_TASKS"]
   if (given === undefined || given === "") {
-    const report = "no store is given: use --sqlite <file>, --postgres <url>, or SKEIN_TASKS"
-    return Effect.fail(new CommandFailed({ exitCode: 2, report }))
+    return Effect.fail(failed(2, "no store is given: use --sqlite <file>, --postgres <url>, or SKEIN_TASKS"))
   }
   const isPostgres = sqlite === undefined && (postgres !== undefined || isPostgresUrl(given))
   return Effect.succeed({ given, isPostgres })
@@ -94,7 +92,7 @@ export const withStore = <A>(
       : Encryption.layer({ keys: keys.split(",").map((key) => key.trim()), readPlaintext: true })
     return yield* Effect.provide(use, Layer.provide(admin, encryption))
   }).pipe(
-    Effect.catchTag("TaskError", ({ message }) => Effect.fail(unusable(quoteLine(message))))
+    Effect.catchTag("TaskError", (error) => Effect.fail(unusable(error)))
   )
 
 const onStore = <A>(
@@ -199,21 +197,23 @@ export const rerun = (
         : nothing(`the task has no step ${quoteName(from ?? "")}`)
     }))
 
+/** Pauses a tool, or resumes it. */
+const setPaused =
+  (use: "pause" | "resume", done: string, refused: string) =>
+  (line: ToolLine): Effect.Effect<void, CommandFailed, Process> =>
+    onStore(line, (admin) =>
+      Effect.flatMap(admin[use](line.tool), (isChanged) => {
+        const tool = quoteName(line.tool)
+        return isChanged
+          ? print(line, { tool: line.tool, paused: use === "pause" }, () => `${tool} ${done}`)
+          : nothing(`${tool} ${refused}`)
+      }))
+
 /** `skein tasks pause`. */
-export const pause = (line: ToolLine): Effect.Effect<void, CommandFailed, Process> =>
-  onStore(line, (admin) =>
-    Effect.flatMap(admin.pause(line.tool), (paused) =>
-      paused
-        ? print(line, { tool: line.tool, paused }, () => `${quoteName(line.tool)} is paused.`)
-        : nothing(`${quoteName(line.tool)} is paused already`)))
+export const pause = setPaused("pause", "is paused.", "is paused already")
 
 /** `skein tasks resume`. */
-export const resume = (line: ToolLine): Effect.Effect<void, CommandFailed, Process> =>
-  onStore(line, (admin) =>
-    Effect.flatMap(admin.resume(line.tool), (resumed) =>
-      resumed
-        ? print(line, { tool: line.tool, paused: false }, () => `${quoteName(line.tool)} runs again.`)
-        : nothing(`${quoteName(line.tool)} is not paused`)))
+export const resume = setPaused("resume", "runs again.", "is not paused")
 
 /** Between two outputs of `--watch`. */
 const watchInterval = "2 seconds"
@@ -253,7 +253,7 @@ export const migrate = (
     const { env } = yield* Process
     const { dryRun } = line
     const store = yield* storeOf(line, env)
-    const { from, to } = yield* Effect.mapError(store.migrate(dryRun), ({ message }) => unusable(quoteLine(message)))
+    const { from, to } = yield* Effect.mapError(store.migrate(dryRun), unusable)
     const [are, were] = from === 0
       ? ["There are no tables", "There were no tables"]
       : [`The tables have version ${from}`, `The tables had version ${from}`]
@@ -272,10 +272,9 @@ export const backup = (line: StoreLine & { readonly to: string }): Effect.Effect
     const { to } = line
     const { given: filename, isPostgres } = yield* findStore(line, env)
     if (isPostgres) {
-      const report = "a PostgreSQL database is copied with pg_dump, and not with this command"
-      return yield* new CommandFailed({ exitCode: 2, report })
+      return yield* failed(2, "a PostgreSQL database is copied with pg_dump, and not with this command")
     }
     const { backup } = yield* Effect.promise(() => import("@skein/tasks/SqliteTasks"))
-    yield* Effect.mapError(backup({ filename, to }), ({ message }) => unusable(quoteLine(message)))
+    yield* Effect.mapError(backup({ filename, to }), unusable)
     yield* print(line, { from: filename, to }, () => `${quoteName(to)} has all tasks of ${quoteName(filename)}.`)
   })

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { hasColors } from "../base/colors.ts"
 import { quoteLine } from "../base/format.ts"
-import { CommandFailed, Process, type Screen } from "../base/process.ts"
+import { CommandFailed, failed, Process, type Screen } from "../base/process.ts"
 import { headOf, lineOf, makeTree, readChanges, type Row, type RowAction } from "./topRows.ts"
 import { TopScreen } from "./topScreen.ts"
 
@@ -33,9 +33,6 @@ const maxMessage = 400
 
 // The most characters of one event, so that a wrong server cannot fill the memory.
 const maxEventChars = 32 * 1024 * 1024
-
-/** The console was not reached (3), or refuses (4). */
-const failed = (exitCode: 3 | 4, report: string): CommandFailed => new CommandFailed({ exitCode, report })
 
 /** Sends a request to the console. Redirects are not followed: they could carry the password elsewhere. */
 const send = async (line: TopLine, path: string, init: RequestInit = {}): Promise<Response> => {
@@ -75,9 +72,14 @@ const checkVersion = (hello: JsonObject): void => {
   throw failed(4, "The console has another version of its messages: use the same version of skein as the server")
 }
 
-const attempt = <A>(run: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, CommandFailed> =>
+/** Reads the tree. Fails if this is not a console of this version. */
+const readTree = (line: TopLine): Effect.Effect<JsonObject, CommandFailed> =>
   Effect.tryPromise({
-    try: run,
+    try: async (signal) => {
+      const tree = await json(await send(line, "tree", { signal }))
+      checkVersion(tree)
+      return tree
+    },
     catch: (error) => error instanceof CommandFailed ? error : failed(3, `The console was lost: ${String(error)}`)
   })
 
@@ -85,8 +87,7 @@ const attempt = <A>(run: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, 
 const once = (line: TopLine): Effect.Effect<void, CommandFailed, Process> =>
   Effect.gen(function*() {
     const { console, screen } = yield* Process
-    const tree = yield* attempt((signal) => send(line, "tree", { signal }).then(json))
-    if (tree["version"] !== version) yield* attempt(async () => checkVersion(tree))
+    const tree = yield* readTree(line)
     if (line.json) return yield* console.print(JSON.stringify(tree, undefined, 2))
     const rows = makeTree()
     rows.receive(readChanges({ ...tree, set: tree["rows"] }))
@@ -129,8 +130,7 @@ const live = (line: TopLine, screen: Screen): Effect.Effect<void, CommandFailed,
     let instance = ""
     let interval = 1_000
     // The first answer decides whether this is a console: its failure ends the command.
-    const hello = yield* attempt((signal) => send(line, "tree", { signal }).then(json))
-    yield* attempt(async () => checkVersion(hello))
+    yield* readTree(line)
     const draw = (): void => {
       const { columns, rows } = screen.size()
       screen.draw(top.draw(columns, rows, Date.now()))

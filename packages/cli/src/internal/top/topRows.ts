@@ -14,19 +14,15 @@ export interface RowAction {
   readonly confirm: string
 }
 
+/** The texts of a row that a filter searches. */
+const texts = ["kind", "label", "state", "waitsFor", "summary", "principal", "traceId"] as const
+
 /** A row of a console. All texts are printable. */
-export interface Row {
+export interface Row extends Readonly<Record<typeof texts[number], string>> {
   readonly id: string
   readonly parent: string | undefined
-  readonly kind: string
-  readonly label: string
-  readonly state: string
-  readonly waitsFor: string
-  readonly summary: string
   readonly since: number | undefined
   readonly progress: string
-  readonly principal: string
-  readonly traceId: string
   readonly details: ReadonlyArray<readonly [string, string]>
   readonly canInterrupt: boolean
   /** At most 9: a digit chooses one. */
@@ -67,20 +63,13 @@ const actionsOf = (value: unknown): ReadonlyArray<RowAction> =>
 /** Reads a row; `undefined` if it has no id. Unknown members are ignored. */
 export const readRow = (value: unknown): Row | undefined => {
   if (!isObject(value) || typeof value["id"] !== "string") return undefined
-  const { actions, canInterrupt, details, id, kind, label, more, parent } = value
-  const { principal, progress, since, state, summary, traceId, waitsFor } = value
+  const { actions, canInterrupt, details, id, more, parent, progress, since } = value
   return {
+    ...Object.fromEntries(texts.map((name) => [name, text(value[name])])) as Record<typeof texts[number], string>,
     id,
     parent: typeof parent === "string" ? parent : undefined,
-    kind: text(kind),
-    label: text(label),
-    state: text(state),
-    waitsFor: text(waitsFor),
-    summary: text(summary),
     since: number(since),
     progress: progressOf(progress),
-    principal: text(principal),
-    traceId: text(traceId),
     details: isObject(details)
       ? Object.entries(details).slice(0, 30).map(([name, value]) => [text(name), text(value) || String(value)] as const)
       : [],
@@ -90,8 +79,7 @@ export const readRow = (value: unknown): Row | undefined => {
   }
 }
 
-const textOf = ({ kind, label, principal, state, summary, traceId, waitsFor }: Row): string =>
-  [kind, label, state, waitsFor, summary, principal, traceId].join(" ").toLowerCase()
+const textOf = (row: Row): string => texts.map((name) => row[name]).join(" ").toLowerCase()
 
 /** The rows that a console has sent, as a tree. */
 export const makeTree = (): RowTree<Row> => new RowTree({ textOf, makeMore: (row) => readRow(row)! })
