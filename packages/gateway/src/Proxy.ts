@@ -30,19 +30,20 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import {
+  type Connect,
   connectionOf,
-  ConnectionPool,
   type Environment,
   type MakeClient,
+  makePool,
   open
 } from "./internal/connection/connections.ts"
 import { type EntryContext, unlistedEntry } from "./internal/catalog/entries.ts"
-import { Forwarder } from "./internal/calls/forward.ts"
-import { Listing, type Lists, type Selection } from "./internal/catalog/listing.ts"
+import { makeForward } from "./internal/calls/forward.ts"
+import { type Lists, makeListing, type Selection } from "./internal/catalog/listing.ts"
 import { ParkedCalls } from "./internal/calls/parkedCalls.ts"
-import { Refresh, RefreshInterval } from "./internal/catalog/refresh.ts"
+import { makeRefresh, RefreshInterval } from "./internal/catalog/refresh.ts"
 import { everything, Relay } from "./internal/connection/relay.ts"
-import { Remote } from "./internal/connection/remote.ts"
+import { makeRemote } from "./internal/connection/remote.ts"
 
 export type { RemoteFailure } from "./internal/connection/remoteError.ts"
 export type { Lists, Selection } from "./internal/catalog/listing.ts"
@@ -228,7 +229,7 @@ export const layer = <R = never, R2 = never>(
       scope,
       run: (effect) => Fiber.runIn(Effect.runForkWith(services as Context.Context<never>)(effect), scope)
     }
-    const remote = new Remote(
+    const remote = makeRemote(
       name,
       isMade
         ? open(provided(source), everything, environment)
@@ -237,7 +238,7 @@ export const layer = <R = never, R2 = never>(
       isMade
     )
     const { connections } = options
-    const pool = connections === undefined ? undefined : new ConnectionPool({
+    const fromPool = connections === undefined ? undefined : makePool({
       per: connections.per,
       make: (caller) => provided(connections.make(caller)),
       ...resolve(connections.options, { maxConnections: 100 }, { idleTimeout: "5 minutes" })
@@ -248,25 +249,20 @@ export const layer = <R = never, R2 = never>(
       { waitTimeout: "10 minutes" }
     )
     const parked = new ParkedCalls(limits, scope)
-    const forwarder = new Forwarder(
-      pool?.connect ?? ((_, ended) => ended === undefined ? remote.connection : remote.connectionAfter(ended)),
-      parked,
-      name,
-      environment.run
-    )
+    const connect: Connect = fromPool ?? ((_, ended) => remote.connect(ended))
     const entries: EntryContext = {
-      forwarder,
+      forward: makeForward(connect, parked, name, environment.run),
       watch: (uri) => remote.watch(uri, catalog),
-      isPrivate: pool !== undefined
+      isPrivate: fromPool !== undefined
     }
     const { prompts = true, resourceTemplates = true, resources = true, tools = true } = options
-    const listing = new Listing(catalog, entries, {
+    const listing = makeListing(catalog, entries, {
       select: { tools, resources, resourceTemplates, prompts },
       maxEntries: limits.maxEntries,
       name
     })
     const { initial = none, onListing, readyTimeout = "10 seconds", whileDown } = options
-    const refresh = new Refresh(listing, name, yield* RefreshInterval, initial, onListing)
+    const refresh = makeRefresh(listing, name, yield* RefreshInterval, initial, onListing)
     const lost = whileDown === "nothing" ? listing.clear : Effect.void
 
     const includes = options.unlistedResources ?? (resources === true && resourceTemplates === true)

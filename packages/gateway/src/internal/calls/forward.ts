@@ -58,37 +58,21 @@ const canBeAsked = ({ caller: { capabilities } }: RequestContext): boolean =>
 /** Sends one round of a request to the remote server. */
 type Send<R> = (round: Round, forwarded: ForwardedRequest) => Effect.Effect<Outcome<R>, McpError.McpError>
 
-/** Forwards the requests of one proxy. */
-export class Forwarder {
-  readonly #connect: Connect
-  readonly #parked: ParkedCalls
-  readonly #name: RemoteName
-  readonly #run: (effect: Effect.Effect<void>) => unknown
+/** Forwards a request with these params, and returns the result of the remote server. */
+export type Forward = <P extends object, R extends object>(
+  method: RequestMethod<P, R>,
+  params: P,
+  request: RequestContext
+) => Handled<R>
 
-  constructor(
-    connect: Connect,
-    parked: ParkedCalls,
-    name: RemoteName,
-    run: (effect: Effect.Effect<void>) => unknown
-  ) {
-    this.#connect = connect
-    this.#parked = parked
-    this.#name = name
-    this.#run = run
-  }
-
-  /** Forwards a request with these params, and returns the result of the remote server. */
-  forward<P extends object, R extends object>(
-    method: RequestMethod<P, R>,
-    params: P,
-    request: RequestContext
-  ): Handled<R> {
-    const send: Send<R> = (round, forwarded) => this.#send(method, params, round, forwarded)
-    const round = request.exchange.rounds !== undefined && canBeAsked(request) ? request.startRound() : undefined
-    return round === undefined ? this.#direct(request, send) : this.#inRounds(request, round, send)
-  }
-
-  #direct<R>(request: RequestContext, send: Send<R>): Handled<R> {
+/** Makes the function that forwards the requests of one proxy. */
+export const makeForward = (
+  connect: Connect,
+  parked: ParkedCalls,
+  name: RemoteName,
+  run: (effect: Effect.Effect<void>) => unknown
+): Forward => {
+  const direct = <R>(request: RequestContext, send: Send<R>): Handled<R> => {
     const forwarded: ForwardedRequest = {
       caller: request.caller,
       owner: ownerOf(request),
@@ -98,70 +82,65 @@ export class Forwarder {
       sentIds: [],
       lacking: undefined
     }
-    return this.#untilResult(request, (round) => send(round, forwarded))
+    return untilResult(request, (round) => send(round, forwarded))
   }
 
-  #inRounds<R>(
+  const inRounds = <R>(
     request: RequestContext,
     rounds: NonNullable<ReturnType<RequestContext["startRound"]>>,
     send: Send<R>
-  ): Handled<R> {
-    return this.#untilResult(request, (round, number) => {
+  ): Handled<R> =>
+    untilResult(request, (round, number) => {
       const started = Effect.flatMap(
-        this.#parked.start(request, (call: ParkedCall<Outcome<R>>) => send(round, call)),
+        parked.start(request, (call: ParkedCall<Outcome<R>>) => send(round, call)),
         (call): Effect.Effect<Step<R>, McpError.McpError> =>
           Exit.isExit(call) ? call : Effect.succeed({ _tag: "Parked", id: call.id })
       )
       return Effect.flatMap(rounds.once(`proxy ${number}`, started), (result) => {
         const step = result as Step<R>
         return step._tag === "Parked"
-          ? this.#parked.follow(step.id, request) as Effect.Effect<Outcome<R>, McpError.McpError>
+          ? parked.follow(step.id, request) as Effect.Effect<Outcome<R>, McpError.McpError>
           : Effect.succeed(step)
       })
     })
-  }
 
   /** Sends a request, and sends it again with the caller's answers as long as the remote server requires input. */
-  #untilResult<R>(
+  const untilResult = <R>(
     request: RequestContext,
     send: (round: Round, number: number) => Effect.Effect<Outcome<R>, McpError.McpError>
-  ): Handled<R> {
+  ): Handled<R> => {
     const next = (round: Round, number: number): Effect.Effect<R, McpError.McpError> =>
       Effect.flatMap(send(round, number), (outcome) =>
         outcome._tag === "Result"
           ? Effect.succeed(outcome.result)
-          : Effect.flatMap(this.#answers(outcome.required, request, number), (round) => next(round, number + 1)))
+          : Effect.flatMap(answersOf(outcome.required, request, number), (round) => next(round, number + 1)))
     return next(unsolicited(request), 1)
   }
 
-  #send<P extends object, R extends object>(
-    method: RequestMethod<P, R>,
-    params: P,
-    round: Round,
-    forwarded: ForwardedRequest
-  ): Effect.Effect<Outcome<R>, McpError.McpError> {
-    const attempt = (ended?: RemoteConnection) => this.#attempt(method, params, round, forwarded, ended)
-    return Effect.gen({ self: this }, function*() {
+  /** Sends a request once more, on the next connection, if its connection has ended before it was sent. */
+  const delivered = <R>(
+    attempt: (ended?: RemoteConnection) => Effect.Effect<Outcome<R> | Unsent, McpError.McpError>
+  ): Effect.Effect<Outcome<R>, McpError.McpError> =>
+    Effect.gen(function*() {
       const first = yield* attempt()
       if (first._tag !== "Unsent") return first
       // A client that opens its connection again does not end.
       const end = yield* Effect.timeoutOption(first.connection.client.ended, endTimeout)
       const second = end._tag === "Some" ? yield* attempt(first.connection) : first
-      return second._tag === "Unsent" ? yield* Effect.fail(unavailable(this.#name)) : second
+      return second._tag === "Unsent" ? yield* Effect.fail(unavailable(name)) : second
     })
-  }
 
-  #attempt<P extends object, R extends object>(
+  const attempt = <P extends object, R extends object>(
     method: RequestMethod<P, R>,
     params: P,
     round: Round,
     forwarded: ForwardedRequest,
     ended: RemoteConnection | undefined
-  ): Effect.Effect<Outcome<R> | Unsent, McpError.McpError> {
+  ): Effect.Effect<Outcome<R> | Unsent, McpError.McpError> => {
     const { caller } = forwarded
     const { params: received } = forwarded.request!
-    return Effect.scoped(Effect.gen({ self: this }, function*() {
-      const connection = yield* this.#connect(forwarded.request!, ended)
+    return Effect.scoped(Effect.gen(function*() {
+      const connection = yield* connect(forwarded.request!, ended)
       const { client, relay, requestLogs } = connection
       yield* requestLogs(caller.logLevel)
       yield* relay.add(forwarded)
@@ -176,7 +155,7 @@ export class Forwarder {
           ? {
             onProgress: (progress) => {
               const { request } = forwarded
-              if (request !== undefined) this.#run(request.progress(progress))
+              if (request !== undefined) run(request.progress(progress))
             }
           }
           : undefined)
@@ -199,20 +178,20 @@ export class Forwarder {
       if (reason._tag === "ProtocolError") return yield* Effect.fail(missingCapability(forwarded) ?? reason.error)
       // The caller does not receive the details.
       yield* Effect.logDebug(`${error.method ?? "A request"} failed at the remote server`, error)
-      return yield* Effect.fail(toMcpError(error, this.#name))
+      return yield* Effect.fail(toMcpError(error, name))
     }))
   }
 
   /** Asks the caller all input requests of a stateless remote server at once. */
-  #answers(
+  const answersOf = (
     { inputRequests = {}, requestState }: InputRequiredResult,
     request: RequestContext,
     number: number
-  ): Effect.Effect<Round, McpError.McpError> {
+  ): Effect.Effect<Round, McpError.McpError> => {
     const questions = Object.entries(inputRequests)
     if (number > maxRounds || questions.length > maxQuestions) {
       const bound = number > maxRounds ? `more than ${maxRounds} times` : `more than ${maxQuestions} answers at once`
-      return Effect.fail(remoteError("RemoteFailed", `${upper(named(this.#name))} required input ${bound}`))
+      return Effect.fail(remoteError("RemoteFailed", `${upper(named(name))} required input ${bound}`))
     }
     const ask = ([key, question]: typeof questions[number]) =>
       Effect.map(
@@ -227,6 +206,16 @@ export class Forwarder {
         ...(requestState === undefined ? undefined : { requestState })
       }))
     )
+  }
+
+  return <P extends object, R extends object>(
+    method: RequestMethod<P, R>,
+    params: P,
+    request: RequestContext
+  ): Handled<R> => {
+    const send: Send<R> = (round, forwarded) => delivered((ended) => attempt(method, params, round, forwarded, ended))
+    const round = request.exchange.rounds !== undefined && canBeAsked(request) ? request.startRound() : undefined
+    return round === undefined ? direct(request, send) : inRounds(request, round, send)
   }
 }
 

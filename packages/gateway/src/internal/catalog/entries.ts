@@ -23,11 +23,11 @@ import type {
 } from "@skein/server/Catalog"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { Forwarder } from "../calls/forward.ts"
+import type { Forward } from "../calls/forward.ts"
 
 /** The shared parts of a proxy that its entries use. */
 export interface EntryContext {
-  readonly forwarder: Forwarder
+  readonly forward: Forward
   /** Watches a resource at the remote server. */
   readonly watch: Watch
   /** Whether results depend on the caller, because callers have connections of their own. */
@@ -35,7 +35,7 @@ export interface EntryContext {
 }
 
 /** The entry of a tool. Its calls reach the remote server under its name there, whatever name the server gives it. */
-export const toolEntry = (tool: Tool, { forwarder }: EntryContext): ToolEntry => {
+export const toolEntry = (tool: Tool, { forward }: EntryContext): ToolEntry => {
   const { name } = tool
   // Callers cannot run it as a task here: the proxy awaits the result.
   const { execution: _, ...definition } = tool
@@ -46,7 +46,7 @@ export const toolEntry = (tool: Tool, { forwarder }: EntryContext): ToolEntry =>
     call: (args, request) => {
       const isEmpty = Object.keys(args).length === 0 && request.params?.["arguments"] === undefined
       const params: CallToolRequestParams = isEmpty ? { name } : { name, arguments: args }
-      return forwarder.forward(Method.CallTool, params, request)
+      return forward(Method.CallTool, params, request)
     }
   }
 }
@@ -54,13 +54,13 @@ export const toolEntry = (tool: Tool, { forwarder }: EntryContext): ToolEntry =>
 const completersOf = (
   names: ReadonlyArray<string>,
   ref: CompleteRequestParams["ref"],
-  { forwarder }: EntryContext
+  { forward }: EntryContext
 ): Completers =>
   new Map(names.map((name): readonly [string, Completer] => [name, (value, others) => {
     const context = Object.keys(others).length === 0 ? undefined : { context: { arguments: others } }
     const params: CompleteRequestParams = { ref, argument: { name, value }, ...context }
     return Effect.flatMap(McpRequest, (request) =>
-      Effect.map(forwarder.forward(Method.Complete, params, request), ({ completion }) => completion))
+      Effect.map(forward(Method.Complete, params, request), ({ completion }) => completion))
   }]))
 
 /** The entry of a prompt. `completes`: whether the remote server completes arguments. */
@@ -72,7 +72,7 @@ export const promptEntry = (prompt: Prompt, completes: boolean, context: EntryCo
       const given = args as Readonly<Record<string, string>>
       const isEmpty = Object.keys(args).length === 0 && request.params?.["arguments"] === undefined
       const params = isEmpty ? { name } : { name, arguments: given }
-      return context.forwarder.forward(Method.GetPrompt, params, request)
+      return context.forward(Method.GetPrompt, params, request)
     },
     complete: completes && args.length > 0
       ? completersOf(args.map(({ name }) => name), { type: "ref/prompt", name }, context)
@@ -80,8 +80,8 @@ export const promptEntry = (prompt: Prompt, completes: boolean, context: EntryCo
   }
 }
 
-const readerOf = (uri: string, { forwarder, isPrivate }: EntryContext): Reader => (request) => {
-  const result = forwarder.forward(Method.ReadResource, { uri }, request)
+const readerOf = (uri: string, { forward, isPrivate }: EntryContext): Reader => (request) => {
+  const result = forward(Method.ReadResource, { uri }, request)
   return isPrivate ? Effect.map(result, (result) => ({ ...result, cacheScope: "private" as const })) : result
 }
 

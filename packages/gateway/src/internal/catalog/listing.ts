@@ -48,10 +48,11 @@ interface Wanted {
   readonly entry: Result.Result<Entry<unknown>, string>
 }
 
-/** The entries of a kind: their word in messages, their names, and how they are made. */
+/** The entries of a kind: their word in messages, their names, their place in a catalog, and how they are made. */
 interface Terms<A> {
   readonly word: string
   readonly name: (definition: A) => string
+  readonly registry: (catalog: Catalog["Service"]) => Registry<Entry<unknown>>
   readonly entry: (definition: A, completes: boolean, context: EntryContext) => Result.Result<Entry<unknown>, string>
 }
 
@@ -59,21 +60,25 @@ const termsOf: { readonly [K in Kind]: Terms<Lists[K][number]> } = {
   tools: {
     word: "tool",
     name: ({ name }) => name,
+    registry: ({ tools }) => tools,
     entry: (tool, _, context) => Result.succeed(toolEntry(tool, context))
   },
   resources: {
     word: "resource",
     name: ({ uri }) => uri,
+    registry: ({ resources }) => resources,
     entry: (resource, _, context) => Result.succeed(resourceEntry(resource, context))
   },
   resourceTemplates: {
     word: "resource template",
     name: ({ uriTemplate }) => uriTemplate,
+    registry: ({ templates }) => templates,
     entry: templateEntry
   },
   prompts: {
     word: "prompt",
     name: ({ name }) => name,
+    registry: ({ prompts }) => prompts,
     entry: (prompt, completes, context) => Result.succeed(promptEntry(prompt, completes, context))
   }
 }
@@ -84,37 +89,29 @@ export const kinds = Object.keys(termsOf) as ReadonlyArray<Kind>
 // How many names of entries that were left out are remembered, so that each is logged once.
 const maxWarned = 1_000
 
-export class Listing {
-  readonly #catalog: Catalog["Service"]
-  readonly #context: EntryContext
-  readonly #settings: ListingSettings
-  readonly #held: { readonly [K in Kind]: Map<string, Held> } = {
-    tools: new Map(),
-    resources: new Map(),
-    resourceTemplates: new Map(),
-    prompts: new Map()
-  }
-  readonly #warned = new Set<string>()
+/** The entries of a proxy in the catalog of its server. */
+export type Listing = ReturnType<typeof makeListing>
 
-  constructor(catalog: Catalog["Service"], context: EntryContext, settings: ListingSettings) {
-    this.#catalog = catalog
-    this.#context = context
-    this.#settings = settings
-  }
+export const makeListing = (
+  catalog: Catalog["Service"],
+  context: EntryContext,
+  { maxEntries, name: remote, select: selections }: ListingSettings
+) => {
+  const heldOf = new Map(kinds.map((kind) => [kind, new Map<string, Held>()]))
+  const warned = new Set<string>()
 
   /** Whether entries of a kind are taken over. */
-  includes(kind: Kind): boolean {
-    return this.#settings.select[kind] !== false
-  }
+  const includes = (kind: Kind): boolean => selections[kind] !== false
 
   /**
    * Makes the catalog have these entries of a kind, and no others of this proxy. Entries whose definition is the same stay
    * as they are. `completes`: whether the remote server completes arguments.
    */
-  update<K extends Kind>(kind: K, definitions: Lists[K], completes: boolean): Effect.Effect<void> {
-    return Effect.uninterruptible(Effect.gen({ self: this }, function*() {
-      const wanted = yield* this.#wanted(kind, definitions, completes)
-      const held = this.#held[kind]
+  const update = <K extends Kind>(kind: K, definitions: Lists[K], completes: boolean): Effect.Effect<void> =>
+    Effect.uninterruptible(Effect.gen(function*() {
+      const wanted = yield* wantedOf(kind, definitions, completes)
+      const held = heldOf.get(kind)!
+      const registry = termsOf[kind].registry(catalog)
       for (const [name, { scope }] of [...held]) {
         if (wanted.has(name)) continue
         held.delete(name)
@@ -124,7 +121,6 @@ export class Listing {
         const before = held.get(name)
         if (before?.text === text) continue
         const scope = Scope.makeUnsafe()
-        const registry = this.#registry(kind)
         const failure = Result.isFailure(entry) ? entry.failure : Result.getOrUndefined(Result.flip(
           yield* Effect.result(Scope.provide(
             before === undefined ? registry.add(name, entry.success) : registry.replace(name, entry.success),
@@ -135,26 +131,22 @@ export class Listing {
         if (failure === undefined) held.set(name, { text, scope })
         else {
           held.delete(name)
-          yield* this.#warnOnce(kind, name, failure)
+          yield* warnOnce(kind, name, failure)
         }
       }
     }))
-  }
 
   /** Removes all entries. */
-  get clear(): Effect.Effect<void> {
-    return Effect.forEach(kinds, (kind) => this.update(kind, [], false), { discard: true })
-  }
+  const clear = Effect.forEach(kinds, (kind) => update(kind, [], false), { discard: true })
 
-  #wanted<K extends Kind>(
+  const wantedOf = <K extends Kind>(
     kind: K,
     definitions: Lists[K],
     completes: boolean
-  ): Effect.Effect<ReadonlyMap<string, Wanted>> {
-    return Effect.gen({ self: this }, function*() {
-      const { maxEntries, name } = this.#settings
+  ): Effect.Effect<ReadonlyMap<string, Wanted>> =>
+    Effect.gen(function*() {
       const terms = termsOf[kind] as Terms<unknown>
-      const select = this.#settings.select[kind] as Selection<unknown>
+      const select = selections[kind] as Selection<unknown>
       const wanted = new Map<string, Wanted>()
       let more = 0
       for (const definition of definitions) {
@@ -170,33 +162,26 @@ export class Listing {
         wanted.set(
           name,
           Result.isSuccess(text)
-            ? { text: text.success, entry: terms.entry(definition, completes, this.#context) }
+            ? { text: text.success, entry: terms.entry(definition, completes, context) }
             : { text: "", entry: Result.fail("its definition nests too deep") }
         )
       }
       if (more > 0) {
-        const message = `${more} more entries of ${kind} of ${named(name)} were left out (maxEntries: ${maxEntries})`
-        yield* this.#warnOnce(kind, "", message)
+        const message = `${more} more entries of ${kind} of ${named(remote)} were left out (maxEntries: ${maxEntries})`
+        yield* warnOnce(kind, "", message)
       }
       return wanted
     })
-  }
 
-  #registry(kind: Kind): Registry<Entry<unknown>> {
-    const { prompts, resources, templates, tools } = this.#catalog
-    return { tools, resources, resourceTemplates: templates, prompts }[kind]
-  }
-
-  #warnOnce(kind: Kind, name: string, why: string): Effect.Effect<void> {
-    return Effect.suspend(() => {
+  const warnOnce = (kind: Kind, name: string, why: string): Effect.Effect<void> =>
+    Effect.suspend(() => {
       const key = `${kind} ${name} ${why}`
-      if (this.#warned.has(key) || this.#warned.size >= maxWarned) return Effect.void
-      this.#warned.add(key)
+      if (warned.has(key) || warned.size >= maxWarned) return Effect.void
+      warned.add(key)
       return Effect.logWarning(
-        name === ""
-          ? why
-          : `The ${termsOf[kind].word} ${quote(name)} of ${named(this.#settings.name)} was left out: ${why}`
+        name === "" ? why : `The ${termsOf[kind].word} ${quote(name)} of ${named(remote)} was left out: ${why}`
       )
     })
-  }
+
+  return { includes, update, clear }
 }

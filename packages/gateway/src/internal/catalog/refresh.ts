@@ -31,71 +31,56 @@ interface Group {
 const makeGroup = (): Group => ({ stale: new Set(), wake: Latch.makeUnsafe(false) })
 
 /** Keeps a listing up to date with one client at a time. */
-export class Refresh {
-  readonly #listing: Listing
-  readonly #name: RemoteName
-  readonly #interval: Duration.Input
-  readonly #onListing: ((lists: Lists) => Effect.Effect<void>) | undefined
-  #lists: Lists
-  readonly #groups: readonly [tools: Group, resources: Group, prompts: Group] = [makeGroup(), makeGroup(), makeGroup()]
+export const makeRefresh = (
+  listing: Listing,
+  name: RemoteName,
+  interval: Duration.Input,
+  initial: Lists,
+  onListing: ((lists: Lists) => Effect.Effect<void>) | undefined
+) => {
+  let lists = initial
+  const groups: readonly [tools: Group, resources: Group, prompts: Group] = [makeGroup(), makeGroup(), makeGroup()]
   /** The lists that could not be read the last time. */
-  readonly #failing = new Set<Kind>()
+  const failing = new Set<Kind>()
   /** One group at a time is read, so that `onListing` is not run twice at once. */
-  readonly #turn = Semaphore.makeUnsafe(1)
-
-  constructor(
-    listing: Listing,
-    name: RemoteName,
-    interval: Duration.Input,
-    initial: Lists,
-    onListing: ((lists: Lists) => Effect.Effect<void>) | undefined
-  ) {
-    this.#listing = listing
-    this.#name = name
-    this.#interval = interval
-    this.#lists = initial
-    this.#onListing = onListing
-  }
+  const turn = Semaphore.makeUnsafe(1)
 
   /** Offers the lists that were read last. */
-  get restore(): Effect.Effect<void> {
-    return Effect.forEach(kinds, (kind) => this.#listing.update(kind, this.#lists[kind], false), { discard: true })
-  }
+  const restore = Effect.forEach(kinds, (kind) => listing.update(kind, lists[kind], false), { discard: true })
 
   /** Reads some lists again soon. */
-  mark(...stale: ReadonlyArray<Kind>): void {
+  const mark = (...stale: ReadonlyArray<Kind>): void => {
     for (const kind of stale) {
-      const group = this.#groupOf(kind)
+      const group = groupOf(kind)
       group.stale.add(kind)
       group.wake.openUnsafe()
     }
   }
 
-  #groupOf(kind: Kind): Group {
-    const [tools, resources, prompts] = this.#groups
+  const groupOf = (kind: Kind): Group => {
+    const [tools, resources, prompts] = groups
     return { tools, resources, resourceTemplates: resources, prompts }[kind]
   }
 
   /** Reads all lists again soon. */
-  readonly markAll: Effect.Effect<void> = Effect.sync(() => this.mark(...kinds))
+  const markAll = Effect.sync(() => mark(...kinds))
 
   /** Reads all lists, and then those that change, until the scope closes. Returns after the first time. */
-  follow(client: Client): Effect.Effect<void, never, Scope.Scope> {
-    return Effect.gen({ self: this }, function*() {
-      yield* Effect.forkScoped(this.#watch(client), { startImmediately: true })
-      yield* this.markAll
-      yield* this.#read(this.#groups, client)
-      for (const group of this.#groups) yield* Effect.forkScoped(this.#readAgain(group, client))
+  const follow = (client: Client): Effect.Effect<void, never, Scope.Scope> =>
+    Effect.gen(function*() {
+      yield* Effect.forkScoped(watch(client), { startImmediately: true })
+      yield* markAll
+      yield* read(groups, client)
+      for (const group of groups) yield* Effect.forkScoped(readAgain(group, client))
     })
-  }
 
-  #watch(client: Client): Effect.Effect<void> {
+  const watch = (client: Client): Effect.Effect<void> => {
     const { prompts, resources, tools } = client.capabilities
     const filter = {
-      tools: tools?.listChanged === true && this.#listing.includes("tools"),
-      prompts: prompts?.listChanged === true && this.#listing.includes("prompts"),
+      tools: tools?.listChanged === true && listing.includes("tools"),
+      prompts: prompts?.listChanged === true && listing.includes("prompts"),
       resources: resources?.listChanged === true &&
-        (this.#listing.includes("resources") || this.#listing.includes("resourceTemplates"))
+        (listing.includes("resources") || listing.includes("resourceTemplates"))
     }
     if (!filter.tools && !filter.prompts && !filter.resources) return Effect.void
     let isFirst = true
@@ -103,84 +88,82 @@ export class Refresh {
       Effect.sync(() => {
         switch (_tag) {
           case "ToolListChanged":
-            return this.mark("tools")
+            return mark("tools")
           case "PromptListChanged":
-            return this.mark("prompts")
+            return mark("prompts")
           case "ResourceListChanged":
-            return this.mark("resources", "resourceTemplates")
+            return mark("resources", "resourceTemplates")
           case "Subscribed":
             // Changes before the subscription may have been missed. The first time, the lists are being read anyway.
-            if (!isFirst) this.mark(...kinds)
+            if (!isFirst) mark(...kinds)
             isFirst = false
             return
           case "Gap":
-            return this.mark(...kinds)
+            return mark(...kinds)
         }
       }))
     return Effect.catch(
       changed,
-      (error) => Effect.logDebug(`The changes of the lists of ${named(this.#name)} are not known`, error)
+      (error) => Effect.logDebug(`The changes of the lists of ${named(name)} are not known`, error)
     )
   }
 
-  #readAgain(group: Group, client: Client): Effect.Effect<never> {
-    return Effect.gen({ self: this }, function*() {
+  const readAgain = (group: Group, client: Client): Effect.Effect<never> =>
+    Effect.gen(function*() {
       while (true) {
         // A remote server that reports changes all the time is not listed all the time.
-        yield* Effect.sleep(this.#interval)
+        yield* Effect.sleep(interval)
         const changed = group.wake.await
         yield* group.stale.size === 0 ? changed : Effect.raceFirst(changed, Effect.sleep(retryDelay))
-        yield* this.#read([group], client)
+        yield* read([group], client)
       }
     })
-  }
 
-  #read(groups: ReadonlyArray<Group>, client: Client): Effect.Effect<void> {
-    return Semaphore.withPermit(
-      this.#turn,
-      Effect.gen({ self: this }, function*() {
-        const before = this.#lists
+  const read = (groups: ReadonlyArray<Group>, client: Client): Effect.Effect<void> =>
+    Semaphore.withPermit(
+      turn,
+      Effect.gen(function*() {
+        const before = lists
         for (const { stale, wake } of groups) {
           wake.closeUnsafe()
           const kinds = [...stale]
           stale.clear()
-          yield* Effect.forEach(kinds, (kind) => this.#readKind(kind, client), { discard: true })
+          yield* Effect.forEach(kinds, (kind) => readKind(kind, client), { discard: true })
         }
-        if (this.#lists !== before && this.#onListing !== undefined) {
+        if (lists !== before && onListing !== undefined) {
           yield* Effect.catchDefect(
-            this.#onListing(this.#lists),
-            (defect) => Effect.logError(`onListing failed for ${named(this.#name)}`, defect)
+            onListing(lists),
+            (defect) => Effect.logError(`onListing failed for ${named(name)}`, defect)
           )
         }
       })
     )
-  }
 
-  #readKind<K extends Kind>(kind: K, client: Client): Effect.Effect<void> {
-    if (!this.#listing.includes(kind)) return Effect.void
+  const readKind = <K extends Kind>(kind: K, client: Client): Effect.Effect<void> => {
+    if (!listing.includes(kind)) return Effect.void
     return Effect.matchEffect(listOf(kind, client), {
       onSuccess: (list) => {
-        this.#failing.delete(kind)
-        this.#lists = { ...this.#lists, [kind]: list }
+        failing.delete(kind)
+        lists = { ...lists, [kind]: list }
         // 2024-11-05 has completion without a capability for it.
         const completes = client.capabilities.completions !== undefined || client.revision === "2024-11-05"
-        return this.#listing.update(kind, list, completes)
+        return listing.update(kind, list, completes)
       },
       onFailure: (error) => {
         // The end of the connection is logged once, and not for each list.
-        const isKnown = this.#failing.has(kind) || error.reason._tag === "Closed"
+        const isKnown = failing.has(kind) || error.reason._tag === "Closed"
         const log = isKnown ? Effect.logDebug : Effect.logWarning
-        this.#failing.add(kind)
-        this.#groupOf(kind).stale.add(kind)
-        return log(`The ${kind} of ${named(this.#name)} could not be listed`, error)
+        failing.add(kind)
+        groupOf(kind).stale.add(kind)
+        return log(`The ${kind} of ${named(name)} could not be listed`, error)
       }
     }).pipe(
       // A predicate of the application has thrown.
-      Effect.catchDefect((defect) =>
-        Effect.logError(`The ${kind} of ${named(this.#name)} could not be taken over`, defect)
-      )
+      Effect.catchDefect((defect) => Effect.logError(`The ${kind} of ${named(name)} could not be taken over`, defect))
     )
   }
+
+  return { restore, markAll, follow }
 }
 
 /** Reads a list, past the cache. A remote server without the capability has none. */

@@ -97,6 +97,7 @@ export interface PoolSettings {
 }
 
 interface Pooled {
+  readonly key: string
   readonly scope: Scope.Closeable
   readonly ready: Deferred.Deferred<RemoteConnection, ClientError>
   /** The connection, once it is open. */
@@ -111,108 +112,69 @@ interface Pooled {
 /** The part of the connections that one client may have, so that the others get some too. */
 const clientShare = 0.75
 
-/** The connections of single sessions or principals, each opened with its first request. */
-export class ConnectionPool {
-  readonly #settings: PoolSettings
-  readonly #environment: Environment
+/**
+ * Makes the function that lends a request the connection of its session or principal, which is opened with its first
+ * request.
+ */
+export const makePool = (settings: PoolSettings, environment: Environment): Connect => {
+  const { idleTimeout, make, maxConnections, per } = settings
+  const { catalog, name, run } = environment
+  const maxPerClient = Math.max(1, Math.floor(maxConnections * clientShare))
   /** By key, the least recently used first. */
-  readonly #pooled = new Map<string, Pooled>()
+  const all = new Map<string, Pooled>()
   /** Their numbers by client. */
-  readonly #counts = new KeyedCounter()
-  readonly #sessions = new WeakMap<SessionPeer, string>()
-  #lastSession = 0
-
-  constructor(settings: PoolSettings, environment: Environment) {
-    this.#settings = settings
-    this.#environment = environment
-  }
-
-  /** Lends a request the connection of its session or principal. */
-  readonly connect: Connect = (request, ended) =>
-    Effect.gen({ self: this }, function*() {
-      const { name } = this.#environment
-      const pooled = yield* Effect.acquireRelease(
-        Effect.flatMap(this.#keyOf(request), (key) =>
-          Effect.suspend((): Effect.Effect<readonly [string, Pooled], McpError.McpError> => {
-            const known = this.#pooled.get(key)
-            const isUsable = known !== undefined && (ended === undefined || known.connection !== ended)
-            if (known !== undefined && !isUsable) {
-              this.#environment.run(this.#close(key, known))
-            }
-            const pooled = isUsable ? known : this.#add(key, request)
-            if (typeof pooled === "string") {
-              return Effect.fail(remoteError("TooManyConnections", pooled))
-            }
-            pooled.users++
-            pooled.idle?.interruptUnsafe()
-            pooled.idle = undefined
-            this.#pooled.delete(key)
-            this.#pooled.set(key, pooled)
-            return Effect.succeed([key, pooled])
-          })),
-        ([key, pooled]) =>
-          this.#release(key, pooled)
-      )
-      return yield* Effect.mapError(Deferred.await(pooled[1].ready), (error) =>
-        toMcpError(error, name))
-    })
+  const counts = new KeyedCounter()
+  const sessions = new WeakMap<SessionPeer, string>()
+  let lastSession = 0
 
   /**
    * The key of a connection. Callers of one principal with other capabilities have another connection, since it declares
    * them to the remote server.
    */
-  #keyOf(request: RequestContext): Effect.Effect<string> {
-    const { caller, peer } = request
-    const ofPrincipal = () => CanonicalJson.stringify([caller.principal?.id ?? null, declaredBy(caller)])
-    if (this.#settings.per === "principal" || peer === undefined || Revision.era(caller.revision) === "stateless") {
-      return Effect.sync(ofPrincipal)
+  const keyOf = ({ caller, peer }: RequestContext): Effect.Effect<string> => {
+    if (per === "principal" || peer === undefined || Revision.era(caller.revision) === "stateless") {
+      return Effect.sync(() => CanonicalJson.stringify([caller.principal?.id ?? null, declaredBy(caller)]))
     }
-    const known = this.#sessions.get(peer)
+    const known = sessions.get(peer)
     if (known !== undefined) return Effect.succeed(known)
-    const key = `session ${++this.#lastSession}`
-    this.#sessions.set(peer, key)
-    // The connection of a session ends with the session.
-    const session = Effect.provideService(Extension.session(caller), Catalog.Catalog, this.#environment.catalog)
-    return Effect.flatMap(session, (scope) =>
-      scope === undefined ? Effect.succeed(key) : Effect.as(
-        Scope.addFinalizer(
-          scope,
-          Effect.sync(() => {
-            const pooled = this.#pooled.get(key)
-            // The end of a child process may take seconds, for which neither the client nor the other connections wait.
-            if (pooled !== undefined) this.#environment.run(this.#close(key, pooled))
-          })
-        ),
-        key
-      ))
+    const key = `session ${++lastSession}`
+    sessions.set(peer, key)
+    // The connection of a session ends with the session. The end of a child process may take seconds, for which neither
+    // the client nor the other connections wait.
+    const end = Effect.sync(() => {
+      const pooled = all.get(key)
+      if (pooled !== undefined) run(close(pooled))
+    })
+    const session = Effect.provideService(Extension.session(caller), Catalog.Catalog, catalog)
+    return Effect.as(
+      Effect.flatMap(session, (scope) => scope === undefined ? Effect.void : Scope.addFinalizer(scope, end)),
+      key
+    )
   }
 
   /** Opens a connection. Returns why it may not be opened: all connections are in use, or all that the client may have. */
-  #add(key: string, request: RequestContext): Pooled | string {
-    const { make, maxConnections } = this.#settings
+  const add = (key: string, request: RequestContext): Pooled | string => {
     const { caller } = request
     const client = ClientKey.ofRequest(request)
-    const maxPerClient = Math.max(1, Math.floor(maxConnections * clientShare))
-    const hasShare = this.#counts.of(client) >= maxPerClient
-    if (hasShare || this.#pooled.size >= maxConnections) {
-      const unused = [...this.#pooled].find(([, { client: other, users }]) =>
+    const hasShare = counts.of(client) >= maxPerClient
+    if (hasShare || all.size >= maxConnections) {
+      const unused = [...all.values()].find(({ client: other, users }) =>
         users === 0 && (!hasShare || other === client)
       )
       if (unused === undefined) {
-        const { name } = this.#environment
         return hasShare
           ? `This client uses ${maxPerClient} connections to ${named(name)}, all that one client may have ` +
             `(three quarters of maxConnections). Try again later`
           : `${upper(named(name))} has ${maxConnections} connections in use (maxConnections). Try again later`
       }
-      this.#environment.run(this.#close(...unused))
+      run(close(unused))
     }
-    const scope = Scope.forkUnsafe(this.#environment.scope)
+    const scope = Scope.forkUnsafe(environment.scope)
     const ready = Deferred.makeUnsafe<RemoteConnection, ClientError>()
-    const pooled: Pooled = { scope, ready, connection: undefined, users: 0, idle: undefined, client }
-    this.#pooled.set(key, pooled)
-    this.#counts.add(client, 1)
-    const opening = open(Effect.suspend(() => make(caller)), declaredBy(caller), this.#environment).pipe(
+    const pooled: Pooled = { key, scope, ready, connection: undefined, users: 0, idle: undefined, client }
+    all.set(key, pooled)
+    counts.add(client, 1)
+    const opening = open(Effect.suspend(() => make(caller)), declaredBy(caller), environment).pipe(
       Scope.provide(scope),
       Effect.tap((connection) =>
         Effect.sync(() => {
@@ -223,27 +185,52 @@ export class ConnectionPool {
       // The client has ended for good: the next request opens another one.
       Effect.flatMap(({ client }) => client.ended),
       Effect.ignore,
-      Effect.andThen(Effect.suspend(() => this.#close(key, pooled)))
+      Effect.andThen(Effect.suspend(() => close(pooled)))
     )
-    this.#environment.run(opening)
+    run(opening)
     return pooled
   }
 
-  #release(key: string, pooled: Pooled): Effect.Effect<void> {
-    return Effect.sync(() => {
-      if (--pooled.users > 0 || this.#pooled.get(key) !== pooled) return
-      pooled.idle = this.#environment.run(
-        Effect.andThen(Effect.sleep(this.#settings.idleTimeout), Effect.suspend(() => this.#close(key, pooled)))
-      )
-    })
+  /** Takes a connection for a request. Returns why there is none. */
+  const take = (key: string, request: RequestContext, ended: RemoteConnection | undefined): Pooled | string => {
+    const known = all.get(key)
+    const isUsable = known !== undefined && (ended === undefined || known.connection !== ended)
+    if (known !== undefined && !isUsable) run(close(known))
+    const pooled = isUsable ? known : add(key, request)
+    if (typeof pooled === "string") return pooled
+    pooled.users++
+    pooled.idle?.interruptUnsafe()
+    pooled.idle = undefined
+    all.delete(key)
+    all.set(key, pooled)
+    return pooled
   }
 
-  #close(key: string, pooled: Pooled): Effect.Effect<void> {
-    if (this.#pooled.get(key) === pooled) {
-      this.#pooled.delete(key)
-      this.#counts.release(pooled.client)
+  const release = (pooled: Pooled): Effect.Effect<void> =>
+    Effect.sync(() => {
+      if (--pooled.users > 0 || all.get(pooled.key) !== pooled) return
+      pooled.idle = run(Effect.andThen(Effect.sleep(idleTimeout), Effect.suspend(() => close(pooled))))
+    })
+
+  const close = (pooled: Pooled): Effect.Effect<void> => {
+    if (all.get(pooled.key) === pooled) {
+      all.delete(pooled.key)
+      counts.release(pooled.client)
     }
     // Where it runs in a fiber of its own, the end of the proxy waits for it.
     return Effect.uninterruptible(Scope.close(pooled.scope, Exit.void))
+  }
+
+  return (request, ended) => {
+    const taken = Effect.flatMap(keyOf(request), (key) => {
+      const pooled = take(key, request, ended)
+      return typeof pooled === "string"
+        ? Effect.fail(remoteError("TooManyConnections", pooled))
+        : Effect.succeed(pooled)
+    })
+    return Effect.flatMap(
+      Effect.acquireRelease(taken, release),
+      ({ ready }) => Effect.mapError(Deferred.await(ready), (error) => toMcpError(error, name))
+    )
   }
 }

@@ -28,74 +28,63 @@ export interface Listener {
   readonly lost: Effect.Effect<void>
 }
 
-export class Remote {
-  readonly name: RemoteName
-  readonly #opening: Effect.Effect<RemoteConnection, ClientError, Scope.Scope>
-  readonly #policy: Reconnect.Resolved
-  /** Whether another connection follows when the client has ended. */
-  readonly #isReopened: boolean
-  #open: RemoteConnection | undefined = undefined
-  /** The connection that calls use. They wait for it while it is pending. */
-  #usable = Deferred.makeUnsafe<RemoteConnection, McpError.McpError>()
-  /** The connection that is open, or the next one. */
-  #next = Deferred.makeUnsafe<RemoteConnection>()
-  #isWarned = false
+/** The connections that follow each other. */
+export type Remote = ReturnType<typeof makeRemote>
 
-  constructor(
-    name: RemoteName,
-    open: Effect.Effect<RemoteConnection, ClientError, Scope.Scope>,
-    policy: Reconnect.Policy | undefined,
-    isReopened: boolean
-  ) {
-    this.name = name
-    this.#opening = open
-    this.#policy = Reconnect.resolve(policy)
-    this.#isReopened = isReopened
-  }
+/** `isReopened`: whether another connection follows when the client has ended. */
+export const makeRemote = (
+  name: RemoteName,
+  opening: Effect.Effect<RemoteConnection, ClientError, Scope.Scope>,
+  reconnect: Reconnect.Policy | undefined,
+  isReopened: boolean
+) => {
+  const policy = Reconnect.resolve(reconnect)
+  let open: RemoteConnection | undefined = undefined
+  /** The connection that calls use. They wait for it while it is pending. */
+  let usable = Deferred.makeUnsafe<RemoteConnection, McpError.McpError>()
+  /** The connection that is open, or the next one. */
+  let next = Deferred.makeUnsafe<RemoteConnection>()
+  let isWarned = false
 
   /**
-   * The connection. At the start, and after a connection is lost, it waits for the first attempt to open one. After a
-   * failed attempt it fails at once.
+   * Returns the connection. At the start, and after a connection is lost, it waits for the first attempt to open one.
+   * After a failed attempt it fails at once. `ended` is a connection whose client has ended, which is perhaps not noticed
+   * here yet.
    */
-  get connection(): Effect.Effect<RemoteConnection, McpError.McpError> {
-    return Effect.suspend(() => Deferred.await(this.#usable))
-  }
-
-  /** The same after a connection whose client has ended, which is perhaps not noticed here yet. */
-  connectionAfter(ended: RemoteConnection): Effect.Effect<RemoteConnection, McpError.McpError> {
-    return Effect.suspend(() => {
-      this.#ended(ended)
-      return this.connection
+  const connect = (ended?: RemoteConnection): Effect.Effect<RemoteConnection, McpError.McpError> =>
+    Effect.suspend(() => {
+      if (ended !== undefined) forget(ended)
+      return Deferred.await(usable)
     })
-  }
 
   /** Waits for the end of a connection, and for the next one, however many attempts that takes. */
-  #nextAfter(connection: RemoteConnection): Effect.Effect<RemoteConnection> {
-    return Effect.flatMap(connection.client.ended, () => {
-      this.#ended(connection)
-      return Deferred.await(this.#next)
+  const nextAfter = (connection: RemoteConnection): Effect.Effect<RemoteConnection> =>
+    Effect.flatMap(connection.client.ended, () => {
+      forget(connection)
+      return Deferred.await(next)
     })
-  }
 
   /**
    * Subscribes to a resource at the remote server until the scope closes, on one connection after the other. Returns once
    * the subscription is confirmed.
    */
-  watch(uri: string, catalog: Catalog.Catalog["Service"]): Effect.Effect<void, McpError.McpError, Scope.Scope> {
-    return Effect.gen({ self: this }, function*() {
+  const watch = (
+    uri: string,
+    catalog: Catalog.Catalog["Service"]
+  ): Effect.Effect<void, McpError.McpError, Scope.Scope> =>
+    Effect.gen(function*() {
       const confirmed = Deferred.makeUnsafe<void, McpError.McpError>()
-      const first = yield* this.connection
-      yield* Effect.forkScoped(this.#watchFrom(first, uri, catalog, confirmed), { startImmediately: true })
+      const first = yield* connect()
+      yield* Effect.forkScoped(watchFrom(first, uri, catalog, confirmed), { startImmediately: true })
       yield* Deferred.await(confirmed)
     })
-  }
 
-  #watchFrom(
+  const watchFrom = (
     first: RemoteConnection,
     uri: string,
     catalog: Catalog.Catalog["Service"],
     confirmed: Deferred.Deferred<void, McpError.McpError>
-  ): Effect.Effect<void> {
+  ): Effect.Effect<void> => {
     const updated = (changed: string) =>
       Effect.provideService(
         Catalog.updated(changed, changed === uri ? {} : { parent: uri }),
@@ -121,7 +110,7 @@ export class Remote {
             return Effect.void
         }
       })
-    return Effect.gen({ self: this }, function*() {
+    return Effect.gen(function*() {
       let connection = first
       while (true) {
         const failure = yield* Effect.result(subscribe(connection))
@@ -129,84 +118,82 @@ export class Remote {
           const { reason } = failure.failure
           const error = reason._tag === "Unsupported"
             ? McpError.methodNotFound("resources/subscribe")
-            : toMcpError(failure.failure, this.name)
+            : toMcpError(failure.failure, name)
           if (yield* Deferred.fail(confirmed, error)) return
           if (reason._tag !== "Closed") {
             yield* Effect.logDebug("A subscription to a resource of a remote server has ended", failure.failure)
           }
         }
-        connection = yield* this.#nextAfter(connection)
+        connection = yield* nextAfter(connection)
       }
     })
   }
 
   /** Opens one connection after the other. `attempted` runs after each attempt that has failed. */
-  run(listener: Listener, attempted: Effect.Effect<void>): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function*() {
+  const run = (listener: Listener, attempted: Effect.Effect<void>): Effect.Effect<void> =>
+    Effect.gen(function*() {
       let attempt = 0
       while (true) {
         const scope = Scope.makeUnsafe()
         const served = yield* Effect.onExit(
-          Effect.result(Scope.provide(this.#serve(listener), scope)),
+          Effect.result(Scope.provide(serve(listener), scope)),
           () => Scope.close(scope, Exit.void)
         )
         if (Result.isFailure(served)) {
           // One warning for each loss of the connection.
-          const log = this.#isWarned ? Effect.logDebug : Effect.logWarning
-          this.#isWarned = true
-          yield* log(`${upper(named(this.name))} cannot be reached`, served.failure)
-          yield* this.#refuse
+          const log = isWarned ? Effect.logDebug : Effect.logWarning
+          isWarned = true
+          yield* log(`${upper(named(name))} cannot be reached`, served.failure)
+          yield* refuse
           yield* attempted
         } else {
           yield* listener.lost
-          if (!this.#isReopened) return yield* this.#refuse
+          if (!isReopened) return yield* Effect.asVoid(refuse)
           if (served.success >= Reconnect.stableAfter) attempt = 0
         }
         attempt++
         // Calls do not wait longer and longer for a remote server that fails again and again.
-        if (attempt > 1) yield* this.#refuse
-        yield* Effect.sleep(Reconnect.delay(this.#policy, attempt, yield* Random.next))
+        if (attempt > 1) yield* refuse
+        yield* Effect.sleep(Reconnect.delay(policy, attempt, yield* Random.next))
       }
     })
-  }
 
   /** Refuses calls until a connection is open. */
-  get #refuse(): Effect.Effect<void> {
-    return Effect.asVoid(Deferred.fail(this.#usable, unavailable(this.name)))
-  }
+  const refuse = Effect.suspend(() => Deferred.fail(usable, unavailable(name)))
 
   /** Opens a connection, and waits for its end. Returns how long it was open, in milliseconds. */
-  #serve(listener: Listener): Effect.Effect<number, ClientError, Scope.Scope> {
-    return Effect.gen({ self: this }, function*() {
-      const connection = yield* Effect.suspend(() => this.#opening)
+  const serve = (listener: Listener): Effect.Effect<number, ClientError, Scope.Scope> =>
+    Effect.gen(function*() {
+      const connection = yield* opening
       const { client } = connection
       const openedAt = yield* Clock.currentTimeMillis
-      this.#isWarned = false
-      this.#open = connection
+      isWarned = false
+      open = connection
       // Calls that wait get it, and so do those that follow a failure.
-      yield* Deferred.succeed(this.#usable, connection)
-      this.#usable = Deferred.makeUnsafe()
-      yield* Deferred.succeed(this.#usable, connection)
-      yield* Deferred.succeed(this.#next, connection)
-      const served = Effect.gen({ self: this }, function*() {
+      yield* Deferred.succeed(usable, connection)
+      usable = Deferred.makeUnsafe()
+      yield* Deferred.succeed(usable, connection)
+      yield* Deferred.succeed(next, connection)
+      const served = Effect.gen(function*() {
         yield* Effect.forkScoped(followStatus(client, listener), { startImmediately: true })
         yield* Effect.forkScoped(listener.connected(connection), { startImmediately: true })
         const end = yield* client.ended
         if (end._tag !== "ClosedByUs") {
-          yield* Effect.logWarning(`The connection to ${named(this.name)} has ended`, end)
+          yield* Effect.logWarning(`The connection to ${named(name)} has ended`, end)
         }
       })
-      yield* Effect.ensuring(served, Effect.sync(() => this.#ended(connection)))
+      yield* Effect.ensuring(served, Effect.sync(() => forget(connection)))
       return (yield* Clock.currentTimeMillis) - openedAt
     })
+
+  const forget = (connection: RemoteConnection): void => {
+    if (open !== connection) return
+    open = undefined
+    usable = Deferred.makeUnsafe()
+    next = Deferred.makeUnsafe()
   }
 
-  #ended(connection: RemoteConnection): void {
-    if (this.#open !== connection) return
-    this.#open = undefined
-    this.#usable = Deferred.makeUnsafe()
-    this.#next = Deferred.makeUnsafe()
-  }
+  return { connect, watch, run }
 }
 
 /** Reports that the client has lost its connection and opens it again itself. */
