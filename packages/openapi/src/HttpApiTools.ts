@@ -51,7 +51,6 @@ import * as AsyncHandler from "@skein/server/AsyncHandler"
 import type { Catalog, HandlerServices } from "@skein/server/Catalog"
 import { DefinitionError, InvalidSchema } from "@skein/server/DefinitionError"
 import type { HandlerError } from "@skein/server/HandlerError"
-import { CurrentPrincipal } from "@skein/server/HttpRoutes"
 import { defaultMaxResultBytes, hintsOfMethods } from "./internal/answer/answer.ts"
 import { type Arguments, argumentsOf, Unsupported } from "./internal/httpApi/endpointArguments.ts"
 import { outputSchemaOf, tooLarge, toResult, withoutRoute } from "./internal/httpApi/endpointResult.ts"
@@ -227,12 +226,6 @@ const textsOf = ({ endpoint: { annotations }, shown }: Found, given: string | un
   }
 }
 
-/** Writes JSON that the endpoint has encoded by its own schema. */
-const encoded = (jsonSchema: () => JsonObject): NonNullable<Tool.Tool<string, JsonObject, unknown>["output"]> => ({
-  jsonSchema,
-  compile: () => Result.succeed
-})
-
 const toolOf = (
   found: Found,
   name: string,
@@ -247,7 +240,8 @@ const toolOf = (
   },
   // The handler reads the arguments, because their schemas may need services.
   input: { jsonSchema: args.jsonSchema, compile: () => (value) => Result.succeed(value as JsonObject) },
-  output: outputSchema === undefined ? undefined : encoded(outputSchema)
+  // The endpoint has encoded the JSON by its own schema.
+  output: outputSchema && { jsonSchema: outputSchema, compile: () => Result.succeed }
 })
 
 // As for the arguments of other tools.
@@ -291,12 +285,11 @@ export const layer = <
     const router = yield* HttpRouter.HttpRouter
     const { credentials, exclude, include, onUnsupported = "warn" } = options
     const forwarded = options.forwardHeaders?.map((name) => name.toLowerCase()) ?? []
-    const client = makeInProcessClient({
+    const client = makeInProcessClient(
       router,
-      baseUrl: options.baseUrl ?? "http://localhost",
-      maxResultBytes: options.maxResultBytes ?? defaultMaxResultBytes,
-      currentPrincipal: CurrentPrincipal
-    })
+      options.baseUrl ?? "http://localhost",
+      options.maxResultBytes ?? defaultMaxResultBytes
+    )
     const found = yield* endpointsOf(api as unknown as HttpApi.Top, client)
     for (const each of found) {
       const { shown } = each

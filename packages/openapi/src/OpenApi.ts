@@ -42,7 +42,7 @@ import { defaultMaxResultBytes } from "./internal/answer/answer.ts"
 import type { Credentials, Value } from "./internal/call/send.ts"
 import { load } from "./internal/document/load.ts"
 import type { Operation } from "./internal/document/operations.ts"
-import { type Definition, register } from "./internal/plan/register.ts"
+import { register } from "./internal/plan/register.ts"
 import { type LeftOut, type Route, select, type Selection } from "./internal/plan/select.ts"
 import type { OpenApiError } from "./OpenApiError.ts"
 
@@ -149,8 +149,6 @@ export interface Listing {
   readonly leftOut: ReadonlyArray<LeftOut>
 }
 
-const urlOf = (url: string | URL | undefined): URL | undefined => url === undefined ? undefined : new URL(url)
-
 const sourceOf = (document: Document): Document =>
   typeof document === "string" && /^(?:https?|file):\/\/\S+$/.test(document) ? new URL(document) : document
 
@@ -162,27 +160,21 @@ const currentClient: Effect.Effect<HttpClient.HttpClient> = /* @__PURE__ */ Effe
   })
 )
 
-interface Selected {
-  readonly client: HttpClient.HttpClient
-  readonly definitions: ReadonlyArray<Definition>
-  readonly leftOut: ReadonlyArray<LeftOut>
-}
-
-const read = <E, R>(document: Document, options: Options<E, R>): Effect.Effect<Selected, OpenApiError> =>
+const read = <E, R>(document: Document, options: Options<E, R>) =>
   Effect.gen(function*() {
     const client = yield* currentClient
-    const { maxOperations = 500, maxSchemaChars = 16_384 } = options
+    const { baseUrl, documentUrl, maxOperations = 500, maxSchemaChars = 16_384, outputSchemas = false } = options
     const loaded = yield* load(sourceOf(document), client, {
-      documentUrl: urlOf(options.documentUrl),
+      documentUrl: documentUrl === undefined ? undefined : new URL(documentUrl),
       allowReference: options.allowReference,
       allowHttp: options.allowHttp ?? false
     })
     const selected = yield* Effect.fromResult(select(loaded, {
       ...options,
-      baseUrl: options.baseUrl === undefined ? undefined : String(options.baseUrl),
+      baseUrl: baseUrl === undefined ? undefined : String(baseUrl),
       maxOperations,
       hiddenParameters: new Set(options.hiddenParameters?.map((name) => name.toLowerCase())),
-      outputSchemas: options.outputSchemas ?? false,
+      outputSchemas,
       maxSchemaChars,
       isStrict: options.onInvalidOperation === "fail"
     }))

@@ -7,7 +7,7 @@ import { type Body, bodyOf } from "./body.ts"
 import type { Found } from "../document/operations.ts"
 import { resolve } from "../document/pointer.ts"
 import type { Serialization, Style } from "./serialize.ts"
-import { Names, toName } from "./names.ts"
+import { Names, toName } from "../document/names.ts"
 import type { Schema, Schemas } from "../schema/convert.ts"
 import { maxDescriptionChars } from "../schema/keywords.ts"
 

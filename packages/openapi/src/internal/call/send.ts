@@ -39,7 +39,7 @@ export interface SendOptions<E, R> {
 
 /** The outcome of a call: the answer of the API, or a message for the model. */
 export type Outcome =
-  | { readonly _tag: "Answered"; readonly answer: answers.Answer; readonly url: string }
+  | { readonly _tag: "Answered"; readonly answer: answers.Answer }
   | { readonly _tag: "Failed"; readonly message: string; readonly status: number | undefined }
 
 const failed = (message: string, status?: number): Outcome => ({ _tag: "Failed", message, status })
@@ -145,14 +145,13 @@ export const send = <E, R>(
     if (Result.isFailure(request)) return failed(request.failure)
     const own: Credentials = credentials === undefined ? {} : yield* credentials(operation)
     const http = toHttp(request.success, headers, own)
-    const sent = execute(client, http, maxResultBytes).pipe(
+    const received = yield* execute(client, http, maxResultBytes).pipe(
       Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
       // The URL in a span would show the credentials of the query.
       own.query === undefined ? (self) => self : Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
       Effect.timeoutOption(timeout),
       Effect.result
     )
-    const received = yield* sent
     if (Result.isFailure(received)) {
       return failed(
         `${name} failed: no answer from ${new URL(operation.baseUrl).host}, the connection failed${
@@ -179,5 +178,5 @@ export const send = <E, R>(
     if (body.isCut) {
       return failed(answers.tooLarge(name, value, maxResultBytes, plan.arguments.list.map((each) => each.name)), status)
     }
-    return { _tag: "Answered", answer: answers.read(value), url: request.success.url }
+    return { _tag: "Answered", answer: answers.read(value) }
   })

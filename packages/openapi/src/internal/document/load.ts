@@ -11,7 +11,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import type { HttpClient } from "effect/http/HttpClient"
-import * as Result from "effect/Result"
 import { CORE_SCHEMA, load as loadYaml, mergeTag } from "js-yaml"
 import {
   InvalidDocument,
@@ -45,8 +44,6 @@ export interface LoadOptions {
 export interface Document {
   readonly root: JsonObject
   readonly url: URL | undefined
-  /** Whether the schemas are of OpenAPI 3.0, and not JSON Schema 2020-12. */
-  readonly isVersion30: boolean
 }
 
 // The base of references in a document without a URL. The name is reserved (RFC 2606).
@@ -63,39 +60,27 @@ const exceeded = (limit: LimitExceeded["limit"], message: string) =>
 const tooLarge = (url: URL) =>
   exceeded("documentBytes", `The document ${url.href} has more than ${maxDocumentBytes} bytes`)
 
-const readUrl = Effect.fnUntraced(
-  function*(client: HttpClient, url: URL, { allowHttp }: LoadOptions) {
-    if (url.protocol === "file:") {
-      const bytes = yield* readFile(url, maxDocumentBytes)
-      return bytes ?? (yield* Effect.fail(tooLarge(url)))
-    }
-    if (url.protocol !== "https:" && !(allowHttp && url.protocol === "http:")) {
-      return yield* Effect.fail(
-        loadFailed(url, "only https: and file: URLs are loaded; http: needs the option allowHttp")
-      )
-    }
-    const failed = () => loadFailed(url, "the connection failed")
-    const response = yield* Effect.mapError(
-      client.get(url.href, { headers: { accept: "application/json, */*" } }),
-      failed
-    )
-    if (response.status >= 300 && response.status < 400) {
-      return yield* Effect.fail(loadFailed(url, "it redirects, which is not followed. Use the URL that it leads to"))
-    }
-    if (response.status !== 200) {
-      return yield* Effect.fail(loadFailed(url, `the status of the answer is ${response.status}`))
-    }
-    const { bytes, isCut } = yield* Effect.mapError(boundedBody.read(response, maxDocumentBytes), failed)
-    if (!isCut) return bytes
-    return yield* Effect.fail(tooLarge(url))
+/** Reads the text of a document. */
+const fetchText = Effect.fnUntraced(function*(client: HttpClient, url: URL, { allowHttp }: LoadOptions) {
+  if (url.protocol === "file:") {
+    const bytes = yield* readFile(url, maxDocumentBytes)
+    return bytes === undefined ? yield* tooLarge(url) : new TextDecoder().decode(bytes)
   }
-)
-
-const fetchText = (client: HttpClient, url: URL, options: LoadOptions) =>
-  Effect.map(
-    Effect.provideService(readUrl(client, url, options), FetchHttpClient.RequestInit, { redirect: "manual" }),
-    (bytes) => new TextDecoder().decode(bytes)
+  if (url.protocol !== "https:" && !(allowHttp && url.protocol === "http:")) {
+    return yield* loadFailed(url, "only https: and file: URLs are loaded; http: needs the option allowHttp")
+  }
+  const failed = () => loadFailed(url, "the connection failed")
+  const response = yield* client.get(url.href, { headers: { accept: "application/json, */*" } }).pipe(
+    Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
+    Effect.mapError(failed)
   )
+  if (response.status >= 300 && response.status < 400) {
+    return yield* loadFailed(url, "it redirects, which is not followed. Use the URL that it leads to")
+  }
+  if (response.status !== 200) return yield* loadFailed(url, `the status of the answer is ${response.status}`)
+  const { bytes, isCut } = yield* Effect.mapError(boundedBody.read(response, maxDocumentBytes), failed)
+  return isCut ? yield* tooLarge(url) : new TextDecoder().decode(bytes)
+})
 
 // The bounds of parsing: a few lines of YAML with nested aliases stand for billions of values.
 const maxAliases = 10_000
@@ -118,52 +103,44 @@ const readText = (text: string): unknown => {
   return loadYaml(text, { schema, json: true, maxAliases, maxDepth })
 }
 
-/** Whether a tree has at most `most` values and levels of a document. */
+/** Whether a tree has at most `maxValues` values and `maxDepth` levels. */
 const isBounded = (root: unknown): boolean => {
-  const left: Array<readonly [unknown, number]> = [[root, 0]]
   let count = 0
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    const [value, depth] = next
-    if (++count > maxValues || depth > maxDepth) return false
-    if (typeof value !== "object" || value === null) continue
-    for (const child of Object.values(value)) left.push([child, depth + 1])
-  }
-  return true
+  const fits = (value: unknown, depth: number): boolean =>
+    ++count <= maxValues && depth <= maxDepth && childrenOf(value).every((child) => fits(child, depth + 1))
+  return fits(root, 0)
 }
+
+const childrenOf = (value: unknown): ReadonlyArray<unknown> =>
+  typeof value === "object" && value !== null ? Object.values(value) : []
 
 const firstLine = (error: unknown): string =>
   Nesting.exceedsStack(error)
     ? `it ${Nesting.problem}`
     : clip((error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "", 300)
 
-/** Parses a document. Fails with `ParseFailed`. */
-const parse = (text: string, url: URL | undefined): Result.Result<JsonObject, OpenApiError> => {
+/** Parses a document. */
+const parse = Effect.fnUntraced(function*(text: string, url: URL | undefined) {
   const name = url === undefined ? "the document" : `the document ${url.href}`
   const failed = (why: string) =>
-    Result.fail(
-      new OpenApiError({ reason: new ParseFailed({ message: `Cannot parse ${name}: ${why}`, url: url?.href }) })
-    )
-  const parsed = Result.try({ try: () => readText(text.replace(/^\ufeff/, "")), catch: firstLine })
-  if (Result.isFailure(parsed)) return failed(parsed.failure)
-  if (!isObject(parsed.success)) return failed("it is not an object")
-  return isBounded(parsed.success)
-    ? Result.succeed(parsed.success)
-    : failed(`it has more than ${maxValues} values or ${maxDepth} levels`)
-}
+    new OpenApiError({ reason: new ParseFailed({ message: `Cannot parse ${name}: ${why}`, url: url?.href }) })
+  const parsed = yield* Effect.try({
+    try: () => readText(text.replace(/^\ufeff/, "")),
+    catch: (error) => failed(firstLine(error))
+  })
+  if (!isObject(parsed)) return yield* failed("it is not an object")
+  if (!isBounded(parsed)) return yield* failed(`it has more than ${maxValues} values or ${maxDepth} levels`)
+  return parsed
+})
 
 // Members whose values are data, where a `$ref` is not a reference. Below `properties` and the like they are names.
 const data =
   /(?<!\/(?:properties|patternProperties|schemas|responses|parameters|headers|requestBodies|\$defs|variables))\/(?:examples?|default|enum|const)(?:\/|$)/
 
-const hasExternalReference = (root: JsonObject): boolean => {
-  const left: Array<unknown> = [root]
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    if (typeof next !== "object" || next === null) continue
-    const reference = (next as JsonObject)["$ref"]
-    if (typeof reference === "string" && !reference.startsWith("#")) return true
-    for (const child of Object.values(next)) if (typeof child === "object" && child !== null) left.push(child)
-  }
-  return false
+// The tree is bounded, so that it does not exceed the stack.
+const hasExternalReference = (value: unknown): boolean => {
+  const reference = isObject(value) ? value["$ref"] : undefined
+  return (typeof reference === "string" && !reference.startsWith("#")) || childrenOf(value).some(hasExternalReference)
 }
 
 /** Moves the parts of other documents into the document. */
@@ -171,22 +148,18 @@ const bundle = (root: JsonObject, base: URL | undefined, client: HttpClient, opt
   const { allowReference } = options
   let count = 0
   let failure: OpenApiError | undefined
-  const readReference = (url: URL) => {
+  const readReference = Effect.fnUntraced(function*(url: URL) {
     if (url.hostname === new URL(unknownBase).hostname) {
-      return Effect.fail(
-        notAllowed(url.pathname.slice(1), "is relative, and the document has no URL: give documentUrl")
-      )
+      return yield* notAllowed(url.pathname.slice(1), "is relative, and the document has no URL: give documentUrl")
     }
     if (!isBeside(url, base) && allowReference?.(url) !== true) {
-      return Effect.fail(notAllowed(url.href, "leads to another document. Allow it with the option allowReference"))
+      return yield* notAllowed(url.href, "leads to another document. Allow it with the option allowReference")
     }
     if (++count > maxDocuments) {
-      return Effect.fail(
-        exceeded("documents", `The references lead to more than ${maxDocuments} other documents`)
-      )
+      return yield* exceeded("documents", `The references lead to more than ${maxDocuments} other documents`)
     }
-    return Effect.flatMap(fetchText(client, url, options), (text) => Effect.fromResult(parse(text, url)))
-  }
+    return yield* parse(yield* fetchText(client, url, options), url)
+  })
   return Effect.gen(function*() {
     const run = Effect.runPromiseWith(yield* Effect.context<never>())
     return yield* Effect.tryPromise({
@@ -228,13 +201,14 @@ const notAllowed = (reference: string, why: string): OpenApiError =>
     reason: new ReferenceNotAllowed({ message: `The reference ${quote(reference, 300)} ${why}`, reference })
   })
 
-const checkVersion = (root: JsonObject): Result.Result<boolean, OpenApiError> => {
+/** Checks that a document is of OpenAPI 3. */
+const checkVersion = (root: JsonObject): Effect.Effect<void, OpenApiError> => {
   const version = root["openapi"]
-  if (typeof version === "string" && /^3\.\d/.test(version)) return Result.succeed(version.startsWith("3.0"))
+  if (typeof version === "string" && /^3\.\d/.test(version)) return Effect.void
   const message = root["swagger"] === undefined
     ? `The document is not of OpenAPI 3: its member "openapi" is ${clip(JSON.stringify(version) ?? "missing", 60)}`
     : "The document is of Swagger 2.0. Convert it to OpenAPI 3 first, with swagger2openapi for example"
-  return Result.fail(new OpenApiError({ reason: new UnsupportedVersion({ message }) }))
+  return Effect.fail(new OpenApiError({ reason: new UnsupportedVersion({ message }) }))
 }
 
 /** Loads a document from its URL, its text, or the parsed document. */
@@ -247,10 +221,10 @@ export const load = (
     const url = source instanceof URL ? source : options.documentUrl
     const text = source instanceof URL ? yield* fetchText(client, source, options) : source
     // The parsed document of the caller is not changed. The copy also has no members that JSON does not have.
-    const root = yield* Effect.fromResult(parse(typeof text === "string" ? text : JSON.stringify(text), url))
-    const isVersion30 = yield* Effect.fromResult(checkVersion(root))
+    const root = yield* parse(typeof text === "string" ? text : JSON.stringify(text), url)
+    yield* checkVersion(root)
     const bundled = hasExternalReference(root) ? yield* bundle(root, url, client, options) : root
-    return { root: isObject(bundled) ? bundled : root, url, isVersion30 }
+    return { root: isObject(bundled) ? bundled : root, url }
   }).pipe(
     Effect.timeoutOrElse({
       duration: loadTimeout,

@@ -4,9 +4,9 @@
  * A request passes the router's middleware and the middleware of its endpoint, as a request from a socket does. Its answer
  * is read up to a bound.
  */
-import type { Principal } from "@skein/runtime/Connection"
 import { printable } from "@skein/protocol/Text"
 import { McpRequest } from "@skein/runtime/RequestContext"
+import { CurrentPrincipal } from "@skein/server/HttpRoutes"
 import * as Logging from "@skein/server/Logging"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -30,16 +30,6 @@ export class AnswerTooLarge extends Data.TaggedError("AnswerTooLarge")<answers.R
 
 /** The router has no route for the request. */
 export class NoRoute extends Data.TaggedError("NoRoute") {}
-
-/** The choices of the author. */
-export interface InProcessOptions {
-  readonly router: HttpRouter
-  /** The URL in front of the paths of the API. */
-  readonly baseUrl: string
-  readonly maxResultBytes: number
-  /** The reference that middleware of the router reads the principal from. */
-  readonly currentPrincipal: Context.Reference<Principal | undefined>
-}
 
 /** The headers that the author adds to a call, by their names in lower case. They replace those of the arguments. */
 export const CallHeaders: Context.Reference<Readonly<Record<string, string>>> = /* @__PURE__ */ Context.Reference(
@@ -77,9 +67,14 @@ const defectOf = (cause: Cause.Cause<unknown>, status: number): unknown => {
   return undefined
 }
 
-/** Makes the client whose requests run in the router. The body of an answer is complete. */
+/**
+ * Makes the client whose requests run in the router, with `baseUrl` in front of their paths. The body of an answer is
+ * complete.
+ */
 export const makeInProcessClient = (
-  { baseUrl, currentPrincipal, maxResultBytes, router }: InProcessOptions
+  router: HttpRouter,
+  baseUrl: string,
+  maxResultBytes: number
 ): HttpClient.HttpClient.With<AnswerTooLarge | NoRoute, McpRequest> => {
   // An argument may make a path without a route, so that a client could fill the log.
   let hasWarned = false
@@ -109,7 +104,7 @@ export const makeInProcessClient = (
     const exit = yield* Effect.exit(
       HttpEffect.toHandled(router.asHttpEffect(), take).pipe(
         Effect.provideService(HttpServerRequest.HttpServerRequest, serverRequest),
-        Effect.provideService(currentPrincipal, caller.principal)
+        Effect.provideService(CurrentPrincipal, caller.principal)
       )
     )
     if (Exit.isFailure(exit)) {

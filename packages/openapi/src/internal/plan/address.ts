@@ -7,7 +7,7 @@ import * as UriTemplate from "@skein/protocol/UriTemplate"
 import * as Result from "effect/Result"
 import type { Argument } from "../arguments/arguments.ts"
 import { encode } from "../arguments/serialize.ts"
-import { Names } from "../arguments/names.ts"
+import { Names } from "../document/names.ts"
 import { invalidOperation, type Plan } from "./plan.ts"
 import { typesOf } from "../schema/keywords.ts"
 

@@ -12,7 +12,7 @@ import { type Arguments, argumentsOf, inputSchema } from "../arguments/arguments
 import type { RequestPlan } from "../call/request.ts"
 import type { Found, Operation } from "../document/operations.ts"
 import { objectAt, resolve } from "../document/pointer.ts"
-import { titleOf } from "../arguments/names.ts"
+import { titleOf } from "../document/names.ts"
 import { assemble } from "../schema/assemble.ts"
 import type { Schemas } from "../schema/convert.ts"
 
@@ -97,13 +97,6 @@ const descriptionOf = ({ deprecated, description, method, path, summary }: Opera
   return clip(text === "" ? `${method} ${path}` : text, maxDescriptionChars)
 }
 
-/** Compiles the schema of the arguments as the server and its clients do. */
-const validationOf = (place: string, schema: JsonObject): SchemaValidation.Validation =>
-  Result.getOrThrowWith(
-    SchemaValidation.compile(schema),
-    ({ message }) => invalidOperation(place, `Its arguments have no usable schema: ${clip(message, 300)}`)
-  )
-
 /**
  * An output schema that every object matches. Clients refuse a result that does not match, and APIs do not always answer
  * as their documents say.
@@ -137,7 +130,11 @@ export const planOf = (
     title,
     description: descriptionOf(operation),
     inputSchema: input,
-    validation: validationOf(place, input),
+    // Compiled as the server and its clients do.
+    validation: Result.getOrThrowWith(
+      SchemaValidation.compile(input),
+      ({ message }) => invalidOperation(place, `Its arguments have no usable schema: ${clip(message, 300)}`)
+    ),
     outputSchema: schema === undefined || !options.outputSchemas
       ? undefined
       : outputSchemaOf(schemas.output, schema, options.maxSchemaChars),

@@ -8,7 +8,7 @@ import { InvalidDocument, LimitExceeded, OpenApiError } from "../../OpenApiError
 import { addressOf, checkAddress } from "./address.ts"
 import type { Document } from "../document/load.ts"
 import { type Found, type Operation, operationsOf, toBaseUrl } from "../document/operations.ts"
-import { nameOf, Names, toName } from "../arguments/names.ts"
+import { nameOf, Names, toName } from "../document/names.ts"
 import { type BothSchemas, planOf, type PlanOptions } from "./plan.ts"
 import type { Definition } from "./register.ts"
 import { Schemas } from "../schema/convert.ts"

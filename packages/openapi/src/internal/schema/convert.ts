@@ -6,6 +6,7 @@
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { decodePart, find, resolve } from "../document/pointer.ts"
+import { Names } from "../document/names.ts"
 import { copyKeywords, isUsablePattern, requiredOf, schemasByName } from "./keywords.ts"
 
 /** A JSON Schema. */
@@ -25,7 +26,7 @@ export class Schemas {
   readonly #root: JsonObject
   readonly #hides: "readOnly" | "writeOnly"
   readonly #names = new Map<string, string>()
-  readonly #taken = new Set<string>()
+  readonly #taken = new Names()
   /** The converted targets of references, by their names in `$defs`. */
   readonly definitions = new Map<string, Schema>()
 
@@ -140,11 +141,7 @@ export class Schemas {
 
   #nameOf(reference: string): string {
     const last = reference.slice(reference.lastIndexOf("/") + 1)
-    const base = decodePart(last).replaceAll(/[^\w.-]+/g, "_").slice(0, 60) || "schema"
-    let name = base
-    for (let count = 2; this.#taken.has(name); count++) name = `${base}_${count}`
-    this.#taken.add(name)
-    return name
+    return this.#taken.take(decodePart(last).replaceAll(/[^\w.-]+/g, "_").slice(0, 60) || "schema")
   }
 }
 

@@ -1,7 +1,7 @@
 /**
- * The names of tools and arguments, within the characters that clients and models accept.
+ * The names of tools, arguments and schemas, within the characters that clients and models accept.
  */
-import type { Operation } from "../document/operations.ts"
+import type { Operation } from "./operations.ts"
 
 /** The longest name: models of several providers refuse longer names of tools and arguments. */
 export const maxNameChars = 64
