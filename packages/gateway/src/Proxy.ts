@@ -42,7 +42,7 @@ import { makeForward } from "./internal/calls/forward.ts"
 import { type Lists, makeListing, type Selection } from "./internal/catalog/listing.ts"
 import { ParkedCalls } from "./internal/calls/parkedCalls.ts"
 import { makeRefresh, RefreshInterval } from "./internal/catalog/refresh.ts"
-import { everything, Relay } from "./internal/connection/relay.ts"
+import { everything, makeRelay } from "./internal/connection/relay.ts"
 import { makeRemote } from "./internal/connection/remote.ts"
 
 export type { RemoteFailure } from "./internal/connection/remoteError.ts"
@@ -233,7 +233,7 @@ export const layer = <R = never, R2 = never>(
       name,
       isMade
         ? open(provided(source), everything, environment)
-        : Effect.sync(() => connectionOf(source, new Relay(catalog, environment.run))),
+        : Effect.sync(() => connectionOf(source, makeRelay(catalog, environment.run))),
       options.reconnect,
       isMade
     )

@@ -18,7 +18,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import { type Declared, declaredBy, Relay } from "./relay.ts"
+import { type Declared, declaredBy, makeRelay, type Relay } from "./relay.ts"
 import { named, remoteError, type RemoteName, toMcpError, upper } from "./remoteError.ts"
 
 /** A connection to the remote server. */
@@ -76,7 +76,7 @@ export const open = (
   declared: Declared,
   { catalog, name, run }: Environment
 ): Effect.Effect<RemoteConnection, ClientError, Scope.Scope> => {
-  const relay = new Relay(catalog, run)
+  const relay = makeRelay(catalog, run)
   const services = relay.services(declared)
   return Effect.map(
     Effect.updateContext(make, (context: Context.Context<Scope.Scope>) => Context.merge(context, services)),

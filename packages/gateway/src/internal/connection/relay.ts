@@ -114,59 +114,53 @@ interface Visit {
 }
 
 /** Passes the messages of one connection on. */
-export class Relay {
-  readonly #catalog: Catalog.Catalog["Service"]
-  readonly #run: (effect: Effect.Effect<void>) => unknown
-  /** The requests in progress, oldest first. */
-  readonly #requests = new Set<ForwardedRequest>()
-  /** The request of each id that was sent on the present connection. */
-  readonly #sent = new Map<number, ForwardedRequest>()
-  /** The callers that were asked to visit a URL, by the id of the elicitation, oldest first. */
-  readonly #visits = new Map<string, Visit>()
-  readonly #visitCounts = new KeyedCounter()
+export type Relay = ReturnType<typeof makeRelay>
 
-  constructor(catalog: Catalog.Catalog["Service"], run: (effect: Effect.Effect<void>) => unknown) {
-    this.#catalog = catalog
-    this.#run = run
-  }
+export const makeRelay = (catalog: Catalog.Catalog["Service"], run: (effect: Effect.Effect<void>) => unknown) => {
+  /** The requests in progress, oldest first. */
+  const requests = new Set<ForwardedRequest>()
+  /** The request of each id that was sent on the present connection. */
+  const sentById = new Map<number, ForwardedRequest>()
+  /** The callers that were asked to visit a URL, by the id of the elicitation, oldest first. */
+  const visits = new Map<string, Visit>()
+  const visitCounts = new KeyedCounter()
 
   /** Adds a request until the scope closes. */
-  add(request: ForwardedRequest): Effect.Effect<void, never, Scope.Scope> {
-    return Effect.asVoid(Effect.acquireRelease(
-      Effect.sync(() => this.#requests.add(request)),
+  const add = (request: ForwardedRequest): Effect.Effect<void, never, Scope.Scope> =>
+    Effect.asVoid(Effect.acquireRelease(
+      Effect.sync(() => requests.add(request)),
       () =>
         Effect.sync(() => {
-          this.#requests.delete(request)
-          for (const id of request.sentIds) if (this.#sent.get(id) === request) this.#sent.delete(id)
+          requests.delete(request)
+          for (const id of request.sentIds) if (sentById.get(id) === request) sentById.delete(id)
         })
     ))
-  }
 
   /** A request was sent with this id. */
-  sent(id: number, request: ForwardedRequest): void {
-    this.#sent.set(id, request)
+  const sent = (id: number, request: ForwardedRequest): void => {
+    sentById.set(id, request)
     request.sentIds.push(id)
   }
 
-  #find(requestId: number | undefined): ForwardedRequest | undefined {
-    const named = requestId === undefined ? undefined : this.#sent.get(requestId)
+  const find = (requestId: number | undefined): ForwardedRequest | undefined => {
+    const named = requestId === undefined ? undefined : sentById.get(requestId)
     if (named !== undefined) return named
-    const [...all] = this.#requests
+    const [...all] = requests
     const last = all.at(-1)
     return last !== undefined && all.every(({ owner }) => owner === last.owner) ? last : undefined
   }
 
   /** The services that a client is made with, so that the remote server can ask and notify callers. */
-  services(declared: Declared): Context.Context<never> {
+  const services = (declared: Declared): Context.Context<never> => {
     const { elicitation, roots, sampling } = declared
     let services: Context.Context<never> = Context.make(NotificationListener, {
-      onNotification: (notification, requestId) => this.#onNotification(notification, requestId)
+      onNotification
     }) as Context.Context<never>
     if (elicitation !== undefined) {
       const handle = (mode: "form" | "url") =>
         Capabilities.elicits(declared, mode)
           ? (params: (InputRequest & { readonly method: "elicitation/create" })["params"], server: RequestingServer) =>
-            Result.succeed(this.#ask({ method: "elicitation/create", params }, server)) as never
+            Result.succeed(ask({ method: "elicitation/create", params }, server)) as never
           : undefined
       services = Context.add(services, Elicitation.Elicitation, { form: handle("form"), url: handle("url") })
     }
@@ -174,15 +168,14 @@ export class Relay {
       services = Context.add(services, Sampling.Sampling, {
         tools: sampling.tools !== undefined,
         context: sampling.context !== undefined,
-        handle: (params, server) =>
-          Result.succeed(this.#ask({ method: "sampling/createMessage", params }, server)) as never
+        handle: (params, server) => Result.succeed(ask({ method: "sampling/createMessage", params }, server)) as never
       })
     }
     if (roots !== undefined) {
       services = Context.add(services, Roots.Roots, {
         list: (server) =>
           Effect.map(
-            this.#ask({ method: "roots/list" }, server),
+            ask({ method: "roots/list" }, server),
             (response) => (response as { readonly roots: ReadonlyArray<Roots.Root> }).roots
           ),
         changes: undefined
@@ -191,9 +184,9 @@ export class Relay {
     return services
   }
 
-  #ask(question: InputRequest, server: RequestingServer): Effect.Effect<InputResponse, Refusal> {
-    return Effect.withFiber((fiber) => {
-      const request = fiber.getRef(CurrentRequest) ?? this.#find(server.requestId)
+  const ask = (question: InputRequest, server: RequestingServer): Effect.Effect<InputResponse, Refusal> =>
+    Effect.withFiber((fiber) => {
+      const request = fiber.getRef(CurrentRequest) ?? find(server.requestId)
       if (request === undefined) {
         return Effect.andThen(
           Effect.logWarning(`${question.method} of the remote server was refused: its caller is not known`),
@@ -204,7 +197,7 @@ export class Relay {
       const id = asked.method === "elicitation/create" && asked.params.mode === "url"
         ? asked.params.elicitationId
         : undefined
-      if (id !== undefined) this.#remember(id, request)
+      if (id !== undefined) remember(id, request)
       return Effect.mapError(request.ask(asked), (error) => {
         if (error.reason._tag === "MissingCapability") {
           request.lacking = { ...request.lacking, ...error.reason.capabilities }
@@ -212,50 +205,51 @@ export class Relay {
         return toRefusal(error, request)
       })
     })
-  }
 
-  #remember(id: string, { caller, client }: ForwardedRequest): void {
+  const remember = (id: string, { caller, client }: ForwardedRequest): void => {
     // Only in this revision a client receives the notification that a visit is complete.
     if (caller.revision !== "2025-11-25") return
-    this.#forget(id)
-    if (this.#visits.size >= maxVisits) {
-      const { largest } = this.#visitCounts
-      for (const [oldest, visit] of this.#visits) {
+    forget(id)
+    if (visits.size >= maxVisits) {
+      const { largest } = visitCounts
+      for (const [oldest, visit] of visits) {
         if (largest !== undefined && visit.client !== largest) continue
-        this.#forget(oldest)
+        forget(oldest)
         break
       }
     }
-    this.#visits.set(id, { caller, client })
-    this.#visitCounts.add(client, 1)
+    visits.set(id, { caller, client })
+    visitCounts.add(client, 1)
   }
 
-  #forget(id: string): Visit | undefined {
-    const visit = this.#visits.get(id)
-    if (visit !== undefined && this.#visits.delete(id)) this.#visitCounts.release(visit.client)
+  const forget = (id: string): Visit | undefined => {
+    const visit = visits.get(id)
+    if (visit !== undefined && visits.delete(id)) visitCounts.release(visit.client)
     return visit
   }
 
-  #onNotification({ method, params = {} }: JsonRpc.Notification, requestId: number | undefined): void {
+  const onNotification = ({ method, params = {} }: JsonRpc.Notification, requestId: number | undefined): void => {
     switch (method) {
       case Method.LoggingMessage.name: {
-        const request = this.#find(requestId)?.request
+        const request = find(requestId)?.request
         const message = Codec.decodeParams(Method.LoggingMessage, "2025-11-25", params, [])
         if (request === undefined || Result.isFailure(message)) return
-        return Forwarding.logMessage(this.#catalog, request, message.success as LoggingMessageNotificationParams)
+        return Forwarding.logMessage(catalog, request, message.success as LoggingMessageNotificationParams)
       }
       case Method.ElicitationComplete.name:
-        return this.#visited(params["elicitationId"])
+        return visited(params["elicitationId"])
     }
   }
 
   /** Notifies the caller that was asked to visit a URL that the visit is complete. */
-  #visited(id: unknown): void {
-    const visit = typeof id === "string" ? this.#forget(id) : undefined
+  const visited = (id: unknown): void => {
+    const visit = typeof id === "string" ? forget(id) : undefined
     if (visit === undefined) return
     const { caller } = visit
     const notification = { method: Method.ElicitationComplete.name, params: { elicitationId: id as string } }
     const sent = Extension.notify(caller, `elicitation ${id as string}`, notification)
-    this.#run(Effect.asVoid(Effect.provideService(sent, Catalog.Catalog, this.#catalog)))
+    run(Effect.asVoid(Effect.provideService(sent, Catalog.Catalog, catalog)))
   }
+
+  return { add, sent, services }
 }
