@@ -135,8 +135,10 @@ export class Exchange {
   #replacement: Effect.Effect<Answer, McpError.McpError> | undefined = undefined
   /** The fiber that handles the request, while it is suspended. Set by the runner. */
   fiber: Fiber.Fiber<Answer, McpError.McpError> | undefined = undefined
-  #cancelled = false
-  #stopped = false
+  /** Whether the request was cancelled: see `RequestContext.cancelled`. Set by `cancel`. */
+  cancelled = false
+  /** Whether the request was cancelled because this side stops: see `RequestContext.stopped`. Set by `cancel`. */
+  stopped = false
 
   /** `receive` makes the context of a request whose handler has one of another class. */
   constructor(
@@ -177,16 +179,6 @@ export class Exchange {
     return this.state === "Done"
   }
 
-  /** Whether the request was cancelled: see `RequestContext.cancelled`. */
-  get cancelled(): boolean {
-    return this.#cancelled
-  }
-
-  /** Whether the request was cancelled because this side stops: see `RequestContext.stopped`. */
-  get stopped(): boolean {
-    return this.#stopped
-  }
-
   /** The round, which starts when it is first needed; undefined if the request has none. */
   startRound(): Round | undefined {
     return this.round ??= this.rounds?.(this)
@@ -215,9 +207,9 @@ export class Exchange {
    * is `stopping`.
    */
   cancel(stopping = false): void {
-    if (this.#cancelled || this.finished) return
-    this.#cancelled = true
-    this.#stopped = stopping
+    if (this.cancelled || this.finished) return
+    this.cancelled = true
+    this.stopped = stopping
     this.fiber?.interruptUnsafe()
   }
 
@@ -229,7 +221,7 @@ export class Exchange {
    * A server that needs input from a stateless client answers so: the input requests replace the result of the handler.
    */
   replaceWith(effect: Effect.Effect<Answer, McpError.McpError>): void {
-    if (this.state !== "Running" || this.#cancelled) return
+    if (this.state !== "Running" || this.cancelled) return
     this.state = "Replacing"
     this.#replacement = effect
     this.fiber?.interruptUnsafe()
@@ -248,7 +240,7 @@ export class Exchange {
   takeReplacement(exit: Exit.Exit<Answer, McpError.McpError>): Effect.Effect<Answer, McpError.McpError> | undefined {
     const replacement = this.#replacement
     this.#replacement = undefined
-    return !this.#cancelled && Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? replacement : undefined
+    return !this.cancelled && Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? replacement : undefined
   }
 }
 

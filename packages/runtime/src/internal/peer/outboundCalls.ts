@@ -21,6 +21,7 @@ import {
   InvalidResponse,
   LimitExceeded,
   MessageRejected,
+  type Reason,
   RequestError,
   Timeout,
   Unsupported
@@ -133,7 +134,7 @@ export class OutboundCalls {
   ): Effect.Effect<void> {
     if (this.#pending.size >= this.#peer.bounds.maxPendingRequests) {
       const message = `${this.#pending.size} requests wait for a response already: ${method} was not sent`
-      resume(Effect.fail(new RequestError({ reason: new LimitExceeded({ message }), method })))
+      resume(failed(method, new LimitExceeded({ message })))
       return Effect.void
     }
     const id = this.#nextId++
@@ -165,27 +166,23 @@ export class OutboundCalls {
     try {
       this.#peer.connection.send(JsonRpc.request(id, method, sent), about, headers)
     } catch (cause) {
-      this.#remove(id)
+      this.#pending.delete(id)
       const message = `The parameters of ${method} have no JSON form`
       // A transport throws a RequestError where it cannot send the request.
-      const error = cause instanceof RequestError
-        ? cause
-        : new RequestError({ reason: new Unsupported({ message, cause }), method })
-      resume(Effect.fail(error))
+      resume(cause instanceof RequestError ? Effect.fail(cause) : failed(method, new Unsupported({ message, cause })))
       return Effect.void
     }
     if (!this.#pending.has(id)) return Effect.void
     this.#arm(deadline)
     return Effect.sync(() => {
-      if (this.#remove(id)) this.#cancel(call, "The caller was interrupted")
+      if (this.#pending.delete(id)) this.#cancel(call, "The caller was interrupted")
     })
   }
 
   /** Resumes the caller with its response. A response to no pending call is ignored, except a late result. */
   settle(message: JsonRpc.Success | JsonRpc.Failure): void {
-    const call = message.id === undefined ? undefined : this.#pending.get(JsonRpc.ownId(message.id))
+    const call = this.#take(message.id)
     if (call === undefined) return this.#reportLate(message)
-    this.#remove(call.id)
     call.resume(
       message._tag === "Success"
         ? Effect.succeed(message.result as JsonRpc.JsonObject)
@@ -203,23 +200,21 @@ export class OutboundCalls {
 
   /** Fails the call that an invalid response belongs to. */
   failInvalid(invalid: JsonRpc.Invalid): void {
-    const call = invalid.id === undefined ? undefined : this.#pending.get(JsonRpc.ownId(invalid.id))
+    const call = this.#take(invalid.id)
     if (call === undefined) return
-    this.#remove(call.id)
     const message = `The response to ${call.method} is not valid: ${invalid.error.message}`
-    call.resume(Effect.fail(new RequestError({ reason: new InvalidResponse({ message }), method: call.method })))
+    call.resume(failed(call.method, new InvalidResponse({ message })))
   }
 
   /** Fails a call whose request the transport could not deliver. */
   fail(id: JsonRpc.Id, cause: TransportError): void {
-    const call = this.#pending.get(id)
+    const call = this.#take(id)
     if (call === undefined) return
-    this.#remove(call.id)
     const { message, undelivered } = cause
     const reason = cause.reason._tag === "MessageRejected"
       ? new MessageRejected({ message, cause })
       : new Closed({ message, cause })
-    call.resume(Effect.fail(new RequestError({ reason, method: call.method, undelivered })))
+    call.resume(failed(call.method, reason, undelivered))
   }
 
   /** Passes a notification to the call whose subscription it belongs to, if there is one. */
@@ -262,9 +257,8 @@ export class OutboundCalls {
   endSubscription(requestId: unknown): void {
     const call = this.#pending.get(JsonRpc.ownId(requestId as JsonRpc.Id))
     if (call === undefined || call.method !== "subscriptions/listen") return
-    this.#remove(call.id)
-    const message = `The peer has ended ${call.method}`
-    call.resume(Effect.fail(new RequestError({ reason: new Closed({ message }), method: call.method })))
+    this.#pending.delete(call.id)
+    call.resume(failed(call.method, new Closed({ message: `The peer has ended ${call.method}` })))
   }
 
   /** Restarts the timeouts: the peer was waiting for this side. */
@@ -289,8 +283,11 @@ export class OutboundCalls {
     return this.#peer.callTimeAt(this.#peer.now())
   }
 
-  #remove(id: number): boolean {
-    return this.#pending.delete(id)
+  /** Removes the call that a response names. */
+  #take(id: JsonRpc.Id | undefined): Call | undefined {
+    const call = id === undefined ? undefined : this.#pending.get(JsonRpc.ownId(id))
+    if (call !== undefined) this.#pending.delete(call.id)
+    return call
   }
 
   #cancel(call: Call, reason: string): void {
@@ -328,14 +325,10 @@ export class OutboundCalls {
         continue
       }
       // Resuming an earlier caller may have ended this call.
-      if (!this.#remove(call.id)) continue
+      if (!this.#pending.delete(call.id)) continue
       const message = `No response to ${call.method} within ${now - call.begunAt} ms`
       this.#cancel(call, message)
-      const error = new RequestError({
-        reason: new Timeout({ message: `${message} (${boundOf(call)})` }),
-        method: call.method
-      })
-      call.resume(Effect.fail(error))
+      call.resume(failed(call.method, new Timeout({ message: `${message} (${boundOf(call)})` })))
     }
     if (this.#pending.size > 0 && next !== Infinity) this.#arm(next, now === this.#armedAt ? minSleepWhilePaused : 0)
   }
@@ -346,6 +339,9 @@ export const closedError = (method: string, end: SessionEnd, undelivered?: boole
   const message = `The connection ended before ${method} was ${undelivered === true ? "sent" : "answered"}`
   return new RequestError({ reason: new Closed({ message, end }), method, undelivered })
 }
+
+const failed = (method: string, reason: Reason, undelivered?: boolean): CallResult =>
+  Effect.fail(new RequestError({ reason, method, undelivered }))
 
 const withProgressToken = (params: JsonRpc.JsonObject | undefined, progressToken: number): JsonRpc.JsonObject => ({
   ...params,
