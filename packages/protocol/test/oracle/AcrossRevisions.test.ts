@@ -28,7 +28,7 @@ const bridge = (
     if (writer === undefined || writer.kind === "envelope") continue
     // The unions of all methods differ between revisions; the method table decides which ones exist.
     if (/^(Client|Server)(Request|Notification)$/.test(name)) continue
-    // The sender of a request of the request era writes its own metadata.
+    // The sender of a request of the stateless era writes its own metadata.
     if (to === "2026-07-28" && /Request(Params)?$/.test(name) && !/^(CreateMessage|Elicit|ListRoots)/.test(name)) {
       continue
     }

@@ -47,7 +47,7 @@ export const handleCall = (
   const policy = tasks.policyFor(call.tool)
   const { caller: { revision } } = call.request
   if (Revision.era(revision) === "stateless") {
-    return policy === undefined ? next(call) : handleRequestEraCall(tasks, policy, call, next)
+    return policy === undefined ? next(call) : handleStatelessCall(tasks, policy, call, next)
   }
   const called = callWithTask(call)
   if (called !== undefined) return called
@@ -59,7 +59,7 @@ export const handleCall = (
   return policy?.durable === true ? runInline(tasks, call) : next(call)
 }
 
-const handleRequestEraCall = (
+const handleStatelessCall = (
   tasks: TaskService["Service"],
   policy: TaskPolicy,
   call: ToolCall,
