@@ -316,9 +316,12 @@ describe("an invalid skill fails the layer", () => {
     }))
 })
 
+// Without a backslash: once Node 24.9 has parsed an object with the key "\\", `JSON.parse` reads the key "\"" at its place as "\\".
+const Key = Schema.String.check(Schema.isPattern(/^[^\\]*$/))
+
 it.effect.prop(
   "any description and metadata are served as they are parsed from the served SKILL.md",
-  [Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(40)), Schema.Record(Schema.String, Schema.String)],
+  [Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(40)), Schema.Record(Key, Schema.String)],
   ([description, metadata]) =>
     Effect.gen(function*() {
       const skill = Skill.make({
