@@ -7,10 +7,9 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import { connectionLost, delayAfter } from "../base/errors.ts"
 import type { HttpChannel } from "./protocol.ts"
-import { mediaType } from "./refusal.ts"
 import type { Resolved } from "./settings.ts"
 import { Reader } from "./sse.ts"
-import type { HttpRequest, HttpResponse } from "./httpClient.ts"
+import type { HttpResponse } from "./httpClient.ts"
 
 // The event ids that fit in a header field: at most 4,096 characters, as for a session id. There is no option, since
 // servers accept little more than that. A stream with longer ids is not resumed.
@@ -143,49 +142,6 @@ export class EventStream {
     if (ids.size > this.#settings.maxEventIds) ids.delete(ids.values().next().value!)
   }
 }
-
-/** How a stream is requested and resumed. */
-export interface StreamRequest {
-  readonly channel: HttpChannel
-  readonly stream: EventStream
-  readonly request: (lastId: string | undefined) => HttpRequest
-  /** Runs when the stream is open again, and messages in between were lost. */
-  readonly onReopened?: (() => void) | undefined
-  /** Whether no further message is expected. */
-  readonly isOver: () => boolean
-  /** Handles a response that is not a stream. Sets `failure` if the stream must not be requested again. */
-  readonly onResponse: (reply: HttpResponse) => Effect.Effect<Outcome>
-}
-
-/** Requests the stream once and reads it. */
-export const readOnce = (
-  { channel, onReopened, onResponse, request, stream }: StreamRequest
-): Effect.Effect<Outcome> =>
-  Effect.suspend(() => {
-    stream.reached = false
-    const { lastId, opened } = stream
-    return Effect.catch(
-      channel.exchanger.exchange(request(lastId), (reply): Effect.Effect<Outcome> => {
-        stream.reached = true
-        const { status } = reply
-        if (status < 200 || status >= 300 || mediaType(reply) !== "text/event-stream") return onResponse(reply)
-        if (opened && lastId === undefined) onReopened?.()
-        return stream.readTimed(reply)
-      }),
-      (error) => {
-        // A rejection by the transport itself, for example of a redirect to another origin, is permanent.
-        if (error.reason._tag === "MessageRejected") stream.failure = error
-        return Effect.succeed<Outcome>(error)
-      }
-    )
-  })
-
-/** Requests a stream that ended or broke until it is over. Fails when it cannot be resumed. */
-export const follow = (following: StreamRequest, outcome: Outcome): Effect.Effect<void, TransportError> =>
-  following.isOver() ? Effect.void : Effect.flatMap(
-    Effect.andThen(following.stream.pause(outcome), readOnce(following)),
-    (next) => follow(following, next)
-  )
 
 // How long an answered stream may stay open, in milliseconds. Sweeps are this far apart, so the actual time is up to
 // twice this.

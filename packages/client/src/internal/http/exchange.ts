@@ -211,13 +211,10 @@ export class Exchanger implements ReportOwner {
     if (credentials === undefined) return more
     const { method, url } = request
     const own = this.#credentialsHeaders({ method, url, server: this.settings.url })
-    if (dynamic !== undefined) {
-      return Effect.flatMap(more, (request) =>
-        "authorization" in request.headers
-          ? Effect.fail(notDelivered(headersConflict))
-          : addHeaders(request, "The credentials", own))
-    }
     // Added last: the headers of the credentials take precedence over those of the transport.
-    return Effect.flatMap(more, (request) => addHeaders(request, "The credentials", own))
+    return Effect.flatMap(more, (request) =>
+      "authorization" in request.headers
+        ? Effect.fail(notDelivered(headersConflict))
+        : addHeaders(request, "The credentials", own))
   }
 }

@@ -5,7 +5,7 @@ import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import { connectionLost, notDelivered, openFailed } from "../base/errors.ts"
-import { type HttpClient, type HttpRequest, type HttpResponse, withoutBom } from "./httpClient.ts"
+import { bodyTooLong, type HttpClient, type HttpRequest, type HttpResponse, withoutBom } from "./httpClient.ts"
 
 // The error codes of Node for a connection that could not be made. Other platforms give no code.
 const unreachableCodes: ReadonlySet<unknown> = new Set(
@@ -62,9 +62,6 @@ const failureOf = (request: HttpRequest, cause: unknown): TransportError => {
 const interrupted = (cause: unknown): TransportError =>
   connectionLost(`The response broke off: ${messageOf(cause)}`, cause)
 
-const tooLong = (maxBytes: number): TransportError =>
-  connectionLost(`The response body exceeds maxMessageBytes (${maxBytes})`)
-
 // A body of at most this many bytes is read with one call. Node stores its chunks separately, and each may be one byte.
 const maxAtOnce = 65_536
 
@@ -92,7 +89,7 @@ class FetchResponse implements HttpResponse {
     // `Content-Length` is the length of the received body only without a content encoding. A page cannot see the
     // encoding of a response from another origin.
     const known = length !== null && type !== "cors" && headers.get("content-encoding") === null
-    if (known && Number(length) > maxBytes) return Effect.fail(tooLong(maxBytes))
+    if (known && Number(length) > maxBytes) return Effect.fail(bodyTooLong(maxBytes))
     if (!known || Number(length) > maxAtOnce) return this.#gather(maxBytes)
     return Effect.callback((resume) => {
       this.#response.text().then(
@@ -109,7 +106,7 @@ class FetchResponse implements HttpResponse {
   #gather(maxBytes: number): Effect.Effect<string, TransportError> {
     const buffer = new ByteBuffer()
     const read = this.chunks((chunk) => {
-      if (buffer.size + chunk.length > maxBytes) return tooLong(maxBytes)
+      if (buffer.size + chunk.length > maxBytes) return bodyTooLong(maxBytes)
       buffer.add(chunk, true)
       return undefined
     })

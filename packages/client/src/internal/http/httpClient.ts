@@ -5,9 +5,14 @@
 import type { Headers } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Effect from "effect/Effect"
+import { connectionLost } from "../base/errors.ts"
 
 /** Removes a byte order mark at the start of a body. JSON does not have one. */
 export const withoutBom = (text: string): string => text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
+
+/** The error for a body of more than `maxBytes`. */
+export const bodyTooLong = (maxBytes: number): TransportError =>
+  connectionLost(`The response body exceeds maxMessageBytes (${maxBytes})`)
 
 /** One HTTP request. */
 export interface HttpRequest {

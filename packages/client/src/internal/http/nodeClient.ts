@@ -9,7 +9,7 @@ import type * as Http from "node:http"
 import type * as Https from "node:https"
 import type { Socket } from "node:net"
 import { connectionLost, openFailed } from "../base/errors.ts"
-import { type HttpClient, type HttpRequest, type HttpResponse, withoutBom } from "./httpClient.ts"
+import { bodyTooLong, type HttpClient, type HttpRequest, type HttpResponse, withoutBom } from "./httpClient.ts"
 
 /** The options of the connections. */
 export interface Options {
@@ -23,17 +23,18 @@ export interface Options {
 }
 
 /** The bounds of an agent of a connection's own. */
-export interface AgentBounds {
+const agentBounds = {
   /** How many sockets it has at most. A request beyond them waits for one, within its timeout. */
-  readonly maxSockets: number
+  maxSockets: 256,
   /**
    * How long an idle socket stays open, in milliseconds: less than the 5 seconds after which many servers close theirs.
    * Where the server announces its own time (`Keep-Alive: timeout=…`), one second less than that, if it is shorter.
    */
-  readonly idleTimeout: number
+  idleTimeout: 4_000
 }
 
-const agentBounds: AgentBounds = { maxSockets: 256, idleTimeout: 4_000 }
+/** The bounds of an agent, with these or other values. */
+export type AgentBounds = Readonly<typeof agentBounds>
 
 const text = (cause: unknown): string => cause instanceof Error && cause.message !== "" ? cause.message : String(cause)
 
@@ -90,27 +91,11 @@ class NodeResponse implements HttpResponse {
     return body.destroyed ? connectionLost("The response body broke off, or was read before") : undefined
   }
 
-  text(maxBytes: number): Effect.Effect<string, TransportError> {
-    return Effect.callback((resume) => {
-      const body = this.#body
-      const broken = this.#broken
-      if (broken !== undefined) return resume(Effect.fail(broken))
-      const tooLong = () =>
-        resume(Effect.fail(connectionLost(`The response body exceeds maxMessageBytes (${maxBytes})`)))
-      if (Number(body.headers["content-length"]) > maxBytes) return tooLong()
-      const buffer = new ByteBuffer()
-      body.on("data", (chunk: Buffer) => {
-        if (buffer.size + chunk.length <= maxBytes) return buffer.add(chunk, true)
-        buffer.clear()
-        body.destroy()
-        tooLong()
-      })
-      body.on("end", () => resumeAfterBody(resume, Effect.succeed(withoutBom(buffer.text))))
-      body.on("error", (cause) => resume(Effect.fail(brokenOff(cause))))
-    })
-  }
-
-  chunks(onChunk: (chunk: Uint8Array) => TransportError | undefined): Effect.Effect<void, TransportError> {
+  /** Passes the chunks of the body on, and resumes with the result at its end, or with the first error. */
+  #read<A>(
+    onChunk: (chunk: Buffer) => TransportError | undefined,
+    result: () => Effect.Effect<A>
+  ): Effect.Effect<A, TransportError> {
     return Effect.callback((resume) => {
       const body = this.#body
       const broken = this.#broken
@@ -127,9 +112,23 @@ class NodeResponse implements HttpResponse {
         body.removeAllListeners("data").removeAllListeners("end")
         resume(wrong)
       })
-      body.on("end", () => resumeAfterBody(resume, Effect.void))
+      body.on("end", () => resumeAfterBody(resume, result()))
       body.on("error", (cause) => resume(Effect.fail(brokenOff(cause))))
     })
+  }
+
+  text(maxBytes: number): Effect.Effect<string, TransportError> {
+    if (Number(this.header("content-length")) > maxBytes) return Effect.fail(bodyTooLong(maxBytes))
+    const buffer = new ByteBuffer()
+    return this.#read((chunk) => {
+      if (buffer.size + chunk.length > maxBytes) return bodyTooLong(maxBytes)
+      buffer.add(chunk, true)
+      return undefined
+    }, () => Effect.succeed(withoutBom(buffer.text)))
+  }
+
+  chunks(onChunk: (chunk: Uint8Array) => TransportError | undefined): Effect.Effect<void, TransportError> {
+    return this.#read(onChunk, () => Effect.void)
   }
 }
 

@@ -37,73 +37,59 @@ export interface Resumption {
 }
 
 /** The bounds of HTTP that are not options: no deployment has a reason to change them. Times in milliseconds. */
-export interface FixedBounds {
+const fixedBounds = {
   /** How often one request is sent again with other credentials. Then it fails with `Unauthorized`. */
-  readonly maxChallenges: number
+  maxChallenges: 3,
   /**
    * How long the credentials may take to return headers or to handle a refused request. Longer headers fail their
    * request with `HttpError`, and a longer refusal with `Unauthorized`. Until then the timeouts of calls, of the handshake
    * and of a pool stand still, because a person may be signing in.
    */
-  readonly credentialsTimeout: number
+  credentialsTimeout: 900_000,
   /** How many redirects of one request are followed. Only those with status 307 or 308 to the same origin are. */
-  readonly maxRedirects: number
+  maxRedirects: 3,
   /**
    * How long the body of an error response, or of a response without a JSON-RPC message, is read. Then the exchange is
    * aborted, and the error quotes the part that was read.
    */
-  readonly refusalTimeout: number
+  refusalTimeout: 5_000,
   /** How many notifications and responses are sent at the same time. Beyond that the sender of the next one waits. */
-  readonly maxConcurrentPosts: number
+  maxConcurrentPosts: 64,
   /**
    * How many notifications and responses the server may leave unaccepted. Responses to the server do not wait for
    * `maxConcurrentPosts`, so that a server that keeps sending requests without accepting the responses reaches this
    * bound. Then the connection is `Lost`.
    */
-  readonly maxUndeliveredMessages: number
+  maxUndeliveredMessages: 1_024,
   /** How long the server may take to accept a notification or a response. Then it counts as not delivered. */
-  readonly postTimeout: number
+  postTimeout: 30_000,
   /**
    * How often a response to the server is sent in all when the network fails. Then it counts as not delivered. A
    * notification is sent once, except `notifications/initialized`.
    */
-  readonly maxAnswerTries: number
+  maxAnswerTries: 3,
   /**
    * How long a server of the HTTP+SSE transport (2024-11-05) may take to send its `endpoint` event. Then the server
    * counts as one without that transport.
    */
-  readonly endpointTimeout: number
+  endpointTimeout: 10_000,
   /**
    * The shortest time that a `retry` field of the server can request. A server that requests less, and ends each stream
    * at once, would otherwise get thousands of requests per second.
    */
-  readonly minRetry: number
-  /** The longest time that a `retry` field can request: the client receives no messages of the stream meanwhile. */
-  readonly maxRetry: number
-  /** How many attempts in a row to resume a stream may deliver events but no message. Then the request fails. */
-  readonly maxReconnects: number
-  /** A stream that was open for this long resets both counts of attempts when it ends. */
-  readonly stableAfter: number
-  /** How many event ids are remembered per stream, to drop events that are delivered twice. */
-  readonly maxEventIds: number
-}
-
-const fixedBounds: FixedBounds = {
-  maxChallenges: 3,
-  credentialsTimeout: 900_000,
-  maxRedirects: 3,
-  refusalTimeout: 5_000,
-  maxConcurrentPosts: 64,
-  maxUndeliveredMessages: 1_024,
-  postTimeout: 30_000,
-  maxAnswerTries: 3,
-  endpointTimeout: 10_000,
   minRetry: 100,
+  /** The longest time that a `retry` field can request: the client receives no messages of the stream meanwhile. */
   maxRetry: 300_000,
+  /** How many attempts in a row to resume a stream may deliver events but no message. Then the request fails. */
   maxReconnects: 1_000,
+  /** A stream that was open for this long resets both counts of attempts when it ends. */
   stableAfter: 30_000,
+  /** How many event ids are remembered per stream, to drop events that are delivered twice. */
   maxEventIds: 1_024
 }
+
+/** The fixed bounds, with these or other values. */
+export type FixedBounds = Readonly<typeof fixedBounds>
 
 /** The fixed bounds that differ from their values, for tests. */
 export const ChangedBounds: Context.Reference<Partial<FixedBounds>> = /* @__PURE__ */ Context.Reference<

@@ -211,9 +211,13 @@ export class Streamable implements HttpProtocol {
       if (pending.answered) return Effect.undefined
       if (stream.lastId === undefined) return Effect.fail(unanswered(outcome))
       pending.streamLost = true
-      const following = { channel: this.#channel, stream, isOver: () => pending.answered }
-      const onNotFound = () => this.#refuse(pending, this.#session.lostError)
-      return Effect.succeed(resumeRequestStream(this.#session, outcome, following, onNotFound))
+      return Effect.succeed(resumeRequestStream({
+        channel: this.#channel,
+        session: this.#session,
+        stream,
+        isOver: () => pending.answered,
+        onNotFound: () => this.#refuse(pending, this.#session.lostError)
+      }, outcome))
     })
   }
 
