@@ -164,6 +164,17 @@ export type Reason =
   | TaskNotFound
   | NegotiationFailed
 
+/** The members of a `ClientError` beside its message and its cause. */
+interface Fields {
+  readonly reason: Reason
+  /** The method that was called, or was about to be called. */
+  readonly method?: string | undefined
+  /** True if the server has certainly not begun to handle the request, so that any request may be sent again. */
+  readonly undelivered?: boolean | undefined
+  /** The task that the call had become and that may go on without this client. Pass it to `resumeTask`. */
+  readonly task?: TaskHandle | undefined
+}
+
 /**
  * The failure of a client.
  *
@@ -180,23 +191,8 @@ export type Reason =
  * )
  * ```
  */
-export class ClientError extends PrintableError.tagged("ClientError")<{
-  readonly reason: Reason
-  /** The method that was called, or was about to be called. */
-  readonly method?: string | undefined
-  /** True if the server has certainly not begun to handle the request, so that any request may be sent again. */
-  readonly undelivered?: boolean | undefined
-  /** The task that the call had become and that may go on without this client. Pass it to `resumeTask`. */
-  readonly task?: TaskHandle | undefined
-  readonly cause?: unknown
-}> {
-  constructor(fields: {
-    readonly reason: Reason
-    readonly method?: string | undefined
-    readonly undelivered?: boolean | undefined
-    readonly task?: TaskHandle | undefined
-  }) {
-    const { method, reason, task, undelivered } = fields
+export class ClientError extends PrintableError.tagged("ClientError")<Fields & { readonly cause?: unknown }> {
+  constructor({ method, reason, task, undelivered }: Fields) {
     super({ reason, method, undelivered, task, message: reason.message, cause: reason.cause })
   }
 }

@@ -51,16 +51,9 @@ import {
   type Reload
 } from "./internal/pool/configuredPool.ts"
 import { type PoolChange, PoolChanges } from "./internal/pool/poolChanges.ts"
-import {
-  type Broken,
-  type Open,
-  type Opening,
-  PoolEntry,
-  type Ready,
-  type Server,
-  type State
-} from "./internal/pool/poolEntry.ts"
+import { type Broken, type Open, type Opening, PoolEntry, type Server, type State } from "./internal/pool/poolEntry.ts"
 import type { Items, Kind } from "./internal/pool/serverLists.ts"
+import type { Ready } from "./internal/toolkit/source.ts"
 import type { Middleware } from "./Middleware.ts"
 import * as Reconnect from "./Reconnect.ts"
 import type * as ServerConfig from "./ServerConfig.ts"

@@ -43,17 +43,9 @@ import type { ClientError } from "./ClientError.ts"
 import { partsOf } from "./internal/toolkit/content.ts"
 import type { RequestOptions } from "./internal/base/callOptions.ts"
 import { ToolFailure } from "./internal/toolkit/failure.ts"
-import { handler } from "./internal/toolkit/handler.ts"
-import {
-  type ChooseOptions,
-  chooseTools,
-  type Omitted,
-  type Origin,
-  type Override,
-  type Summary,
-  type Warned
-} from "./internal/toolkit/choose.ts"
-import { estimateTokens, type ShownTool } from "./internal/toolkit/selection.ts"
+import { handler, type Origin } from "./internal/toolkit/handler.ts"
+import { type ChooseOptions, chooseTools, type Override, type Summary, type Warned } from "./internal/toolkit/choose.ts"
+import { estimateTokens, type Omitted, type ShownTool } from "./internal/toolkit/selection.ts"
 import type { ToolClient, ToolPool, ToolSource } from "./internal/toolkit/source.ts"
 
 export type { ChooseOptions, Omitted, Origin, Override, ShownTool, Summary, ToolClient, ToolPool, ToolSource }

@@ -45,15 +45,16 @@ export class Broadcast<A> {
   }
 
   get stream(): Stream.Stream<A> {
-    return this.#run(all)
+    return this.accepted(all)
   }
 
   /** A stream of the values that pass the filter. The other values take no space in its buffer. */
   filter<B extends A>(isWanted: (value: A) => value is B): Stream.Stream<B> {
-    return this.#run(isWanted) as Stream.Stream<B>
+    return this.accepted(isWanted) as Stream.Stream<B>
   }
 
-  #run(isWanted: (value: A) => boolean): Stream.Stream<A> {
+  /** A stream of the values that a function accepts. It is called with each value when that is published. */
+  accepted(isWanted: (value: A) => boolean): Stream.Stream<A> {
     return Stream.callback<A>((queue) =>
       Effect.acquireRelease(
         Effect.sync(() => {

@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type { Challenge, Credentials } from "../../Credentials.ts"
 import { notDelivered } from "../base/errors.ts"
+import type { Resolved } from "./settings.ts"
 
 /** Whether the request is sent again; if not, the failure of the credentials, if they failed. */
 export interface Outcome {
@@ -18,6 +19,7 @@ export interface Outcome {
 
 /** A connection whose requests wait for a report. */
 export interface ReportOwner {
+  readonly settings: Pick<Resolved, "credentialsTimeout" | "url">
   /** Runs an effect with the services of the connection, but not in its scope. */
   readonly runDetached: <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
   /** Called when the credentials were renewed. */
@@ -38,18 +40,8 @@ const refused: Outcome = { isRenewed: false }
 // The reports in progress, by their credentials and by the URL of the server. There is one at a time for each.
 const inProgress = new WeakMap<Credentials["Service"], Map<string, Report>>()
 
-/** The credentials of a connection, and the bound of a report. */
-export interface ReportSettings {
-  readonly url: URL
-  readonly credentialsTimeout: number
-}
-
-const start = (
-  owner: ReportOwner,
-  credentials: Credentials["Service"],
-  challenge: Challenge,
-  { credentialsTimeout, url }: ReportSettings
-): Report => {
+const start = (owner: ReportOwner, credentials: Credentials["Service"], challenge: Challenge): Report => {
+  const { credentialsTimeout, url } = owner.settings
   const { status, wwwAuthenticate } = challenge
   const reports = inProgress.get(credentials) ?? new Map<string, Report>()
   inProgress.set(credentials, reports)
@@ -89,33 +81,27 @@ export const report = (
   owner: ReportOwner,
   credentials: Credentials["Service"],
   challenge: Challenge,
-  settings: ReportSettings,
   isStale: () => boolean
 ): Effect.Effect<Outcome> =>
   Effect.suspend(() => {
     if (isStale()) return Effect.succeed(renewed)
-    const running = inProgress.get(credentials)?.get(settings.url.href)
+    const running = inProgress.get(credentials)?.get(owner.settings.url.href)
     if (running === undefined) {
-      return Effect.map(Fiber.await(start(owner, credentials, challenge, settings).fiber), outcomeOf)
+      return Effect.map(Fiber.await(start(owner, credentials, challenge).fiber), outcomeOf)
     }
     running.owners.add(owner)
     const ended = Fiber.await(running.fiber)
     return running.status === challenge.status && running.wwwAuthenticate === challenge.wwwAuthenticate
       ? Effect.map(ended, outcomeOf)
-      : Effect.andThen(ended, report(owner, credentials, challenge, settings, isStale))
+      : Effect.andThen(ended, report(owner, credentials, challenge, isStale))
   })
 
 /**
  * A connection has ended. If this side has closed it, and no other connection waits for the report, the report is
  * interrupted. After a lost connection it goes on, since the next connection waits for it.
  */
-export const release = (
-  owner: ReportOwner,
-  credentials: Credentials["Service"],
-  { url }: ReportSettings,
-  isClosedByUs: boolean
-): void => {
-  const running = inProgress.get(credentials)?.get(url.href)
+export const release = (owner: ReportOwner, credentials: Credentials["Service"], isClosedByUs: boolean): void => {
+  const running = inProgress.get(credentials)?.get(owner.settings.url.href)
   if (running === undefined || !running.owners.delete(owner)) return
   if (isClosedByUs && running.owners.size === 0) running.fiber.interruptUnsafe()
 }

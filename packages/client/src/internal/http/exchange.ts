@@ -136,8 +136,8 @@ export class Exchanger implements ReportOwner {
 
   /** The connection has ended: its requests no longer wait for credentials. */
   release(isClosedByUs: boolean): void {
-    const settings = this.settings
-    if (settings.credentials !== undefined) release(this, settings.credentials, settings, isClosedByUs)
+    const { credentials } = this.settings
+    if (credentials !== undefined) release(this, credentials, isClosedByUs)
   }
 
   /**
@@ -166,7 +166,7 @@ export class Exchanger implements ReportOwner {
       if (isReported && (status === 401 || status === 403)) {
         const attempt = challenges + 1
         const challenge = new RefusedRequest(reply, status, request.url, this.settings.url, attempt)
-        const reported = report(this, credentials, challenge, this.settings, () => this.#renewals !== renewals)
+        const reported = report(this, credentials, challenge, () => this.#renewals !== renewals)
         return Effect.flatMap(
           this.callClock.stoppedDuring(reported),
           ({ failure, isRenewed }: Outcome): Effect.Effect<A | Repeat, E> => {

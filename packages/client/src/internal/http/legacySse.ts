@@ -15,7 +15,7 @@ import * as Fiber from "effect/Fiber"
 import { connectionLost } from "../base/errors.ts"
 import type { HttpChannel, HttpProtocol } from "./protocol.ts"
 import { SendQueue } from "./sendQueue.ts"
-import { errorText, failureIn, mediaType, readRefusal, refusal, unusable } from "./refusal.ts"
+import { errorText, failureIn, is2xx, mediaType, readRefusal, refusal, unusable } from "./refusal.ts"
 import { isVersion } from "./requestHeaders.ts"
 import { Reader } from "./sse.ts"
 import type { HttpRequest, HttpResponse } from "./httpClient.ts"
@@ -47,8 +47,6 @@ const endpointOf = (data: string, stream: URL): URL | TransportError => {
   url.hash = ""
   return url
 }
-
-const is2xx = ({ status }: HttpResponse): boolean => status >= 200 && status < 300
 
 /** Sends messages to the endpoint. */
 class LegacySse implements HttpProtocol {

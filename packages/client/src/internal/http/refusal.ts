@@ -25,6 +25,9 @@ const quote = (text: string, { sentHeaders }: Answered): string => {
   return `: ${line.length > quoted ? `${line.slice(0, quoted)}…` : line}`
 }
 
+/** Whether a response has a status of success. */
+export const is2xx = ({ status }: Answered): boolean => status >= 200 && status < 300
+
 /** The media type of a response, in lower case and without its parameters. */
 export const mediaType = (reply: HttpResponse): string => {
   const header = reply.header("content-type") ?? ""

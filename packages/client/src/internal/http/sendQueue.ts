@@ -8,7 +8,7 @@ import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import { connectionLost, delayAfter } from "../base/errors.ts"
 import type { HttpChannel } from "./protocol.ts"
-import { errorText, readRefusal } from "./refusal.ts"
+import { errorText, is2xx, readRefusal } from "./refusal.ts"
 import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
 /** How a message is sent. */
@@ -130,8 +130,7 @@ export class SendQueue {
   }
 
   #accepted(reply: HttpResponse): Effect.Effect<void, TransportError> {
-    const { status } = reply
-    if (status < 200 || status >= 300) return Effect.flip(readRefusal(reply, this.#channel))
+    if (!is2xx(reply)) return Effect.flip(readRefusal(reply, this.#channel))
     // A body that is read to its end leaves the HTTP connection usable for the next request.
     return Effect.asVoid(errorText(reply, this.#channel))
   }

@@ -6,7 +6,7 @@ import { MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import { connectionLost, isTransientStatus } from "../base/errors.ts"
 import type { HttpChannel } from "./protocol.ts"
-import { mediaType, readRefusal } from "./refusal.ts"
+import { is2xx, mediaType, readRefusal } from "./refusal.ts"
 import type { Session } from "./session.ts"
 import type { EventStream, Outcome } from "./eventStream.ts"
 import type { HttpResponse } from "./httpClient.ts"
@@ -52,8 +52,7 @@ const readOnce = (following: SessionStream): Effect.Effect<Outcome> =>
     return Effect.catch(
       channel.exchanger.exchange(session.getRequest(lastId), (reply): Effect.Effect<Outcome> => {
         stream.reached = true
-        const { status } = reply
-        if (status < 200 || status >= 300 || mediaType(reply) !== "text/event-stream") return onRefusal(following, reply)
+        if (!is2xx(reply) || mediaType(reply) !== "text/event-stream") return onRefusal(following, reply)
         if (opened && lastId === undefined) onReopened?.()
         return stream.readTimed(reply)
       }),

@@ -13,7 +13,7 @@ import * as Fiber from "effect/Fiber"
 import { connectionLost } from "../base/errors.ts"
 import type { HttpChannel, HttpProtocol } from "./protocol.ts"
 import { type SendOptions, SendQueue } from "./sendQueue.ts"
-import { errorText, failureIn, mediaType, refusal, unusable } from "./refusal.ts"
+import { errorText, failureIn, is2xx, mediaType, refusal, unusable } from "./refusal.ts"
 import { notificationHeaders, requestHeaders } from "./requestHeaders.ts"
 import { Session } from "./session.ts"
 import { noStandaloneStream, readStandaloneStream, resumeRequestStream } from "./standaloneStream.ts"
@@ -159,8 +159,7 @@ export class Streamable implements HttpProtocol {
   }
 
   #onReply(pending: Pending, reply: HttpResponse): Effect.Effect<Remainder, TransportError> {
-    const { status } = reply
-    if (status < 200 || status >= 300) {
+    if (!is2xx(reply)) {
       return Effect.flatMap(errorText(reply, this.#channel), (text) => this.#onError(pending, reply, text))
     }
     pending.accepted = true
@@ -177,7 +176,7 @@ export class Streamable implements HttpProtocol {
     }
     return Effect.flatMap(errorText(reply, this.#channel), (text) => {
       const what = text === ""
-        ? `an empty body (status ${status})`
+        ? `an empty body (status ${reply.status})`
         : `the content type ${JSON.stringify(type.slice(0, 64))}`
       return Effect.fail(unusable(reply, what, text))
     })

@@ -2,10 +2,8 @@
  * The changes of a pool, for streams that may be read slowly: each run has the names of the servers that have changed
  * since its last element, so that no change is lost and memory is bounded by the number of servers.
  */
-import type * as Cause from "effect/Cause"
-import * as Effect from "effect/Effect"
-import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
+import { Broadcast } from "../base/broadcast.ts"
 
 /** The names of the servers that have changed since the previous element of the stream. */
 export interface PoolChange {
@@ -24,7 +22,6 @@ export type Aspect = keyof PoolChange
 
 const aspects: ReadonlyArray<Aspect> = ["servers", "tools", "prompts", "resources"]
 
-type Run = Queue.Queue<void, Cause.Done>
 type Changed = { readonly [A in Aspect]: Set<string> }
 
 const changedSince = (servers: ReadonlyArray<string>): Changed => ({
@@ -38,8 +35,7 @@ const changedSince = (servers: ReadonlyArray<string>): Changed => ({
 export class PoolChanges {
   readonly #names: () => ReadonlyArray<string>
   readonly #maxServers: number
-  readonly #runs = new Map<Run, Changed>()
-  #isEnded = false
+  readonly #published = new Broadcast<readonly [Aspect, string] | undefined>(1, () => undefined)
 
   /** `names` returns the present servers, which are the first element of each run. */
   constructor(names: () => ReadonlyArray<string>, maxServers: number) {
@@ -48,42 +44,33 @@ export class PoolChanges {
   }
 
   publish(aspect: Aspect, name: string): void {
-    for (const [queue, changed] of this.#runs) {
-      changed[aspect].add(name)
-      // Only names of removed servers can exceed the bound: the oldest is forgotten.
-      const [oldest] = changed[aspect]
-      if (changed[aspect].size > 2 * this.#maxServers) changed[aspect].delete(oldest!)
-      Queue.offerUnsafe(queue, undefined)
-    }
+    this.#published.publish([aspect, name])
   }
 
   end(): void {
-    this.#isEnded = true
-    for (const queue of this.#runs.keys()) Queue.endUnsafe(queue)
-    this.#runs.clear()
+    this.#published.end()
   }
 
   get stream(): Stream.Stream<PoolChange> {
     return Stream.suspend(() => {
       const changed = changedSince(this.#names())
+      const record = ([aspect, name]: readonly [Aspect, string]): boolean => {
+        changed[aspect].add(name)
+        // Only names of removed servers can exceed the bound: the oldest is forgotten.
+        const [oldest] = changed[aspect]
+        if (changed[aspect].size > 2 * this.#maxServers) changed[aspect].delete(oldest!)
+        return true
+      }
       const take = (): PoolChange => {
         const { prompts, resources, servers, tools } = changed
         const taken = { servers: [...servers], tools: [...tools], prompts: [...prompts], resources: [...resources] }
         for (const aspect of aspects) changed[aspect].clear()
         return taken
       }
-      return Stream.callback<void>((queue) =>
-        Effect.acquireRelease(
-          Effect.sync(() => {
-            Queue.offerUnsafe(queue, undefined)
-            if (this.#isEnded) Queue.endUnsafe(queue)
-            else this.#runs.set(queue, changed)
-          }),
-          () => Effect.sync(() => this.#runs.delete(queue))
-        ), { bufferSize: 1, strategy: "sliding" }).pipe(
-          Stream.map(take),
-          Stream.filter((change) => aspects.some((aspect) => change[aspect].length > 0))
-        )
+      return this.#published.accepted((change) => change !== undefined && record(change)).pipe(
+        Stream.map(take),
+        Stream.filter((change) => aspects.some((aspect) => change[aspect].length > 0))
+      )
     })
   }
 }

@@ -1,7 +1,6 @@
 /**
  * One server of a pool. A fiber in a scope of its own opens it, waits for its end, and opens it again.
  */
-import type { Tool } from "@skein/protocol/Tool"
 import type { Transport } from "@skein/runtime/Connection"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
@@ -19,6 +18,7 @@ import * as Reconnect from "../../Reconnect.ts"
 import { clientError, delayAfter, within } from "../base/errors.ts"
 import type { Middleware } from "../../Middleware.ts"
 import { endText } from "../base/failure.ts"
+import type { Ready } from "../toolkit/source.ts"
 import { CallClock, CurrentCallClock } from "../base/callClock.ts"
 import type { Aspect } from "./poolChanges.ts"
 import { type Items, type Kind, request, ServerLists } from "./serverLists.ts"
@@ -71,15 +71,6 @@ export interface Shared {
   readonly cacheLists: boolean
   /** The middleware of all clients, outside of their own. */
   readonly middleware: ReadonlyArray<Middleware>
-}
-
-/** The tools of a server, as far as they are known now. */
-export interface Ready {
-  readonly server: string
-  /** The tools, or the error of a broken server. `undefined` if the server is not ready yet. */
-  readonly tools: Result.Result<ReadonlyArray<Tool>, ClientError> | undefined
-  /** The instructions of the server for a model. */
-  readonly instructions: string | undefined
 }
 
 // How long a server that is being opened counts for `concurrency`. Servers that hang must not hold up the others.

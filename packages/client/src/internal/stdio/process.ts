@@ -107,7 +107,8 @@ export class ServerProcess {
   isTerminated = false
   readonly #child: ChildProcess
   readonly #exited = Deferred.makeUnsafe<ExitStatus>()
-  #isGone = false
+  /** Whether the process and all others of its group have ended. From then on the process id may be reused. */
+  isGone = false
 
   constructor(child: ChildProcess) {
     this.pid = child.pid!
@@ -131,14 +132,9 @@ export class ServerProcess {
   /** Waits until the process itself has exited. Other processes of its group may still run. */
   readonly exited: Effect.Effect<ExitStatus> = Deferred.await(this.#exited)
 
-  /** Whether the process and all others of its group have ended. From then on the process id may be reused. */
-  get isGone(): boolean {
-    return this.#isGone
-  }
-
   #checkGone(closely = false): boolean {
-    if (this.#isGone || this.status === undefined) return this.#isGone
-    return this.#isGone = windows || !this.#kill(0) || (closely && onlyZombies(this.pid))
+    if (this.isGone || this.status === undefined) return this.isGone
+    return this.isGone = windows || !this.#kill(0) || (closely && onlyZombies(this.pid))
   }
 
   #kill(signal: NodeJS.Signals | 0): boolean {

@@ -8,7 +8,7 @@ import * as Result from "effect/Result"
 import type { ClientError } from "../../ClientError.ts"
 import type { Remote } from "./handler.ts"
 import { plain, type ToolName, uniqueNames } from "./names.ts"
-import { estimateTokens, instructionsText, isForModel, select, type ShownTool } from "./selection.ts"
+import { estimateTokens, instructionsText, isForModel, type Omitted, select, type ShownTool } from "./selection.ts"
 import { listAll, type ToolSource } from "./source.ts"
 
 /** The options that choose the tools of a toolkit. */
@@ -60,20 +60,6 @@ export interface ChooseOptions {
 export interface Override {
   readonly name?: string | undefined
   readonly description?: string | undefined
-}
-
-/** The server and the tool of a name in a toolkit. */
-export interface Origin {
-  readonly server: string | undefined
-  readonly tool: Tool
-}
-
-/** A tool that was left out. */
-export interface Omitted extends Origin {
-  /** The bound that it exceeds. */
-  readonly bound: "maxTools" | "maxTokens"
-  /** How many tokens it has. */
-  readonly tokens: number
 }
 
 /** A tool with the name and the description that the model receives. */
@@ -140,16 +126,13 @@ export const chooseTools = (
       name: overrides.get(remote)?.name
     })
     const described = (remote: Remote) => overrides.get(remote)?.description ?? remote.tool.description
-    const { omitted, selected, tokens } = select(all, {
-      maxTools,
-      maxTokens,
-      tokensOf: (remote) =>
-        countTokens({
-          name: plain(named(remote)),
-          description: described(remote),
-          inputSchema: remote.tool.inputSchema
-        })
-    })
+    const tokensOf = (remote: Remote) =>
+      countTokens({
+        name: plain(named(remote)),
+        description: described(remote),
+        inputSchema: remote.tool.inputSchema
+      })
+    const { omitted, selected, tokens } = select(all, maxTools, maxTokens, tokensOf)
     const bounds = Array.from(new Set(omitted.map(({ bound }) => bound))).join(", ")
     const before = warned.about
     warned.about = omitted.length === 0
@@ -161,7 +144,7 @@ export const chooseTools = (
     const used = new Set(selected.map(({ server }) => server))
     return {
       chosen: selected.map((remote, at) => ({ name: names[at]!, description: described(remote), remote })),
-      omitted: omitted.map(({ bound, remote: { server, tool }, tokens }) => ({ server, tool, bound, tokens })),
+      omitted,
       missing,
       pending,
       tokens,

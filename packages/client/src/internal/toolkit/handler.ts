@@ -19,10 +19,14 @@ import type { CallToolOptions, RequestOptions } from "../base/callOptions.ts"
 import { ofArguments, ofError, ofResult, type ToolFailure } from "./failure.ts"
 import type { ToolClient } from "./source.ts"
 
-/** A remote tool and the client that calls it. */
-export interface Remote {
+/** The server and the tool of a name in a toolkit. */
+export interface Origin {
   readonly server: string | undefined
   readonly tool: Tool
+}
+
+/** A remote tool and the client that calls it. */
+export interface Remote extends Origin {
   readonly client: Effect.Effect<ToolClient, ClientError | PoolError>
 }
 

@@ -4,7 +4,7 @@
 import { isObject } from "@skein/protocol/JsonRpc"
 import type { Tool } from "@skein/protocol/Tool"
 import { clip, quote } from "@skein/protocol/Text"
-import type { Remote } from "./handler.ts"
+import type { Origin, Remote } from "./handler.ts"
 
 /** The parts of a tool that a model receives. */
 export interface ShownTool {
@@ -38,24 +38,18 @@ export const estimateTokens = (tool: ShownTool): number => {
   }
 }
 
-/** The bounds of a toolkit. */
-export interface Bounds {
-  readonly maxTools: number
-  readonly maxTokens: number
-  readonly tokensOf: (remote: Remote) => number
-}
-
-/** A tool that was left out, and the bound that it exceeds. */
-export interface Excess {
-  readonly remote: Remote
+/** A tool that was left out. */
+export interface Omitted extends Origin {
+  /** The bound that it exceeds. */
   readonly bound: "maxTools" | "maxTokens"
+  /** How many tokens it has. */
   readonly tokens: number
 }
 
 /** The selected tools, and the others. Both are in the order of the servers and of their lists. */
 export interface Selection {
   readonly selected: ReadonlyArray<Remote>
-  readonly omitted: ReadonlyArray<Excess>
+  readonly omitted: ReadonlyArray<Omitted>
   readonly tokens: number
 }
 
@@ -64,18 +58,24 @@ export interface Selection {
  * others: each adds the next tool of its list until `maxTools` are selected. A tool with more tokens than are left is
  * left out, and smaller ones may follow.
  */
-export const select = (all: ReadonlyArray<Remote>, { maxTools, maxTokens, tokensOf }: Bounds): Selection => {
+export const select = (
+  all: ReadonlyArray<Remote>,
+  maxTools: number,
+  maxTokens: number,
+  tokensOf: (remote: Remote) => number
+): Selection => {
   const byServer = Map.groupBy(all, ({ server }) => server)
   const rounds = Array.from(byServer.values()).flatMap((tools) => tools.map((remote, round) => ({ remote, round })))
     .sort((a, b) => a.round - b.round)
-  const excess = new Map<Remote, Excess>()
+  const excess = new Map<Remote, Omitted>()
   let count = 0
   let total = 0
   for (const { remote } of rounds) {
+    const { server, tool } = remote
     const tokens = tokensOf(remote)
-    if (count >= maxTools) excess.set(remote, { remote, bound: "maxTools", tokens })
+    if (count >= maxTools) excess.set(remote, { server, tool, bound: "maxTools", tokens })
     // A count that is not a number exceeds the bound too.
-    else if (!(total + tokens <= maxTokens)) excess.set(remote, { remote, bound: "maxTokens", tokens })
+    else if (!(total + tokens <= maxTokens)) excess.set(remote, { server, tool, bound: "maxTokens", tokens })
     else {
       count++
       total += tokens

@@ -22,18 +22,21 @@ export interface ToolClient {
   ) => Effect.Effect<CallToolResult, ClientError>
 }
 
+/** The tools of a server, as far as they are known now. */
+export interface Ready {
+  readonly server: string
+  /** The tools, or the error of a broken server. `undefined` if the server is not ready yet. */
+  readonly tools: Result.Result<ReadonlyArray<Tool>, ClientError> | undefined
+  /** The instructions of the server for a model. */
+  readonly instructions: string | undefined
+}
+
 /** The members of a pool that a toolkit uses. */
 export interface ToolPool {
   readonly ready: (options: {
     readonly servers: ((server: string) => boolean) | undefined
     readonly readyTimeout: Duration.Input
-  }) => Effect.Effect<
-    ReadonlyArray<{
-      readonly server: string
-      readonly tools: Result.Result<ReadonlyArray<Tool>, ClientError> | undefined
-      readonly instructions: string | undefined
-    }>
-  >
+  }) => Effect.Effect<ReadonlyArray<Ready>>
   readonly client: (name: string) => Effect.Effect<ToolClient, ClientError | PoolError>
 }
 
@@ -41,14 +44,11 @@ export interface ToolPool {
 export type ToolSource = ToolClient | ToolPool | Readonly<Record<string, ToolClient>>
 
 /** A server and its tools, or the error of listing them. */
-export interface Listed {
+export interface Listed extends Omit<Ready, "server"> {
   /** The name of the server; `undefined` for a single client. */
   readonly server: string | undefined
   /** The client at the time of a call. */
   readonly client: Effect.Effect<ToolClient, ClientError | PoolError>
-  /** `undefined` for a server of a pool that is not ready yet. */
-  readonly tools: Result.Result<ReadonlyArray<Tool>, ClientError> | undefined
-  readonly instructions: string | undefined
 }
 
 // A record may have a server with the name of any member, so the type of the member decides: a client is not a

@@ -9,7 +9,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import type * as Scope from "effect/Scope"
 import type { CallToolRequestParams } from "@skein/protocol/CallTool"
 import { ClientError, Closed, Unsupported } from "../../../ClientError.ts"
 import type { CallContext, CallHandler, CallLayer, CallResponse, ClientContext } from "../context.ts"
@@ -53,21 +52,21 @@ export const createdIn = ({ resultType, task, taskId }: JsonObject): string | un
  * Waits for the response to a call that is sent as a task. Interrupting it does not cancel the request: "for
  * task-augmented requests, the `tasks/cancel` request MUST be used instead of the `notifications/cancelled`
  * notification" (2025-11-25, cancellation). The task is cancelled once it is created. A server that does not create it
- * within the grace period receives the notification.
+ * within `cancelTimeout` receives the notification.
  */
-export const untilCreated = <E>(
-  answer: Effect.Effect<CallResponse, E>,
-  scope: Scope.Scope,
-  grace: number,
-  cancel: (taskId: string) => Effect.Effect<void>,
-  ended: () => E
-): Effect.Effect<CallResponse, E> => {
-  const cancelled = (fiber: Fiber.Fiber<CallResponse, E>) =>
-    Effect.flatMap(Effect.timeoutOption(Fiber.await(fiber), grace), (exit) => {
+const untilCreated = (answer: ReturnType<CallHandler>, call: CallContext): ReturnType<CallHandler> => {
+  const { client: { scope, tasks }, connection, method, options: { task } } = call
+  const { cancelTimeout } = tasks.settings
+  const time = { timeout: cancelTimeout, maxTimeout: cancelTimeout }
+  const cancelled = (fiber: Fiber.Fiber<CallResponse, ClientError>) =>
+    Effect.flatMap(Effect.timeoutOption(Fiber.await(fiber), cancelTimeout), (exit) => {
       if (exit._tag === "None") return Fiber.interrupt(fiber)
       const taskId = exit.value._tag === "Success" ? createdIn(exit.value.value.raw) : undefined
-      return taskId === undefined ? Effect.void : cancel(taskId)
+      return taskId === undefined || task?.leaveRunning === true
+        ? Effect.void
+        : Effect.ignore(send(connection, "tasks/cancel", { taskId }, time))
     })
+  const ended = () => clientError(Closed, "The client ended before the call was answered", method.name)
   return Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(
       Effect.forkIn(Effect.interruptible(answer), scope, { startImmediately: true }),
@@ -165,7 +164,7 @@ const ignore = (): void => {}
 /** Sends a call as a task. Its progress continues after the response. */
 const sendAugmented = (next: CallHandler, call: CallContext): ReturnType<CallHandler> =>
   Effect.suspend(() => {
-    const { client: { scope, tasks }, connection, method, options: { startsTask, task } } = call
+    const { client: { tasks }, connection, options: { startsTask } } = call
     // The states of a `RemoteTask` contain the progress.
     const { onProgress = startsTask === true ? ignore : undefined } = call.options
     const reports = onProgress === undefined ? undefined : new TaskProgress(onProgress)
@@ -173,13 +172,8 @@ const sendAugmented = (next: CallHandler, call: CallContext): ReturnType<CallHan
       onProgress: reports.report,
       onSend: (token: number) => tasks.expect(connection.peer, token, reports)
     }
-    const { cancelTimeout } = tasks.settings
-    const time = { timeout: cancelTimeout, maxTimeout: cancelTimeout }
-    const cancel = (taskId: string) =>
-      task?.leaveRunning === true ? Effect.void : Effect.ignore(send(connection, "tasks/cancel", { taskId }, time))
-    const ended = () => clientError(Closed, "The client ended before the call was answered", method.name)
     const sent = next({ ...call, options: { ...call.options, ...listening } })
-    return untilCreated(sent, scope, cancelTimeout, cancel, ended).pipe(
+    return untilCreated(sent, call).pipe(
       Effect.map((response) => {
         response.augmented = { reports }
         return response

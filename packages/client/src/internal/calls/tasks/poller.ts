@@ -48,18 +48,8 @@ type StatusNotifications = "active" | "none" | "unreliable"
  */
 const firstPollDelay = 20
 
-/** The poll interval of a task, given the suggestion of the server. */
-const intervalOf = (
-  { maxPollInterval, minPollInterval, pollInterval }: TaskSettings,
-  suggested: number | undefined
-): number => Math.min(Math.max(suggested ?? pollInterval, minPollInterval), Math.max(minPollInterval, maxPollInterval))
-
 // A task whose changes are sent as notifications is polled so many times less often.
 const backstopFactor = 10
-
-/** The poll interval of a task whose changes are sent as notifications. */
-const backstopOf = (settings: TaskSettings, interval: number): number =>
-  Math.max(interval, Math.min(interval * backstopFactor, settings.maxPollInterval))
 
 // The delays after failed polls are at least the poll interval, however long it is.
 const maxDelay = 30_000
@@ -140,7 +130,10 @@ export class TaskPoller implements Listener {
       )
       if (reports !== undefined) reports.onReport = () => this.#task.reported()
       const questions = this.#questions(scope)
-      if (!isFinal(this.#task.latest)) yield* this.#listen
+      if (!isFinal(this.#task.latest)) {
+        // Subscribes to status notifications if the server sends them. Otherwise the task is only polled.
+        yield* Listening.of(this.#client, this.#settings.maxSubscriptions).join(this)
+      }
       while (true) {
         if (this.#problem !== undefined) return yield* this.#problem
         if (this.#arrived !== undefined) return this.#arrived
@@ -177,28 +170,25 @@ export class TaskPoller implements Listener {
   }
 
   get #look(): Effect.Effect<void, ClientError> {
-    return Effect.suspend(() => {
-      return Effect.matchEffect(Requests.look(this.#terms, this.#left), {
-        onSuccess: (received) => this.#seen(received),
-        onFailure: (error) => this.#missed(error)
-      })
+    return Effect.matchEffect(Requests.look(this.#terms, this.#left), {
+      onSuccess: (received) => this.#seen(received),
+      onFailure: (error) => this.#missed(error)
     })
   }
 
   #seen(received: TaskStatus): Effect.Effect<void, ClientError> {
-    return Effect.suspend(() => {
-      this.#failures = 0
-      this.#unsure = false
-      const { status } = this.#task.latest
-      // If the server had sent a notification of this change, the status would be known already.
-      if (this.#notifications === "active" && received.status !== status && this.#caughtUp) {
-        this.#notifications = "unreliable"
-      }
-      this.#caughtUp = true
-      if (isStale(this.#task.latest, received)) this.#schedule(this.#task.latest)
-      else this.#accept(received)
-      return this.#isPast(received) ? this.#lost("its time to live is over") : Effect.void
-    })
+    this.#failures = 0
+    this.#unsure = false
+    const { status } = this.#task.latest
+    // If the server had sent a notification of this change, the status would be known already.
+    if (this.#notifications === "active" && received.status !== status && this.#caughtUp) {
+      this.#notifications = "unreliable"
+    }
+    this.#caughtUp = true
+    if (isStale(this.#task.latest, received)) this.#schedule(this.#task.latest)
+    else this.#accept(received)
+    if (!this.#isPast(received)) return Effect.void
+    return Effect.fail(taskNotFound(this.#task.id, "its time to live is over"))
   }
 
   #missed(error: ClientError): Effect.Effect<void, ClientError> {
@@ -219,10 +209,6 @@ export class TaskPoller implements Listener {
     return endOf(error) === undefined ? Effect.void : Effect.asVoid(supervisor.connection)
   }
 
-  #lost(why: string): Effect.Effect<never, ClientError> {
-    return Effect.fail(taskNotFound(this.#task.id, why))
-  }
-
   /**
    * "If the task has a non-null `ttlMs`, clients MAY treat the TTL as a backstop": the first poll after it is the last.
    */
@@ -230,13 +216,18 @@ export class TaskPoller implements Listener {
     return ttlMs !== null && !isFinal({ status }) && this.#now - this.#createdAt > ttlMs
   }
 
+  /** The poll interval, given the suggestion of the server. */
   #interval({ pollIntervalMs }: TaskStatus): number {
-    return intervalOf(this.#settings, pollIntervalMs)
+    const { maxPollInterval, minPollInterval, pollInterval } = this.#settings
+    const suggested = Math.max(pollIntervalMs ?? pollInterval, minPollInterval)
+    return Math.min(suggested, Math.max(minPollInterval, maxPollInterval))
   }
 
   #schedule(received: TaskStatus): void {
     const interval = this.#interval(received)
-    const wait = this.#notifications === "active" ? backstopOf(this.#settings, interval) : interval
+    const wait = this.#notifications === "active"
+      ? Math.max(interval, Math.min(interval * backstopFactor, this.#settings.maxPollInterval))
+      : interval
     const past = received.ttlMs === null ? Infinity : this.#createdAt + received.ttlMs + interval
     this.#due = Math.min(this.#now + wait, Math.max(past, this.#now + interval))
   }
@@ -291,11 +282,6 @@ export class TaskPoller implements Listener {
   }
 
   // ---- notifications and input requests
-
-  /** Subscribes to status notifications if the server sends them. Otherwise the task is only polled. */
-  get #listen(): Effect.Effect<void, never, Scope.Scope> {
-    return Listening.of(this.#client, this.#settings.maxSubscriptions).join(this)
-  }
 
   /** The server sends status notifications of the task from now on. */
   subscribed(): void {

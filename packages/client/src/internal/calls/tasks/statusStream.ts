@@ -6,6 +6,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { DetailedTask, Task } from "@skein/protocol/Task"
 import * as Result from "effect/Result"
+import * as Struct from "effect/Struct"
 import type { Progress } from "@skein/runtime/RequestContext"
 import type { Cancelled, Completed, Described, Failed, State } from "../../../RemoteTask.ts"
 
@@ -27,18 +28,8 @@ const maxTaskId = 4_096
 export const isTaskId = (id: string): boolean => id.length > 0 && id.length <= maxTaskId
 
 /** The members of any task. Other members were not decoded, and may be anything. */
-export const bare = (task: Task): Task => {
-  const { createdAt, lastUpdatedAt, pollIntervalMs, status, statusMessage, taskId, ttlMs } = task
-  return {
-    taskId,
-    status,
-    ...(statusMessage === undefined ? undefined : { statusMessage }),
-    createdAt,
-    lastUpdatedAt,
-    ttlMs,
-    ...(pollIntervalMs === undefined ? undefined : { pollIntervalMs })
-  }
-}
+export const bare = (task: Task): Task =>
+  Struct.pick(task, ["taskId", "status", "statusMessage", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs"])
 
 /** Decodes a `notifications/tasks/status`; undefined if it is malformed. */
 export const readNotice = (params: JsonObject): TaskStatus | undefined => {

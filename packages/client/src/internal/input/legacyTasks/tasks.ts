@@ -38,18 +38,14 @@ export class Tasks {
   /** Oldest first. */
   readonly #tasks = new Map<string, Task>()
   #made = 0
-  #live = 0
+  /** How many are running. */
+  live = 0
 
   constructor(peer: Peer, context: Context.Context<never>) {
     this.peer = peer
     this.#bounds = Context.get(context, FixedBounds)
     this.#context = context
     this.#clock = Context.get(context, Clock.Clock)
-  }
-
-  /** How many are running. */
-  get live(): number {
-    return this.#live
   }
 
   get #now(): number {
@@ -80,7 +76,7 @@ export class Tasks {
       const lifetime = Math.min(Math.max(ttl ?? maxTtl, 0), maxTtl)
       const task = new Task(++this.#made, method, this.#now, lifetime, suggestedPollInterval)
       this.#tasks.set(task.id, task)
-      this.#live++
+      this.live++
       // "Tasks MUST begin in the `working` status when created", even if the handler returns at once.
       const created = withRelated({ task: task.state }, task.id)
       return Effect.as(Effect.andThen(this.#begin(task, answered), Effect.logDebug(`${method} became a task`)), created)
@@ -106,7 +102,7 @@ export class Tasks {
       // "Once a task is cancelled, it MUST remain in `cancelled` status even if execution continues to completion or
       // fails."
       if (task.over) return Effect.void
-      this.#live--
+      this.live--
       const logged = task.end(exit, this.#now)
       const notified = this.peer.notify(Method.LegacyTaskStatus.name, task.state)
       return Effect.andThen(logged, notified)
@@ -116,7 +112,7 @@ export class Tasks {
   /** Why no further task can be created; undefined if one can. */
   #refusal(): McpError.McpError | undefined {
     const { maxRetained, maxRunningTasks } = this.#bounds
-    if (this.#live >= maxRunningTasks) return full(`Too many tasks: at most ${maxRunningTasks} may run`)
+    if (this.live >= maxRunningTasks) return full(`Too many tasks: at most ${maxRunningTasks} may run`)
     if (this.#tasks.size < maxRetained) return undefined
     for (const task of this.#tasks.values()) {
       if (!task.settled) continue
@@ -138,14 +134,14 @@ export class Tasks {
   #expire(task: Task): void {
     this.#tasks.delete(task.id)
     if (task.over) return
-    this.#live--
+    this.live--
     task.drop(expired())
   }
 
   /** Ends all tasks with the connection. */
   clear(): void {
     this.#tasks.clear()
-    this.#live = 0
+    this.live = 0
   }
 
   // ---- requests about tasks
@@ -181,7 +177,7 @@ export class Tasks {
     if (task.over) {
       return Effect.fail(McpError.invalidParams(`Cannot cancel task: already in terminal status '${task.status}'`))
     }
-    this.#live--
+    this.live--
     task.cancel(this.#now)
     return Effect.as(Effect.logDebug(`The task of ${task.method} was cancelled by the server`), task.state)
   }
