@@ -396,7 +396,7 @@ export const layers: Readonly<Record<string, Layers>> = {
     call: { packages: ["protocol", "runtime"] },
     plan: { modules: ["OpenApi"] },
     // It reads no documents.
-    httpApi: { modules: ["HttpApiTools"], layers: ["answer"] }
+    httpApi: { modules: ["HttpApiTools"], layers: ["answer", "arguments"] }
   },
   gateway: {
     connection: {},

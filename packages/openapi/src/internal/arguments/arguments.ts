@@ -6,7 +6,7 @@ import { clip } from "@skein/protocol/Text"
 import { type Body, bodyOf } from "./body.ts"
 import type { Found } from "../document/operations.ts"
 import { resolve } from "../document/pointer.ts"
-import type { Serialization, Style } from "./serialize.ts"
+import { reservedHeaders, type Serialization, type Style } from "./serialize.ts"
 import { Names, toName } from "../document/names.ts"
 import type { Schema, Schemas } from "../schema/convert.ts"
 import { maxDescriptionChars } from "../schema/keywords.ts"
@@ -35,26 +35,8 @@ export interface Arguments {
 
 const places: ReadonlySet<unknown> = new Set(["path", "query", "header", "cookie"])
 
-/**
- * Headers that are not arguments: those that OpenAPI tells to ignore ("Parameter Object", `name`), and those that belong to
- * the connection.
- */
-const ignoredHeaders: ReadonlySet<string> = new Set([
-  "accept",
-  "content-type",
-  "authorization",
-  "connection",
-  "content-length",
-  "cookie",
-  "expect",
-  "host",
-  "keep-alive",
-  "proxy-authorization",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade"
-])
+// `reservedHeaders` has those that OpenAPI tells to ignore, too ("Parameter Object", `name`).
+const ignoredHeaders: ReadonlySet<string> = new Set([...reservedHeaders, "keep-alive", "te", "trailer"])
 
 const styles: Readonly<Record<Exclude<Place, "body">, ReadonlyArray<Style>>> = {
   path: ["simple", "label", "matrix"],

@@ -20,6 +20,30 @@ export interface Serialization {
   readonly allowReserved: boolean
 }
 
+/**
+ * Headers that are not arguments: credentials, which a model must not choose, and those that belong to the connection or to
+ * the body.
+ */
+export const reservedHeaders = [
+  "accept",
+  "authorization",
+  "connection",
+  "content-length",
+  "content-type",
+  "cookie",
+  "expect",
+  "host",
+  "proxy-authorization",
+  "transfer-encoding",
+  "upgrade"
+] as const
+
+/** Returns the problem of a text that is sent as a header, if it has one. */
+export const headerProblem = (text: string): string | undefined =>
+  /^[\t\x20-\x7e\x80-\xff]*$/.test(text)
+    ? undefined
+    : "must be Latin-1 text without line breaks, since it is sent as a header"
+
 type Encode = (text: string) => string
 
 /** Percent-encodes a text, except for the unreserved characters of RFC 3986. */

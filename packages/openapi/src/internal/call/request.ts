@@ -10,7 +10,7 @@ import type * as HttpBody from "effect/http/HttpBody"
 import * as Result from "effect/Result"
 import type { Argument, Arguments } from "../arguments/arguments.ts"
 import type { Operation } from "../document/operations.ts"
-import { forCookie, forHeader, forPath, forQuery, textOf } from "../arguments/serialize.ts"
+import { forCookie, forHeader, forPath, forQuery, headerProblem, textOf } from "../arguments/serialize.ts"
 import { given, writeBody } from "./writeBody.ts"
 
 /** The parts of a request that an operation determines. */
@@ -50,8 +50,6 @@ const leavesPath = (text: string): boolean => {
   }
   return true
 }
-
-const isHeaderValue = (text: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(text)
 
 const valueOf = (argument: Argument, args: JsonObject): unknown => {
   const value = given(args, argument.name)
@@ -96,9 +94,8 @@ export const makeRequest = (plan: RequestPlan, args: JsonObject): Result.Result<
     if (argument.place === "cookie") cookies.push(forCookie(argument, value))
     if (argument.place !== "header") continue
     const text = forHeader(argument, value)
-    if (!isHeaderValue(text)) {
-      return fault(argument.name, "must be Latin-1 text without line breaks, since it is sent as a header")
-    }
+    const problem = headerProblem(text)
+    if (problem !== undefined) return fault(argument.name, problem)
     headers[argument.key.toLowerCase()] = text
   }
   const body = writeBody(plan.arguments, args)

@@ -15,6 +15,7 @@ import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
+import { headerProblem, reservedHeaders } from "../arguments/serialize.ts"
 
 /** The part of a request that an argument belongs to, named as the handlers of `effect/http-api` name it. */
 export type Place = "params" | "query" | "headers" | "payload"
@@ -49,24 +50,8 @@ interface Member {
   readonly toWire: ((value: unknown) => Effect.Effect<unknown, Schema.SchemaError, unknown>) | undefined
 }
 
-/**
- * Headers that are not arguments: credentials, which a model must not choose, and those that belong to the connection or to
- * the body. The author adds their values.
- */
-const ownHeaders: ReadonlySet<string> = new Set([
-  "accept",
-  "authorization",
-  "connection",
-  "content-length",
-  "content-type",
-  "cookie",
-  "dpop",
-  "expect",
-  "host",
-  "proxy-authorization",
-  "transfer-encoding",
-  "upgrade"
-])
+// The author adds the values of these headers.
+const ownHeaders: ReadonlySet<string> = new Set([...reservedHeaders, "dpop"])
 
 interface Part {
   readonly place: Place
@@ -212,10 +197,7 @@ const leavesSegment = (value: unknown): boolean => value === "" || value === "."
 /** Returns the problem of a text for its place, if it has one. A socket would refuse such a header. */
 const textProblem = (place: Place, value: unknown): string | undefined => {
   if (place === "params" && leavesSegment(value)) return `must not be "", "." or ".."`
-  if (place === "headers" && typeof value === "string" && !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
-    return "must be Latin-1 text without line breaks, since it is sent as a header"
-  }
-  return undefined
+  return place === "headers" && typeof value === "string" ? headerProblem(value) : undefined
 }
 
 const decodeParts = (
