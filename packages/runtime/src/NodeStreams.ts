@@ -60,149 +60,6 @@ const ignore = (): void => {}
 
 type Listeners = ReadonlyArray<readonly [event: string, listener: (error: Error) => unknown]>
 
-class StreamConnection implements Connection {
-  readonly #input: Readable
-  readonly #output: Writable
-  readonly #options: Options
-  readonly #reader: Ndjson.Reader
-  readonly #writer: Ndjson.Writer
-  readonly #write: (text: string, done?: (error?: Error | null) => void) => boolean
-  #receiver: Receiver | undefined
-  #end: End | undefined
-  #outputClosed = false
-  #closing = false
-
-  constructor(input: Readable, output: Writable, options: Options) {
-    this.#input = input
-    this.#output = output
-    this.#options = options
-    this.#write = options.write ?? ((text, done) => output.write(text, done))
-    this.#reader = new Ndjson.Reader({
-      maxLineBytes: options.maxLineBytes,
-      message: (message, size) => this.#receiver!.message(message, size < longLine ? undefined : { size }),
-      end: () => this.#finish(ended)
-    })
-    this.#writer = new Ndjson.Writer({
-      write: (text) => this.#outputClosed || this.#write(text),
-      atTurnEnd: setImmediate,
-      waiting: () => output.writableLength,
-      maxUnsentChars: options.maxUnsentChars,
-      overflow: (maxUnsentChars) =>
-        this.#fail(`the peer does not read: more than ${maxUnsentChars} characters are waiting (maxUnsentChars)`)
-    })
-    for (const [event, listener] of this.#inputListeners) input.on(event, listener)
-    for (const [event, listener] of this.#outputListeners) output.on(event, listener)
-  }
-
-  open(receiver: Receiver): void {
-    this.#receiver = receiver
-    if (this.#end !== undefined) return receiver.end(this.#end)
-    this.#input.on("data", this.#onData)
-    this.#input.on("end", this.#onInputEnd)
-    this.#input.resume()
-  }
-
-  send(message: Parameters<Connection["send"]>[0]): boolean {
-    return this.#writer.send(message)
-  }
-
-  get drained(): Effect.Effect<void> {
-    return this.#writer.drained
-  }
-
-  get isOutputFull(): boolean {
-    return this.#writer.isHalfFull
-  }
-
-  get stopsWithPeer(): boolean {
-    return this.#options.stopsWithPeer === true
-  }
-
-  readonly close: Effect.Effect<void> = Effect.suspend(() => {
-    if (this.#closing) return Effect.void
-    this.#closing = true
-    this.#finish(closed)
-    if (this.#options.endOutput === true) {
-      this.#flush(ignore)
-      return Effect.sync(() => this.#release())
-    }
-    const flushed = Effect.callback<void>((resume) => this.#flush(() => resume(Effect.void)))
-    return Effect.andThen(Effect.timeoutOption(flushed, flushTimeout), Effect.sync(() => this.#release()))
-  })
-
-  // Calls back when all text is written, or when the output has closed.
-  #flush(done: () => void): void {
-    const rest = this.#writer.stop()
-    if (this.#outputClosed) return done()
-    if (this.#options.endOutput === true) this.#output.end(rest, done)
-    else if (rest === "" && this.#output.writableLength === 0) done()
-    else this.#write(rest, done)
-  }
-
-  #release(): void {
-    this.#outputClosed = true
-    for (const [event, listener] of this.#inputListeners) this.#input.off(event, listener)
-    for (const [event, listener] of this.#outputListeners) this.#output.off(event, listener)
-    if (this.#output.writableLength > 0) this.#output.on("error", ignore)
-  }
-
-  /** Whether the input is read: always between `open` and the end, however slowly the peer reads the output. */
-  get #reading(): boolean {
-    return this.#end === undefined && this.#receiver !== undefined
-  }
-
-  readonly #onData = (chunk: Uint8Array): void => this.#reader.push(chunk)
-
-  readonly #onInputEnd = (): void => this.#reader.end()
-
-  readonly #inputListeners: Listeners = [
-    [
-      "error",
-      (error) => isHangUp(error) ? this.#finish(ended) : this.#fail(`the input failed: ${error.message}`, error)
-    ],
-    // Node resumes the output of a child when the child exits, even if nothing reads it.
-    ["resume", () => this.#end === undefined && this.#receiver === undefined && this.#input.pause()],
-    // Other code may pause stdin, for example when it closes a prompt, and nothing else would resume it. Not
-    // immediately, since the pause is still in progress.
-    ["pause", () => this.#reading && queueMicrotask(() => this.#reading && this.#input.resume())],
-    // Without an "end" before it, the rest of a line is not a message: it may be truncated.
-    ["close", () => this.#input.readableEnded || this.#finish(ended)]
-  ]
-
-  readonly #outputListeners: Listeners = [
-    ["error", (error) => this.#broken(error)],
-    ["close", () => this.#broken(undefined)],
-    ["drain", () => this.#outputClosed || this.#writer.drain()]
-  ]
-
-  #broken(error: Error | undefined): void {
-    if (this.#outputClosed) return
-    this.#outputClosed = true
-    this.#writer.stop()
-    if (this.#options.outputBroken !== undefined) this.#options.outputBroken(error)
-    else if (error === undefined || isHangUp(error)) this.#finish(ended)
-    else this.#fail(`the output failed: ${error.message}`, error)
-  }
-
-  #fail(message: string, cause?: unknown): void {
-    this.#outputClosed = true
-    this.#writer.stop()
-    this.#finish({ _tag: "Lost", cause: new TransportError({ reason: new ConnectionLost({ message, cause }) }) })
-  }
-
-  #finish(end: End): void {
-    if (this.#end !== undefined) return
-    this.#end = end
-    this.#reader.stop()
-    this.#input.off("data", this.#onData)
-    this.#input.off("end", this.#onInputEnd)
-    // A child that is being closed must be able to write; a process leaves its own stdin unread.
-    if (this.#options.endOutput === true) this.#input.resume()
-    else this.#input.pause()
-    this.#receiver?.end(end)
-  }
-}
-
 /**
  * Makes a connection that the scope closes. The caller owns the streams: `close` flushes the output, ends it only with
  * `endOutput`, and destroys neither. It removes all its listeners, except one that ignores the errors of an output with
@@ -223,5 +80,120 @@ export const make = (
   )
 
 /** Makes a connection that the caller must close. */
-export const makeUnsafe = (input: Readable, output: Writable, options: Options = {}): Connection =>
-  new StreamConnection(input, output, options)
+export const makeUnsafe = (input: Readable, output: Writable, options: Options = {}): Connection => {
+  const { endOutput = false, outputBroken, write = (text, done) => output.write(text, done) } = options
+  let receiver: Receiver | undefined
+  let end: End | undefined
+  let isOutputClosed = false
+  let isClosing = false
+  const reader = new Ndjson.Reader({
+    maxLineBytes: options.maxLineBytes,
+    message: (message, size) => receiver!.message(message, size < longLine ? undefined : { size }),
+    end: () => finish(ended)
+  })
+  const writer = new Ndjson.Writer({
+    write: (text) => isOutputClosed || write(text),
+    atTurnEnd: setImmediate,
+    waiting: () => output.writableLength,
+    maxUnsentChars: options.maxUnsentChars,
+    overflow: (maxUnsentChars) =>
+      fail(`the peer does not read: more than ${maxUnsentChars} characters are waiting (maxUnsentChars)`)
+  })
+
+  // Calls back when all text is written, or when the output has closed.
+  const flush = (done: () => void): void => {
+    const rest = writer.stop()
+    if (isOutputClosed) return done()
+    if (endOutput) output.end(rest, done)
+    else if (rest === "" && output.writableLength === 0) done()
+    else write(rest, done)
+  }
+
+  const release = Effect.sync(() => {
+    isOutputClosed = true
+    for (const [event, listener] of inputListeners) input.off(event, listener)
+    for (const [event, listener] of outputListeners) output.off(event, listener)
+    if (output.writableLength > 0) output.on("error", ignore)
+  })
+
+  /** Whether the input is read: always between `open` and the end, however slowly the peer reads the output. */
+  const isReading = (): boolean => end === undefined && receiver !== undefined
+
+  const onData = (chunk: Uint8Array): void => reader.push(chunk)
+
+  const onInputEnd = (): void => reader.end()
+
+  const broken = (error: Error | undefined): void => {
+    if (isOutputClosed) return
+    isOutputClosed = true
+    writer.stop()
+    if (outputBroken !== undefined) outputBroken(error)
+    else if (error === undefined || isHangUp(error)) finish(ended)
+    else fail(`the output failed: ${error.message}`, error)
+  }
+
+  const fail = (message: string, cause?: unknown): void => {
+    isOutputClosed = true
+    writer.stop()
+    finish({ _tag: "Lost", cause: new TransportError({ reason: new ConnectionLost({ message, cause }) }) })
+  }
+
+  const finish = (reason: End): void => {
+    if (end !== undefined) return
+    end = reason
+    reader.stop()
+    input.off("data", onData)
+    input.off("end", onInputEnd)
+    // A child that is being closed must be able to write; a process leaves its own stdin unread.
+    if (endOutput) input.resume()
+    else input.pause()
+    receiver?.end(reason)
+  }
+
+  const inputListeners: Listeners = [
+    ["error", (error) => isHangUp(error) ? finish(ended) : fail(`the input failed: ${error.message}`, error)],
+    // Node resumes the output of a child when the child exits, even if nothing reads it.
+    ["resume", () => end === undefined && receiver === undefined && input.pause()],
+    // Other code may pause stdin, for example when it closes a prompt, and nothing else would resume it. Not
+    // immediately, since the pause is still in progress.
+    ["pause", () => isReading() && queueMicrotask(() => isReading() && input.resume())],
+    // Without an "end" before it, the rest of a line is not a message: it may be truncated.
+    ["close", () => input.readableEnded || finish(ended)]
+  ]
+  const outputListeners: Listeners = [
+    ["error", broken],
+    ["close", () => broken(undefined)],
+    ["drain", () => isOutputClosed || writer.drain()]
+  ]
+  for (const [event, listener] of inputListeners) input.on(event, listener)
+  for (const [event, listener] of outputListeners) output.on(event, listener)
+
+  return {
+    stopsWithPeer: options.stopsWithPeer === true,
+    open: (given) => {
+      receiver = given
+      if (end !== undefined) return given.end(end)
+      input.on("data", onData)
+      input.on("end", onInputEnd)
+      input.resume()
+    },
+    send: (message) => writer.send(message),
+    get drained() {
+      return writer.drained
+    },
+    get isOutputFull() {
+      return writer.isHalfFull
+    },
+    close: Effect.suspend(() => {
+      if (isClosing) return Effect.void
+      isClosing = true
+      finish(closed)
+      if (endOutput) {
+        flush(ignore)
+        return release
+      }
+      const flushed = Effect.callback<void>((resume) => flush(() => resume(Effect.void)))
+      return Effect.andThen(Effect.timeoutOption(flushed, flushTimeout), release)
+    })
+  }
+}
