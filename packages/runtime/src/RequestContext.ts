@@ -80,8 +80,8 @@ const progressTokenOf = (params: JsonRpc.JsonObject | undefined): JsonRpc.Id | u
   return JsonRpc.isId(token) ? token : undefined
 }
 
-// How long a person may take to answer an input request that names no timeout.
-const inputTimeout = "10 minutes"
+// How long a person may take to answer an input request that names no timeout. `docs/limits.md` has it as `timeout`.
+const timeout = "10 minutes"
 
 /** Why `method` is not sent to the client: the request that is handled cannot be answered with requests to it. */
 export const unavailable = ({ caller, method: handled }: RequestContext, method: string): string =>
@@ -337,7 +337,7 @@ export class RequestContext {
 
   /** How long a person may take to answer an input request that names no timeout: ten minutes. */
   get inputTimeout(): Duration.Input | undefined {
-    return inputTimeout
+    return timeout
   }
 
   /** Whether the request is over. */
