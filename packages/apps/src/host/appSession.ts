@@ -89,248 +89,8 @@ const isSize = (value: unknown): value is number => typeof value === "number" &&
 
 const displayModes: ReadonlyArray<string> = ["inline", "fullscreen", "pip"] satisfies ReadonlyArray<DisplayMode>
 
-class Session {
-  readonly #page: Page
-  readonly #settings: SessionSettings
-  readonly #clock: Clock.Clock
-  readonly #run: (key: string, effect: Effect.Effect<void>) => unknown
-  readonly #running: FiberMap.FiberMap<string>
-  readonly #methods: ReturnType<typeof makeMethods>
-  readonly initialized: Latch.Latch = Latch.makeUnsafe()
-  readonly #answers = new Map<string, Deferred.Deferred<void>>()
-  post: Post | undefined = undefined
-  resize: ((size: Size) => void) | undefined = undefined
-  context: HostContext
-  #isInitialized = false
-  /** The members of the context that the page does not have yet. */
-  #changed: HostContext = {}
-  /** The modes that the page supports, if it declares them. */
-  #pageModes: ReadonlyArray<unknown> | undefined = undefined
-  /** The notifications of incomplete and of complete arguments. */
-  #partial: JsonObject | undefined = undefined
-  #input: JsonObject | undefined = undefined
-  /** The result or the cancellation. */
-  #outcome: JsonObject | undefined = undefined
-  #second = 0
-  #messages = 0
-  #tasks = 0
-
-  constructor(
-    client: Client,
-    page: Page,
-    settings: SessionSettings,
-    clock: Clock.Clock,
-    running: FiberMap.FiberMap<string>,
-    run: (key: string, effect: Effect.Effect<void>) => unknown
-  ) {
-    this.#page = page
-    this.#settings = settings
-    this.#clock = clock
-    this.#running = running
-    this.#run = run
-    this.context = { ...settings.context, toolInfo: { tool: page.tool } }
-    this.#methods = makeMethods(client, page.tool, settings, {
-      current: () => this.context.displayMode ?? "inline",
-      isAvailable: (mode) =>
-        displayModes.includes(mode) &&
-        this.context.availableDisplayModes?.includes(mode as DisplayMode) === true &&
-        (this.#pageModes?.includes(mode) ?? true),
-      set: (displayMode) => Effect.sync(() => this.setContext({ displayMode }))
-    })
-  }
-
-  #send(message: JsonObject): void {
-    this.post?.(message)
-  }
-
-  #notify(message: JsonObject): void {
-    if (this.#isInitialized) this.#send(message)
-  }
-
-  /** "The Host MUST NOT send any request or notification to the View before it receives an `initialized` notification". */
-  #flush(): void {
-    if (Object.keys(this.#changed).length > 0) {
-      this.#send(note("ui/notifications/host-context-changed", this.#changed as JsonObject))
-      this.#changed = {}
-    }
-    const input = this.#input ?? this.#partial
-    if (input !== undefined) this.#send(input)
-    if (this.#outcome !== undefined) this.#send(this.#outcome)
-  }
-
-  setContext(change: HostContext): void {
-    this.context = { ...this.context, ...change }
-    if (this.#isInitialized) this.#send(note("ui/notifications/host-context-changed", change as JsonObject))
-    else this.#changed = { ...this.#changed, ...change }
-  }
-
-  partialInput(args: JsonObject): void {
-    if (this.#input !== undefined) return
-    this.#partial = note("ui/notifications/tool-input-partial", { arguments: args })
-    this.#notify(this.#partial)
-  }
-
-  /** "This notification is sent at most once and is required before sending `ui/notifications/tool-result`". */
-  input(args: JsonObject): void {
-    if (this.#input !== undefined) return
-    this.#input = note("ui/notifications/tool-input", { arguments: args })
-    this.#notify(this.#input)
-  }
-
-  /** A cancellation may come before the arguments are complete. */
-  outcome(message: JsonObject, needsInput: boolean): void {
-    if (needsInput) this.input({})
-    this.#outcome = message
-    this.#notify(message)
-  }
-
-  /** Whether the page may send another message in this second. */
-  #counts(): boolean {
-    const second = Math.floor(this.#clock.currentTimeMillisUnsafe() / 1000)
-    if (second !== this.#second) {
-      this.#second = second
-      this.#messages = 0
-    }
-    return ++this.#messages <= maxMessagesPerSecond
-  }
-
-  receive(received: unknown): void {
-    const isInTime = this.#counts()
-    if (!isObject(received)) return
-    if (!isInTime && (received["id"] === undefined || this.#messages > 2 * maxMessagesPerSecond)) return
-    let text: string | undefined
-    try {
-      text = JSON.stringify(received)
-    } catch {
-      // Not JSON: a cycle or a bigint.
-    }
-    if (text === undefined) return
-    const isTooLarge = text.length > maxMessageChars
-    // A message by structured clone may have values that JSON lacks: dates, maps, typed arrays.
-    const message = JsonRpc.parse(isTooLarge ? { ...received, params: {} } : JSON.parse(text))
-    if (message._tag === "Request") {
-      const { id } = message
-      const fail = (error: McpError.McpError): void => this.#respond(id, Exit.fail(error))
-      if (isTooLarge) fail(McpError.invalidRequest(`The message is larger than ${maxMessageChars} characters`))
-      else if (!isInTime) fail(McpError.other(-32_000, `More than ${maxMessagesPerSecond} messages in a second`))
-      else this.#requested(id, message.method, message.params ?? {})
-    } else if (isTooLarge || message._tag === "Invalid") {
-      if (message._tag === "Invalid" && !message.answer && message.id !== undefined) {
-        this.#send({ jsonrpc: "2.0", id: message.id, error: message.error })
-      }
-    } else if (message._tag === "Notification") this.#notified(message.method, message.params ?? {})
-    else {
-      const answered = this.#answers.get(String(message.id))
-      if (answered !== undefined) Deferred.doneUnsafe(answered, Effect.void)
-    }
-  }
-
-  #respond(id: JsonRpc.Id, exit: Exit.Exit<JsonObject, McpError.McpError>): void {
-    if (Exit.isSuccess(exit)) return this.#send({ jsonrpc: "2.0", id, result: exit.value })
-    // The page has cancelled the request, or is gone.
-    if (Cause.hasInterruptsOnly(exit.cause)) return
-    const fail = exit.cause.reasons.find(Cause.isFailReason)
-    const error = fail?.error ?? McpError.internal()
-    this.#send({ jsonrpc: "2.0", id, error: { ...McpError.toErrorObject(error, latest) } })
-  }
-
-  #requested(id: JsonRpc.Id, method: string, params: JsonObject): void {
-    if (method === "ui/initialize") return this.#initialize(id, params)
-    const handler = this.#methods.get(method)
-    if (handler === undefined) return this.#respond(id, Exit.fail(McpError.methodNotFound(method)))
-    const key = `${typeof id} ${id}`
-    if (FiberMap.hasUnsafe(this.#running, key)) {
-      return this.#respond(id, Exit.fail(McpError.invalidRequest("The id of the request is in use")))
-    }
-    if (this.#tasks >= maxInFlightRequests) {
-      const message = `${maxInFlightRequests} requests are in progress`
-      return this.#respond(id, Exit.fail(McpError.other(-32_000, message)))
-    }
-    this.#tasks++
-    this.#run(
-      key,
-      Effect.suspend(() => handler(params)).pipe(
-        Effect.tapCause((cause) =>
-          cause.reasons.some(Cause.isDieReason) ? Effect.logError(`${method} of a page failed`, cause) : Effect.void
-        ),
-        Effect.onExit((exit) =>
-          Effect.sync(() => {
-            this.#tasks--
-            this.#respond(id, exit)
-          })
-        ),
-        Effect.exit,
-        Effect.asVoid
-      )
-    )
-  }
-
-  #initialize(id: JsonRpc.Id, { appCapabilities }: JsonObject): void {
-    const modes = isObject(appCapabilities) ? appCapabilities["availableDisplayModes"] : undefined
-    this.#pageModes = Array.isArray(modes) ? modes : undefined
-    // A page that was reloaded repeats the handshake, and needs everything again.
-    this.#isInitialized = false
-    this.#changed = {}
-    const { hostInfo } = this.#settings
-    this.#respond(
-      id,
-      Exit.succeed({
-        protocolVersion: revision,
-        hostInfo,
-        hostCapabilities: capabilitiesOf(this.#settings, this.#page.policy),
-        hostContext: this.context
-      })
-    )
-  }
-
-  #notified(method: string, params: JsonObject): void {
-    if (method === "ui/notifications/initialized") {
-      if (this.#isInitialized) return
-      this.#isInitialized = true
-      this.#flush()
-      this.initialized.openUnsafe()
-    } else if (method === "ui/notifications/size-changed") {
-      const { height, width } = params
-      this.resize?.({ ...(isSize(width) ? { width } : undefined), ...(isSize(height) ? { height } : undefined) })
-    } else if (method === "notifications/cancelled") {
-      const id = params["requestId"]
-      if (JsonRpc.isId(id)) this.#run(`cancel ${typeof id} ${id}`, FiberMap.remove(this.#running, `${typeof id} ${id}`))
-    } else if (method === "notifications/message") {
-      const { data, level, logger } = params
-      const { log } = this.#settings
-      if (log === undefined || typeof level !== "string" || this.#tasks >= maxInFlightRequests) return
-      const message: LogMessage = { level, data, ...(typeof logger === "string" ? { logger } : undefined) }
-      this.#tasks++
-      this.#run(`log ${++logs}`, Effect.ensuring(log(message), Effect.sync(() => void this.#tasks--)))
-    }
-  }
-
-  /** Asks the page to prepare for its end. */
-  teardown(reason: string | undefined): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      if (!this.#isInitialized || this.post === undefined) return Effect.void
-      const id = `host-${++requests}`
-      const answered = Deferred.makeUnsafe<void>()
-      this.#answers.set(id, answered)
-      const params = reason === undefined ? {} : { reason }
-      this.#send({ jsonrpc: "2.0", id, method: "ui/resource-teardown", params })
-      return Deferred.await(answered).pipe(
-        Effect.timeoutOption(shutdownTimeout),
-        Effect.ensuring(Effect.sync(() => {
-          this.#answers.delete(id)
-          this.#isInitialized = false
-        })),
-        Effect.asVoid
-      )
-    })
-  }
-}
-
 let requests = 0
 let logs = 0
-
-const cancelled = (reason: string | undefined): JsonObject =>
-  note("ui/notifications/tool-cancelled", reason === undefined ? {} : { reason })
 
 /** Makes the session of a page. Closing the scope interrupts the requests of the page. */
 export const makeSession = (
@@ -341,30 +101,215 @@ export const makeSession = (
   Effect.gen(function*() {
     const running = yield* FiberMap.make<string>()
     const run = yield* FiberMap.runtime(running)()
-    const session = new Session(client, page, settings, yield* Clock.Clock, running, run)
+    const clock = yield* Clock.Clock
+    const initialized = Latch.makeUnsafe()
+    const answers = new Map<string, Deferred.Deferred<void>>()
+    let post: Post | undefined
+    let resize: ((size: Size) => void) | undefined
+    let context: HostContext = { ...settings.context, toolInfo: { tool: page.tool } }
+    let isInitialized = false
+    // The members of the context that the page does not have yet.
+    let changed: HostContext = {}
+    // The modes that the page supports, if it declares them.
+    let pageModes: ReadonlyArray<unknown> | undefined
+    // The notifications of incomplete and of complete arguments.
+    let partial: JsonObject | undefined
+    let complete: JsonObject | undefined
+    // The notification of the result or of the cancellation.
+    let ended: JsonObject | undefined
+    let currentSecond = 0
+    let messages = 0
+    let tasks = 0
+
+    const send = (message: JsonObject): void => post?.(message)
+
+    const notify = (message: JsonObject): void => {
+      if (isInitialized) send(message)
+    }
+
+    /** "The Host MUST NOT send any request or notification to the View before it receives an `initialized` notification". */
+    const flush = (): void => {
+      if (Object.keys(changed).length > 0) {
+        send(note("ui/notifications/host-context-changed", changed as JsonObject))
+        changed = {}
+      }
+      const given = complete ?? partial
+      if (given !== undefined) send(given)
+      if (ended !== undefined) send(ended)
+    }
+
+    const setContext = (change: HostContext): void => {
+      context = { ...context, ...change }
+      if (isInitialized) send(note("ui/notifications/host-context-changed", change as JsonObject))
+      else changed = { ...changed, ...change }
+    }
+
+    const methods = makeMethods(client, page.tool, settings, {
+      current: () => context.displayMode ?? "inline",
+      isAvailable: (mode) =>
+        displayModes.includes(mode) &&
+        context.availableDisplayModes?.includes(mode as DisplayMode) === true &&
+        (pageModes?.includes(mode) ?? true),
+      set: (displayMode) => Effect.sync(() => setContext({ displayMode }))
+    })
+
+    /** "This notification is sent at most once and is required before sending `ui/notifications/tool-result`". */
+    const input = (args: JsonObject): void => {
+      if (complete !== undefined) return
+      complete = note("ui/notifications/tool-input", { arguments: args })
+      notify(complete)
+    }
+
+    const end = (message: JsonObject): void => {
+      ended = message
+      notify(message)
+    }
+
+    /** Whether the page may send another message in this second. */
+    const counts = (): boolean => {
+      const second = Math.floor(clock.currentTimeMillisUnsafe() / 1000)
+      if (second !== currentSecond) {
+        currentSecond = second
+        messages = 0
+      }
+      return ++messages <= maxMessagesPerSecond
+    }
+
+    const respond = (id: JsonRpc.Id, exit: Exit.Exit<JsonObject, McpError.McpError>): void => {
+      if (Exit.isSuccess(exit)) return send({ jsonrpc: "2.0", id, result: exit.value })
+      // The page has cancelled the request, or is gone.
+      if (Cause.hasInterruptsOnly(exit.cause)) return
+      const fail = exit.cause.reasons.find(Cause.isFailReason)
+      const error = fail?.error ?? McpError.internal()
+      send({ jsonrpc: "2.0", id, error: { ...McpError.toErrorObject(error, latest) } })
+    }
+
+    const initialize = (id: JsonRpc.Id, { appCapabilities }: JsonObject): void => {
+      const modes = isObject(appCapabilities) ? appCapabilities["availableDisplayModes"] : undefined
+      pageModes = Array.isArray(modes) ? modes : undefined
+      // A page that was reloaded repeats the handshake, and needs everything again.
+      isInitialized = false
+      changed = {}
+      const { hostInfo } = settings
+      const hostCapabilities = capabilitiesOf(settings, page.policy)
+      respond(id, Exit.succeed({ protocolVersion: revision, hostInfo, hostCapabilities, hostContext: context }))
+    }
+
+    const requested = (id: JsonRpc.Id, method: string, params: JsonObject): void => {
+      if (method === "ui/initialize") return initialize(id, params)
+      const handler = methods.get(method)
+      if (handler === undefined) return respond(id, Exit.fail(McpError.methodNotFound(method)))
+      const key = `${typeof id} ${id}`
+      if (FiberMap.hasUnsafe(running, key)) {
+        return respond(id, Exit.fail(McpError.invalidRequest("The id of the request is in use")))
+      }
+      if (tasks >= maxInFlightRequests) {
+        const message = `${maxInFlightRequests} requests are in progress`
+        return respond(id, Exit.fail(McpError.other(-32_000, message)))
+      }
+      tasks++
+      run(
+        key,
+        Effect.suspend(() => handler(params)).pipe(
+          Effect.tapCause((cause) =>
+            cause.reasons.some(Cause.isDieReason) ? Effect.logError(`${method} of a page failed`, cause) : Effect.void
+          ),
+          Effect.onExit((exit) =>
+            Effect.sync(() => {
+              tasks--
+              respond(id, exit)
+            })
+          ),
+          Effect.exit,
+          Effect.asVoid
+        )
+      )
+    }
+
+    const notified = (method: string, params: JsonObject): void => {
+      if (method === "ui/notifications/initialized") {
+        if (isInitialized) return
+        isInitialized = true
+        flush()
+        initialized.openUnsafe()
+      } else if (method === "ui/notifications/size-changed") {
+        const { height, width } = params
+        resize?.({ ...(isSize(width) ? { width } : undefined), ...(isSize(height) ? { height } : undefined) })
+      } else if (method === "notifications/cancelled") {
+        const id = params["requestId"]
+        if (JsonRpc.isId(id)) run(`cancel ${typeof id} ${id}`, FiberMap.remove(running, `${typeof id} ${id}`))
+      } else if (method === "notifications/message") {
+        const { data, level, logger } = params
+        const { log } = settings
+        if (log === undefined || typeof level !== "string" || tasks >= maxInFlightRequests) return
+        const message: LogMessage = { level, data, ...(typeof logger === "string" ? { logger } : undefined) }
+        tasks++
+        run(`log ${++logs}`, Effect.ensuring(log(message), Effect.sync(() => void tasks--)))
+      }
+    }
+
+    const receive = (received: unknown): void => {
+      const isInTime = counts()
+      if (!isObject(received)) return
+      if (!isInTime && (received["id"] === undefined || messages > 2 * maxMessagesPerSecond)) return
+      let text: string | undefined
+      try {
+        text = JSON.stringify(received)
+      } catch {
+        // Not JSON: a cycle or a bigint.
+      }
+      if (text === undefined) return
+      const isTooLarge = text.length > maxMessageChars
+      // A message by structured clone may have values that JSON lacks: dates, maps, typed arrays.
+      const message = JsonRpc.parse(isTooLarge ? { ...received, params: {} } : JSON.parse(text))
+      if (message._tag === "Request") {
+        const { id } = message
+        const fail = (error: McpError.McpError): void => respond(id, Exit.fail(error))
+        if (isTooLarge) fail(McpError.invalidRequest(`The message is larger than ${maxMessageChars} characters`))
+        else if (!isInTime) fail(McpError.other(-32_000, `More than ${maxMessagesPerSecond} messages in a second`))
+        else requested(id, message.method, message.params ?? {})
+      } else if (isTooLarge || message._tag === "Invalid") {
+        if (message._tag === "Invalid" && !message.answer && message.id !== undefined) {
+          send({ jsonrpc: "2.0", id: message.id, error: message.error })
+        }
+      } else if (message._tag === "Notification") notified(message.method, message.params ?? {})
+      else {
+        const answered = answers.get(String(message.id))
+        if (answered !== undefined) Deferred.doneUnsafe(answered, Effect.void)
+      }
+    }
+
+    /** The page receives empty arguments before the result, if it has no others. */
     const result = (value: CallToolResult) =>
-      Effect.sync(() => session.outcome(note("ui/notifications/tool-result", value as JsonObject), true))
-    const stop = (reason?: string) => Effect.sync(() => session.outcome(cancelled(reason), false))
+      Effect.sync(() => {
+        input({})
+        end(note("ui/notifications/tool-result", value as JsonObject))
+      })
+
+    /** A cancellation may come before the arguments are complete. */
+    const stop = (reason?: string) =>
+      Effect.sync(() => end(note("ui/notifications/tool-cancelled", reason === undefined ? {} : { reason })))
+
     return {
       ...page,
-      attach: (post, resize) =>
+      attach: (to, resized) =>
         Effect.asVoid(Effect.acquireRelease(
           Effect.sync(() => {
-            session.post = post
-            session.resize = resize
+            post = to
+            resize = resized
           }),
           () =>
             Effect.sync(() => {
-              if (session.post !== post) return
-              session.post = undefined
-              session.resize = undefined
+              if (post !== to) return
+              post = undefined
+              resize = undefined
             })
         )),
-      receive: (message) => session.receive(message),
-      initialized: session.initialized.await,
+      receive,
+      initialized: initialized.await,
       call: (args) =>
         Effect.suspend(() => {
-          session.input(args)
+          input(args)
           return client.callTool(page.tool.name, args)
         }).pipe(
           Effect.tap(result),
@@ -375,12 +320,33 @@ export const makeSession = (
               : stop(Cause.hasInterruptsOnly(exit.cause) ? "the call was cancelled" : "the call failed")
           )
         ),
-      partialInput: (args) => Effect.sync(() => session.partialInput(args)),
-      input: (args) => Effect.sync(() => session.input(args)),
+      partialInput: (args) =>
+        Effect.sync(() => {
+          if (complete !== undefined) return
+          partial = note("ui/notifications/tool-input-partial", { arguments: args })
+          notify(partial)
+        }),
+      input: (args) => Effect.sync(() => input(args)),
       result,
       cancelled: stop,
-      setContext: (change) => Effect.sync(() => session.setContext(change)),
-      context: Effect.sync(() => session.context),
-      teardown: (reason) => session.teardown(reason)
+      setContext: (change) => Effect.sync(() => setContext(change)),
+      context: Effect.sync(() => context),
+      teardown: (reason) =>
+        Effect.suspend(() => {
+          if (!isInitialized || post === undefined) return Effect.void
+          const id = `host-${++requests}`
+          const answered = Deferred.makeUnsafe<void>()
+          answers.set(id, answered)
+          const params = reason === undefined ? {} : { reason }
+          send({ jsonrpc: "2.0", id, method: "ui/resource-teardown", params })
+          return Deferred.await(answered).pipe(
+            Effect.timeoutOption(shutdownTimeout),
+            Effect.ensuring(Effect.sync(() => {
+              answers.delete(id)
+              isInitialized = false
+            })),
+            Effect.asVoid
+          )
+        })
     }
   })
