@@ -408,7 +408,7 @@ describePostgres("PgClient", (postgres) => {
           Effect.flatMap(PgClient.PgClient, (sql) =>
             Effect.scoped(Effect.gen(function*() {
               yield* sql.listen("a", () => {}, () => {})
-              yield* Effect.forEach([1, 2, 3], () => sql`SELECT pg_sleep(0.01)`, { concurrency: 3 })
+              yield* Effect.scoped(Effect.forEach([1, 2, 3], () => sql.reserve))
               expect(yield* count).toEqual([{ n: 4 }])
             }))),
           PgClient.layer({ url, applicationName: "leaving" })
