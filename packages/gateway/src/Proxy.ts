@@ -40,7 +40,7 @@ import {
 import { type EntryContext, unlistedEntry } from "./internal/catalog/entries.ts"
 import { makeForward } from "./internal/calls/forward.ts"
 import { type Lists, makeListing, type Selection } from "./internal/catalog/listing.ts"
-import { ParkedCalls } from "./internal/calls/parkedCalls.ts"
+import { makeParkedCalls } from "./internal/calls/parkedCalls.ts"
 import { makeRefresh, RefreshInterval } from "./internal/catalog/refresh.ts"
 import { everything, makeRelay } from "./internal/connection/relay.ts"
 import { makeRemote } from "./internal/connection/remote.ts"
@@ -248,7 +248,7 @@ export const layer = <R = never, R2 = never>(
       { maxEntries: 1_000, maxWaiting: 1_000 },
       { waitTimeout: "10 minutes" }
     )
-    const parked = new ParkedCalls(limits, scope)
+    const parked = makeParkedCalls(limits, scope)
     const connect: Connect = fromPool ?? ((_, ended) => remote.connect(ended))
     const entries: EntryContext = {
       forward: makeForward(connect, parked, name, environment.run),

@@ -56,11 +56,12 @@ export class ParkedCall<A> implements ForwardedRequest {
   followers = 0
   /** Ends the call after `waitTimeout`, while no round follows it. */
   expiry: Fiber.Fiber<void> | undefined = undefined
-  readonly #calls: ParkedCalls
+  readonly #retain: (call: ParkedCall<unknown>) => string | undefined
   #next = Deferred.makeUnsafe<void>()
 
-  constructor(calls: ParkedCalls, request: RequestContext) {
-    this.#calls = calls
+  /** `retain` returns why the call may not ask. */
+  constructor(retain: (call: ParkedCall<unknown>) => string | undefined, request: RequestContext) {
+    this.#retain = retain
     this.request = request
     this.caller = request.caller
     this.owner = ownerOf(request)
@@ -69,7 +70,7 @@ export class ParkedCall<A> implements ForwardedRequest {
 
   readonly ask: ForwardedRequest["ask"] = (question) =>
     Effect.suspend(() => {
-      const refused = this.#calls.retain(this)
+      const refused = this.#retain(this)
       if (refused !== undefined) {
         const { revision } = this.caller
         const reason = new LimitExceeded({ message: refused })
@@ -100,32 +101,26 @@ export class ParkedCall<A> implements ForwardedRequest {
 }
 
 /** The calls in progress of stateless callers that can be asked. */
-export class ParkedCalls {
-  readonly #bounds: Bounds
-  /** The fibers of the calls end with it. */
-  readonly #scope: Scope.Scope
-  /** The calls that have asked, by id. */
-  readonly #calls = new Map<string, ParkedCall<unknown>>()
-  /** Their numbers by client. */
-  readonly #counts = new KeyedCounter()
+export type ParkedCalls = ReturnType<typeof makeParkedCalls>
 
-  constructor(bounds: Bounds, scope: Scope.Scope) {
-    this.#bounds = bounds
-    this.#scope = scope
-  }
+/** Makes the calls of one proxy. Their fibers end with the scope. */
+export const makeParkedCalls = ({ maxWaiting, waitTimeout }: Bounds, scope: Scope.Scope) => {
+  const maxPerClient = Math.max(1, Math.floor(maxWaiting * clientShare))
+  /** The calls that have asked, by id. */
+  const calls = new Map<string, ParkedCall<unknown>>()
+  /** Their numbers by client. */
+  const counts = new KeyedCounter()
 
   /** Adds a call that asks for the first time. Returns why it may not ask. */
-  retain(call: ParkedCall<unknown>): string | undefined {
-    if (this.#calls.has(call.id)) return undefined
-    const { maxWaiting } = this.#bounds
-    const maxPerClient = Math.max(1, Math.floor(maxWaiting * clientShare))
-    switch (this.#counts.acquire(call.client, maxWaiting, maxPerClient)) {
+  const retain = (call: ParkedCall<unknown>): string | undefined => {
+    if (calls.has(call.id)) return undefined
+    switch (counts.acquire(call.client, maxWaiting, maxPerClient)) {
       case "max":
         return `${maxWaiting} calls are waiting for the answers of their clients (maxWaiting)`
       case "maxPerKey":
         return `${maxPerClient} calls of this client are waiting for its answers (a tenth of maxWaiting)`
       default:
-        this.#calls.set(call.id, call)
+        calls.set(call.id, call)
         return undefined
     }
   }
@@ -134,31 +129,30 @@ export class ParkedCalls {
    * Starts a call in a fiber of its own, and waits until it has ended or asks. Interrupting the wait interrupts the call.
    * Returns the outcome if it has ended, or else the call.
    */
-  start<A>(
+  const start = <A>(
     request: RequestContext,
     run: (call: ParkedCall<A>) => Effect.Effect<A, McpError.McpError>
-  ): Effect.Effect<Exit.Exit<A, McpError.McpError> | ParkedCall<A>> {
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.gen({ self: this }, function*() {
-        const call = new ParkedCall<A>(this, request)
+  ): Effect.Effect<Exit.Exit<A, McpError.McpError> | ParkedCall<A>> =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.gen(function*() {
+        const call = new ParkedCall<A>(retain, request)
         const running = Effect.interruptible(Effect.suspend(() => run(call)))
-        const fiber = call.fiber = yield* Effect.forkIn(running, this.#scope, { startImmediately: true })
+        const fiber = call.fiber = yield* Effect.forkIn(running, scope, { startImmediately: true })
         const settled = Effect.suspend(() =>
           call.isAsking ? Effect.void : Effect.raceFirst(call.nextQuestion, Effect.asVoid(Fiber.await(fiber)))
         )
-        yield* Effect.onInterrupt(restore(settled), () => this.#end(call))
+        yield* Effect.onInterrupt(restore(settled), () => end(call))
         const exit = fiber.pollUnsafe()
         if (exit === undefined) return call
-        this.#forget(call)
+        forget(call)
         return exit
       })
     )
-  }
 
   /** Follows a parked call in a round: passes its questions to the caller, until it has ended. */
-  follow(id: string, request: RequestContext): Effect.Effect<unknown, McpError.McpError> {
-    return Effect.suspend(() => {
-      const call = this.#calls.get(id)
+  const follow = (id: string, request: RequestContext): Effect.Effect<unknown, McpError.McpError> =>
+    Effect.suspend(() => {
+      const call = calls.get(id)
       if (call === undefined || call.caller.principal?.id !== request.caller.principal?.id) {
         return Effect.fail(remoteError("CallEnded", "The call has ended without these answers. Make it again"))
       }
@@ -166,11 +160,10 @@ export class ParkedCalls {
       call.request = request
       call.expiry?.interruptUnsafe()
       call.expiry = undefined
-      return Effect.onExit(this.#ask(call, request), (exit) => this.#left(call, request, exit))
+      return Effect.onExit(ask(call, request), (exit) => left(call, request, exit))
     })
-  }
 
-  #ask(call: ParkedCall<unknown>, request: RequestContext): Effect.Effect<unknown, McpError.McpError> {
+  const ask = (call: ParkedCall<unknown>, request: RequestContext): Effect.Effect<unknown, McpError.McpError> => {
     const asked = new Set<Question>()
     const put = (question: Question) =>
       Forwarding.inputRequest(question.question, { key: question.key }).pipe(
@@ -181,7 +174,7 @@ export class ParkedCalls {
           onSuccess: (response) => Deferred.succeed(question.answer, response)
         })
       )
-    return Effect.gen({ self: this }, function*() {
+    return Effect.gen(function*() {
       while (true) {
         const { nextQuestion } = call
         // Questions that arrive in one turn are asked together.
@@ -203,33 +196,33 @@ export class ParkedCalls {
    * A round has ended. The call goes on if the round was answered with input requests. A result that arrives before the
    * next round waits for it.
    */
-  #left(
+  const left = (
     call: ParkedCall<unknown>,
     request: RequestContext,
     exit: Exit.Exit<unknown, unknown>
-  ): Effect.Effect<void> {
-    return Effect.suspend(() => {
+  ): Effect.Effect<void> =>
+    Effect.suspend(() => {
       call.followers--
       if (call.request === request) call.request = undefined
       if (call.followers > 0) return Effect.void
       const isAnswered = request.exchange.state === "Replacing" && !request.cancelled
-      if (Exit.isSuccess(exit) || !Cause.hasInterruptsOnly(exit.cause) || !isAnswered) return this.#end(call)
-      const expire = Effect.andThen(Effect.sleep(this.#bounds.waitTimeout), Effect.suspend(() => this.#end(call)))
-      return Effect.map(Effect.forkIn(Effect.interruptible(expire), this.#scope), (fiber) => {
+      if (Exit.isSuccess(exit) || !Cause.hasInterruptsOnly(exit.cause) || !isAnswered) return end(call)
+      const expire = Effect.andThen(Effect.sleep(waitTimeout), Effect.suspend(() => end(call)))
+      return Effect.map(Effect.forkIn(Effect.interruptible(expire), scope), (fiber) => {
         call.expiry = fiber
       })
     })
-  }
 
-  #forget({ client, id }: Pick<ParkedCall<unknown>, "client" | "id">): void {
-    if (this.#calls.delete(id)) this.#counts.release(client)
+  const forget = ({ client, id }: Pick<ParkedCall<unknown>, "client" | "id">): void => {
+    if (calls.delete(id)) counts.release(client)
   }
 
   /** Forgets a call, and interrupts it at the remote server if it has not ended. */
-  #end(call: Pick<ParkedCall<unknown>, "client" | "fiber" | "id">): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      this.#forget(call)
+  const end = (call: Pick<ParkedCall<unknown>, "client" | "fiber" | "id">): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      forget(call)
       return Fiber.interrupt(call.fiber!)
     })
-  }
+
+  return { start, follow }
 }
