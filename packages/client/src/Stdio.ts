@@ -197,7 +197,9 @@ class ChildConnection implements StdioConnection {
         else this.#finish(end)
       }
     })
-    this.#unsettle()
+    if (!this.#overdue) return
+    this.#overdue = false
+    this.#settle()
   }
 
   send(message: Parameters<Connection["send"]>[0]): boolean {
@@ -245,12 +247,6 @@ class ChildConnection implements StdioConnection {
         if (!this.#overdue) this.#over()
       })
     ))
-  }
-
-  #unsettle(): void {
-    if (!this.#overdue) return
-    this.#overdue = false
-    this.#settle()
   }
 
   #over(): void {

@@ -45,9 +45,6 @@ const isRepeatable = (annotations: ToolAnnotations | undefined): boolean =>
   annotations !== undefined && annotations.destructiveHint !== true &&
   (annotations.readOnlyHint === true || annotations.idempotentHint === true)
 
-const mirroredOf = (tool: Tool): Known["mirrored"] =>
-  Result.match(XMcpHeader.fromSchema(tool.inputSchema), { onSuccess: (params) => params, onFailure: (rule) => rule })
-
 /** The headers of a request that repeats none of its parameters. */
 export const noHeaders: Result.Result<Headers | undefined, ClientError> = Result.succeed(undefined)
 
@@ -160,7 +157,7 @@ export class ToolCatalog {
     const { name } = tool
     const tools = this.#tools ??= new Map()
     const before = tools.get(name)
-    const mirrored = mirrors(connection) ? mirroredOf(tool) : none
+    const mirrored = mirrors(connection) ? Result.merge(XMcpHeader.fromSchema(tool.inputSchema)) : none
     if (typeof mirrored === "string" && before?.mirrored !== mirrored) {
       this.#client.warn(`The tool ${quote(name)} is left out: ${mirrored}`)
     }

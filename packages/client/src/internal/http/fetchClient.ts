@@ -137,16 +137,6 @@ class FetchResponse implements HttpResponse {
   }
 }
 
-const responseOf = (
-  { url }: HttpRequest,
-  response: Response,
-  aborted: AbortSignal
-): Effect.Effect<FetchResponse, TransportError> =>
-  response.type !== "opaqueredirect" ? Effect.succeed(new FetchResponse(response, aborted)) : Effect.fail(
-    // A page cannot see the target of a redirect.
-    notDelivered(`${url.origin} redirects, and a page cannot see where: use the URL that it redirects to`)
-  )
-
 /**
  * Further options for requests from a page. They are not needed elsewhere, and not supported everywhere.
  *
@@ -177,7 +167,15 @@ export const make = (fetch: typeof globalThis.fetch): HttpClient => ({
           return resume(Effect.fail(notSent(request, messageOf(cause), cause)))
         }
         response.then(
-          (response) => resume(responseOf(request, response, controller.signal)),
+          (response) =>
+            resume(
+              response.type === "opaqueredirect"
+                // A page cannot see the target of a redirect.
+                ? Effect.fail(notDelivered(
+                  `${request.url.origin} redirects, and a page cannot see where: use the URL that it redirects to`
+                ))
+                : Effect.succeed(new FetchResponse(response, controller.signal))
+            ),
           (cause: unknown) => resume(Effect.fail(failureOf(request, cause)))
         )
       })

@@ -8,7 +8,6 @@ import type { TransportError } from "@skein/runtime/TransportError"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import { Credentials } from "../../Credentials.ts"
 import { openFailed } from "../base/errors.ts"
 
@@ -193,7 +192,7 @@ export const resolve = (settings: Settings, context: Context.Context<never>): Re
   const fixed = given === undefined || Effect.isEffect(given) ? undefined : customHeaders(given)
   const wrong = fixed === undefined ? undefined : invalidHeader(fixed)
   if (wrong !== undefined) return openFailed(`The header ${JSON.stringify(wrong)} cannot be sent`)
-  const credentials = settings.credentials ?? Option.getOrUndefined(Context.getOption(context, Credentials))
+  const credentials = settings.credentials ?? Context.getOrUndefined(context, Credentials)
   if (credentials !== undefined && fixed !== undefined && "authorization" in fixed) return openFailed(headersConflict)
   const options = Options.resolve<Bounds>(settings, {
     maxMessageBytes: 4 * 1024 * 1024,

@@ -10,7 +10,6 @@ import type { Revision } from "@skein/protocol/Revision"
 import type { RequestContext } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type { RequestingServer } from "../../RequestingServer.ts"
 import { implementationOf } from "../base/serverInfo.ts"
@@ -48,17 +47,14 @@ export interface InputHandlers {
   readonly roots: RootsHandler | undefined
 }
 
-const get = <I, S>(context: Context.Context<never>, key: Context.Key<I, S>): S | undefined =>
-  Option.getOrUndefined(Context.getOption(context as Context.Context<I>, key))
-
 // Most clients have no handlers and share this value.
 const nothing: InputHandlers = { label: undefined, elicitation: undefined, sampling: undefined, roots: undefined }
 
 /** The handlers in the context in which a client is made. */
 export const handlersFrom = (context: Context.Context<never>, label: string | undefined): InputHandlers => {
-  const elicitation = get(context, Elicitation)
-  const sampling = get(context, Sampling)
-  const roots = get(context, Roots)
+  const elicitation = Context.getOrUndefined(context, Elicitation)
+  const sampling = Context.getOrUndefined(context, Sampling)
+  const roots = Context.getOrUndefined(context, Roots)
   return label === undefined && elicitation === undefined && sampling === undefined && roots === undefined
     ? nothing
     : { label, elicitation, sampling, roots }

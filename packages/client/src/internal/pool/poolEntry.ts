@@ -76,12 +76,6 @@ export interface Shared {
 // How long a server that is being opened counts for `concurrency`. Servers that hang must not hold up the others.
 const maxPermitTime = "5 seconds"
 
-const ended = (name: string, client: Client.Client): Effect.Effect<ClientError> =>
-  Effect.map(client.ended, (end) => {
-    const message = `The connection to ${name} has ended${endText(end)}`
-    return new ClientError({ reason: new Closed({ message, end }) })
-  })
-
 /** An entry of a pool. */
 export class PoolEntry {
   readonly name: string
@@ -202,16 +196,12 @@ export class PoolEntry {
   })
 
   get #begin(): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      if (this.#isClosed) return Effect.void
+    return Effect.gen({ self: this }, function*() {
+      if (this.#isClosed) return
       this.#attempt = 1
       this.#setState({ _tag: "Opening", attempt: 1 })
-      return Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        this.#since = now
-        return Effect.map(Effect.forkIn(this.#run, this.#scope), (fiber) => {
-          this.#fiber = fiber
-        })
-      })
+      this.#since = yield* Clock.currentTimeMillis
+      this.#fiber = yield* Effect.forkIn(this.#run, this.#scope)
     })
   }
 
@@ -287,7 +277,9 @@ export class PoolEntry {
         this.#lists = lists
         this.#setState({ _tag: "Open", client: opened.success })
         if (this.#isWatched || this.#shared.isWatched) yield* this.watch
-        error = yield* ended(this.name, opened.success)
+        const end = yield* opened.success.ended
+        const message = `The connection to ${this.name} has ended${endText(end)}`
+        error = new ClientError({ reason: new Closed({ message, end }) })
         if (this.#lists === lists) this.#lists = undefined
         if ((yield* Clock.currentTimeMillis) - since >= Reconnect.stableAfter) this.#attempt = 1
       } else error = opened.failure

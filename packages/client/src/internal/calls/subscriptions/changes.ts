@@ -130,17 +130,6 @@ const follow = (
     }
   })
 
-const streamOf = (run: Run, options: Options, sessionChanges: SessionChanges): Stream.Stream<Change, ClientError> => {
-  const { backoff } = run.client.supervisor.timeouts
-  const policy = options.reconnect === undefined ? backoff : Reconnect.resolve(options.reconnect)
-  const following = follow(run, policy, sessionChanges)
-  const started = Effect.forkScoped(
-    Effect.catchCause(following, (cause) => Effect.sync(() => run.queue.fail(cause))),
-    { startImmediately: true }
-  )
-  return Stream.unwrap(Effect.as(started, Stream.fromPull(Effect.succeed(run.queue.batch))))
-}
-
 /** Makes the streams, and passes notifications to their runs. */
 export class Changes extends SessionChanges {
   readonly #bufferSize: number
@@ -157,8 +146,14 @@ export class Changes extends SessionChanges {
       const wanted = wantedOf(filter)
       if (isEmpty(wanted)) return Stream.fail(unsupported("The filter selects nothing"))
       const queue = new ChangeQueue(this.#bufferSize)
-      const timeout = options.timeout ?? client.supervisor.timeouts.timeout
-      return streamOf({ client, wanted, queue, timeout }, options, this)
+      const { backoff, timeout } = client.supervisor.timeouts
+      const policy = options.reconnect === undefined ? backoff : Reconnect.resolve(options.reconnect)
+      const following = follow({ client, wanted, queue, timeout: options.timeout ?? timeout }, policy, this)
+      const started = Effect.forkScoped(
+        Effect.catchCause(following, (cause) => Effect.sync(() => queue.fail(cause))),
+        { startImmediately: true }
+      )
+      return Stream.unwrap(Effect.as(started, Stream.fromPull(Effect.succeed(queue.batch))))
     })
   }
 }

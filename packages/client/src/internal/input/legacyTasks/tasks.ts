@@ -67,9 +67,9 @@ export class Tasks {
     { method, params }: RequestContext,
     answered: Effect.Effect<JsonObject, McpError.McpError>
   ): Effect.Effect<Answer, McpError.McpError> {
-    return Effect.suspend(() => {
+    return Effect.gen({ self: this }, function*() {
       const refused = this.#refusal()
-      if (refused !== undefined) return Effect.fail(refused)
+      if (refused !== undefined) return yield* Effect.fail(refused)
       // The parameters were decoded before.
       const { ttl } = params!["task"] as { readonly ttl?: number | undefined }
       const { maxTtl, suggestedPollInterval } = this.#bounds
@@ -79,14 +79,10 @@ export class Tasks {
       this.live++
       // "Tasks MUST begin in the `working` status when created", even if the handler returns at once.
       const created = withRelated({ task: task.state }, task.id)
-      return Effect.as(Effect.andThen(this.#begin(task, answered), Effect.logDebug(`${method} became a task`)), created)
-    })
-  }
-
-  #begin(task: Task, answered: Effect.Effect<JsonObject, McpError.McpError>): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function*() {
       if (task.expiresAt !== Infinity) task.life = yield* this.#fork(this.#expiring(task))
       task.work = yield* this.#fork(this.#work(task, answered))
+      yield* Effect.logDebug(`${method} became a task`)
+      return created
     })
   }
 
