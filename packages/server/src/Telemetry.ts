@@ -48,7 +48,7 @@ import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { internals } from "./internal/catalog/catalogState.ts"
 import { registerLayer } from "./internal/handlers/captureServices.ts"
-import { type Failure, network, ServerMetrics } from "./internal/middleware/metrics.ts"
+import { type Failure, makeServerMetrics, network, type ServerMetrics } from "./internal/middleware/metrics.ts"
 import { type Outcome, outcomeOf } from "./internal/base/outcome.ts"
 import { methodOf, targetOf } from "./internal/middleware/target.ts"
 import type * as Middleware from "./Middleware.ts"
@@ -91,7 +91,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
     Effect.contextWith((context: Context.Context<never>) => {
       const metrics = options.metrics === false
         ? undefined
-        : new ServerMetrics(context, Context.get(catalog[internals].base, Bounds).maxSeries, options.transport)
+        : makeServerMetrics(context, Context.get(catalog[internals].base, Bounds).maxSeries, options.transport)
       const record = recording(catalog, options, metrics)
       return Effect.andThen(
         catalog[internals].middleware.add((next) => {

@@ -16,7 +16,7 @@ import { hasRedirects, redirect, redirecting, type Tools } from "./redirect.ts"
 import type { Catalog } from "../../Catalog.ts"
 import { RequestState } from "../../RequestState.ts"
 import { type InnerCalls, internals, type MiddlewareStack } from "../catalog/catalogState.ts"
-import { RoundTrips } from "./roundTrips.ts"
+import { makeRoundTrips } from "./roundTrips.ts"
 import { MethodTable, type ServerDescription } from "./methodTable.ts"
 import * as serverMethods from "./serverMethods.ts"
 import { type LogForwarder, lowerMinimum } from "../base/logs.ts"
@@ -62,13 +62,13 @@ export const make = (
     redirected = hasRedirects(tools) ? redirecting(tools, middleware.isEmpty ? withService(handle) : inside) : inside
   }
 
-  const rounds = new RoundTrips(methods, Context.get(base, RequestState))
+  const runInRounds = makeRoundTrips(methods, Context.get(base, RequestState))
   const lowers = logs !== undefined && !base.mapUnsafe.has(MinimumLogLevel.key)
   catalog[internals].inner.dispatch = (request) => neverThrowing(withParts(middleware, withService(handle)))(request)
 
   const dispatch: Dispatcher<McpRequest> = (request) => {
     if (version !== middleware.version || toolsVersion !== tools.version) refresh()
-    const effect = rounds.run(request, redirected)
+    const effect = runInRounds(request, redirected)
     // A client that requested debug messages receives them, unless the author of the server has set a minimum level.
     return lowers && request.caller.logLevel === "debug" ? Effect.updateContext(effect, lowerMinimum) : effect
   }

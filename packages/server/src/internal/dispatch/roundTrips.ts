@@ -52,54 +52,22 @@ const refused = (problem: string): Effect.Effect<never, McpError.McpError> =>
 
 const principalOf = ({ caller: { principal } }: RequestContext): string | null => principal?.id ?? null
 
-export class RoundTrips implements RoundOwner {
-  readonly maxRounds: number
-  readonly #methods: MethodTable
-  readonly #maxChars: number
-  readonly #lifetime: number
-  readonly #codec: RequestStateCodec
-  /** One function for all requests, so that no request allocates one. */
-  readonly #startRound: (exchange: Exchange) => Round
-
-  constructor(methods: MethodTable, options: Options) {
-    this.#methods = methods
-    const { lifetime, maxChars, maxRounds } = resolve(options)
-    this.maxRounds = maxRounds
-    this.#maxChars = maxChars
-    this.#lifetime = lifetime
-    this.#codec = new RequestStateCodec(methods.description.serverInfo.name, options.keys?.map(bytesOf))
-    // A middleware may have changed the params. The client repeats the ones that it sent, and the state is bound to them.
-    this.#startRound = ({ received }) => new Round(received, this, { rounds: 0, answers: new Map(), onces: new Map() })
-  }
-
-  /**
-   * Handles a request. If it may be answered with input requests, its handler can start a round of them, and a request that
-   * carries a `requestState` continues its rounds.
-   */
-  run(request: RequestContext, next: Dispatcher<McpRequest>): ReturnType<Dispatcher<McpRequest>> {
-    const { caller, method } = request
-    if (Revision.era(caller.revision) === "session" || !supportedMethods.has(method)) return next(request)
-    const { exchange } = request
-    exchange.rounds = this.#startRound
-    const sealed = request.params?.["requestState"]
-    if (sealed === undefined || sealed === null) return next(request)
-    return Effect.flatMap(this.#resume(request, sealed), (state) => {
-      exchange.round = new Round(request, this, state)
-      return next(request)
-    })
-  }
+/** Makes the function through which requests are dispatched, so that handlers can ask the client in rounds. */
+export const makeRoundTrips = (methods: MethodTable, options: Options) => {
+  const { lifetime, maxChars, maxRounds } = resolve(options)
+  const codec = new RequestStateCodec(methods.description.serverInfo.name, options.keys?.map(bytesOf))
 
   /**
    * "Servers MUST treat `requestState` as an attacker-controlled input … and MUST reject state that fails
    * verification."
    */
-  #resume(request: RequestContext, sealed: unknown): Effect.Effect<RoundState, McpError.McpError> {
+  const resume = (request: RequestContext, sealed: unknown): Effect.Effect<RoundState, McpError.McpError> => {
     if (typeof sealed !== "string") return refused("params.requestState: a string is expected")
-    if (sealed.length > this.#maxChars) {
+    if (sealed.length > maxChars) {
       return refused("params.requestState: it is longer than every state that this server issues")
     }
-    return Effect.gen({ self: this }, function*() {
-      const opened = yield* Effect.promise(() => this.#codec.open(sealed))
+    return Effect.gen(function*() {
+      const opened = yield* Effect.promise(() => codec.open(sealed))
       if (opened === undefined) return yield* refused("params.requestState: this server has not issued it")
       const { answers, expires, onces, pending, principal, request: digested, rounds }: SealedState = JSON.parse(opened)
       if (principal !== principalOf(request)) {
@@ -114,14 +82,14 @@ export class RoundTrips implements RoundOwner {
     })
   }
 
-  answer(round: Round): Effect.Effect<Answer, McpError.McpError> {
-    return Effect.gen({ self: this }, function*() {
+  const answer = (round: Round): Effect.Effect<Answer, McpError.McpError> =>
+    Effect.gen(function*() {
       const { request, open, state: { answers, rounds } } = round
       const now = yield* Clock.currentTimeMillis
       const sealed: SealedState = {
         principal: principalOf(request),
         request: yield* digest(request),
-        expires: now + this.#lifetime,
+        expires: now + lifetime,
         rounds: rounds + 1,
         answers: [...answers],
         onces: [...round.done],
@@ -130,9 +98,9 @@ export class RoundTrips implements RoundOwner {
           { method, asked, expires: timeout === undefined ? undefined : now + timeout }
         ])
       }
-      const requestState = yield* Effect.promise(() => this.#codec.seal(JSON.stringify(sealed)))
-      if (requestState.length > this.#maxChars) {
-        const message = `requestState exceeds maxChars (${this.#maxChars}): the responses so far need ` +
+      const requestState = yield* Effect.promise(() => codec.seal(JSON.stringify(sealed)))
+      if (requestState.length > maxChars) {
+        const message = `requestState exceeds maxChars (${maxChars}): the responses so far need ` +
           `${requestState.length} characters`
         return yield* Effect.fail(new McpError.McpError({ reason: "InternalError", message }))
       }
@@ -140,7 +108,31 @@ export class RoundTrips implements RoundOwner {
         Array.from(open, ([key, { request }]) => [key, request])
       ) as InputRequests
       const result = { resultType: "input_required", inputRequests, requestState } as const
-      return this.#methods.encodeResult(supportedMethods.get(request.method)!, result, request)
+      return methods.encodeResult(supportedMethods.get(request.method)!, result, request)
+    })
+
+  const owner: RoundOwner = { maxRounds, answer }
+  /**
+   * One function for all requests, so that no request allocates one. A middleware may have changed the params. The client
+   * repeats the ones that it sent, and the state is bound to them.
+   */
+  const startRound = ({ received }: Exchange): Round =>
+    new Round(received, owner, { rounds: 0, answers: new Map(), onces: new Map() })
+
+  /**
+   * Handles a request. If it may be answered with input requests, its handler can start a round of them, and a request that
+   * carries a `requestState` continues its rounds.
+   */
+  return (request: RequestContext, next: Dispatcher<McpRequest>): ReturnType<Dispatcher<McpRequest>> => {
+    const { caller, method } = request
+    if (Revision.era(caller.revision) === "session" || !supportedMethods.has(method)) return next(request)
+    const { exchange } = request
+    exchange.rounds = startRound
+    const sealed = request.params?.["requestState"]
+    if (sealed === undefined || sealed === null) return next(request)
+    return Effect.flatMap(resume(request, sealed), (state) => {
+      exchange.round = new Round(request, owner, state)
+      return next(request)
     })
   }
 }

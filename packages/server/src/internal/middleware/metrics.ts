@@ -6,7 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Metric from "effect/Metric"
 import { ServerSession } from "../base/session.ts"
-import type { Outcome, ServerObserver } from "../base/outcome.ts"
+import type { Outcome } from "../base/outcome.ts"
 
 /** The attributes of a failed operation. */
 export interface Failure {
@@ -65,56 +65,50 @@ interface Series {
 }
 
 /** Updates the metrics in the metric registry of its context. */
-export class ServerMetrics implements ServerObserver {
-  readonly #context: Context.Context<never>
-  readonly #clock: Clock.Clock
-  readonly #maxSeries: number
-  readonly #transport: string | undefined
-  readonly #series = new Map<string, Series>()
-  readonly #refusals = new Map<number, Metric.Metric<number, unknown>>()
-  readonly #sessions = new Map<SessionPeer, { readonly since: bigint; readonly attributes: Metric.Metric.Attributes }>()
-
-  constructor(context: Context.Context<never>, maxSeries: number, transport: string | undefined) {
-    this.#context = context
-    this.#clock = Context.get(context, Clock.Clock)
-    this.#maxSeries = maxSeries
-    this.#transport = transport
-  }
+export const makeServerMetrics = (
+  context: Context.Context<never>,
+  maxSeries: number,
+  transport: string | undefined
+) => {
+  const clock = Context.get(context, Clock.Clock)
+  const allSeries = new Map<string, Series>()
+  const refusalsByStatus = new Map<number, Metric.Metric<number, unknown>>()
+  const sessions = new Map<SessionPeer, { readonly since: bigint; readonly attributes: Metric.Metric.Attributes }>()
 
   /** Records a completed request and its duration in nanoseconds. `target` must be the name of an existing entry. */
-  request(
+  const request = (
     request: RequestContext,
     method: string,
     target: string | undefined,
     outcome: Outcome,
     failure: Failure | undefined,
     nanos: bigint
-  ): void {
+  ): void => {
     // Resources may be many, so they are not an attribute of a series.
-    const { duration, count } = this.#seriesOf(request, method, isNamed(method) ? target : undefined, outcome, failure)
-    duration.updateUnsafe(Number(nanos) / 1e9, this.#context)
-    count.updateUnsafe(1, this.#context)
+    const { duration, count } = seriesOf(request, method, isNamed(method) ? target : undefined, outcome, failure)
+    duration.updateUnsafe(Number(nanos) / 1e9, context)
+    count.updateUnsafe(1, context)
     const { origin, peer } = request
-    if (method === "initialize" && outcome === "ok" && peer !== undefined) this.sessionOpened(peer, origin)
+    if (method === "initialize" && outcome === "ok" && peer !== undefined) sessionOpened(peer, origin)
   }
 
-  #seriesOf(
+  const seriesOf = (
     request: RequestContext,
     method: string,
     target: string | undefined,
     outcome: Outcome,
     failure: Failure | undefined
-  ): Series {
+  ): Series => {
     const http = request.origin?.header === undefined ? "" : "http"
     const { revision } = request.caller
     const key = `${method}\n${revision}\n${http}\n${outcome}\n${failure?.type ?? ""}\n${target ?? ""}`
-    const known = this.#series.get(key)
+    const known = allSeries.get(key)
     if (known !== undefined) return known
-    if (this.#series.size >= this.#maxSeries) return this.#rest
+    if (allSeries.size >= maxSeries) return rest
     const attributes = {
       "mcp.method.name": method,
       "mcp.protocol.version": revision,
-      ...network(request.origin, this.#transport),
+      ...network(request.origin, transport),
       ...(target === undefined ? undefined : named(method, target)),
       ...(failure === undefined ? undefined : { "error.type": failure.type }),
       ...(failure?.code === undefined ? undefined : { "rpc.response.status_code": failure.code })
@@ -123,47 +117,46 @@ export class ServerMetrics implements ServerObserver {
       duration: Metric.withAttributes(operationDuration, attributes),
       count: Metric.withAttributes(requests, { ...attributes, outcome })
     }
-    this.#series.set(key, series)
+    allSeries.set(key, series)
     return series
   }
 
-  readonly #rest: Series = {
+  const rest: Series = {
     duration: Metric.withAttributes(operationDuration, { "mcp.method.name": otherMethod }),
     count: Metric.withAttributes(requests, { "mcp.method.name": otherMethod })
   }
 
-  sessionOpened(peer: SessionPeer, origin: Origin | undefined): void {
+  const sessionOpened = (peer: SessionPeer, origin: Origin | undefined): void => {
     if (!(peer.session instanceof ServerSession)) return
     // It replaces an earlier session of the connection.
-    this.sessionClosed(peer)
-    const attributes = { "mcp.protocol.version": peer.session.revision, ...network(origin, this.#transport) }
-    this.#sessions.set(peer, { since: this.#clock.monotonicTimeNanosUnsafe(), attributes })
-    Metric.withAttributes(openSessions, attributes).modifyUnsafe(1, this.#context)
+    sessionClosed(peer)
+    const attributes = { "mcp.protocol.version": peer.session.revision, ...network(origin, transport) }
+    sessions.set(peer, { since: clock.monotonicTimeNanosUnsafe(), attributes })
+    Metric.withAttributes(openSessions, attributes).modifyUnsafe(1, context)
   }
 
-  sessionClosed(peer: SessionPeer): void {
-    const session = this.#sessions.get(peer)
+  const sessionClosed = (peer: SessionPeer): void => {
+    const session = sessions.get(peer)
     if (session === undefined) return
-    this.#sessions.delete(peer)
-    const duration = Number(this.#clock.monotonicTimeNanosUnsafe() - session.since) / 1e9
-    Metric.withAttributes(sessionDuration, session.attributes).updateUnsafe(duration, this.#context)
-    Metric.withAttributes(openSessions, session.attributes).modifyUnsafe(-1, this.#context)
+    sessions.delete(peer)
+    const duration = Number(clock.monotonicTimeNanosUnsafe() - session.since) / 1e9
+    Metric.withAttributes(sessionDuration, session.attributes).updateUnsafe(duration, context)
+    Metric.withAttributes(openSessions, session.attributes).modifyUnsafe(-1, context)
   }
 
-  streamOpened(): void {
-    openStreams.modifyUnsafe(1, this.#context)
-  }
+  const streamOpened = (): void => openStreams.modifyUnsafe(1, context)
+  const streamClosed = (): void => openStreams.modifyUnsafe(-1, context)
 
-  streamClosed(): void {
-    openStreams.modifyUnsafe(-1, this.#context)
-  }
-
-  refused(status: number): void {
-    let metric = this.#refusals.get(status)
+  const refused = (status: number): void => {
+    let metric = refusalsByStatus.get(status)
     if (metric === undefined) {
       metric = Metric.withAttributes(refusals, { "http.response.status_code": String(status) })
-      this.#refusals.set(status, metric)
+      refusalsByStatus.set(status, metric)
     }
-    metric.updateUnsafe(1, this.#context)
+    metric.updateUnsafe(1, context)
   }
+
+  return { request, sessionOpened, sessionClosed, streamOpened, streamClosed, refused }
 }
+
+export type ServerMetrics = ReturnType<typeof makeServerMetrics>

@@ -20,46 +20,37 @@ const isIdle = (socket: Socket): boolean => {
   return answer === undefined || (!answer.req.complete && !answer.headersSent)
 }
 
-export class Connections {
+/** The connections of a server. Up to `max` may be open. */
+export const makeConnections = (max: number) => {
   /** The open connections, oldest first, with the networks of their clients. */
-  readonly #sockets = new Map<Socket, string>()
-  readonly #counts = new KeyedCounter()
-  readonly #max: number
-
-  /** Up to `max` connections may be open. */
-  constructor(max: number) {
-    this.#max = max
-  }
-
-  get sockets(): Iterable<Socket> {
-    return this.#sockets.keys()
-  }
+  const sockets = new Map<Socket, string>()
+  const counts = new KeyedCounter()
 
   /** Adds a new connection, or closes it if none of the others is given up for it. */
-  add(socket: Socket): void {
+  const add = (socket: Socket): void => {
     const network = networkOf(socket.remoteAddress ?? "")
-    if (this.#sockets.size >= this.#max && !this.#makeRoom(network)) return void socket.destroy()
-    this.#sockets.set(socket, network)
-    this.#counts.add(network, 1)
-    socket.once("close", () => this.#remove(socket))
+    if (sockets.size >= max && !makeRoom(network)) return void socket.destroy()
+    sockets.set(socket, network)
+    counts.add(network, 1)
+    socket.once("close", () => remove(socket))
   }
 
-  #remove(socket: Socket): void {
-    const network = this.#sockets.get(socket)
+  const remove = (socket: Socket): void => {
+    const network = sockets.get(socket)
     if (network === undefined) return
-    this.#sockets.delete(socket)
-    this.#counts.add(network, -1)
+    sockets.delete(socket)
+    counts.add(network, -1)
   }
 
   /**
    * Closes the oldest idle connection of the network with the most. A network with at least twice as many as that of the
    * new connection gives up its oldest connection even if none is idle.
    */
-  #makeRoom(network: string): boolean {
-    const larger = largestBeside(this.#counts.entries, this.#counts.of(network))
-    const most = larger ?? this.#counts.largest
+  const makeRoom = (network: string): boolean => {
+    const larger = largestBeside(counts.entries, counts.of(network))
+    const most = larger ?? counts.largest
     let found: Socket | undefined
-    for (const [socket, one] of this.#sockets) {
+    for (const [socket, one] of sockets) {
       if (one !== most) continue
       if (isIdle(socket)) {
         found = socket
@@ -68,8 +59,10 @@ export class Connections {
       if (larger !== undefined) found ??= socket
     }
     if (found === undefined) return false
-    this.#remove(found)
+    remove(found)
     found.destroy()
     return true
   }
+
+  return { sockets, add }
 }

@@ -13,7 +13,7 @@ import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { Bounds, type FixedBounds } from "../../base/fixedBounds.ts"
 import { loopback } from "../access/options.ts"
-import { answerOf, Connections } from "./nodeConnections.ts"
+import { answerOf, makeConnections } from "./nodeConnections.ts"
 
 /** The bounds of a listener, which shares none of them with its endpoint. */
 export interface Limits {
@@ -145,7 +145,7 @@ const make = (
   }, handle)
   // Node does not count a connection without a request as idle, and would wait for it during the shutdown. At
   // `server.maxConnections` it would close a new connection, and not one of the client with the most.
-  const connections = new Connections(maxConnections)
+  const connections = makeConnections(maxConnections)
   server.on("connection", (socket) => connections.add(socket))
   // Without this listener, Node answers `Expect: 100-continue` before the head is validated.
   server.on("checkContinue", handle)
@@ -210,14 +210,14 @@ export const tryPort = (
   })
 
 /** Stops accepting connections, runs `end`, and closes the connections when their last bytes were sent. */
-const close = (server: Server, { sockets }: Connections, end: Effect.Effect<void>): Effect.Effect<void> =>
+const close = (server: Server, sockets: ReadonlyMap<Socket, unknown>, end: Effect.Effect<void>): Effect.Effect<void> =>
   Effect.gen(function*() {
     const closed = Latch.makeUnsafe(false)
     // Closes idle connections too.
     server.close(() => closed.openUnsafe())
     yield* end
     // Everything was written: each connection is closed as soon as its data was sent.
-    for (const socket of Array.from(sockets)) socket.destroySoon()
+    for (const socket of Array.from(sockets.keys())) socket.destroySoon()
     yield* Effect.timeoutOption(closed.await, flushTimeout)
     server.closeAllConnections()
   })
@@ -242,7 +242,7 @@ export const serve = (
     const { connections, server } = make(handle, limits, bounds)
     return Effect.acquireRelease(
       listen(server, port, host),
-      (_, exit) => Effect.andThen(beforeEnd(exit), close(server, connections, end))
+      (_, exit) => Effect.andThen(beforeEnd(exit), close(server, connections.sockets, end))
     )
   })
 

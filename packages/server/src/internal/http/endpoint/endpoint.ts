@@ -17,15 +17,15 @@ import * as Option from "effect/Option"
 import { EventStore } from "../../../EventStore.ts"
 import type { HttpSession, ServerCore } from "../../dispatch/serverCore.ts"
 import { clientOf } from "../../base/client.ts"
-import { LegacySseRoutes } from "../legacySse/routes.ts"
-import type { Body, BodyFault, HttpAnswer, HttpRequest } from "../messages/adapter.ts"
+import { type LegacySseRoutes, makeLegacySseRoutes } from "../legacySse/routes.ts"
+import type { AnswerWatcher, Body, BodyFault, HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 import { classify, isOpening } from "../messages/classify.ts"
 import type { EndpointContext } from "../sessions/context.ts"
 import { describeSource, Guards, Warnings } from "../access/guards.ts"
 import { identify } from "./identify.ts"
 import { MemoryEventStore } from "../limits/eventStore.ts"
-import { IncomingBodies } from "../limits/incomingBodies.ts"
-import { KeepAlive } from "../limits/keepAlive.ts"
+import { type IncomingBodies, makeIncomingBodies } from "../limits/incomingBodies.ts"
+import { makeKeepAlive } from "../limits/keepAlive.ts"
 import { Load } from "../limits/load.ts"
 import type { Resolved } from "../access/options.ts"
 import * as paramHeaders from "../messages/paramHeaders.ts"
@@ -42,9 +42,9 @@ import {
   tooManyBytes
 } from "../messages/refusals.ts"
 import { Sessions } from "../sessions/sessions.ts"
-import { SlowReaders } from "../limits/slowReaders.ts"
+import { makeSlowReaders } from "../limits/slowReaders.ts"
 import { StatelessRequests } from "./stateless.ts"
-import { StreamExpiry } from "../sessions/streamExpiry.ts"
+import { makeStreamExpiry } from "../sessions/streamExpiry.ts"
 
 const notFound = invalid(404, "Not Found: there is no such endpoint here")
 const initializeTooLarge = invalid(
@@ -70,7 +70,7 @@ export class Endpoint {
   readonly #sessions: Sessions
   readonly #legacySse: LegacySseRoutes | undefined
   readonly #bodies: IncomingBodies
-  readonly #slowReaders: SlowReaders
+  readonly #slowReaders: AnswerWatcher
   readonly #methods: ReadonlyArray<string>
   /** The names of the headers of an authenticated request that handlers cannot read. */
   readonly #withheld: ReadonlySet<string>
@@ -93,19 +93,19 @@ export class Endpoint {
       options,
       context,
       runner,
-      keepAlive: new KeepAlive(options.keepAliveInterval, context),
-      streamExpiry: new StreamExpiry(options.expiredStreams, runner, context),
+      keepAlive: makeKeepAlive(options.keepAliveInterval, context),
+      streamExpiry: makeStreamExpiry(options.expiredStreams, runner, context),
       load,
       eventStore,
       refuse: makeRefuse(core, context),
       isClosing: false
     }
-    this.#bodies = new IncomingBodies(load)
-    this.#slowReaders = new SlowReaders(load, options.bounds, () => runner.now(), context)
+    this.#bodies = makeIncomingBodies(load)
+    this.#slowReaders = makeSlowReaders(load, options.bounds, () => runner.now(), context)
     this.#stateless = new StatelessRequests(shared)
     this.#sessions = new Sessions(shared)
     const { legacySse } = options
-    this.#legacySse = legacySse && new LegacySseRoutes(legacySse, this.#sessions, this.#guards)
+    this.#legacySse = legacySse && makeLegacySseRoutes(legacySse, this.#sessions, this.#guards)
     this.#withheld = credentialHeaders(options)
     const hasSessions = !options.stateless && core.revisions.some((one) => Revision.era(one) === "session")
     this.#methods = hasSessions ? ["GET", "POST", "DELETE"] : ["POST"]

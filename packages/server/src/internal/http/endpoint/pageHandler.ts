@@ -8,12 +8,12 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 import { describeSource, Guards, type Sources, Warnings } from "../access/guards.ts"
-import { IncomingBodies } from "../limits/incomingBodies.ts"
+import { makeIncomingBodies } from "../limits/incomingBodies.ts"
 import { Load } from "../limits/load.ts"
 import { type Options, resolve } from "../access/options.ts"
 import { ForPage, type Pages } from "../access/protection.ts"
 import { invalid, send } from "../messages/refusals.ts"
-import { SlowReaders } from "../limits/slowReaders.ts"
+import { makeSlowReaders } from "../limits/slowReaders.ts"
 
 const notFound = invalid(404, "Not Found: there is no such page here")
 const failed = invalid(500, "Internal Server Error")
@@ -52,8 +52,8 @@ export const makePageHandler = (
   const isAllowed = makeSourceCheck(resolved, context, "a page")
   const clock = Context.get(context, Clock.Clock)
   const load = new Load(resolved.maxRetainedBytes, {})
-  const bodies = new IncomingBodies(load)
-  const slowReaders = new SlowReaders(load, resolved.bounds, () => monotonicMillis(clock), context)
+  const bodies = makeIncomingBodies(load)
+  const slowReaders = makeSlowReaders(load, resolved.bounds, () => monotonicMillis(clock), context)
   return (request, answer) => {
     try {
       answer.watch?.(slowReaders, request)

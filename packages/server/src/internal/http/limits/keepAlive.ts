@@ -12,44 +12,43 @@ const slots = 16
 
 /**
  * Writes a comment to each stream once per interval. One fiber serves all streams. It runs only while there are
- * streams. Slow streams are skipped: their connections are in use, and further text would wait in memory.
+ * streams. Slow streams are skipped: their connections are in use, and further text would wait in memory. The interval
+ * is in milliseconds; with 0 no comments are written.
  */
-export class KeepAlive {
-  readonly #streams: ReadonlyArray<Set<HttpAnswer>> = Array.from({ length: slots }, () => new Set())
-  readonly #context: Context.Context<never>
-  readonly #beats: Effect.Effect<never> | undefined
-  #fiber: Fiber.Fiber<never> | undefined = undefined
-  #next = 0
-  #turn = 0
-  #size = 0
+export const makeKeepAlive = (interval: number, context: Context.Context<never>) => {
+  const streams: ReadonlyArray<Set<HttpAnswer>> = Array.from({ length: slots }, () => new Set())
+  let fiber: Fiber.Fiber<never> | undefined
+  let next = 0
+  let turn = 0
+  let size = 0
 
   /** The interval is in milliseconds; with 0 no comments are written. */
-  constructor(interval: number, context: Context.Context<never>) {
-    this.#context = context
-    const beat = Effect.andThen(Effect.sleep(Math.ceil(interval / slots)), Effect.sync(() => this.#beat()))
-    this.#beats = interval > 0 ? Effect.forever(beat) : undefined
-  }
+
+  const beat = Effect.sync(() => {
+    turn = (turn + 1) % slots
+    for (const stream of streams[turn]!) if (!stream.slow && !stream.isClosed) stream.write(sse.keepAlive)
+  })
+  const beats = Effect.forever(Effect.andThen(Effect.sleep(Math.ceil(interval / slots)), beat))
 
   /** Adds a stream. Returns the slot to remove it from. */
-  add(stream: HttpAnswer): number {
-    const slot = this.#next
-    this.#next = (slot + 1) % slots
-    this.#streams[slot]!.add(stream)
-    this.#size++
-    if (this.#beats !== undefined) this.#fiber ??= Effect.runForkWith(this.#context)(this.#beats)
+  const add = (stream: HttpAnswer): number => {
+    const slot = next
+    next = (slot + 1) % slots
+    streams[slot]!.add(stream)
+    size++
+    if (interval > 0) fiber ??= Effect.runForkWith(context)(beats)
     return slot
   }
 
-  remove(stream: HttpAnswer, slot: number): void {
-    if (!this.#streams[slot]!.delete(stream)) return
-    this.#size--
-    if (this.#size > 0) return
-    this.#fiber?.interruptUnsafe()
-    this.#fiber = undefined
+  const remove = (stream: HttpAnswer, slot: number): void => {
+    if (!streams[slot]!.delete(stream)) return
+    size--
+    if (size > 0) return
+    fiber?.interruptUnsafe()
+    fiber = undefined
   }
 
-  #beat(): void {
-    this.#turn = (this.#turn + 1) % slots
-    for (const stream of this.#streams[this.#turn]!) if (!stream.slow && !stream.isClosed) stream.write(sse.keepAlive)
-  }
+  return { add, remove }
 }
+
+export type KeepAlive = ReturnType<typeof makeKeepAlive>

@@ -13,54 +13,53 @@ import { ExpiryTimer } from "./sessionExpiry.ts"
  * The streams that end with the credentials of their principals. One timer serves all of them; it runs only while there
  * are such streams, and at most once per second.
  */
-export class StreamExpiry {
+export const makeStreamExpiry = (
+  expiredStreams: "end" | "keep",
+  runner: RequestRunner,
+  context: Context.Context<never>
+) => {
+  const clock = Context.get(context, Clock.Clock)
+  const timer = new ExpiryTimer(() => runner.now(), Effect.runForkWith(context), (now) => expire(now))
   /** When each stream ends, in milliseconds of the monotonic clock. */
-  readonly #deadlines = new Map<Claim, number>()
-  readonly #clock: Clock.Clock
-  readonly #runner: RequestRunner
-  readonly #timer: ExpiryTimer
-  readonly #isOn: boolean
-
-  constructor(expiredStreams: "end" | "keep", runner: RequestRunner, context: Context.Context<never>) {
-    this.#isOn = expiredStreams === "end"
-    this.#runner = runner
-    this.#clock = Context.get(context, Clock.Clock)
-    this.#timer = new ExpiryTimer(() => runner.now(), Effect.runForkWith(context), (now) => this.#expire(now))
-  }
+  const deadlines = new Map<Claim, number>()
 
   /** Adds a stream, if the credentials of its principal expire. */
-  add(stream: Claim, principal: Principal | undefined): void {
+  const add = (stream: Claim, principal: Principal | undefined): void => {
     const expiresAt = principal?.expiresAt
-    if (expiresAt === undefined || !this.#isOn || !Number.isFinite(expiresAt)) return
-    const deadline = this.#runner.now() + expiresAt * 1_000 - this.#clock.currentTimeMillisUnsafe()
-    this.#deadlines.set(stream, deadline)
-    this.#timer.arm(deadline)
+    if (expiresAt === undefined || expiredStreams === "keep" || !Number.isFinite(expiresAt)) return
+    const deadline = runner.now() + expiresAt * 1_000 - clock.currentTimeMillisUnsafe()
+    deadlines.set(stream, deadline)
+    timer.arm(deadline)
   }
 
   /** Postpones the end of a stream: its client has sent later credentials. */
-  postpone(stream: Claim, principal: Principal | undefined): void {
-    const deadline = this.#deadlines.get(stream)
+  const postpone = (stream: Claim, principal: Principal | undefined): void => {
+    const deadline = deadlines.get(stream)
     if (deadline === undefined) return
     // Credentials without an end are later than any.
-    if (principal?.expiresAt === undefined) return this.remove(stream)
-    this.add(stream, principal)
-    if (this.#deadlines.get(stream)! < deadline) this.#deadlines.set(stream, deadline)
+    if (principal?.expiresAt === undefined) return remove(stream)
+    add(stream, principal)
+    if (deadlines.get(stream)! < deadline) deadlines.set(stream, deadline)
   }
 
-  remove(stream: Claim): void {
-    if (this.#deadlines.delete(stream) && this.#deadlines.size === 0) this.#timer.disarm()
+  const remove = (stream: Claim): void => {
+    if (deadlines.delete(stream) && deadlines.size === 0) timer.disarm()
   }
 
   /** Ends the streams that have expired. Returns the time of the next check. */
-  #expire(now: number): number {
+  const expire = (now: number): number => {
     let next = Infinity
-    for (const [stream, deadline] of Array.from(this.#deadlines)) {
+    for (const [stream, deadline] of Array.from(deadlines)) {
       if (deadline > now) next = Math.min(next, deadline)
       else {
-        this.#deadlines.delete(stream)
+        deadlines.delete(stream)
         stream.evict()
       }
     }
     return next
   }
+
+  return { add, postpone, remove }
 }
+
+export type StreamExpiry = ReturnType<typeof makeStreamExpiry>
