@@ -35,7 +35,7 @@ import {
 import { fail } from "./protocol/errors.ts"
 import { complete, find } from "./flow/personSignIn.ts"
 import type { SavedTokens } from "./flow/records.ts"
-import { ServerTokens } from "./flow/serverTokens.ts"
+import { makeServerTokens, type ServerTokens } from "./flow/serverTokens.ts"
 import { revoke } from "./protocol/tokenEndpoint.ts"
 import { grantClient } from "./flow/tokens.ts"
 import { serverUrl } from "./protocol/urls.ts"
@@ -196,7 +196,7 @@ const makeServers = (environment: Environment): FindServer => {
       if (oldest !== undefined && servers.size >= maxServers) servers.delete(oldest)
       const own = new URL(url)
       own.hash = ""
-      server = new ServerTokens(environment, own)
+      server = makeServerTokens(environment, own)
     } else servers.delete(key)
     servers.set(key, server)
     return server
@@ -280,7 +280,7 @@ const fromServers = (environment: Environment, serverOf: FindServer): OAuth => (
     yield* server.publish("signed-out")
   }),
   state: Effect.fnUntraced(function*(url) {
-    const tokens = yield* serverOf(yield* parse(url)).read()
+    const tokens = yield* serverOf(yield* parse(url)).read
     return tokens === undefined ? Option.none() : Option.some(stateOf(environment.definition, tokens))
   }),
   changes: Stream.fromPubSub(environment.changes),

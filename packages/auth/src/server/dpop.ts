@@ -13,7 +13,7 @@ import { jwtVerify } from "jose/jwt/verify"
 import { objectOf } from "../shared/web.ts"
 import * as ReplayStore from "./ReplayStore.ts"
 import { asymmetric, checkAlgorithms } from "./tokens/algorithms.ts"
-import { type NonceOptions, Nonces } from "./nonces.ts"
+import { makeNonces, type NonceOptions } from "./nonces.ts"
 import { readJwt, toleranceOf } from "./tokens/parseToken.ts"
 import { type Claims, VerifierUnavailable } from "./tokens/verifiedToken.ts"
 
@@ -93,40 +93,27 @@ const maxUriChars = 2_048
 const maxJtiChars = 512
 
 /** The verifier of proofs for one resource. */
-export class DpopVerifier {
+const makeVerifier = (
+  resource: string,
+  options: DpopOptions,
+  clock: Clock.Clock,
+  store: ReplayStore.ReplayStore["Service"]
+) => {
+  const expected = normalized(resource)
+  if (expected === undefined) throw new Error(`DPoP: the resource is not a URL: ${resource}`)
+  const origin = new URL(resource).origin
   /** The accepted algorithms, for `dpop_signing_alg_values_supported` and for `algs` of the challenge. */
-  readonly algorithms: ReadonlyArray<string>
-  readonly #uri: string
-  readonly #origin: string
-  readonly #clock: Clock.Clock
-  readonly #store: ReplayStore.ReplayStore["Service"]
-  readonly #nonces: Nonces | undefined
-  readonly #tolerance: number
-
-  constructor(
-    resource: string,
-    options: DpopOptions,
-    clock: Clock.Clock,
-    store: ReplayStore.ReplayStore["Service"]
-  ) {
-    const uri = normalized(resource)
-    if (uri === undefined) throw new Error(`DPoP: the resource is not a URL: ${resource}`)
-    this.#uri = uri
-    this.#origin = new URL(resource).origin
-    this.algorithms = checkAlgorithms("DPoP", options.algorithms ?? asymmetric)
-    this.#clock = clock
-    this.#store = store
-    this.#nonces = options.nonces === undefined ? undefined : new Nonces(clock, options.nonces)
-    this.#tolerance = toleranceOf(options.clockTolerance)
-  }
+  const algorithms = checkAlgorithms("DPoP", options.algorithms ?? asymmetric)
+  const nonces = options.nonces === undefined ? undefined : makeNonces(clock, options.nonces)
+  const tolerance = toleranceOf(options.clockTolerance)
 
   /**
    * Verifies the proof of a request. Returns a nonce for the header `DPoP-Nonce` of the response, if the client should use
    * a newer one (RFC 9449, 8.2).
    */
-  readonly verify = Effect.fnUntraced({ self: this as DpopVerifier }, function*(request: DpopRequest) {
+  const verify = Effect.fnUntraced(function*(request: DpopRequest) {
     const { proof } = request
-    const { claims, jwk } = yield* Effect.suspend(() => this.#read(request))
+    const { claims, jwk } = yield* Effect.suspend(() => read(request))
     if (claims["ath"] !== (yield* sha256Base64Url(request.token))) {
       return yield* refuse("ath of the DPoP proof is not the hash of this token")
     }
@@ -139,22 +126,22 @@ export class DpopVerifier {
       // The claims were read before: the clock of the program decided about `iat`.
       try: () =>
         jwtVerify(proof!, EmbeddedJWK, {
-          algorithms: [...this.algorithms],
+          algorithms: [...algorithms],
           typ: "dpop+jwt",
-          currentDate: new Date(this.#clock.currentTimeMillisUnsafe())
+          currentDate: new Date(clock.currentTimeMillisUnsafe())
         }),
       catch: () => refuse("the signature of the DPoP proof is not valid")
     })
-    const nonce = yield* this.#checkNonce(claims["nonce"])
-    const now = this.#clock.currentTimeMillisUnsafe()
+    const nonce = yield* checkNonce(claims["nonce"])
+    const now = clock.currentTimeMillisUnsafe()
     const isFirst = yield* Effect.catch(
       Effect.flatMap(sha256Base64Url(`${jkt} ${String(claims["jti"])}`), (id) =>
-        this.#store.add({
+        store.add({
           id,
           owner: request.owner,
           now,
           // `iat` may be ahead by the tolerance, and the proof is accepted until `iat`, its age and the tolerance.
-          expiresAt: now + proofLifetime + 2 * this.#tolerance + 1
+          expiresAt: now + proofLifetime + 2 * tolerance + 1
         })),
       (cause) => Effect.fail(new VerifierUnavailable({ message: cause.message, retryAfterSeconds: 5, cause }))
     )
@@ -163,7 +150,9 @@ export class DpopVerifier {
   })
 
   /** Reads the proof, and compares what needs no cryptography. */
-  #read({ method, path, proof }: DpopRequest): Effect.Effect<{ claims: Claims; jwk: unknown }, InvalidProof> {
+  const read = (
+    { method, path, proof }: DpopRequest
+  ): Effect.Effect<{ claims: Claims; jwk: unknown }, InvalidProof> => {
     const fail = (message: string) => Effect.fail(refuse(message))
     if (proof === undefined || proof === "") return fail("the request has no DPoP proof")
     if (proof.length > maxProofChars) return fail(`the DPoP proof is longer than ${maxProofChars} characters`)
@@ -173,7 +162,7 @@ export class DpopVerifier {
     if (parts === undefined) return fail("the DPoP proof is not a JWT")
     const { claims, header: { alg, jwk, typ } } = parts
     if (typ !== "dpop+jwt") return fail("typ of the DPoP proof is not dpop+jwt")
-    if (typeof alg !== "string" || !this.algorithms.includes(alg)) return fail("alg of the DPoP proof is not allowed")
+    if (typeof alg !== "string" || !algorithms.includes(alg)) return fail("alg of the DPoP proof is not allowed")
     const problem = jwkProblem(jwk)
     if (problem !== undefined) return fail(problem)
     const { htm, htu, iat, jti } = claims
@@ -181,27 +170,26 @@ export class DpopVerifier {
       return fail("jti of the DPoP proof is missing")
     }
     if (htm !== method) return fail("htm of the DPoP proof is another method")
-    if (typeof htu !== "string" || htu.length > maxUriChars || !this.#isRequested(htu, path)) {
+    if (typeof htu !== "string" || htu.length > maxUriChars || !isRequested(htu, path)) {
       return fail("htu of the DPoP proof is another resource")
     }
     if (typeof iat !== "number") return fail("iat of the DPoP proof is missing")
-    const age = this.#clock.currentTimeMillisUnsafe() - iat * 1000
-    if (!(age <= proofLifetime + this.#tolerance && age >= -this.#tolerance)) {
+    const age = clock.currentTimeMillisUnsafe() - iat * 1000
+    if (!(age <= proofLifetime + tolerance && age >= -tolerance)) {
       return fail("iat of the DPoP proof is too old, or in the future")
     }
     return Effect.succeed({ claims, jwk })
   }
 
   /** Whether `htu` is the resource, or the path of the request at the origin of the resource. */
-  #isRequested(htu: string, path: string | undefined): boolean {
+  const isRequested = (htu: string, path: string | undefined): boolean => {
     const uri = normalized(htu)
-    return uri === this.#uri ||
-      (path?.startsWith("/") === true && uri !== undefined && uri === normalized(this.#origin + path))
+    return uri === expected ||
+      (path?.startsWith("/") === true && uri !== undefined && uri === normalized(origin + path))
   }
 
   /** Returns a nonce for the response if the client should use another one from now on. */
-  #checkNonce(nonce: unknown): Effect.Effect<string | undefined, InvalidProof> {
-    const nonces = this.#nonces
+  const checkNonce = (nonce: unknown): Effect.Effect<string | undefined, InvalidProof> => {
     if (nonces === undefined) return Effect.undefined
     return Effect.flatMap(nonces.current, (current) => {
       if (nonce === current) return Effect.undefined
@@ -215,7 +203,11 @@ export class DpopVerifier {
         ))
     })
   }
+
+  return { algorithms, verify }
 }
+
+export type DpopVerifier = ReturnType<typeof makeVerifier>
 
 /**
  * Makes the verifier of proofs for a resource. It uses the `ReplayStore` of the program, or one in memory. `htu` is
@@ -226,6 +218,6 @@ export const make = (resource: string, options: DpopOptions = {}): Effect.Effect
   Effect.clockWith((clock) =>
     Effect.map(
       Effect.serviceOption(ReplayStore.ReplayStore),
-      (store) => new DpopVerifier(resource, options, clock, Option.getOrElse(store, () => ReplayStore.makeMemory()))
+      (store) => makeVerifier(resource, options, clock, Option.getOrElse(store, () => ReplayStore.makeMemory()))
     )
   )

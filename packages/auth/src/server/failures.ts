@@ -21,16 +21,18 @@ export interface FailureOptions {
 }
 
 /** Bounds of failed authentications that no deployment has a reason to change. */
-export interface FailureBounds {
+const fixedBounds = {
   /** The time in which failures are counted, in milliseconds. It begins with the first of them. */
-  readonly failureInterval: number
+  failureInterval: 10_000,
   /** The addresses whose failures are counted at the same time. At the bound the oldest address is forgotten. */
-  readonly maxFailureAddresses: number
+  maxFailureAddresses: 10_000
 }
+
+export type FailureBounds = Readonly<typeof fixedBounds>
 
 /** The bounds of the protections that an effect makes. Tests change them. */
 export const FailureBounds: Context.Reference<FailureBounds> = Context.Reference("@skein/auth/FailureBounds", {
-  defaultValue: () => ({ failureInterval: 10_000, maxFailureAddresses: 10_000 })
+  defaultValue: () => fixedBounds
 })
 
 interface Count {

@@ -32,35 +32,31 @@ const keyOf = (secret: Redacted.Redacted | undefined): Uint8Array => {
 }
 
 /** Makes and verifies nonces. They are signed, so that none is stored, and any instance with the key verifies them. */
-export class Nonces {
-  readonly #clock: Clock.Clock
-  readonly #key: Uint8Array
-  #current: { readonly nonce: string; readonly renewAt: number } | undefined
-
-  constructor(clock: Clock.Clock, options: NonceOptions) {
-    this.#clock = clock
-    this.#key = keyOf(options.secret)
-  }
+export const makeNonces = (clock: Clock.Clock, options: NonceOptions) => {
+  const key = keyOf(options.secret)
+  let latest: { readonly nonce: string; readonly renewAt: number } | undefined
 
   /** The nonce that clients should use now. */
-  readonly current: Effect.Effect<string> = Effect.suspend(() => {
-    const now = this.#clock.currentTimeMillisUnsafe()
-    if (this.#current !== undefined && now < this.#current.renewAt) return Effect.succeed(this.#current.nonce)
+  const current: Effect.Effect<string> = Effect.suspend(() => {
+    const now = clock.currentTimeMillisUnsafe()
+    if (latest !== undefined && now < latest.renewAt) return Effect.succeed(latest.nonce)
     const expiresAt = Math.ceil((now + nonceLifetime) / 1000)
     const signed = new SignJWT().setProtectedHeader({ alg: "HS256", typ }).setExpirationTime(expiresAt)
-    return Effect.map(Effect.promise(() => signed.sign(this.#key)), (nonce) => {
-      this.#current = { nonce, renewAt: now + nonceLifetime / 2 }
+    return Effect.map(Effect.promise(() => signed.sign(key)), (nonce) => {
+      latest = { nonce, renewAt: now + nonceLifetime / 2 }
       return nonce
     })
   })
 
   /** Whether a nonce is one of these, and not too old. */
-  isValid(nonce: unknown): Effect.Effect<boolean> {
+  const isValid = (nonce: unknown): Effect.Effect<boolean> => {
     if (typeof nonce !== "string" || nonce.length > 512) return Effect.succeed(false)
-    const currentDate = new Date(this.#clock.currentTimeMillisUnsafe())
+    const currentDate = new Date(clock.currentTimeMillisUnsafe())
     return Effect.promise(() =>
-      jwtVerify(nonce, this.#key, { algorithms: ["HS256"], typ, requiredClaims: ["exp"], currentDate })
+      jwtVerify(nonce, key, { algorithms: ["HS256"], typ, requiredClaims: ["exp"], currentDate })
         .then(() => true, () => false)
     )
   }
+
+  return { current, isValid }
 }

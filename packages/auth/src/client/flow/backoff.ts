@@ -13,54 +13,43 @@ import { FailureMark, failureMarkKey, now, read, remove, write } from "./records
 /** The delay after the first failure, in milliseconds. */
 const initialDelay = 1_000
 
-/** The failures of one server. */
-export class TokenBackoff {
-  readonly #environment: Environment
-  readonly #key: string
-  #failures = 0
-  #until = -Infinity
-  #error: OAuthError | undefined
+/** The failures of one server. `tokensKey` is the key of its tokens. */
+export const makeTokenBackoff = (environment: Environment, tokensKey: string) => {
+  const key = failureMarkKey(tokensKey)
+  let failures = 0
+  let until = -Infinity
+  let last: OAuthError | undefined
   /** The failure that was returned instead of a request. */
-  #repeated: OAuthError | undefined
-
-  /** `tokensKey` is the key of the tokens. */
-  constructor(environment: Environment, tokensKey: string) {
-    this.#environment = environment
-    this.#key = failureMarkKey(tokensKey)
-  }
+  let repeated: OAuthError | undefined
 
   /** Whether nothing is to be requested now, as far as this process knows. */
-  isActive(time: number): boolean {
-    return time < this.#until
-  }
+  const isActive = (time: number): boolean => time < until
 
   /** Fails with the last failure, of any process, while nothing is to be requested. */
-  readonly check: Effect.Effect<void, OAuthError> = Effect.flatMap(now, (time) => {
-    if (this.#error !== undefined && this.isActive(time)) {
-      this.#repeated = this.#error
-      return Effect.fail(this.#error)
+  const check: Effect.Effect<void, OAuthError> = Effect.flatMap(now, (time) => {
+    if (last !== undefined && isActive(time)) {
+      repeated = last
+      return Effect.fail(last)
     }
-    return Effect.flatMap(read(this.#environment.store, FailureMark, this.#key), (mark) => {
+    return Effect.flatMap(read(environment.store, FailureMark, key), (mark) => {
       if (mark === undefined) return Effect.void
-      const { maxRetryDelay } = this.#environment.settings
-      this.#failures = mark.failures
+      const { maxRetryDelay } = environment.settings
+      failures = mark.failures
       // The clocks of machines differ: a time that no delay leads to does not count.
       if (mark.until <= time || mark.until - time > Math.max(Backoff.maxRetryAfter, maxRetryDelay)) return Effect.void
-      this.#until = mark.until
-      this.#error = oauthError(new TokenRequestFailed({ ...mark.reason, retryable: true }))
-      return Effect.fail(this.#error)
+      until = mark.until
+      last = oauthError(new TokenRequestFailed({ ...mark.reason, retryable: true }))
+      return Effect.fail(last)
     })
   })
 
   /** Whether a failure is an earlier one, which was published then. */
-  isRepeated(error: OAuthError): boolean {
-    return error === this.#repeated
-  }
+  const isRepeated = (error: OAuthError): boolean => error === repeated
 
   /** Counts a failure that the next request would have as well, unless time has passed. */
-  readonly failed = (error: OAuthError): Effect.Effect<void> =>
+  const failed = (error: OAuthError): Effect.Effect<void> =>
     Effect.flatMap(now, (time) => {
-      const { definition, settings, store } = this.#environment
+      const { definition, settings, store } = environment
       const { reason } = error
       const isToken = reason._tag === "TokenRequestFailed"
       // A person who signs in again brings another code, and a program would repeat its request.
@@ -68,33 +57,35 @@ export class TokenBackoff {
       if (!isLasting && reason._tag !== "RegistrationFailed") return Effect.void
       const { maxRetryDelay: maxDelay } = settings
       const requested = isToken ? reason.retryAfter : undefined
-      this.#until = time + Backoff.delay({ initialDelay, maxDelay }, ++this.#failures, 0, requested)
-      this.#error = error
+      until = time + Backoff.delay({ initialDelay, maxDelay }, ++failures, 0, requested)
+      last = error
       // Any other failure may be one of the configuration of this process.
       if (!isToken || !reason.retryable) return Effect.void
       const { error: code, message, retryAfter, status } = reason
       const mark = {
-        failures: this.#failures,
-        until: this.#until,
+        failures,
+        until,
         reason: { message, error: code, status, retryAfter }
       }
-      return Effect.ignore(write(store, this.#key, mark))
+      return Effect.ignore(write(store, key, mark))
     })
 
   /** Lets a person who signs in ask the token endpoint at once. */
-  readonly reset: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.map(Effect.ignore(this.check), () => {
-      this.#until = -Infinity
-      this.#error = undefined
+  const reset: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.map(Effect.ignore(check), () => {
+      until = -Infinity
+      last = undefined
     })
   )
 
   /** The token endpoint has answered, or there is no grant any longer. */
-  readonly end: Effect.Effect<void> = Effect.suspend(() => {
-    if (this.#failures === 0) return Effect.void
-    this.#failures = 0
-    this.#until = -Infinity
-    this.#error = undefined
-    return Effect.ignore(remove(this.#environment.store, this.#key))
+  const end: Effect.Effect<void> = Effect.suspend(() => {
+    if (failures === 0) return Effect.void
+    failures = 0
+    until = -Infinity
+    last = undefined
+    return Effect.ignore(remove(environment.store, key))
   })
+
+  return { isActive, check, isRepeated, failed, reset, end }
 }

@@ -2,18 +2,20 @@
 import * as Context from "effect/Context"
 
 /** The bounds. Durations are in milliseconds. */
-export interface FlowBounds {
+const fixedBounds = {
   /** How often a person is asked for more scopes of one server within `signInInterval`. */
-  readonly maxStepUps: number
+  maxStepUps: 3,
   /** The scopes of one sign-in: the URL of a sign-in page has no space for more. */
-  readonly maxScopes: number
+  maxScopes: 200,
   /** A discovery that led to no tokens is not repeated earlier. A refused request has the same outcome meanwhile. */
-  readonly discoveryInterval: number
+  discoveryInterval: 5_000,
   /** The longest delay after token requests and registrations that failed in a row. */
-  readonly maxRetryDelay: number
+  maxRetryDelay: 60_000,
   /** The servers in memory. The one that was used least recently is dropped; its tokens remain in the store. */
-  readonly maxServers: number
+  maxServers: 1_000
 }
+
+export type FlowBounds = Readonly<typeof fixedBounds>
 
 /**
  * The bounds of the `OAuth` that an effect makes.
@@ -22,11 +24,5 @@ export interface FlowBounds {
  * const oauth = yield* Effect.updateService(OAuth.make({ grant }), FlowBounds, (bounds) => ({ ...bounds, maxServers: 1 }))
  */
 export const FlowBounds: Context.Reference<FlowBounds> = Context.Reference("@skein/auth/FlowBounds", {
-  defaultValue: () => ({
-    maxStepUps: 3,
-    maxScopes: 200,
-    discoveryInterval: 5_000,
-    maxRetryDelay: 60_000,
-    maxServers: 1_000
-  })
+  defaultValue: () => fixedBounds
 })

@@ -17,35 +17,28 @@ interface Last {
 }
 
 /** See the module. One instance per server. */
-export class RecentDiscovery {
-  readonly #environment: Environment
-  readonly #url: URL
-  #last: Last | undefined = undefined
-
-  constructor(environment: Environment, url: URL) {
-    this.#environment = environment
-    this.#url = url
-  }
+export const makeRecentDiscovery = (environment: Environment, url: URL) => {
+  let last: Last | undefined
 
   /** Discovers the authorization server. `named` is the metadata of the challenge, `issuer` that of the tokens. */
-  find(named: string | undefined, issuer: string | undefined): Effect.Effect<Discovery, OAuthError> {
-    return Effect.gen({ self: this }, function*() {
-      const { definition: { options }, outbound, settings } = this.#environment
+  const find = (named: string | undefined, issuer: string | undefined): Effect.Effect<Discovery, OAuthError> =>
+    Effect.gen(function*() {
+      const { definition: { options }, outbound, settings } = environment
       const time = yield* now
-      const last = this.#last
       if (last !== undefined && last.named === named && time - last.at < settings.discoveryInterval) {
         return yield* last.exit
       }
       const configured = "client" in options ? options.client?.issuer : "issuer" in options ? options.issuer : undefined
       const preferred = [configured, issuer].filter((each) => each !== undefined)
-      const exit = yield* Effect.exit(discover(outbound, this.#url, named, preferred))
-      this.#last = { at: time, named, exit }
+      const exit = yield* Effect.exit(discover(outbound, url, named, preferred))
+      last = { at: time, named, exit }
       return yield* exit
     })
-  }
 
   /** The next discovery is made in any case. */
-  forget(): void {
-    this.#last = undefined
+  const forget = (): void => {
+    last = undefined
   }
+
+  return { find, forget }
 }

@@ -9,42 +9,37 @@ import type { Settings } from "./environment.ts"
 const maxTried = 100
 
 /** The step-ups of one server in this process. */
-export class StepUps {
-  readonly #settings: Settings
-  readonly #refused = new Set<string>()
+export const makeStepUps = (settings: Settings) => {
+  const refused = new Set<string>()
   /** When scopes were requested, within `signInInterval`. */
-  #times: ReadonlyArray<number> = []
+  let times: ReadonlyArray<number> = []
 
-  constructor(settings: Settings) {
-    this.#settings = settings
-  }
-
-  clear(): void {
-    this.#refused.clear()
-    this.#times = []
+  const clear = (): void => {
+    refused.clear()
+    times = []
   }
 
   /** Whether these scopes were requested before and not granted. */
-  wereRefused(scopes: ReadonlyArray<string>): boolean {
-    return this.#refused.has(keyOf(scopes))
-  }
+  const wereRefused = (scopes: ReadonlyArray<string>): boolean => refused.has(keyOf(scopes))
 
   /** Counts a step-up. `false` if there were `maxStepUps` within `signInInterval`. */
-  begin(time: number): boolean {
-    const { maxStepUps, signInInterval } = this.#settings
-    this.#times = this.#times.filter((at) => time - at < signInInterval)
-    if (this.#times.length >= maxStepUps) return false
-    this.#times = [...this.#times, time]
+  const begin = (time: number): boolean => {
+    const { maxStepUps, signInInterval } = settings
+    times = times.filter((at) => time - at < signInInterval)
+    if (times.length >= maxStepUps) return false
+    times = [...times, time]
     return true
   }
 
   /** Remembers scopes that were not granted. A person who was not reached, or is asked elsewhere, may still do it. */
-  failed(scopes: ReadonlyArray<string>, { reason }: OAuthError): void {
+  const failed = (scopes: ReadonlyArray<string>, { reason }: OAuthError): void => {
     const isFinal = reason._tag === "AuthorizationDenied" || (reason._tag === "TokenRequestFailed" && !reason.retryable)
     if (!isFinal) return
-    if (this.#refused.size >= maxTried) this.#refused.clear()
-    this.#refused.add(keyOf(scopes))
+    if (refused.size >= maxTried) refused.clear()
+    refused.add(keyOf(scopes))
   }
+
+  return { clear, wereRefused, begin, failed }
 }
 
 const keyOf = (scopes: ReadonlyArray<string>): string => scopes.toSorted().join(" ")

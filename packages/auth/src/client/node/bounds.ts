@@ -6,16 +6,18 @@ import * as Effect from "effect/Effect"
 import { SignInError } from "../grants/SignIn.ts"
 
 /** The bounds of one sign-in. */
-export interface SignInBounds {
+const fixedBounds = {
   /** Connections at the same time. At the bound, the oldest connection is closed. */
-  readonly maxConnections: number
+  maxConnections: 16,
   /** Requests that are not the answer. Further ones are not answered. */
-  readonly maxRequests: number
+  maxRequests: 1_000,
   /** The bytes of the first line and the headers of a request. Node answers a longer one with 431. */
-  readonly maxRequestBytes: number
+  maxRequestBytes: 16_384,
   /** The pasted texts that are not the answer. Then the sign-in fails. */
-  readonly maxPastes: number
+  maxPastes: 10
 }
+
+export type SignInBounds = Readonly<typeof fixedBounds>
 
 /**
  * The bounds of the sign-in that an effect opens.
@@ -24,7 +26,7 @@ export interface SignInBounds {
  * const answer = yield* Effect.updateService(signIn, SignInBounds, (bounds) => ({ ...bounds, maxPastes: 2 }))
  */
 export const SignInBounds: Context.Reference<SignInBounds> = Context.Reference("@skein/auth/SignInBounds", {
-  defaultValue: () => ({ maxConnections: 16, maxRequests: 1_000, maxRequestBytes: 16_384, maxPastes: 10 })
+  defaultValue: () => fixedBounds
 })
 
 /** Bounds the wait for a person by `signInTimeout`. `problem` begins the message of the failure. */

@@ -33,16 +33,18 @@ export interface CacheOptions {
 }
 
 /** Bounds of the known tokens. At a bound the oldest token is forgotten, and verified again. */
-export interface CacheBounds {
+const fixedBounds = {
   /** Tokens that are known at the same time. */
-  readonly maxTokens: number
+  maxTokens: 10_000,
   /** Characters of all known tokens together, a measure of the memory for their claims. */
-  readonly maxTotalChars: number
+  maxTotalChars: 16 * 1024 * 1024
 }
+
+export type CacheBounds = Readonly<typeof fixedBounds>
 
 /** The bounds of the caches that an effect makes. Tests lower them. */
 export const CacheBounds: Context.Reference<CacheBounds> = Context.Reference("@skein/auth/CacheBounds", {
-  defaultValue: () => ({ maxTokens: 10_000, maxTotalChars: 16 * 1024 * 1024 })
+  defaultValue: () => fixedBounds
 })
 
 interface Entry {
@@ -53,93 +55,84 @@ interface Entry {
   readonly until: number
 }
 
-class TokenCache implements CachedTokenVerifier {
-  readonly issuers: ReadonlyArray<string>
-  readonly acceptsOpaque: boolean
-  readonly #verifier: TokenVerifier
-  readonly #clock: Clock.Clock
-  readonly #lifetime: number
-  readonly #bounds: CacheBounds
-  readonly #hash = sha256Function()
+const makeCache = (
+  verifier: TokenVerifier,
+  clock: Clock.Clock,
+  bounds: CacheBounds,
+  options: CacheOptions
+): CachedTokenVerifier => {
+  const { acceptsOpaque, issuers } = verifier
+  const lifetime = Options.resolve<CacheOptions>(options, {}, { verifiedLifetime: "60 seconds" }).verifiedLifetime
+  const hash = sha256Function()
   // In the order of their verifications.
-  readonly #entries = new Map<string, Entry>()
-  #totalChars = 0
-  readonly #pending = new SharedEffects<VerifiedToken, InvalidToken | VerifierUnavailable>()
+  const entries = new Map<string, Entry>()
+  let totalChars = 0
+  const pending = new SharedEffects<VerifiedToken, InvalidToken | VerifierUnavailable>()
 
-  constructor(verifier: TokenVerifier, clock: Clock.Clock, bounds: CacheBounds, options: CacheOptions) {
-    this.issuers = verifier.issuers
-    this.acceptsOpaque = verifier.acceptsOpaque
-    this.#verifier = verifier
-    this.#clock = clock
-    this.#bounds = bounds
-    this.#lifetime = Options.resolve<CacheOptions>(options, {}, { verifiedLifetime: "60 seconds" }).verifiedLifetime
-  }
-
-  known(token: string, context: VerifyContext): VerifiedToken | undefined {
-    const hash = this.#hash
+  const known = (token: string, context: VerifyContext): VerifiedToken | undefined => {
     if (hash === undefined || token.length > maxTokenChars) return undefined
-    return this.#find(hash(token), context)
+    return find(hash(token), context)
   }
 
-  verify(token: string, context: VerifyContext): Verification {
+  const verify = (token: string, context: VerifyContext): Verification => {
     if (token.length > maxTokenChars) return Effect.fail(tooLong)
-    const hash = this.#hash
-    if (hash === undefined) {
-      return Effect.flatMap(sha256Base64Url(token), (key) => effectOf(this.#verify(key, token, context)))
-    }
-    return this.#verify(hash(token), token, context)
+    return hash === undefined
+      ? Effect.flatMap(sha256Base64Url(token), (key) => effectOf(verifyHashed(key, token, context)))
+      : verifyHashed(hash(token), token, context)
   }
 
-  #verify(key: string, token: string, context: VerifyContext): Verification {
-    const known = this.#find(key, context)
+  const verifyHashed = (key: string, token: string, context: VerifyContext): Verification => {
+    const known = find(key, context)
     if (known !== undefined) return known
     const { address, resource } = context
     const shared = `${key} ${resource}`
-    const pending = this.#pending.join(shared)
-    if (pending !== undefined) return pending
-    const verification = this.#verifier.verify(token, { resource, address, now: this.#clock.currentTimeMillisUnsafe() })
+    const joined = pending.join(shared)
+    if (joined !== undefined) return joined
+    const verification = verifier.verify(token, { resource, address, now: clock.currentTimeMillisUnsafe() })
     // A failure is not stored: a flood of bad tokens would displace the good ones, and each is cheap to refuse.
     if (errorOf(verification) !== undefined) return verification
-    return this.#pending.run(
+    return pending.run(
       shared,
       Effect.map(effectOf(verification), (verified) => {
-        this.#store(key, verified, resource, token.length)
+        store(key, verified, resource, token.length)
         return verified
       })
     )
   }
 
-  #find(key: string, context: VerifyContext): VerifiedToken | undefined {
-    const entry = this.#entries.get(key)
+  const find = (key: string, context: VerifyContext): VerifiedToken | undefined => {
+    const entry = entries.get(key)
     if (entry === undefined || entry.resource !== context.resource) return undefined
-    if (entry.until > this.#clock.currentTimeMillisUnsafe()) return entry.verified
-    this.#delete(key, entry)
+    if (entry.until > clock.currentTimeMillisUnsafe()) return entry.verified
+    remove(key, entry)
     return undefined
   }
 
-  #store(key: string, verified: VerifiedToken, resource: string, chars: number): void {
-    const now = this.#clock.currentTimeMillisUnsafe()
-    const until = Math.min(now + this.#lifetime, (verified.expiresAt ?? Infinity) * 1000)
+  const store = (key: string, verified: VerifiedToken, resource: string, chars: number): void => {
+    const now = clock.currentTimeMillisUnsafe()
+    const until = Math.min(now + lifetime, (verified.expiresAt ?? Infinity) * 1000)
     if (until <= now) return
-    const before = this.#entries.get(key)
-    if (before !== undefined) this.#delete(key, before)
-    this.#entries.set(key, { verified, resource, chars, until })
-    this.#totalChars += chars
-    const { maxTokens, maxTotalChars } = this.#bounds
-    for (const [oldest, entry] of this.#entries) {
-      if (this.#entries.size <= maxTokens && this.#totalChars <= maxTotalChars && entry.until > now) return
-      this.#delete(oldest, entry)
+    const before = entries.get(key)
+    if (before !== undefined) remove(key, before)
+    entries.set(key, { verified, resource, chars, until })
+    totalChars += chars
+    const { maxTokens, maxTotalChars } = bounds
+    for (const [oldest, entry] of entries) {
+      if (entries.size <= maxTokens && totalChars <= maxTotalChars && entry.until > now) return
+      remove(oldest, entry)
     }
   }
 
-  #delete(key: string, entry: Entry): void {
-    this.#entries.delete(key)
-    this.#totalChars -= entry.chars
+  const remove = (key: string, entry: Entry): void => {
+    entries.delete(key)
+    totalChars -= entry.chars
   }
+
+  return { issuers, acceptsOpaque, known, verify }
 }
 
 export const cached = (verifier: TokenVerifier, options: CacheOptions): Effect.Effect<CachedTokenVerifier> =>
   Effect.flatMap(
     CacheBounds,
-    (bounds) => Effect.clockWith((clock) => Effect.sync(() => new TokenCache(verifier, clock, bounds, options)))
+    (bounds) => Effect.clockWith((clock) => Effect.sync(() => makeCache(verifier, clock, bounds, options)))
   )
