@@ -21,7 +21,7 @@ import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { internals } from "./internal/catalog/catalogState.ts"
 import { registerLayer } from "./internal/handlers/captureServices.ts"
-import { ConcurrencyLimiter } from "./internal/middleware/concurrencyLimiter.ts"
+import { makeConcurrencyLimiter } from "./internal/middleware/concurrencyLimiter.ts"
 import { targetOf } from "./internal/middleware/target.ts"
 import * as Middleware from "./Middleware.ts"
 
@@ -59,7 +59,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
     const key = options.key ?? Middleware.perServer
     const limit = Math.max(1, Math.floor(options.limit ?? 16))
     const isShared = key === Middleware.perServer || key === Middleware.perTarget
-    const limiter = new ConcurrencyLimiter(code, {
+    const limiter = makeConcurrencyLimiter(code, {
       limit,
       maxPerClient: isShared ? Math.ceil(limit * 0.75) : limit,
       maxQueuedRequests: Math.max(0, Math.floor(options.maxQueuedRequests ?? 64)),

@@ -26,7 +26,7 @@ import { definitionProblem } from "./internal/catalog/validateDefinition.ts"
 import * as dispatcher from "./internal/dispatch/dispatcher.ts"
 import { Fibers } from "./internal/base/fibers.ts"
 import { type Interrupted, makeInspector } from "./internal/dispatch/inspector.ts"
-import { ServerCore } from "./internal/dispatch/serverCore.ts"
+import { makeServerCore, type ServerCore } from "./internal/dispatch/serverCore.ts"
 import { SubscriptionRegistry } from "./internal/subscriptions/subscriptionRegistry.ts"
 import * as identity from "./internal/dispatch/identity.ts"
 import { LogForwarder, withServerServices } from "./internal/base/logs.ts"
@@ -227,7 +227,7 @@ const make = (
   const hints = Object.entries(options.caching ?? {}).map(([method, hint]) => [method, Caching.toWire(hint)] as const)
   const description = { serverInfo: describe(options), instructions, revisions, pageSize, caching: new Map(hints) }
   const dispatch = dispatcher.make(description, catalog, subscriptions, logs)
-  const core = new ServerCore(catalog, subscriptions, dispatch, identity.make(revisions), limits)
+  const core = makeServerCore(catalog, subscriptions, dispatch, identity.make(revisions), limits)
   const inspector = makeInspector({ name, version }, core)
   const serve = (connection: Connection): Effect.Effect<Peer.Peer, never, Scope.Scope> =>
     Effect.acquireRelease(

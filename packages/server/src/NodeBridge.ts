@@ -18,9 +18,9 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { Forwarding, identity } from "./internal/bridge/forwarding.ts"
+import { identity, makeForwarding } from "./internal/bridge/forwarding.ts"
 import { internals } from "./internal/catalog/catalogState.ts"
-import { ServerCore } from "./internal/dispatch/serverCore.ts"
+import { makeServerCore } from "./internal/dispatch/serverCore.ts"
 import * as McpServer from "./McpServer.ts"
 import * as NodeHttp from "./NodeHttp.ts"
 
@@ -49,9 +49,9 @@ export const serve = (
       McpServer.McpServer
     )
     const { catalog, limits, subscriptions } = empty[internals]
-    const forwarding = new Forwarding(connect, yield* Effect.scope, maxServers)
+    const forwarding = makeForwarding(connect, yield* Effect.scope, maxServers)
     const dispatch = (request: RequestContext) => forwarding.dispatch(request)
-    const core = new ServerCore(
+    const core = makeServerCore(
       catalog,
       subscriptions,
       { dispatch, inner: { call: dispatch } },

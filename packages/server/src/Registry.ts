@@ -28,7 +28,7 @@ import {
   top,
   withTerms
 } from "./internal/catalog/entryStore.ts"
-import { Mirror, type Projection } from "./internal/catalog/mirror.ts"
+import { makeMirror, type Projection } from "./internal/catalog/mirror.ts"
 import { afterAll, type Place, placeOf } from "./internal/catalog/placement.ts"
 import { definitionProblem } from "./internal/catalog/validateDefinition.ts"
 
@@ -62,7 +62,7 @@ export class Registry<A extends Entry<unknown>> {
    */
   part(projection: Projection<A>, place: Place): Registry<A> {
     const store = new Store<A>(this.#store.kind)
-    store.outlets.add(new Mirror(store, this.#store, this.#terms, projection, []))
+    store.outlets.add(makeMirror(store, this.#store, this.#terms, projection, []))
     return new Registry(store.kind, store, {}, place)
   }
 
@@ -78,7 +78,7 @@ export class Registry<A extends Entry<unknown>> {
     const { outlets } = source.#store
     return Effect.asVoid(Effect.acquireRelease(
       Effect.suspend(() => {
-        const mirror = new Mirror(source.#store, this.#store, this.#terms, projection, place)
+        const mirror = makeMirror(source.#store, this.#store, this.#terms, projection, place)
         const problem = mirror.open()
         if (problem !== undefined) return Effect.fail(problem)
         outlets.add(mirror)

@@ -117,7 +117,7 @@ const readOnly: Middleware.Tools = ({ definition }) => definition.annotations?.r
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
   Layer.unwrap(Effect.gen(function*() {
     const catalog = yield* Catalog
-    const cache = new Cache(catalog, options)
+    const cache = makeCache(catalog, options)
     yield* cache.attach
     const isCached = typeof options.tools === "function" || options.tools === undefined
       ? options.tools ?? readOnly
@@ -159,42 +159,41 @@ const useOf = (result: CallToolResult): Use => {
 type Outcome = Exit.Exit<unknown, McpError.McpError> | "apart" | "again"
 
 /** Runs of effects that equal requests share while they run. */
-class SharedRuns {
-  readonly #running = new Map<string, Deferred.Deferred<Outcome>>()
+const makeSharedRuns = () => {
+  const all = new Map<string, Deferred.Deferred<Outcome>>()
 
   /**
    * Runs an effect, or waits for the run with the same key. `isShared` is called with the result; it returns `false` if
    * no other request may have it. `again` is the whole call once more.
    */
-  run<A>(
+  const run = <A>(
     key: string,
     request: RequestContext,
     next: () => Handled<A>,
     isShared: (result: A) => boolean,
     again: () => Handled<A>
-  ): Handled<A> {
-    return Effect.suspend(() => {
-      const running = this.#running.get(key)
-      if (running === undefined) return this.#lead(key, request, next, isShared)
+  ): Handled<A> =>
+    Effect.suspend(() => {
+      const running = all.get(key)
+      if (running === undefined) return lead(key, request, next, isShared)
       return Effect.flatMap(Deferred.await(running), (outcome): Handled<A> => {
         if (outcome === "again") return again()
         return outcome === "apart" ? next() : outcome as Exit.Exit<A, McpError.McpError>
       })
     })
-  }
 
-  #lead<A>(
+  const lead = <A>(
     key: string,
     request: RequestContext,
     next: () => Handled<A>,
     isShared: (result: A) => boolean
-  ): Handled<A> {
+  ): Handled<A> => {
     const running = Deferred.makeUnsafe<Outcome>()
     const end = (outcome: Outcome) => {
-      if (this.#running.get(key) === running) this.#running.delete(key)
+      if (all.get(key) === running) all.delete(key)
       Deferred.doneUnsafe(running, Effect.succeed(outcome))
     }
-    this.#running.set(key, running)
+    all.set(key, running)
     // Its client may take minutes to answer, and the answer is for this request only.
     const { exchange } = request
     const before = exchange.onAsk
@@ -210,54 +209,45 @@ class SharedRuns {
       return undefined
     })
   }
+
+  return run
 }
 
-class Cache {
-  readonly #catalog: Catalog["Service"]
-  readonly #store: OwnedStore<Cached>
-  readonly #runs = new SharedRuns()
-  readonly #lifetime: number
-  readonly #share: boolean
+const makeCache = (catalog: Catalog["Service"], options: Options) => {
+  const { lifetime, maxBytes, maxEntries, share } = Defaults.resolve(
+    { lifetime: options.lifetime, maxBytes: options.maxBytes, maxEntries: options.maxEntries, share: options.share },
+    { maxEntries: 1_000, maxBytes: 16 * 1024 * 1024, share: false },
+    { lifetime: "1 minute" }
+  )
+  const store = new OwnedStore<Cached>({ maxEntries, maxBytes })
+  const runShared = makeSharedRuns()
   /** Identifies definitions: a tool that is replaced has other results. */
-  readonly #definitions = new WeakMap<object, number>()
-  #count = 0
+  const definitions = new WeakMap<object, number>()
+  let count = 0
   /** The number of changes of resources that were reported. A read that was running meanwhile is not stored. */
-  #updates = 0
+  let changes = 0
 
-  constructor(catalog: Catalog["Service"], options: Options) {
-    this.#catalog = catalog
-    const { lifetime, maxBytes, maxEntries, share } = Defaults.resolve(
-      { lifetime: options.lifetime, maxBytes: options.maxBytes, maxEntries: options.maxEntries, share: options.share },
-      { maxEntries: 1_000, maxBytes: 16 * 1024 * 1024, share: false },
-      { lifetime: "1 minute" }
-    )
-    this.#store = new OwnedStore({ maxEntries, maxBytes })
-    this.#lifetime = lifetime
-    this.#share = share
+  const state = catalog[internals]
+  const changed = (uri: string) => {
+    changes++
+    store.removeWhere(({ target }) => target === uri)
   }
 
   /** Registers the cache for `clear` and for changes of resources until the scope closes. */
-  get attach() {
-    const state = this.#catalog[internals]
-    const changed = (uri: string) => {
-      this.#updates++
-      this.#store.removeWhere(({ target }) => target === uri)
-    }
-    return Effect.acquireRelease(
+  const attach = Effect.acquireRelease(
+    Effect.sync(() => {
+      const all = caches.get(state) ?? new Set()
+      caches.set(state, all.add(store))
+      state.updateListeners.add(changed)
+    }),
+    () =>
       Effect.sync(() => {
-        const all = caches.get(state) ?? new Set()
-        caches.set(state, all.add(this.#store))
-        state.updateListeners.add(changed)
-      }),
-      () =>
-        Effect.sync(() => {
-          caches.get(state)?.delete(this.#store)
-          state.updateListeners.delete(changed)
-        })
-    )
-  }
+        caches.get(state)?.delete(store)
+        state.updateListeners.delete(changed)
+      })
+  )
 
-  run<A extends object>(
+  const run = <A extends object>(
     request: RequestContext,
     definition: object,
     target: string,
@@ -265,9 +255,9 @@ class Cache {
     next: () => Handled<A>,
     useOf: (result: A) => Use,
     ttlOf: (result: A) => number
-  ): Handled<A> {
-    const owner = this.#ownerOf(request)
-    const key = this.#keyOf(request, definition, args)
+  ): Handled<A> => {
+    const owner = ownerOf(request)
+    const key = keyOf(request, definition, args)
     // A round that continues has asked the client. A call that names a version may run another handler.
     if (
       namesVersion(request) || owner === undefined || key === undefined ||
@@ -276,32 +266,32 @@ class Cache {
       return next()
     }
     return Effect.clockWith((clock) => {
-      const cached = this.#store.get(owner.key, key, monotonicMillis(clock))
+      const cached = store.get(owner.key, key, monotonicMillis(clock))
       if (cached !== undefined) return Effect.succeed(JSON.parse(cached.text) as A)
-      const updates = this.#updates
-      const store = (result: A): boolean => {
+      const before = changes
+      const keep = (result: A): boolean => {
         const use = skipped.has(request.original) ? "keep" : useOf(result)
-        if (use === "store" && updates === this.#updates) {
-          this.#put(owner, key, target, result, Math.min(this.#lifetime, ttlOf(result)), monotonicMillis(clock))
+        if (use === "store" && before === changes) {
+          put(owner, key, target, result, Math.min(lifetime, ttlOf(result)), monotonicMillis(clock))
         }
         return use !== "keep"
       }
-      const again = () => this.run(request, definition, target, args, next, useOf, ttlOf)
-      const run = this.#runs.run(`${owner.key.length}:${owner.key}${key}`, request.original, next, store, again)
-      return Effect.andThen(owners.whenGone(this, owner, () => this.#store.removeOwner(owner.key)), run)
+      const again = () => run(request, definition, target, args, next, useOf, ttlOf)
+      const shared = runShared(`${owner.key.length}:${owner.key}${key}`, request.original, next, keep, again)
+      return Effect.andThen(owners.whenGone(store, owner, () => store.removeOwner(owner.key)), shared)
     })
   }
 
-  #ownerOf(request: RequestContext): owners.Owner | undefined {
-    if (this.#share) return { key: "", scope: undefined }
+  const ownerOf = (request: RequestContext): owners.Owner | undefined => {
+    if (share) return { key: "", scope: undefined }
     const { principal } = request.caller
     if (principal !== undefined) return owners.ofPrincipal(principal.id)
-    return owners.ofSession(this.#catalog, request) ?? owners.ofConnection(request)
+    return owners.ofSession(catalog, request) ?? owners.ofConnection(request)
   }
 
-  #keyOf({ caller }: RequestContext, definition: object, args: JsonObject | undefined): string | undefined {
-    const id = this.#definitions.get(definition) ?? ++this.#count
-    this.#definitions.set(definition, id)
+  const keyOf = ({ caller }: RequestContext, definition: object, args: JsonObject | undefined): string | undefined => {
+    const id = definitions.get(definition) ?? ++count
+    definitions.set(definition, id)
     try {
       return `${id} ${caller.revision} ${args === undefined ? "" : CanonicalJson.stringify(args)}`
     } catch {
@@ -310,13 +300,15 @@ class Cache {
     }
   }
 
-  #put(owner: owners.Owner, key: string, target: string, result: object, ttlMs: number, now: number): void {
+  const put = (owner: owners.Owner, key: string, target: string, result: object, ttlMs: number, now: number): void => {
     // A result without JSON is a defect where it is sent.
     const text = jsonOf(result)
     if (text === undefined || !(ttlMs > 0)) return
     const bytes = encoder.encode(text).byteLength + key.length
-    this.#store.set(owner.key, key, { value: { target, text }, bytes, expires: now + ttlMs }, now)
+    store.set(owner.key, key, { value: { target, text }, bytes, expires: now + ttlMs }, now)
   }
+
+  return { attach, run }
 }
 
 const encoder = new TextEncoder()

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import { ConcurrencyLimiter } from "../../src/internal/middleware/concurrencyLimiter.ts"
+import { makeConcurrencyLimiter } from "../../src/internal/middleware/concurrencyLimiter.ts"
 import * as kit from "../kit.ts"
 import * as support from "./support.ts"
 
@@ -157,7 +157,7 @@ for (const revision of support.eras) {
 
 it.effect("forgets a key without requests", () =>
   Effect.gen(function*() {
-    const room = new ConcurrencyLimiter(503, {
+    const room = makeConcurrencyLimiter(503, {
       limit: 1,
       maxPerClient: 1,
       maxQueuedRequests: 1,

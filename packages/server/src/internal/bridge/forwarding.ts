@@ -77,116 +77,104 @@ interface Waiting {
   readonly resume: (answer: Effect.Effect<Answer, McpError.McpError>) => void
 }
 
-/** One server, with its requests in both directions. */
-class Backend {
-  readonly #connection: Connection
-  /** The client of its session; undefined for stateless requests. */
-  readonly #peer: SessionPeer | undefined
-  readonly #waiting = new Map<JsonRpc.Id, Waiting>()
+/**
+ * One server, with its requests in both directions. `peer` is the client of its session, and undefined for stateless
+ * requests.
+ */
+const makeBackend = (connection: Connection, peer: SessionPeer | undefined, ended: (reason: string) => void) => {
+  const waiting = new Map<JsonRpc.Id, Waiting>()
   /** The requests of the server that wait for the client. */
-  readonly #asked = new Map<JsonRpc.Id, Fiber.Fiber<JsonRpc.JsonObject, McpError.McpError | RequestError>>()
-  #counter = 0
+  const asking = new Map<JsonRpc.Id, Fiber.Fiber<JsonRpc.JsonObject, McpError.McpError | RequestError>>()
+  let counter = 0
 
-  constructor(connection: Connection, peer: SessionPeer | undefined, ended: (reason: string) => void) {
-    this.#connection = connection
-    this.#peer = peer
-    connection.open({
-      message: (message) => this.#receive(message),
-      end: (end) => ended(end._tag === "Lost" ? end.cause.message : "The server has ended")
-    })
-  }
-
-  get #newest(): RequestContext | undefined {
-    return [...this.#waiting.values()].at(-1)?.request
-  }
+  const newestRequest = (): RequestContext | undefined => [...waiting.values()].at(-1)?.request
 
   /** Sends a request to the server. Interrupting it cancels the request there. */
-  forward(request: RequestContext): Effect.Effect<Answer, McpError.McpError> {
-    return Effect.callback((resume) => {
+  const forward = (request: RequestContext): Effect.Effect<Answer, McpError.McpError> =>
+    Effect.callback((resume) => {
       const { method, params } = request
       const meta = object(params?.["_meta"])
       const token = meta["progressToken"]
-      const id = this.#peer === undefined ? `http:${++this.#counter}` : request.id
-      this.#waiting.set(id, { request, token, resume })
-      const named = this.#peer === undefined && token !== undefined
+      const id = peer === undefined ? `http:${++counter}` : request.id
+      waiting.set(id, { request, token, resume })
+      const named = peer === undefined && token !== undefined
         ? { ...params, _meta: { ...meta, progressToken: id } }
         : params
-      this.#connection.send(JsonRpc.request(id, method, named))
+      connection.send(JsonRpc.request(id, method, named))
       return Effect.sync(() => {
-        if (this.#waiting.delete(id)) this.notify(JsonRpc.notification("notifications/cancelled", { requestId: id }))
+        if (waiting.delete(id)) notify(JsonRpc.notification("notifications/cancelled", { requestId: id }))
       })
     })
-  }
 
   /** Sends a notification to the server. */
-  notify(notification: JsonRpc.Notification): void {
-    this.#connection.send(notification)
+  const notify = (notification: JsonRpc.Notification): void => {
+    connection.send(notification)
   }
 
   /** Fails the requests that wait. */
-  end(reason: string): void {
-    for (const { resume } of this.#waiting.values()) resume(Effect.fail(failed(reason)))
-    this.#waiting.clear()
+  const end = (reason: string): void => {
+    for (const { resume } of waiting.values()) resume(Effect.fail(failed(reason)))
+    waiting.clear()
   }
 
-  #receive(message: JsonRpc.Inbound): void {
+  const receive = (message: JsonRpc.Inbound): void => {
     switch (message._tag) {
       case "Success":
-        return this.#settle(message.id, () => Effect.succeed(message.result))
+        return settle(message.id, () => Effect.succeed(message.result))
       case "Failure":
-        return this.#settle(message.id, (request) => Effect.fail(errorOf(message.error, request)))
+        return settle(message.id, (request) => Effect.fail(errorOf(message.error, request)))
       case "Invalid":
-        return this.#settle(
+        return settle(
           message.answer ? message.id : undefined,
           (request) => Effect.fail(errorOf(message.error, request))
         )
       case "Batch":
-        for (const member of message.members) this.#receive(member)
+        for (const member of message.members) receive(member)
         return
       case "Request":
-        return this.#ask(message)
+        return ask(message)
       case "Notification":
-        return this.#pass(message)
+        return pass(message)
     }
   }
 
-  #settle(
+  const settle = (
     id: JsonRpc.Id | undefined,
     answer: (request: RequestContext) => Effect.Effect<Answer, McpError.McpError>
-  ): void {
-    const waiting = id === undefined ? undefined : this.#waiting.get(id)
-    if (waiting === undefined) return
-    this.#waiting.delete(id!)
-    waiting.resume(answer(waiting.request))
+  ): void => {
+    const settled = id === undefined ? undefined : waiting.get(id)
+    if (settled === undefined) return
+    waiting.delete(id!)
+    settled.resume(answer(settled.request))
   }
 
   /** Passes a notification of the server on to the request that it belongs to. */
-  #pass({ method, params = {} }: JsonRpc.Notification): void {
+  const pass = ({ method, params = {} }: JsonRpc.Notification): void => {
     if (method === "notifications/cancelled") {
-      return void this.#asked.get(params["requestId"] as JsonRpc.Id)?.interruptUnsafe()
+      return void asking.get(params["requestId"] as JsonRpc.Id)?.interruptUnsafe()
     }
     const meta = object(params["_meta"])
     const [subscription, progress] = [meta[subscriptionKey], params["progressToken"]]
-    for (const [id, { request, token }] of this.#waiting) {
+    for (const [id, { request, token }] of waiting) {
       if (subscription !== undefined && subscription === id) {
         const own = { ...params, _meta: { ...meta, [subscriptionKey]: request.id } }
         return void Effect.runFork(request.notify(method, own))
       }
-      if (progress !== undefined && progress === (this.#peer === undefined ? id : token)) {
+      if (progress !== undefined && progress === (peer === undefined ? id : token)) {
         return void Effect.runFork(request.notify(method, { ...params, progressToken: token }))
       }
     }
-    const newest = this.#newest
-    const sent = newest === undefined ? this.#peer?.notify(method, params) : newest.notify(method, params)
+    const newest = newestRequest()
+    const sent = newest === undefined ? peer?.notify(method, params) : newest.notify(method, params)
     if (sent !== undefined) Effect.runFork(sent)
   }
 
   /** Passes a request of the server on to the client, and its response back. */
-  #ask({ id, method, params }: JsonRpc.Request): void {
-    const target = this.#newest ?? this.#peer
+  const ask = ({ id, method, params }: JsonRpc.Request): void => {
+    const target = newestRequest() ?? peer
     if (target === undefined) {
       const error = { code: -32601, message: `${method} was not sent: there is no client that could receive it` }
-      return void this.#connection.send(JsonRpc.failure(id, error))
+      return void connection.send(JsonRpc.failure(id, error))
     }
     const { progressToken, ...meta } = object(params?.["_meta"])
     const fiber = Effect.runFork(
@@ -196,16 +184,16 @@ class Backend {
           timeout: askTimeout,
           maxTimeout: askTimeout,
           onProgress: (progress) =>
-            this.notify(JsonRpc.notification("notifications/progress", { ...progress, progressToken }))
+            notify(JsonRpc.notification("notifications/progress", { ...progress, progressToken }))
         })
     )
-    this.#asked.set(id, fiber)
+    asking.set(id, fiber)
     fiber.addObserver((exit) => {
-      this.#asked.delete(id)
-      if (Exit.isSuccess(exit)) return void this.#connection.send(JsonRpc.success(id, exit.value))
+      asking.delete(id)
+      if (Exit.isSuccess(exit)) return void connection.send(JsonRpc.success(id, exit.value))
       if (Cause.hasInterruptsOnly(exit.cause)) return
       const error = exit.cause.reasons.find(Cause.isFailReason)?.error
-      this.#connection.send(JsonRpc.failure(
+      connection.send(JsonRpc.failure(
         id,
         McpError.isMcpError(error)
           ? McpError.toErrorObject(error, Revision.latestSession)
@@ -213,7 +201,15 @@ class Backend {
       ))
     })
   }
+
+  connection.open({
+    message: receive,
+    end: (end) => ended(end._tag === "Lost" ? end.cause.message : "The server has ended")
+  })
+  return { forward, notify, end }
 }
+
+type Backend = ReturnType<typeof makeBackend>
 
 /** A session, and its server once it is connected. */
 interface Session {
@@ -221,74 +217,64 @@ interface Session {
 }
 
 /** The servers behind a bridge: one for each session, and one for all stateless requests. */
-export class Forwarding {
-  readonly #connect: Connect
-  readonly #scope: Scope.Scope
-  readonly #maxServers: number
+export const makeForwarding = (connect: Connect, scope: Scope.Scope, maxServers: number) => {
   /** The sessions, by their last use. */
-  readonly #sessions = new Map<SessionPeer, Session>()
-  #shared: Deferred.Deferred<Backend, McpError.McpError> | undefined = undefined
-
-  constructor(connect: Connect, scope: Scope.Scope, maxServers: number) {
-    this.#connect = connect
-    this.#scope = scope
-    this.#maxServers = maxServers
-  }
+  const sessions = new Map<SessionPeer, Session>()
+  let sharedBackend: Deferred.Deferred<Backend, McpError.McpError> | undefined
 
   /** Forwards a request of a session, or a stateless request. */
-  dispatch(request: RequestContext): Effect.Effect<Answer, McpError.McpError> {
+  const dispatch = (request: RequestContext): Effect.Effect<Answer, McpError.McpError> => {
     const { method, peer } = request
-    if (peer === undefined) return Effect.flatMap(this.#stateless(), (backend) => backend.forward(request))
-    if (method === "initialize") return this.#initialize(request, peer)
-    const session = this.#sessions.get(peer)
+    if (peer === undefined) return Effect.flatMap(stateless(), (backend) => backend.forward(request))
+    if (method === "initialize") return initialize(request, peer)
+    const session = sessions.get(peer)
     if (session?.backend === undefined) return Effect.fail(McpError.invalidRequest("The session is not initialized"))
-    this.#sessions.delete(peer)
-    this.#sessions.set(peer, session)
+    sessions.delete(peer)
+    sessions.set(peer, session)
     return session.backend.forward(request)
   }
 
   /** Forwards a notification of a session. */
-  onNotification(peer: Peer, notification: JsonRpc.Notification): void {
-    this.#sessions.get(peer)?.backend?.notify(notification)
+  const onNotification = (peer: Peer, notification: JsonRpc.Notification): void => {
+    sessions.get(peer)?.backend?.notify(notification)
   }
 
   /** Opens the server of a session. At the bound the session that was used least recently ends. */
-  #initialize(request: RequestContext, peer: SessionPeer): Effect.Effect<Answer, McpError.McpError> {
-    return Effect.gen({ self: this }, function*() {
-      const [oldest] = this.#sessions.keys()
-      if (this.#sessions.size >= this.#maxServers && oldest !== undefined) this.#end(oldest, "The session has ended")
+  const initialize = (request: RequestContext, peer: SessionPeer): Effect.Effect<Answer, McpError.McpError> =>
+    Effect.gen(function*() {
+      const [oldest] = sessions.keys()
+      if (sessions.size >= maxServers && oldest !== undefined) end(oldest, "The session has ended")
       const session: Session = { backend: undefined }
-      this.#sessions.set(peer, session)
-      yield* Scope.addFinalizer(peer.scope, Effect.sync(() => this.#sessions.delete(peer)))
-      const backend = session.backend = yield* this.#open(peer, peer.scope, (reason) => this.#end(peer, reason))
+      sessions.set(peer, session)
+      yield* Scope.addFinalizer(peer.scope, Effect.sync(() => sessions.delete(peer)))
+      const backend = session.backend = yield* open(peer, peer.scope, (reason) => end(peer, reason))
       const result = yield* backend.forward(request)
       const { capabilities, info, principal, revision } = request.caller
       const negotiated = JsonRpc.isObject(result) ? Revision.read(result["protocolVersion"]) : undefined
       peer.session = new ServerSession(peer, negotiated ?? revision, info, capabilities, principal)
       return result
     })
-  }
 
   /** Ends a session: its requests fail with the reason. */
-  #end(peer: SessionPeer, reason: string): void {
-    const session = this.#sessions.get(peer)
-    this.#sessions.delete(peer)
+  const end = (peer: SessionPeer, reason: string): void => {
+    const session = sessions.get(peer)
+    sessions.delete(peer)
     session?.backend?.end(reason)
     // The failures are sent before the session closes.
     peer.close({ _tag: "ClosedByPeer" })
   }
 
   /** The server of stateless requests, which the first one opens. */
-  #stateless(): Effect.Effect<Backend, McpError.McpError> {
-    return Effect.suspend(() => {
-      if (this.#shared !== undefined) return Deferred.await(this.#shared)
-      const shared = this.#shared = Deferred.makeUnsafe<Backend, McpError.McpError>()
+  const stateless = (): Effect.Effect<Backend, McpError.McpError> =>
+    Effect.suspend(() => {
+      if (sharedBackend !== undefined) return Deferred.await(sharedBackend)
+      const shared = sharedBackend = Deferred.makeUnsafe<Backend, McpError.McpError>()
       const forget = (): void => {
-        if (this.#shared === shared) this.#shared = undefined
+        if (sharedBackend === shared) sharedBackend = undefined
       }
-      const own = Scope.forkUnsafe(this.#scope)
+      const own = Scope.forkUnsafe(scope)
       const opening = Effect.tapError(
-        this.#open(undefined, own, () => {
+        open(undefined, own, () => {
           forget()
           Effect.runFork(Scope.close(own, Exit.void))
         }),
@@ -298,22 +284,22 @@ export class Forwarding {
       Effect.runFork(Deferred.into(opening, shared))
       return Deferred.await(shared)
     })
-  }
 
-  #open(
+  const open = (
     peer: SessionPeer | undefined,
     scope: Scope.Scope,
     ended: (reason: string) => void
-  ): Effect.Effect<Backend, McpError.McpError> {
-    return Effect.map(
-      Effect.mapError(Scope.provide(this.#connect, scope), ({ message }) => failed(message)),
+  ): Effect.Effect<Backend, McpError.McpError> =>
+    Effect.map(
+      Effect.mapError(Scope.provide(connect, scope), ({ message }) => failed(message)),
       (connection) => {
-        const backend = new Backend(connection, peer, (reason) => {
+        const backend: Backend = makeBackend(connection, peer, (reason) => {
           backend.end(reason)
           ended(reason)
         })
         return backend
       }
     )
-  }
+
+  return { dispatch, onNotification }
 }

@@ -1,12 +1,11 @@
 /**
  * The part of a server that its transports use to open connections and to run requests.
  */
-import type { Revision } from "@skein/protocol/Revision"
 import type { Connection } from "@skein/runtime/Connection"
 import type { ConnectionInfo } from "@skein/runtime/Inspect"
 import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
-import type { Dispatcher, Exchange, McpRequest } from "@skein/runtime/RequestContext"
+import type { Exchange } from "@skein/runtime/RequestContext"
 import { RequestRunner } from "@skein/runtime/RequestRunner"
 import * as Context from "effect/Context"
 import type { Catalog } from "../../Catalog.ts"
@@ -35,78 +34,59 @@ export interface Endpoint {
   readonly streams: number
 }
 
-export class ServerCore {
-  readonly catalog: Catalog["Service"]
-  readonly subscriptions: SubscriptionRegistry
-  readonly limits: Limits.Limits | undefined
-  /** The revisions that the server speaks, newest first. */
-  readonly revisions: ReadonlyArray<Revision>
-  /** The HTTP endpoints of the server. */
-  readonly endpoints = new Set<Endpoint>()
-  /** Finds the caller of a request on a connection, or the reason to refuse it. */
-  readonly identify: Identity["identify"]
-  /** Finds the caller of a stateless request, or the reason to refuse it. */
-  readonly identifyStateless: Identity["identifyStateless"]
-  readonly #onNotification: Peer.BaseOptions<never>["onNotification"]
-  readonly dispatch: Dispatcher<McpRequest>
-  readonly #inner: InnerCalls["Service"]
-
-  constructor(
-    catalog: Catalog["Service"],
-    subscriptions: SubscriptionRegistry,
-    { dispatch, inner }: ServerDispatcher,
-    identity: Identity,
-    limits: Limits.Limits | undefined,
-    onNotification: Peer.BaseOptions<never>["onNotification"] = (peer, notification) =>
-      subscriptions.onNotification(peer, notification)
-  ) {
-    this.catalog = catalog
-    this.subscriptions = subscriptions
-    this.limits = limits
-    this.revisions = identity.supported
-    this.identify = identity.identify
-    this.identifyStateless = identity.identifyStateless
-    this.dispatch = dispatch
-    this.#inner = inner
-    this.#onNotification = onNotification
-  }
-
-  /** The options of a peer on a connection. */
-  options(connection: Connection): Peer.Options<never> {
-    return {
-      connection,
-      dispatch: this.dispatch,
-      identify: this.identify,
-      onNotification: this.#onNotification,
-      limits: this.limits
+/** Makes the part of a server that its transports use. `onNotification` receives the notifications of clients. */
+export const makeServerCore = (
+  catalog: Catalog["Service"],
+  subscriptions: SubscriptionRegistry,
+  { dispatch, inner }: ServerDispatcher,
+  { identify, identifyStateless, supported }: Identity,
+  limits: Limits.Limits | undefined,
+  onNotification: Peer.BaseOptions<never>["onNotification"] = (peer, notification) =>
+    subscriptions.onNotification(peer, notification)
+) => {
+  const { middleware } = catalog[internals]
+  const options = (connection: Connection): Peer.Options<never> => ({
+    connection,
+    dispatch,
+    identify,
+    onNotification,
+    limits
+  })
+  const services = <R>(context: Context.Context<R>): Context.Context<R> =>
+    Context.add(context, InnerCalls, inner) as Context.Context<R>
+  return {
+    catalog,
+    subscriptions,
+    limits,
+    /** The revisions that the server speaks, newest first. */
+    revisions: supported,
+    /** The HTTP endpoints of the server. */
+    endpoints: new Set<Endpoint>(),
+    /** Finds the caller of a stateless request, or the reason to refuse it. */
+    identifyStateless,
+    /** The options of a peer on a connection. */
+    options,
+    /** A runner for the requests of a transport, which start with the transport's services. */
+    runner: (context: Context.Context<never>): RequestRunner =>
+      new RequestRunner<never>({ dispatch }, services(context)),
+    /** The services that requests start with, and those that only the requests which this server receives have. */
+    services,
+    /** Puts the server on a connection. The caller closes the peer, unless the connection ends first. */
+    open: (connection: Connection, runner: RequestRunner): Peer.Peer => {
+      const peer = Peer.makeUnsafe(options(connection), runner)
+      subscriptions.peers.add(peer)
+      return peer
+    },
+    /** Receives events about sessions, streams and refusals; undefined unless telemetry is on. */
+    get observer(): ServerObserver | undefined {
+      return middleware.observer
+    },
+    /** Removes a peer that has ended. */
+    forget: (peer: Peer.Peer): void => {
+      subscriptions.peerClosed(peer)
+      middleware.observer?.sessionClosed(peer)
     }
   }
-
-  /** A runner for the requests of a transport, which start with the transport's services. */
-  runner(context: Context.Context<never>): RequestRunner {
-    return new RequestRunner<never>(this, this.services(context))
-  }
-
-  /** The services that requests start with, and those that only the requests which this server receives have. */
-  services<R>(context: Context.Context<R>): Context.Context<R> {
-    return Context.add(context, InnerCalls, this.#inner) as Context.Context<R>
-  }
-
-  /** Puts the server on a connection. The caller closes the peer, unless the connection ends first. */
-  open(connection: Connection, runner: RequestRunner): Peer.Peer {
-    const peer = Peer.makeUnsafe(this.options(connection), runner)
-    this.subscriptions.peers.add(peer)
-    return peer
-  }
-
-  /** Receives events about sessions, streams and refusals; undefined unless telemetry is on. */
-  get observer(): ServerObserver | undefined {
-    return this.catalog[internals].middleware.observer
-  }
-
-  /** Removes a peer that has ended. */
-  forget(peer: Peer.Peer): void {
-    this.subscriptions.peerClosed(peer)
-    this.observer?.sessionClosed(peer)
-  }
 }
+
+export type ServerCore = ReturnType<typeof makeServerCore>

@@ -39,57 +39,43 @@ interface Bounds {
 /**
  * Handles up to `limit` requests of each key at the same time, and of these up to `maxPerClient` of one client. Up to
  * `maxQueuedRequests` more of each key wait in order, each for `waitTimeout`. A full queue admits a request of another client in
- * place of the last one of the client that has the most.
+ * place of the last one of the client that has the most. `code` is the code of the JSON-RPC error that refuses a request.
  */
-export class ConcurrencyLimiter {
-  readonly #queues = new Map<string, KeyQueue>()
-  readonly #code: number
-  readonly #bounds: Bounds
-
-  /** `code` is the code of the JSON-RPC error that refuses a request. */
-  constructor(code: number, bounds: Bounds) {
-    this.#code = code
-    this.#bounds = bounds
-  }
-
-  /** The number of keys that have requests now. */
-  get size(): number {
-    return this.#queues.size
-  }
+export const makeConcurrencyLimiter = (code: number, bounds: Bounds) => {
+  const queues = new Map<string, KeyQueue>()
 
   /** Handles a request as soon as the limit allows it. */
-  run(key: string, request: RequestContext, next: Handler): ReturnType<Handler> {
+  const run = (key: string, request: RequestContext, next: Handler): ReturnType<Handler> =>
     // The finalizer is added before a slot is taken, because a fiber may be interrupted between any two steps.
-    return Effect.suspend(() => {
+    Effect.suspend(() => {
       let ticket: Ticket | undefined
       return Effect.onExitPrimitive(
         Effect.suspend(() => {
-          ticket = { queue: this.#queueOf(key), client: clientOf(request.origin), admitted: false, wake: undefined }
-          return this.#admit(ticket, request, next)
+          ticket = { queue: queueOf(key), client: clientOf(request.origin), admitted: false, wake: undefined }
+          return admit(ticket, request, next)
         }),
-        () => ticket === undefined ? undefined : this.#leave(ticket)
+        () => ticket === undefined ? undefined : leave(ticket)
       )
     })
-  }
 
-  #queueOf(key: string): KeyQueue {
-    const known = this.#queues.get(key)
+  const queueOf = (key: string): KeyQueue => {
+    const known = queues.get(key)
     if (known !== undefined) return known
     const [handledOf, waitingOf] = [new KeyedCounter(), new KeyedCounter()]
     const queue: KeyQueue = { key, handled: 0, handledOf, waitingOf, waiting: new Set() }
-    this.#queues.set(key, queue)
+    queues.set(key, queue)
     return queue
   }
 
-  #admit(ticket: Ticket, request: RequestContext, next: Handler): ReturnType<Handler> {
+  const admit = (ticket: Ticket, request: RequestContext, next: Handler): ReturnType<Handler> => {
     const { queue } = ticket
-    const { limit, maxQueuedRequests, waitTimeout } = this.#bounds
-    if (queue.handled < limit && this.#mayRun(ticket)) {
-      this.#start(ticket)
+    const { limit, maxQueuedRequests, waitTimeout } = bounds
+    if (queue.handled < limit && mayRun(ticket)) {
+      start(ticket)
       return next(request)
     }
-    if (queue.waiting.size >= maxQueuedRequests && !this.#makeRoom(ticket)) {
-      return this.#refuse(request, `at most ${limit} are handled at the same time and ${maxQueuedRequests} wait`)
+    if (queue.waiting.size >= maxQueuedRequests && !makeRoom(ticket)) {
+      return refuse(request, `at most ${limit} are handled at the same time and ${maxQueuedRequests} wait`)
     }
     const admitted = Effect.callback<void>((resume) => {
       // Resumes in a turn of its own. Otherwise a request that ends would run all waiting requests inside of each
@@ -101,7 +87,7 @@ export class ConcurrencyLimiter {
     return Effect.flatMap(Effect.timeoutOption(admitted, waitTimeout), () =>
       ticket.admitted
         ? next(request)
-        : this.#refuse(
+        : refuse(
           request,
           ticket.wake === undefined
             ? `at most ${limit} are handled at the same time, and this client has the most of those that wait`
@@ -110,11 +96,10 @@ export class ConcurrencyLimiter {
   }
 
   /** Whether its client has fewer requests than allowed. Clients that cannot be distinguished are not bounded. */
-  #mayRun({ client, queue }: Ticket): boolean {
-    return client === "" || queue.handledOf.of(client) < this.#bounds.maxPerClient
-  }
+  const mayRun = ({ client, queue }: Ticket): boolean =>
+    client === "" || queue.handledOf.of(client) < bounds.maxPerClient
 
-  #start(ticket: Ticket): void {
+  const start = (ticket: Ticket): void => {
     const { client, queue } = ticket
     ticket.admitted = true
     queue.handled++
@@ -122,51 +107,58 @@ export class ConcurrencyLimiter {
   }
 
   /** Refuses the last waiting request of a client that has at least twice as many as the client of this one. */
-  #makeRoom({ client, queue }: Ticket): boolean {
+  const makeRoom = ({ client, queue }: Ticket): boolean => {
     const larger = largestBeside(queue.waitingOf.entries, queue.waitingOf.of(client))
     const last = Array.from(queue.waiting).findLast((one) => one.client === larger)
     if (last === undefined) return false
-    this.#stopWaiting(last)
+    stopWaiting(last)
     const { wake } = last
     last.wake = undefined
     wake!()
     return true
   }
 
-  #stopWaiting(ticket: Ticket): void {
+  const stopWaiting = (ticket: Ticket): void => {
     const { client, queue } = ticket
     if (queue.waiting.delete(ticket)) queue.waitingOf.add(client, -1)
   }
 
   /** Starts the first waiting request of the client that has the fewest. */
-  #startNext({ handledOf, waiting }: KeyQueue): void {
+  const startNext = ({ handledOf, waiting }: KeyQueue): void => {
     let first: Ticket | undefined
     for (const one of waiting) {
-      if (this.#mayRun(one) && (first === undefined || handledOf.of(one.client) < handledOf.of(first.client))) {
+      if (mayRun(one) && (first === undefined || handledOf.of(one.client) < handledOf.of(first.client))) {
         first = one
       }
     }
     if (first === undefined) return
-    this.#stopWaiting(first)
-    this.#start(first)
+    stopWaiting(first)
+    start(first)
     first.wake!()
   }
 
-  #refuse(request: RequestContext, why: string): Effect.Effect<Answer, McpError.McpError> {
-    return Effect.fail(
-      McpError.other(this.#code, `Too many requests of ${describeRequest(request)}: ${why}. Try again later`)
+  const refuse = (request: RequestContext, why: string): Effect.Effect<Answer, McpError.McpError> =>
+    Effect.fail(
+      McpError.other(code, `Too many requests of ${describeRequest(request)}: ${why}. Try again later`)
     )
-  }
 
-  #leave(ticket: Ticket): undefined {
+  const leave = (ticket: Ticket): undefined => {
     const { client, queue } = ticket
     if (ticket.admitted) {
       queue.handled--
       queue.handledOf.add(client, -1)
-      this.#startNext(queue)
-    } else this.#stopWaiting(ticket)
+      startNext(queue)
+    } else stopWaiting(ticket)
     // A refused request may leave after its key has got another queue.
-    if (queue.handled === 0 && this.#queues.get(queue.key) === queue) this.#queues.delete(queue.key)
+    if (queue.handled === 0 && queues.get(queue.key) === queue) queues.delete(queue.key)
     return undefined
+  }
+
+  return {
+    run,
+    /** The number of keys that have requests now. */
+    get size() {
+      return queues.size
+    }
   }
 }
