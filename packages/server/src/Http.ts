@@ -18,7 +18,7 @@ import { internals } from "./internal/catalog/catalogState.ts"
 import type { HttpAnswer, HttpRequest } from "./internal/http/messages/adapter.ts"
 import { Bounds } from "./internal/base/fixedBounds.ts"
 import * as logs from "./internal/base/logs.ts"
-import * as http from "./internal/http/endpoint/endpoint.ts"
+import { makeEndpoint } from "./internal/http/endpoint/endpoint.ts"
 import { type Options, type ReadyOptions, resolve } from "./internal/http/access/options.ts"
 import type { FindPrincipal } from "./internal/http/access/protection.ts"
 import { McpServer } from "./McpServer.ts"
@@ -95,7 +95,7 @@ export const make = (options: Options = {}): Effect.Effect<Endpoint, never, McpS
   Effect.acquireRelease(
     Effect.gen(function*() {
       const core = (yield* McpServer)[internals]
-      const endpoint = new http.Endpoint(
+      const endpoint = makeEndpoint(
         core,
         resolve(yield* withParts(options), yield* Bounds),
         yield* adapterContext

@@ -238,7 +238,7 @@ export const serve = <R = never>(
       beforeEnd: (exit) =>
         Effect.suspend(() => {
           shared.closing = true
-          probes?.drain()
+          if (probes !== undefined) probes.isDraining = true
           const isFailure = Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
           return isFailure || drainDelay === 0 ? Effect.void : drain(drainDelay)
         }),

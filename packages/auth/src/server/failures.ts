@@ -21,18 +21,16 @@ export interface FailureOptions {
 }
 
 /** Bounds of failed authentications that no deployment has a reason to change. */
-const fixedBounds = {
+export interface FailureBounds {
   /** The time in which failures are counted, in milliseconds. It begins with the first of them. */
-  failureInterval: 10_000,
+  readonly failureInterval: number
   /** The addresses whose failures are counted at the same time. At the bound the oldest address is forgotten. */
-  maxFailureAddresses: 10_000
+  readonly maxFailureAddresses: number
 }
-
-export type FailureBounds = Readonly<typeof fixedBounds>
 
 /** The bounds of the protections that an effect makes. Tests change them. */
 export const FailureBounds: Context.Reference<FailureBounds> = Context.Reference("@skein/auth/FailureBounds", {
-  defaultValue: () => fixedBounds
+  defaultValue: () => ({ failureInterval: 10_000, maxFailureAddresses: 10_000 })
 })
 
 interface Count {

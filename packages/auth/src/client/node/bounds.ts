@@ -6,18 +6,16 @@ import * as Effect from "effect/Effect"
 import { SignInError } from "../grants/SignIn.ts"
 
 /** The bounds of one sign-in. */
-const fixedBounds = {
+export interface SignInBounds {
   /** Connections at the same time. At the bound, the oldest connection is closed. */
-  maxConnections: 16,
+  readonly maxConnections: number
   /** Requests that are not the answer. Further ones are not answered. */
-  maxRequests: 1_000,
+  readonly maxRequests: number
   /** The bytes of the first line and the headers of a request. Node answers a longer one with 431. */
-  maxRequestBytes: 16_384,
+  readonly maxRequestBytes: number
   /** The pasted texts that are not the answer. Then the sign-in fails. */
-  maxPastes: 10
+  readonly maxPastes: number
 }
-
-export type SignInBounds = Readonly<typeof fixedBounds>
 
 /**
  * The bounds of the sign-in that an effect opens.
@@ -26,7 +24,7 @@ export type SignInBounds = Readonly<typeof fixedBounds>
  * const answer = yield* Effect.updateService(signIn, SignInBounds, (bounds) => ({ ...bounds, maxPastes: 2 }))
  */
 export const SignInBounds: Context.Reference<SignInBounds> = Context.Reference("@skein/auth/SignInBounds", {
-  defaultValue: () => fixedBounds
+  defaultValue: () => ({ maxConnections: 16, maxRequests: 1_000, maxRequestBytes: 16_384, maxPastes: 10 })
 })
 
 /** Bounds the wait for a person by `signInTimeout`. `problem` begins the message of the failure. */

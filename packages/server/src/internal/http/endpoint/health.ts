@@ -36,77 +36,75 @@ const reply = (answer: HttpAnswer, status: Status): void =>
   answer.reply(status === "ok" ? 200 : 503, headers, JSON.stringify({ status }))
 
 /** Answers the probes of a server. */
-const makeProbes = (options: Resolved, context: Context.Context<never>) => {
-  let isDraining = false
-  const run = Effect.runForkWith(context)
-  const waiting: Array<(isReady: boolean) => void> = []
-  let running: Fiber.Fiber<unknown, unknown> | undefined
-  let wasReady = true
+export class Probes {
+  /** Set when the server begins to shut down. */
+  isDraining = false
+  readonly #options: Resolved
+  readonly #context: Context.Context<never>
+  readonly #waiting: Array<(isReady: boolean) => void> = []
+  #running: Fiber.Fiber<unknown, unknown> | undefined = undefined
+  #wasReady = true
+
+  constructor(options: Resolved, context: Context.Context<never>) {
+    this.#options = options
+    this.#context = context
+  }
 
   /** Answers a request for one of the paths, and returns whether it is one. A request that is not valid HTTP is not. */
-  const handle = (request: HttpRequest, answer: HttpAnswer): boolean => {
+  handle(request: HttpRequest, answer: HttpAnswer): boolean {
     const { method, path } = request
-    const isReady = path === options.ready
-    if ((!isReady && path !== options.live) || request.headFault !== undefined) return false
+    const isReady = path === this.#options.ready
+    if ((!isReady && path !== this.#options.live) || request.headFault !== undefined) return false
     if (method !== "GET" && method !== "HEAD") answer.reply(405, wrongMethod, "{\"status\":\"method not allowed\"}")
     else if (!isReady) reply(answer, "ok")
-    else answerReady(answer)
+    else this.#answerReady(answer)
     return true
   }
 
-  const answerReady = (answer: HttpAnswer): void => {
-    const { check } = options
-    if (isDraining) return reply(answer, "draining")
+  #answerReady(answer: HttpAnswer): void {
+    const { check } = this.#options
+    if (this.isDraining) return reply(answer, "draining")
     if (check === undefined) return reply(answer, "ok")
     // A check that takes too long and cannot be interrupted is not run a second time.
-    const isOverdue = running !== undefined && waiting.length === 0
-    if (isOverdue || waiting.length >= maxWaitingProbes) return reply(answer, "unavailable")
-    waiting.push((isReady) => reply(answer, isDraining ? "draining" : isReady ? "ok" : "unavailable"))
-    if (waiting.length === 1) start(check)
+    const isOverdue = this.#running !== undefined && this.#waiting.length === 0
+    if (isOverdue || this.#waiting.length >= maxWaitingProbes) return reply(answer, "unavailable")
+    this.#waiting.push((isReady) => reply(answer, this.isDraining ? "draining" : isReady ? "ok" : "unavailable"))
+    if (this.#waiting.length === 1) this.#run(check)
   }
 
   /** Runs the check for the probes that wait, and answers them when it ends, or takes too long. */
-  const start = (check: Effect.Effect<unknown, unknown>): void => {
-    const fiber = running = run(check)
-    fiber.addObserver(() => void (running = undefined))
-    run(Effect.map(Effect.timeoutOption(Fiber.await(fiber), checkTimeout), (ended) => {
+  #run(check: Effect.Effect<unknown, unknown>): void {
+    const run = Effect.runForkWith(this.#context)
+    const running = this.#running = run(check)
+    running.addObserver(() => void (this.#running = undefined))
+    run(Effect.map(Effect.timeoutOption(Fiber.await(running), checkTimeout), (ended) => {
       if (Option.isNone(ended)) {
-        settle(`took longer than ${checkTimeout} ms`)
-        fiber.interruptUnsafe()
-      } else if (Exit.isFailure(ended.value)) settle("failed", ended.value.cause)
-      else settle(ended.value.value === false ? "returned false" : undefined)
+        this.#settle(`took longer than ${checkTimeout} ms`)
+        running.interruptUnsafe()
+      } else if (Exit.isFailure(ended.value)) this.#settle("failed", ended.value.cause)
+      else this.#settle(ended.value.value === false ? "returned false" : undefined)
     }))
   }
 
   /** Answers the probes that wait. `fault` is why the server is not ready. */
-  const settle = (fault: string | undefined, cause: Cause.Cause<unknown> = Cause.empty): void => {
+  #settle(fault: string | undefined, cause: Cause.Cause<unknown> = Cause.empty): void {
     const isReady = fault === undefined
-    if (isReady !== wasReady && !isDraining) {
-      wasReady = isReady
-      run(
-        isReady
-          ? Effect.logInfo("Health: the server is ready again")
-          : Effect.logWarning(`Health: the server is not ready: the check ${fault}`, cause)
-      )
+    if (isReady !== this.#wasReady && !this.isDraining) {
+      this.#wasReady = isReady
+      const log = isReady
+        ? Effect.logInfo("Health: the server is ready again")
+        : Effect.logWarning(`Health: the server is not ready: the check ${fault}`, cause)
+      Effect.runForkWith(this.#context)(log)
     }
-    for (const done of waiting.splice(0)) done(isReady)
-  }
-
-  /** The server begins to shut down. */
-  const drain = (): void => {
-    isDraining = true
+    for (const done of this.#waiting.splice(0)) done(isReady)
   }
 
   /** Ends the check that is running. */
-  const close = (): void => {
-    drain()
-    running?.interruptUnsafe()
+  close(): void {
+    this.isDraining = true
+    this.#running?.interruptUnsafe()
   }
-
-  return { handle, drain, close }
 }
-
-export type Probes = ReturnType<typeof makeProbes>
 
 const invalid = (message: string): Effect.Effect<never, TransportError> =>
   Effect.fail(new TransportError({ reason: new OpenFailed({ message }) }))
@@ -123,7 +121,7 @@ export const make = (
       if (taken.includes(path)) return invalid(`The path ${path} of the option health is a path of the endpoint`)
     }
     return Effect.acquireRelease(
-      Effect.sync(() => makeProbes(options, context)),
+      Effect.sync(() => new Probes(options, context)),
       (probes) => Effect.sync(() => probes.close())
     )
   })
