@@ -21,11 +21,11 @@ import * as Option from "effect/Option"
 import * as PubSub from "effect/PubSub"
 import * as Stream from "effect/Stream"
 import type { Definition, Grant } from "./grants/Grant.ts"
-import { FlowBounds } from "./flow/bounds.ts"
 import { knownClient } from "./flow/clients.ts"
 import { probe, serverMetadataOf } from "./protocol/discovery.ts"
 import {
   type Environment,
+  FlowBounds,
   fromServices,
   resolvePolicy,
   type ServerOptions,

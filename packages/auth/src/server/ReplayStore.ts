@@ -8,6 +8,7 @@
  * @example
  * const protection = Protect.make({ resource, verify, dpop: "accept" }).pipe(Effect.provide(ReplayStore.layerMemory()))
  */
+import { KeyedCounter } from "@skein/runtime/KeyedCounter"
 import * as Options from "@skein/runtime/Options"
 import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Context from "effect/Context"
@@ -65,17 +66,12 @@ export const makeMemory = (options: MemoryOptions = {}): ReplayStore["Service"] 
   const maxProofsPerPrincipal = Math.ceil(maxProofs / 10)
   // In the order of their expiry, if all of them are accepted for the same time.
   const uses = new Map<string, Entry>()
-  const counts = new Map<string, number>()
-  const count = (owner: string, more: number): void => {
-    const total = (counts.get(owner) ?? 0) + more
-    if (total > 0) counts.set(owner, total)
-    else counts.delete(owner)
-  }
+  const counts = new KeyedCounter()
   const sweep = (now: number): void => {
     for (const [id, { expiresAt, owner }] of uses) {
       if (expiresAt > now) return
       uses.delete(id)
-      count(owner, -1)
+      counts.add(owner, -1)
     }
   }
   return {
@@ -87,13 +83,13 @@ export const makeMemory = (options: MemoryOptions = {}): ReplayStore["Service"] 
         // An entry that was dropped early would allow a replay, so a full store refuses.
         const bound = uses.size >= maxProofs ?
           `maxProofs (${maxProofs})` :
-          (counts.get(owner) ?? 0) >= maxProofsPerPrincipal
+          counts.of(owner) >= maxProofsPerPrincipal
           ? `a tenth of maxProofs (${maxProofsPerPrincipal}) is of one user`
           : undefined
         if (bound !== undefined) {
           return Effect.fail(new ReplayStoreError({ message: `the store of DPoP proofs is full: ${bound}` }))
         }
-        if (known === undefined) count(owner, 1)
+        if (known === undefined) counts.add(owner, 1)
         uses.set(id, { owner, expiresAt })
         return Effect.succeed(true)
       })

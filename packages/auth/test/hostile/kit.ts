@@ -19,7 +19,7 @@ import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/testing/TestClock"
 import { inspect } from "node:util"
-import { FlowBounds } from "../../src/client/flow/bounds.ts"
+import { FlowBounds } from "../../src/client/flow/environment.ts"
 
 /** One row of the table. */
 export interface Case {

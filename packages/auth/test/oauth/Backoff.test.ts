@@ -10,7 +10,7 @@ import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import { failureMarkKey, tokensKey } from "../../src/client/flow/records.ts"
 import { type Answer, errorOf, person, request, type Servers, start } from "./scriptedServers.ts"
-import { FlowBounds } from "../../src/client/flow/bounds.ts"
+import { FlowBounds } from "../../src/client/flow/environment.ts"
 
 const grant = Grant.authorizationCode({ clientName: "Tea House" })
 

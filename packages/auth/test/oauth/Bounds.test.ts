@@ -10,7 +10,7 @@ import * as Stream from "effect/Stream"
 import * as Exit from "effect/Exit"
 import * as TestClock from "effect/testing/TestClock"
 import { person, request, start } from "./scriptedServers.ts"
-import { FlowBounds } from "../../src/client/flow/bounds.ts"
+import { FlowBounds } from "../../src/client/flow/environment.ts"
 
 const grant = Grant.authorizationCode({ clientName: "Tea House" })
 

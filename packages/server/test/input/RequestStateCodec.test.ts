@@ -1,7 +1,7 @@
 /** The parts of the codec: the digest of an input request, the canonical form of its text, and the seal. */
 import { describe, expect, it } from "@effect/vitest"
 import { createHash, randomBytes } from "node:crypto"
-import { RequestStateCodec } from "../../src/internal/dispatch/requestStateCodec.ts"
+import { makeRequestStateCodec } from "../../src/internal/dispatch/requestStateCodec.ts"
 import * as CanonicalJson from "@skein/protocol/CanonicalJson"
 import { sha256 } from "../../src/internal/base/digest.ts"
 
@@ -38,7 +38,7 @@ describe("a seal", () => {
   const secret = randomBytes(32)
 
   it("opens the sealed text only", async () => {
-    const seal = new RequestStateCodec("s", [secret])
+    const seal = makeRequestStateCodec("s", [secret])
     const sealed = await seal.seal("text €")
     expect(await seal.open(sealed)).toBe("text €")
     for (const other of ["", "A", `${sealed}A`, sealed.slice(1), sealed.toUpperCase(), "!"]) {
@@ -47,22 +47,22 @@ describe("a seal", () => {
   })
 
   it("differs every time", async () => {
-    const seal = new RequestStateCodec("s", [secret])
+    const seal = makeRequestStateCodec("s", [secret])
     expect(await seal.seal("text")).not.toBe(await seal.seal("text"))
   })
 
   it("opens only the state of the same server and keys", async () => {
-    const sealed = await new RequestStateCodec("s", [secret]).seal("text")
-    expect(await new RequestStateCodec("t", [secret]).open(sealed)).toBe(undefined)
-    expect(await new RequestStateCodec("s", [randomBytes(32)]).open(sealed)).toBe(undefined)
-    expect(await new RequestStateCodec("s").open(sealed)).toBe(undefined)
-    expect(await new RequestStateCodec("s", [randomBytes(32), secret]).open(sealed)).toBe("text")
-    const own = new RequestStateCodec("s")
+    const sealed = await makeRequestStateCodec("s", [secret]).seal("text")
+    expect(await makeRequestStateCodec("t", [secret]).open(sealed)).toBe(undefined)
+    expect(await makeRequestStateCodec("s", [randomBytes(32)]).open(sealed)).toBe(undefined)
+    expect(await makeRequestStateCodec("s").open(sealed)).toBe(undefined)
+    expect(await makeRequestStateCodec("s", [randomBytes(32), secret]).open(sealed)).toBe("text")
+    const own = makeRequestStateCodec("s")
     expect(await own.open(await own.seal("text"))).toBe("text")
   })
 
   it("never starts with a dash, which would look like an option to a command line", async () => {
-    const own = new RequestStateCodec("s")
+    const own = makeRequestStateCodec("s")
     const sealed = await Promise.all(Array.from({ length: 2_000 }, () => own.seal("text")))
     expect(sealed.filter((text) => text.startsWith("-"))).toEqual([])
   })

@@ -14,7 +14,6 @@ import { read, type Secret } from "../../shared/Secret.ts"
 import { SignIn } from "../grants/SignIn.ts"
 import type { TokenStore } from "../stores/TokenStore.ts"
 import { oauthError } from "../protocol/errors.ts"
-import type { FlowBounds } from "./bounds.ts"
 
 /** An event of one server. */
 export interface SignInChange {
@@ -70,6 +69,32 @@ export interface TokenPolicy {
    */
   readonly signInTimeout?: Duration.Input | undefined
 }
+
+/** Bounds of an `OAuth` that no deployment has a reason to change. Tests lower them. Durations are in milliseconds. */
+const fixedBounds = {
+  /** How often a person is asked for more scopes of one server within `signInInterval`. */
+  maxStepUps: 3,
+  /** The scopes of one sign-in: the URL of a sign-in page has no space for more. */
+  maxScopes: 200,
+  /** A discovery that led to no tokens is not repeated earlier. A refused request has the same outcome meanwhile. */
+  discoveryInterval: 5_000,
+  /** The longest delay after token requests and registrations that failed in a row. */
+  maxRetryDelay: 60_000,
+  /** The servers in memory. The one that was used least recently is dropped; its tokens remain in the store. */
+  maxServers: 1_000
+}
+
+export type FlowBounds = Readonly<typeof fixedBounds>
+
+/**
+ * The bounds of the `OAuth` that an effect makes.
+ *
+ * @example
+ * const oauth = yield* Effect.updateService(OAuth.make({ grant }), FlowBounds, (bounds) => ({ ...bounds, maxServers: 1 }))
+ */
+export const FlowBounds: Context.Reference<FlowBounds> = Context.Reference("@skein/auth/FlowBounds", {
+  defaultValue: () => fixedBounds
+})
 
 /** The options of `OAuth.make` with their defaults, and the bounds. Durations are in milliseconds. */
 export interface Settings extends Options.Resolved<TokenPolicy>, FlowBounds {

@@ -303,16 +303,6 @@ export const find = Effect.fnUntraced(function*(
   return yield* invalid("This answer belongs to no sign-in that this account has begun, or it was used before")
 })
 
-/** Takes the record of a sign-in, so that it can be finished only once. */
-const take = Effect.fnUntraced(function*(
-  { store }: Environment,
-  state: string,
-  pending: PendingSignIn
-): Effect.fn.Return<void, OAuthError> {
-  yield* remove(store, pendingKey(state))
-  if (pending.expiresAt <= (yield* now)) return yield* invalid("The sign-in took longer than signInTimeout")
-})
-
 /**
  * Takes the record of a sign-in, and exchanges its answer for tokens, in the lock of its tokens. The record stays while
  * nothing can be exchanged, because the secret of the client is not available.
@@ -330,7 +320,9 @@ export const complete = Effect.fnUntraced(function*(
     pending.server as unknown as ServerMetadata,
     pending.clientId
   )
-  yield* take(environment, state, pending)
+  // Removed before it is used, so that a sign-in can be finished only once.
+  yield* remove(environment.store, pendingKey(state))
+  if (pending.expiresAt <= (yield* now)) return yield* invalid("The sign-in took longer than signInTimeout")
   return yield* redeem(environment, client, pending, state, answer)
 })
 

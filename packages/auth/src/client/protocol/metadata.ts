@@ -12,24 +12,17 @@ export interface ResourceMetadata {
 }
 
 /** Authorization server metadata (RFC 8414, 2, and OpenID Connect Discovery 1.0, 3), with its names. */
-export interface ServerMetadata {
+export interface ServerMetadata extends Endpoints, Lists, Flags {
   readonly issuer: string
-  readonly authorization_endpoint?: string
-  readonly token_endpoint?: string
-  readonly registration_endpoint?: string
-  readonly revocation_endpoint?: string
-  readonly scopes_supported?: ReadonlyArray<string>
-  readonly code_challenge_methods_supported?: ReadonlyArray<string>
-  readonly token_endpoint_auth_methods_supported?: ReadonlyArray<string>
-  readonly revocation_endpoint_auth_methods_supported?: ReadonlyArray<string>
-  readonly dpop_signing_alg_values_supported?: ReadonlyArray<string>
-  readonly client_id_metadata_document_supported?: boolean
-  readonly authorization_response_iss_parameter_supported?: boolean
   /** These are the default endpoints of 2025-03-26: there is no metadata. */
   readonly isDefault?: boolean
   /** The pages that were found in the place of metadata, as a part of a message. */
   readonly pages?: string
 }
+
+type Endpoints = { readonly [name in typeof endpoints[number]]?: string }
+type Lists = { readonly [name in typeof lists[number]]?: ReadonlyArray<string> }
+type Flags = { readonly [name in typeof flags[number]]?: boolean }
 
 type Json = Readonly<Record<string, unknown>>
 

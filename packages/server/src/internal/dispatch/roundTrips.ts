@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { bytesOf, type Options, resolve } from "../../RequestState.ts"
 import type { MethodTable } from "./methodTable.ts"
-import { RequestStateCodec } from "./requestStateCodec.ts"
+import { makeRequestStateCodec } from "./requestStateCodec.ts"
 import { type Answered, Round, type RoundOwner, type RoundState } from "./round.ts"
 
 /** The methods that may be answered with input requests (2026-07-28, "Supported Requests"). */
@@ -55,7 +55,7 @@ const principalOf = ({ caller: { principal } }: RequestContext): string | null =
 /** Makes the function through which requests are dispatched, so that handlers can ask the client in rounds. */
 export const makeRoundTrips = (methods: MethodTable, options: Options) => {
   const { lifetime, maxChars, maxRounds } = resolve(options)
-  const codec = new RequestStateCodec(methods.description.serverInfo.name, options.keys?.map(bytesOf))
+  const codec = makeRequestStateCodec(methods.description.serverInfo.name, options.keys?.map(bytesOf))
 
   /**
    * "Servers MUST treat `requestState` as an attacker-controlled input … and MUST reject state that fails
