@@ -218,14 +218,17 @@ export const makeServerSource = (server: McpServer["Service"], maxPayloadChars: 
         "tasks that run here": tasks
       })
     }]
-    const add = (parent: number, more: ReadonlyArray<Node>): void => {
+    /** The parents of nodes that are left out, with the numbers of all their children. */
+    const incomplete = new Map<string, number>()
+    const add = (parent: string, total: number, more: ReadonlyArray<Node>): void => {
       if (nodes.length + more.length <= query.maxRows) nodes.push(...more)
-      else left[parent] = (left[parent] ?? 0) + 1
+      else incomplete.set(parent, total)
     }
-    const left: Array<number> = []
     if (info.requests.length > 0) {
       nodes.push(groupNode("stateless", "Stateless requests"))
-      for (const request of info.requests) add(0, requestNodes(request, "stateless", undefined, query))
+      for (const request of info.requests) {
+        add("stateless", info.requests.length, requestNodes(request, "stateless", undefined, query))
+      }
     }
     if (tasks > 0) {
       nodes.push(groupNode("tasks", "Tasks that run in this process"))
@@ -236,16 +239,14 @@ export const makeServerSource = (server: McpServer["Service"], maxPayloadChars: 
         const isRun = task.span === `task ${label}`
         const step = steps[0]?.label
         const waitsFor = step === undefined ? isRun ? undefined : node!.waitsFor : `step ${step}`
-        add(1, [{ ...node!, kind: "task", label, waitsFor, canInterrupt: false }, ...steps])
+        add("tasks", tasks, [{ ...node!, kind: "task", label, waitsFor, canInterrupt: false }, ...steps])
       }
     }
-    for (const session of info.sessions) add(2, sessionNodes(session, query))
-    const parents = ["stateless", "tasks", "server"]
-    const all = [info.requests.length, tasks, info.sessions.length]
+    for (const session of info.sessions) add("server", info.sessions.length, sessionNodes(session, query))
     return {
-      nodes: left.length === 0 ? nodes : nodes.map((node) => {
-        const at = parents.indexOf(node.id)
-        return at === -1 || left[at] === undefined ? node : { ...node, more: { total: all[at]! } }
+      nodes: incomplete.size === 0 ? nodes : nodes.map((node) => {
+        const total = incomplete.get(node.id)
+        return total === undefined ? node : { ...node, more: { total } }
       })
     }
   }
