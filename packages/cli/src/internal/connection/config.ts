@@ -75,16 +75,14 @@ export const configuredIn = (
     }
     const found = servers.get(server)
     if (found !== undefined) return found
-    const all = yield* namesIn(file, env)
-    const has = all.length === 0 ? "It has no valid entries" : `It has: ${all.map(quoteName).join(", ")}`
+    const all = yield* readAll(file, env)
+    const names = [...all.servers.keys(), ...all.disabled]
+    const has = names.length === 0 ? "It has no valid entries" : `It has: ${names.map(quoteName).join(", ")}`
     return yield* failed(2, `${file} has no server ${JSON.stringify(server)}. ${has}`)
   })
 
 /** Reads all entries without asking for inputs. */
 const readAll = (file: string, env: Env) => read(file, { env, input: ({ id }) => Effect.succeed(`\${input:${id}}`) })
-
-const namesIn = (file: string, env: Env): Effect.Effect<ReadonlyArray<string>, CommandFailed> =>
-  Effect.map(readAll(file, env), ({ disabled, servers }) => [...servers.keys(), ...disabled])
 
 /** The command line or the URL as the file has it: expanded variables can be secrets. */
 const placeOf = ({ raw, type }: Entry): string =>

@@ -128,18 +128,11 @@ export const commandOf = (
     ({ runCommandLine }) => runCommandLine({ module: target.file, exportName })
   )
 
-/** The server of a command. */
-interface Found {
-  readonly server: Server
-  /** Its URL, if a sign-in there could help after a refusal. */
-  readonly signInUrl: () => URL | undefined
-}
-
-/** The server of the target. Only the module of its transport is loaded, and what a sign-in needs if there is one. */
-const serverOf = (
-  invocation: ServerInvocation,
-  process: Process["Service"]
-): Effect.Effect<Found, CommandFailed, Process | Scope.Scope> =>
+/**
+ * The server of the target, and its URL, if a sign-in there could help after a refusal. Only the module of its transport
+ * is loaded, and what a sign-in needs if there is one.
+ */
+const serverOf = (invocation: ServerInvocation, process: Process["Service"]) =>
   Effect.gen(function*() {
     const { env, headers, inputs, target, verbose } = invocation
     const { console, env: inherited, terminal } = process

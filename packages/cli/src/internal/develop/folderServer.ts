@@ -54,10 +54,14 @@ export const isAsyncServer = (value: unknown): value is { readonly toLayer: () =
 /** The advice about a module that is not a part of the server. */
 const advice = "A module that is not a part of the server has a name that begins with _"
 
+/** The exports of a module, in words. */
+export const listExports = (names: ReadonlyArray<string>): string =>
+  names.length === 0 ? "it has no exports" : `its exports are ${names.join(", ")}`
+
 /** The report about a module without a definition, by the names of its exports. */
 export const noDefinition = (path: string, names: ReadonlyArray<string>): string =>
   `The module ${path} exports no definition (a layer of Tool.layer, Tool.async, Resource.layer and so on): ` +
-  `${names.length === 0 ? "it has no exports" : `its exports are ${names.join(", ")}`}. ${advice}`
+  `${listExports(names)}. ${advice}`
 
 /** The report about a module that exports a server. */
 const exportsServer = (path: string): FolderError =>

@@ -15,7 +15,7 @@ import { basename, dirname, extname, join, relative, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import type * as Rolldown from "rolldown"
 import { CommandFailed } from "../base/process.ts"
-import { noDefinition } from "./folderServer.ts"
+import { listExports, noDefinition } from "./folderServer.ts"
 import { type ModuleFolder, readFolder } from "./nodeFolder.ts"
 import { findDependency, findModule, findRolldown, unusableFile } from "./nodeLoadModule.ts"
 
@@ -80,7 +80,7 @@ export const selectExport = (
   names: ReadonlyArray<string>,
   { exportName, http, module }: Pick<BuildLine, "exportName" | "http" | "module">
 ): string | undefined => {
-  const list = names.length === 0 ? "it has no exports" : `its exports are ${names.join(", ")}`
+  const list = listExports(names)
   if (exportName !== undefined) {
     if (names.includes(exportName)) return exportName
     throw unusableFile(`The module ${module} has no export ${exportName}: ${list}`)

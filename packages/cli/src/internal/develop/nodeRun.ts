@@ -14,6 +14,7 @@ import {
   FolderError,
   folderServer,
   isAsyncServer,
+  listExports,
   missingService,
   type ProjectModules,
   serverKey
@@ -68,7 +69,7 @@ export const selectServer = (
   }
 ): unknown => {
   const names = Object.keys(exports)
-  const list = names.length === 0 ? "it has no exports" : `its exports are ${names.join(", ")}`
+  const list = listExports(names)
   const isServer = (value: unknown): boolean => isLayer(value) || isAsyncServer(value)
   if (name === undefined && exports["default"] === undefined) {
     const [only, ...more] = names.filter((name) => isServer(exports[name]))
