@@ -3,37 +3,28 @@
  */
 import * as Context from "effect/Context"
 
-/** The bounds, by name. */
-export interface Bounds {
-  /** Milliseconds between two writes of a task's progress. The last report is always written. */
-  readonly progressInterval: number
-  /** How many unsettled tasks a worker reads when handlers are added, to compare them with its code. */
-  readonly maxCheckedTasks: number
-  /** How many tasks of each tool it replays. */
-  readonly maxCheckedTasksPerTool: number
-  /** How many tasks one `subscriptions/listen` may watch. */
-  readonly maxWatchedTasks: number
-  /** How many pairs of a tool and a pool have metrics of their own. */
-  readonly maxMeasuredTools: number
-  /** How many pairs of a tool and the label of a step have metrics of their own. */
-  readonly maxMeasuredSteps: number
-  /** Milliseconds between two reads of the queue for its gauges. */
-  readonly queueInterval: number
-}
-
 /** The number of rows of a page of an operator: 100 by default, and at most 1,000. */
 export const toPageSize = (limit = 100): number => Math.min(Math.max(Math.floor(limit), 0), 1000)
 
-/** The defaults. */
-export const defaults: Bounds = {
+/** The fixed bounds. */
+export const defaults = {
+  /** Milliseconds between two writes of a task's progress. The last report is always written. */
   progressInterval: 100,
+  /** How many unsettled tasks a worker reads when handlers are added, to compare them with its code. */
   maxCheckedTasks: 1000,
+  /** How many tasks of each tool it replays. */
   maxCheckedTasksPerTool: 20,
+  /** How many tasks one `subscriptions/listen` may watch. */
   maxWatchedTasks: 100,
+  /** How many pairs of a tool and a pool have metrics of their own. */
   maxMeasuredTools: 200,
+  /** How many pairs of a tool and the label of a step have metrics of their own. */
   maxMeasuredSteps: 500,
+  /** Milliseconds between two reads of the queue for its gauges. */
   queueInterval: 15_000
 }
+
+export type Bounds = Readonly<typeof defaults>
 
 /** The bounds of the layers that it is provided to. */
 export const TaskBounds = /* @__PURE__ */ Context.Reference<Bounds>("@skein/tasks/TaskBounds", {
