@@ -80,7 +80,10 @@ export interface AsyncHandlers<Input, Question, Answered, R> {
 /** The functions as effects. */
 export const toEffects = <Input, Question, Answered, R>(
   { ask, handle }: AsyncHandlers<Input, Question, Answered, R>
-) => ({ ask: AsyncHandler.toEffect(ask), handle: AsyncHandler.toEffect(handle) })
+): Handlers<Input, Question, Answered, HandlerError, R | McpRequest, HandlerError, R | McpRequest> => ({
+  ask: AsyncHandler.toEffect(ask),
+  handle: AsyncHandler.toEffect(handle)
+})
 
 /** The layer that registers the tools of a ready app. */
 export type Registered<R> = Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>>
