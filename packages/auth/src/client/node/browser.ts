@@ -15,7 +15,7 @@ type Env = Readonly<Record<string, string | undefined>>
 export type Command = readonly [program: string, ...args: ReadonlyArray<string>]
 
 /** The longest URL that is opened, in characters: a program on Windows takes no more than 32,767. */
-export const maxUrlLength = 16_384
+const maxUrlLength = 16_384
 
 /** Fails if the URL must not be opened. */
 export const check = (url: URL): Effect.Effect<void, SignInError> => {

@@ -13,7 +13,7 @@ export interface Wanted {
 }
 
 /** The longest text that is read, in characters. */
-export const maxPasteLength = 16_384
+const maxPasteLength = 16_384
 
 const whole = "Paste the whole address that the browser went to after the sign-in."
 

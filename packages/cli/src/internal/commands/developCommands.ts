@@ -240,7 +240,7 @@ export const devCommand = commandOnServer("dev", {
 )
 
 /** The version of the conformance suite by default. */
-export const conformanceVersion = "0.2.0-alpha.12"
+const conformanceVersion = "0.2.0-alpha.12"
 
 /** `skein conformance`. */
 export const conformanceCommand = commandOnServer("conformance", {

@@ -89,7 +89,7 @@ export const whoamiCommand = Command.make("whoami", { url, json }).pipe(
 )
 
 /** `skein top`. */
-export const topCommand = Command.make("top", {
+const topCommand = Command.make("top", {
   url: urlOf("The URL of the console of a server: http://127.0.0.1:3001/ by default").pipe(
     Argument.withDefault(new URL("http://127.0.0.1:3001/"))
   ),

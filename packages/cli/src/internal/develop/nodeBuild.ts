@@ -76,7 +76,7 @@ export interface BuildLine {
  * The export to serve, without running the module; undefined for a module without exports, which is a program that
  * starts the server.
  */
-export const selectExport = (
+const selectExport = (
   names: ReadonlyArray<string>,
   { exportName, http, module }: Pick<BuildLine, "exportName" | "http" | "module">
 ): string | undefined => {

@@ -60,7 +60,7 @@ const kindOf = (value: unknown): string =>
  * The export that is the server: the named one, or `default`, or the only one that can be a server. Fails if there is
  * no such export, or more than one.
  */
-export const selectServer = (
+const selectServer = (
   exports: Exports,
   { isLayer, name, path }: {
     readonly name: string | undefined

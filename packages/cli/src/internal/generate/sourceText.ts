@@ -14,7 +14,7 @@ const escape = (character: string): string =>
     .join("")
 
 /** Escapes the unprintable characters of code. They occur in strings only. */
-export const escapeUnprintable = (code: string): string => code.replaceAll(unprintable, escape)
+const escapeUnprintable = (code: string): string => code.replaceAll(unprintable, escape)
 
 /** A text as a string literal. */
 export const literal = (text: string): string => escapeUnprintable(JSON.stringify(text))

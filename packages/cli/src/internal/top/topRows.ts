@@ -94,7 +94,7 @@ export const readChanges = ({ at, continues, remove, reset, set }: JsonObject): 
 })
 
 /** The columns of a table, by the width of the terminal. */
-export const columnsFor = (width: number) => {
+const columnsFor = (width: number) => {
   const [state, age, trace] = [9, 8, width >= 110 ? 9 : 0]
   const rest = Math.max(20, width - state - age - trace)
   const name = Math.max(16, Math.floor(rest * 0.4))

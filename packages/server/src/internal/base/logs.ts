@@ -227,7 +227,7 @@ class LoggerImpl {
 }
 
 /** Does what `Logger.make` does. */
-export const makeLogger = (log: (entry: Logger.Options<unknown>) => void): Logger.Logger<unknown, void> =>
+const makeLogger = (log: (entry: Logger.Options<unknown>) => void): Logger.Logger<unknown, void> =>
   new LoggerImpl(log) as LoggerImpl & Pick<Logger.Logger<unknown, void>, "pipe">
 
 /** The log annotations with the ids of the trace and the span. */

@@ -111,5 +111,5 @@ export const isUri = (text: string): boolean => rfc3986.test(text)
  * Whether a text is a URI that a client may load as an image. The characters of a `data:` URI are checked less
  * strictly, since it may be large.
  */
-export const isImageUri = (text: string): boolean =>
+const isImageUri = (text: string): boolean =>
   /^data:[\x21-\x7e]*$/i.test(text) || (/^https?:/i.test(text) && isUri(text))

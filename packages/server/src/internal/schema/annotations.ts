@@ -37,7 +37,7 @@ export const isNonFinite = (node: unknown): boolean =>
  * Returns the title or description of a schema. It may be an annotation of a struct's key, of the schema, of a schema
  * before its last check, or of the other member of a union with `undefined`.
  */
-export const textAnnotation = (ast: AST.AST, key: "title" | "description"): string | undefined => {
+const textAnnotation = (ast: AST.AST, key: "title" | "description"): string | undefined => {
   const text = annotation(ast, key)
   return typeof text === "string" ? text : undefined
 }

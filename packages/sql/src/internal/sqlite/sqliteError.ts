@@ -9,7 +9,7 @@ const primaryKey = 1555
 const rowId = 2579
 
 /** Returns the result code of SQLite in an error of `node:sqlite`, if it has one. */
-export const resultCode = (cause: unknown): number | undefined =>
+const resultCode = (cause: unknown): number | undefined =>
   cause instanceof Error && "errcode" in cause && typeof cause.errcode === "number" ? cause.errcode : undefined
 
 /** Whether another connection holds a lock that the statement needs. */

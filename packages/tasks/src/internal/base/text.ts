@@ -9,7 +9,7 @@ import type { Outcome, State } from "../../TaskState.ts"
  * Characters (UTF-16 units) of a status message, or of a message about progress. Each change and each listing writes,
  * reads and sends the message again, so it is short.
  */
-export const maxLineChars = 4096
+const maxLineChars = 4096
 
 /** Cuts a text to `maxLineChars`, with "…" at the end of a text that was longer. */
 export const truncateLine = (text: string): string => clip(text, maxLineChars)

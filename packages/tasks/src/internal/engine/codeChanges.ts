@@ -28,7 +28,7 @@ export const describeEvent = ({ attempt, kind, name }: EventKey): string => {
 }
 
 /** Describes some events: the first ones by name, and the number of the others. */
-export const describeEvents = (events: ReadonlyArray<EventKey>): string => {
+const describeEvents = (events: ReadonlyArray<EventKey>): string => {
   const named = [...new Set(events.map(describeEvent))]
   const more = named.length - maxNamed
   return named.slice(0, maxNamed).join(", ") + (more > 0 ? ` and ${more} others` : "")

@@ -9,7 +9,7 @@ import type { TimeOptions, Times } from "../../TaskSchedules.ts"
 import { currentMillis, invalidOption, maxTime } from "../store/database.ts"
 
 /** Milliseconds after which a time that has no task yet is missed. */
-export const missedAfterMs = 60_000
+const missedAfterMs = 60_000
 
 /** Characters of the name of a schedule, which is a part of the keys of its tasks. */
 const maxNameLength = 200

@@ -44,7 +44,7 @@ const cursorKind = "tasks"
  * The cursor of the position after a task. It names a position in the caller's own list, and gives no access to any
  * other.
  */
-export const cursorOf = ({ createdAt, id }: ListPosition): string => Cursor.encode(cursorKind, `${createdAt} ${id}`)
+const cursorOf = ({ createdAt, id }: ListPosition): string => Cursor.encode(cursorKind, `${createdAt} ${id}`)
 
 /** Reads a cursor. "Invalid or nonexistent cursor in `tasks/list`: `-32602`." */
 export const positionOf = (cursor: string): Result.Result<ListPosition, McpError.McpError> =>

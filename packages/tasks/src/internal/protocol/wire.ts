@@ -29,7 +29,7 @@ const statusMessageOf = ({ progress, status, statusMessage }: State): string | u
 }
 
 /** A task without the members that depend on its status. */
-export const toTask = (state: State): Wire.Task => {
+const toTask = (state: State): Wire.Task => {
   const statusMessage = statusMessageOf(state)
   return {
     taskId: state.id,
@@ -130,11 +130,11 @@ export const toStoredAnswer = (
 }
 
 /** The error of a task, decoded in the revision of the caller that created the task. */
-export const mcpErrorOf = ({ caller, outcome }: State): McpError.McpError =>
+const mcpErrorOf = ({ caller, outcome }: State): McpError.McpError =>
   outcome?._tag === "Error" ? McpError.fromErrorObject(outcome.error, caller.revision) : McpError.internal()
 
 /** The error of a task, encoded in the revision of its reader. */
-export const errorObjectOf = (state: State, revision: Revision): Wire.ErrorObject =>
+const errorObjectOf = (state: State, revision: Revision): Wire.ErrorObject =>
   state.outcome?._tag === "Error" && revision === state.caller.revision
     ? state.outcome.error
     : McpError.toErrorObject(mcpErrorOf(state), revision)

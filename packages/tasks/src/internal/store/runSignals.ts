@@ -96,7 +96,7 @@ export const makeSignals = (database: Database, listenForChanges: ListenForChang
   })
 
 /** The assignments that record a signal for a row of the queue. */
-export const recordSignal = (now: string): string =>
+const recordSignal = (now: string): string =>
   `signals = skein_task_queue.signals + 1,
    wake_at = CASE skein_task_queue.state WHEN 1 THEN CAST(${now} AS BIGINT) ELSE skein_task_queue.wake_at END,
    state = CASE skein_task_queue.state WHEN 1 THEN 0 ELSE skein_task_queue.state END`

@@ -84,7 +84,7 @@ const untilCreated = (answer: ReturnType<CallHandler>, call: CallContext): Retur
  * Whether a server refuses a call because it is not a task: "servers MUST return a `-32601` (Method not found) error if
  * a client does not attempt to do so", and `-32600` for a type of request that requires a task.
  */
-export const wantsTask = (error: ClientError): boolean => {
+const wantsTask = (error: ClientError): boolean => {
   const reason = serverErrorOf(error)?.reason
   return reason === "MethodNotFound" || reason === "InvalidRequest"
 }
@@ -93,7 +93,7 @@ export const wantsTask = (error: ClientError): boolean => {
  * Whether a tool result is such a refusal: the official SDK of 2025-11-25 turns its `-32601` into a result with
  * `isError`, whose text begins like this.
  */
-export const saysTask = ({ content, isError }: JsonObject): boolean => {
+const saysTask = ({ content, isError }: JsonObject): boolean => {
   if (isError !== true || !Array.isArray(content)) return false
   const first: unknown = content[0]
   return isObject(first) && typeof first["text"] === "string" && first["text"].startsWith("MCP error -32601:")

@@ -42,7 +42,7 @@ const canonical = (origin: string): string => {
 const maxRanges = 64
 
 /** The preference of a client for a media type, by the most specific range that matches it: 0 if it is not accepted. */
-export const quality = (accept: string, type: string): number => {
+const quality = (accept: string, type: string): number => {
   const any = `${type.slice(0, type.indexOf("/"))}/*`
   let found = 0
   let specific = 0

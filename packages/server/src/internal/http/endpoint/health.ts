@@ -25,7 +25,7 @@ export interface Resolved {
 const checkTimeout = 1_000
 
 /** The most probes that wait for one check. */
-export const maxWaitingProbes = 1_000
+const maxWaitingProbes = 1_000
 
 const headers = { "content-type": "application/json", "cache-control": "no-store" }
 const wrongMethod = { ...headers, allow: "GET, HEAD" }

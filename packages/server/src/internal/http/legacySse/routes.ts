@@ -50,5 +50,3 @@ export const makeLegacySseRoutes = (options: LegacySse, sessions: Sessions, guar
 
   return { methodOf, refusal, get, post }
 }
-
-export type LegacySseRoutes = ReturnType<typeof makeLegacySseRoutes>
