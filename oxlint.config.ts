@@ -22,7 +22,7 @@ const barrels: ReadonlyArray<Pattern> = [
   {
     regex: "^@skein/[a-z-]+$|(^|/)index\\.ts$",
     message:
-      "Import the module (@skein/protocol/JsonRpc, ./JsonRpc.ts), not an index: an index loads the whole package."
+      "Import the module (@skein/protocol/JsonRpc, ./JsonRpc.ts): packages and folders have no index, which would load all."
   }
 ]
 

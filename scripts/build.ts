@@ -89,7 +89,7 @@ const build = async (
   const sources = (await readdir(join(folder, "src"), { recursive: true })).filter((path) => path.endsWith(".ts"))
   const modules = sources.map((path) => path.replaceAll("\\", "/").slice(0, -".ts".length)).toSorted()
   const files = groups.core.size > 0
-    ? [...await group(pkg, groups, below), await alone(folder, "index")]
+    ? await group(pkg, groups, below)
     : await Promise.all(modules.map((module) => alone(folder, module)))
   for (const file of files) await write(join(to, file.path), file)
   for (const module of modules) {

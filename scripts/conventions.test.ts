@@ -273,12 +273,11 @@ describe("the check of tracked files", () => {
     expect(problem("a.md", lines(maxLines + 1))).toContain(`${maxLines + 1} lines exceed`)
   })
 
-  it("rejects a short module unless it is public, an index or a program", () => {
+  it("rejects a short module unless it is public or a program", () => {
     const short = lines(minModuleLines - 1)
     expect(problem("packages/server/src/internal/a.ts", short)).toContain(`fewer than ${minModuleLines}`)
     expect(problem("packages/server/src/internal/a.ts", lines(minModuleLines))).toBeUndefined()
     expect(problem("packages/server/src/A.ts", short)).toBeUndefined()
-    expect(problem("packages/server/src/internal/index.ts", short)).toBeUndefined()
     expect(problem("packages/client/src/bin/a.ts", short)).toBeUndefined()
     expect(problem("packages/server/test/internal/a.ts", short)).toBeUndefined()
   })
@@ -381,13 +380,10 @@ describe("the code that an unused module leaves in a bundle", () => {
 
 describe("the packages", () => {
   for (const name of packages) {
-    it(`${name}: exports each public module from the index in order, and documents each exported name`, () => {
+    it(`${name}: documents each exported name`, () => {
       const folder = join(root, "packages", name)
-      const modules = publicModules(folder)
-      const lines = modules.map(({ name, path }) => `export * as ${name} from "./${path}.ts"\n`)
-      expect(readFileSync(join(folder, "src/index.ts"), "utf8")).toBe(lines.join(""))
       expect(
-        modules.flatMap(({ path }) =>
+        publicModules(folder).flatMap(({ path }) =>
           undocumented(readFileSync(join(folder, "src", `${path}.ts`), "utf8")).map((name) => `${path}: ${name}`)
         )
       )

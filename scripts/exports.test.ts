@@ -1,6 +1,6 @@
 /**
- * The import paths of public names: each package's index exports its public modules and nothing else, and a name of a
- * public module is not also exported by another module of its package.
+ * The import paths of public names: each public module has one, and a name of a public module is not also exported by
+ * another module of its package.
  */
 import { describe, expect, it } from "@effect/vitest"
 import { existsSync, globSync, readdirSync, readFileSync } from "node:fs"
@@ -9,7 +9,7 @@ import { publicModules } from "./publicModules.ts"
 
 const root = join(import.meta.dirname, "../packages")
 
-const packages = readdirSync(root).filter((name) => existsSync(join(root, name, "src/index.ts"))).toSorted()
+const packages = readdirSync(root).filter((name) => existsSync(join(root, name, "package.json"))).toSorted()
 
 /** The modules with a capital name outside of folders named `internal`. */
 const capitalModules = (name: string): ReadonlyArray<string> =>
@@ -27,13 +27,6 @@ const compilerPaths = (name: string): Readonly<Record<string, string>> =>
   )
 
 describe.each(packages)("@skein/%s", (name) => {
-  it("exports exactly its public modules from its index", () => {
-    const lines = readFileSync(join(root, name, "src/index.ts"), "utf8").trim().split("\n")
-    expect(lines).toEqual(
-      publicModules(join(root, name)).map(({ name, path }) => `export * as ${name} from "./${path}.ts"`)
-    )
-  })
-
   it("exports each module with a capital name by this name, and no other", () => {
     const modules = publicModules(join(root, name))
     expect(modules.map(({ path }) => path).toSorted()).toEqual(capitalModules(name))
@@ -52,7 +45,7 @@ describe.each(packages)("@skein/%s", (name) => {
     const pathOf = new Map(publicModules(join(root, name)).map(({ name, path }) => [`./${name}`, path]))
     for (const [subpath, target] of Object.entries(exports)) {
       if (typeof target !== "object" || target === null) continue
-      expect(target).toEqual(entryOf(subpath === "." ? "index" : subpath === "./*" ? "*" : pathOf.get(subpath)!))
+      expect(target).toEqual(entryOf(subpath === "./*" ? "*" : pathOf.get(subpath)!))
     }
   })
 

@@ -32,8 +32,7 @@ describe("the check of imports", () => {
     "left/a.ts": uses("../Base.ts"),
     "right/a.ts": uses("../internal/base/a.ts"),
     "top/a.ts": uses("../left/a.ts") + uses("../right/a.ts"),
-    "Top.ts": uses("./top/a.ts"),
-    "index.ts": uses("./Top.ts")
+    "Top.ts": uses("./top/a.ts")
   }
   const problems = (changed: Readonly<Record<string, string>>, of = rows): ReadonlyArray<string> => {
     rmSync(src, { recursive: true, force: true })

@@ -29,16 +29,15 @@ const specifiersOf = (path: string, text: string): ReadonlyArray<string> => {
   return found
 }
 
-/** Reads the modules of a package. The index is left out: it imports every public module. */
+/** Reads the modules of a package. */
 export const readModules = (src: string): Modules =>
   new Map(
-    globSync("**/*.ts", { cwd: src }).map((path) => path.replaceAll("\\", "/")).filter((path) => path !== "index.ts")
-      .toSorted().map((path) => {
-        const specifiers = specifiersOf(path, readFileSync(join(src, path), "utf8"))
-        const imports = specifiers.filter((specifier) => specifier.startsWith("."))
-          .map((specifier) => posix.join(posix.dirname(path), specifier))
-        return [path, new Set(imports)]
-      })
+    globSync("**/*.ts", { cwd: src }).map((path) => path.replaceAll("\\", "/")).toSorted().map((path) => {
+      const specifiers = specifiersOf(path, readFileSync(join(src, path), "utf8"))
+      const imports = specifiers.filter((specifier) => specifier.startsWith("."))
+        .map((specifier) => posix.join(posix.dirname(path), specifier))
+      return [path, new Set(imports)]
+    })
   )
 
 /** Returns the circles of a graph: the sets of nodes that reach each other (Tarjan's strongly connected components). */

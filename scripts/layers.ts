@@ -58,7 +58,7 @@ export type Layers = Readonly<Record<string, Layer>>
 export const maxDepth = 3
 
 /**
- * The layers of each package. Each module except the index belongs to one of them: `npm run lint` fails otherwise, so
+ * The layers of each package. Each module belongs to one of them: `npm run lint` fails otherwise, so
  * that the table cannot become stale. A package whose modules are one layer lists the folder `"."`.
  */
 export const layers: Readonly<Record<string, Layers>> = {

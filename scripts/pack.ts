@@ -22,11 +22,8 @@ const runNpm = (cwd: string, ...args: ReadonlyArray<string>): string =>
   npm === undefined ? run(cwd, "npm", ...args) : run(cwd, process.execPath, npm, ...args)
 const bin = (name: string): string => join(root, "node_modules", ".bin", name)
 
-/** Returns the subpaths that a package exports: its index, and each public module. */
-const subpaths = (folder: string): ReadonlyArray<string> => [
-  ".",
-  ...publicModules(folder).map(({ name }) => `./${name}`)
-]
+/** Returns the subpaths that a package exports: each public module. */
+const subpaths = (folder: string): ReadonlyArray<string> => publicModules(folder).map(({ name }) => `./${name}`)
 
 /** The published name of a package. */
 const nameOf = (folder: string): string =>

@@ -20,14 +20,14 @@ type Exports = Readonly<Record<string, string | null | Readonly<Record<string, s
 
 const source = "@skein/source"
 
-/** Returns the public modules of the package in a folder, sorted by name. The index is not among them. */
+/** Returns the public modules of the package in a folder, sorted by name. */
 export const publicModules = (folder: string): ReadonlyArray<PublicModule> => {
   const { exports = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
     readonly exports?: Exports
   }
   const found = Object.entries(exports).flatMap(([subpath, target]): ReadonlyArray<PublicModule> => {
     const file = typeof target === "object" ? target?.[source] : undefined
-    if (file === undefined || subpath === ".") return []
+    if (file === undefined) return []
     if (subpath !== "./*") {
       return [{ name: subpath.slice("./".length), path: file.slice("./src/".length, -".ts".length) }]
     }
@@ -38,5 +38,5 @@ export const publicModules = (folder: string): ReadonlyArray<PublicModule> => {
 
 const modulesIn = (folder: string): ReadonlyArray<string> =>
   (existsSync(folder) ? readdirSync(folder) : [])
-    .filter((file) => file.endsWith(".ts") && file !== "index.ts")
+    .filter((file) => file.endsWith(".ts"))
     .map((file) => file.slice(0, -".ts".length))

@@ -68,7 +68,7 @@ export const problem = (path: string, bytes: Buffer): string | undefined => {
   if (bytes.includes(0) || dashboard.test(path) || messagesPage.test(path)) return undefined
   const lines = lineCount(bytes)
   if (lines > maxLines) return `${path}: ${lines} lines exceed the limit of ${maxLines}: split the file by concept`
-  const isShort = internalModule.test(path) && !path.endsWith("/index.ts") && lines < minModuleLines
+  const isShort = internalModule.test(path) && lines < minModuleLines
   return isShort
     ? `${path}: ${lines} lines are fewer than ${minModuleLines}: move them to the module that uses them`
     : undefined

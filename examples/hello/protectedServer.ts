@@ -1,4 +1,6 @@
-import { DevServer, Protect, TokenVerifier } from "@skein/auth"
+import * as DevServer from "@skein/auth/DevServer"
+import * as Protect from "@skein/auth/Protect"
+import * as TokenVerifier from "@skein/auth/TokenVerifier"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Tool from "@skein/server/Tool"

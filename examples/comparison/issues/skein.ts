@@ -1,6 +1,15 @@
 /** An issue tracker over HTTP. Every request needs a token of the issuer; changes need the scope `issues:write`. */
-import { Protect, Scopes, TokenVerifier } from "@skein/auth"
-import { Catalog, McpServer, NodeHttp, Principal, Prompt, Resource, ResourceTemplate, Tool } from "@skein/server"
+import * as Protect from "@skein/auth/Protect"
+import * as Scopes from "@skein/auth/Scopes"
+import * as TokenVerifier from "@skein/auth/TokenVerifier"
+import * as Catalog from "@skein/server/Catalog"
+import * as McpServer from "@skein/server/McpServer"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Principal from "@skein/server/Principal"
+import * as Prompt from "@skein/server/Prompt"
+import * as Resource from "@skein/server/Resource"
+import * as ResourceTemplate from "@skein/server/ResourceTemplate"
+import * as Tool from "@skein/server/Tool"
 import { Data, Effect, Option, Schema } from "effect"
 
 const Status = Schema.Literals(["open", "closed"])

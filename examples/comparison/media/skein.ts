@@ -1,5 +1,10 @@
 /** Plays melodies: asks how they should sound, and reports each note. Over stdio. */
-import { Content, Elicitation, McpServer, Progress, Stdio, Tool } from "@skein/server"
+import * as Content from "@skein/server/Content"
+import * as Elicitation from "@skein/server/Elicitation"
+import * as McpServer from "@skein/server/McpServer"
+import * as Progress from "@skein/server/Progress"
+import * as Stdio from "@skein/server/Stdio"
+import * as Tool from "@skein/server/Tool"
 import { Effect, Schema } from "effect"
 import { tone, wav } from "./tones.ts"
 

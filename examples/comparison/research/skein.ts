@@ -1,5 +1,8 @@
 /** Researches a topic in steps: searches, asks which sources to read, reads them, and writes a report. Over stdio. */
-import { Elicitation, HandlerError, McpServer, Stdio } from "@skein/server"
+import * as Elicitation from "@skein/server/Elicitation"
+import * as HandlerError from "@skein/server/HandlerError"
+import * as McpServer from "@skein/server/McpServer"
+import * as Stdio from "@skein/server/Stdio"
 import * as SqliteTasks from "@skein/tasks/SqliteTasks"
 import * as Task from "@skein/tasks/Task"
 import * as Tasks from "@skein/tasks/Tasks"

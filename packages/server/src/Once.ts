@@ -20,8 +20,8 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { InputError, Timeout } from "./InputError.ts"
-import { inOneLine, withoutStack } from "./internal/handlers/handlerError.ts"
 import { roundOf } from "./internal/base/onceStore.ts"
+import { mismatch } from "./internal/schema/jsonSchema.ts"
 
 /** Options of `once`. */
 export interface Options {
@@ -33,9 +33,6 @@ export interface Options {
 }
 
 const minute = Duration.minutes(1)
-
-const mismatch = (key: string, problem: string): Error =>
-  withoutStack(`the result of once(${JSON.stringify(key)}) does not match its schema: ${inOneLine(problem)}`)
 
 /**
  * Runs an effect once for a request, however often its handler runs. The schema encodes the result as JSON and decodes
@@ -63,12 +60,13 @@ export const once = <A, E, R>(
   Effect.flatMap(McpRequest, (request) => {
     const { caller: { revision } } = request
     const codec = Schema.toCodecJson(schema)
+    const result = `the result of once(${JSON.stringify(key)})`
     const round = roundOf(request)
     const encode = Schema.encodeUnknownEffect(codec)
     const run = Effect.timeoutOrElse(
       Effect.flatMap(
         effect,
-        (value) => Effect.catch(encode(value), ({ message }) => Effect.die(mismatch(key, message)))
+        (value) => Effect.catch(encode(value), ({ message }) => Effect.die(mismatch(result, "schema", message)))
       ),
       {
         duration: options.timeout ?? minute,
@@ -82,9 +80,7 @@ export const once = <A, E, R>(
       const value = Schema.decodeUnknownResult(codec)(json)
       if (Result.isSuccess(value)) return Effect.succeed(value.success)
       // An earlier round ran another version of the handler. The effect must not run twice.
-      return Effect.die(
-        new Error(`the result of once(${JSON.stringify(key)}) in an earlier round does not match its schema`)
-      )
+      return Effect.die(new Error(`${result} in an earlier round does not match its schema`))
     })
   })
 

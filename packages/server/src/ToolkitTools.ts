@@ -151,7 +151,7 @@ const toFailure = (tool: AiTool.Any, name: string, failure: unknown) =>
       return yield* invalidArguments(name, failure.reason.description)
     }
     if (AiError.isAiError(failure) && failure.reason._tag === "ToolResultEncodingError") {
-      return yield* Effect.die(toolCall.mismatch(name, failure.reason.description))
+      return yield* Effect.die(toolCall.outputMismatch(name, failure.reason.description))
     }
     if (!Schema.is(tool.failureSchema)(failure)) return yield* Effect.die(failure)
     return failed(yield* failureText(tool, failure))

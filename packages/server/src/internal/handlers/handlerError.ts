@@ -3,13 +3,11 @@
  */
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
-import { clip } from "@skein/protocol/Text"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { HandlerError } from "../../HandlerError.ts"
 import * as InputError from "../../InputError.ts"
-import { maxProblemChars } from "../schema/jsonSchema.ts"
 
 /** Returns the error's message, or its tag or name if the message is empty. */
 export const messageOf = (error: HandlerError & { readonly _tag?: unknown; readonly name?: unknown }): string =>
@@ -72,15 +70,4 @@ export const toolErrorOf = (error: HandlerError): McpError.McpError | undefined 
   return isMissingCapability(error) && Revision.era(error.revision) === "stateless"
     ? recordFailure(InputError.toMcpError(error), error)
     : undefined
-}
-
-/** Writes the problems of a value in one line, shortened, for a log. */
-export const inOneLine = (problem: string): string =>
-  clip(problem, maxProblemChars).replaceAll("\n  at ", " at ").replaceAll("\n", "; ")
-
-/** Makes a defect for a value of the author's. It has no stack, which would show only this library. */
-export const withoutStack = (message: string): Error => {
-  const error = new Error(message)
-  error.stack = String(error)
-  return error
 }

@@ -18,8 +18,8 @@ import * as Logging from "../../Logging.ts"
 import { Refusal, type resultBrand, toContent } from "./toolAnswer.ts"
 import { checkBlocks } from "../catalog/validateDefinition.ts"
 import type { Reader, Writer } from "../schema/inputSchema.ts"
-import { inOneLine, isUnknown, messageOf, recordFailure, toolErrorOf, withoutStack } from "./handlerError.ts"
-import { maxProblemChars } from "../schema/jsonSchema.ts"
+import { isUnknown, messageOf, recordFailure, toolErrorOf } from "./handlerError.ts"
+import { maxProblemChars, mismatch } from "../schema/jsonSchema.ts"
 import { type Later, mapLater, settle } from "../schema/standardSchema.ts"
 
 /** The members of a result besides structured content. */
@@ -110,14 +110,14 @@ const refuseResult = (tool: string, { error, problem }: Refusal): Effect.Effect<
 }
 
 const orThrow = (tool: string, written: Result.Result<unknown, string>): unknown => {
-  if (Result.isFailure(written)) throw mismatch(tool, written.failure)
-  if (written.success === undefined) throw mismatch(tool, "undefined has no JSON form")
+  if (Result.isFailure(written)) throw outputMismatch(tool, written.failure)
+  if (written.success === undefined) throw outputMismatch(tool, "undefined has no JSON form")
   return written.success
 }
 
 /** The defect for structured content that does not match the output schema. */
-export const mismatch = (tool: string, problem: string): Error =>
-  withoutStack(`The result of the tool ${tool} does not match its output schema: ${inOneLine(problem)}`)
+export const outputMismatch = (tool: string, problem: string): Error =>
+  mismatch(`The result of the tool ${tool}`, "output schema", problem)
 
 /**
  * Answers a call with invalid arguments. Before 2025-11-25 they are protocol errors; since then a model receives the

@@ -19,6 +19,17 @@ import { annotate, type Definitions, isNonFinite, referenced, resolve } from "./
 export const maxProblemChars = 4096
 
 /**
+ * Makes the defect for a value of the author's that does not match a schema, with the problems in one line, shortened. It
+ * has no stack, which would show only this library.
+ */
+export const mismatch = (value: string, schema: string, problem: string): Error => {
+  const problems = clip(problem, maxProblemChars).replaceAll("\n  at ", " at ").replaceAll("\n", "; ")
+  const error = new Error(`${value} does not match its ${schema}: ${problems}`)
+  error.stack = String(error)
+  return error
+}
+
+/**
  * Removes the encodings of `Infinity`, `-Infinity` and `NaN`, which `Schema.Number` writes as strings. A model has no
  * use for them. Decoding still accepts them.
  */

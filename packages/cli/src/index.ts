@@ -1,2 +1,0 @@
-export * as Call from "./Call.ts"
-export * as Skein from "./Skein.ts"

@@ -1,1 +1,0 @@
-export * as CreateSkein from "./CreateSkein.ts"

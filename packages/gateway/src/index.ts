@@ -1,1 +1,0 @@
-export * as Proxy from "./Proxy.ts"

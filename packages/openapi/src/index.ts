@@ -1,3 +1,0 @@
-export * as HttpApiTools from "./HttpApiTools.ts"
-export * as OpenApi from "./OpenApi.ts"
-export * as OpenApiError from "./OpenApiError.ts"

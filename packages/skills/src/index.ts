@@ -1,8 +1,0 @@
-export * as NodeSkills from "./server/NodeSkills.ts"
-export * as RemoteSkill from "./client/RemoteSkill.ts"
-export * as RemoteSkillError from "./client/RemoteSkillError.ts"
-export * as Skill from "./server/Skill.ts"
-export * as SkillError from "./server/SkillError.ts"
-export * as SkillMarkdown from "./shared/SkillMarkdown.ts"
-export * as SkillMessage from "./shared/SkillMessage.ts"
-export * as SkillToolkit from "./client/SkillToolkit.ts"

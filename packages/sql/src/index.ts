@@ -1,2 +1,0 @@
-export * as PgClient from "./PgClient.ts"
-export * as SqliteClient from "./SqliteClient.ts"

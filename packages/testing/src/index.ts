@@ -1,7 +1,0 @@
-export * as AuthorizationScenario from "./AuthorizationScenario.ts"
-export * as FaultyAuthorizationServer from "./FaultyAuthorizationServer.ts"
-export * as FaultyServer from "./FaultyServer.ts"
-export * as RawServer from "./RawServer.ts"
-export * as Scenario from "./Scenario.ts"
-export * as ScriptedHttpServer from "./ScriptedHttpServer.ts"
-export * as ScriptedServer from "./ScriptedServer.ts"
