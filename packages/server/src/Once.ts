@@ -34,6 +34,9 @@ export interface Options {
 
 const minute = Duration.minutes(1)
 
+const invalidResult = (name: string, problem: string): Error =>
+  mismatch(`the result of ${name} does not match its schema`, problem)
+
 /**
  * Runs an effect once for a request, however often its handler runs. The schema encodes the result as JSON and decodes
  * it in later rounds. In a session-based revision, where a handler runs once, the effect runs once per key too.
@@ -60,27 +63,29 @@ export const once = <A, E, R>(
   Effect.flatMap(McpRequest, (request) => {
     const { caller: { revision } } = request
     const codec = Schema.toCodecJson(schema)
-    const result = `the result of once(${JSON.stringify(key)})`
+    const name = `once(${JSON.stringify(key)})`
     const round = roundOf(request)
     const encode = Schema.encodeUnknownEffect(codec)
     const run = Effect.timeoutOrElse(
       Effect.flatMap(
         effect,
-        (value) => Effect.catch(encode(value), ({ message }) => Effect.die(mismatch(result, "schema", message)))
+        (value) => Effect.catch(encode(value), ({ message }) => Effect.die(invalidResult(name, message)))
       ),
       {
         duration: options.timeout ?? minute,
         orElse: () => {
-          const message = `once(${JSON.stringify(key)}) took longer than its timeout`
+          const message = `${name} took longer than its timeout`
           return Effect.fail(new InputError({ reason: new Timeout({ message }), method: key, revision }))
         }
       }
     )
     return Effect.flatMap(round.once(key, run), (json) => {
       const value = Schema.decodeUnknownResult(codec)(json)
-      if (Result.isSuccess(value)) return Effect.succeed(value.success)
+      if (Result.isSuccess(value)) {
+        return Effect.succeed(value.success)
+      }
       // An earlier round ran another version of the handler. The effect must not run twice.
-      return Effect.die(new Error(`${result} in an earlier round does not match its schema`))
+      return Effect.die(new Error(`the result of ${name} in an earlier round does not match its schema`))
     })
   })
 

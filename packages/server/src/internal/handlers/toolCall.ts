@@ -117,7 +117,7 @@ const orThrow = (tool: string, written: Result.Result<unknown, string>): unknown
 
 /** The defect for structured content that does not match the output schema. */
 export const outputMismatch = (tool: string, problem: string): Error =>
-  mismatch(`The result of the tool ${tool}`, "output schema", problem)
+  mismatch(`The result of the tool ${tool} does not match its output schema`, problem)
 
 /**
  * Answers a call with invalid arguments. Before 2025-11-25 they are protocol errors; since then a model receives the

@@ -19,12 +19,12 @@ import { annotate, type Definitions, isNonFinite, referenced, resolve } from "./
 export const maxProblemChars = 4096
 
 /**
- * Makes the defect for a value of the author's that does not match a schema, with the problems in one line, shortened. It
- * has no stack, which would show only this library.
+ * Makes the defect for a value of the author's that does not match a schema. The problems follow the message in one line,
+ * shortened. It has no stack, which would show only this library.
  */
-export const mismatch = (value: string, schema: string, problem: string): Error => {
+export const mismatch = (message: string, problem: string): Error => {
   const problems = clip(problem, maxProblemChars).replaceAll("\n  at ", " at ").replaceAll("\n", "; ")
-  const error = new Error(`${value} does not match its ${schema}: ${problems}`)
+  const error = new Error(`${message}: ${problems}`)
   error.stack = String(error)
   return error
 }
