@@ -254,9 +254,16 @@ const watch = (store: TaskStore["Service"], id: string): Stream.Stream<State, Ta
       changed.closeUnsafe()
       return store.get(id)
     })
-    return Stream.fromEffectRepeat(Effect.andThen(changed.await, current)).pipe(
-      Stream.takeWhile((state) => state !== undefined),
-      Stream.changesWith((one, next) => one.version === next.version),
-      Stream.takeUntil(isFinal)
+    /** The next state with another version. */
+    const after = (version: number): Effect.Effect<State | undefined, TaskError> =>
+      Effect.flatMap(
+        Effect.andThen(changed.await, current),
+        (state) => state?.version === version ? after(version) : Effect.succeed(state)
+      )
+    const states = Stream.unfold(
+      -1,
+      (version) =>
+        Effect.map(after(version), (state) => state === undefined ? undefined : [state, state.version] as const)
     )
+    return Stream.takeUntil(states, isFinal)
   }))
