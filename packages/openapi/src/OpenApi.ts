@@ -128,7 +128,8 @@ export interface Options<E = never, R = never> {
   readonly onInvalidOperation?: "warn" | "fail" | undefined
   /**
    * Which other documents references may lead to. None by default, except for files in the folder of a document that is
-   * a file.
+   * a file, whose real path is there too. An operation that needs another document is left out: see
+   * `onInvalidOperation`.
    */
   readonly allowReference?: ((url: URL) => boolean) | undefined
   /** Whether documents may be loaded over `http:`. Not by default. */

@@ -338,6 +338,28 @@ describe("a result", () => {
       expect(textOf(result)).toContain("<redacted>")
     }))
 
+  it.effect("has the words of headers that are not secrets, and no secret", () =>
+    Effect.gen(function*() {
+      const headers = {
+        authorization: "Bearer k3yk3yk3yk3y",
+        "x-app": "inventory",
+        "x-client": "inventory service",
+        accept: "application/json",
+        "user-agent": "orders-bot",
+        "x-tenant-number": "tenant-4711",
+        cookie: "session=s3cr3ts3cr3t; theme=a1b2c3d4",
+        "x-plain": Redacted.make("letters")
+      }
+      const kept = "The Bearer token of the inventory service for orders-bot with application/json and session"
+      const api = new MockApi(() =>
+        new Response(`${kept}: k3yk3yk3yk3y tenant-4711 s3cr3ts3cr3t a1b2c3d4 letters a%26b%26c%26d`, { status: 401 })
+      )
+      const credentials = () => Effect.succeed({ query: { sig: "a&b&c&d" } })
+      expect(textOf(yield* call(api, get(), { headers, credentials }))).toContain(
+        `${kept}: <redacted> <redacted> <redacted> <redacted> <redacted> <redacted>`
+      )
+    }))
+
   it.effect("is a failure with its beginning if the answer exceeds maxResultBytes", () =>
     Effect.gen(function*() {
       const document = operation("/", "get", { parameters: [parameter("limit", "query"), parameter("id", "query")] })

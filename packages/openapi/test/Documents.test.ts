@@ -3,7 +3,8 @@ import * as OpenApi from "@skein/openapi/OpenApi"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs"
+import { execFileSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -127,6 +128,7 @@ describe("references to other documents", () => {
   const serving = () =>
     new MockApi(({ url }) => url.endsWith("/shared.json") ? json(shared) : new Response(null, { status: 404 }))
   const ref = "https://pets.example/shared.json#/components/schemas/Pet"
+  const fail = { onInvalidOperation: "fail" } as const
 
   it.effect("are followed where the options allow it", () =>
     Effect.gen(function*() {
@@ -147,45 +149,110 @@ describe("references to other documents", () => {
   it.effect("are refused otherwise, and no request is made", () =>
     Effect.gen(function*() {
       const api = serving()
-      expect(yield* reasonOf(main(ref), {}, api)).toMatchObject({
+      expect(yield* reasonOf(main(ref), fail, api)).toMatchObject({
         _tag: "ReferenceNotAllowed",
         reference: "https://pets.example/shared.json"
       })
-      expect((yield* reasonOf(main("shared.json#/a"), { allowReference: () => true }, api)).message).toContain(
+      expect((yield* reasonOf(main("shared.json#/a"), { ...fail, allowReference: () => true }, api)).message).toContain(
         "give documentUrl"
       )
-      const http = yield* reasonOf(main(ref.replace("https", "http")), { allowReference: () => true }, api)
+      const http = yield* reasonOf(main(ref.replace("https", "http")), { ...fail, allowReference: () => true }, api)
       expect(http.message).toContain("http: needs the option allowHttp")
       expect(api.seen).toEqual([])
       const allowed = { allowReference: () => true, allowHttp: true }
       expect((yield* listWith(serving(), main(ref.replace("https", "http")), allowed)).definitions).toHaveLength(1)
     }))
 
+  it.effect.each(
+    [
+      ["an extension", documentOf({ "/ok": { get: { "x-samples": [{ $ref: "samples/curl.sh" }] } } }, {
+        "x-topics": [{ content: { $ref: "./docs/start.md" } }]
+      })],
+      ["information", documentOf({ "/ok": { get: {} } }, { info: { description: { $ref: "./info.md" } } })],
+      ["a schema of an answer", documentOf({
+        "/ok": {
+          get: { responses: { 200: { content: { "application/json": { schema: { $ref: "./pet.json" } } } } } }
+        }
+      })],
+      ["an operation that is not selected", documentOf({
+        "/ok": { get: {} },
+        "/other": { get: { operationId: "other", parameters: [{ $ref: "https://schemas.example/p.json" }] } }
+      })]
+    ] as const
+  )("do not matter in %s, also where invalid operations fail the layer", ([, document]) =>
+    Effect.gen(function*() {
+      const { definitions } = yield* list(document, { ...fail, exclude: { ids: ["other"] } })
+      expect(definitions.map(({ name }) => name)).toEqual(["get_ok"])
+    }))
+
+  it.effect("take the operation that needs them, and no other", () =>
+    Effect.gen(function*() {
+      const document = documentOf({
+        "/ok": { get: {} },
+        "/bad": { get: { parameters: [{ $ref: "https://schemas.example/p.json#/a" }] } },
+        "/path": { $ref: "./path.yaml" }
+      })
+      const { definitions, leftOut } = yield* list(document)
+      expect(definitions.map(({ name }) => name)).toEqual(["get_ok"])
+      expect(leftOut).toEqual([
+        {
+          place: "#/paths/~1bad/get",
+          message: "The reference \"https://schemas.example/p.json\" leads to another document. Allow it with the " +
+            "option allowReference"
+        },
+        {
+          place: "#/paths/~1path",
+          message: "The reference \"path.yaml\" is relative, and the document has no URL: give documentUrl"
+        }
+      ])
+    }))
+
+  it.effect("lead back to the document, and to other parts of theirs", () =>
+    Effect.gen(function*() {
+      const api = new MockApi(() =>
+        json({
+          a: { type: "object", properties: { b: { $ref: "#/b" }, c: { $ref: "openapi.json#/components/schemas/C" } } },
+          b: { type: "object", properties: { a: { $ref: "#/a" } } }
+        })
+      )
+      const document = { ...main("parts.json#/a"), components: { schemas: { C: { type: "string" } } } }
+      const client = yield* connect(document, {
+        documentUrl: "https://pets.example/openapi.json",
+        allowReference: () => true
+      }, api)
+      const [tool] = yield* client.listTools()
+      expect(tool!.inputSchema).toMatchObject({
+        properties: { b: { $ref: "#/$defs/b" }, c: { type: "string" } },
+        $defs: { b: { properties: { a: { $ref: "#/$defs/a" } } } }
+      })
+      expect(api.seen).toHaveLength(1)
+    }))
+
   it.effect("are bounded in number, size and time", () =>
     Effect.gen(function*() {
-      const allowReference = () => true
+      const options = { ...fail, allowReference: () => true }
       const chain = new MockApi(({ url }) => json({ $ref: `https://pets.example/${Number(/\d+$/.exec(url)![0]) + 1}` }))
-      expect(yield* reasonOf(main("https://pets.example/1"), { allowReference }, chain))
+      expect(yield* reasonOf(main("https://pets.example/1"), options, chain))
         .toMatchObject({ _tag: "LimitExceeded", limit: "documents" })
       expect(chain.seen).toHaveLength(50)
       const large = new MockApi(() => new Response("x".repeat(32 * 1024 * 1024 + 1)))
-      expect(yield* reasonOf(main(ref), { allowReference }, large))
+      expect(yield* reasonOf(main(ref), options, large))
         .toMatchObject({ _tag: "LimitExceeded", limit: "documentBytes" })
       const slow = new MockApi(() => Effect.never)
-      const loading = yield* Effect.forkChild(reasonOf(main(ref), { allowReference }, slow))
+      const loading = yield* Effect.forkChild(reasonOf(main(ref), options, slow))
       yield* TestClock.adjust("30 seconds")
       expect(yield* Fiber.join(loading)).toMatchObject({ _tag: "LimitExceeded", limit: "loadTime" })
     }))
 
   it.effect("do not follow redirects, and report a status", () =>
     Effect.gen(function*() {
-      const allowReference = () => true
+      const options = { ...fail, allowReference: () => true }
       const away = new MockApi(() => new Response(null, { status: 302, headers: { location: "http://10.0.0.1/" } }))
-      expect((yield* reasonOf(main(ref), { allowReference }, away)).message).toContain(
+      expect((yield* reasonOf(main(ref), options, away)).message).toContain(
         "it redirects, which is not followed"
       )
       const missing = new MockApi(() => new Response(null, { status: 404 }))
-      expect((yield* reasonOf(main(ref), { allowReference }, missing)).message).toContain(
+      expect((yield* reasonOf(main(ref), options, missing)).message).toContain(
         "the status of the answer is 404"
       )
     }))
@@ -200,6 +267,46 @@ describe("references to other documents", () => {
       const api = new MockApi()
       expect((yield* listWith(api, document)).definitions).toHaveLength(1)
       expect(api.seen).toEqual([])
+    }))
+})
+
+describe("references by an identifier", () => {
+  const schemas = {
+    Pet: {
+      $id: "https://schemas.example/pet",
+      $anchor: "pet",
+      type: "object",
+      properties: { name: { $ref: "#/$defs/Name" }, owner: { $ref: "#owner" } },
+      $defs: { Name: { type: "string" }, Owner: { $anchor: "owner", type: "integer" } }
+    },
+    Named: { $id: "Named", type: "object", properties: { other: { $ref: "#/components/schemas/Other" } } },
+    Other: { type: "boolean" }
+  }
+  const propertiesOf = (ref: string, openapi = "3.1.0") =>
+    Effect.gen(function*() {
+      const document = operation("/", "post", {
+        requestBody: { content: { "application/json": { schema: { $ref: ref } } } }
+      }, { components: { schemas }, openapi })
+      const client = yield* connect(document)
+      return (yield* client.listTools())[0]?.inputSchema.properties
+    })
+
+  it.effect.each(["#/components/schemas/Pet", "https://schemas.example/pet", "https://schemas.example/pet#pet"])(
+    "3.1.0 · lead to the schema: %s",
+    (ref) =>
+      Effect.gen(function*() {
+        expect(yield* propertiesOf(ref)).toEqual({ name: { type: "string" }, owner: { type: "integer" } })
+      })
+  )
+
+  it.effect("3.1.0 · leave references of the document inside of a schema whose $id is its name", () =>
+    Effect.gen(function*() {
+      expect(yield* propertiesOf("#/components/schemas/Named")).toEqual({ other: { type: "boolean" } })
+    }))
+
+  it.effect("3.0.3 · have no meaning", () =>
+    Effect.gen(function*() {
+      expect(yield* propertiesOf("#pet", "3.0.3")).toBeUndefined()
     }))
 })
 
@@ -230,10 +337,43 @@ describe("a document in a file", () => {
       const url = (name: string) => pathToFileURL(join(root, name))
       const client = yield* connect(url("api/a.json"))
       expect((yield* client.listTools())[0]!.inputSchema.properties).toEqual({ limit: { type: "integer" } })
-      expect((yield* reasonOf(url("api/out.json")))._tag).toBe("ReferenceNotAllowed")
+      expect((yield* reasonOf(url("api/out.json"), { onInvalidOperation: "fail" }))._tag).toBe("ReferenceNotAllowed")
       expect((yield* list(url("api/out.json").href, { allowReference: () => true })).definitions).toHaveLength(1)
       expect((yield* reasonOf(url("none.json"))).message).toMatch(/^Cannot read the document file:.*none.json: ENOENT$/)
       truncateSync(url("api/a.json"), 32 * 1024 * 1024 + 1)
       expect(yield* reasonOf(url("api/a.json"))).toMatchObject({ limit: "documentBytes" })
+    }))
+
+  it.effect("does not follow a symbolic link out of its folder without the option", () =>
+    Effect.gen(function*() {
+      const root = yield* folder({
+        "api/a.json": withRef("link.yaml#/limit"),
+        "api/b.json": withRef("folder/limit.yaml#/limit"),
+        "api/c.json": withRef("inner.yaml#/limit"),
+        "api/limit.yaml": "limit: { name: limit, in: query }",
+        "outside/limit.yaml": "limit: { name: limit, in: query }"
+      })
+      symlinkSync(join(root, "outside/limit.yaml"), join(root, "api/link.yaml"))
+      symlinkSync(join(root, "outside"), join(root, "api/folder"))
+      symlinkSync(join(root, "api/limit.yaml"), join(root, "api/inner.yaml"))
+      const url = (name: string) => pathToFileURL(join(root, name))
+      for (const name of ["api/a.json", "api/b.json"]) {
+        const { definitions, leftOut } = yield* list(url(name))
+        expect(definitions).toEqual([])
+        expect(leftOut[0]!.message).toContain("a symbolic link leads out of the folder of the document")
+        expect((yield* list(url(name), { allowReference: () => true })).definitions).toHaveLength(1)
+      }
+      expect((yield* list(url("api/c.json"))).definitions).toHaveLength(1)
+    }))
+
+  it.effect("is not a device, a pipe or a folder", () =>
+    Effect.gen(function*() {
+      const root = yield* folder({ "a.json": "{}" })
+      const pipe = join(root, "pipe")
+      execFileSync("mkfifo", [pipe])
+      for (const path of ["/dev/zero", pipe, root]) {
+        const { message } = yield* reasonOf(pathToFileURL(path))
+        expect([path, message]).toEqual([path, expect.stringMatching(/: it is not a file$/)])
+      }
     }))
 })

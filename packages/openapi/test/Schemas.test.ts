@@ -3,7 +3,8 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import { assemble } from "../src/internal/schema/assemble.ts"
 import { Schemas } from "../src/internal/schema/convert.ts"
 
-const convert = (schema: unknown, use: "arguments" | "results" = "arguments") => new Schemas({}, use).convert(schema)
+const convert = (schema: unknown, use: "arguments" | "results" = "arguments") =>
+  new Schemas({}, use, "3.1").convert(schema)
 
 describe("a schema of OpenAPI 3.0", () => {
   it.each([
@@ -108,7 +109,7 @@ describe("properties", () => {
   })
 
   it("are readOnly through a reference", () => {
-    const schemas = new Schemas({ a: { type: "string", readOnly: true } }, "arguments")
+    const schemas = new Schemas({ a: { type: "string", readOnly: true } }, "arguments", "3.1")
     expect(schemas.convert({ properties: { a: { $ref: "#/a" }, b: {} } })).toEqual({ properties: { b: {} } })
   })
 })
@@ -129,8 +130,8 @@ describe("references", () => {
       }
     }
   }
-  const assembled = (schema: object, maxChars = 10_000) => {
-    const schemas = new Schemas(root, "arguments")
+  const assembled = (schema: object, maxChars = 10_000, version: "3.0" | "3.1" = "3.1") => {
+    const schemas = new Schemas(root, "arguments", version)
     return assemble(schemas.convert(schema) as object as Record<string, unknown>, schemas.definitions, maxChars)
   }
   const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
@@ -158,6 +159,31 @@ describe("references", () => {
     expect(Object.keys(twice["$defs"] as object)).toEqual(["Odd_name"])
   })
 
+  it.each([
+    ["a default", { default: "a" }, { type: "string", default: "a" }],
+    ["an assertion", { minLength: 2 }, { type: "string", minLength: 2 }],
+    ["null", { nullable: true }, { anyOf: [{ type: "string" }, { type: "null" }] }],
+    ["another type", { type: ["string", "null"] }, { allOf: [{ type: "string" }], type: ["string", "null"] }],
+    ["properties", { properties: { a: {} }, required: ["a"] }, {
+      allOf: [{ type: "string" }],
+      properties: { a: {} },
+      required: ["a"]
+    }],
+    ["allOf", { allOf: [{ minLength: 1 }] }, { allOf: [{ type: "string" }, { minLength: 1 }] }],
+    ["another reference below", { items: ref("Small") }, { allOf: [{ type: "string" }], items: { type: "string" } }]
+  ])("3.1 · apply together with the keywords beside them: %s", (_, beside, expected) => {
+    expect(assembled({ properties: { a: { ...ref("Small"), ...beside } } })).toEqual({ properties: { a: expected } })
+  })
+
+  it.each([
+    ["annotations", { default: "a", description: "A" }, { type: "string", default: "a", description: "A" }],
+    ["nullable", { nullable: true }, { anyOf: [{ type: "string" }, { type: "null" }] }],
+    ["assertions", { minLength: 2, properties: { a: {} }, required: ["a"] }, { type: "string" }]
+  ])("3.0 · have annotations and nullable beside them, and nothing else: %s", (_, beside, expected) => {
+    expect(assembled({ properties: { a: { ...ref("Small"), ...beside } } }, 10_000, "3.0"))
+      .toEqual({ properties: { a: expected } })
+  })
+
   it("lead into the parts of a schema", () => {
     expect(assembled({ properties: { a: { $ref: "#/components/schemas/Tree/properties/a~0b~1c" } } }))
       .toEqual({ properties: { a: { type: "null" } } })
@@ -179,7 +205,7 @@ describe("a large schema", () => {
     )
   })
   const fit = (schema: object, maxChars: number) => {
-    const schemas = new Schemas({}, "arguments")
+    const schemas = new Schemas({}, "arguments", "3.1")
     return assemble(schemas.convert(schema) as Record<string, unknown>, schemas.definitions, maxChars)
   }
 

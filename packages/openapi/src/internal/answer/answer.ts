@@ -36,8 +36,10 @@ export interface Answer {
   /** The body as text, unless it is binary. */
   readonly text: string | undefined
   readonly bytes: Uint8Array
-  /** The body if it is a JSON object. */
+  /** The body if it is a JSON object, and has no number that JavaScript changes. */
   readonly object: JsonObject | undefined
+  /** A number of the body, as its text, that JavaScript changes: an identifier of 64 bits, for example. */
+  readonly inexact: string | undefined
 }
 
 /** The parts of an answer. */
@@ -64,7 +66,35 @@ const decode = (bytes: Uint8Array, charset: string, fatal: boolean): string | un
   }
 }
 
-const jsonOf = (text: string): unknown => Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
+/** The value of a JSON text, and its first number that JavaScript changes. */
+interface Json {
+  readonly value: unknown
+  readonly inexact: string | undefined
+}
+
+/**
+ * Parses a JSON text. A number is inexact if it is a whole number in its text and another one in JavaScript, or beyond
+ * the largest number.
+ */
+export const parseJson = (text: string): Json | undefined => {
+  let inexact: string | undefined
+  const revive = (_: string, value: unknown, { source = "" }: { readonly source?: string } = {}): unknown => {
+    if (inexact === undefined && typeof value === "number" && !Number.isSafeInteger(value) && !isExact(value, source)) {
+      inexact = source
+    }
+    return value
+  }
+  const value = Result.try((): unknown => JSON.parse(text, revive as (key: string, value: unknown) => unknown))
+  return Result.isFailure(value) ? undefined : { value: value.success, inexact }
+}
+
+const isExact = (value: number, source: string): boolean =>
+  Number.isFinite(value) && (!/^-?\d+$/.test(source) || BigInt(source) === BigInt(value))
+
+/** The note beside the text of an answer with a number that structured content cannot have. */
+export const inexactNote = (number: string): string =>
+  `The number ${clip(number, 40)} is exact in the text only, and there is no structured content, because JSON numbers ` +
+  `are exact up to ${Number.MAX_SAFE_INTEGER}.`
 
 /** Reads the answer of a request that succeeded. */
 export const read = ({ body: { bytes }, headers, status }: Received): Answer => {
@@ -78,8 +108,15 @@ export const read = ({ body: { bytes }, headers, status }: Received): Answer => 
     ? decode(bytes, "utf-8", true)
     : undefined
   const isJson = text !== undefined && /^\s*\{/.test(text) && (mediaType === "" || /[/+]json$/.test(mediaType))
-  const value = isJson ? jsonOf(text) : undefined
-  return { status, mediaType, text, bytes, object: isObject(value) ? value : undefined }
+  const { inexact, value } = (isJson ? parseJson(text) : undefined) ?? {}
+  return {
+    status,
+    mediaType,
+    text,
+    bytes,
+    object: isObject(value) && inexact === undefined ? value : undefined,
+    inexact
+  }
 }
 
 /**
@@ -88,11 +125,14 @@ export const read = ({ body: { bytes }, headers, status }: Received): Answer => 
  * `empty` is the text for an answer without content.
  */
 export const toContent = (
-  { bytes, mediaType, text }: Answer,
+  { bytes, inexact, mediaType, text }: Answer,
   uri: string,
   empty: string
 ): ReadonlyArray<Content.ContentBlock> => {
-  if (text !== undefined) return [Content.text(text === "" ? empty : text)]
+  if (text !== undefined) {
+    const note = inexact === undefined ? [] : [Content.text(inexactNote(inexact))]
+    return [Content.text(text === "" ? empty : text), ...note]
+  }
   if (/^image\/(?:png|jpeg|gif|webp|avif|bmp)$/.test(mediaType)) return [Content.image(bytes, mediaType)]
   if (mediaType.startsWith("audio/")) return [Content.audio(bytes, mediaType)]
   return [

@@ -23,6 +23,8 @@ export interface Argument extends Serialization {
   readonly isRequired: boolean
   /** Whether the value is sent as JSON text, for a parameter with `content`. */
   readonly isJson: boolean
+  /** Whether the value, or each item of it, is base64 text of bytes that are sent as they are. */
+  readonly isBytes: boolean
 }
 
 /** The arguments of an operation. */
@@ -74,7 +76,8 @@ const toArgument = (schemas: Schemas, root: JsonObject, parameter: JsonObject, n
     style,
     explode: typeof explode === "boolean" ? explode : style === "form" || style === "deepObject",
     allowReserved: parameter["allowReserved"] === true,
-    isJson: content !== undefined
+    isJson: content !== undefined,
+    isBytes: false
   }
 }
 
@@ -95,11 +98,11 @@ const undeclared = (path: string, declared: ReadonlyArray<JsonObject>): Readonly
 export const argumentsOf = (
   schemas: Schemas,
   root: JsonObject,
-  { node, operation, parameters }: Found,
+  { node, operation, parameters, place }: Found,
   hidden: ReadonlySet<string>
 ): Arguments => {
   const names = new Names()
-  const declared = parameters.filter((parameter) =>
+  const declared = parameters().filter((parameter) =>
     places.has(parameter["in"]) && !hidden.has((parameter["name"] as string).toLowerCase()) &&
     !(parameter["in"] === "header" && ignoredHeaders.has((parameter["name"] as string).toLowerCase())) &&
     (parameter["in"] !== "path" || operation.path.includes(`{${parameter["name"] as string}}`))
@@ -108,9 +111,9 @@ export const argumentsOf = (
   const sorted = [...declared, ...undeclared(operation.path, declared)]
     .toSorted((a, b) => order.indexOf(a["in"]) - order.indexOf(b["in"]))
   const list = sorted.map((parameter) => toArgument(schemas, root, parameter, names))
-  const body = bodyOf(schemas, root, node["requestBody"])
+  const body = bodyOf(schemas, root, node["requestBody"], place)
   if (body === undefined) return { list, body: undefined, extra: undefined }
-  const fields = body.fields ?? [{ key: "body", schema: body.schema, isRequired: body.isRequired }]
+  const fields = body.fields ?? [{ key: "body", schema: body.schema, isRequired: body.isRequired, isBytes: body.kind === "bytes" }]
   const members = fields.map((field): Argument => ({
     ...field,
     name: names.take(toName(field.key, "body"), "_body"),

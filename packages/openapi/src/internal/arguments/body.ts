@@ -2,10 +2,14 @@
  * Reads the request body of an operation: its media type, and the fields that become arguments.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { clip } from "@skein/protocol/Text"
+import { InvalidOperation, OpenApiError } from "../../OpenApiError.ts"
 import type { Style } from "./serialize.ts"
-import { objectAt, resolve } from "../document/pointer.ts"
+import { withDescription } from "../document/operations.ts"
+import { find, objectAt, resolve } from "../document/pointer.ts"
 import type { Schema, Schemas } from "../schema/convert.ts"
-import { requiredOf, schemasByName } from "../schema/keywords.ts"
+import { annotationsOf, requiredOf, schemasByName } from "../schema/keywords.ts"
+import { areBytes, asBase64 } from "./bytes.ts"
 
 /** How a body is written. */
 export type BodyKind = "json" | "form" | "multipart" | "text" | "bytes"
@@ -15,6 +19,8 @@ export interface Field {
   readonly key: string
   readonly schema: Schema
   readonly isRequired: boolean
+  /** Whether the value, or each item of it, is base64 text of bytes that are sent as they are. */
+  readonly isBytes: boolean
   readonly style?: Style
   readonly explode?: boolean
 }
@@ -35,13 +41,13 @@ export interface Body {
 }
 
 const kinds: ReadonlyArray<readonly [RegExp, BodyKind]> = [
-  [/^application\/json\b/, "json"],
+  [/^application\/json\s*(?:;|$)/, "json"],
   [/^[\w.-]+\/[\w.-]+\+json\b/, "json"],
   [/^application\/x-www-form-urlencoded\b/, "form"],
   [/^multipart\/form-data\b/, "multipart"],
   [/^\*\/\*|^application\/\*/, "json"],
-  [/^text\/|\bxml\b|\byaml\b|\bgraphql\b|\bndjson\b/, "text"],
-  [/./, "bytes"]
+  [/^text\/|\bxml\b|\byaml\b|\bgraphql\b|\b(?:nd|geo)?json(?:l|lines|-seq)?\b/, "text"],
+  [/^(?!multipart\/)./, "bytes"]
 ]
 
 /** Chooses the media type that is written best. */
@@ -54,8 +60,8 @@ const choose = (content: JsonObject): { readonly key: string; readonly kind: Bod
   return undefined
 }
 
-/** The most levels of `allOf` whose properties are merged. */
-const maxLevels = 8
+/** The most levels of `allOf` and of references whose properties are merged. */
+const maxLevels = 16
 
 interface Members {
   readonly properties: Map<string, unknown>
@@ -68,20 +74,36 @@ const isOnlyRequired = (members: unknown): boolean =>
   Array.isArray(members) &&
   members.every((member) => isObject(member) && Object.keys(member).every((key) => key === "required"))
 
+/** Keywords about an object as a whole, which would be lost if its members were arguments of their own. */
+const onWholes = [
+  ...["not", "if", "patternProperties", "propertyNames", "unevaluatedProperties", "minProperties", "maxProperties"],
+  ...["dependentRequired", "dependentSchemas", "dependencies"]
+]
+
+/** Adds a property. One that several members of `allOf` declare has the schemas of all. */
+const addProperty = ({ properties }: Members, name: string, property: unknown): void => {
+  const known = properties.get(name)
+  const isSame = known === undefined || JSON.stringify(known) === JSON.stringify(property)
+  properties.set(name, isSame ? property : { allOf: [known, property] })
+}
+
 /** Collects the members of an object. Returns `false` if they cannot be arguments of their own. */
-const collect = (root: JsonObject, schemas: Schemas, node: unknown, into: Members, level = 0): boolean => {
-  const schema = resolve(root, node)
+const collect = (root: JsonObject, schemas: Schemas, schema: unknown, into: Members, level = 0): boolean => {
   if (!isObject(schema) || level > maxLevels) return false
+  const { $ref, ...beside } = schema
+  if (typeof $ref === "string") {
+    const isAlone = schemas.version === "3.0" || Object.keys(beside).length === Object.keys(annotationsOf(beside)).length
+    return collect(root, schemas, find(root, $ref), into, level + 1) &&
+      (isAlone || collect(root, schemas, beside, into, level + 1))
+  }
   const { additionalProperties: extra, allOf, anyOf, oneOf, type } = schema
   if (type !== undefined && type !== "object") return false
   if ([anyOf, oneOf].some((members) => members !== undefined && !isOnlyRequired(members))) return false
-  if (["not", "if", "patternProperties", "propertyNames", "unevaluatedProperties"].some((key) => key in schema)) {
-    return false
-  }
+  if (onWholes.some((key) => key in schema)) return false
   if (extra !== undefined && extra !== false) into.extra = extra
   const hidden = new Set(schemas.hiddenNames(schema))
   for (const [name, property] of schemasByName(schema["properties"])) {
-    if (!schemas.isHidden(property)) into.properties.set(name, property)
+    if (!schemas.isHidden(property)) addProperty(into, name, property)
   }
   for (const name of requiredOf(schema)) if (!hidden.has(name)) into.required.add(name)
   return !Array.isArray(allOf) || allOf.every((member) => collect(root, schemas, member, into, level + 1))
@@ -93,17 +115,22 @@ const fieldsOf = (
   root: JsonObject,
   schemas: Schemas,
   media: JsonObject,
-  isRequired: boolean
+  isRequired: boolean,
+  isMultipart: boolean
 ): Pick<Body, "fields" | "extra"> => {
   const none = { fields: undefined, extra: undefined }
   const members: Members = { properties: new Map(), required: new Set(), extra: undefined }
   if (!collect(root, schemas, media["schema"], members) || members.properties.size === 0) return none
+  const contentTypes = contentTypesOf(media)
   const fields = [...members.properties].map(([key, property]): Field => {
     const encoding = isObject(media["encoding"]) ? media["encoding"][key] : undefined
     const { explode, style } = isObject(encoding) ? encoding : {}
+    const isBytes = isMultipart && areBytes(root, schemas.version, property, contentTypes.get(key))
+    const schema = schemas.convert(property)
     return {
       key,
-      schema: schemas.convert(property),
+      schema: isBytes ? asBase64(schema) : schema,
+      isBytes,
       isRequired: isRequired && members.required.has(key),
       ...(styles.has(style) ? { style: style as Style } : undefined),
       ...(typeof explode === "boolean" ? { explode } : undefined)
@@ -112,30 +139,51 @@ const fieldsOf = (
   return { fields, extra: members.extra === undefined ? undefined : schemas.convert(members.extra) }
 }
 
+/** The media types of parts. Of several that the API accepts, the first; a range such as `image/*` stays. */
 const contentTypesOf = ({ encoding }: JsonObject): ReadonlyMap<string, string> =>
   new Map(
     schemasByName(encoding).flatMap(([name, each]) => {
       const type = isObject(each) ? each["contentType"] : undefined
-      return typeof type === "string" && !/[*,]/.test(type) ? [[name, type] as const] : []
+      return typeof type === "string" ? [[name, type.split(",")[0]!.trim()] as const] : []
     })
   )
 
-/** Reads the body of an operation. Throws `OpenApiError` for a broken reference. */
-export const bodyOf = (schemas: Schemas, root: JsonObject, node: unknown): Body | undefined => {
-  const request = objectAt(root, node)
+/** The media type of a body whose key in the document is a range. */
+const concrete = (key: string, kind: BodyKind): string =>
+  !key.includes("*")
+    ? key
+    : kind === "json"
+    ? "application/json"
+    : kind === "text"
+    ? "text/plain"
+    : "application/octet-stream"
+
+/**
+ * Reads the body of an operation, whose place is for messages. Throws `OpenApiError` for a broken reference, and if no
+ * media type of a required body can be written.
+ */
+export const bodyOf = (schemas: Schemas, root: JsonObject, node: unknown, place: string): Body | undefined => {
+  const request = withDescription(schemas.version, node, objectAt(root, node)) as JsonObject
   const content = isObject(request["content"]) ? request["content"] : {}
   const chosen = choose(content)
-  if (chosen === undefined) return undefined
-  const { key, kind } = chosen
-  const mediaType = key.includes("*") ? "application/json" : key
+  if (chosen === undefined) {
+    const [mediaType] = Object.keys(content)
+    if (mediaType === undefined) return undefined
+    const message = `Its body is ${clip(mediaType)}, which cannot be written from arguments`
+    throw new OpenApiError({ reason: new InvalidOperation({ message, place }) })
+  }
+  const { key } = chosen
   const media = objectAt(root, content[key])
+  const isAnyBytes = key.includes("*") && areBytes(root, "3.0", media["schema"], undefined)
+  const kind = isAnyBytes ? "bytes" : chosen.kind
+  const mediaType = concrete(key, kind)
   const isRequired = request["required"] === true
   const isObjectBody = kind === "json" || kind === "form" || kind === "multipart"
   const { extra, fields } = isObjectBody
-    ? fieldsOf(root, schemas, media, isRequired)
+    ? fieldsOf(root, schemas, media, isRequired, kind === "multipart")
     : { extra: undefined, fields: undefined }
   const { description } = request
-  const text = typeof description === "string" ? description.slice(0, 300) : `The body of the request, ${mediaType}`
+  const text = typeof description === "string" ? clip(description, 300) : `The body of the request, ${mediaType}`
   return {
     kind,
     mediaType,

@@ -59,12 +59,16 @@ const encodeReserved: Encode = (text) =>
 
 const plain: Encode = (text) => wellFormed(text)
 
+/** The JSON text of a value. A surrogate without a partner becomes U+FFFD, since JSON for exchange is UTF-8 (RFC 8259, 8.1). */
+export const toJson = (value: unknown): string =>
+  JSON.stringify(value, (_, member: unknown) => typeof member === "string" ? wellFormed(member) : member)
+
 /** The text of a value. A nested list or object is written as JSON, since no style describes it. */
 export const textOf = (value: unknown): string =>
   typeof value === "string"
     ? value
     : typeof value === "object" && value !== null
-    ? JSON.stringify(value)
+    ? toJson(value)
     : String(value)
 
 /** The members of an object, without those that have no value. */

@@ -10,7 +10,7 @@ import type * as HttpBody from "effect/http/HttpBody"
 import * as Result from "effect/Result"
 import type { Argument, Arguments } from "../arguments/arguments.ts"
 import type { Operation } from "../document/operations.ts"
-import { forCookie, forHeader, forPath, forQuery, headerProblem, textOf } from "../arguments/serialize.ts"
+import { forCookie, forHeader, forPath, forQuery, headerProblem, textOf, toJson } from "../arguments/serialize.ts"
 import { given, writeBody } from "./writeBody.ts"
 
 /** The parts of a request that an operation determines. */
@@ -53,7 +53,7 @@ const leavesPath = (text: string): boolean => {
 
 const valueOf = (argument: Argument, args: JsonObject): unknown => {
   const value = given(args, argument.name)
-  return argument.isJson && value !== undefined ? JSON.stringify(value) : value
+  return argument.isJson && value !== undefined ? toJson(value) : value
 }
 
 const pathOf = (path: string, list: ReadonlyArray<Argument>, args: JsonObject): Result.Result<string, string> => {
@@ -74,8 +74,28 @@ const pathOf = (path: string, list: ReadonlyArray<Argument>, args: JsonObject): 
     : Result.succeed(out)
 }
 
+/** A whole number within a value that JavaScript may have changed when it read the call. */
+const inexactIn = (value: unknown): number | undefined => {
+  if (typeof value === "number") return Number.isInteger(value) && !Number.isSafeInteger(value) ? value : undefined
+  if (typeof value !== "object" || value === null) return undefined
+  for (const member of Object.values(value)) {
+    const found = inexactIn(member)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
 /** Makes the request of a call. Fails with a message for the model. */
 export const makeRequest = (plan: RequestPlan, args: JsonObject): Result.Result<ApiRequest, string> => {
+  for (const [name, value] of Object.entries(args)) {
+    const inexact = inexactIn(value)
+    if (inexact === undefined) continue
+    return fault(
+      name,
+      `has a whole number beyond ${Number.MAX_SAFE_INTEGER} (about ${inexact}), which this server cannot pass on ` +
+        "exactly. The API was not called. Do not repeat the call with a rounded number"
+    )
+  }
   const { operation, arguments: { list } } = plan
   // Some documents write parts of the query, or a fragment, into their paths to tell operations apart.
   const [, template = "", fixed = ""] = /^([^?#]*)(?:\?([^#]*))?/.exec(operation.path) ?? []

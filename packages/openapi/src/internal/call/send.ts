@@ -49,9 +49,39 @@ const reveal = (value: Value): string => Redacted.isRedacted(value) ? Redacted.v
 const revealAll = (values: Credentials["headers"]): ReadonlyArray<readonly [string, string]> =>
   Object.entries(values ?? {}).map(([name, value]) => [name, reveal(value)])
 
-/** The texts that no message may contain: values of credentials, and the token in `Bearer …`. */
-const secretsOf = (values: ReadonlyArray<readonly [string, string]>): ReadonlyArray<string> =>
-  values.flatMap(([, value]) => [value, ...value.split(/[ ;=,]/)]).toSorted((a, b) => b.length - a.length)
+// Headers whose values are no secrets, and names of credentials.
+const harmless = /^(?:accept(?:-.*)?|content-.*|user-agent|host|origin|referer|cache-control|pragma|date|from|te|via)$/i
+const secretName = /auth|key|token|secret|passw|credential|signature|session|cookie|jwt/i
+
+/** Whether a plain text is words of letters, such as the name of a product. */
+const isWords = (text: string): boolean => text.length <= 40 && /^[a-z]{1,20}(?:[ ._/-][a-z]{1,20})*$/i.test(text)
+
+/**
+ * The texts that no message may contain: values that are `Redacted`, and those of headers and query parameters that are
+ * not known to be harmless. A scheme such as `Bearer` is not a secret, and nor is the name of a cookie.
+ */
+const secretsOf = (...all: ReadonlyArray<Credentials["headers"]>): ReadonlyArray<string> =>
+  all.flatMap((values) => Object.entries(values ?? {})).flatMap(([name, given]) => {
+    const value = reveal(given)
+    const isSecret = Redacted.isRedacted(given) || secretName.test(name) || !(harmless.test(name) || isWords(value))
+    return isSecret ? partsOf(name, value) : []
+  }).flatMap((secret) => [secret, encode(secret)]).toSorted((a, b) => b.length - a.length)
+
+/** The value without the scheme of its credentials, or the values of cookies. */
+const partsOf = (name: string, value: string): ReadonlyArray<string> => {
+  if (name.toLowerCase() === "cookie") return value.split(/;\s*/).map((pair) => pair.slice(pair.indexOf("=") + 1))
+  const [, scheme, rest = ""] = /^([A-Za-z][\w-]*) +(\S.*)$/.exec(value) ?? []
+  if (scheme === undefined || !schemes.has(scheme.toLowerCase())) return [value]
+  const parameters = Array.from(rest.matchAll(/\w+="([^"]*)"/g), ([, parameter = ""]) => parameter)
+  return [rest, ...parameters]
+}
+
+/** The authentication schemes of the IANA registry, and those in use beside them. */
+const schemes: ReadonlySet<string> = new Set([
+  ...["basic", "bearer", "digest", "dpop", "gnap", "hoba", "mutual", "negotiate", "oauth", "privatetoken"],
+  ...["scram-sha-1", "scram-sha-256", "vapid", "token", "apikey", "api-key", "key", "jwt", "ntlm", "hmac", "sso-key"],
+  ...["aws4-hmac-sha256", "zoho-oauthtoken", "genie-key", "klaviyo-api-key", "splunk", "bot", "ssws", "secret"]
+])
 
 const toHttp = (
   request: ApiRequest,
@@ -171,7 +201,7 @@ export const send = <E, R>(
     const { value } = received.success
     const { body, status } = value
     if (status < 200 || status >= 300) {
-      const secrets = secretsOf([...revealAll(headers), ...revealAll(own.headers), ...revealAll(own.query)])
+      const secrets = secretsOf(headers, own.headers, own.query)
       const now = yield* Clock.currentTimeMillis
       return failed(answers.failure({ name, who: "The API", advise, secrets }, value, now), status)
     }

@@ -8,8 +8,7 @@ import * as HttpBody from "effect/http/HttpBody"
 import * as Result from "effect/Result"
 import type { Argument, Arguments } from "../arguments/arguments.ts"
 import type { Body } from "../arguments/body.ts"
-import type { Schema } from "../schema/convert.ts"
-import { forQuery, textOf } from "../arguments/serialize.ts"
+import { forQuery, textOf, toJson } from "../arguments/serialize.ts"
 
 const empty = Result.succeed(HttpBody.empty)
 
@@ -25,8 +24,6 @@ const membersOf = ({ extra, list }: Arguments, args: JsonObject): JsonObject => 
   return Object.fromEntries([...named, ...others])
 }
 
-const isBase64 = (schema: Schema): boolean => isObject(schema) && schema["contentEncoding"] === "base64"
-
 /** Decodes base64 text. Fails with a message for the model. */
 const bytesOf = (name: string, value: unknown): Result.Result<Uint8Array, string> => {
   const decoded = typeof value === "string" ? Result.getOrUndefined(Base64.decode(value)) : undefined
@@ -38,10 +35,21 @@ const bytesOf = (name: string, value: unknown): Result.Result<Uint8Array, string
 const form = (fields: ReadonlyArray<Argument>, members: JsonObject): HttpBody.HttpBody => {
   const byKey = new Map(fields.map((field) => [field.key, field]))
   const text = Object.entries(members).flatMap(([key, value]) => {
+    if (value === null) return []
     const field = byKey.get(key) ?? { key, style: "form" as const, explode: true, allowReserved: false }
     return forQuery(field, value).map(([name, each]) => `${name}=${each}`)
   }).join("&")
   return HttpBody.text(text, "application/x-www-form-urlencoded")
+}
+
+const concreteType = (type: unknown): string | undefined =>
+  typeof type === "string" && !type.includes("*") ? type : undefined
+
+/** The `contentMediaType` of a file, or of the items of a list of files. */
+const mediaTypeOf = (field: Argument | undefined): string | undefined => {
+  const schema = isObject(field?.schema) ? field.schema : {}
+  const own = concreteType(schema["contentMediaType"])
+  return own ?? (isObject(schema["items"]) ? concreteType(schema["items"]["contentMediaType"]) : undefined)
 }
 
 const multipart = (
@@ -53,15 +61,19 @@ const multipart = (
   const byKey = new Map(fields.map((field) => [field.key, field]))
   for (const [key, value] of Object.entries(members)) {
     const field = byKey.get(key)
-    const { schema = {}, name = key } = field ?? {}
-    const itemSchema = isObject(schema) && Array.isArray(value) ? schema["items"] as Schema | undefined ?? {} : schema
+    const { isBytes = false, name = key } = field ?? {}
+    const type = concreteType(contentTypes.get(key))
     for (const item of Array.isArray(value) ? value : [value]) {
-      const type = contentTypes.get(key)
-      if (isBase64(itemSchema)) {
+      if (item === null) continue
+      if (isBytes) {
         const bytes = bytesOf(name, item)
         if (Result.isFailure(bytes)) return Result.fail(bytes.failure)
-        data.append(key, new Blob([new Uint8Array(bytes.success)], { type: type ?? "application/octet-stream" }), key)
-      } else if (type !== undefined || (typeof item === "object" && item !== null)) {
+        data.append(
+          key,
+          new Blob([new Uint8Array(bytes.success)], { type: type ?? mediaTypeOf(field) ?? "application/octet-stream" }),
+          key
+        )
+      } else if (type !== undefined || typeof item === "object") {
         // "If the property is a complex value, the default Content-Type is application/json" (OpenAPI 3.1, "Encoding").
         data.append(key, new Blob([wellFormed(textOf(item))], { type: type ?? "application/json" }))
       } else {
@@ -84,7 +96,7 @@ export const writeBody = (plan: Arguments, args: JsonObject): Result.Result<Http
   if (isAbsent) return empty
   switch (body.kind) {
     case "json":
-      return Result.succeed(HttpBody.text(JSON.stringify(value), body.mediaType))
+      return Result.succeed(HttpBody.text(toJson(value), body.mediaType))
     case "text":
       return Result.succeed(HttpBody.text(wellFormed(textOf(value)), body.mediaType))
     case "bytes":

@@ -1,19 +1,16 @@
 /**
  * Loads a document and the documents that it refers to, within bounds.
- *
- * References stay references: `json-schema-ref-parser` moves the parts of other documents into the document, so that
- * each `$ref` is local. It reads nothing itself. Its resolver is the function below, which asks the options first.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Nesting from "@skein/protocol/Nesting"
 import { clip, quote } from "@skein/protocol/Text"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import type { HttpClient } from "effect/http/HttpClient"
 import { CORE_SCHEMA, load as loadYaml, mergeTag } from "js-yaml"
 import {
-  InvalidDocument,
   LimitExceeded,
   LoadFailed,
   OpenApiError,
@@ -23,6 +20,7 @@ import {
 } from "../../OpenApiError.ts"
 import * as boundedBody from "../answer/boundedBody.ts"
 import { isBeside, readFile } from "./nodeFile.ts"
+import { isUnknown, localize } from "./references.ts"
 
 /** The most other documents that references lead to. */
 const maxDocuments = 50
@@ -40,14 +38,15 @@ export interface LoadOptions {
   readonly allowHttp: boolean
 }
 
+/** The versions of OpenAPI, whose rules differ. */
+export type Version = "3.0" | "3.1" | "3.2"
+
 /** A loaded document, in which each reference is local. */
 export interface Document {
   readonly root: JsonObject
   readonly url: URL | undefined
+  readonly version: Version
 }
-
-// The base of references in a document without a URL. The name is reserved (RFC 2606).
-const unknownBase = "https://document.invalid/openapi.json"
 
 const loadFailed = (url: URL, why: string) =>
   new OpenApiError({
@@ -60,10 +59,15 @@ const exceeded = (limit: LimitExceeded["limit"], message: string) =>
 const tooLarge = (url: URL) =>
   exceeded("documentBytes", `The document ${url.href} has more than ${maxDocumentBytes} bytes`)
 
-/** Reads the text of a document. */
-const fetchText = Effect.fnUntraced(function*(client: HttpClient, url: URL, { allowHttp }: LoadOptions) {
+/** Reads the text of a document: of a file only in the folder of `beside`, if it is given. */
+const fetchText = Effect.fnUntraced(function*(
+  client: HttpClient,
+  url: URL,
+  { allowHttp }: LoadOptions,
+  beside?: URL
+) {
   if (url.protocol === "file:") {
-    const bytes = yield* readFile(url, maxDocumentBytes)
+    const bytes = yield* readFile(url, maxDocumentBytes, beside)
     return bytes === undefined ? yield* tooLarge(url) : new TextDecoder().decode(bytes)
   }
   if (url.protocol !== "https:" && !(allowHttp && url.protocol === "http:")) {
@@ -133,78 +137,41 @@ const parse = Effect.fnUntraced(function*(text: string, url: URL | undefined) {
   return parsed
 })
 
-// Members whose values are data, where a `$ref` is not a reference. Below `properties` and the like they are names.
-const data =
-  /(?<!\/(?:properties|patternProperties|schemas|responses|parameters|headers|requestBodies|\$defs|variables))\/(?:examples?|default|enum|const)(?:\/|$)/
-
-// The tree is bounded, so that it does not exceed the stack.
-const hasExternalReference = (value: unknown): boolean => {
-  const reference = isObject(value) ? value["$ref"] : undefined
-  return (typeof reference === "string" && !reference.startsWith("#")) || childrenOf(value).some(hasExternalReference)
-}
-
-/** Moves the parts of other documents into the document. */
-const bundle = (root: JsonObject, base: URL | undefined, client: HttpClient, options: LoadOptions) => {
-  const { allowReference } = options
-  let count = 0
-  let failure: OpenApiError | undefined
-  const readReference = Effect.fnUntraced(function*(url: URL) {
-    if (url.hostname === new URL(unknownBase).hostname) {
-      return yield* notAllowed(url.pathname.slice(1), "is relative, and the document has no URL: give documentUrl")
-    }
-    if (!isBeside(url, base) && allowReference?.(url) !== true) {
-      return yield* notAllowed(url.href, "leads to another document. Allow it with the option allowReference")
-    }
-    if (++count > maxDocuments) {
-      return yield* exceeded("documents", `The references lead to more than ${maxDocuments} other documents`)
-    }
-    return yield* parse(yield* fetchText(client, url, options), url)
-  })
-  return Effect.gen(function*() {
-    const run = Effect.runPromiseWith(yield* Effect.context<never>())
-    return yield* Effect.tryPromise({
-      try: async (signal) => {
-        const { $RefParser } = await import("@apidevtools/json-schema-ref-parser")
-        const read = (file: { readonly url: string }) =>
-          run(Effect.tapError(readReference(new URL(file.url)), (error) => Effect.sync(() => failure ??= error)), {
-            signal
-          })
-        const isData = (path: string): boolean => data.test(path)
-        return $RefParser.bundle(base?.href ?? unknownBase, root, {
-          resolve: { file: false, http: false, documents: { order: 1, canRead: true, read: read as never } },
-          parse: {
-            json: false,
-            yaml: false,
-            text: false,
-            binary: false,
-            documents: { order: 1, canParse: true, parse: (file: { readonly data: unknown }) => file.data as never }
-          },
-          resolveExcludedPathMatcher: isData,
-          bundle: { excludedPathMatcher: isData }
-        })
-      },
-      catch: (cause) =>
-        failure ?? new OpenApiError({
-          reason: new InvalidDocument({
-            message: `Cannot resolve the references of the document: ${
-              clip(cause instanceof Error ? cause.message : String(cause), 300)
-            }`,
-            place: "#"
-          })
-        })
-    })
-  })
-}
-
 const notAllowed = (reference: string, why: string): OpenApiError =>
   new OpenApiError({
     reason: new ReferenceNotAllowed({ message: `The reference ${quote(reference, 300)} ${why}`, reference })
   })
 
-/** Checks that a document is of OpenAPI 3. */
-const checkVersion = (root: JsonObject): Effect.Effect<void, OpenApiError> => {
+const loadTime = () => exceeded("loadTime", `The document was not loaded within ${Duration.format(loadTimeout)}`)
+
+/** Makes the function that reads the documents of references, until a time in milliseconds. */
+const makeReader = (base: URL | undefined, client: HttpClient, options: LoadOptions, until: number) => {
+  const { allowReference } = options
+  let count = 0
+  return Effect.fnUntraced(function*(url: URL) {
+    if (isUnknown(url)) {
+      return yield* notAllowed(url.pathname.slice(1), "is relative, and the document has no URL: give documentUrl")
+    }
+    const isAllowed = allowReference?.(url) === true
+    if (!isAllowed && !isBeside(url, base)) {
+      return yield* notAllowed(url.href, "leads to another document. Allow it with the option allowReference")
+    }
+    if (++count > maxDocuments) {
+      return yield* exceeded("documents", `The references lead to more than ${maxDocuments} other documents`)
+    }
+    const duration = until - (yield* Clock.currentTimeMillis)
+    return yield* fetchText(client, url, options, isAllowed ? undefined : base).pipe(
+      Effect.flatMap((text) => parse(text, url)),
+      Effect.timeoutOrElse({ duration, orElse: () => Effect.fail(loadTime()) })
+    )
+  })
+}
+
+/** The version of a document, which is of OpenAPI 3. A version that is newer than 3.2 is read as 3.2. */
+const versionOf = (root: JsonObject): Effect.Effect<Version, OpenApiError> => {
   const version = root["openapi"]
-  if (typeof version === "string" && /^3\.\d/.test(version)) return Effect.void
+  const [, minor] = typeof version === "string" ? /^3\.(\d+)/.exec(version) ?? [] : []
+  if (minor !== undefined) return Effect.succeed(minor === "0" ? "3.0" : minor === "1" ? "3.1" : "3.2")
   const message = root["swagger"] === undefined
     ? `The document is not of OpenAPI 3: its member "openapi" is ${clip(JSON.stringify(version) ?? "missing", 60)}`
     : "The document is of Swagger 2.0. Convert it to OpenAPI 3 first, with swagger2openapi for example"
@@ -219,16 +186,16 @@ export const load = (
 ): Effect.Effect<Document, OpenApiError> =>
   Effect.gen(function*() {
     const url = source instanceof URL ? source : options.documentUrl
-    const text = source instanceof URL ? yield* fetchText(client, source, options) : source
+    const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(loadTimeout)
+    const text = source instanceof URL
+      ? yield* Effect.timeoutOrElse(fetchText(client, source, options), {
+        duration: loadTimeout,
+        orElse: () => Effect.fail(loadTime())
+      })
+      : source
     // The parsed document of the caller is not changed. The copy also has no members that JSON does not have.
     const root = yield* parse(typeof text === "string" ? text : JSON.stringify(text), url)
-    yield* checkVersion(root)
-    const bundled = hasExternalReference(root) ? yield* bundle(root, url, client, options) : root
-    return { root: isObject(bundled) ? bundled : root, url }
-  }).pipe(
-    Effect.timeoutOrElse({
-      duration: loadTimeout,
-      orElse: () =>
-        Effect.fail(exceeded("loadTime", `The document was not loaded within ${Duration.format(loadTimeout)}`))
-    })
-  )
+    const version = yield* versionOf(root)
+    yield* localize(root, url, version !== "3.0", makeReader(url, client, options, until))
+    return { root, url, version }
+  })

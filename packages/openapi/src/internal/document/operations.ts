@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { quote } from "@skein/protocol/Text"
 import * as Result from "effect/Result"
 import { InvalidDocument, OpenApiError } from "../../OpenApiError.ts"
-import type { Document } from "./load.ts"
+import type { Document, Version } from "./load.ts"
 import { objectAt, pointer, resolve } from "./pointer.ts"
 
 /** An operation of a document, as options receive it. */
@@ -33,8 +33,11 @@ export interface Operation {
 export interface Found {
   readonly operation: Operation
   readonly node: JsonObject
-  /** The parameters of the path, then those of the operation, with each reference resolved. */
-  readonly parameters: ReadonlyArray<JsonObject>
+  /**
+   * Returns the parameters of the path, then those of the operation, with each reference resolved. Throws
+   * `OpenApiError` for a broken reference, which does not matter unless the operation is selected.
+   */
+  readonly parameters: () => ReadonlyArray<JsonObject>
   /** The JSON Pointer of the operation. */
   readonly place: string
 }
@@ -87,30 +90,42 @@ const securityOf = (node: JsonObject): Operation["security"] | undefined => {
   return alternatives.some((names) => names.length === 0) ? [] : alternatives
 }
 
+/** Since OpenAPI 3.1, a description beside a reference replaces that of its target ("Reference Object"). */
+export const withDescription = (version: Version, reference: unknown, target: unknown): unknown => {
+  const description = version !== "3.0" && isObject(reference) && "$ref" in reference && reference["description"]
+  return typeof description === "string" && isObject(target) ? { ...target, description } : target
+}
+
 /** The parameters of a path and of an operation, where a parameter of the operation replaces its namesake. */
-const parametersOf = (root: JsonObject, item: JsonObject, node: JsonObject): ReadonlyArray<JsonObject> => {
+const parametersOf = ({ root, version }: Document, item: JsonObject, node: JsonObject): ReadonlyArray<JsonObject> => {
   const found = new Map<string, JsonObject>()
   for (const each of [...listOf(item["parameters"]), ...listOf(node["parameters"])]) {
-    const parameter = resolve(root, each)
+    const parameter = withDescription(version, each, resolve(root, each))
     if (!isObject(parameter) || typeof parameter["name"] !== "string") continue
     found.set(`${String(parameter["in"])} ${parameter["name"]}`, parameter)
   }
   return [...found.values()]
 }
 
+/** A path item. Members beside its reference replace those of its target. */
+const itemOf = (root: JsonObject, node: unknown): JsonObject => {
+  const { $ref: _, ...beside } = isObject(node) ? node : {}
+  return { ...objectAt(root, node), ...beside }
+}
+
 /**
- * Lists the operations in the order of the document. An operation with a broken reference among its parameters, or without
- * a usable base URL, comes as a failure with its place.
+ * Lists the operations in the order of the document. An operation without a usable base URL, and a path with a broken
+ * reference, come as a failure with their place.
  */
 export const operationsOf = (
   document: Document,
   baseUrl: string | undefined
 ): ReadonlyArray<Result.Result<Found, { readonly place: string; readonly error: OpenApiError }>> => {
   const { root } = document
-  const paths = isObject(root["paths"]) ? root["paths"] : {}
+  const paths = objectAt(root, root["paths"])
   return Object.entries(paths).filter(([path]) => path.startsWith("/")).flatMap(([path, each]) => {
     const place = pointer("paths", path)
-    const item = Result.try({ try: () => objectAt(root, each), catch: (error) => error as OpenApiError })
+    const item = Result.try({ try: () => itemOf(root, each), catch: (error) => error as OpenApiError })
     if (Result.isFailure(item)) return [Result.fail({ place, error: item.failure })]
     return methods.filter((method) => isObject(item.success[method])).map((method) =>
       Result.try({
@@ -148,5 +163,5 @@ const find = (
       toBaseUrl("/", document.url, "#/servers"),
     security: securityOf(node) ?? securityOf(root) ?? []
   }
-  return { operation, node, parameters: parametersOf(root, item, node), place }
+  return { operation, node, parameters: () => parametersOf(document, item, node), place }
 }

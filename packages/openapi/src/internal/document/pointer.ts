@@ -29,9 +29,22 @@ const step = (value: unknown, key: string): unknown =>
     ? (value as JsonObject)[key]
     : undefined
 
+const faults = new WeakMap<JsonObject, ReadonlyMap<string, OpenApiError>>()
+
+/** Remembers why references of a document lead to nothing: their documents could not be loaded. */
+export const setFaults = (root: JsonObject, each: ReadonlyMap<string, OpenApiError>): void => {
+  faults.set(root, each)
+}
+
+/** Whether the document has a part at a place. */
+export const has = (root: JsonObject, place: string): boolean => Result.isSuccess(Result.try(() => find(root, place)))
+
 /** Returns the value of a local reference (`#/components/schemas/Pet`). Throws `OpenApiError` if there is none. */
 export const find = (root: JsonObject, reference: string): unknown => {
+  const fault = faults.get(root)?.get(reference)
+  if (fault !== undefined) throw fault
   if (!reference.startsWith("#")) throw invalid(reference, "leads to another document")
+  if (!/^#(?:\/|$)/.test(reference)) throw invalid(reference, "leads to nothing")
   let value: unknown = root
   for (const part of reference.slice(1).split("/").slice(1)) {
     const key = decodePart(part)

@@ -2,11 +2,11 @@
  * Turns the answer of an endpoint into the result of a tool, and describes the answers that it declares.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { clip } from "@skein/protocol/Text"
 import * as JsonSchema from "@skein/server/JsonSchema"
 import * as Tool from "@skein/server/Tool"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import type { Top as Endpoint } from "effect/http-api/HttpApiEndpoint"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import * as answers from "../answer/answer.ts"
@@ -117,8 +117,14 @@ export const toResult = (
   }
   const answer = answers.read(received)
   if (isJson(answer.mediaType)) {
-    const structured = Result.try({ try: (): unknown => JSON.parse(answer.text ?? ""), catch: String })
-    if (Result.isSuccess(structured)) return Tool.result({ structured: structured.success })
+    const { inexact, value } = answers.parseJson(answer.text ?? "") ?? { inexact: undefined, value: undefined }
+    if (inexact === undefined && value !== undefined) return Tool.result({ structured: value })
+    if (inexact !== undefined && hasOutputSchema) {
+      return failed(
+        `${name} succeeded with status ${status}, but its answer has the number ${clip(inexact, 40)}, which JSON numbers ` +
+          "cannot have exactly. Tell the user that the endpoint must write it as a text"
+      )
+    }
   }
   if (hasOutputSchema) {
     return failed(`${name} answered with status ${status} and without the JSON that its schema describes`)

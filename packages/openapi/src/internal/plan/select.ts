@@ -87,10 +87,13 @@ const tooMany = (maxOperations: number): OpenApiError =>
 /** Selects and plans the operations of a document. Fails with `OpenApiError`. */
 export const select = (document: Document, options: SelectOptions): Result.Result<Selected, OpenApiError> => {
   const { isStrict, maxOperations, name, routeMap } = options
-  const { root } = document
+  const { root, version } = document
   const definitions: Array<Definition> = []
   const leftOut: Array<LeftOut> = []
-  const schemas: BothSchemas = { input: new Schemas(root, "arguments"), output: new Schemas(root, "results") }
+  const schemas: BothSchemas = {
+    input: new Schemas(root, "arguments", version),
+    output: new Schemas(root, "results", version)
+  }
   const prefix = prefixOf(root, options.uriPrefix)
   const names = new Names()
   const refuse = (place: string, error: unknown): void => {

@@ -5,6 +5,7 @@
  * stays in `$defs`.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { clip } from "@skein/protocol/Text"
 import { maxDescriptionChars } from "./keywords.ts"
 import type { Schema } from "./convert.ts"
 
@@ -88,6 +89,28 @@ const nearest = (root: Schema, definitions: Definitions, maxChars: number): Defi
   return near
 }
 
+/** Keywords that assert nothing, so that the one beside a reference replaces that of its target. */
+const annotations: ReadonlySet<string> = new Set(["title", "description", "default", "examples", "deprecated"])
+
+/** Keywords whose meaning does not depend on others. */
+const independent: ReadonlySet<string> = new Set([
+  ...["type", "enum", "const", "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
+  ...["multipleOf", "minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties"],
+  ...["required", "contentEncoding", "contentMediaType", "$ref"]
+])
+
+/** Makes one schema of the target of a reference and of the keywords beside it, which both apply. */
+const together = (target: unknown, beside: JsonObject): unknown => {
+  const keys = Object.keys(beside)
+  if (keys.length === 0) return target
+  const canMerge = (key: string): boolean =>
+    annotations.has(key) || (independent.has(key) && isObject(target) && !Object.hasOwn(target, key))
+  if (target === true || (isObject(target) && keys.every(canMerge))) return { ...(target as JsonObject), ...beside }
+  if (!isObject(target)) return target
+  const { allOf, ...rest } = beside
+  return { ...rest, allOf: [target, ...(Array.isArray(allOf) ? allOf : [])] }
+}
+
 /** Makes the schema with all definitions that it uses. */
 const complete = (root: JsonObject, definitions: Definitions, all: Definitions): JsonObject => {
   const uses = usesOf(root, definitions)
@@ -100,8 +123,7 @@ const complete = (root: JsonObject, definitions: Definitions, all: Definitions):
     const name = nameIn(node)
     if (name !== undefined && depth < maxInlineDepth && isInline(name)) {
       const { $ref: _, ...beside } = node
-      const target = expand(definitions.get(name) ?? {}, depth)
-      return isObject(target) ? { ...target, ...beside } : target
+      return together(expand(definitions.get(name) ?? {}, depth), expand(beside, depth) as JsonObject)
     }
     if (name !== undefined) kept.add(name)
     return Object.fromEntries(Object.entries(node).map(([key, child]) => [key, expand(child, depth + 1)]))
@@ -137,7 +159,7 @@ const stub = (schema: unknown): JsonObject => {
   return {
     ...(type === undefined ? undefined : { type }),
     description: typeof description === "string"
-      ? `${description.slice(0, maxDescriptionChars / 5)} (${leftOut})`
+      ? `${clip(description, maxDescriptionChars / 5)} (${leftOut})`
       : leftOut
   }
 }

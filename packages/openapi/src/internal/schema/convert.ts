@@ -7,7 +7,8 @@
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { decodePart, find, resolve } from "../document/pointer.ts"
 import { Names } from "../document/names.ts"
-import { copyKeywords, isUsablePattern, requiredOf, schemasByName } from "./keywords.ts"
+import type { Version } from "../document/load.ts"
+import { annotationsOf, copyKeywords, isUsablePattern, requiredOf, schemasByName } from "./keywords.ts"
 
 /** A JSON Schema. */
 export type Schema = JsonObject | boolean
@@ -30,8 +31,12 @@ export class Schemas {
   /** The converted targets of references, by their names in `$defs`. */
   readonly definitions = new Map<string, Schema>()
 
-  constructor(root: JsonObject, use: "arguments" | "results") {
+  /** The version of OpenAPI whose rules hold. */
+  readonly version: Version
+
+  constructor(root: JsonObject, use: "arguments" | "results", version: Version) {
     this.#root = root
+    this.version = version
     this.#hides = use === "arguments" ? "readOnly" : "writeOnly"
   }
 
@@ -39,7 +44,7 @@ export class Schemas {
   convert(node: unknown, depth = 0, hidden: ReadonlySet<string> = new Set()): Schema {
     if (typeof node === "boolean") return node
     if (!isObject(node) || depth > maxDepth) return {}
-    if (typeof node["$ref"] === "string") return this.#reference(node, node["$ref"], depth)
+    if (typeof node["$ref"] === "string") return this.#reference(node, node["$ref"], depth, hidden)
     const out = copyKeywords(node)
     const nested = (child: unknown): Schema => this.convert(child, depth + 1)
     const names = new Set([...hidden, ...this.hiddenNames(node)])
@@ -71,6 +76,8 @@ export class Schemas {
   /** The properties that `readOnly` or `writeOnly` removes, also in the members of `allOf`. */
   hiddenNames(node: JsonObject, level = 0): ReadonlyArray<string> {
     if (level > maxLevels) return []
+    const { $ref, ...beside } = node
+    if (typeof $ref === "string") return this.hiddenNames({ allOf: [find(this.#root, $ref), beside] }, level)
     const own = schemasByName(node["properties"]).filter(([, property]) => this.isHidden(property)).map(([name]) =>
       name
     )
@@ -78,10 +85,7 @@ export class Schemas {
     const members = Array.isArray(allOf) ? allOf : []
     return [
       ...own,
-      ...members.flatMap((member) => {
-        const target = resolve(this.#root, member)
-        return isObject(target) ? this.hiddenNames(target, level + 1) : []
-      })
+      ...members.flatMap((member) => isObject(member) ? this.hiddenNames(member, level + 1) : [])
     ]
   }
 
@@ -116,7 +120,11 @@ export class Schemas {
     }
   }
 
-  #reference(node: JsonObject, reference: string, depth: number): Schema {
+  /**
+   * Converts a reference with the keywords beside it. Since OpenAPI 3.1 they apply together. OpenAPI 3.0 ignores them;
+   * the annotations and `nullable` are read in it too, because documents have them there in good faith.
+   */
+  #reference(node: JsonObject, reference: string, depth: number, hidden: ReadonlySet<string>): Schema {
     const known = this.#names.get(reference)
     const name = known ?? this.#nameOf(reference)
     if (known === undefined) {
@@ -130,13 +138,12 @@ export class Schemas {
         throw error
       }
     }
-    const { description, title } = copyKeywords({ description: node["description"], title: node["title"] })
-    const out = {
-      $ref: `#/$defs/${name}`,
-      ...(description === undefined ? undefined : { description }),
-      ...(title === undefined ? undefined : { title })
-    }
-    return node["nullable"] === true ? withNull(out) : out
+    const { $ref: _, nullable, ...beside } = node
+    const keywords = this.version === "3.0" ? annotationsOf(beside) : beside
+    const names = Object.keys(keywords).length === 0 ? hidden : new Set([...hidden, ...this.hiddenNames(node)])
+    const converted = this.convert(keywords, depth + 1, names)
+    const out = { $ref: `#/$defs/${name}`, ...(converted as JsonObject) }
+    return nullable === true ? withNull(out) : out
   }
 
   #nameOf(reference: string): string {

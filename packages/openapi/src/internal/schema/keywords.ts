@@ -118,6 +118,12 @@ const isUnicodePattern = (pattern: string): boolean => {
   }
 }
 
+/** The keywords beside a reference that OpenAPI 3.0 documents have in good faith: those that assert nothing. */
+export const annotationsOf = (schema: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(schema).filter(([key]) => ["title", "description", "default", "example", "deprecated"].includes(key))
+  )
+
 /** Copies the keywords of a schema that have no subschemas. */
 export const copyKeywords = (schema: JsonObject): Record<string, unknown> => {
   const out: Record<string, unknown> = {}
