@@ -147,6 +147,7 @@ export interface Listed {
 /** The operations of a document: those that `layer` registers, and those that cannot be called. */
 export interface Listing {
   readonly definitions: ReadonlyArray<Listed>
+  /** The operations that cannot be called, then the parts of the others that have no effect. */
   readonly leftOut: ReadonlyArray<LeftOut>
 }
 
@@ -187,15 +188,26 @@ const maxWarnings = 20
 
 const warn = (leftOut: ReadonlyArray<LeftOut>): Effect.Effect<void> =>
   Logging.withheld(Effect.gen(function*() {
-    for (const { message, place } of leftOut.slice(0, maxWarnings)) {
+    const operations = leftOut.filter(({ kind }) => kind === "operation")
+    for (const { message, place } of operations.slice(0, maxWarnings)) {
       yield* Effect.logWarning(`The operation ${place} of the OpenAPI document is left out: ${message}`)
     }
-    const more = leftOut.length - maxWarnings
+    const more = operations.length - maxWarnings
     if (more > 0) yield* Effect.logWarning(`${more} further operations of the OpenAPI document are left out`)
+    const parts = leftOut.filter(({ kind }) => kind === "part")
+    const [first] = parts
+    if (first === undefined) return
+    yield* Effect.logInfo(
+      `${parts.length} ${
+        parts.length === 1 ? "part of the OpenAPI document has" : "parts of the OpenAPI document have"
+      } no ` +
+        `effect, such as ${first.place}: ${first.message}. OpenApi.list returns all`
+    )
   }))
 
 /**
- * Lists what `layer` would register, and the operations that cannot be called. Fails as `layer` does.
+ * Lists what `layer` would register, the operations that cannot be called, and the parts without effect. Fails as `layer`
+ * does.
  *
  * @example
  * const { definitions, leftOut } = yield* OpenApi.list(new URL("file:///srv/pets.yaml"))

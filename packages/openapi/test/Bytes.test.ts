@@ -39,10 +39,22 @@ describe("a field of a multipart body", () => {
         contentType: "image/*"
       }, "application/octet-stream"],
       ["3.1.0", "contentMediaType", binary, undefined, "application/octet-stream"],
-      ["3.1.0", "contentMediaType of an image", { type: "string", contentMediaType: "image/png" }, undefined, "image/png"],
+      [
+        "3.1.0",
+        "contentMediaType of an image",
+        { type: "string", contentMediaType: "image/png" },
+        undefined,
+        "image/png"
+      ],
       ["3.1.0", "no type, and the media type in encoding", {}, { contentType: "image/png" }, "image/png"],
       ["3.1.0", "several media types in encoding", {}, { contentType: "image/png, image/jpeg" }, "image/png"],
-      ["3.1.0", "a text with the media type of an image", { type: "string" }, { contentType: "image/png" }, "image/png"],
+      [
+        "3.1.0",
+        "a text with the media type of an image",
+        { type: "string" },
+        { contentType: "image/png" },
+        "image/png"
+      ],
       ["3.1.0", "no type", { description: "A photo" }, undefined, "application/octet-stream"],
       ["3.1.0", "a file or null", { anyOf: [binary, { type: "null" }] }, undefined, "application/octet-stream"],
       ["3.1.0", "a reference", { $ref: "#/components/schemas/File" }, undefined, "application/octet-stream"],
@@ -115,13 +127,16 @@ describe("a whole body", () => {
       expect([api.last.headers["content-type"], api.last.body]).toEqual([sent, "bytes"])
     }))
 
-  it.effect.each(["application/json-seq", "application/jsonl", "application/x-ndjson"])("of %s is a text", (type) =>
-    Effect.gen(function*() {
-      const api = new MockApi()
-      const client = yield* connect(body({ [type]: {} }), {}, api)
-      yield* client.callTool("it", { body: "{}\n{}\n" })
-      expect([api.last.headers["content-type"], api.last.body]).toEqual([type, "{}\n{}\n"])
-    }))
+  it.effect.each(["application/json-seq", "application/jsonl", "application/x-ndjson"])(
+    "of %s is a text",
+    (type) =>
+      Effect.gen(function*() {
+        const api = new MockApi()
+        const client = yield* connect(body({ [type]: {} }), {}, api)
+        yield* client.callTool("it", { body: "{}\n{}\n" })
+        expect([api.last.headers["content-type"], api.last.body]).toEqual([type, "{}\n{}\n"])
+      })
+  )
 
   it.effect("has well-formed texts", () =>
     Effect.gen(function*() {
@@ -142,13 +157,20 @@ describe("a whole body", () => {
 })
 
 describe("an answer", () => {
-  it.effect.each(["image/png", "application/octet-stream"])("of %s has its bytes", (mediaType) =>
-    Effect.gen(function*() {
-      const api = new MockApi(() => new Response(png, { headers: { "content-type": mediaType } }))
-      const client = yield* connect(operation("/", "get", { responses: { 200: { content: { [mediaType]: {} } } } }), {}, api)
-      const { content: [block] } = yield* client.callTool("it", {})
-      expect(block).toMatchObject(
-        mediaType === "image/png" ? { type: "image", data: base64 } : { type: "resource", resource: { blob: base64 } }
-      )
-    }))
+  it.effect.each(["image/png", "application/octet-stream"])(
+    "of %s has its bytes",
+    (mediaType) =>
+      Effect.gen(function*() {
+        const api = new MockApi(() => new Response(png, { headers: { "content-type": mediaType } }))
+        const client = yield* connect(
+          operation("/", "get", { responses: { 200: { content: { [mediaType]: {} } } } }),
+          {},
+          api
+        )
+        const { content: [block] } = yield* client.callTool("it", {})
+        expect(block).toMatchObject(
+          mediaType === "image/png" ? { type: "image", data: base64 } : { type: "resource", resource: { blob: base64 } }
+        )
+      })
+  )
 })

@@ -92,7 +92,11 @@ describe("an operation that cannot be called", () => {
     Effect.gen(function*() {
       const { definitions, leftOut } = yield* list(broken)
       expect(definitions.map(({ name }) => name)).toEqual(["post"])
-      expect(leftOut).toEqual([{ place: "#/paths/~1/get", message: "The reference \"#/nothing\" leads to nothing" }])
+      expect(leftOut).toEqual([{
+        kind: "operation",
+        place: "#/paths/~1/get",
+        message: "The reference \"#/nothing\" leads to nothing"
+      }])
     }))
 
   it.effect("fails the layer with onInvalidOperation: \"fail\"", () =>
@@ -165,19 +169,28 @@ describe("references to other documents", () => {
 
   it.effect.each(
     [
-      ["an extension", documentOf({ "/ok": { get: { "x-samples": [{ $ref: "samples/curl.sh" }] } } }, {
-        "x-topics": [{ content: { $ref: "./docs/start.md" } }]
-      })],
+      [
+        "an extension",
+        documentOf({ "/ok": { get: { "x-samples": [{ $ref: "samples/curl.sh" }] } } }, {
+          "x-topics": [{ content: { $ref: "./docs/start.md" } }]
+        })
+      ],
       ["information", documentOf({ "/ok": { get: {} } }, { info: { description: { $ref: "./info.md" } } })],
-      ["a schema of an answer", documentOf({
-        "/ok": {
-          get: { responses: { 200: { content: { "application/json": { schema: { $ref: "./pet.json" } } } } } }
-        }
-      })],
-      ["an operation that is not selected", documentOf({
-        "/ok": { get: {} },
-        "/other": { get: { operationId: "other", parameters: [{ $ref: "https://schemas.example/p.json" }] } }
-      })]
+      [
+        "a schema of an answer",
+        documentOf({
+          "/ok": {
+            get: { responses: { 200: { content: { "application/json": { schema: { $ref: "./pet.json" } } } } } }
+          }
+        })
+      ],
+      [
+        "an operation that is not selected",
+        documentOf({
+          "/ok": { get: {} },
+          "/other": { get: { operationId: "other", parameters: [{ $ref: "https://schemas.example/p.json" }] } }
+        })
+      ]
     ] as const
   )("do not matter in %s, also where invalid operations fail the layer", ([, document]) =>
     Effect.gen(function*() {
@@ -196,11 +209,13 @@ describe("references to other documents", () => {
       expect(definitions.map(({ name }) => name)).toEqual(["get_ok"])
       expect(leftOut).toEqual([
         {
+          kind: "operation",
           place: "#/paths/~1bad/get",
           message: "The reference \"https://schemas.example/p.json\" leads to another document. Allow it with the " +
             "option allowReference"
         },
         {
+          kind: "operation",
           place: "#/paths/~1path",
           message: "The reference \"path.yaml\" is relative, and the document has no URL: give documentUrl"
         }

@@ -30,7 +30,11 @@ describe("a whole number beyond 2^53", () => {
       expect(structuredContent).toEqual({ status: 200, text: `{"id":${big}}` })
     }))
 
-  it.effect.each(["{\"id\":9007199254740991}", "{\"id\":9007199254740992}", "{\"x\":0.1,\"y\":1e21,\"z\":\"1915883588174806058\"}"])(
+  it.effect.each([
+    "{\"id\":9007199254740991}",
+    "{\"id\":9007199254740992}",
+    "{\"x\":0.1,\"y\":1e21,\"z\":\"1915883588174806058\"}"
+  ])(
     "does not concern an answer whose numbers are exact: %s",
     (text) =>
       Effect.gen(function*() {

@@ -130,7 +130,7 @@ export const measure = (url: URL): Effect.Effect<Measured, unknown> =>
     return {
       operations: [...items.values()].flatMap((item) => methods.filter((method) => isObject(item[method]))).length,
       tools: tools.length,
-      leftOut: leftOut.length,
+      leftOut: leftOut.filter(({ kind }) => kind === "operation").length,
       millis: Math.round(millis),
       listChars: sizes.reduce((sum, size) => sum + size, 0),
       largestTool: Math.max(...sizes),

@@ -93,7 +93,9 @@ const isExact = (value: number, source: string): boolean =>
 
 /** The note beside the text of an answer with a number that structured content cannot have. */
 export const inexactNote = (number: string): string =>
-  `The number ${clip(number, 40)} is exact in the text only, and there is no structured content, because JSON numbers ` +
+  `The number ${
+    clip(number, 40)
+  } is exact in the text only, and there is no structured content, because JSON numbers ` +
   `are exact up to ${Number.MAX_SAFE_INTEGER}.`
 
 /** Reads the answer of a request that succeeded. */

@@ -3,16 +3,16 @@
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { clip } from "@skein/protocol/Text"
-import { type Body, bodyOf } from "./body.ts"
+import { type Body, bodyOf, exampleOf, withExample } from "./body.ts"
 import type { Found } from "../document/operations.ts"
-import { resolve } from "../document/pointer.ts"
+import { objectAt } from "../document/pointer.ts"
 import { reservedHeaders, type Serialization, type Style } from "./serialize.ts"
 import { Names, toName } from "../document/names.ts"
 import type { Schema, Schemas } from "../schema/convert.ts"
 import { maxDescriptionChars } from "../schema/keywords.ts"
 
 /** The place of an argument in the request. */
-export type Place = "path" | "query" | "header" | "cookie" | "body"
+export type Place = "path" | "query" | "querystring" | "header" | "cookie" | "body"
 
 /** An argument of a tool, with its place in the request. */
 export interface Argument extends Serialization {
@@ -21,8 +21,8 @@ export interface Argument extends Serialization {
   readonly place: Place
   readonly schema: Schema
   readonly isRequired: boolean
-  /** Whether the value is sent as JSON text, for a parameter with `content`. */
-  readonly isJson: boolean
+  /** The media type of the value, for a parameter with `content`. */
+  readonly mediaType: string | undefined
   /** Whether the value, or each item of it, is base64 text of bytes that are sent as they are. */
   readonly isBytes: boolean
 }
@@ -33,19 +33,27 @@ export interface Arguments {
   readonly body: Body | undefined
   /** The schema of further arguments, which become members of the body. */
   readonly extra: Schema | undefined
+  /** A note for the model about arguments that belong together. */
+  readonly note: string | undefined
 }
 
-const places: ReadonlySet<unknown> = new Set(["path", "query", "header", "cookie"])
+/** The places of parameters. */
+export const places: ReadonlySet<unknown> = new Set(["path", "query", "querystring", "header", "cookie"])
 
 // `reservedHeaders` has those that OpenAPI tells to ignore, too ("Parameter Object", `name`).
 const ignoredHeaders: ReadonlySet<string> = new Set([...reservedHeaders, "keep-alive", "te", "trailer"])
 
 const styles: Readonly<Record<Exclude<Place, "body">, ReadonlyArray<Style>>> = {
+  querystring: ["form"],
   path: ["simple", "label", "matrix"],
   query: ["form", "spaceDelimited", "pipeDelimited", "deepObject"],
   header: ["simple"],
-  cookie: ["form"]
+  cookie: ["form", "cookie"]
 }
+
+/** Whether a parameter in a place can have a style. */
+export const isStyleOf = (place: unknown, style: unknown): boolean =>
+  styles[place as keyof typeof styles]?.includes(style as Style) === true
 
 /** Adds the description of a parameter to its schema. */
 export const withDescription = (schema: Schema, description: unknown): Schema => {
@@ -57,26 +65,26 @@ export const withDescription = (schema: Schema, description: unknown): Schema =>
 const toArgument = (schemas: Schemas, root: JsonObject, parameter: JsonObject, names: Names): Argument => {
   const place = parameter["in"] as Exclude<Place, "body">
   const key = parameter["name"] as string
-  const [content] = isObject(parameter["content"]) ? Object.values(parameter["content"]) : []
-  const media = resolve(root, content)
-  const converted = schemas.convert(isObject(media) ? media["schema"] : parameter["schema"])
-  const example = parameter["example"]
-  const schema = isObject(converted) && example !== undefined && converted["examples"] === undefined &&
-      JSON.stringify(example).length <= 200
-    ? { ...converted, examples: [example] }
-    : converted
+  const [[mediaType, content] = []] = isObject(parameter["content"]) ? Object.entries(parameter["content"]) : []
+  const media = objectAt(root, content)
+  const converted = schemas.convert(mediaType === undefined ? parameter["schema"] : media["schema"])
+  const isDeprecated = parameter["deprecated"] === true && isObject(converted)
+  const schema = withExample(converted, exampleOf(root, parameter) ?? exampleOf(root, media))
   const style = styles[place].find((each) => each === parameter["style"]) ?? styles[place][0]!
   const { explode } = parameter
   return {
     name: names.take(toName(key, place), `_${place}`),
     key,
     place,
-    schema: withDescription(schema, parameter["description"]),
+    schema: withDescription(
+      isDeprecated ? { ...schema as JsonObject, deprecated: true } : schema,
+      parameter["description"]
+    ),
     isRequired: place === "path" || parameter["required"] === true,
     style,
-    explode: typeof explode === "boolean" ? explode : style === "form" || style === "deepObject",
+    explode: typeof explode === "boolean" ? explode : ["form", "deepObject", "cookie"].includes(style),
     allowReserved: parameter["allowReserved"] === true,
-    isJson: content !== undefined,
+    mediaType,
     isBytes: false
   }
 }
@@ -102,7 +110,7 @@ export const argumentsOf = (
   hidden: ReadonlySet<string>
 ): Arguments => {
   const names = new Names()
-  const declared = parameters().filter((parameter) =>
+  const declared = parameters().map((each) => each.node).filter((parameter) =>
     places.has(parameter["in"]) && !hidden.has((parameter["name"] as string).toLowerCase()) &&
     !(parameter["in"] === "header" && ignoredHeaders.has((parameter["name"] as string).toLowerCase())) &&
     (parameter["in"] !== "path" || operation.path.includes(`{${parameter["name"] as string}}`))
@@ -112,18 +120,29 @@ export const argumentsOf = (
     .toSorted((a, b) => order.indexOf(a["in"]) - order.indexOf(b["in"]))
   const list = sorted.map((parameter) => toArgument(schemas, root, parameter, names))
   const body = bodyOf(schemas, root, node["requestBody"], place)
-  if (body === undefined) return { list, body: undefined, extra: undefined }
-  const fields = body.fields ?? [{ key: "body", schema: body.schema, isRequired: body.isRequired, isBytes: body.kind === "bytes" }]
+  if (body === undefined) return { list, body: undefined, extra: undefined, note: undefined }
+  const fields = body.fields ??
+    [{ key: "body", schema: body.schema, isRequired: body.isRequired, isBytes: body.kind === "bytes" }]
   const members = fields.map((field): Argument => ({
     ...field,
     name: names.take(toName(field.key, "body"), "_body"),
     place: "body",
     style: field.style ?? "form",
     explode: field.explode ?? true,
-    allowReserved: false,
-    isJson: false
+    allowReserved: field.allowReserved ?? false,
+    mediaType: undefined
   }))
-  return { list: [...list, ...members], body, extra: body.extra }
+  const byKey = new Map(members.map(({ key, name }) => [key, name]))
+  return { list: [...list, ...members], body, extra: body.extra, note: noteOf(body.choices, byKey) }
+}
+
+/** The choices of required members, as a sentence. A schema with a union at its root is refused by models. */
+const noteOf = (choices: Body["choices"], byKey: ReadonlyMap<string, string>): string | undefined => {
+  const sentences = choices.map(({ isExclusive, sets }) => {
+    const each = sets.map((keys) => keys.map((key) => byKey.get(key) ?? key).join(" and "))
+    return `Give ${isExclusive ? "exactly" : "at least"} one of these: ${each.join("; ")}.`
+  })
+  return sentences.length === 0 ? undefined : sentences.join(" ")
 }
 
 /** Makes the schema of the arguments, without definitions. */

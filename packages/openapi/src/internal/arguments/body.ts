@@ -3,9 +3,11 @@
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { clip } from "@skein/protocol/Text"
+import * as Result from "effect/Result"
 import { InvalidOperation, OpenApiError } from "../../OpenApiError.ts"
 import type { Style } from "./serialize.ts"
 import { withDescription } from "../document/operations.ts"
+import type { Version } from "../document/load.ts"
 import { find, objectAt, resolve } from "../document/pointer.ts"
 import type { Schema, Schemas } from "../schema/convert.ts"
 import { annotationsOf, requiredOf, schemasByName } from "../schema/keywords.ts"
@@ -23,6 +25,7 @@ export interface Field {
   readonly isBytes: boolean
   readonly style?: Style
   readonly explode?: boolean
+  readonly allowReserved?: boolean
 }
 
 /** The body of an operation. */
@@ -38,6 +41,16 @@ export interface Body {
   readonly extra: Schema | undefined
   /** The media types of the parts of a multipart body, by the names of their fields. */
   readonly contentTypes: ReadonlyMap<string, string>
+  /** The members of a multipart body that are bytes, if the whole body is one argument. */
+  readonly byteKeys: ReadonlySet<string>
+  /** The sets of members of which a call needs one. */
+  readonly choices: ReadonlyArray<Choice>
+}
+
+/** Sets of members, of which an object needs at least one, or exactly one. */
+export interface Choice {
+  readonly isExclusive: boolean
+  readonly sets: ReadonlyArray<ReadonlyArray<string>>
 }
 
 const kinds: ReadonlyArray<readonly [RegExp, BodyKind]> = [
@@ -51,7 +64,7 @@ const kinds: ReadonlyArray<readonly [RegExp, BodyKind]> = [
 ]
 
 /** Chooses the media type that is written best. */
-const choose = (content: JsonObject): { readonly key: string; readonly kind: BodyKind } | undefined => {
+export const choose = (content: JsonObject): { readonly key: string; readonly kind: BodyKind } | undefined => {
   const mediaTypes = Object.keys(content)
   for (const [pattern, kind] of kinds) {
     const key = mediaTypes.find((mediaType) => pattern.test(mediaType.toLowerCase()))
@@ -66,6 +79,7 @@ const maxLevels = 16
 interface Members {
   readonly properties: Map<string, unknown>
   readonly required: Set<string>
+  readonly choices: Array<Choice>
   extra: unknown
 }
 
@@ -92,7 +106,8 @@ const collect = (root: JsonObject, schemas: Schemas, schema: unknown, into: Memb
   if (!isObject(schema) || level > maxLevels) return false
   const { $ref, ...beside } = schema
   if (typeof $ref === "string") {
-    const isAlone = schemas.version === "3.0" || Object.keys(beside).length === Object.keys(annotationsOf(beside)).length
+    const isAlone = schemas.version === "3.0" ||
+      Object.keys(beside).length === Object.keys(annotationsOf(beside)).length
     return collect(root, schemas, find(root, $ref), into, level + 1) &&
       (isAlone || collect(root, schemas, beside, into, level + 1))
   }
@@ -100,6 +115,10 @@ const collect = (root: JsonObject, schemas: Schemas, schema: unknown, into: Memb
   if (type !== undefined && type !== "object") return false
   if ([anyOf, oneOf].some((members) => members !== undefined && !isOnlyRequired(members))) return false
   if (onWholes.some((key) => key in schema)) return false
+  for (const [members, isExclusive] of [[anyOf, false], [oneOf, true]] as const) {
+    const sets = (Array.isArray(members) ? members : []).map((member) => requiredOf(member as JsonObject))
+    if (sets.length > 0 && sets.every((set) => set.length > 0)) into.choices.push({ isExclusive, sets })
+  }
   if (extra !== undefined && extra !== false) into.extra = extra
   const hidden = new Set(schemas.hiddenNames(schema))
   for (const [name, property] of schemasByName(schema["properties"])) {
@@ -109,6 +128,33 @@ const collect = (root: JsonObject, schemas: Schemas, schema: unknown, into: Memb
   return !Array.isArray(allOf) || allOf.every((member) => collect(root, schemas, member, into, level + 1))
 }
 
+/** The longest example, as JSON text. */
+const maxExampleChars = 200
+
+const isShort = (example: unknown): boolean =>
+  example !== undefined && JSON.stringify(example).length <= maxExampleChars
+
+/** The example of a parameter or of a body: `example`, or the first of `examples`. A long one is left out, unless `isWhole`. */
+export const exampleOf = (
+  root: JsonObject,
+  { example, examples }: JsonObject,
+  isWhole = false
+): unknown => {
+  // A broken reference to an example takes no operation.
+  const named = Object.values(isObject(examples) ? examples : {}).map((each) =>
+    Result.getOrElse(Result.try(() => objectAt(root, each)), (): JsonObject => ({}))
+  )
+  const found = [example, ...named.flatMap(({ dataValue, value }) => [dataValue, value])]
+    .find((each) => each !== undefined)
+  return found !== undefined && (isWhole || isShort(found)) ? found : undefined
+}
+
+/** Adds an example to a schema that has none. */
+export const withExample = (schema: Schema, example: unknown): Schema =>
+  isObject(schema) && example !== undefined && schema["examples"] === undefined
+    ? { ...schema, examples: [example] }
+    : schema
+
 const styles: ReadonlySet<unknown> = new Set(["form", "spaceDelimited", "pipeDelimited", "deepObject"])
 
 const fieldsOf = (
@@ -117,26 +163,30 @@ const fieldsOf = (
   media: JsonObject,
   isRequired: boolean,
   isMultipart: boolean
-): Pick<Body, "fields" | "extra"> => {
-  const none = { fields: undefined, extra: undefined }
-  const members: Members = { properties: new Map(), required: new Set(), extra: undefined }
+): Pick<Body, "fields" | "extra" | "choices"> => {
+  const none = { fields: undefined, extra: undefined, choices: [] }
+  const members: Members = { properties: new Map(), required: new Set(), choices: [], extra: undefined }
   if (!collect(root, schemas, media["schema"], members) || members.properties.size === 0) return none
   const contentTypes = contentTypesOf(media)
+  const examples = exampleOf(root, media, true)
   const fields = [...members.properties].map(([key, property]): Field => {
     const encoding = isObject(media["encoding"]) ? media["encoding"][key] : undefined
-    const { explode, style } = isObject(encoding) ? encoding : {}
+    const { allowReserved, explode, style } = isObject(encoding) ? encoding : {}
     const isBytes = isMultipart && areBytes(root, schemas.version, property, contentTypes.get(key))
-    const schema = schemas.convert(property)
+    const example = isObject(examples) && Object.hasOwn(examples, key) ? examples[key] : undefined
+    const schema = withExample(schemas.convert(property), isShort(example) ? example : undefined)
     return {
       key,
       schema: isBytes ? asBase64(schema) : schema,
       isBytes,
       isRequired: isRequired && members.required.has(key),
       ...(styles.has(style) ? { style: style as Style } : undefined),
-      ...(typeof explode === "boolean" ? { explode } : undefined)
+      ...(typeof explode === "boolean" ? { explode } : undefined),
+      ...(allowReserved === true ? { allowReserved } : undefined)
     }
   })
-  return { fields, extra: members.extra === undefined ? undefined : schemas.convert(members.extra) }
+  const extra = members.extra === undefined ? undefined : schemas.convert(members.extra)
+  return { fields, extra, choices: members.choices }
 }
 
 /** The media types of parts. Of several that the API accepts, the first; a range such as `image/*` stays. */
@@ -160,7 +210,7 @@ const concrete = (key: string, kind: BodyKind): string =>
 
 /**
  * Reads the body of an operation, whose place is for messages. Throws `OpenApiError` for a broken reference, and if no
- * media type of a required body can be written.
+ * media type of the body can be written.
  */
 export const bodyOf = (schemas: Schemas, root: JsonObject, node: unknown, place: string): Body | undefined => {
   const request = withDescription(schemas.version, node, objectAt(root, node)) as JsonObject
@@ -179,25 +229,56 @@ export const bodyOf = (schemas: Schemas, root: JsonObject, node: unknown, place:
   const mediaType = concrete(key, kind)
   const isRequired = request["required"] === true
   const isObjectBody = kind === "json" || kind === "form" || kind === "multipart"
-  const { extra, fields } = isObjectBody
+  const { choices, extra, fields } = isObjectBody
     ? fieldsOf(root, schemas, media, isRequired, kind === "multipart")
-    : { extra: undefined, fields: undefined }
+    : { extra: undefined, fields: undefined, choices: [] }
   const { description } = request
-  const text = typeof description === "string" ? clip(description, 300) : `The body of the request, ${mediaType}`
+  const byteKeys = kind === "multipart" && fields === undefined
+    ? byteKeysOf(root, schemas.version, media)
+    : new Set<string>()
+  const base64 = byteKeys.size === 0 ? "" : `. Give ${clip([...byteKeys].join(", "), 300)} as base64`
+  const about = typeof description === "string" ? clip(description, 300) : `The body of the request, ${mediaType}`
+  const text = about + base64
   return {
     kind,
     mediaType,
     isRequired,
-    schema: fields === undefined ? wholeBody(kind, schemas.convert(media["schema"]), text) : {},
+    schema: fields === undefined
+      ? withExample(wholeBody(kind, schemas.convert(media["schema"]), text), exampleOf(root, media))
+      : {},
     fields,
     extra,
-    contentTypes: contentTypesOf(media)
+    contentTypes: contentTypesOf(media),
+    byteKeys,
+    choices
   }
+}
+
+/** The properties of a multipart body that are bytes, also in alternatives. */
+const byteKeysOf = (root: JsonObject, version: Version, media: JsonObject): ReadonlySet<string> => {
+  const contentTypes = contentTypesOf(media)
+  const keys = new Set<string>()
+  const seen = new Set<unknown>()
+  const visit = (node: unknown, level: number): void => {
+    const schema = resolve(root, node)
+    if (!isObject(schema) || seen.has(schema) || level > maxLevels) return
+    seen.add(schema)
+    for (const [key, property] of schemasByName(schema["properties"])) {
+      if (areBytes(root, version, property, contentTypes.get(key))) keys.add(key)
+    }
+    for (const members of [schema["allOf"], schema["anyOf"], schema["oneOf"]]) {
+      if (Array.isArray(members)) { for (const member of members) visit(member, level + 1) }
+    }
+  }
+  visit(media["schema"], 0)
+  return keys
 }
 
 const wholeBody = (kind: BodyKind, schema: Schema, text: string): Schema => {
   if (kind === "text") return { type: "string", description: text }
   if (kind === "bytes") return { type: "string", contentEncoding: "base64", description: `${text}, as base64` }
   if (!isObject(schema)) return { description: text }
-  return schema["description"] === undefined ? { ...schema, description: text } : schema
+  return schema["description"] === undefined || text.endsWith(" as base64")
+    ? { ...schema, description: text }
+    : schema
 }

@@ -23,7 +23,18 @@ const isBinary = (mediaType: string): boolean =>
 
 /** The keywords that make a schema one of JSON values. */
 const values = [
-  ...["type", "format", "enum", "const", "properties", "additionalProperties", "items", "prefixItems", "allOf", "anyOf"],
+  ...[
+    "type",
+    "format",
+    "enum",
+    "const",
+    "properties",
+    "additionalProperties",
+    "items",
+    "prefixItems",
+    "allOf",
+    "anyOf"
+  ],
   ...["oneOf", "not", "pattern", "required"]
 ]
 

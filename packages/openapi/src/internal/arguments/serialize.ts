@@ -7,7 +7,15 @@ import { isObject } from "@skein/protocol/JsonRpc"
 import { wellFormed } from "@skein/protocol/Text"
 
 /** The serialisations of a parameter. */
-export type Style = "simple" | "label" | "matrix" | "form" | "spaceDelimited" | "pipeDelimited" | "deepObject"
+export type Style =
+  | "simple"
+  | "label"
+  | "matrix"
+  | "form"
+  | "spaceDelimited"
+  | "pipeDelimited"
+  | "deepObject"
+  | "cookie"
 
 /** How a parameter is serialised. */
 export interface Serialization {
@@ -111,9 +119,22 @@ export const forPath = ({ explode, key, style }: Serialization, value: unknown):
 /** Serialises the value of a header. */
 export const forHeader = ({ explode }: Serialization, value: unknown): string => simple(value, explode, plain)
 
-/** Serialises the value of a cookie. A list is written with commas, since a cookie has one value. */
-export const forCookie = ({ key }: Serialization, value: unknown): string =>
-  `${encode(key)}=${listed(value, encode).join(",")}`
+// The characters of a cookie's value (RFC 6265, 4.1.1). Others, such as `;`, would begin another cookie.
+const encodeCookie: Encode = (text) =>
+  wellFormed(text).replaceAll(/[^\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+/g, encode)
+
+/**
+ * Serialises the value of a cookie. In the style `form`, a list is written with commas, since a cookie has one value. In
+ * the style `cookie` of OpenAPI 3.2, only characters that a cookie cannot have are encoded, and exploded values are
+ * cookies of their own.
+ */
+export const forCookie = ({ explode, key, style }: Serialization, value: unknown): string => {
+  const name = encode(key)
+  if (style !== "cookie") return `${name}=${listed(value, encode).join(",")}`
+  if (explode && isObject(value)) return pairs(value, encodeCookie).join("; ")
+  if (explode && Array.isArray(value)) return listed(value, encodeCookie).map((item) => `${name}=${item}`).join("; ")
+  return `${name}=${listed(value, encodeCookie).join(",")}`
+}
 
 /** The members of nested objects and lists as `filter[a][b]`, in the order of the value. */
 const deep = (name: string, value: unknown): ReadonlyArray<readonly [string, string]> =>
@@ -141,3 +162,11 @@ export const forQuery = (
     ? value.map((item) => [name, write(textOf(item))] as const)
     : membersOf(value).map(([member, each]) => [encode(member), write(textOf(each))] as const)
 }
+
+/** Serialises the value of a whole query, by its media type: a form, or a text. */
+export const forQuerystring = (mediaType: string, value: unknown): ReadonlyArray<readonly [string, string]> =>
+  /^application\/x-www-form-urlencoded\b/i.test(mediaType) && isObject(value)
+    ? membersOf(value).flatMap(([key, member]) =>
+      forQuery({ key, style: "form", explode: true, allowReserved: false }, member)
+    )
+    : [[encode(/[/+]json\b/i.test(mediaType) ? toJson(value) : textOf(value)), ""]]

@@ -10,7 +10,16 @@ import type * as HttpBody from "effect/http/HttpBody"
 import * as Result from "effect/Result"
 import type { Argument, Arguments } from "../arguments/arguments.ts"
 import type { Operation } from "../document/operations.ts"
-import { forCookie, forHeader, forPath, forQuery, headerProblem, textOf, toJson } from "../arguments/serialize.ts"
+import {
+  forCookie,
+  forHeader,
+  forPath,
+  forQuery,
+  forQuerystring,
+  headerProblem,
+  textOf,
+  toJson
+} from "../arguments/serialize.ts"
 import { given, writeBody } from "./writeBody.ts"
 
 /** The parts of a request that an operation determines. */
@@ -53,7 +62,10 @@ const leavesPath = (text: string): boolean => {
 
 const valueOf = (argument: Argument, args: JsonObject): unknown => {
   const value = given(args, argument.name)
-  return argument.isJson && value !== undefined ? toJson(value) : value
+  const { mediaType, place } = argument
+  if (value === undefined || mediaType === undefined || place === "querystring") return value
+  // A text in another media type than JSON is the value itself.
+  return typeof value === "string" && !/json\b/i.test(mediaType) ? value : toJson(value)
 }
 
 const pathOf = (path: string, list: ReadonlyArray<Argument>, args: JsonObject): Result.Result<string, string> => {
@@ -111,6 +123,7 @@ export const makeRequest = (plan: RequestPlan, args: JsonObject): Result.Result<
     const value = valueOf(argument, args)
     if (value === undefined || (value === null && argument.place !== "body")) continue
     if (argument.place === "query") query.push(...forQuery(argument, value))
+    if (argument.place === "querystring") query.push(...forQuerystring(argument.mediaType ?? "", value))
     if (argument.place === "cookie") cookies.push(forCookie(argument, value))
     if (argument.place !== "header") continue
     const text = forHeader(argument, value)

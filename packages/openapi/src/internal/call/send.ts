@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import type { HttpClientError } from "effect/http/HttpClientError"
+import type { HttpMethod } from "effect/http/HttpMethod"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
@@ -100,7 +101,7 @@ const toHttp = (
   const headers = new Map([...Object.entries(request.headers), ...added])
   const cookies = [...request.cookies, ...added.filter(([name]) => name === "cookie").map(([, value]) => value)]
   if (cookies.length > 0) headers.set("cookie", cookies.join("; "))
-  return HttpClientRequest.make(request.method)(request.url + (query === "" ? "" : `?${query}`)).pipe(
+  return HttpClientRequest.make(request.method as HttpMethod)(request.url + (query === "" ? "" : `?${query}`)).pipe(
     HttpClientRequest.setBody(request.body),
     HttpClientRequest.setHeaders(headers)
   )

@@ -54,14 +54,14 @@ const mediaTypeOf = (field: Argument | undefined): string | undefined => {
 
 const multipart = (
   fields: ReadonlyArray<Argument>,
-  { contentTypes }: Body,
+  { byteKeys, contentTypes }: Body,
   members: JsonObject
 ): Result.Result<HttpBody.HttpBody, string> => {
   const data = new FormData()
   const byKey = new Map(fields.map((field) => [field.key, field]))
   for (const [key, value] of Object.entries(members)) {
     const field = byKey.get(key)
-    const { isBytes = false, name = key } = field ?? {}
+    const { isBytes = byteKeys.has(key), name = key } = field ?? {}
     const type = concreteType(contentTypes.get(key))
     for (const item of Array.isArray(value) ? value : [value]) {
       if (item === null) continue

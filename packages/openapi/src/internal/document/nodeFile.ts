@@ -34,7 +34,9 @@ export const readFile = (
       if (beside !== undefined) {
         const folder = await realpath(dirname(fileURLToPath(beside)))
         if (!path.startsWith(folder.endsWith(sep) ? folder : folder + sep)) {
-          throw failed("a symbolic link leads out of the folder of the document. Allow it with the option allowReference")
+          throw failed(
+            "a symbolic link leads out of the folder of the document. Allow it with the option allowReference"
+          )
         }
       }
       // The path is real: a link at its end has appeared since. Without O_NONBLOCK, a pipe would wait for its writer.

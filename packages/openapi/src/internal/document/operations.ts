@@ -12,8 +12,8 @@ import { objectAt, pointer, resolve } from "./pointer.ts"
 export interface Operation {
   /** The `operationId`, if the operation has one. */
   readonly id: string | undefined
-  /** The method in upper case: `GET`. */
-  readonly method: "GET" | "PUT" | "POST" | "DELETE" | "OPTIONS" | "HEAD" | "PATCH"
+  /** The method in upper case: `GET`. Since OpenAPI 3.2 it may be any other, in the spelling of the document. */
+  readonly method: string
   /** The path as in the document: `/pets/{petId}`. */
   readonly path: string
   readonly tags: ReadonlyArray<string>
@@ -29,6 +29,12 @@ export interface Operation {
   readonly security: ReadonlyArray<ReadonlyArray<string>>
 }
 
+/** A parameter with its place in the document. */
+export interface Parameter {
+  readonly node: JsonObject
+  readonly place: string
+}
+
 /** An operation with its parts of the document. */
 export interface Found {
   readonly operation: Operation
@@ -37,12 +43,22 @@ export interface Found {
    * Returns the parameters of the path, then those of the operation, with each reference resolved. Throws
    * `OpenApiError` for a broken reference, which does not matter unless the operation is selected.
    */
-  readonly parameters: () => ReadonlyArray<JsonObject>
+  readonly parameters: () => ReadonlyArray<Parameter>
   /** The JSON Pointer of the operation. */
   readonly place: string
 }
 
-const methods = ["get", "put", "post", "delete", "options", "head", "patch"] as const
+const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace"]
+
+/** The operations of a path item: their methods, their nodes, and the rest of their places. */
+const nodesOf = (version: Version, item: JsonObject) => {
+  const names = version === "3.2" ? [...methods, "query"] : methods
+  const more = version === "3.2" && isObject(item["additionalOperations"]) ? item["additionalOperations"] : {}
+  return [
+    ...names.map((name) => ({ method: name.toUpperCase(), node: item[name], keys: [name] })),
+    ...Object.entries(more).map(([method, node]) => ({ method, node, keys: ["additionalOperations", method] }))
+  ]
+}
 
 const invalid = (message: string, place: string): OpenApiError =>
   new OpenApiError({ reason: new InvalidDocument({ message, place }) })
@@ -97,12 +113,21 @@ export const withDescription = (version: Version, reference: unknown, target: un
 }
 
 /** The parameters of a path and of an operation, where a parameter of the operation replaces its namesake. */
-const parametersOf = ({ root, version }: Document, item: JsonObject, node: JsonObject): ReadonlyArray<JsonObject> => {
-  const found = new Map<string, JsonObject>()
-  for (const each of [...listOf(item["parameters"]), ...listOf(node["parameters"])]) {
-    const parameter = withDescription(version, each, resolve(root, each))
-    if (!isObject(parameter) || typeof parameter["name"] !== "string") continue
-    found.set(`${String(parameter["in"])} ${parameter["name"]}`, parameter)
+const parametersOf = (
+  { root, version }: Document,
+  owners: ReadonlyArray<readonly [node: JsonObject, place: string]>
+): ReadonlyArray<Parameter> => {
+  const found = new Map<string, Parameter>()
+  for (const [owner, place] of owners) {
+    for (const [at, each] of listOf(owner["parameters"]).entries()) {
+      const node = withDescription(version, each, resolve(root, each))
+      if (!isObject(node) || typeof node["name"] !== "string") continue
+      const reference = isObject(each) ? each["$ref"] : undefined
+      found.set(`${String(node["in"])} ${node["name"]}`, {
+        node,
+        place: typeof reference === "string" ? reference : `${place}/parameters/${at}`
+      })
+    }
   }
   return [...found.values()]
 }
@@ -121,18 +146,22 @@ export const operationsOf = (
   document: Document,
   baseUrl: string | undefined
 ): ReadonlyArray<Result.Result<Found, { readonly place: string; readonly error: OpenApiError }>> => {
-  const { root } = document
+  const { root, version } = document
   const paths = objectAt(root, root["paths"])
   return Object.entries(paths).filter(([path]) => path.startsWith("/")).flatMap(([path, each]) => {
     const place = pointer("paths", path)
     const item = Result.try({ try: () => itemOf(root, each), catch: (error) => error as OpenApiError })
     if (Result.isFailure(item)) return [Result.fail({ place, error: item.failure })]
-    return methods.filter((method) => isObject(item.success[method])).map((method) =>
-      Result.try({
-        try: () => find(document, baseUrl, path, item.success, method),
-        catch: (error) => ({ place: `${place}/${method}`, error: error as OpenApiError })
-      })
-    )
+    return nodesOf(version, item.success).flatMap(({ keys, method, node }) => {
+      if (!isObject(node)) return []
+      const at = pointer("paths", path, ...keys)
+      return [
+        Result.try({
+          try: () => find(document, baseUrl, path, item.success, { method, node, place: at }),
+          catch: (error) => ({ place: at, error: error as OpenApiError })
+        })
+      ]
+    })
   })
 }
 
@@ -141,15 +170,13 @@ const find = (
   baseUrl: string | undefined,
   path: string,
   item: JsonObject,
-  method: typeof methods[number]
+  { method, node, place }: { readonly method: string; readonly node: JsonObject; readonly place: string }
 ): Found => {
   const { root } = document
-  const node = item[method] as JsonObject
-  const place = pointer("paths", path, method)
   const description = textOf(node["description"]) ?? textOf(item["description"])
   const operation: Operation = {
     id: textOf(node["operationId"]),
-    method: method.toUpperCase() as Operation["method"],
+    method,
     path,
     tags: listOf(node["tags"]).filter((tag) => typeof tag === "string"),
     summary: textOf(node["summary"]) ?? textOf(item["summary"]),
@@ -163,5 +190,10 @@ const find = (
       toBaseUrl("/", document.url, "#/servers"),
     security: securityOf(node) ?? securityOf(root) ?? []
   }
-  return { operation, node, parameters: () => parametersOf(document, item, node), place }
+  return {
+    operation,
+    node,
+    parameters: () => parametersOf(document, [[item, pointer("paths", path)], [node, place]]),
+    place
+  }
 }

@@ -121,7 +121,9 @@ export const toResult = (
     if (inexact === undefined && value !== undefined) return Tool.result({ structured: value })
     if (inexact !== undefined && hasOutputSchema) {
       return failed(
-        `${name} succeeded with status ${status}, but its answer has the number ${clip(inexact, 40)}, which JSON numbers ` +
+        `${name} succeeded with status ${status}, but its answer has the number ${
+          clip(inexact, 40)
+        }, which JSON numbers ` +
           "cannot have exactly. Tell the user that the endpoint must write it as a text"
       )
     }

@@ -3,7 +3,7 @@
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as SchemaValidation from "@skein/protocol/SchemaValidation"
-import { clip } from "@skein/protocol/Text"
+import { clip, quote } from "@skein/protocol/Text"
 import type { ToolAnnotations } from "@skein/protocol/Tool"
 import * as Result from "effect/Result"
 import { InvalidOperation, OpenApiError } from "../../OpenApiError.ts"
@@ -49,6 +49,15 @@ export interface Plan extends RequestPlan {
 export const invalidOperation = (place: string, message: string): OpenApiError =>
   new OpenApiError({ reason: new InvalidOperation({ message, place }) })
 
+// `fetch` refuses them, since they would show credentials or open a tunnel.
+const refusedMethods: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"])
+
+const checkMethod = ({ operation: { method }, place }: Found): void => {
+  if (refusedMethods.has(method.toUpperCase()) || !/^[\w!#$%&'*+.^`|~-]+$/.test(method)) {
+    throw invalidOperation(place, `No request can have the method ${quote(method)}`)
+  }
+}
+
 const isSuccess = (status: string): boolean => /^2(?:\d\d|XX)$/i.test(status)
 
 interface Response {
@@ -57,29 +66,33 @@ interface Response {
   readonly schema: JsonObject | undefined
 }
 
-const isObjectSchema = (root: JsonObject, node: unknown, level = 0): boolean => {
+const isObjectSchema = (root: JsonObject, node: unknown, level = 0, seen: Set<unknown> = new Set()): boolean => {
   const schema = resolve(root, node)
-  if (!isObject(schema) || level > 8) return false
+  if (!isObject(schema) || level > 8 || seen.has(schema)) return false
+  seen.add(schema)
   const { allOf, properties, type } = schema
   return type === "object" || (type === undefined && isObject(properties)) ||
-    (Array.isArray(allOf) && allOf.some((member) => isObjectSchema(root, member, level + 1)))
+    (Array.isArray(allOf) && allOf.some((member) => isObjectSchema(root, member, level + 1, seen)))
 }
 
-/** Reads the answers that a document declares for success. */
-const responseOf = (root: JsonObject, node: JsonObject): Response => {
+/**
+ * Reads the answers that a document declares for success. A broken reference among them matters only for an output schema.
+ */
+const responseOf = (root: JsonObject, node: JsonObject, hasOutputSchema: boolean): Response => {
+  const lenient = <A>(read: () => A, otherwise: A): A =>
+    hasOutputSchema ? read() : Result.getOrElse(Result.try(read), () => otherwise)
+  const at = (part: unknown): JsonObject => lenient(() => objectAt(root, part), {})
   const responses = isObject(node["responses"]) ? node["responses"] : {}
   const codes = Object.keys(responses).filter(isSuccess).toSorted()
-  const contents = (codes.length === 0 ? ["default"] : codes).map((code) =>
-    objectAt(root, objectAt(root, responses[code])["content"])
-  )
+  const contents = (codes.length === 0 ? ["default"] : codes).map((code) => at(at(responses[code])["content"]))
   const mediaTypes = [...new Set(contents.flatMap((content) => Object.keys(content)))].filter((type) =>
     /^[\w.+*-]+\/[\w.+*-]+$/.test(type)
   )
   const isJson = (type: string): boolean => /[/+]json\b|^\*\/\*/.test(type)
   const schemas = contents.flatMap((content) =>
-    Object.entries(content).filter(([type]) => isJson(type)).map(([, media]) => objectAt(root, media)["schema"])
+    Object.entries(content).filter(([type]) => isJson(type)).map(([, media]) => at(media)["schema"])
   )
-  const schema = schemas.find((each) => isObjectSchema(root, each))
+  const schema = schemas.find((each) => lenient(() => isObjectSchema(root, each), false))
   const sorted = mediaTypes.toSorted((a, b) => Number(isJson(b)) - Number(isJson(a)))
   return {
     accept: [
@@ -90,11 +103,17 @@ const responseOf = (root: JsonObject, node: JsonObject): Response => {
   }
 }
 
-const descriptionOf = ({ deprecated, description, method, path, summary }: Operation): string => {
+const descriptionOf = (
+  { deprecated, description, method, path, summary }: Operation,
+  note: string | undefined
+): string => {
   const isRepeated = summary !== undefined && description?.startsWith(summary.replace(/\.$/, "")) === true
   const parts = [deprecated ? "Deprecated." : undefined, isRepeated ? undefined : summary, description]
   const text = parts.filter((part) => part !== undefined).join("\n\n").trim()
-  return clip(text === "" ? `${method} ${path}` : text, maxDescriptionChars)
+  const whole = text === "" ? `${method} ${path}` : text
+  if (note === undefined) return clip(whole, maxDescriptionChars)
+  const end = `\n\n${clip(note, maxDescriptionChars / 4)}`
+  return clip(whole, maxDescriptionChars - end.length) + end
 }
 
 /**
@@ -118,17 +137,18 @@ export const planOf = (
   found: Found,
   options: PlanOptions
 ): Plan => {
+  checkMethod(found)
   const { node, operation, place } = found
   const args: Arguments = argumentsOf(schemas.input, root, found, options.hiddenParameters)
   const title = titleOf(operation)
-  const { accept, schema } = responseOf(root, node)
+  const { accept, schema } = responseOf(root, node, options.outputSchemas)
   const input = assemble(inputSchema(args), schemas.input.definitions, options.maxSchemaChars)
   return {
     operation,
     arguments: args,
     accept,
     title,
-    description: descriptionOf(operation),
+    description: descriptionOf(operation, args.note),
     inputSchema: input,
     // Compiled as the server and its clients do.
     validation: Result.getOrThrowWith(

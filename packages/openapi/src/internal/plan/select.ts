@@ -10,6 +10,7 @@ import type { Document } from "../document/load.ts"
 import { type Found, type Operation, operationsOf, toBaseUrl } from "../document/operations.ts"
 import { nameOf, Names, toName } from "../document/names.ts"
 import { type BothSchemas, planOf, type PlanOptions } from "./plan.ts"
+import { Reporter } from "./coverage.ts"
 import type { Definition } from "./register.ts"
 import { Schemas } from "../schema/convert.ts"
 
@@ -21,9 +22,11 @@ export type Selection =
   | { readonly tags?: ReadonlyArray<string> | undefined; readonly ids?: ReadonlyArray<string> | undefined }
   | ((operation: Operation) => boolean)
 
-/** An operation that is left out. */
+/** An operation that is left out, or a part of the document that has no effect. */
 export interface LeftOut {
-  /** The JSON Pointer of the operation. */
+  /** Whether it is an operation, or a part of the document without which operations are registered. */
+  readonly kind: "operation" | "part"
+  /** The JSON Pointer of the operation or of the part. */
   readonly place: string
   readonly message: string
 }
@@ -95,10 +98,11 @@ export const select = (document: Document, options: SelectOptions): Result.Resul
     output: new Schemas(root, "results", version)
   }
   const prefix = prefixOf(root, options.uriPrefix)
+  const reporter = new Reporter(document)
   const names = new Names()
   const refuse = (place: string, error: unknown): void => {
     if (isStrict || !(error instanceof OpenApiError)) throw error
-    leftOut.push({ place, message: error.message })
+    leftOut.push({ kind: "operation", place, message: error.message })
   }
   const add = (found: Found): void => {
     const { operation, place } = found
@@ -112,6 +116,7 @@ export const select = (document: Document, options: SelectOptions): Result.Resul
       const wanted = name?.(operation)
       const taken = names.take(wanted === undefined ? nameOf(operation) : toName(wanted, "tool"))
       definitions.push({ as, name: taken, plan, address })
+      reporter.addOperation(found)
     } catch (error) {
       refuse(place, error)
     }
@@ -122,7 +127,10 @@ export const select = (document: Document, options: SelectOptions): Result.Resul
         if (Result.isFailure(found)) refuse(found.failure.place, found.failure.error)
         else if (isSelected(options, found.success.operation)) add(found.success)
       }
-      return { definitions, leftOut }
+      return {
+        definitions,
+        leftOut: [...leftOut, ...reporter.found.map((each) => ({ kind: "part" as const, ...each }))]
+      }
     },
     catch: (error) => {
       if (error instanceof OpenApiError) return error

@@ -5,6 +5,7 @@
  * the document is converted once for all operations.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { clip, quote } from "@skein/protocol/Text"
 import { decodePart, find, resolve } from "../document/pointer.ts"
 import { Names } from "../document/names.ts"
 import type { Version } from "../document/load.ts"
@@ -20,7 +21,7 @@ const maxDepth = 40
 const maxLevels = 8
 
 const lists = ["allOf", "anyOf", "prefixItems"] as const
-const single = ["contains", "not", "if", "then", "else", "propertyNames", "unevaluatedItems"] as const
+const single = ["contains", "not", "if", "then", "else", "propertyNames", "unevaluatedItems", "contentSchema"] as const
 
 /** The schemas of one document. */
 export class Schemas {
@@ -70,14 +71,21 @@ export class Schemas {
         schemasByName(node["dependentSchemas"]).map(([name, child]) => [name, nested(child)])
       )
     }
+    const note = discriminatorNote(node)
+    if (note !== undefined) {
+      out["description"] = typeof out["description"] === "string" ? `${out["description"]}\n${note}` : note
+    }
     return node["nullable"] === true ? withNull(out) : out
   }
 
   /** The properties that `readOnly` or `writeOnly` removes, also in the members of `allOf`. */
-  hiddenNames(node: JsonObject, level = 0): ReadonlyArray<string> {
-    if (level > maxLevels) return []
+  hiddenNames(node: JsonObject, level = 0, seen: Set<JsonObject> = new Set()): ReadonlyArray<string> {
+    if (level > maxLevels || seen.has(node)) return []
+    seen.add(node)
     const { $ref, ...beside } = node
-    if (typeof $ref === "string") return this.hiddenNames({ allOf: [find(this.#root, $ref), beside] }, level)
+    if (typeof $ref === "string") {
+      return this.hiddenNames({ allOf: [find(this.#root, $ref), beside] }, level, seen)
+    }
     const own = schemasByName(node["properties"]).filter(([, property]) => this.isHidden(property)).map(([name]) =>
       name
     )
@@ -85,7 +93,7 @@ export class Schemas {
     const members = Array.isArray(allOf) ? allOf : []
     return [
       ...own,
-      ...members.flatMap((member) => isObject(member) ? this.hiddenNames(member, level + 1) : [])
+      ...members.flatMap((member) => isObject(member) ? this.hiddenNames(member, level + 1, seen) : [])
     ]
   }
 
@@ -150,6 +158,23 @@ export class Schemas {
     const last = reference.slice(reference.lastIndexOf("/") + 1)
     return this.#taken.take(decodePart(last).replaceAll(/[^\w.-]+/g, "_").slice(0, 60) || "schema")
   }
+}
+
+/** The values of the property that selects one of several schemas: those of `mapping`, else the names of the schemas. */
+const discriminatorNote = ({ anyOf, discriminator, oneOf }: JsonObject): string | undefined => {
+  const members = Array.isArray(oneOf) ? oneOf : Array.isArray(anyOf) ? anyOf : undefined
+  if (members === undefined || !isObject(discriminator) || typeof discriminator["propertyName"] !== "string") {
+    return undefined
+  }
+  const { mapping, propertyName } = discriminator
+  const names = isObject(mapping)
+    ? Object.keys(mapping)
+    : members.flatMap((member) => {
+      const reference = isObject(member) ? member["$ref"] : undefined
+      return typeof reference === "string" ? [decodePart(reference.slice(reference.lastIndexOf("/") + 1))] : []
+    })
+  if (names.length === 0) return undefined
+  return clip(`${quote(propertyName)} selects the schema: ${names.map((name) => quote(name)).join(", ")}`, 300)
 }
 
 const isSchema = (value: unknown): boolean => typeof value === "boolean" || isObject(value)

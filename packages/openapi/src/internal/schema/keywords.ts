@@ -57,6 +57,9 @@ const copied: Readonly<Record<string, (value: unknown) => boolean>> = {
   uniqueItems: (value) => value === true,
   minProperties: isCount,
   maxProperties: isCount,
+  dependentRequired: (value) =>
+    isObject(value) &&
+    Object.values(value).every((names) => Array.isArray(names) && names.every((name) => typeof name === "string")),
   format: (value) => formats.has(value),
   contentEncoding: (value) => typeof value === "string",
   contentMediaType: (value) => typeof value === "string"
