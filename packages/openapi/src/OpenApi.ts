@@ -1,7 +1,7 @@
 /**
  * OpenAPI: the operations of an HTTP API as tools, resources and resource templates.
  *
- * `OpenApi.layer` reads a document of OpenAPI 3.0 or 3.1, in JSON or YAML, and registers its operations. Parameters and
+ * `OpenApi.layer` reads a document of OpenAPI 3.0, 3.1 or 3.2, in JSON or YAML, and registers its operations. Parameters and
  * body of an operation become one flat object of arguments. A call makes the HTTP request, and its answer becomes the
  * result. `OpenApi.list` returns what `layer` would register.
  *

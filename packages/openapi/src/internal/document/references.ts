@@ -160,10 +160,12 @@ export const localize = Effect.fnUntraced(function*(
     const { key, node, url: target } = reference
     const fault = failed.get(withoutFragment(target))
     if (fault !== undefined) faults.set(target.href, fault)
-    const place = collector.placeOf(root, reference)
+    // An anchor that a known document lacks stays an anchor, which leads to nothing.
+    const isKnown = collector.resources.has(withoutFragment(target))
+    const place = collector.placeOf(root, reference) ?? (isKnown ? target.hash : target.href)
     // A `$dynamicRef` leads to its anchor, as it does where no other schema overrides it.
     if (key === "$dynamicRef" && node["$ref"] === undefined) delete node[key]
-    if (key === "$ref" || node["$ref"] === undefined) node["$ref"] = place ?? target.href
+    if (key === "$ref" || node["$ref"] === undefined) node["$ref"] = place
   }
   setFaults(root, faults)
 })

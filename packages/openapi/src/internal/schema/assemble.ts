@@ -52,11 +52,11 @@ const charsOf = /* @__PURE__ */ remembered((schema) => JSON.stringify(schema).le
 
 type Definitions = ReadonlyMap<string, Schema>
 
-/** Counts the uses of each definition that a schema leads to, in the order of their distance. */
-const usesOf = (root: Schema, definitions: Definitions): Map<string, number> => {
+/** Counts the uses of each definition that a schema leads to, in the order of their distance, in at most `max` of them. */
+const usesOf = (root: Schema, definitions: Definitions, max = Infinity): Map<string, number> => {
   const uses = new Map<string, number>()
   const left: Array<Schema> = [root]
-  for (let at = 0; at < left.length; at++) {
+  for (let at = 0; at < Math.min(left.length, max); at++) {
     for (const name of referencesOf(left[at]!)) {
       const count = uses.get(name)
       uses.set(name, (count ?? 0) + 1)
@@ -68,12 +68,18 @@ const usesOf = (root: Schema, definitions: Definitions): Map<string, number> => 
 
 const circular = new WeakMap<Definitions, Map<string, boolean>>()
 
-/** Whether a definition leads back to itself. */
+/** The most definitions in which a circle is looked for, so that the work for a long chain is bounded. */
+const maxCircle = 1_000
+
+/** Whether a definition leads back to itself, or to so many others that it may. */
 const isCircular = (name: string, definitions: Definitions): boolean => {
   let known = circular.get(definitions)
   if (known === undefined) circular.set(definitions, known = new Map())
   let is = known.get(name)
-  if (is === undefined) known.set(name, is = usesOf(definitions.get(name) ?? {}, definitions).has(name))
+  if (is === undefined) {
+    const uses = usesOf(definitions.get(name) ?? {}, definitions, maxCircle)
+    known.set(name, is = uses.size >= maxCircle || uses.has(name))
+  }
   return is
 }
 

@@ -29,6 +29,8 @@ export class Schemas {
   readonly #hides: "readOnly" | "writeOnly"
   readonly #names = new Map<string, string>()
   readonly #taken = new Names()
+  /** The references whose targets are not converted yet. */
+  #pending: Array<string> = []
   /** The converted targets of references, by their names in `$defs`. */
   readonly definitions = new Map<string, Schema>()
 
@@ -41,25 +43,43 @@ export class Schemas {
     this.#hides = use === "arguments" ? "readOnly" : "writeOnly"
   }
 
-  /** Converts a schema. Throws `OpenApiError` if it has a reference to nothing. */
-  convert(node: unknown, depth = 0, hidden: ReadonlySet<string> = new Set()): Schema {
+  /** Converts a schema, and the definitions that it leads to. Throws `OpenApiError` if it has a reference to nothing. */
+  convert(node: unknown): Schema {
+    const schema = this.#convert(node)
+    // A chain of definitions may be longer than the stack.
+    for (let at = 0; at < this.#pending.length; at++) {
+      const reference = this.#pending[at]!
+      try {
+        this.definitions.set(this.#names.get(reference)!, this.#convert(find(this.#root, reference)))
+      } catch (error) {
+        // The definitions that lead to the fault fail again for another operation.
+        for (const each of this.#pending) this.#names.delete(each)
+        this.#pending = []
+        throw error
+      }
+    }
+    this.#pending = []
+    return schema
+  }
+
+  #convert(node: unknown, depth = 0, hidden: ReadonlySet<string> = new Set()): Schema {
     if (typeof node === "boolean") return node
     if (!isObject(node) || depth > maxDepth) return {}
     if (typeof node["$ref"] === "string") return this.#reference(node, node["$ref"], depth, hidden)
     const out = copyKeywords(node)
-    const nested = (child: unknown): Schema => this.convert(child, depth + 1)
+    const nested = (child: unknown): Schema => this.#convert(child, depth + 1)
     const names = new Set([...hidden, ...this.hiddenNames(node)])
     this.#properties(node, out, nested, names)
     for (const key of lists) {
       const members = node[key]
       if (!Array.isArray(members) || members.length === 0) continue
-      out[key] = members.map((member) => this.convert(member, depth + 1, key === "allOf" ? names : hidden))
+      out[key] = members.map((member) => this.#convert(member, depth + 1, key === "allOf" ? names : hidden))
     }
     // An argument that several members allow is not an error of the caller. Without their read-only properties, members
     // are often equal.
     const { items, oneOf } = node
     if (Array.isArray(oneOf) && oneOf.length > 0) {
-      const members = oneOf.map((member) => this.convert(member, depth + 1, hidden))
+      const members = oneOf.map((member) => this.#convert(member, depth + 1, hidden))
       if (out["anyOf"] === undefined) out["anyOf"] = members
       else out["allOf"] = [...(out["allOf"] as ReadonlyArray<Schema> | undefined ?? []), { anyOf: members }]
     }
@@ -137,19 +157,12 @@ export class Schemas {
     const name = known ?? this.#nameOf(reference)
     if (known === undefined) {
       this.#names.set(reference, name)
-      try {
-        const target = find(this.#root, reference)
-        // A nested definition begins at the depth of its reference, so that a long chain ends too.
-        this.definitions.set(name, this.convert(target, depth > maxDepth / 2 ? depth : 0))
-      } catch (error) {
-        this.#names.delete(reference)
-        throw error
-      }
+      this.#pending.push(reference)
     }
     const { $ref: _, nullable, ...beside } = node
     const keywords = this.version === "3.0" ? annotationsOf(beside) : beside
     const names = Object.keys(keywords).length === 0 ? hidden : new Set([...hidden, ...this.hiddenNames(node)])
-    const converted = this.convert(keywords, depth + 1, names)
+    const converted = this.#convert(keywords, depth + 1, names)
     const out = { $ref: `#/$defs/${name}`, ...(converted as JsonObject) }
     return nullable === true ? withNull(out) : out
   }
