@@ -5,7 +5,7 @@
  * `encoding` ("Considerations for File Uploads"). A `contentEncoding` is part of the request, so that such text stays.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
-import type { Version } from "../document/load.ts"
+import type { Version } from "../document/pointer.ts"
 import { find } from "../document/pointer.ts"
 import type { Schema } from "../schema/convert.ts"
 import { typesOf } from "../schema/keywords.ts"

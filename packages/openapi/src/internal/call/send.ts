@@ -50,7 +50,7 @@ const reveal = (value: Value): string => Redacted.isRedacted(value) ? Redacted.v
 const revealAll = (values: Credentials["headers"]): ReadonlyArray<readonly [string, string]> =>
   Object.entries(values ?? {}).map(([name, value]) => [name, reveal(value)])
 
-// Headers whose values are no secrets, and names of credentials.
+// Headers whose values are public, and names of credentials.
 const harmless = /^(?:accept(?:-.*)?|content-.*|user-agent|host|origin|referer|cache-control|pragma|date|from|te|via)$/i
 const secretName = /auth|key|token|secret|passw|credential|signature|session|cookie|jwt/i
 

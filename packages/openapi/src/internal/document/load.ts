@@ -20,6 +20,7 @@ import {
 } from "../../OpenApiError.ts"
 import * as boundedBody from "../answer/boundedBody.ts"
 import { isBeside, readFile } from "./nodeFile.ts"
+import type { Document, Version } from "./pointer.ts"
 import { isUnknown, localize } from "./references.ts"
 
 /** The most other documents that references lead to. */
@@ -36,16 +37,6 @@ export interface LoadOptions {
   readonly documentUrl: URL | undefined
   readonly allowReference: ((url: URL) => boolean) | undefined
   readonly allowHttp: boolean
-}
-
-/** The versions of OpenAPI, whose rules differ. */
-export type Version = "3.0" | "3.1" | "3.2"
-
-/** A loaded document, in which each reference is local. */
-export interface Document {
-  readonly root: JsonObject
-  readonly url: URL | undefined
-  readonly version: Version
 }
 
 const loadFailed = (url: URL, why: string) =>

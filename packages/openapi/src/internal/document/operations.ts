@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { quote } from "@skein/protocol/Text"
 import * as Result from "effect/Result"
 import { InvalidDocument, OpenApiError } from "../../OpenApiError.ts"
-import type { Document, Version } from "./load.ts"
+import type { Document, Version } from "./pointer.ts"
 import { objectAt, pointer, resolve } from "./pointer.ts"
 
 /** An operation of a document, as options receive it. */

@@ -6,6 +6,16 @@ import { quote } from "@skein/protocol/Text"
 import * as Result from "effect/Result"
 import { InvalidReference, OpenApiError } from "../../OpenApiError.ts"
 
+/** The versions of OpenAPI, whose rules differ. */
+export type Version = "3.0" | "3.1" | "3.2"
+
+/** A loaded document, in which each reference is local. */
+export interface Document {
+  readonly root: JsonObject
+  readonly url: URL | undefined
+  readonly version: Version
+}
+
 /** The most references that lead to each other. */
 const maxChain = 32
 

@@ -8,7 +8,7 @@ import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { clip, quote } from "@skein/protocol/Text"
 import { decodePart, find, resolve } from "../document/pointer.ts"
 import { Names } from "../document/names.ts"
-import type { Version } from "../document/load.ts"
+import type { Version } from "../document/pointer.ts"
 import { annotationsOf, copyKeywords, isUsablePattern, requiredOf, schemasByName } from "./keywords.ts"
 
 /** A JSON Schema. */
