@@ -13,11 +13,13 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import { bounds } from "../../server/test/fixedBounds.ts"
-import { RefreshInterval } from "../src/internal/catalog/refresh.ts"
+import { makeListing } from "../src/internal/catalog/listing.ts"
+import { makeRefresh, RefreshInterval } from "../src/internal/catalog/refresh.ts"
 import { build, connect, eras, type Running, source, through } from "./kit.ts"
 import { remote } from "./remote.ts"
 
@@ -99,6 +101,84 @@ describe("the refresh interval", () => {
       expect(tools.size).toBe(2)
       yield* TestClock.adjust("1 second")
       yield* turns(() => tools.size === 3)
+    }))
+})
+
+describe("long lists of a remote server", () => {
+  it.effect("are read again after a pause that is nine times as long as the last reading", () =>
+    Effect.gen(function*() {
+      const changes = yield* Queue.unbounded<{ readonly _tag: "ToolListChanged" }>()
+      let [marked, reads] = [0, 0]
+      const client = {
+        capabilities: { tools: { listChanged: true } },
+        changes: () => Stream.tap(Stream.fromQueue(changes), () => Effect.sync(() => marked++)),
+        listTools: () => Effect.andThen(Effect.sync(() => reads++), Effect.as(Effect.sleep("2 seconds"), []))
+      }
+      const listing = { includes: (kind: string) => kind === "tools", update: () => Effect.void, clear: Effect.void }
+      const lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] }
+      const { follow } = makeRefresh(listing, { label: "far" }, "1 millis", lists, undefined)
+      const change = Effect.andThen(Queue.offer(changes, { _tag: "ToolListChanged" }), turns(() => marked > reads - 1))
+      yield* Effect.forkScoped(follow(client as never), { startImmediately: true })
+      yield* TestClock.adjust("2 seconds")
+      yield* change
+      yield* TestClock.adjust("17 seconds")
+      expect(reads).toBe(1)
+      yield* TestClock.adjust("1 seconds")
+      expect(reads).toBe(2)
+      // The pause grows to a minute at most.
+      client.listTools = () => Effect.andThen(Effect.sync(() => reads++), Effect.as(Effect.sleep("1 minute"), []))
+      yield* TestClock.adjust("2 seconds")
+      yield* change
+      yield* TestClock.adjust("18 seconds")
+      expect(reads).toBe(3)
+      yield* TestClock.adjust("1 minute")
+      yield* change
+      yield* TestClock.adjust("59 seconds")
+      expect(reads).toBe(3)
+      yield* TestClock.adjust("1 seconds")
+      expect(reads).toBe(4)
+    }))
+
+  it.live("are taken over in many turns of the event loop", () =>
+    Effect.gen(function*() {
+      const catalog = catalogOf(yield* build(server()))
+      const listing = makeListing(catalog, {} as never, {
+        select: { tools: true, resources: true, resourceTemplates: true, prompts: true },
+        maxEntries: 100,
+        name: {} as never
+      })
+      const tools = Array.from({ length: 20 }, (_, at) => ({
+        name: `t${at}`,
+        description: "x".repeat(100_000),
+        inputSchema: { type: "object" as const }
+      }))
+      let turns = 0
+      let isDone = false
+      const count = (): void => {
+        turns++
+        if (!isDone) setImmediate(count)
+      }
+      setImmediate(count)
+      yield* listing.update("tools", tools, false)
+      isDone = true
+      expect(turns).toBeGreaterThanOrEqual(5)
+      expect(catalog.tools.size).toBe(20)
+    }).pipe(Effect.scoped))
+
+  it.live("have no definition of more than 1,048,576 characters, which is logged", () =>
+    Effect.gen(function*() {
+      const logged: Array<string> = []
+      const logger = Logger.make<unknown, void>(({ message }) => void logged.push(String(message)))
+      const big = (name: string, length: number) =>
+        Tool.layer(Tool.make(name, { description: "x".repeat(length) }), () => Effect.succeed(""))
+      const { near } = yield* Effect.provide(
+        through(server(big("large", 1_048_000), big("larger", 1_048_577)), "2025-11-25"),
+        Logger.layer([logger])
+      )
+      expect([...catalogOf(near).tools.sorted].map(([name]) => name)).toEqual(["large"])
+      expect(logged).toContain(
+        "The tool \"larger\" of the remote server behind was left out: its definition has more than 1048576 characters"
+      )
     }))
 })
 

@@ -4,6 +4,7 @@
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Nesting from "@skein/protocol/Nesting"
 import { quote } from "@skein/protocol/Text"
 import type { ListToolsResult, Tool, ToolAnnotations, ToolExecution } from "@skein/protocol/Tool"
 import * as XMcpHeader from "@skein/protocol/XMcpHeader"
@@ -180,7 +181,7 @@ export class ToolCatalog {
   #kept(schema: unknown, { limits: { maxSchemaChars = maxSchema } }: Compiling): readonly [unknown, size: number] {
     const most = this.#client.bounds.maxOutputSchemaChars
     const room = most - this.#size
-    const size = sizeUpTo(schema, Math.min(maxSchemaChars, room))
+    const size = Nesting.sizeUpTo(schema, Math.min(maxSchemaChars, room))
     if (size > maxSchemaChars) {
       return [new Unkept({ why: `The schema has more than ${maxSchemaChars} characters (maxSchemaChars)` }), 0]
     }
@@ -198,30 +199,4 @@ export class ToolCatalog {
     const [oldest] = kept.keys()
     kept.delete(oldest!)
   }
-}
-
-const scalar = (value: unknown): number => typeof value === "string" ? value.length + 2 : 1
-
-/**
- * A lower bound for the UTF-16 units of a value as JSON: escapes and long numbers are counted as shorter than they are.
- * It stops once the size is larger than `max`.
- */
-export const sizeUpTo = (value: unknown, max: number): number => {
-  if (typeof value !== "object" || value === null) return scalar(value)
-  // Without recursion: the value may be nested deeper than the stack.
-  const open: Array<object> = [value]
-  let size = 0
-  for (let next = open.pop(); next !== undefined && size <= max; next = open.pop()) {
-    const isList = Array.isArray(next)
-    // Two brackets, and a comma after each member but the last.
-    size += 1
-    for (const key in next) {
-      const member = (next as { readonly [key: string]: unknown })[key]
-      size += isList ? 1 : key.length + 4
-      if (typeof member === "object" && member !== null) open.push(member)
-      else size += scalar(member)
-      if (size > max) break
-    }
-  }
-  return size
 }

@@ -5,6 +5,7 @@
 import * as CanonicalJson from "@skein/protocol/CanonicalJson"
 import type { Prompt } from "@skein/protocol/Prompt"
 import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
+import * as Nesting from "@skein/protocol/Nesting"
 import { quote } from "@skein/protocol/Text"
 import type { Tool } from "@skein/protocol/Tool"
 import type { Catalog } from "@skein/server/Catalog"
@@ -86,6 +87,13 @@ const termsOf: { readonly [K in Kind]: Terms<Lists[K][number]> } = {
 /** The kinds of entries. */
 export const kinds = Object.keys(termsOf) as ReadonlyArray<Kind>
 
+// How many characters of JSON a definition has. A longer one would be handed to clients, models and searches again and
+// again.
+const maxDefinitionChars = 1024 * 1024
+
+// After how many characters of definitions other fibers run. A remote server can list a thousand long definitions.
+const charsPerTurn = 262_144
+
 // How many names of entries that were left out are remembered, so that each is logged once.
 const maxWarned = 1_000
 
@@ -149,6 +157,7 @@ export const makeListing = (
       const select = selections[kind] as Selection<unknown>
       const wanted = new Map<string, Wanted>()
       let more = 0
+      let chars = 0
       for (const definition of definitions) {
         const name = terms.name(definition)
         if (select === false || (typeof select === "function" && !select(definition))) continue
@@ -158,13 +167,24 @@ export const makeListing = (
           more++
           continue
         }
-        const text = Result.try(() => CanonicalJson.stringify([completes, definition]))
+        const size = Nesting.sizeUpTo(definition, maxDefinitionChars)
+        const text = size > maxDefinitionChars
+          ? Result.fail(`its definition has more than ${maxDefinitionChars} characters`)
+          : Result.try({
+            try: () => CanonicalJson.stringify([completes, definition]),
+            catch: () => "its definition nests too deep"
+          })
         wanted.set(
           name,
           Result.isSuccess(text)
             ? { text: text.success, entry: terms.entry(definition, completes, context) }
-            : { text: "", entry: Result.fail("its definition nests too deep") }
+            : { text: "", entry: Result.fail(text.failure) }
         )
+        chars += size
+        if (chars > charsPerTurn) {
+          chars = 0
+          yield* Effect.yieldNow
+        }
       }
       if (more > 0) {
         const message = `${more} more entries of ${kind} of ${named(remote)} were left out (maxEntries: ${maxEntries})`

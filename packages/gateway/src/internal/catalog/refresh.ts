@@ -3,6 +3,7 @@
  */
 import type { Client } from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -20,6 +21,12 @@ export const RefreshInterval = Context.Reference<Duration.Input>("@skein/gateway
 
 // The pause before a list is read again that could not be read.
 const retryDelay = "5 seconds"
+
+// How many times as long as the last reading took, nothing is read again. A remote server that has long lists, and
+// reports changes of them all the time, then takes a tenth of the time of this process.
+const restFactor = 9
+// The longest such pause, in milliseconds: a slow remote server is not a large one.
+const maxRest = 60_000
 
 /** The lists that one notification names, which are read together. */
 interface Group {
@@ -44,6 +51,8 @@ export const makeRefresh = (
   const failing = new Set<Kind>()
   /** One group at a time is read, so that `onListing` is not run twice at once. */
   const turn = Semaphore.makeUnsafe(1)
+  /** When changed lists may be read again, in milliseconds. It is one time for all kinds. */
+  let restsUntil = 0
 
   /** Offers the lists that were read last. */
   const restore = Effect.forEach(kinds, (kind) => listing.update(kind, lists[kind], false), { discard: true })
@@ -115,29 +124,37 @@ export const makeRefresh = (
         yield* Effect.sleep(interval)
         const changed = group.wake.await
         yield* group.stale.size === 0 ? changed : Effect.raceFirst(changed, Effect.sleep(retryDelay))
-        yield* read([group], client)
+        yield* Semaphore.withPermit(turn, Effect.andThen(rest, readNow([group], client)))
       }
     })
 
+  const rest = Effect.flatMap(
+    Clock.currentTimeMillis,
+    (now) => restsUntil > now ? Effect.sleep(restsUntil - now) : Effect.void
+  )
+
   const read = (groups: ReadonlyArray<Group>, client: Client): Effect.Effect<void> =>
-    Semaphore.withPermit(
-      turn,
-      Effect.gen(function*() {
-        const before = lists
-        for (const { stale, wake } of groups) {
-          wake.closeUnsafe()
-          const kinds = [...stale]
-          stale.clear()
-          yield* Effect.forEach(kinds, (kind) => readKind(kind, client), { discard: true })
-        }
-        if (lists !== before && onListing !== undefined) {
-          yield* Effect.catchDefect(
-            onListing(lists),
-            (defect) => Effect.logError(`onListing failed for ${named(name)}`, defect)
-          )
-        }
-      })
-    )
+    Semaphore.withPermit(turn, readNow(groups, client))
+
+  const readNow = (groups: ReadonlyArray<Group>, client: Client): Effect.Effect<void> =>
+    Effect.gen(function*() {
+      const startedAt = yield* Clock.currentTimeMillis
+      const before = lists
+      for (const { stale, wake } of groups) {
+        wake.closeUnsafe()
+        const kinds = [...stale]
+        stale.clear()
+        yield* Effect.forEach(kinds, (kind) => readKind(kind, client), { discard: true })
+      }
+      if (lists !== before && onListing !== undefined) {
+        yield* Effect.catchDefect(
+          onListing(lists),
+          (defect) => Effect.logError(`onListing failed for ${named(name)}`, defect)
+        )
+      }
+      const now = yield* Clock.currentTimeMillis
+      restsUntil = now + Math.min(maxRest, restFactor * (now - startedAt))
+    })
 
   const readKind = <K extends Kind>(kind: K, client: Client): Effect.Effect<void> => {
     if (!listing.includes(kind)) return Effect.void
