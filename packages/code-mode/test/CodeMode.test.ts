@@ -10,9 +10,10 @@ import * as Resource from "@skein/server/Resource"
 import * as Tool from "@skein/server/Tool"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as server from "../../server/test/kit.ts"
-import { eras, failureOf, greet, namesOf, office, orders, program, resultOf } from "./kit.ts"
+import { eras, failing, failureOf, greet, namesOf, office, orders, program, resultOf } from "./kit.ts"
 
 describe("code mode", () => {
   for (const revision of eras) {
@@ -201,6 +202,29 @@ describe("code mode", () => {
       expect(listed.tools[2].description).toContain("Find tools with find, and read their schemas with show")
       const ran = yield* client.call("run", { code: "return tools.nothing()" })
       expect(failureOf(ran)).toContain("Find tools with find")
+    }))
+
+  it.live("passes each text whole, with NUL and of any length", () =>
+    Effect.gen(function*() {
+      const nul = "greet\u0000all"
+      const long = `greet${"y".repeat(300)}`
+      const named = (name: string) =>
+        Layer.effectDiscard(Effect.flatMap(Catalog.Catalog, ({ tools }) =>
+          tools.add(name, {
+            definition: { name, inputSchema: { type: "object" } },
+            call: () => Effect.succeed({ content: [{ type: "text", text: `a\u0000${name.length}` }] })
+          })))
+      const client = yield* server.client(office({}, named(nul) as never, named(long) as never))
+      const { structuredContent } = yield* client.call("execute", {
+        code:
+          "console.log('a\\0b')\nreturn [await callTool('greet\\0all', {}), await callTool('greet' + 'y'.repeat(300))]"
+      })
+      expect(structuredContent).toEqual({
+        result: [`a\u0000${nul.length}`, `a\u0000${long.length}`],
+        log: ["a\u0000b"]
+      })
+      expect(yield* failing(client, "return callTool('none\\0greet')")).toContain("none\\u0000greet")
+      expect(yield* failing(client, "throw new Error('a\\0b')")).toContain("a\\u{0}b")
     }))
 
   it.live("passes `__proto__` as a member, and changes no object of the server", () =>

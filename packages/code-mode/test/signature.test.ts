@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { counted, hostileSchemas, sizeOf } from "../../protocol/test/reads.ts"
 import { signatureOf } from "../src/internal/calls/signature.ts"
 
 const signature = (inputSchema: JsonObject, outputSchema?: JsonObject, name = "t", maxChars = 1000) =>
@@ -36,6 +37,29 @@ describe("the signature of a tool", () => {
     expect(typeOf({ type: "toString" })).toBe("unknown")
     expect(typeOf({ $ref: "#/toString" })).toBe("unknown")
     expect(typeOf({ $ref: "https://example.com/schema" })).toBe("unknown")
+  })
+
+  it("has values that are lists and objects, and no more than the type of the schema", () => {
+    expect(typeOf({ const: [1, "a", { b: null, "c-d": [] }] })).toBe("[1, \"a\", { b: null; \"c-d\": [] }]")
+    expect(typeOf({ const: {} })).toBe("{}")
+    expect(typeOf({ type: ["object", "null"], properties: { a: { type: "string" } } })).toBe("{ a?: string } | null")
+    expect(typeOf({ const: JSON.parse("[".repeat(50_000) + "]".repeat(50_000)) })).toMatch(/^\[+unknown\]+$/)
+  })
+
+  it.each(hostileSchemas)("reads a schema about once, whatever it is long for: %s", (_, schema) => {
+    for (const [inputSchema, outputSchema] of [[schema], [{}, schema]] as const) {
+      const { reads, value } = counted({ name: "t", inputSchema, ...(outputSchema && { outputSchema }) })
+      signatureOf(value as never, 1_000)
+      expect(reads()).toBeLessThan(4 * sizeOf(schema) + 20_000)
+    }
+  })
+
+  it("is left out for a part that is longer alone, without the rest", () => {
+    const long = "x".repeat(1_001)
+    expect(signature({ properties: { a: { const: long } } })).toBeUndefined()
+    expect(signature({ properties: { [long]: {} } })).toBeUndefined()
+    expect(signature({ properties: {} }, undefined, long)).toBeUndefined()
+    expect(typeOf({ $ref: `#/${long}` })).toBe("unknown")
   })
 
   it("ends with schemas that refer to themselves, or double at each level", () => {

@@ -73,8 +73,14 @@ let pendingCalls = 0
 
 const encoder = new TextEncoder()
 const bytesOf = (text: string): number => encoder.encode(text).length
-const stringOf = (handle: QuickJSHandle | undefined): string | undefined =>
+/** The JSON that the program has passed. */
+const jsonOf = (handle: QuickJSHandle | undefined): string | undefined =>
   handle !== undefined && vm.typeof(handle) === "string" ? vm.getString(handle) : undefined
+/** The text that the program has passed, as JSON: `getString` cuts a string at its first NUL. */
+const stringOf = (handle: QuickJSHandle | undefined): string | undefined => {
+  const text: unknown = JSON.parse(jsonOf(handle) ?? "null")
+  return typeof text === "string" ? text : undefined
+}
 
 const thrown = (message: string, stack = ""): Outcome => {
   // An engine without memory for an error throws null.
@@ -92,14 +98,15 @@ const thrown = (message: string, stack = ""): Outcome => {
 }
 
 const callFunction = vm.newFunction("call", (name, args) => {
-  const [called, json] = [stringOf(name) ?? "", stringOf(args) ?? "{}"]
+  const [called, json] = [stringOf(name) ?? "", jsonOf(args) ?? "{}"]
   if (callCount >= bounds.maxCalls) throw new Error(`the program may call tools ${bounds.maxCalls} times (maxCalls)`)
-  if (json.length > bounds.maxArgumentBytes || bytesOf(json) > bounds.maxArgumentBytes) {
+  const isLong = (text: string) => text.length > bounds.maxArgumentBytes || bytesOf(text) > bounds.maxArgumentBytes
+  if (isLong(json) || called.length > bounds.maxArgumentBytes) {
     throw new Error(`the arguments exceed maxArgumentBytes (${bounds.maxArgumentBytes})`)
   }
   const id = callCount++
   pendingCalls++
-  calls.push({ id, name: called.slice(0, 256), args: json })
+  calls.push({ id, name: called, args: json })
   return vm.newNumber(id)
 })
 const logFunction = vm.newFunction("log", (line) => {
@@ -114,7 +121,7 @@ const logFunction = vm.newFunction("log", (line) => {
 })
 const doneFunction = vm.newFunction("done", (result, problem) => {
   const message = stringOf(problem)
-  const json = stringOf(result)
+  const json = jsonOf(result)
   if (outcome !== undefined) return
   if (message !== undefined) outcome = { type: "invalidResult", message: message.slice(0, maxMessageChars) }
   else if (json !== undefined && (json.length > bounds.maxResultBytes || bytesOf(json) > bounds.maxResultBytes)) {
@@ -170,7 +177,7 @@ port.on("message", ({ id, succeeded, text }: Settled) => {
       vm.undefined,
       vm.newNumber(id),
       succeeded ? vm.true : vm.false,
-      vm.newString(text)
+      vm.newString(succeeded ? text : JSON.stringify(text))
     )
     if (settled.error) report(settled.error)
   })

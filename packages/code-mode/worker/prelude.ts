@@ -2,6 +2,8 @@
  * The code that runs in the sandbox before the program. It makes the globals of the program of four functions of the
  * thread, and returns two functions for the thread. A program that replaces built-in functions harms only itself: the
  * thread checks everything that it receives.
+ *
+ * All texts are passed as JSON in both directions: the engine cuts a string at its first NUL.
  */
 export const prelude = `(function (call, log, done, failed) {
   "use strict"
@@ -33,7 +35,7 @@ export const prelude = `(function (call, log, done, failed) {
       if (typeof args !== "object" || args === null || Array.isArray(args)) {
         throw new TypeError("the arguments of " + name + " must be an object")
       }
-      const id = call(name, stringify(args))
+      const id = call(stringify(name), stringify(args))
       apply(set, waiting, [id, (succeeded, text) => {
         if (succeeded) {
           try {
@@ -42,7 +44,7 @@ export const prelude = `(function (call, log, done, failed) {
             return reject(error)
           }
         }
-        Object.defineProperty(failure, "message", { value: text, configurable: true, writable: true })
+        Object.defineProperty(failure, "message", { value: parse(text), configurable: true, writable: true })
         reject(failure)
       }])
     })
@@ -51,7 +53,7 @@ export const prelude = `(function (call, log, done, failed) {
   const print = (...values) => {
     let line = ""
     for (let i = 0; i < values.length; i++) line += (i === 0 ? "" : " ") + textOf(values[i])
-    log(line)
+    log(stringify(line))
   }
   const define = (name, value) =>
     Object.defineProperty(globalThis, name, { value, configurable: true, writable: true })
@@ -73,7 +75,7 @@ export const prelude = `(function (call, log, done, failed) {
     } catch {
       message = "threw a value without text"
     }
-    failed(message, stack)
+    failed(stringify(message), stringify(stack))
   }
 
   return {
@@ -83,7 +85,7 @@ export const prelude = `(function (call, log, done, failed) {
         try {
           json = stringify(value)
         } catch (error) {
-          return done(undefined, error instanceof Error ? String(error) : "threw " + textOf(error))
+          return done(undefined, stringify(error instanceof Error ? String(error) : "threw " + textOf(error)))
         }
         done(json)
       }, fail)

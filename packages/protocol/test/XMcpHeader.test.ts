@@ -2,6 +2,7 @@ import * as XMcpHeader from "@skein/protocol/XMcpHeader"
 import { assert, describe, it } from "@effect/vitest"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { counted, hostileSchemas, sizeOf } from "./reads.ts"
 import * as Timed from "./timed.ts"
 
 const object = (properties: unknown, rest: object = {}) => ({ type: "object", properties, ...rest })
@@ -179,6 +180,12 @@ describe("the annotations of a schema", () => {
     assert.isTrue(
       Result.isResult(XMcpHeader.fromSchema({ properties: schema, items: schema, $defs: schema, allOf: schema }))
     )
+  })
+
+  it.each(hostileSchemas)("reads a schema once: %s", (_, schema) => {
+    const { reads, value } = counted({ ...schema })
+    XMcpHeader.fromSchema(value)
+    assert.isBelow(reads(), 6 * sizeOf(schema))
   })
 
   it("reads 99,999 annotated properties in linear time", () => {

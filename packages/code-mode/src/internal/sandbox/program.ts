@@ -14,7 +14,7 @@ export interface Bounds {
   readonly maxStackBytes: number
   /** The number of calls of tools. A further one throws. */
   readonly maxCalls: number
-  /** The JSON of the arguments of one call, in bytes of UTF-8. A call with more throws. */
+  /** The JSON of the arguments of one call, in bytes of UTF-8. A call with more, or with a longer name, throws. */
   readonly maxArgumentBytes: number
   /** The JSON of the result, in bytes of UTF-8. */
   readonly maxResultBytes: number
