@@ -72,6 +72,12 @@ export interface HiddenTools {
 
 const maxDescriptionChars = 500
 
+/** The most arguments of a tool that a search lists. A tool of another server can have any number of them. */
+const maxArguments = 100
+
+/** The characters of a tool that a search reads at least, however many tools there are. */
+const minIndexedChars = 256
+
 /** The most tools that one search returns. A caller may ask for fewer. */
 const maxResults = 10
 
@@ -95,7 +101,7 @@ const withoutTasks = (caller: Caller): Caller => {
 }
 
 const makeHidden = (outside: Catalog["Service"], inside: Catalog["Service"]["tools"]): HiddenTools => {
-  const { maxIndexedChars, maxQueryChars } = Context.get(outside[internals].base, Bounds)
+  const { maxIndexedChars, maxIndexedCharsOfAll, maxQueryChars } = Context.get(outside[internals].base, Bounds)
   let index: { readonly version: number; readonly tools: ToolIndex } | undefined
 
   const find = (name: string, caller: Caller): ToolEntry | undefined => {
@@ -107,7 +113,9 @@ const makeHidden = (outside: Catalog["Service"], inside: Catalog["Service"]["too
   const search: HiddenTools["search"] = (query, caller, limit) => {
     const { version } = inside
     if (index?.version !== version) {
-      index = { version, tools: new ToolIndex(inside.sorted, maxIndexedChars) }
+      // Other servers can change their tools at any time, and each change needs a new index.
+      const part = Math.max(minIndexedChars, Math.floor(maxIndexedCharsOfAll / inside.sorted.length))
+      index = { version, tools: new ToolIndex(inside.sorted, Math.min(maxIndexedChars, part)) }
     }
     const found = index.tools.search(wordsOf(query.slice(0, maxQueryChars))).flatMap((name) => find(name, caller) ?? [])
     return { found: found.slice(0, limit), total: found.length }
@@ -219,14 +227,16 @@ export interface SearchOptions {
 
 const summary = ({ definition }: ToolEntry, { signature }: SearchOptions): typeof Found.Type => {
   const { description, inputSchema, name, title } = definition
-  const required = Array.isArray(inputSchema["required"]) ? inputSchema["required"] : []
+  const required = new Set<unknown>(Array.isArray(inputSchema["required"]) ? inputSchema["required"] : [])
   const properties = isObject(inputSchema["properties"]) ? Object.keys(inputSchema["properties"]) : []
+  const listed = properties.slice(0, maxArguments).map((name) => required.has(name) ? clip(name) : `${clip(name)}?`)
+  const more = properties.length - listed.length
   const call = signature?.(definition)
   return {
     name,
-    ...(title === undefined ? undefined : { title }),
+    ...(title === undefined ? undefined : { title: clip(title, maxDescriptionChars) }),
     ...(description === undefined ? undefined : { description: clip(description, maxDescriptionChars) }),
-    arguments: properties.map((argument) => required.includes(argument) ? argument : `${argument}?`),
+    arguments: more > 0 ? [...listed, `… (${more} more)`] : listed,
     ...(call === undefined ? undefined : { signature: call })
   }
 }

@@ -11,6 +11,7 @@ import * as McpError from "@skein/protocol/McpError"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { counted } from "../../../protocol/test/reads.ts"
 import { Bounds, fixedBounds } from "../../src/internal/base/fixedBounds.ts"
 import * as input from "../input/kit.ts"
 import * as kit from "../kit.ts"
@@ -194,6 +195,48 @@ describe("a tool search", () => {
       expect(found(yield* client.call("search_tools", { query: "next days" }))).toEqual([])
       const { structuredContent } = yield* client.call("search_tools", { query: "filler", limit: 0 })
       expect(structuredContent.tools.length).toBe(1)
+    }))
+
+  it.effect("lists at most 100 arguments of a tool, each of them cut, and reads its schema once", () =>
+    Effect.gen(function*() {
+      const names = Array.from({ length: 3_000 }, (_, at) => at === 0 ? "x".repeat(1_000) : `a${at}`)
+      const { reads, value } = counted({
+        type: "object",
+        properties: Object.fromEntries(names.map((name) => [name, {}])),
+        required: names.slice(0, 1_500)
+      })
+      const definition = { name: "wide", title: "t".repeat(1_000), inputSchema: value } as never
+      const wide = Layer.effectDiscard(Effect.flatMap(
+        Catalog.Catalog,
+        ({ tools }) => tools.add("wide", { definition, call: () => Effect.succeed({ content: [] }) })
+      ))
+      const client = yield* kit.client(kit.server(office({}, wide as never)) as kit.Server)
+      yield* client.call("search_tools", { query: "wide" })
+      const before = reads()
+      const { structuredContent } = yield* client.call("search_tools", { query: "wide" })
+      expect(reads() - before).toBeLessThan(20_000)
+      const [{ arguments: args, title }] = structuredContent.tools
+      expect(args.length).toBe(101)
+      expect([args[0].length, args[1], args[100]]).toEqual([129, "a1", "… (2900 more)"])
+      expect(title.length).toBe(501)
+    }))
+
+  it.effect("reads a part of each tool, which is smaller the more tools there are", () =>
+    Effect.gen(function*() {
+      const words = Array.from({ length: 100 }, (_, at) => `w${at}w`).join(" ")
+      const long = Tool.layer(Tool.make("long", { description: words }), () => Effect.succeed(""))
+      const found100 = (maxIndexedCharsOfAll: number) =>
+        Effect.gen(function*() {
+          const bounds = Layer.succeed(Bounds, { ...fixedBounds, maxIndexedCharsOfAll })
+          const client = yield* kit.client(Layer.provide(kit.server(office({}, long)) as kit.Server, bounds))
+          return [
+            found(yield* client.call("search_tools", { query: "w40w" })),
+            found(yield* client.call("search_tools", { query: "w99w" }))
+          ]
+        })
+      expect(yield* found100(1024 * 1024)).toEqual([["long"], ["long"]])
+      // Of each of the 43 tools, 256 characters are read all the same.
+      expect(yield* found100(1)).toEqual([["long"], []])
     }))
 
   it.effect("fails the server if one of its names is taken", () =>

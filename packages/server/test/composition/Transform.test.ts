@@ -10,6 +10,9 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { counted, hostileSchemas, sizeOf } from "../../../protocol/test/reads.ts"
+import * as Timed from "../../../protocol/test/timed.ts"
+import { changeTool } from "../../src/internal/composition/toolChange.ts"
 import * as kit from "../kit.ts"
 
 const eras = ["2025-11-25", "2026-07-28"] as const
@@ -234,4 +237,25 @@ describe("a transform of tools", () => {
         token: "c"
       })
     }))
+})
+
+describe("the change of a tool of another server", () => {
+  it.each(hostileSchemas)("reads its schema about once: %s", (_, schema) => {
+    const { reads, value } = counted({ type: "object", ...schema })
+    const entry = {
+      definition: { name: "t", inputSchema: value as never },
+      call: () => Effect.succeed({ content: [] })
+    }
+    changeTool(entry as never, "t", { arguments: { p0: { name: "q0" }, p1: { value: 1 }, p2: { name: "q2" } } })
+    expect(reads()).toBeLessThan(30 * sizeOf(schema) + 1_000)
+  })
+
+  it("compares the names of many arguments in linear time", () => {
+    const properties = Object.fromEntries(Array.from({ length: 99_000 }, (_, at) => [`p${at}`, {}]))
+    const definition = { name: "t", inputSchema: { type: "object", properties } }
+    const changed = (name: string) =>
+      Timed.linear(() => changeTool({ definition } as never, "t", { arguments: { p0: { name } } }))
+    expect(changed("other")).toMatchObject({ _tag: "Success" })
+    expect(changed("p98999")).toMatchObject({ failure: { reason: { _tag: "InvalidValue" } } })
+  })
 })

@@ -36,6 +36,8 @@ export const fixedBounds = {
   maxSeries: 2_000,
   /** Characters of the texts of one tool that a search reads. */
   maxIndexedChars: 8_192,
+  /** Characters of the texts of all tools that a search reads. Each tool gets an equal part, of at least 256. */
+  maxIndexedCharsOfAll: 2 * 1024 * 1024,
   /** Characters of the query of a search that are read. */
   maxQueryChars: 1_000,
   /** Resources that one session, or one `subscriptions/listen`, may subscribe to. */

@@ -80,10 +80,12 @@ const problemOf = (
   changes: ReadonlyArray<readonly [string, ArgumentChange]>
 ): string | undefined => {
   const properties = propertiesOf(schema)
-  const required = requiredOf(schema)
+  // The schema may be that of another server, with any number of arguments.
+  const required = new Set(requiredOf(schema))
+  let text: string | undefined
   for (const [name, change] of changes) {
     if (!Object.hasOwn(properties, name)) return `it has no argument ${quote(name)}`
-    if (isHidden(change) && required.includes(name) && change.value === undefined && change.default === undefined) {
+    if (isHidden(change) && required.has(name) && change.value === undefined && change.default === undefined) {
       return `its argument ${quote(name)} is required, so it needs a value or a default to be hidden`
     }
     const values = [change.value, change.default].filter((value) => value !== undefined)
@@ -93,14 +95,19 @@ const problemOf = (
     const moves = isHidden(change) || (change.name ?? name) !== name
     const keyword = moves ? otherKeywords.find((keyword) => Object.hasOwn(schema, keyword)) : undefined
     if (keyword !== undefined) return `its argument ${quote(name)} may be named in the keyword ${keyword} of its schema`
-    if (moves && JSON.stringify(schema).includes(`"#/properties/`)) return "its schema refers to its arguments"
+    if (moves && (text ??= JSON.stringify(schema)).includes(`"#/properties/`)) {
+      return "its schema refers to its arguments"
+    }
   }
-  const listed = Object.keys(properties).map((own) => {
-    const change = changes.find(([name]) => name === own)?.[1] ?? {}
-    return planOf(own, change).listed
-  }).filter((name) => name !== undefined)
-  const twice = listed.find((name, index) => listed.indexOf(name) !== index)
-  return twice === undefined ? undefined : `it would have two arguments ${quote(twice)}`
+  const byName = new Map(changes)
+  const listed = new Set<string>()
+  for (const own of Object.keys(properties)) {
+    const name = planOf(own, byName.get(own) ?? {}).listed
+    if (name === undefined) continue
+    if (listed.has(name)) return `it would have two arguments ${quote(name)}`
+    listed.add(name)
+  }
+  return undefined
 }
 
 const propertiesOf = (schema: JsonObject): JsonObject => isObject(schema["properties"]) ? schema["properties"] : {}
