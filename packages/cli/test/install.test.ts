@@ -262,6 +262,19 @@ describe("skein install", () => {
         assert.strictEqual(report, `${fileOf("cursor", at)} ${problem}. Nothing was written`)
         assert.strictEqual(readFileSync(fileOf("cursor", at), "utf8"), text)
       }
+      const deep = 200_000
+      for (
+        const [host, text] of [
+          ["cursor", `{ "other": ${"[".repeat(deep)}${"]".repeat(deep)} }`],
+          ["codex", `other = ${"[".repeat(deep)}${"]".repeat(deep)}`]
+        ] as const
+      ) {
+        put(fileOf(host, at), text)
+        const { code, report } = yield* run(lineOf(host), at)
+        const problem = host === "codex" ? "is not valid TOML" : "is nested too deeply"
+        assert.deepStrictEqual([code, report], [3, `${fileOf(host, at)} ${problem}. Nothing was written`])
+        assert.strictEqual(readFileSync(fileOf(host, at), "utf8"), text)
+      }
       for (const text of ["planted = ", "mcp_servers = { other = { command = 'x' } }"]) {
         put(fileOf("codex", at), text)
         const { code, report } = yield* run(lineOf("codex"), at)

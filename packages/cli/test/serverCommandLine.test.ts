@@ -244,6 +244,20 @@ describe("the exit codes", () => {
     }))
 })
 
+it("the tables of inspect have 24 arguments of a tool and of a prompt", () => {
+  const names = Array.from({ length: 60_000 }, (_, at) => `a${at}`)
+  const properties = Object.fromEntries(names.map((name) => [name, {}]))
+  const tables = [
+    toolTable([{ name: "t", inputSchema: { type: "object", properties } } as Tool]),
+    promptTable([{ name: "p", arguments: names.map((name) => ({ name })) } as Prompt])
+  ]
+  for (const table of tables) {
+    const lines = table.split("\n")
+    assert.strictEqual(lines.length, 1 + 24 + 1)
+    assert.strictEqual(lines.at(-1)!.trim(), "…")
+  }
+})
+
 describe("a hostile text", () => {
   const evil =
     "\u001b]0;title\u0007\u001b[2J\u009b31m\u202eabc\u2066\u200b\u0000\u0008\rover\nTOOL forged\u2028\ufeff\u{e0041}"

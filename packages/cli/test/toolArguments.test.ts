@@ -1,6 +1,8 @@
 /** The words of a command line as arguments of a tool, by its input schema. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Tool } from "@skein/protocol/Tool"
+import { counted, hostileSchemas, sizeOf } from "../../protocol/test/reads.ts"
+import { argumentsOf } from "../src/internal/base/format.ts"
 import * as Result from "effect/Result"
 import type { Assignment } from "../src/internal/base/givenArguments.ts"
 import { suggestion } from "../src/internal/connection/suggestion.ts"
@@ -35,6 +37,30 @@ const brew = tool({
   },
   required: ["tea"],
   $defs: { Size: { type: "integer" } }
+})
+
+describe("the schema of a hostile server", () => {
+  it.each(hostileSchemas)("is read about once: %s", (_, schema) => {
+    const { reads, value } = counted(tool({ ...schema, additionalProperties: true }))
+    toolArguments(value, words("p0=x", "a=x", "other=x"))
+    argumentsOf(value)
+    // For each of three words, and in the lists of arguments.
+    assert.isBelow(reads(), 12 * sizeOf(schema) + 20_000)
+  })
+
+  it("may have more values than a call may have arguments", () => {
+    const values = Array.from({ length: 200_000 }, (_, at) => `v${at}`)
+    assert.deepStrictEqual(
+      toolArguments(tool({ properties: { a: { enum: values } } }), words("a=v199999")),
+      Result.succeed({ a: "v199999" })
+    )
+  })
+
+  it("may require any number of arguments, of which a message names some", () => {
+    const required = Array.from({ length: 50_000 }, (_, at) => `a${at}`)
+    const failed = toolArguments(tool({ required }), [])
+    assert.isTrue(Result.isFailure(failed) && failed.failure.length < 500 && failed.failure.includes("a19, …"))
+  })
 })
 
 const converted = (given: Tool, ...all: ReadonlyArray<string>): unknown =>

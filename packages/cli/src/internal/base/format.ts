@@ -101,17 +101,21 @@ const typeText = (schema: unknown, depth = 0): string => {
   return typeof type === "string" ? type : "any"
 }
 
-// How many arguments of a tool the list shows.
+// How many arguments of a tool or a prompt a list shows.
 const maxArguments = 24
+
+/** Makes the texts of the first arguments, and a mark in place of the others. */
+export const firstArguments = <A>(all: ReadonlyArray<A>, text: (argument: A) => string): ReadonlyArray<string> =>
+  all.length > maxArguments ? [...all.slice(0, maxArguments).map(text), "…"] : all.map(text)
 
 /** The arguments of a tool with their types, as texts of the server. `?` marks an optional one. */
 export const argumentsOf = ({ inputSchema: { properties, required } }: Tool): ReadonlyArray<string> => {
   const named = isObject(properties) ? Object.entries(properties) : []
   const needed = Array.isArray(required) ? required : []
-  const shown = named.slice(0, maxArguments).map(([argument, schema]) =>
-    `${argument}${needed.includes(argument) ? "" : "?"}: ${typeText(schema)}`
+  return firstArguments(
+    named,
+    ([argument, schema]) => `${argument}${needed.includes(argument) ? "" : "?"}: ${typeText(schema)}`
   )
-  return named.length > maxArguments ? [...shown, "…"] : shown
 }
 
 /**

@@ -22,7 +22,7 @@ import {
   type ServerInvocation,
   within
 } from "../connection/connection.ts"
-import { argumentsOf, quoteBlock, quoteName, sanitize } from "../base/format.ts"
+import { argumentsOf, firstArguments, quoteBlock, quoteName, sanitize } from "../base/format.ts"
 import type { CommandFailed, Process } from "../base/process.ts"
 import { cell, denseTable } from "../base/textTable.ts"
 
@@ -94,7 +94,11 @@ export const promptTable = (prompts: ReadonlyArray<Prompt>, colors?: Colors): st
   denseTable(
     ["PROMPT", "ARGUMENTS", "DESCRIPTION"],
     prompts.flatMap(({ arguments: args = [], description, name, title }) =>
-      itemRows(name, args.map((each) => each.required === true ? each.name : `${each.name}?`), description ?? title)
+      itemRows(
+        name,
+        firstArguments(args, (each) => each.required === true ? each.name : `${each.name}?`),
+        description ?? title
+      )
     ),
     colors
   )

@@ -83,7 +83,8 @@ export const list = (
       let cursor: string | undefined
       do {
         const page = yield* client.listTasksPage({ ...requestTime(line), cursor })
-        found.push(...page.tasks.filter((task) => status.length === 0 || status.includes(task.status)))
+        // Not `push(...tasks)`: a page can have more tasks than a call may have arguments.
+        for (const task of page.tasks) if (status.length === 0 || status.includes(task.status)) found.push(task)
         cursor = page.nextCursor
       } while (cursor !== undefined && found.length < limit)
       const tasks = found.slice(0, limit)

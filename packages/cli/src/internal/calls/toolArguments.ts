@@ -27,16 +27,27 @@ interface Accepted {
   items: unknown
 }
 
-/** Collects the types and the values that a schema and its alternatives accept. */
-const collect = (root: JsonObject, schema: unknown, into: Accepted, depth = 0): Accepted => {
-  if (!isObject(schema) || depth > maxDepth) return into
+/**
+ * Collects the types and the values that a schema and its alternatives accept. Each part of a schema is read once: a
+ * server could otherwise list alternatives that refer to each other, which multiply with each level.
+ */
+const collect = (
+  root: JsonObject,
+  schema: unknown,
+  into: Accepted,
+  seen = new Set<object>(),
+  depth = 0
+): Accepted => {
+  if (!isObject(schema) || depth > maxDepth || seen.has(schema)) return into
+  seen.add(schema)
   const { $ref, allOf, anyOf, const: only, enum: values, items, oneOf, type } = schema
-  if (typeof $ref === "string") collect(root, resolve(root, $ref), into, depth + 1)
+  if (typeof $ref === "string") collect(root, resolve(root, $ref), into, seen, depth + 1)
   for (const each of [allOf, anyOf, oneOf].flatMap((some) => Array.isArray(some) ? some.slice(0, 100) : [])) {
-    collect(root, each, into, depth + 1)
+    collect(root, each, into, seen, depth + 1)
   }
   if (Object.hasOwn(schema, "const")) into.values.push(only)
-  else if (Array.isArray(values)) into.values.push(...values)
+  // Not `push(...values)`: a server can list more values than a call may have arguments.
+  else if (Array.isArray(values)) { for (const value of values) into.values.push(value) }
   else for (const each of Array.isArray(type) ? type : [type]) if (typeof each === "string") into.types.add(each)
   if (items !== undefined) into.items = items
   return into
@@ -69,7 +80,7 @@ const convert = ({ types, values }: Accepted, text: string): unknown => {
   return types.has("string") || (types.size === 0 && values.length === 0) ? text : undefined
 }
 
-// How many of the values of an argument a message lists.
+// How many of the values of an argument, or of the missing arguments, a message lists.
 const maxListed = 20
 
 const withArticle: Readonly<Record<string, string>> = {
@@ -152,7 +163,9 @@ export const toolArguments = (
     typeof name === "string" && !members.some(([given]) => given === name)
   )
   if (missing.length > 0) {
-    return Result.fail(`${about} needs the argument ${missing.map(quoteName).join(", ")}. ${has}`)
+    const more = missing.length > maxListed ? ", …" : ""
+    const some = missing.slice(0, maxListed).map(quoteName).join(", ")
+    return Result.fail(`${about} needs the argument ${some}${more}. ${has}`)
   }
   // `fromEntries` defines members, so that an argument named `__proto__` stays one.
   return Result.succeed(Object.fromEntries(members))

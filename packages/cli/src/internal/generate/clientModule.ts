@@ -35,6 +35,8 @@ interface Part {
   readonly declarations: string
   /** A member of the functions. */
   readonly member: string
+  /** Whether a part of a schema became any JSON value. */
+  readonly isPartial?: boolean
 }
 
 const partial = "A part of its schema has no type, and is any JSON value."
@@ -62,11 +64,10 @@ const toolPart = (tool: Tool, types: Names, members: Names): Part => {
   const { annotations, description, inputSchema, name, outputSchema, title } = tool
   const base = types.take(pascal(name, "Tool"), ["Input", "Output"])
   const shown = JSON.stringify(name)
-  const declarations = [
-    declare(`${base}Input`, schemaCode(inputSchema, "arguments", base, types), `The arguments of the tool ${shown}.`)
-  ]
-  if (outputSchema !== undefined) {
-    const output = schemaCode(outputSchema, "result", base, types)
+  const input = schemaCode(inputSchema, "arguments", base, types)
+  const output = outputSchema === undefined ? undefined : schemaCode(outputSchema, "result", base, types)
+  const declarations = [declare(`${base}Input`, input, `The arguments of the tool ${shown}.`)]
+  if (output !== undefined) {
     declarations.push(declare(`${base}Output`, output, `The structured content of the tool ${shown}.`))
   }
   const args = `args${hasRequired(inputSchema) ? "" : "?"}: ${base}Input`
@@ -78,6 +79,7 @@ const toolPart = (tool: Tool, types: Names, members: Names): Part => {
   const parameters = `${args}, options?: Client.CallToolOptions`
   return {
     declarations: declarations.join("\n"),
+    isPartial: input.isPartial || output?.isPartial === true,
     member: docComment([...described(title ?? annotations?.title, description), `The tool ${shown}.`], "    ") +
       `    ${members.take(member)}: (${parameters}): Effect.Effect<${result}, ClientError> =>\n      ${call}`
   }
@@ -174,8 +176,8 @@ export const clientModule = ({ prompts, resources, server, templates, tools }: O
     notes.push(`The resource template ${JSON.stringify(template.uriTemplate)} cannot be parsed, and was left out`)
     return []
   })
-  for (const [at, { declarations }] of toolParts.entries()) {
-    if (declarations.includes(partial)) {
+  for (const [at, { isPartial }] of toolParts.entries()) {
+    if (isPartial === true) {
       notes.push(`A part of a schema of the tool ${JSON.stringify(tools[at]!.name)} has no type`)
     }
   }

@@ -47,6 +47,8 @@ export const camel = (name: string, otherwise: string): string => {
  */
 export class Names {
   readonly #taken: Set<string>
+  /** The number to try next for a name, so that many equal names do not try all earlier numbers again. */
+  readonly #next = new Map<string, number>()
 
   constructor(taken: Iterable<string> = []) {
     this.#taken = new Set(taken)
@@ -54,10 +56,12 @@ export class Names {
 
   /** The first free identifier of `name`, `name2`, `name3` and so on, with each of the endings. */
   take(name: string, endings: ReadonlyArray<string> = [""]): string {
-    for (let number = 1;; number++) {
+    const key = [name, ...endings].join(" ")
+    for (let number = this.#next.get(key) ?? 1;; number++) {
       const candidate = number === 1 ? name : `${name}${number}`
       if (endings.some((ending) => this.#taken.has(candidate + ending))) continue
       for (const ending of endings) this.#taken.add(candidate + ending)
+      this.#next.set(key, number + 1)
       return candidate
     }
   }

@@ -27,6 +27,10 @@ export interface SchemaCode {
 export const maxSchemaChars = 262_144
 const maxDepth = 64
 
+// How many characters are imported to find the members of a schema that are refused, in addition to four times its own.
+// Definitions count with each member that uses them. The members that are left then become any JSON value.
+const minAttemptedChars = 16_384
+
 const maxDescription = 500
 
 const mapsOfSchemas: ReadonlySet<string> = new Set(["properties", "$defs", "definitions"])
@@ -134,31 +138,76 @@ const attempt = (schema: JsonObject): Result.Result<SchemaRepresentation.CodeDoc
     (document) => document.artifacts.length === 0 ? Result.succeed(document) : Result.fail("artifacts")
   )
 
-/** Sorts definitions so that each follows those that it uses when it is evaluated. Recursion is suspended. */
+/** The names of the definitions that the code of a definition evaluates. Recursion is suspended. */
+const evaluatedIn = ({ code }: SchemaCode["definitions"][number]): Iterator<string> => {
+  const evaluated = code.replaceAll(/"(?:[^"\\]|\\.)*"/g, "")
+    .replaceAll(/Schema\.suspend\(\(\): Schema\.Codec<\w+> => \w+\)/g, "")
+  return (evaluated.match(/\w+/g) ?? []).values()
+}
+
+/** Sorts definitions so that each follows those that it uses when it is evaluated. */
 const inOrder = (definitions: SchemaCode["definitions"]): SchemaCode["definitions"] => {
   const byName = new Map(definitions.map((definition) => [definition.name, definition]))
   const sorted = new Set<SchemaCode["definitions"][number]>()
-  const visit = (definition: SchemaCode["definitions"][number], above: ReadonlySet<string>): void => {
-    if (sorted.has(definition) || above.has(definition.name)) return
-    const evaluated = definition.code.replaceAll(/"(?:[^"\\]|\\.)*"/g, "")
-      .replaceAll(/Schema\.suspend\(\(\): Schema\.Codec<\w+> => \w+\)/g, "")
-    for (const word of evaluated.match(/\w+/g) ?? []) {
-      const used = byName.get(word)
-      if (used !== undefined) visit(used, new Set([...above, definition.name]))
-    }
-    sorted.add(definition)
+  const entered = new Set<SchemaCode["definitions"][number]>()
+  // Without recursion: a chain of definitions can be deeper than the stack.
+  const open: Array<{ readonly definition: SchemaCode["definitions"][number]; readonly words: Iterator<string> }> = []
+  const enter = (definition: SchemaCode["definitions"][number]): void => {
+    if (entered.has(definition)) return
+    entered.add(definition)
+    open.push({ definition, words: evaluatedIn(definition) })
   }
-  for (const definition of definitions) visit(definition, new Set())
+  for (const first of definitions) {
+    enter(first)
+    for (let top = open.at(-1); top !== undefined; top = open.at(-1)) {
+      const { done, value } = top.words.next()
+      if (done === true) {
+        sorted.add(top.definition)
+        open.pop()
+        continue
+      }
+      const used = byName.get(value)
+      if (used !== undefined) enter(used)
+    }
+  }
   return [...sorted]
+}
+
+/** The size of a part of a prepared schema, and the definitions that it refers to itself. */
+const partOf = (schema: unknown) => {
+  const text = JSON.stringify(schema)
+  const uses = Array.from(text.matchAll(/"\$ref":"#\/\$defs\/([^"/]+)/g), ([, name]) => name!)
+  return { schema, chars: text.length, uses }
 }
 
 /** Replaces each member that cannot be imported by any JSON value. */
 const relaxed = (schema: JsonObject): JsonObject => {
   const { $defs, properties, ...rest } = schema
   if (!isObject(properties)) return schema
+  const definitions = new Map(
+    Object.entries(isObject($defs) ? $defs : {}).map(([name, definition]) => [name, partOf(definition)])
+  )
+  let left = 4 * sizeOf(schema) + minAttemptedChars
+  /** The member with the definitions that it needs, or `undefined` if they have too many characters. */
+  const alone = (name: string, property: unknown): JsonObject | undefined => {
+    const { chars, uses } = partOf(property)
+    const used = new Map<string, unknown>()
+    left -= chars
+    for (let next = uses.pop(); next !== undefined && left > 0; next = uses.pop()) {
+      const definition = used.has(next) ? undefined : definitions.get(next)
+      if (definition === undefined) continue
+      used.set(next, definition.schema)
+      left -= definition.chars
+      for (const deeper of definition.uses) uses.push(deeper)
+    }
+    if (left <= 0) return undefined
+    const defs = used.size === 0 ? undefined : { $defs: Object.fromEntries(used) }
+    return { type: "object", properties: { [name]: property }, ...defs }
+  }
   const entries = Object.entries(properties).map(([name, property]) => {
-    const alone = { type: "object", properties: { [name]: property }, ...$defs === undefined ? undefined : { $defs } }
-    return [name, Result.isSuccess(attempt(alone)) ? property : {}] as const
+    const attempted = left > 0 ? alone(name, property) : undefined
+    const isImported = attempted !== undefined && Result.isSuccess(attempt(attempted))
+    return [name, isImported ? property : {}] as const
   })
   return { ...rest, ...$defs === undefined ? undefined : { $defs }, properties: Object.fromEntries(entries) }
 }

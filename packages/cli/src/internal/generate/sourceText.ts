@@ -103,21 +103,34 @@ const withoutExpected = (nodes: ReadonlyArray<Node>): ReadonlyArray<Node> => {
   return kept
 }
 
-const flat = (nodes: ReadonlyArray<Node>): string =>
-  nodes.map((node) => {
-    if (typeof node === "string") return node
-    const inner = node.items.map((item) => flat(item).trim()).join(", ")
-    return node.open.trim() === "{" && inner !== "" ? `${node.open} ${inner} }` : node.open + inner + node.close
-  }).join("")
+/** Nodes in one line, or `undefined` if that has more than `most` characters: it stops there, at any depth. */
+const flat = (nodes: ReadonlyArray<Node>, most: number): string | undefined => {
+  let line = ""
+  for (const node of nodes) {
+    if (typeof node === "string") line += node
+    else {
+      let inner = ""
+      for (const [at, item] of node.items.entries()) {
+        const text = flat(item, most - line.length - inner.length + 1)
+        if (text === undefined) return undefined
+        inner += at === 0 ? text.trim() : `, ${text.trim()}`
+      }
+      line += node.open.trim() === "{" && inner !== "" ? `${node.open} ${inner} }` : node.open + inner + node.close
+    }
+    if (line.length > most) return undefined
+  }
+  return line
+}
 
 const render = (nodes: ReadonlyArray<Node>, indent: number): string => {
-  const line = flat(nodes)
-  if (line.trim().length + indent <= width) return line
+  // A line begins with a space at most.
+  const line = flat(nodes, width - indent + 1)
+  if (line !== undefined && line.trim().length + indent <= width) return line
   const inner = " ".repeat(indent + 2)
   return nodes.map((node) => {
     if (typeof node === "string") return node
-    const short = flat([node])
-    if (short.length <= 30 || node.items.length === 0) return short
+    const short = flat([node], 30)
+    if (short !== undefined) return short
     if (node.items.length === 1 && node.open.trim() === "(") {
       return `${node.open}${render(node.items[0]!, indent).trim()})`
     }
@@ -128,4 +141,5 @@ const render = (nodes: ReadonlyArray<Node>, indent: number): string => {
 
 /** Writes generated code with line breaks, without the annotations that repeat the library's own texts. */
 export const printCode = (code: string, indent = 0): string =>
-  escapeUnprintable(render(withoutExpected(parse(code)), indent)).replaceAll("\\u000a", "\n")
+  // Before the line breaks are added: the code itself has unprintable characters in strings only.
+  render(withoutExpected(parse(escapeUnprintable(code))), indent)

@@ -2,6 +2,7 @@
  * Runs `install`: writes the entry of a server into the file of a host.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Nesting from "@skein/protocol/Nesting"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { colorChanges, plain } from "../base/colors.ts"
@@ -124,7 +125,14 @@ const edit = (file: string, { format, member }: Host, name: string, entry: JsonO
       readText(file),
       ({ message, problem }) => problem === "ENOENT" ? Effect.succeed("") : failed(3, message)
     )
-    const after = (format === "toml" ? withTomlEntry : withEntry)(before, member, name, entry)
+    // The parsers are recursive.
+    const edit = Nesting.refusing(
+      format === "toml"
+        ? (text: string) => withTomlEntry(text, member, name, entry)
+        : (text: string) => withEntry(text, member, name, entry),
+      () => Result.fail(Nesting.problem)
+    )
+    const after = edit(before)
     return Result.isSuccess(after)
       ? { before, after: after.success }
       : yield* failed(3, `${file} ${after.failure}. Nothing was written`)
