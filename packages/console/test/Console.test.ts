@@ -15,6 +15,8 @@ import { readFileSync } from "node:fs"
 import { request } from "node:http"
 import { pageModule, target } from "../../../scripts/consolePage.ts"
 import type { Acted, Interrupted, Row, Rows, Tree } from "../src/internal/messages.ts"
+import { counted } from "../../protocol/test/reads.ts"
+import { clipJson } from "../src/internal/serverSource.ts"
 import * as kit from "./kit.ts"
 
 /** The failure of a source. */
@@ -705,4 +707,20 @@ describe("sources", () => {
         assert.strictEqual(exit._tag, "Failure")
       }
     }).pipe(scoped, Effect.provide(ConsoleSource.ConsoleSources.layer)))
+})
+
+describe("the arguments of a request", () => {
+  it("are the JSON of the params without their metadata", () => {
+    const params = { name: "a\"b", arguments: { list: [1, null, true, "\u0007", {}], "": [] } }
+    assert.strictEqual(clipJson({ ...params, _meta: { a: 1 } } as never, 1_000), JSON.stringify(params))
+  })
+
+  it("are read as far as they are shown, at any width and depth", () => {
+    const wide = counted({ list: Array.from({ length: 50_000 }, () => "x"), long: "y".repeat(1_000_000) })
+    assert.strictEqual(clipJson(wide.value as never, 300).length, 301)
+    // The names of a list are read at once.
+    assert.isBelow(wide.reads(), 60_000)
+    const deep = JSON.parse(`{"a":${"[".repeat(200_000)}${"]".repeat(200_000)}}`)
+    assert.strictEqual(clipJson(deep, 300), `{"a":${"[".repeat(295)}…`)
+  })
 })

@@ -8,6 +8,8 @@ import type * as Response from "effect/ai/Response"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
+import { counted } from "../../../protocol/test/reads.ts"
+import { partsOf } from "../../src/internal/toolkit/content.ts"
 import * as Client from "../../src/Client.ts"
 import * as ClientPool from "../../src/ClientPool.ts"
 import * as Toolkit from "../../src/Toolkit.ts"
@@ -212,6 +214,13 @@ describe("structured content", () => {
       assert.strictEqual((yield* shown(repeated, beside)).length, 1)
       assert.deepStrictEqual(yield* shown(said("{"), beside), ["{"])
     }))
+})
+
+it("the structured content is read once for all texts that could repeat it", () => {
+  const { reads, value } = counted({ values: Array.from({ length: 1_000 }, (_, at) => at) })
+  const content = Array.from({ length: 500 }, () => ({ type: "text" as const, text: "1" }))
+  assert.strictEqual(partsOf({ content, structuredContent: value as never }, true).length, 501)
+  assert.isBelow(reads(), 10_000)
 })
 
 describe("the structured content of a failed call", () => {

@@ -2,6 +2,7 @@
  * The source of a server: its sessions, requests, streams and subscriptions, as `McpServer.inspectWith` returns them.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import { clip } from "@skein/protocol/Text"
 import type { RequestInfo, ServerInfo, SessionInfo } from "@skein/runtime/Inspect"
 import type { McpServer } from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
@@ -267,8 +268,27 @@ export const makeServerSource = (server: McpServer["Service"], maxPayloadChars: 
   }
 }
 
-/** The params of a request without their metadata, as JSON. */
-const clipJson = (params: JsonRpc.JsonObject, maxChars: number): string => {
-  const json = JSON.stringify({ ...params, _meta: undefined })
-  return json.length <= maxChars ? json : `${json.slice(0, maxChars)}…`
+/**
+ * The JSON of a value, up to about as many characters. The rest is not read: a client can send megabytes, at any depth,
+ * and the arguments of all requests are written each second.
+ */
+const jsonUpTo = (value: unknown, maxChars: number): string => {
+  if (typeof value === "string") return JSON.stringify(value.slice(0, Math.max(0, maxChars)))
+  if (typeof value !== "object" || value === null) return JSON.stringify(value)
+  const isList = Array.isArray(value)
+  let text = isList ? "[" : "{"
+  if (text.length > maxChars) return text
+  for (const key in value) {
+    const member = (value as JsonRpc.JsonObject)[key]
+    if (member === undefined) continue
+    if (text.length > 1) text += ","
+    if (!isList) text += `${jsonUpTo(key, maxChars - text.length)}:`
+    text += jsonUpTo(member, maxChars - text.length)
+    if (text.length > maxChars) return text
+  }
+  return text + (isList ? "]" : "}")
 }
+
+/** The params of a request without their metadata, as JSON. */
+export const clipJson = (params: JsonRpc.JsonObject, maxChars: number): string =>
+  clip(jsonUpTo({ ...params, _meta: undefined }, maxChars), maxChars)

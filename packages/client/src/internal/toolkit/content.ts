@@ -38,14 +38,20 @@ const structured = (content: unknown): string => {
   }
 }
 
-/** Whether a text is the structured content as JSON, as servers are asked to send it. */
-const repeats = (text: string, content: unknown): boolean => {
-  // Most texts are not JSON, and need not be parsed.
-  if (!/^\s*[[{"\d\-tfn]/.test(text)) return false
-  try {
-    return CanonicalJson.stringify(JSON.parse(text)) === CanonicalJson.stringify(content)
-  } catch {
-    return false
+/**
+ * Makes the function that returns whether a text is the structured content as JSON, as servers are asked to send it. A
+ * result can have many texts: the content is written once for all of them.
+ */
+const repeating = (content: unknown): (text: string) => boolean => {
+  let written: string | undefined
+  return (text) => {
+    // Most texts are not JSON, and need not be parsed.
+    if (!/^\s*[[{"\d\-tfn]/.test(text)) return false
+    try {
+      return CanonicalJson.stringify(JSON.parse(text)) === (written ??= CanonicalJson.stringify(content))
+    } catch {
+      return false
+    }
   }
 }
 
@@ -60,7 +66,8 @@ export const partsOf = (
 ): ReadonlyArray<Prompt.ToolModelOutputPart> => {
   const parts = content.map(partOf)
   if (structuredContent === undefined) return parts
+  const repeats = repeating(structuredContent)
   const isShown = parts.length > 0 &&
-    (!isBeside || parts.some((part) => part.type === "text" && repeats(part.text, structuredContent)))
+    (!isBeside || parts.some((part) => part.type === "text" && repeats(part.text)))
   return isShown ? parts : [...parts, Prompt.textPart({ text: structured(structuredContent) })]
 }
