@@ -139,8 +139,28 @@ export const lockFile = (filename: string): Effect.Effect<void, SqlError.SqlErro
       filename,
       // A `file:` URI can have parameters.
       filename.startsWith("file:") ? filename.replace(/(?=\?|$)/, "-owner") : `${filename}-owner`,
-      (database) => database.exec("PRAGMA journal_mode = OFF; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT")
+      (database) => {
+        database.exec("PRAGMA journal_mode = OFF; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT")
+        protectLockFile(database)
+      }
     ))
+
+/**
+ * Gives the locked file the mode of its database, as SQLite does for its other files: a user who may open the file can
+ * lock it, and so stop the next start. No descriptor is opened for that, because closing one would release the lock.
+ */
+const protectLockFile = (database: DatabaseSync): void => {
+  const path = database.location()
+  if (path === null || process.platform === "win32") return
+  const { chmodSync, statSync } = process.getBuiltinModule("node:fs")
+  const mode = statSync(path.replace(/-owner$/, ""), { throwIfNoEntry: false })?.mode
+  if (mode === undefined || mode === statSync(path).mode) return
+  try {
+    chmodSync(path, mode & 0o777)
+  } catch {
+    // The file is that of another user, who shares the database.
+  }
+}
 
 /**
  * Loads `node:sqlite` as this module does, for a program that also uses it directly: without the warning that SQLite is

@@ -6,7 +6,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, rmSync, statSync } from "node:fs"
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -219,6 +219,23 @@ describe("SqliteClient on a file", () => {
           expect(yield* sql`SELECT * FROM t`).toEqual([{ a: 1 }])
         }), { exclusive: true })
       expect(yield* on(filename, (sql) => sql`SELECT * FROM t`, { exclusive: true })).toEqual([{ a: 1 }])
+    })))
+
+  it.effect("exclusive · gives the file of the lock the mode of the database", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const filename = yield* temporary
+      const modeOf = () => statSync(`${filename}-owner`).mode & 0o777
+      for (const mode of [0o600, 0o640, 0o600]) {
+        writeFileSync(filename, "", { flag: "a" })
+        chmodSync(filename, mode)
+        yield* on(filename, (sql) =>
+          Effect.gen(function*() {
+            yield* sql`CREATE TABLE IF NOT EXISTS t AS SELECT 1 AS a`
+            expect(modeOf()).toBe(mode)
+            // The lock is still there.
+            expect(yield* refused(`file:${filename}`, true)).toMatchObject({ tag: "LockTimeoutError" })
+          }), { exclusive: true })
+      }
     })))
 
   it.effect("exclusive · lets clients read and write beside it that are not exclusive", () =>
