@@ -117,7 +117,7 @@ describe("a page", () => {
         message: "The page \"https://a.example/\" must have a URI of ui://"
       })
       for (
-        const source of ["*", "'unsafe-eval'", "https://a.example; script-src *", "data:", "https://a.example/path"]
+        const source of ["*", "'unsafe-eval'", "https://a.example; script-src *", "data:", "https://a.example/a?b"]
       ) {
         expect(yield* failure(App.make("ui://a", { html: "", csp: { resourceDomains: [source] } }))).toMatchObject({
           reason: { _tag: "InvalidValue" },

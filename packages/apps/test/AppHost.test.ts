@@ -193,6 +193,76 @@ describe("a session", () => {
       assert.lengthOf(seen, 5)
     }))
 
+  it.effect("2.0.4 · passes files to the host, and refuses contents that are not files", () =>
+    Effect.gen(function*() {
+      const saved: Array<unknown> = []
+      const { request, start } = yield* open({
+        downloadFile: (contents) =>
+          saved.length > 0
+            ? Effect.fail({ message: "The user declined" })
+            : Effect.sync(() => void saved.push(contents))
+      })
+      expect((yield* start()).hostCapabilities).toMatchObject({ downloadFile: {} })
+      const contents = [
+        { type: "resource", resource: { uri: "file:///sales.csv", mimeType: "text/csv", text: "1,2" } },
+        { type: "resource_link", uri: "https://api.example.com/q4.pdf", name: "Q4" }
+      ]
+      expect((yield* request("ui/download-file", { contents })).result).toEqual({})
+      expect(saved).toEqual([contents])
+      expect((yield* request("ui/download-file", { contents })).error).toEqual({
+        code: -32_000,
+        message: "The user declined"
+      })
+      for (const wrong of [undefined, [], [{ type: "text", text: "a" }], [{ type: "resource_link" }], "file"]) {
+        expect((yield* request("ui/download-file", { contents: wrong })).error?.code).toBe(-32_602)
+      }
+      expect(saved).toHaveLength(1)
+    }))
+
+  it.effect("2.0.4 · passes sampling requests to the host, with tools if it takes them", () =>
+    Effect.gen(function*() {
+      const asked: Array<unknown> = []
+      const answer = { role: "assistant", content: { type: "text", text: "Short" }, model: "m" } as const
+      const sample: AppHost.Actions["sample"] = (request) => Effect.sync(() => (asked.push(request), answer))
+      const text = (role: string) => ({ role, content: { type: "text", text: "Summarize" } })
+      const params = { messages: [text("user")], maxTokens: 100 }
+      const tools = [{ name: "t", inputSchema: { type: "object" } }]
+      const plain = yield* open({ sample })
+      expect((yield* plain.start()).hostCapabilities.sampling).toEqual({})
+      expect((yield* plain.request("sampling/createMessage", params)).result).toEqual(answer)
+      expect((yield* plain.request("sampling/createMessage", { ...params, tools })).error.code).toBe(-32_602)
+      for (const wrong of [{}, { ...params, maxTokens: "1" }, { ...params, messages: [text("system")] }]) {
+        expect((yield* plain.request("sampling/createMessage", wrong)).error.code).toBe(-32_602)
+      }
+      expect(asked).toEqual([params])
+      const withTools = yield* open({ sample, sampleWithTools: true })
+      expect((yield* withTools.start()).hostCapabilities.sampling).toEqual({ tools: {} })
+      expect((yield* withTools.request("sampling/createMessage", { ...params, tools })).result).toEqual(answer)
+      expect(asked).toHaveLength(2)
+    }))
+
+  it.effect("2.0.4 · asks the host once to close a page that asks for its end, and does nothing by default", () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const answer = Deferred.makeUnsafe<void>()
+      const { notify, received, session, start } = yield* open({
+        requestTeardown: Effect.suspend(() => (asked++, Deferred.await(answer)))
+      })
+      yield* start()
+      for (let count = 0; count < 3; count++) notify("ui/notifications/request-teardown")
+      assert.strictEqual(asked, 1)
+      Deferred.doneUnsafe(answer, Effect.void)
+      yield* Effect.yieldNow
+      notify("ui/notifications/request-teardown")
+      assert.strictEqual(asked, 2)
+      assert.notInclude(methods(received), "ui/resource-teardown")
+      yield* session.initialized
+      const silent = yield* open()
+      yield* silent.start()
+      silent.notify("ui/notifications/request-teardown")
+      assert.lengthOf(silent.received.filter(({ method }) => method === "ui/resource-teardown"), 0)
+    }))
+
   it.effect("refuses actions that the host does not offer", () =>
     Effect.gen(function*() {
       const { request, start } = yield* open({ serverResources: false })
@@ -203,6 +273,7 @@ describe("a session", () => {
           "ui/open-link",
           "ui/message",
           "ui/update-model-context",
+          "ui/download-file",
           "resources/read",
           "sampling/createMessage"
         ]

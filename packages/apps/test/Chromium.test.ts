@@ -188,6 +188,77 @@ if (chromium === undefined) {
     )
 
     it.live(
+      "2.0.4 · saves a file, asks the model and asks for its end through the host",
+      () =>
+        Effect.scoped(Effect.gen(function*() {
+          const app = pageOf(`
+          view.on("teardown", () => view.log("info", "prepared"))
+          const resource = { uri: "file:///sales.csv", mimeType: "text/csv", text: "1,2" }
+          await view.downloadFile([{ type: "resource", resource }])
+          const messages = [{ role: "user", content: { type: "text", text: "Summarize" } }]
+          const { content } = await view.sample({ messages, maxTokens: 10 })
+          view.log("info", content.text)
+          const refused = await view.sample({ messages, maxTokens: 10, tools: [] }).catch(({ reason }) => reason)
+          view.log("info", refused)
+          view.requestTeardown()
+        `)
+          const options = `
+            downloadFile: ([{ resource }]) => Effect.sync(() => state.logs.push(resource.text)),
+            sample: ({ messages: [{ content }] }) =>
+              Effect.succeed({ role: "assistant", model: "m", content: { type: "text", text: content.text + "d" } }),
+            requestTeardown: Effect.suspend(() => Effect.andThen(
+              state.session.teardown(),
+              Effect.sync(() => { frame.remove(); state.logs.push("removed") })
+            ))
+          `
+          const script = yield* Effect.promise(() => kit.bundle({ text: kit.hostScript(options) }))
+          const { url } = yield* kit.open(script, [show(app)])
+          const tab = yield* Effect.flatMap(browser(chromium), (open) => Effect.promise(open))
+          yield* Effect.promise(async () => {
+            await tab.goto(url)
+            await tab.until("state.logs.includes('removed')")
+            expect(await tab.evaluate("state.logs")).toEqual([
+              "1,2",
+              "Summarized",
+              "Unsupported",
+              "prepared",
+              "removed"
+            ])
+          })
+        })),
+      120_000
+    )
+
+    it.live(
+      "reaches a path that it declares, and no other path of the origin",
+      () =>
+        Effect.scoped(Effect.gen(function*() {
+          let foreign = ""
+          const app = (): App.App =>
+            pageOf(
+              `
+              const status = (path) => fetch(foreign + path).then((answer) => answer.status, () => "refused")
+              view.log("info", [await status("/open_data/a"), await status("/other")])
+            `,
+              { csp: { connectDomains: [foreign + "/open_data/"] } }
+            )
+          const script = yield* Effect.promise(() => kit.bundle({ text: kit.hostScript() }))
+          const first = yield* kit.open(script, [])
+          foreign = first.foreign.origin
+          const { url } = yield* kit.open(script, [show(app())])
+          url.searchParams.set("foreign", foreign)
+          const tab = yield* Effect.flatMap(browser(chromium), (open) => Effect.promise(open))
+          yield* Effect.promise(async () => {
+            await tab.goto(url)
+            await tab.until("state.logs.length > 0")
+            expect(await tab.evaluate("state.logs[0]")).toEqual([200, "refused"])
+            expect(first.foreign.paths).toEqual(["/open_data/a"])
+          })
+        })),
+      120_000
+    )
+
+    it.live(
       "is not shown by a sandbox with the origin of the host, nor by one that is for another host",
       () =>
         Effect.scoped(Effect.gen(function*() {

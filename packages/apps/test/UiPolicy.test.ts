@@ -3,7 +3,7 @@ import * as UiMeta from "@skein/apps/UiMeta"
 import * as UiPolicy from "@skein/apps/UiPolicy"
 import * as Schema from "effect/Schema"
 
-const grammar = /^(?:https?|wss?):\/\/(?:\*\.)?[a-z\d[\]:.-]+(?::(?:\d+|\*))?$/
+const grammar = /^(?:https?|wss?):\/\/(?:\*\.)?[a-z\d_[\]:.-]+(?::(?:\d+|\*))?(?:\/[^\s;,?#"<>\\^`{|}]*)?$/
 
 describe("the policy of a page", () => {
   it("2026-01-26 · restrictive default · without metadata there is no network and no foreign resource", () => {
@@ -59,6 +59,42 @@ describe("the policy of a page", () => {
       for (const { reason } of rejected) assert.oneOf(reason, ["invalid", "tooMany"])
     }
   )
+
+  it("contains paths and names with underscores, and asks the host about the origin alone", () => {
+    const asked: Array<string> = []
+    const resourceDomains = [
+      "https://My_Bucket.s3.example.com",
+      "https://cdn.example/npm/Chart_1.js",
+      "CDN.example/lib/%20a/",
+      "https://cdn.example/a;script-src *",
+      "https://cdn.example/a,b",
+      "https://cdn.example/a?b",
+      "https://cdn.example/a#b",
+      "https://cdn.example/a b",
+      "https://cdn.example/%2",
+      "https://cdn.example/\u00e9",
+      "https://evil.example/.safe.example"
+    ]
+    const { contentSecurityPolicy, csp, rejected } = UiPolicy.make({ csp: { resourceDomains } }, {
+      allowSource: (source) => (asked.push(source), !source.endsWith("evil.example"))
+    })
+    assert.deepStrictEqual(csp.resourceDomains, [
+      "https://my_bucket.s3.example.com",
+      "https://cdn.example/npm/Chart_1.js",
+      "https://cdn.example/lib/%20a/"
+    ])
+    assert.include(contentSecurityPolicy, `'unsafe-inline' ${csp.resourceDomains!.join(" ")};`)
+    assert.deepStrictEqual(rejected.map(({ reason }) => reason), [
+      ...Array.from({ length: 7 }, () => "invalid"),
+      "refused"
+    ])
+    assert.deepStrictEqual(asked, [
+      "https://my_bucket.s3.example.com",
+      "https://cdn.example",
+      "https://cdn.example",
+      "https://evil.example"
+    ])
+  })
 
   it("leaves out what the host refuses, and lists it", () => {
     const policy = UiPolicy.make(

@@ -238,6 +238,11 @@ export const makeSession = (
       } else if (method === "notifications/cancelled") {
         const id = params["requestId"]
         if (JsonRpc.isId(id)) run(`cancel ${typeof id} ${id}`, FiberMap.remove(running, `${typeof id} ${id}`))
+      } else if (method === "ui/notifications/request-teardown") {
+        // Repeated while the host decides, it is one request.
+        const { requestTeardown } = settings
+        if (requestTeardown === undefined || FiberMap.hasUnsafe(running, "teardown")) return
+        run("teardown", requestTeardown)
       } else if (method === "notifications/message") {
         const { data, level, logger } = params
         const { log } = settings

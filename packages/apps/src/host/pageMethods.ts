@@ -1,16 +1,25 @@
 /** The requests that a page sends to its host, and their results. */
 import type { Client } from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
-import { ContentBlock } from "@skein/protocol/Content"
+import { ContentBlock, EmbeddedResource, ResourceLink } from "@skein/protocol/Content"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
+import { CreateMessageRequestParams, CreateMessageResult } from "@skein/protocol/Sampling"
+import { problemOf } from "@skein/protocol/SamplingMessages"
 import { clip, quote } from "@skein/protocol/Text"
 import type { Tool } from "@skein/protocol/Tool"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { DisplayMode, HostCapabilities, LogMessage, Message, ModelContext } from "../shared/UiMessage.ts"
+import type {
+  DisplayMode,
+  DownloadContent,
+  HostCapabilities,
+  LogMessage,
+  Message,
+  ModelContext
+} from "../shared/UiMessage.ts"
 import { isForApp } from "../shared/UiMeta.ts"
 import type { Policy } from "../shared/UiPolicy.ts"
 
@@ -38,6 +47,23 @@ export interface Actions {
   readonly serverResources?: boolean | undefined
   /** Opens a link of `http:` or `https:`. Ask the user, since the address may carry data. */
   readonly openLink?: ((url: URL) => Effect.Effect<void, Refusal>) | undefined
+  /**
+   * Saves files for the user: `ui/download-file`. A file is embedded, or a link to a resource of the server or to another
+   * address, which the host reads. Names and links are texts of the page: ask the user, and make a file name of a URI yourself.
+   */
+  readonly downloadFile?: ((contents: ReadonlyArray<DownloadContent>) => Effect.Effect<void, Refusal>) | undefined
+  /**
+   * Asks the model of the host: `sampling/createMessage`. The prompt is a text of the page. Ask the user, and bound the number
+   * of requests and their cost.
+   */
+  readonly sample?: ((request: CreateMessageRequestParams) => Effect.Effect<CreateMessageResult, Refusal>) | undefined
+  /** Whether a request to `sample` may have `tools`. `false` by default. */
+  readonly sampleWithTools?: boolean | undefined
+  /**
+   * The page asks for its end: `ui/notifications/request-teardown`. To agree, close the scope of the frame, or call `teardown`
+   * of the session and remove the frame. Nothing happens by default.
+   */
+  readonly requestTeardown?: Effect.Effect<void> | undefined
   /** Adds a message to the conversation. It is a text of the page, not of the user. */
   readonly message?: ((message: Message) => Effect.Effect<void, Refusal>) | undefined
   /** Replaces what the page adds to the context of the model. */
@@ -76,6 +102,11 @@ const ofClient = ({ message, reason }: ClientError): McpError.McpError =>
 
 const isContent = Schema.is(Schema.Array(ContentBlock))
 
+const isDownload = Schema.is(Schema.NonEmptyArray(Schema.Union([EmbeddedResource, ResourceLink])))
+
+const decodeSampling = Schema.decodeUnknownResult(CreateMessageRequestParams)
+const encodeSample = Schema.encodeUnknownResult(CreateMessageResult)
+
 /** The specification shows one block, and SDKs send a list. */
 const contentOf = (value: unknown): Result.Result<ReadonlyArray<ContentBlock>, McpError.McpError> => {
   const list = Array.isArray(value) ? value : [value]
@@ -94,6 +125,10 @@ export const capabilitiesOf = (settings: Settings, policy: Policy): HostCapabili
     serverTools: {},
     ...(settings.serverResources ? { serverResources: {} } : undefined),
     ...(settings.openLink === undefined ? undefined : { openLinks: {} }),
+    ...(settings.downloadFile === undefined ? undefined : { downloadFile: {} }),
+    ...(settings.sample === undefined
+      ? undefined
+      : { sampling: settings.sampleWithTools === true ? { tools: {} } : {} }),
     ...(settings.log === undefined ? undefined : { logging: {} }),
     ...(settings.message === undefined ? undefined : { message: blocks }),
     ...(settings.updateModelContext === undefined
@@ -159,6 +194,33 @@ export const makeMethods = (
       : Effect.fail(McpError.invalidParams("ui/open-link needs a URL of https: or http:"))
   }
 
+  const downloadFile = (download: NonNullable<Settings["downloadFile"]>) => ({ contents }: JsonObject): Handled =>
+    isDownload(contents)
+      ? Effect.as(Effect.mapError(download(contents), refuse), {})
+      : Effect.fail(McpError.invalidParams("ui/download-file needs contents: embedded resources and resource links"))
+
+  const sample = (ask: NonNullable<Settings["sample"]>) => (params: JsonObject): Handled => {
+    const request = decodeSampling(params)
+    if (Result.isFailure(request)) {
+      return Effect.fail(
+        McpError.invalidParams(`sampling/createMessage is malformed: ${clip(String(request.failure), 500)}`)
+      )
+    }
+    const { messages, toolChoice, tools } = request.success
+    // "The client MUST return an error if this field is provided but ClientCapabilities.sampling.tools is not declared".
+    if (settings.sampleWithTools !== true && (tools !== undefined || toolChoice !== undefined)) {
+      return Effect.fail(McpError.invalidParams("The host does not support tools in sampling/createMessage"))
+    }
+    const problem = problemOf(messages)
+    if (problem !== undefined) return Effect.fail(McpError.invalidParams(problem))
+    return Effect.flatMap(Effect.mapError(ask(request.success), refuse), (result) => {
+      const encoded = encodeSample(result)
+      return Result.isSuccess(encoded)
+        ? Effect.succeed(encoded.success as JsonObject)
+        : Effect.die(new Error(`sample returned no result of sampling/createMessage: ${String(encoded.failure)}`))
+    })
+  }
+
   const message = (add: NonNullable<Settings["message"]>) => ({ content, role }: JsonObject): Handled => {
     if (role !== "user") return Effect.fail(McpError.invalidParams("ui/message needs the role \"user\""))
     return Effect.flatMap(
@@ -200,13 +262,16 @@ export const makeMethods = (
     })
   }
 
-  const { message: add, openLink: open, serverResources, updateModelContext: update } = settings
+  const { downloadFile: download, message: add, openLink: open, sample: ask, serverResources } = settings
+  const { updateModelContext: update } = settings
   return new Map<string, (params: JsonObject) => Handled>([
     ["ping", () => Effect.succeed({})],
     ["tools/call", callTool],
     ["ui/request-display-mode", requestDisplayMode],
     ...(serverResources ? [["resources/read", readResource] as const] : []),
     ...(open === undefined ? [] : [["ui/open-link", openLink(open)] as const]),
+    ...(download === undefined ? [] : [["ui/download-file", downloadFile(download)] as const]),
+    ...(ask === undefined ? [] : [["sampling/createMessage", sample(ask)] as const]),
     ...(add === undefined ? [] : [["ui/message", message(add)] as const]),
     ...(update === undefined ? [] : [["ui/update-model-context", updateModelContext(update)] as const])
   ])

@@ -23,11 +23,13 @@ import type { Implementation } from "@skein/protocol/Implementation"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { toolNames } from "@skein/protocol/MetaKey"
 import type { ReadResourceResult } from "@skein/protocol/Resource"
+import type { CreateMessageRequestParams, CreateMessageResult } from "@skein/protocol/Sampling"
 import { currentWindow } from "../shared/dom.ts"
 import { type Params, ViewPort } from "./viewPort.ts"
 import { ViewStyle } from "./viewStyle.ts"
 import type {
   DisplayMode,
+  DownloadContent,
   HostCapabilities,
   HostContext,
   InitializeResult,
@@ -138,6 +140,30 @@ export interface View<Tool extends AnyTool = AnyTool, Callable extends AnyTool =
   readonly readResource: (uri: string, options?: CallOptions) => Promise<ReadResourceResult>
   /** Asks the host to open a link: `ui/open-link`. Rejects with `Refused` if it does not. */
   readonly openLink: (url: string | URL, options?: CallOptions) => Promise<void>
+  /**
+   * Asks the host to save files for the user, since the frame of the page cannot: `ui/download-file`. A file is embedded, or a
+   * link that the host follows. Rejects with `Refused` if the user or the host declines.
+   *
+   * @example
+   * const resource = { uri: "file:///sales.csv", mimeType: "text/csv", text: csv }
+   * await view.downloadFile([{ type: "resource", resource }])
+   */
+  readonly downloadFile: (contents: ReadonlyArray<DownloadContent>, options?: CallOptions) => Promise<void>
+  /**
+   * Asks the model of the host: `sampling/createMessage`. The host chooses the model, and may ask the user, change the request
+   * or refuse it: `Refused`. Rejects with `Unsupported` if the host has no `sampling`, or no `sampling.tools` for a request with
+   * tools.
+   *
+   * @example
+   * const messages = [{ role: "user" as const, content: { type: "text" as const, text: `Summarize: ${notes}` } }]
+   * const { content } = await view.sample({ messages, maxTokens: 200 })
+   */
+  readonly sample: (request: CreateMessageRequestParams, options?: CallOptions) => Promise<CreateMessageResult>
+  /**
+   * Asks the host to close the page: `ui/notifications/request-teardown`. If it agrees, the page receives the event
+   * `teardown`, and is removed.
+   */
+  readonly requestTeardown: () => void
   /** Adds a message of the user to the conversation: `ui/message`. Rejects with `Refused` if the host does not. */
   readonly sendMessage: (content: string | Message["content"], options?: CallOptions) => Promise<void>
   /** Replaces what the page adds to the context of the model: `ui/update-model-context`. */
@@ -309,6 +335,18 @@ export const make = <Tool extends AnyTool = AnyTool, Callable extends AnyTool = 
       supported("openLinks", "open links")
       await port.accepted("ui/open-link", { url: String(url) }, signal)
     },
+    downloadFile: async (contents, { signal } = {}) => {
+      supported("downloadFile", "save files")
+      await port.accepted("ui/download-file", { contents }, signal)
+    },
+    sample: async (request, { signal } = {}) => {
+      supported("sampling", "ask its model for pages")
+      if (request.tools !== undefined && capabilities.sampling?.tools === undefined) {
+        throw new ViewError("Unsupported", "The host does not take tools when it asks its model")
+      }
+      return await port.request("sampling/createMessage", { ...request }, signal) as unknown as CreateMessageResult
+    },
+    requestTeardown: () => port.notify("ui/notifications/request-teardown", {}),
     sendMessage: async (content, { signal } = {}) => {
       supported("message", "take messages")
       const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content

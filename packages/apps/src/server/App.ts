@@ -92,7 +92,7 @@ const problemOf = (uri: string, meta: ResourceMeta): DefinitionError["reason"] |
     if (wrong !== undefined) {
       return new InvalidValue({
         message: `The page ${quote(uri)} is invalid: ${quote(wrong)} in csp.${member} is not an origin such as ` +
-          "https://api.example.com or https://*.example.com"
+          "https://api.example.com or https://*.example.com, with an optional path"
       })
     }
   }

@@ -2,7 +2,7 @@
  * The messages between a page and its host, as types: the context of the host, its capabilities, and the params of the
  * methods of `ui/` (MCP Apps 2026-01-26, "MCP Apps Specific Messages"). `View` and `AppHost` send and receive them.
  */
-import type { ContentBlock } from "@skein/protocol/Content"
+import type { ContentBlock, EmbeddedResource, ResourceLink } from "@skein/protocol/Content"
 import type { Implementation } from "@skein/protocol/Implementation"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Tool } from "@skein/protocol/Tool"
@@ -70,6 +70,10 @@ export interface HostCapabilities {
   readonly sandbox?: Pick<ResourceMeta, "csp" | "permissions"> | undefined
   /** The host adds content to the context of the model: `ui/update-model-context`. */
   readonly updateModelContext?: {} | undefined
+  /** The host saves files for the page: `ui/download-file`. */
+  readonly downloadFile?: {} | undefined
+  /** The host asks its model for the page: `sampling/createMessage`; `tools` if the request may have tools. */
+  readonly sampling?: { readonly tools?: {} | undefined } | undefined
   /** The host takes messages of the page: `ui/message`. */
   readonly message?: {} | undefined
   readonly [member: string]: unknown
@@ -88,6 +92,9 @@ export interface Message {
   readonly role: "user"
   readonly content: ReadonlyArray<ContentBlock>
 }
+
+/** A file for the user: its content, or a link that the host follows. */
+export type DownloadContent = EmbeddedResource | ResourceLink
 
 /** Content for the context of the model, which replaces the previous one: the params of `ui/update-model-context`. */
 export interface ModelContext {

@@ -3,7 +3,7 @@
  * that check their own declarations.
  *
  * A server declares origins as text, and a text such as `https://a.example; script-src *` must not change the policy.
- * So each text is parsed, and the policy contains the parsed form. A text that is not an origin, that `allowSource`
+ * So each text is parsed, and the policy contains the parsed form. A text that is not an origin with an optional path, that `allowSource`
  * refuses, or that is beyond the first 100 is left out and listed in `rejected`: "Host MAY further restrict but MUST
  * NOT allow undeclared domains".
  */
@@ -13,7 +13,10 @@ import { cspMembers, permissions } from "./UiMeta.ts"
 
 /** The decisions of a host about the declarations of a page. */
 export interface Options {
-  /** Decides whether a page may use an origin, for the use that `member` names. All declared origins by default. */
+  /**
+   * Decides whether a page may use an origin, for the use that `member` names. All declared origins by default. `source` is
+   * the origin without the path that an entry may have.
+   */
   readonly allowSource?: ((source: string, member: CspMember) => boolean) | undefined
   /** Decides whether a page gets a capability of the browser. None by default. */
   readonly allowPermission?: ((permission: Permission) => boolean) | undefined
@@ -33,33 +36,47 @@ export interface Policy {
   readonly contentSecurityPolicy: string
   /** The value of the attribute `allow` of the frame: empty without permissions. */
   readonly allow: string
-  /** The granted origins. */
+  /** The granted origins, with their paths. */
   readonly csp: Csp
   /** The granted permissions. */
   readonly permissions: ReadonlyArray<Permission>
   readonly rejected: ReadonlyArray<Rejected>
 }
 
-const label = "[a-z\\d](?:[a-z\\d-]{0,61}[a-z\\d])?"
-const origin = /* @__PURE__ */ new RegExp(
-  `^(?:(https?|wss?)://)?((?:\\*\\.)?${label}(?:\\.${label})*|\\[[\\da-f:.]{2,45}\\])(:(?:\\d{1,5}|\\*))?/?$`
+// Names of hosts may have underscores in practice, as those of buckets do.
+const label = "[a-z\\d_](?:[a-z\\d_-]{0,61}[a-z\\d_])?"
+const source = /* @__PURE__ */ new RegExp(
+  `^((?:https?|wss?)://)?((?:\\*\\.)?${label}(?:\\.${label})*|\\[[\\da-f:.]{2,45}\\])(:(?:\\d{1,5}|\\*))?(/[^]*)?$`,
+  "i"
 )
 
-/** The number of characters of the longest origin: a name of 253 characters, with a scheme, a wildcard and a port. */
-const maxSourceChars = 300
+/** The path of a source: characters of a URI but `;` and `,`, which end a directive and a policy. */
+const sourcePath = /^\/(?:[\w.~!$&'()*+=:@/-]|%[\da-f]{2})*$/i
+
+/** The number of characters of the longest entry: a name of 253 characters, with a scheme, a wildcard, a port and a path. */
+const maxSourceChars = 512
+
+/** The parts of an entry: its origin, and its path if it has one. */
+const partsOf = (text: string): { readonly origin: string; readonly path: string } | undefined => {
+  if (text.length > maxSourceChars) return undefined
+  const [, scheme = "https://", host, port = "", path = ""] = source.exec(text) ?? []
+  if (host === undefined || (path !== "" && !sourcePath.test(path))) return undefined
+  return { origin: `${scheme}${host}${port}`.toLowerCase(), path: path === "/" ? "" : path }
+}
 
 /**
- * Returns an origin in the form that a policy has, or `undefined` if a text is not one. A host without a scheme gets
- * `https`. Keywords (`'unsafe-eval'`), schemes alone (`data:`), `*` and paths are not origins.
+ * Returns an origin, with a path if the text has one, in the form that a policy has; `undefined` if a text is neither. A host
+ * without a scheme gets `https`. A path that ends with `/` stands for everything below it. Keywords (`'unsafe-eval'`),
+ * schemes alone (`data:`), `*`, queries and fragments are refused.
  *
  * @example
- * UiPolicy.sourceOf("api.example.com") // "https://api.example.com"
- * UiPolicy.sourceOf("*")               // undefined
+ * UiPolicy.sourceOf("api.example.com")            // "https://api.example.com"
+ * UiPolicy.sourceOf("https://my_cdn.example/v2/") // "https://my_cdn.example/v2/"
+ * UiPolicy.sourceOf("*")                          // undefined
  */
 export const sourceOf = (text: string): string | undefined => {
-  if (text.length > maxSourceChars) return undefined
-  const [, scheme, host, port = ""] = origin.exec(text.toLowerCase()) ?? []
-  return host === undefined ? undefined : `${scheme ?? "https"}://${host}${port}`
+  const parts = partsOf(text)
+  return parts && parts.origin + parts.path
 }
 
 const features: Readonly<Record<Permission, string>> = {
@@ -126,14 +143,15 @@ export const make = (meta: ResourceMeta, options: Options = {}): Policy => {
   for (const member of cspMembers) {
     const sources = new Set<string>()
     for (const text of meta.csp?.[member] ?? []) {
-      const source = sourceOf(text)
+      const parts = partsOf(text)
+      const source = parts && parts.origin + parts.path
       const reason = source === undefined
         ? "invalid"
         : sources.has(source)
         ? undefined
         : count >= maxSources
         ? "tooMany"
-        : allowSource?.(source, member) === false
+        : allowSource?.(parts!.origin, member) === false
         ? "refused"
         : undefined
       if (reason !== undefined) rejected.push({ member, value: quote(text), reason })
