@@ -39,7 +39,7 @@ const longest = [
   "packages/protocol/test/hostile/Search.test.ts",
   "packages/auth/test/{proxy/Chromium,stores/{Rotation,SharedSignIn}}.test.ts",
   "packages/cli/test/{develop/conformance,generateClient,signIn}.test.ts",
-  "packages/{create-skein/test/Projects,openapi/test/Published,testing/test/Client.http}.test.ts",
+  "packages/{create-skein/test/Projects,{openapi,skills}/test/Published,testing/test/Client.http}.test.ts",
   "packages/gateway/test/{Children,Processes}.test.ts",
   "packages/tasks/test/{crash/{Continued,Deadlines,Schedules},engine/Stalls}.test.ts",
   "docs/test/{cli,developing,siteBrowser,tasksMachines}.test.ts",

@@ -28,6 +28,14 @@ export const served = (folder: string) =>
   )
 // #endregion
 
+// #region list
+export const check = (folder: string) =>
+  Effect.map(NodeSkills.list(folder), ({ leftOut, skills }) => [
+    ...leftOut.map(({ error, path }) => `${path} is left out: ${error.message}`),
+    ...skills.flatMap(({ changes, path }) => changes.map((change) => `${path}: ${change}`))
+  ])
+// #endregion
+
 // #region dynamic
 export const daily = (report: Effect.Effect<string>) =>
   Catalog.visibleTo(

@@ -30,7 +30,7 @@ import { Catalog, type HandlerServices } from "@skein/server/Catalog"
 import type { DefinitionError } from "@skein/server/DefinitionError"
 import type { HandlerError } from "@skein/server/HandlerError"
 import { Publication } from "./publication.ts"
-import { fileUri, formatProblem, invalidSkill, mediaTypeOf, rootUri, serve } from "./skillFiles.ts"
+import { fileUri, invalidSkill, mediaTypeOf, rootUri, serve } from "./skillFiles.ts"
 import { registryOf } from "./skillRegistry.ts"
 import * as Resource from "@skein/server/Resource"
 import type { SkillError } from "./SkillError.ts"
@@ -187,7 +187,7 @@ export const dynamic = <E extends HandlerError = never, R = never>(
       SkillMarkdown.parse(SkillMarkdown.write(frontmatterOf(options), "")),
       (problem) => invalidSkill(path, problem)
     ))
-    const problem = formatProblem(frontmatter)
+    const problem = SkillMarkdown.formatProblem(frontmatter)
     if (problem !== undefined) return yield* invalidSkill(path, problem)
     const uri = `${root}/${SkillMessage.fileName}`
     const markdown = Resource.make(uri, { name, description, mimeType: "text/markdown", ...hint })

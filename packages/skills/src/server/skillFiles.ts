@@ -1,7 +1,6 @@
 /**
  * The files of a skill as a server sends them: text or bytes, media type, digest and size.
  */
-import { isObject } from "@skein/protocol/JsonRpc"
 import * as SkillMessage from "../shared/SkillMessage.ts"
 import { exceededBound, type SkillBounds } from "../shared/skillBounds.ts"
 import * as SkillMarkdown from "../shared/SkillMarkdown.ts"
@@ -87,20 +86,6 @@ export const invalidSkill = (path: string, problem: string): SkillError =>
     reason: new InvalidSkill({ message: `The skill ${quote(path)} is invalid: ${problem}`, skill: path })
   })
 
-/**
- * Returns why a frontmatter that can be read violates the Agent Skills specification, to which a served skill must conform
- * (SEP-2640, skill format). The client of SDK v2 rejects the whole list of a server if one frontmatter does.
- */
-export const formatProblem = ({ compatibility, metadata }: SkillMessage.Frontmatter): string | undefined => {
-  if (compatibility === "") return "its compatibility must have 1 to 500 characters"
-  if (metadata === undefined) return undefined
-  if (!isObject(metadata)) return "its metadata must be a mapping of texts"
-  const [key] = Object.entries(metadata).find(([, value]) => typeof value !== "string") ?? []
-  return key === undefined
-    ? undefined
-    : `its metadata must be a mapping of texts: put the value of ${quote(key)} in quotes`
-}
-
 /** Makes the failure of a bound. */
 export const exceeded = (limit: LimitExceeded["limit"], message: string): SkillError =>
   new SkillError({ reason: new LimitExceeded({ message, limit }) })
@@ -136,7 +121,7 @@ export const serve = (
     const parsed = SkillMarkdown.parse(text)
     if (Result.isFailure(parsed)) return yield* invalidSkill(path, parsed.failure)
     const { frontmatter } = parsed.success
-    const invalid = formatProblem(frontmatter)
+    const invalid = SkillMarkdown.formatProblem(frontmatter)
     if (invalid !== undefined) return yield* invalidSkill(path, invalid)
     if (frontmatter.name !== path.split("/").at(-1)) {
       return yield* invalidSkill(path, `its name ${quote(frontmatter.name)} must be that of its folder`)

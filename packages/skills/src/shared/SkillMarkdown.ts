@@ -9,7 +9,7 @@
  * const parsed = SkillMarkdown.parse("---\nname: refunds\ndescription: Refunds orders\n---\n\nAsk for the order first.\n")
  */
 import * as Result from "effect/Result"
-import { CORE_SCHEMA, load } from "js-yaml"
+import { CORE_SCHEMA, FAILSAFE_SCHEMA, load } from "js-yaml"
 import * as CanonicalJson from "@skein/protocol/CanonicalJson"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Nesting from "@skein/protocol/Nesting"
@@ -71,10 +71,33 @@ const split = (markdown: string): readonly [yaml: string, rest: string] | undefi
   return undefined
 }
 
+/** The frontmatter and the instructions of a `SKILL.md`, apart. */
+const splitMarkdown = (
+  markdown: string,
+  maxChars = maxFrontmatterChars
+): Result.Result<readonly [yaml: string, rest: string], string> => {
+  const parts = split(markdown)
+  if (parts === undefined) return Result.fail("it does not begin with frontmatter between two lines of ---")
+  return parts[0].length > maxChars
+    ? Result.fail(`its frontmatter has ${parts[0].length} characters, more than ${maxChars}`)
+    : Result.succeed(parts)
+}
+
+const loadYaml = (yaml: string, schema = CORE_SCHEMA): Result.Result<JsonObject, string> => {
+  const loaded = Result.flatMap(
+    Result.try({ try: () => load(yaml, { schema, maxAliases, maxDepth }), catch: firstLine }),
+    toJson
+  )
+  if (Result.isFailure(loaded)) return Result.fail(`its frontmatter cannot be read: ${loaded.failure}`)
+  return isObject(loaded.success) ? Result.succeed(loaded.success) : Result.fail("its frontmatter is not a mapping")
+}
+
+const withoutEmptyLines = (text: string): string => text.replace(/^(?:[ \t]*\r?\n)+/, "")
+
 /**
  * Parses a `SKILL.md`. Fails with a line that says what is wrong: frontmatter that is missing, has more than `maxChars`
- * characters (65,536 by default) or is not YAML with the types of JSON, or a `name` or `description` that the Agent
- * Skills specification does not allow.
+ * characters (65,536 by default) or is not YAML with the types of JSON, a `name` that the Agent Skills specification does not
+ * allow, or no `description`. {@link formatProblem} checks the other rules of the specification.
  *
  * @example
  * const parsed = SkillMarkdown.parse(text)
@@ -82,25 +105,130 @@ const split = (markdown: string): readonly [yaml: string, rest: string] | undefi
 export const parse = (
   markdown: string,
   maxChars: number = maxFrontmatterChars
-): Result.Result<SkillMarkdown, string> => {
-  const parts = split(markdown)
-  if (parts === undefined) return Result.fail("it does not begin with frontmatter between two lines of ---")
-  const [yaml, rest] = parts
-  if (yaml.length > maxChars) {
-    return Result.fail(`its frontmatter has ${yaml.length} characters, more than ${maxChars}`)
-  }
-  const loaded = Result.flatMap(
-    Result.try({ try: () => load(yaml, { schema: CORE_SCHEMA, maxAliases, maxDepth }), catch: firstLine }),
-    toJson
-  )
-  if (Result.isFailure(loaded)) return Result.fail(`its frontmatter cannot be read: ${loaded.failure}`)
-  const frontmatter = loaded.success
-  if (!isObject(frontmatter)) return Result.fail("its frontmatter is not a mapping")
-  const problem = frontmatterProblem(frontmatter)
-  return problem === undefined
-    ? Result.succeed({ frontmatter: frontmatter as Frontmatter, instructions: rest.replace(/^(?:[ \t]*\r?\n)+/, "") })
-    : Result.fail(problem)
+): Result.Result<SkillMarkdown, string> =>
+  Result.flatMap(splitMarkdown(markdown, maxChars), ([yaml, rest]) =>
+    Result.flatMap(loadYaml(yaml), (frontmatter) => {
+      const problem = nameProblem(frontmatter["name"]) ?? descriptionProblem(frontmatter)
+      return problem === undefined
+        ? Result.succeed({ frontmatter: frontmatter as Frontmatter, instructions: withoutEmptyLines(rest) })
+        : Result.fail(problem)
+    }))
+
+/** A `SKILL.md` that conforms to the Agent Skills specification, after a repair. */
+export interface Repaired {
+  /** The whole text: the given one if nothing had to be repaired. */
+  readonly markdown: string
+  readonly frontmatter: Frontmatter
+  /** One line for each repair: empty if nothing had to be repaired. */
+  readonly repairs: ReadonlyArray<string>
 }
+
+/**
+ * Repairs the imperfections of a `SKILL.md` that other agents accept, so that it conforms to the Agent Skills specification.
+ * `folder` is the name of its folder, which becomes the name of a skill that has none. Fails with a line that says what is
+ * wrong if the frontmatter is missing or cannot be read, or has no `description`.
+ *
+ * @example
+ * const { markdown, repairs } = Result.getOrThrow(SkillMarkdown.repair(text, "tidy"))
+ */
+export const repair = (markdown: string, folder: string): Result.Result<Repaired, string> =>
+  Result.flatMap(splitMarkdown(markdown), ([yaml, rest]) => {
+    const repairs: Array<string> = []
+    let readable = yaml
+    let loaded = loadYaml(yaml)
+    if (Result.isFailure(loaded)) {
+      const quoted = quoteEntries(yaml)
+      const again = loadYaml(quoted.yaml)
+      if (Result.isFailure(again)) return Result.fail(`${loaded.failure}: put values that contain ": " in quotes`)
+      readable = quoted.yaml
+      loaded = again
+      repairs.push(`the text of ${quoted.keys.map((key) => quote(key)).join(" and ")} was put in quotes`)
+    }
+    const texts = Result.getOrElse(loadYaml(readable, FAILSAFE_SCHEMA), () => ({}))
+    const fixed = repairMembers(loaded.success, texts, folder)
+    if (Result.isFailure(fixed)) return Result.fail(fixed.failure)
+    repairs.push(...fixed.success.repairs)
+    const frontmatter = fixed.success.frontmatter as Frontmatter
+    const problem = formatProblem(frontmatter)
+    if (problem !== undefined) return Result.fail(problem)
+    return Result.succeed({
+      markdown: repairs.length === 0 ? markdown : write(frontmatter, withoutEmptyLines(rest)),
+      frontmatter,
+      repairs
+    })
+  })
+
+/**
+ * Puts the values of members that YAML cannot read in quotes, such as a text with a colon. Each member is read alone, so that
+ * the others stay as they are.
+ */
+const quoteEntries = (yaml: string): { readonly yaml: string; readonly keys: ReadonlyArray<string> } => {
+  const keys: Array<string> = []
+  const entries = yaml.split(/^(?=[^\s#])/m).map((entry) => {
+    const [, key = "", value = ""] = /^([\w-]+):[ \t]+([^\s|>][^]*)$/.exec(entry) ?? []
+    if (key === "" || Result.isSuccess(loadYaml(entry))) return entry
+    keys.push(key)
+    return `${key}: ${yamlOf(value.trim().replace(/\s*\n\s*/g, " "))}\n`
+  })
+  return { yaml: entries.join(""), keys }
+}
+
+/** The text of a value of YAML: its own where it is a scalar, and JSON otherwise. */
+const textOfMember = (value: unknown, text: unknown): string =>
+  typeof value === "string" ? value : typeof text === "string" ? text : JSON.stringify(value)
+
+const repairMembers = (
+  given: JsonObject,
+  texts: JsonObject,
+  folder: string
+): Result.Result<{ readonly frontmatter: JsonObject; readonly repairs: ReadonlyArray<string> }, string> => {
+  const repairs: Array<string> = []
+  const frontmatter: Record<string, unknown> = { ...given }
+  const { compatibility, description, metadata, name } = given
+  if (nameProblem(name) !== undefined) {
+    const written = name === undefined || name === null ? "" : textOfMember(name, texts["name"])
+    const used = [written, folder, slugOf(written), slugOf(folder)].find((name) => nameProblem(name) === undefined)
+    if (used === undefined) return Result.fail(nameProblem(name)!)
+    frontmatter["name"] = used
+    repairs.push(written === "" ? `it has no name: ${used} is used` : `its name ${quote(written)} became ${used}`)
+  }
+  if (typeof description === "number" || typeof description === "boolean") {
+    frontmatter["description"] = textOfMember(description, texts["description"])
+  }
+  const missing = descriptionProblem(frontmatter)
+  if (missing !== undefined) return Result.fail(missing)
+  const shortened = clip(frontmatter["description"] as string, maxDescriptionChars - 1)
+  if (lengthOf(frontmatter["description"] as string) > maxDescriptionChars) {
+    frontmatter["description"] = shortened
+    repairs.push(`its description was cut to ${maxDescriptionChars} characters`)
+  }
+  if (compatibility !== undefined && compatibilityProblem(compatibility) !== undefined) {
+    const text = Array.isArray(compatibility) ? compatibility.map(String).join(", ") : String(compatibility ?? "")
+    if (text.trim() === "") delete frontmatter["compatibility"]
+    else frontmatter["compatibility"] = clip(text, maxCompatibilityChars - 1)
+    repairs.push(`its compatibility was made a text of 1 to ${maxCompatibilityChars} characters`)
+  }
+  if (metadata !== undefined && metadataProblem(metadata) !== undefined) {
+    if (isObject(metadata)) {
+      const written = texts["metadata"]
+      frontmatter["metadata"] = Object.fromEntries(
+        Object.entries(metadata).map(([key, value]) => [
+          key,
+          textOfMember(value, isObject(written) ? written[key] : undefined)
+        ])
+      )
+      repairs.push("the values of its metadata were made texts")
+    } else {
+      delete frontmatter["metadata"]
+      repairs.push("its metadata was left out, because it is not a mapping")
+    }
+  }
+  return Result.succeed({ frontmatter: frontmatter as JsonObject, repairs })
+}
+
+/** A text as the name of a skill: in lower case, with a hyphen for each run of other characters. */
+const slugOf = (text: string): string =>
+  text.toLowerCase().slice(0, 256).replace(/[^a-z0-9]+/g, "-").replace(/^-/, "").slice(0, 64).replace(/-$/, "")
 
 /**
  * Returns why a text is not the name of a skill, or `undefined`: 1 to 64 lowercase letters of ASCII, digits and hyphens,
@@ -119,16 +247,42 @@ export const nameProblem = (name: unknown): string | undefined =>
 /** The number of characters, where a pair of surrogates is one. */
 const lengthOf = (text: string): number => [...text].length
 
-const frontmatterProblem = ({ compatibility, description, name }: JsonObject): string | undefined => {
-  const problem = nameProblem(name)
-  if (problem !== undefined) return problem
-  if (typeof description !== "string" || description.trim() === "" || lengthOf(description) > 1024) {
-    return "its description must have 1 to 1024 characters"
+const maxDescriptionChars = 1024
+const maxCompatibilityChars = 500
+
+const descriptionProblem = ({ description }: JsonObject): string | undefined =>
+  typeof description === "string" && description.trim() !== ""
+    ? undefined
+    : `its description must have 1 to ${maxDescriptionChars} characters`
+
+const compatibilityProblem = (compatibility: unknown): string | undefined =>
+  typeof compatibility === "string" && compatibility !== "" && lengthOf(compatibility) <= maxCompatibilityChars
+    ? undefined
+    : `its compatibility must have 1 to ${maxCompatibilityChars} characters`
+
+const metadataProblem = (metadata: unknown): string | undefined => {
+  if (!isObject(metadata)) return "its metadata must be a mapping of texts"
+  const [key] = Object.entries(metadata).find(([, value]) => typeof value !== "string") ?? []
+  return key === undefined
+    ? undefined
+    : `its metadata must be a mapping of texts: put the value of ${quote(key)} in quotes`
+}
+
+/**
+ * Returns why a frontmatter that {@link parse} accepts violates the Agent Skills specification, to which a served skill must
+ * conform (SEP-2640, skill format), or `undefined`. The client of SDK v2 rejects the whole list of a server if one frontmatter
+ * does.
+ *
+ * @example
+ * SkillMarkdown.formatProblem({ name: "refunds", description: "Refunds orders" }) // undefined
+ */
+export const formatProblem = (frontmatter: Frontmatter): string | undefined => {
+  const { compatibility, description, metadata } = frontmatter
+  if (lengthOf(description) > maxDescriptionChars) {
+    return `its description must have 1 to ${maxDescriptionChars} characters`
   }
-  if (compatibility !== undefined && (typeof compatibility !== "string" || lengthOf(compatibility) > 500)) {
-    return "its compatibility must have at most 500 characters"
-  }
-  return undefined
+  return (compatibility === undefined ? undefined : compatibilityProblem(compatibility)) ??
+    (metadata === undefined ? undefined : metadataProblem(metadata))
 }
 
 // Characters that YAML does not allow in a text, or reads as line breaks.

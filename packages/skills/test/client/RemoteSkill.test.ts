@@ -216,6 +216,17 @@ describe("a skill", () => {
       ) assert.deepStrictEqual(yield* refusal({ read: () => ({ contents }) }), ["InvalidContent", 1])
     }))
 
+  it.effect("is loaded although its description is too long and its metadata has a number", () =>
+    Effect.gen(function*() {
+      const description = "word ".repeat(300).trim()
+      const long = { name: "pdf", description, metadata: { version: 1 } }
+      const text = `---\nname: pdf\ndescription: ${description}\nmetadata: { version: 1.0 }\n---\n\nText\n`
+      const listed = { uri, frontmatter: long, resources: [fileOf(uri, text)] }
+      const { client } = serverOf({ skills: [listed], files: { [uri]: text } })
+      const skill = yield* RemoteSkill.load(yield* client, listed)
+      assert.strictEqual(skill.instructions, "Text\n")
+    }))
+
   it.effect("that is listed without files is left out of the list", () =>
     Effect.gen(function*() {
       const { resources: _, ...without } = entry
