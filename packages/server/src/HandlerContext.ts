@@ -27,6 +27,7 @@
  * )
  */
 import type { Implementation } from "@skein/protocol/Implementation"
+import type { Checked, JsonForm } from "@skein/protocol/JsonForm"
 import type { McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import type * as Effect from "effect/Effect"
 import type * as Elicitation from "./Elicitation.ts"
@@ -78,10 +79,15 @@ export interface HandlerContext<R = never> {
   /** Logs to the loggers of the server, and to the client if it wants logs: see `Logging`. */
   readonly log: Log
   /**
-   * Runs a function once per request, however often the handler runs. The result must be JSON: see `Once.once`. At most
-   * one minute by default (`timeout`).
+   * Runs a function once per request, however often the handler runs: see `Once.once`. The result is stored as JSON, and
+   * you receive what JSON makes of it in each round: a `Date` is its text. A value that JSON cannot hold, such as a
+   * `bigint`, is an error. At most one minute by default (`timeout`).
    */
-  readonly once: <A>(key: string, run: () => A | Promise<A>, options?: Once.Options) => Promise<A>
+  readonly once: <A>(
+    key: string,
+    run: (() => A | Promise<A>) & Checked<A>,
+    options?: Once.Options
+  ) => Promise<JsonForm<NoInfer<A>>>
   /**
    * Reads and changes a state of the user or the session: see `State`. The promises reject with `StateError`.
    *

@@ -13,7 +13,7 @@
  *     return sure ? "Ordered" : "Not ordered"
  *   }))
  */
-import { isJson } from "@skein/protocol/JsonRpc"
+import * as JsonForm from "@skein/protocol/JsonForm"
 import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -65,11 +65,16 @@ export const once = <A, E, R>(
     const codec = Schema.toCodecJson(schema)
     const name = `once(${JSON.stringify(key)})`
     const round = roundOf(request)
-    const encode = Schema.encodeUnknownEffect(codec)
+    const encode = JsonForm.encodeWith(Schema.encodeUnknownResult(codec))
     const run = Effect.timeoutOrElse(
       Effect.flatMap(
         effect,
-        (value) => Effect.catch(encode(value), ({ message }) => Effect.die(invalidResult(name, message)))
+        (value) => {
+          const encoded = encode(value)
+          return Result.isSuccess(encoded)
+            ? Effect.succeed(encoded.success)
+            : Effect.die(invalidResult(name, encoded.failure.message))
+        }
       ),
       {
         duration: options.timeout ?? minute,
@@ -90,17 +95,17 @@ export const once = <A, E, R>(
   })
 
 /**
- * @internal `once` for async handlers, which have no schema for the result. A result without a JSON form is a defect, because later rounds would
- * receive another value. `undefined` stays `undefined`.
+ * @internal `once` for async handlers, which have no schema for the result. They receive its JSON form in each round. A
+ * result that JSON cannot hold is a defect. `undefined` stays `undefined`.
  */
 export const onceOfJson = <A, E, R>(
   key: string,
   effect: Effect.Effect<A, E, R>,
   options?: Options
-): Effect.Effect<A, E | InputError, R | McpRequest> =>
+): Effect.Effect<JsonForm.JsonForm<A>, E | InputError, R | McpRequest> =>
   Effect.map(
     once(key, Values, Effect.flatMap(effect, (value) => toJson(key, value)), options),
-    ([value]) => value as A
+    ([value]) => value as JsonForm.JsonForm<A>
   )
 
 /** A list of one value, or of none for `undefined`. */
@@ -108,7 +113,8 @@ const Values = Schema.Array(Schema.Unknown)
 
 const toJson = (key: string, value: unknown): Effect.Effect<ReadonlyArray<unknown>> => {
   if (value === undefined) return Effect.succeed([])
-  return isJson(value)
-    ? Effect.succeed([value])
-    : Effect.die(new TypeError(`once(${JSON.stringify(key)}) must return JSON: it was ${typeof value}`))
+  const form = JsonForm.make(value, "the result")
+  return Result.isSuccess(form)
+    ? Effect.succeed([form.success])
+    : Effect.die(new TypeError(`once(${JSON.stringify(key)}) must return JSON: ${form.failure}`))
 }

@@ -21,6 +21,7 @@
  *   Effect.map(cart.update((items) => [...items, item]), (items) => `${items.length} items`))
  * const show = Tool.async(Tool.make("show"), async (_, { state }) => (await state(cart).get()).join("\n"))
  */
+import * as JsonForm from "@skein/protocol/JsonForm"
 import { isJson } from "@skein/protocol/JsonRpc"
 import { clip, quote } from "@skein/protocol/Text"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
@@ -168,7 +169,7 @@ const compile = <A>(name: string, schema: Options<A>["schema"]): Codec<A> => {
   if (schema === undefined) return { encode: asJson, decode: (json) => Result.succeed(json as A) }
   if (Schema.isSchema(schema)) {
     const codec = Schema.toCodecJson(schema as Schema.ConstraintCodec<A, unknown>)
-    return { encode: Schema.encodeUnknownResult(codec), decode: Schema.decodeUnknownResult(codec) }
+    return { encode: JsonForm.encodeWith(Schema.encodeUnknownResult(codec)), decode: Schema.decodeUnknownResult(codec) }
   }
   if (!isStandardSchema(schema)) {
     throw new TypeError(

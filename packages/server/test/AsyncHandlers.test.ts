@@ -281,10 +281,11 @@ describe("the context of an async handler", () => {
       expect(client.notices("notifications/message")[0]).toMatchObject({ params: { level: "warning" } })
     }))
 
-  it.effect("refuses a result of `once` that is not JSON, and keeps undefined", () =>
+  it.effect("returns the JSON form of a result of `once`, refuses one that JSON cannot hold, and keeps undefined", () =>
     Effect.gen(function*() {
       expect(yield* call("2026-07-28", ({ once }) => once("a", () => undefined))).toBe("undefined")
-      for (const value of [new Date(0), 1n, () => 1, Number.NaN, new Map(), [new Date(0)]]) {
+      expect(yield* call("2026-07-28", ({ once }) => once("a", () => new Date(0)))).toBe("1970-01-01T00:00:00.000Z")
+      for (const value of [1n, () => 1, Number.NaN, new Map(), [new Map()]]) {
         expect(yield* call("2026-07-28", ({ once }) => once<unknown>("a", () => value))).toMatch(/^-32603/)
       }
     }))

@@ -40,11 +40,13 @@ export class CurrentTask extends Context.Service<CurrentTask, {
   readonly id: string
   /** Sets the status message of the task, for people and models. */
   readonly setStatusMessage: (message: string) => Effect.Effect<void>
-  readonly step: <A, E, R>(
+  /** `undo` is the compensation of the step. It also runs if the effect has happened and its value cannot be recorded. */
+  readonly step: <A, E, R, E2 = never, R2 = never>(
     name: string,
     options: StepOptions<A, E>,
-    execute: (key: string) => Effect.Effect<A, E, R>
-  ) => Effect.Effect<A, E, R>
+    execute: (key: string) => Effect.Effect<A, E, R>,
+    undo?: (value: A, reason: UndoReason) => Effect.Effect<unknown, E2, R2>
+  ) => Effect.Effect<A, E, R | R2>
   readonly sleep: (name: string, duration: Duration.Input) => Effect.Effect<void>
   readonly compensate: <E, R>(
     undo: (reason: UndoReason) => Effect.Effect<unknown, E, R>

@@ -35,7 +35,10 @@ export type { StepOptions, UndoReason } from "./CurrentTask.ts"
  * Runs a step, or returns its recorded result. Fails with the step's own failure, after the retries of its `retry`
  * schedule. The message of a defect is recorded too, and later runs die with that message.
  *
- * Without a `success` schema no value is recorded or returned. A step that can fail needs an `error` schema.
+ * Without a `success` schema no value is recorded or returned. A step that can fail needs an `error` schema. A member that
+ * is `undefined` is left out of the record, as JSON has no `undefined`. A value that the schema cannot encode, or that the
+ * database refuses, is a defect: the task fails, and the compensation of the step runs (`withCompensation`), because the
+ * effect has happened.
  *
  * @example
  * const flour = Step.run("flour", { success: Schema.String, error: NoFlour }, (key) => orderFlour(2, key))
@@ -44,9 +47,25 @@ export const run = <A = void, E = never, R = never>(
   name: string,
   options: StepOptions<A, E> & RequiresErrorSchema<E>,
   execute: (key: string) => Effect.Effect<StepValue<NoInfer<A>>, E, R>
-): Effect.Effect<A, E, R | CurrentTask> =>
+): Effect.Effect<A, E, R | CurrentTask> => {
   // A value without a schema is dropped, so its type does not matter.
-  Effect.flatMap(CurrentTask, (task) => task.step(name, options, execute as (key: string) => Effect.Effect<A, E, R>))
+  const executed = execute as (key: string) => Effect.Effect<A, E, R>
+  const step = Effect.flatMap(CurrentTask, (task) => task.step(name, options, executed))
+  compensated.set(
+    step,
+    (undo: Undo<never>) => Effect.flatMap(CurrentTask, (task) => task.step(name, options, executed, undo as Undo<A>))
+  )
+  return step
+}
+
+/** Undoes a step. Its services are those of the effect that `withCompensation` returns. */
+type Undo<A> = (value: A, reason: UndoReason) => Effect.Effect<unknown, unknown, unknown>
+
+/** Runs a step with its compensation. */
+type Compensated = (undo: Undo<never>) => Effect.Effect<unknown, unknown, unknown>
+
+/** The steps that `run` has made. `withCompensation` finds them here. */
+const compensated = new WeakMap<object, Compensated>()
 
 /** The value that a step may return: the type of its `success` schema, and any value without one. */
 export type StepValue<A> = [A] extends [void] ? unknown : A
@@ -83,13 +102,20 @@ export const compensate = <E, R>(
 /**
  * Runs an effect, and adds a compensation if it succeeds: see `compensate`. No interruption comes between the two.
  *
+ * Apply it to a step itself (`Step.run(…).pipe(Step.withCompensation(…))`), and not to an effect that is made of it. Then
+ * the compensation also runs if the effect of the step has happened and its value cannot be recorded. It receives that
+ * value; after a restart it receives an excerpt as JSON, in which long texts are cut.
+ *
  * @example
  * const van = Step.run("hire", { success: Schema.String }, (key) => hireVan(key)).pipe(
  *   Step.withCompensation((id) => Step.run("release", {}, () => releaseVan(id))))
  */
 export const withCompensation =
   <A, E2, R2>(undo: (value: A, reason: UndoReason) => Effect.Effect<unknown, E2, R2>) =>
-  <E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | R2 | CurrentTask> =>
-    Effect.uninterruptibleMask((restore) =>
+  <E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | R2 | CurrentTask> => {
+    const step = compensated.get(self)
+    if (step !== undefined) return step(undo) as Effect.Effect<A, E, R | R2 | CurrentTask>
+    return Effect.uninterruptibleMask((restore) =>
       Effect.tap(restore(self), (value) => compensate((reason) => undo(value, reason)))
     )
+  }

@@ -26,6 +26,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { McpRequest } from "@skein/runtime/RequestContext"
 import { Catalog, type HandlerServices } from "@skein/server/Catalog"
 import type { DefinitionError } from "@skein/server/DefinitionError"
+import * as JsonForm from "@skein/protocol/JsonForm"
 import type { HandlerError } from "@skein/server/HandlerError"
 import * as Extension from "@skein/server/Extension"
 import * as Tool from "@skein/server/Tool"
@@ -231,7 +232,7 @@ export const layerPrepared = <
   body: (input: Input, prepared: P) => Effect.Effect<Tool.Answer<NoInfer<Output>>, E2, R2>
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R1> | BodyServices<R2>> => {
   const codec = Schema.toCodecJson(schema)
-  const encode = Schema.encodeUnknownEffect(codec)
+  const encode = JsonForm.encodeWith(Schema.encodeUnknownResult(codec))
   const decode = Schema.decodeUnknownEffect(codec)
   const dieOf = <A, R>(effect: Effect.Effect<A, Schema.SchemaError, R>, problem: string): Effect.Effect<A, never, R> =>
     Effect.catch(effect, ({ message }) => Effect.die(new Error(`task "${task.name}": ${problem}: ${message}`)))
@@ -250,11 +251,14 @@ export const layerPrepared = <
     Effect.flatMap(
       prepare(input),
       (prepared) =>
-        Effect.map(dieOf(encode(prepared), "its schema cannot encode the value of prepare"), (json) => {
-          cell.value = { json }
-          // The task starts, so no client receives this result.
-          return Tool.result({ isError: true }) as Tool.Answer<Output>
-        })
+        Effect.map(
+          dieOf(Effect.fromResult(encode(prepared)), "its schema cannot encode the value of prepare"),
+          (json) => {
+            cell.value = { json }
+            // The task starts, so no client receives this result.
+            return Tool.result({ isError: true }) as Tool.Answer<Output>
+          }
+        )
     )
   const tool = Tool.layer(
     { name, options: { ...options, metadata }, ...shapes },

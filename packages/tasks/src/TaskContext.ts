@@ -7,7 +7,11 @@
  * - The handler starts from its beginning after each question, each long sleep and each change of its process. Its
  *   context ends then: promises that are pending reject, and `signal` aborts, as `HandlerContext` describes. So a `catch`
  *   around a step, a sleep or a question must not act if `signal.aborted`.
- * - Results of steps are JSON, and need no schema. A step that throws is recorded with the message of the error. In each
+ * - Results of steps are stored as JSON, and need no schema. You receive what JSON makes of them, also in the first run: a
+ *   `Date` is its text, an instance of a class has its members and no methods, and members that are `undefined` are
+ *   absent. A value that JSON cannot hold, such as a `bigint` or a `Map`, is an error of types, and fails the task at run
+ *   time. The effect of the step has happened then, so its `compensate` runs too.
+ * - A step that throws is recorded with the message of the error. In each
  *   run it rejects with that message: with a `VisibleError` if a client may see it, and otherwise with a `StepError`.
  * - `header` returns `undefined`: a task continues after its request, in other processes too. Pass what it needs of the
  *   request as an argument, or read it from `principal`.
@@ -23,6 +27,7 @@
  *   return `Paid: ${id}`
  * })
  */
+import type { Checked, JsonForm } from "@skein/protocol/JsonForm"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { HandlerContext } from "@skein/server/HandlerContext"
 import type * as Duration from "effect/Duration"
@@ -40,9 +45,9 @@ export interface TaskContext<R = never> extends HandlerContext<R | CurrentTask> 
    */
   readonly step: <A>(
     name: string,
-    run: (step: RunningStep) => A | Promise<A>,
+    run: ((step: RunningStep) => A | Promise<A>) & Checked<A>,
     options?: StepOptions<A, R>
-  ) => Promise<A>
+  ) => Promise<JsonForm<NoInfer<A>>>
   /** Sleeps, across restarts: see `Step.sleep`. */
   readonly sleep: (name: string, duration: Duration.Input) => Promise<void>
   /**
@@ -69,8 +74,12 @@ export interface RunningStep {
 export interface StepOptions<A, R> {
   /** Retries after the step has thrown. Without it there are none. */
   readonly retry?: Retry | undefined
-  /** Undoes the step when the task fails or is cancelled. It receives the result of the step. */
-  readonly compensate?: ((value: A, context: TaskContext<R>, reason: UndoReason) => unknown) | undefined
+  /**
+   * Undoes the step when the task fails or is cancelled. It receives the result of the step as it is stored. It also runs
+   * if the step has acted and its result cannot be stored; then it receives that result, and after a restart an excerpt
+   * of it, in which long texts are cut.
+   */
+  readonly compensate?: ((value: JsonForm<A>, context: TaskContext<R>, reason: UndoReason) => unknown) | undefined
 }
 
 /** How a step is retried. Pauses of more than 5 seconds are durable, and the number of attempts survives a restart. */

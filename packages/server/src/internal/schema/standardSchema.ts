@@ -116,6 +116,59 @@ export const isStandardSchema = (value: unknown): value is StandardSchemaV1 => {
 /** Whether a schema was made by `JsonSchema.make`. Clients receive such a schema unchanged. */
 export const isVerbatim = (schema: StandardSchemaV1): boolean => schema["~standard"].vendor === "skein"
 
+/** The schemas to use instead of those that have no JSON Schema, by the type that Zod gives them. */
+const remedies: { readonly [type: string]: string } = {
+  date: "use z.iso.datetime(), or z.codec(z.iso.datetime(), z.date(), …) to have a Date in the handler",
+  bigint: "use z.int(), or z.string() for larger numbers",
+  map: "use z.record()",
+  set: "use z.array()",
+  undefined: "use .optional() of another schema",
+  symbol: "use z.string()",
+  function: "leave it out",
+  nan: "use z.number()",
+  custom: "use a schema of a type that JSON has",
+  transform: "add .pipe() with the schema of the result"
+}
+
+/** The place of a schema in a JSON Schema, as the member of the value: `order.at`, `list[].at`. */
+const memberOf = (path: ReadonlyArray<string | number>): string => {
+  let member = ""
+  for (let at = 0; at < path.length; at++) {
+    if (path[at] === "properties") member += `${member === "" ? "" : "."}${String(path[++at])}`
+    else if (path[at] === "items" || path[at] === "prefixItems") member += "[]"
+    else if (path[at] === "additionalProperties") member += ".*"
+  }
+  return member
+}
+
+/**
+ * Finds the first part of a schema that has no JSON Schema, and says what to use instead. The error of Zod names the type and
+ * not the place, so that the schema is converted again with an observer of its parts. `undefined` for other libraries.
+ */
+const findUnrepresentable = (
+  jsonSchema: StandardJSONSchemaV1.Props["jsonSchema"],
+  direction: "input" | "output"
+): string | undefined => {
+  let found: string | undefined
+  const override = (part: {
+    readonly zodSchema?: { readonly _zod?: { readonly def?: { readonly type?: string } } }
+    readonly jsonSchema?: unknown
+    readonly path?: ReadonlyArray<string | number>
+  }): void => {
+    const type = part.zodSchema?._zod?.def?.type
+    if (type === undefined || !Object.hasOwn(remedies, type)) return
+    if (!isObject(part.jsonSchema) || Object.keys(part.jsonSchema).length > 0) return
+    const member = memberOf(part.path ?? [])
+    found = member === "" ? remedies[type] : `at ${quote(member)}, ${remedies[type]}`
+  }
+  try {
+    jsonSchema[direction]({ target: "draft-2020-12", libraryOptions: { unrepresentable: "any", override } })
+  } catch {
+    return undefined
+  }
+  return found
+}
+
 /** Returns the JSON Schema of the input or the output of a schema. Throws if the library does not provide it. */
 export const jsonSchemaOf = (schema: StandardSchemaV1, direction: "input" | "output"): JsonObject | boolean => {
   const { jsonSchema, vendor } = schema["~standard"] as Partial<StandardJSONSchemaV1.Props> & {
@@ -124,7 +177,15 @@ export const jsonSchemaOf = (schema: StandardSchemaV1, direction: "input" | "out
   if (jsonSchema === undefined) {
     throw new TypeError(`${vendor} schemas do not provide JSON Schema; pass one with StandardSchema.withJsonSchema`)
   }
-  const text: string | undefined = JSON.stringify(jsonSchema[direction]({ target: "draft-2020-12" }))
+  let made: unknown
+  try {
+    made = jsonSchema[direction]({ target: "draft-2020-12" })
+  } catch (error) {
+    const place = findUnrepresentable(jsonSchema, direction)
+    if (place === undefined) throw error
+    throw new TypeError(`${(error as Error).message}: ${place}`, { cause: error })
+  }
+  const text: string | undefined = JSON.stringify(made)
   const parsed: unknown = text === undefined ? undefined : JSON.parse(text)
   if (isObject(parsed) || typeof parsed === "boolean") return parsed
   throw new TypeError(`the JSON Schema of the ${vendor} schema is neither an object nor a boolean`)

@@ -18,7 +18,8 @@ import { once, step } from "./steps.ts"
 export const makeCurrentTask = (run: Run): CurrentTask["Service"] => ({
   id: run.task.id,
   setStatusMessage: (message) => setStatusMessage(run, message),
-  step: (name, options, execute) => step(run, name, options, execute),
+  step: (name, options, execute, undo) =>
+    step(run, name, options, execute, undo && ((value) => compensate(run, (reason) => undo(value, reason)))),
   sleep: (name, duration) => sleep(run, name, duration),
   compensate: (undo) => compensate(run, undo),
   continueWith: (args) => continueWith(run, args)

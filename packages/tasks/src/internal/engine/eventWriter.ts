@@ -6,11 +6,13 @@ import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Iterable from "effect/Iterable"
-import { isSqlError, type SqlError } from "effect/sql/SqlError"
+import { isSqlError } from "effect/sql/SqlError"
 import type { UndoReason } from "../../CurrentTask.ts"
 import { TaskError } from "../../TaskError.ts"
 import type { LogEntry } from "../store/store.ts"
 import type { RunTrace } from "../telemetry/taskObserver.ts"
+import { messageOf } from "../base/text.ts"
+import { isPermanent } from "../store/storedText.ts"
 import { namesBeside } from "./codeChanges.ts"
 import { awaitStore, type EngineContext, isTemporary, isTemporaryFailure, pauseForRetry } from "./engineContext.ts"
 import type { Observations } from "./observations.ts"
@@ -49,7 +51,7 @@ export interface RecordOptions<A> {
   readonly attempt: number
   readonly transactional?: boolean | undefined
   readonly decode: (text: string) => Effect.Effect<A>
-  /** The record of a transactional step that can never be committed. */
+  /** The record of a part whose record can never be stored. */
   readonly encodeDefect?: ((message: string) => Effect.Effect<string>) | undefined
 }
 
@@ -71,6 +73,21 @@ export class EventWriter extends Data.Class<{ readonly run: WritingRun }> {
           (result) => result === "appended" ? Effect.sync(() => this.#noteStored(entry)) : lose
         )
       )
+    })
+  }
+
+  /**
+   * Appends the end of a part, and returns its text. The effect of the part has happened: if the database refuses its
+   * record, such as one that is too large, a defect is recorded in its place.
+   */
+  storeEnd(options: RecordOptions<unknown>, event: StepEnd): Effect.Effect<string> {
+    return Effect.matchCauseEffect(this.store(event), {
+      onSuccess: () => Effect.succeed(event.value),
+      onFailure: (cause) => {
+        const error = cause.reasons.map((reason) => reason._tag === "Die" ? reason.defect : undefined).find(isPermanent)
+        if (error === undefined) return Effect.failCause(cause)
+        return this.#recordDefect(options, `the database refuses the result of ${partOf(options)}`, error)
+      }
     })
   }
 
@@ -132,11 +149,17 @@ export class EventWriter extends Data.Class<{ readonly run: WritingRun }> {
           ).find((error) => error !== undefined)
           if (error === otherWorker) return lose
           if (error instanceof RolledBack) return Effect.as(this.store(error.event), error.event.value)
+          if (isPermanent(error)) {
+            return this.#recordDefect(options, `the database refuses the result of ${partOf(options)}`, error)
+          }
           if (!isSqlError(error) && !(error instanceof TaskError && isTemporary(error))) {
             return Effect.failCause(cause as never)
           }
           const isOutage = error instanceof TaskError || isTemporaryFailure(error)
-          if (!isOutage && attempt + 1 >= maxCommits) return this.#neverCommitted(options, error)
+          if (!isOutage && attempt + 1 >= maxCommits) {
+            const message = `${partOf(options)} was not committed in ${maxCommits} executions`
+            return this.#recordDefect(options, message, error)
+          }
           const isRepeated = error instanceof TaskError || error.reason._tag === "ConnectionError" || attempt > 0
           const logged = isRepeated
             ? Effect.void
@@ -152,12 +175,10 @@ export class EventWriter extends Data.Class<{ readonly run: WritingRun }> {
     return retried(0)
   }
 
-  /** Records the defect of a step that can never be committed, so that each later run fails in the same way. */
-  #neverCommitted(
-    { attempt, encodeDefect, kind, name }: RecordOptions<unknown>,
-    error: SqlError
-  ): Effect.Effect<string> {
-    const message = `step "${name}" was not committed in ${maxCommits} executions: ${error.message}`
+  /** Records the defect of a part that can never be recorded otherwise, so that each later run fails in the same way. */
+  #recordDefect(options: RecordOptions<unknown>, problem: string, error: unknown): Effect.Effect<string> {
+    const { attempt, encodeDefect, kind, name } = options
+    const message = `${problem}: ${messageOf(error)}`
     if (encodeDefect === undefined) return Effect.die(error)
     return Effect.gen({ self: this }, function*() {
       const value = yield* encodeDefect(message)
@@ -168,6 +189,8 @@ export class EventWriter extends Data.Class<{ readonly run: WritingRun }> {
     })
   }
 }
+
+const partOf = ({ kind, name }: RecordOptions<unknown>): string => `${kind} "${name}"`
 
 /** The names of the events of a span. The steps are spans of their own. */
 const tracedEvents: Partial<Record<LogEntry["kind"], string>> = {

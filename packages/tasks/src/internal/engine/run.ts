@@ -381,7 +381,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
         return transactional
           ? observations.inTurn(restore, Effect.flatMap(this.#events.transact(options, event, ended), decode))
           : Effect.flatMap(ended, ({ event }) =>
-            observations.inTurn(restore, Effect.andThen(this.#events.store(event), decode(event.value))))
+            observations.inTurn(restore, Effect.flatMap(this.#events.storeEnd(options, event), decode)))
       })
     )
     const part = textOf(event)

@@ -1,6 +1,7 @@
 /**
  * Steps: effects that run once per task and are recorded. `Step.run` and `Once.once` use them.
  */
+import * as JsonForm from "@skein/protocol/JsonForm"
 import { monotonicMillis } from "@skein/runtime/RequestRunner"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -15,6 +16,7 @@ import * as Schema from "effect/Schema"
 import { isSqlError } from "effect/sql/SqlError"
 import * as Tracer from "effect/Tracer"
 import type { StepOptions } from "../../CurrentTask.ts"
+import { excerptOf } from "../base/excerpt.ts"
 import { messageOf } from "../base/text.ts"
 import { awaitStore, fingerprint, maxMemoryPauseMs } from "./engineContext.ts"
 import { claimName, CurrentStep, misplacedInStep } from "./placement.ts"
@@ -27,8 +29,11 @@ type RecordedExit =
   | { readonly v: unknown }
   /** A failure, and its time in milliseconds of Unix time. */
   | { readonly e: unknown; readonly at: number }
-  /** The message of a defect. */
-  | { readonly d: string }
+  /**
+   * The message of a defect. `r` is an excerpt of the value of a step that has had its effect and whose value could not be
+   * recorded, for its compensation.
+   */
+  | { readonly d: string; readonly r?: unknown }
 
 /** The decoded end of an attempt; a defect dies instead. */
 type AttemptResult<A, E> =
@@ -37,12 +42,27 @@ type AttemptResult<A, E> =
 
 type Codec<A, E> = ReturnType<typeof codecOf<A, E>>
 
+/** A step has had its effect, and its value has no form in which it can be recorded. */
+export class UnrecordedValue extends Error {
+  readonly value: unknown
+
+  constructor(message: string, value: unknown) {
+    super(message)
+    this.value = value
+  }
+}
+
+/** The value of a step that has had its effect, whether it is recorded or not. */
+interface Happened {
+  value?: { readonly of: unknown } | undefined
+}
+
 const codecOf = <A, E>(name: string, { error, success }: StepOptions<A, E>) => {
   const values = success && Schema.toCodecJson(success)
   const errors = error && Schema.toCodecJson(error)
   const write = <T>(codec: Schema.ConstraintCodec<T, unknown> | undefined, value: T, kind: string) => {
     if (codec === undefined) return Result.succeed<unknown>(null)
-    const written = Schema.encodeUnknownResult(codec)(value)
+    const written = JsonForm.encodeWith(Schema.encodeUnknownResult(codec))(value)
     return Result.mapError(written, (issue) => `step "${name}": its schema cannot encode the ${kind}: ${issue}`)
   }
   const read = <T>(codec: Schema.ConstraintCodec<T, unknown> | undefined, json: unknown): Effect.Effect<T> => {
@@ -56,8 +76,10 @@ const codecOf = <A, E>(name: string, { error, success }: StepOptions<A, E>) => {
       Effect.map(Clock.currentTimeMillis, (at): RecordedExit => {
         if (Exit.isSuccess(exit)) {
           const v = write(values, exit.value, "value")
-          return Result.isSuccess(v) ? { v: v.success } : { d: v.failure }
+          return Result.isSuccess(v) ? { v: v.success } : { d: v.failure, r: excerptOf(exit.value) }
         }
+        const unrecorded = unrecordedOf(exit.cause)
+        if (unrecorded !== undefined) return { d: unrecorded.message, r: excerptOf(unrecorded.value) }
         if (Cause.hasInterruptsOnly(exit.cause)) return { d: `step "${name}" interrupted itself` }
         const failure = exit.cause.reasons.find(Cause.isFailReason)
         if (failure === undefined || Cause.hasDies(exit.cause)) return { d: messageOf(Cause.squash(exit.cause)) }
@@ -75,21 +97,40 @@ const codecOf = <A, E>(name: string, { error, success }: StepOptions<A, E>) => {
   }
 }
 
-/** Implements `Step.run`. */
-export const step = <A, E, R>(
+const unrecordedOf = ({ reasons }: Cause.Cause<unknown>): UnrecordedValue | undefined => {
+  for (const reason of reasons) {
+    if (Cause.isDieReason(reason) && reason.defect instanceof UnrecordedValue) return reason.defect
+  }
+  return undefined
+}
+
+/**
+ * Implements `Step.run`. `compensate` registers the compensation of the step, with its value. It runs when the effect of
+ * the step has happened, also if its value could not be recorded or the fiber is interrupted.
+ */
+export const step = <A, E, R, R2 = never>(
   run: Run,
   name: string,
   options: StepOptions<A, E>,
-  execute: (key: string) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
+  execute: (key: string) => Effect.Effect<A, E, R>,
+  compensate?: (value: A) => Effect.Effect<void, never, R2>
+): Effect.Effect<A, E, R | R2> =>
   Effect.withFiber((fiber) => {
     const problem = misplacedInStep(fiber, `step "${name}"`) ?? claimName(run, "step", name)
     if (problem !== undefined) return problem
     const codec = codecOf(name, options)
-    const attempt = (number: number) => attemptStep(run, name, number, options, codec, execute)
-    return options.retry === undefined
+    const happened: Happened = {}
+    const attempt = (number: number) => attemptStep(run, name, number, options, codec, execute, happened)
+    const result = options.retry === undefined
       ? Effect.flatMap(attempt(1), toEffect)
       : withRetries(run, name, options.retry, attempt)
+    if (compensate === undefined) return result
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.onExit(restore(result), (exit): Effect.Effect<void, never, R2> => {
+        if (Exit.isSuccess(exit)) return compensate(exit.value)
+        return happened.value === undefined ? Effect.void : compensate(happened.value.of as A)
+      })
+    )
   })
 
 const toEffect = <A, E>(result: AttemptResult<A, E>): Effect.Effect<A, E> =>
@@ -101,7 +142,8 @@ const attemptStep = <A, E, R>(
   attempt: number,
   options: StepOptions<A, E>,
   codec: Codec<A, E>,
-  execute: (key: string) => Effect.Effect<A, E, R>
+  execute: (key: string) => Effect.Effect<A, E, R>,
+  happened: Happened
 ): Effect.Effect<AttemptResult<A, E>, never, R> => {
   const { engine: { store }, task } = run
   const { transactional = false } = options
@@ -124,11 +166,16 @@ const attemptStep = <A, E, R>(
         return Effect.die(Cause.squash(exit.cause))
       }
       if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) defect = exit.cause as Cause.Cause<never>
+      // The effect of a transactional step happens when its record is committed, and is rolled back otherwise.
+      if (!transactional) {
+        const value = Exit.isSuccess(exit) ? { of: exit.value } : unrecordedOf(exit.cause)
+        if (value !== undefined) happened.value = "of" in value ? value : { of: value.value }
+      }
       return Effect.flatMap(
         codec.encode(exit),
         (json) =>
           Effect.map(
-            awaitStore(store.encrypt(JSON.stringify(json), associatedData)),
+            awaitStore(store.encrypt(recordText(name, json, happened), associatedData)),
             (text) => ({ text, failed: !("v" in json) })
           )
       )
@@ -136,16 +183,33 @@ const attemptStep = <A, E, R>(
   const decode = (text: string) =>
     Effect.flatMap(awaitStore(store.decrypt(text, associatedData)), (text) => {
       const recorded = JSON.parse(text) as RecordedExit
+      if (happened.value === undefined) {
+        if ("v" in recorded) happened.value = { of: recorded.v }
+        else if ("r" in recorded) happened.value = { of: recorded.r }
+      }
       // The record may be of another execution of the step: the defect is not recorded if the database was unavailable,
       // and then the step ran again, here or elsewhere.
       return defect !== undefined && "d" in recorded ? Effect.failCause(defect) : codec.decode(recorded)
     })
-  const encodeDefect = (message: string) => awaitStore(store.encrypt(JSON.stringify({ d: message }), associatedData))
+  const encodeDefect = (message: string) =>
+    awaitStore(store.encrypt(JSON.stringify(defectRecord(message, happened)), associatedData))
   const ended = run.record({ kind: "step", name, attempt, transactional, decode, encodeDefect }, recorded)
   return observer === undefined ? ended : Effect.withFiber((fiber) => {
     parent = Context.getOrUndefined(fiber.context, Tracer.ParentSpan)
     return ended
   })
+}
+
+const defectRecord = (message: string, { value }: Happened): RecordedExit =>
+  value === undefined ? { d: message } : { d: message, r: excerptOf(value.of) }
+
+/** The text of a record. A value whose text would be too long for a string is a defect. */
+const recordText = (name: string, recorded: RecordedExit, happened: Happened): string => {
+  try {
+    return JSON.stringify(recorded)
+  } catch (error) {
+    return JSON.stringify(defectRecord(`step "${name}": its result cannot be written: ${messageOf(error)}`, happened))
+  }
 }
 
 /**
@@ -241,10 +305,11 @@ export const once = <E, R>(run: Run, key: string, effect: Effect.Effect<unknown,
             (text) => ({ text, failed: false })
           ))
     const decode = (text: string) =>
-      Effect.map(
-        awaitStore(store.decrypt(text, associatedData)),
-        (text) => (JSON.parse(text) as { readonly v: unknown }).v
-      )
+      Effect.flatMap(awaitStore(store.decrypt(text, associatedData)), (text) => {
+        const recorded = JSON.parse(text) as { readonly v: unknown } | { readonly d: string }
+        return "d" in recorded ? Effect.die(new Error(recorded.d)) : Effect.succeed(recorded.v)
+      })
+    const encodeDefect = (message: string) => awaitStore(store.encrypt(JSON.stringify({ d: message }), associatedData))
     // A concurrent call with the same key waits, and returns the recorded result of the first.
-    return run.lock(key)(run.record({ kind: "once", name: key, attempt: 1, decode }, recorded))
+    return run.lock(key)(run.record({ kind: "once", name: key, attempt: 1, decode, encodeDefect }, recorded))
   })

@@ -1,17 +1,19 @@
 /**
  * Makes the context of an async handler of a task: the context of any async handler, with the parts of a task.
  */
-import { isJson } from "@skein/protocol/JsonRpc"
+import * as JsonForm from "@skein/protocol/JsonForm"
 import * as AsyncHandler from "@skein/server/AsyncHandler"
 import type { HandlerContext } from "@skein/server/HandlerContext"
 import { VisibleError } from "@skein/server/HandlerError"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { CurrentTask, type StepOptions as EffectStepOptions, type UndoReason } from "../../CurrentTask.ts"
 import { messageOf } from "../base/text.ts"
+import { UnrecordedValue } from "./steps.ts"
 import { type Retry, type RunningStep, StepError, type StepOptions, type TaskContext } from "../../TaskContext.ts"
 
 /** The context of a task, from that of its handler or of a compensation. */
@@ -42,7 +44,7 @@ const compensation = <R>(
   )() as Effect.Effect<unknown, { readonly message: string }, R>
 
 /** A list of the result of a step, or of none for `undefined`. */
-const Result = Schema.Array(Schema.Unknown)
+const Recorded = Schema.Array(Schema.Unknown)
 
 /** The error that a step has thrown, as it is recorded. */
 const Thrown = Schema.Struct({
@@ -58,11 +60,11 @@ const step = <A, R>(
   name: string,
   execute: (step: RunningStep) => A | Promise<A>,
   { compensate, retry }: StepOptions<A, R> = {}
-): Effect.Effect<A, VisibleError | StepError, R> => {
+): Effect.Effect<JsonForm.JsonForm<A>, VisibleError | StepError, R> => {
   /** The error that the step has thrown in this process. */
   let cause: unknown
   const options: EffectStepOptions<ReadonlyArray<unknown>, Thrown> = {
-    success: Result,
+    success: Recorded,
     error: Thrown,
     retry: retry === undefined ? undefined : scheduleOf(retry)
   }
@@ -76,29 +78,26 @@ const step = <A, R>(
       }
     )
   const executed = (key: string) => Effect.flatMap(attempted(key), (value) => toRecord(name, value))
-  const recorded = Effect.mapBoth(task.step(name, options, executed), {
-    onSuccess: ([value]) => value as A,
+  const undo = compensate && ((recorded: unknown, reason: UndoReason) => {
+    const [value] = recorded as readonly [JsonForm.JsonForm<A>]
+    return compensation<R>(task, (context, reason) => compensate(value, context, reason), reason)
+  })
+  return Effect.mapBoth(task.step(name, options, executed, undo), {
+    onSuccess: ([value]) => value as JsonForm.JsonForm<A>,
     onFailure: ({ isVisible, message }) =>
       isVisible ? new VisibleError(message, { cause }) : new StepError(name, message, { cause })
   })
-  if (compensate === undefined) return recorded
-  return Effect.uninterruptibleMask((restore) =>
-    Effect.tap(
-      restore(recorded),
-      (value) =>
-        task.compensate((reason) =>
-          compensation<R>(task, (context, reason) => compensate(value, context, reason), reason)
-        )
-    )
-  )
 }
 
-const toRecord = (name: string, value: unknown): Effect.Effect<ReadonlyArray<unknown>> =>
-  value === undefined
-    ? Effect.succeed([])
-    : isJson(value)
-    ? Effect.succeed([value])
-    : Effect.die(new TypeError(`the result of the step ${JSON.stringify(name)} is not JSON`))
+const toRecord = (name: string, value: unknown): Effect.Effect<ReadonlyArray<unknown>> => {
+  if (value === undefined) return Effect.succeed([])
+  const form = JsonForm.make(value, "its result")
+  return Result.isSuccess(form)
+    ? Effect.succeed([form.success])
+    : Effect.die(
+      new UnrecordedValue(`the step ${JSON.stringify(name)} has no result to record: ${form.failure}`, [value])
+    )
+}
 
 const scheduleOf = ({ initialDelay = "1 second", factor = 2, maxDelay = "1 hour", times }: Retry) => {
   const longest = Duration.fromInputUnsafe(maxDelay)

@@ -2,6 +2,7 @@
  * Texts as they are stored: escaped so that every database returns them unchanged, and encrypted if there is a key.
  */
 import * as Effect from "effect/Effect"
+import { isSqlError } from "effect/sql/SqlError"
 import type { Cipher } from "../../Encryption.ts"
 import { KeyError, StoreError, TaskError } from "../../TaskError.ts"
 import { redactTaskIds } from "../base/text.ts"
@@ -28,9 +29,25 @@ export const unescape = (stored: string): string =>
  */
 export class PermanentFailure extends Error {}
 
+/**
+ * Whether the database refuses a value, so that it refuses it again: the value is too large, or a check or a trigger
+ * rejects it. SQLite reports SQLITE_TOOBIG (18), SQLITE_CONSTRAINT_CHECK (275) and SQLITE_CONSTRAINT_TRIGGER (1811);
+ * PostgreSQL the classes 22 and 54 of SQLSTATE, `check_violation` and `raise_exception`. A division by zero (22012) is
+ * part of the statements of the store.
+ */
+const isRefusal = (error: unknown): boolean => {
+  if (!isSqlError(error)) return false
+  const { code, errcode } = (error.reason.cause ?? {}) as { readonly code?: unknown; readonly errcode?: unknown }
+  return (typeof code === "string" && /^(22(?!012)|54)\w{3}$|^(23514|P0001)$/.test(code)) ||
+    (typeof errcode === "number" && [18, 275, 1811].includes(errcode))
+}
+
 /** Whether a retry does not help. */
-export const isPermanent = (error: unknown): boolean =>
-  error instanceof TaskError && error.reason._tag === "StoreError" && error.reason.cause instanceof PermanentFailure
+export const isPermanent = (error: unknown): boolean => {
+  if (!(error instanceof TaskError) || error.reason._tag !== "StoreError") return false
+  const { cause } = error.reason
+  return cause instanceof PermanentFailure || isRefusal(cause)
+}
 
 /** A `TaskError` that a retry does not help. */
 export const permanentError = (message: string, cause?: unknown): TaskError =>
