@@ -237,7 +237,7 @@ export const layers: Readonly<Record<string, Layers>> = {
     },
     "http/endpoint": { modules: ["HttpConfig"] },
     "http/adapters": {
-      modules: ["Http", "HttpRoutes", "NodeHttp", "NodePages", "NodeRoutes", "WebHttp"],
+      modules: ["Http", "HttpRoutes", "NodeHttp", "NodePages", "NodeRoutes", "ServerCard", "WebHttp"],
       node: "named"
     },
     bridge: { modules: ["NodeBridge"], node: "named" },

@@ -28,7 +28,7 @@ import { call, classic, type Headers, initialize, modern, type Running, start, t
 const hello = call("greet", { name: "Ada" })
 
 const running = new Map<string, Promise<Running>>()
-const programs = ["smallest", "express", "mounted", "fastify", "router", "deployed"] as const
+const programs = ["smallest", "express", "mounted", "fastify", "router", "deployed", "serverCard"] as const
 
 beforeAll(async () => {
   for (const name of programs) running.set(name, start(name))
@@ -165,6 +165,18 @@ describe("recipes/hosting.md", () => {
 })
 
 describe("http.md", () => {
+  it("serves a server card, and the catalog of the domain", async () => {
+    const { url } = await running.get("serverCard")!
+    const card = await (await fetch(`${url}/server-card`)).json()
+    expect(card).toMatchObject({
+      name: "com.example/hello",
+      description: "Greets people by name.",
+      remotes: [{ url: "https://mcp.example.com/mcp" }]
+    })
+    const catalog = await (await fetch(new URL("/.well-known/ai-catalog.json", url))).json()
+    expect(catalog).toMatchObject({ entries: [{ url: "https://mcp.example.com/mcp/server-card" }] })
+  })
+
   it("lists every variable of the environment with its option", () => {
     const page = readFileSync(join(import.meta.dirname, "../http.md"), "utf8")
     const rows = Array.from(

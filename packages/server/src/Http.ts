@@ -58,16 +58,17 @@ export interface Endpoint {
   readonly close: Effect.Effect<void>
 }
 
-/** @internal Makes the protection and the pages of the options, if they are effects. */
+/** @internal Makes the protection, the pages and the card of the options, if they are effects. */
 export const withParts = <O extends Options>(
   options: O
 ): Effect.Effect<O & ReadyOptions, never, McpServer | Scope.Scope> =>
   Effect.gen(function*() {
-    const { pages, protection } = options
+    const { pages, protection, serverCard } = options
     return {
       ...options,
       pages: Effect.isEffect(pages) ? yield* pages : pages,
-      protection: Effect.isEffect(protection) ? yield* protection : protection
+      protection: Effect.isEffect(protection) ? yield* protection : protection,
+      serverCard: Effect.isEffect(serverCard) ? yield* serverCard : serverCard
     }
   })
 
@@ -107,8 +108,8 @@ export const make = (options: Options = {}): Effect.Effect<Endpoint, never, McpS
   )
 
 /**
- * The paths that an endpoint answers: its own, those of HTTP+SSE, and those of its pages and of the pages of its
- * protection. A router that passes single paths must pass all of these, or clients do not find the metadata. A path that ends with `/*`
+ * The paths that an endpoint answers: its own, those of HTTP+SSE, those of its pages, of the pages of its protection and
+ * of its card. A router that passes single paths must pass all of these, or clients do not find the metadata. A path that ends with `/*`
  * stands for all paths below it.
  *
  * @example
@@ -116,10 +117,11 @@ export const make = (options: Options = {}): Effect.Effect<Endpoint, never, McpS
  * app.all(Http.paths(options), handler)
  */
 export const paths = (
-  { legacySse, pages, path = "/mcp", protection }: ReadyOptions
+  { legacySse, pages, path = "/mcp", protection, serverCard }: ReadyOptions
 ): Array<string> => [
   path,
   ...(legacySse === undefined ? [] : [legacySse.path, legacySse.messages]),
   ...(protection?.paths ?? []),
-  ...(pages?.paths ?? [])
+  ...(pages?.paths ?? []),
+  ...(serverCard?.paths ?? [])
 ]

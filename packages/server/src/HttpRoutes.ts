@@ -50,8 +50,8 @@ const Open = /* @__PURE__ */ Context.Reference(
 )
 
 /**
- * Adds the route of the endpoint to the router, for all HTTP methods, and those of `legacySse` and of the pages of
- * `protection`, which have no prefix of a router either. The router answers all other paths.
+ * Adds the route of the endpoint to the router, for all HTTP methods, and those of `legacySse`, of the pages of
+ * `protection` and of the `serverCard`, which have no prefix of a router either. The router answers all other paths.
  *
  * Handlers have the services that the middleware of the route provides per request. Read a service that only some
  * requests have with `Effect.serviceOption`, or define it as a `Context.Reference`. In a session-based revision
@@ -73,8 +73,9 @@ export const layer = (given: Options = {}): Layer.Layer<never, never, HttpRouter
     const endpoint = yield* Scope.provide(Http.make({ ...options, path: "*" }), scope)
     const open = yield* Open
     open?.add(scope)
-    const pages = [...options.protection?.paths ?? [], ...options.pages?.paths ?? []]
-    for (const path of Http.paths({ ...options, pages: undefined, protection: undefined })) {
+    const { pages: ownPages, protection, serverCard } = options
+    const pages = [...protection?.paths ?? [], ...ownPages?.paths ?? [], ...serverCard?.paths ?? []]
+    for (const path of Http.paths({ ...options, pages: undefined, protection: undefined, serverCard: undefined })) {
       yield* router.add("*", path as HttpRouter.PathInput, route(endpoint, options))
     }
     for (const path of pages) {

@@ -71,6 +71,12 @@ export interface Options {
    */
   readonly pages?: Pages | Effect.Effect<Pages, never, McpServer | Scope.Scope> | undefined
   /**
+   * Experimental: the documents by which clients find the server, `ServerCard.make`. Requests for them pass the check of
+   * Host, and neither that of Origin nor the `protection`: they are public. An effect is run when the endpoint is made.
+   * None by default.
+   */
+  readonly serverCard?: Pages | Effect.Effect<Pages, never, McpServer | Scope.Scope> | undefined
+  /**
    * The end of the streams of GET, `subscriptions/listen` and HTTP+SSE when the credentials that they were opened
    * with expire (`expiresAt` of the principal). `"end"`, the default, ends them up to two seconds later, and clients
    * reconnect with their next credentials. An HTTP+SSE session, which ends with its stream, continues if a message with
@@ -169,7 +175,7 @@ export interface LegacySse {
   readonly assumeInitialized: boolean
 }
 
-type Plain = Omit<Options, "allowedOrigins" | "cors" | "legacySse" | "limits" | "pages" | "protection">
+type Plain = Omit<Options, "allowedOrigins" | "cors" | "legacySse" | "limits" | "pages" | "protection" | "serverCard">
 
 /** The options and the limits with their defaults; durations in milliseconds. */
 export interface Resolved extends Defaults.Resolved<Plain>, Defaults.Resolved<Limits> {
@@ -180,6 +186,7 @@ export interface Resolved extends Defaults.Resolved<Plain>, Defaults.Resolved<Li
   readonly legacySse: LegacySse | undefined
   readonly pages: Pages | undefined
   readonly protection: Protection | undefined
+  readonly serverCard: Pages | undefined
 }
 
 /** The names of this machine, which no other machine can claim. */
@@ -193,6 +200,7 @@ const isOpen = ({ allowedOrigins, cors }: Options): boolean =>
 export interface ReadyOptions extends Options {
   readonly pages?: Pages | undefined
   readonly protection?: Protection | undefined
+  readonly serverCard?: Pages | undefined
 }
 
 /** Adds the defaults. Throws if options contradict each other. */
@@ -200,7 +208,7 @@ export const resolve = (options: ReadyOptions = {}, bounds: FixedBounds = fixedB
   if (isOpen(options)) {
     throw new Error("CORS with credentials cannot be combined with allowedOrigins \"any\": list the origins")
   }
-  const { allowedOrigins = "loopback", cors, legacySse, limits = {}, pages, protection, ...plain } = options
+  const { allowedOrigins = "loopback", cors, legacySse, limits = {}, pages, protection, serverCard, ...plain } = options
   return {
     ...Defaults.resolve<Plain>(plain, {
       path: "/mcp",
@@ -225,6 +233,7 @@ export const resolve = (options: ReadyOptions = {}, bounds: FixedBounds = fixedB
     cors,
     legacySse,
     pages,
-    protection
+    protection,
+    serverCard
   }
 }

@@ -103,10 +103,11 @@ export const makeEndpoint = (core: ServerCore, options: Resolved, context: Conte
   const handle = (request: HttpRequest, answer: HttpAnswer, findPrincipal?: FindPrincipal): void => {
     try {
       answer.watch?.(slowReaders, request)
-      const { cors, pages, path, protection } = options
+      const { cors, pages, path, protection, serverCard } = options
       const wrongHost = guards.host(request)
-      if (wrongHost === undefined && protection?.pages !== undefined && request.path !== path) {
-        if (protection.pages(new ForPage(request, bodies), answer)) return
+      if (wrongHost === undefined && request.path !== path) {
+        if (protection?.pages?.(new ForPage(request, bodies), answer) === true) return
+        if (serverCard?.handle(new ForPage(request, bodies), answer) === true) return
       }
       const refused = wrongHost ?? guards.origin(request)
       if (refused !== undefined) return refuseSource(request, answer, refused)
