@@ -93,6 +93,9 @@ const isInPath = (name: string): boolean => {
   )
 }
 
+/** Whether a word without separators is a program in `PATH`, or a file or a folder of this name. */
+export const isProgramName = (word: string): boolean => existsSync(word) || isInPath(word)
+
 /**
  * Whether a word is the path of an existing module of JavaScript or TypeScript, or of a folder of modules, which
  * `skein run` can serve. An executable file that begins with `#!` is a program: it is started as any other one. The name

@@ -22,9 +22,10 @@ import {
   type ServerInvocation,
   within
 } from "../connection/connection.ts"
-import { argumentsOf, firstArguments, quoteBlock, quoteName, sanitize } from "../base/format.ts"
-import type { CommandFailed, Process } from "../base/process.ts"
+import { argumentsOf, firstArguments, quoteBlock, quoteLine, quoteName, sanitize } from "../base/format.ts"
+import { type CommandFailed, Process } from "../base/process.ts"
 import { cell, denseTable } from "../base/textTable.ts"
+import { cardTable, cardText, differencesOf, discover, type Found } from "./discovery.ts"
 
 const parts = ["info", "tools", "resources", "templates", "prompts"] as const
 
@@ -207,20 +208,25 @@ const supportedRevisions = (
 const isMethodNotFound = ({ reason }: ClientError): boolean =>
   reason._tag === "ProtocolError" && reason.error.code === -32601
 
-/** `skein inspect`. */
-export const inspect = (line: InspectLine): Effect.Effect<void, CommandFailed, Process> =>
+/** Inspects one server, which a card has named if the person gave a domain. */
+const inspectServer = (line: InspectLine, found?: Found): Effect.Effect<void, CommandFailed, Process> =>
   onClient(line, (client, { colors, print, warn }, server) =>
     Effect.gen(function*() {
       const isSelected = parts.some((part) => line[part])
       const selected = parts.filter((part) => !isSelected || line[part])
       const lists = listsOf(client, line)
       const texts: Array<string> = []
-      const json: Record<string, unknown> = {}
+      const json: Record<string, unknown> = found === undefined ? {} : { card: found.card }
+      if (found !== undefined) texts.push(cardText(found))
       let code = 0
       if (selected.includes("info")) {
         const { capabilities, instructions, revision, server: info } = client
         const { supported, unknown } = yield* supportedRevisions(client, server, line)
         if (unknown.length > 0) warn(`The server did not answer in time whether it supports ${unknown.join(", ")}`)
+        if (found !== undefined) {
+          const live = { version: info?.version, supported: unknown.length > 0 ? [] : supported }
+          for (const difference of differencesOf(found, live)) warn(difference)
+        }
         texts.push(infoText(client, supported))
         Object.assign(json, {
           server: info,
@@ -260,3 +266,25 @@ export const inspect = (line: InspectLine): Effect.Effect<void, CommandFailed, P
       else if (texts.length > 0) yield* print(texts.join("\n\n"), true)
       return code
     }))
+
+/** Inspects the server of a domain, or lists its servers if there are several. */
+const inspectDomain = (line: InspectLine, origin: URL): Effect.Effect<void, CommandFailed, Process> =>
+  Effect.gen(function*() {
+    const { console: { colors, print, warn } } = yield* Process
+    const { found, problems } = yield* discover(origin, line.timeout)
+    for (const problem of problems) warn(problem)
+    const [only] = found
+    if (only?.endpoint !== undefined && found.length === 1) {
+      return yield* inspectServer({ ...line, target: { _tag: "Url", url: only.endpoint } }, only)
+    }
+    if (line.json) return yield* print(JSON.stringify({ cards: found.map(({ card }) => card) }, undefined, 2))
+    yield* print(cardTable(found, colors?.out), true)
+    const usable = found.find(({ endpoint }) => endpoint !== undefined)?.endpoint
+    if (usable !== undefined) warn(`Inspect one of them: skein inspect ${quoteLine(usable.href)}`)
+  })
+
+/** `skein inspect`. */
+export const inspect = (line: InspectLine): Effect.Effect<void, CommandFailed, Process> =>
+  line.target._tag === "Url" && line.target.isDomain === true
+    ? inspectDomain(line, line.target.url)
+    : inspectServer(line)

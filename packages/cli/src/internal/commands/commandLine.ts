@@ -15,12 +15,21 @@ import * as Primitive from "effect/cli/Primitive"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { isModule } from "../base/nodeFiles.ts"
+import { isModule, isProgramName } from "../base/nodeFiles.ts"
 
 const urlScheme = /^https?:\/\//i
 
 /** Whether the server is given by its URL rather than by a command. */
 export const isUrl = (server: string): boolean => urlScheme.test(server)
+
+const domainName = /^(?:(?:[a-z\d](?:[a-z\d-]*[a-z\d])?\.)+[a-z]{2,}|localhost|127(?:\.\d+){3})(?::\d{1,5})?$/i
+
+// Some of them are domains of countries, too, but a program that does not exist is the more probable meaning.
+const programExtension = /\.(?:exe|cmd|bat|sh|py|rb|pl|php|jar|rs|[cm]?[jt]sx?)$/i
+
+/** Whether a word is a domain, such as `example.com`, rather than a program of this name. */
+export const isDomain = (word: string): boolean =>
+  domainName.test(word) && !programExtension.test(word) && !isProgramName(word)
 
 /**
  * Splits a command line at spaces outside quotes. No other shell syntax is supported: no expansion, no escapes.
@@ -73,7 +82,7 @@ const divide = (
   if (first === undefined) return { options: [], words: [] }
   const dashes = words.indexOf("--")
   // Without an end mark, a word with spaces is a command line.
-  if (isUrl(first) || isModule(first) || (dashes < 0 && /\s/.test(first.trim()))) {
+  if (isUrl(first) || isModule(first) || isDomain(first) || (dashes < 0 && /\s/.test(first.trim()))) {
     const after = separate(rest, valueOptions, false)
     return { options: after.options, words: [first, ...after.words.filter((word) => word !== "--")] }
   }

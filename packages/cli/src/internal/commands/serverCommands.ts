@@ -41,7 +41,11 @@ const exitCodesOfAsking = exitCodes.replace("130", "5 the answers did not fit a 
 
 /** A command whose server is followed by these operands: its help, and the check of its server. */
 const onServer = (
-  { operands = "", ...help }: Omit<Description, "usage"> & { readonly operands?: string }
+  { acceptsDomain = false, operands = "", ...help }: Omit<Description, "usage"> & {
+    readonly operands?: string
+    /** Whether the server may be given by a domain, whose catalog lists it. */
+    readonly acceptsDomain?: boolean
+  }
 ) =>
 <const Name extends string, Line extends ServerLine, ContextInput, E, R>(
   command: Command.Command<Name, Line, ContextInput, E, R>
@@ -51,9 +55,10 @@ const onServer = (
     `[options] <url or module>${after}`,
     `[options] "<command and its arguments>"${after}`,
     `[options] <command> <its arguments…>${after === "" ? "" : ` --${after}`}`,
-    `[options] --config <file> --server <name>${after}`
+    `[options] --config <file> --server <name>${after}`,
+    ...acceptsDomain ? ["[options] <domain>"] : []
   ]
-  return command.pipe(describe({ ...help, usage }), Command.validate((line) => checkOneServer(line)))
+  return command.pipe(describe({ ...help, usage }), Command.validate((line) => checkOneServer(line, acceptsDomain)))
 }
 
 const loadRequests = () => import("../calls/requests.ts")
@@ -74,8 +79,16 @@ export const inspectCommand = commandOnServer("inspect", {
     short: "Show what a server offers: tools, resources, prompts, capabilities",
     description:
       "Shows what an MCP server offers: its name and revision, its capabilities, extensions and instructions, and its " +
-      "tools, resources, resource templates and prompts. Without a selection, everything is shown.",
-    examples: ["https://example.com/mcp", "--tools src/server.ts", "--json https://example.com/mcp"],
+      "tools, resources, resource templates and prompts. Without a selection, everything is shown. For a domain, the " +
+      "server cards that its AI Catalog lists are read (experimental): the server of the only card is inspected, and " +
+      "several are listed.",
+    examples: [
+      "https://example.com/mcp",
+      "--tools src/server.ts",
+      "--json https://example.com/mcp",
+      "example.com"
+    ],
+    acceptsDomain: true,
     footer: exitCodes
   }),
   handledBy(() => import("../calls/inspect.ts"), ({ inspect }, line) => inspect(serverInvocationOf(line)))

@@ -14,7 +14,7 @@ import { hasAuthorization, isGiven, type SignInOptions } from "../accounts/signI
 import { parseWords } from "../base/givenArguments.ts"
 import type { GivenAnswers } from "../connection/answers.ts"
 import type { ServerInvocation, Target } from "../connection/connection.ts"
-import { choice, invalid, isUrl, last, maxTimeout, seconds, splitWords, text, toggle } from "./commandLine.ts"
+import { choice, invalid, isDomain, isUrl, last, maxTimeout, seconds, splitWords, text, toggle } from "./commandLine.ts"
 import { isModule } from "../base/nodeFiles.ts"
 import { checkSignIn, signInFlags } from "./signInFlags.ts"
 
@@ -157,6 +157,10 @@ export const parseTarget = (text: string) => {
       : invalid(`The URL of the server is not valid: ${text}`)
   }
   if (isModule(text)) return Effect.succeed<Target | undefined>({ _tag: "Module", file: text })
+  if (isDomain(text)) {
+    const url = new URL(`${/^(?:localhost|127\.)/i.test(text) ? "http" : "https"}://${text}`)
+    return Effect.succeed<Target | undefined>({ _tag: "Url", url, isDomain: true })
+  }
   const [command, ...args] = splitWords(text)
   return Effect.succeed<Target | undefined>(command === undefined ? undefined : { _tag: "Command", command, args })
 }
@@ -191,9 +195,10 @@ export type LocatedLine = Pick<ServerLine, "config" | "login" | "server" | "targ
 /** The part of {@link ServerLine} with the options that not every server has. */
 type TargetLine = Pick<ServerLine, "config" | "env" | "exportName" | "headers" | "server" | "target">
 
-/** Fails if the options are not those of the server, or name no server. */
+/** Fails if the options are not those of the server, or name no server. A domain is one for `inspect` only. */
 export const checkTarget = (
-  { config, env, exportName, headers, server, target }: TargetLine
+  { config, env, exportName, headers, server, target }: TargetLine,
+  acceptsDomain = false
 ): Effect.Effect<void, CliError.ValidationError> => {
   if (exportName !== undefined && target?._tag !== "Module") {
     return invalid("--export needs a module as the server: the path of a file that exists")
@@ -209,13 +214,25 @@ export const checkTarget = (
   if (target === undefined) {
     return invalid("A server is required: its URL, its module, or the command that starts it")
   }
+  if (target._tag === "Url" && target.isDomain === true) {
+    const { host } = target.url
+    if (!acceptsDomain) {
+      const at = new URL("/mcp", target.url).href
+      return invalid(`${host} is a domain: give the URL of its server, such as ${at}. skein inspect ${host} finds it`)
+    }
+    // The catalog of the domain decides where the server is, and must not decide who receives a secret.
+    if (hasHeaders) return invalid(`--header needs the URL of the server: skein inspect ${host} prints it`)
+  }
   return target._tag !== "Url" && hasHeaders
     ? invalid("--header needs a server with a URL: a command has no headers")
     : Effect.void
 }
 
 /** Fails if the options contradict each other, or name no server. */
-export const checkServer = (line: LocatedLine & TargetLine): Effect.Effect<void, CliError.ValidationError> => {
+export const checkServer = (
+  line: LocatedLine & TargetLine,
+  acceptsDomain = false
+): Effect.Effect<void, CliError.ValidationError> => {
   const { config, headers, login, target } = line
   if (!login && isGiven(line)) return invalid("The options of a sign-in need --login, or the command skein login")
   if (login && target !== undefined && target._tag !== "Url" && config === undefined) {
@@ -223,7 +240,7 @@ export const checkServer = (line: LocatedLine & TargetLine): Effect.Effect<void,
   }
   return login && hasAuthorization(headers)
     ? invalid("--login cannot be used with --header 'Authorization: …'")
-    : Effect.andThen(checkTarget(line), checkSignIn(line))
+    : Effect.andThen(checkTarget(line, acceptsDomain), checkSignIn(line))
 }
 
 /** Fails without the name of a server in the configuration. */
@@ -235,7 +252,8 @@ export const checkNamed = (
     : Effect.void
 
 /** As {@link checkServer}, and fails without the name of a server in the configuration. */
-export const checkOneServer = (line: LocatedLine & TargetLine) => Effect.andThen(checkServer(line), checkNamed(line))
+export const checkOneServer = (line: LocatedLine & TargetLine, acceptsDomain = false) =>
+  Effect.andThen(checkServer(line, acceptsDomain), checkNamed(line))
 
 const signInNames = Object.keys(signInFlags) as ReadonlyArray<keyof SignInOptions>
 

@@ -19,7 +19,8 @@ import { declineAll, onTerminal } from "./terminalElicitation.ts"
 /** The server: a URL, a module to serve, a program to start, or an entry of a configuration. */
 export type Target =
   | { readonly _tag: "Configured"; readonly file: string; readonly server: string | undefined }
-  | { readonly _tag: "Url"; readonly url: URL }
+  // Of a domain, the server is found by its catalog, which only `inspect` reads.
+  | { readonly _tag: "Url"; readonly url: URL; readonly isDomain?: boolean }
   | { readonly _tag: "Module"; readonly file: string }
   | { readonly _tag: "Command"; readonly command: string; readonly args: ReadonlyArray<string> }
 

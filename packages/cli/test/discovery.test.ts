@@ -1,0 +1,186 @@
+/** `skein inspect` of a domain: its catalog, the cards, and what they claim. */
+import { assert, describe, it } from "@effect/vitest"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as ServerCard from "@skein/server/ServerCard"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { createServer } from "node:net"
+import type { AddressInfo } from "node:net"
+import { isDomain } from "../src/internal/commands/commandLine.ts"
+import { listen, skein } from "./serverKit.ts"
+import { TeaHouse } from "./teaHouse.ts"
+
+const cardType = "application/mcp-server-card+json"
+
+/** Serves these documents by their paths. Returns the domain. */
+const serving = (documents: (origin: string) => Readonly<Record<string, unknown>>) =>
+  Effect.map(
+    listen((request, response) => {
+      const document = documents(`http://${request.headers.host}`)[request.url!]
+      if (document === undefined) return void response.writeHead(404).end()
+      if (typeof document === "number") return void response.writeHead(302, { location: "http://example.com/" }).end()
+      response.writeHead(200, { "content-type": "application/json" })
+      response.end(typeof document === "string" ? document : JSON.stringify(document))
+    }),
+    (url) => new URL(url).host
+  )
+
+const catalogOf = (...entries: ReadonlyArray<object>) => ({
+  "/.well-known/ai-catalog.json": { specVersion: "1.0", entries }
+})
+
+const card = (name: string, remotes: ReadonlyArray<object>) => ({
+  $schema: "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
+  name,
+  version: "1.0.0",
+  description: `About ${name}`,
+  remotes
+})
+
+/** A port that was free. */
+const freePort = Effect.promise(() =>
+  new Promise<number>((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+)
+
+/** The tea house with a card. Returns its domain. */
+const teaHouse = Effect.gen(function*() {
+  const port = yield* freePort
+  const domain = `127.0.0.1:${port}`
+  const serverCard = ServerCard.make({ url: `http://${domain}/mcp`, description: "Brews tea." })
+  const layer = NodeHttp.layer({ port, serverCard }).pipe(Layer.provide(TeaHouse))
+  Context.get(yield* Effect.orDie(Layer.build(layer)), NodeHttp.Server)
+  return domain
+})
+
+describe("skein inspect <domain>", () => {
+  it.live("shows the card of the only server, and then the server", () =>
+    Effect.gen(function*() {
+      const domain = yield* teaHouse
+      const { code, err, out } = yield* skein("inspect", domain, "--info")
+      assert.deepStrictEqual([code, err], [0, []])
+      const [text = ""] = out
+      assert.strictEqual(
+        text.split("\n\n")[0],
+        [
+          "127.0.0.1/tea-house 1.2.3 (server card)",
+          "  Description   Brews tea.",
+          `  Card          http://${domain}/mcp/server-card`,
+          `  Endpoint      http://${domain}/mcp`
+        ].join("\n")
+      )
+      assert.match(text, /\n\ntea-house 1\.2\.3\n {2}Protocol {6}2026-07-28/)
+      const json = yield* skein("inspect", "--json", domain)
+      const { card, server, tools } = JSON.parse(json.out[0]!)
+      assert.deepStrictEqual([card.name, server.name, tools.length], ["127.0.0.1/tea-house", "tea-house", 4])
+    }).pipe(Effect.scoped))
+
+  it.live("lists several servers, and leaves out a card that cannot be read, with the reason", () =>
+    Effect.gen(function*() {
+      const domain = yield* serving((origin) => ({
+        ...catalogOf(
+          { identifier: "urn:a", type: cardType, url: "/a" },
+          // A draft of the catalog.
+          { identifier: "urn:b", mediaType: cardType, url: `${origin}/b` },
+          { identifier: "urn:c", type: cardType, data: card("com.example/c", [{ type: "sse", url: "https://c/sse" }]) },
+          { identifier: "urn:missing", type: cardType, url: "/missing" },
+          { identifier: "urn:text", type: cardType, url: "/text" },
+          { identifier: "urn:plain", type: cardType, url: "http://plain.example/card" },
+          { identifier: "urn:moved", type: cardType, url: "/moved" },
+          { identifier: "urn:skill", type: "application/ai-skill", url: "/skill" }
+        ),
+        "/a": card("com.example/a", [{ type: "streamable-http", url: "https://a.example/mcp" }]),
+        "/b": card("com.example/b", [{ type: "streamable-http", url: "https://{tenant}.example/mcp" }]),
+        "/text": "not JSON",
+        "/moved": 302
+      }))
+      const { code, err, out } = yield* skein("inspect", domain)
+      assert.strictEqual(code, 0)
+      assert.deepStrictEqual(out[0]!.split("\n").map((line) => line.split(/ {2,}/)), [
+        ["SERVER", "VERSION", "ENDPOINT", "DESCRIPTION"],
+        ["com.example/a", "1.0.0", "https://a.example/mcp", "About com.example/a"],
+        ["com.example/b", "1.0.0", "About com.example/b"],
+        ["com.example/c", "1.0.0", "About com.example/c"]
+      ])
+      assert.deepStrictEqual(err.map((line) => line.replace(/: (Unexpected token|fetch failed).*/, ": $1")), [
+        "The card /missing is left out: HTTP 404",
+        "The card /text is left out: Unexpected token",
+        "The card http://plain.example/card is left out: its address must be https",
+        err[3]!,
+        "Inspect one of them: skein inspect https://a.example/mcp"
+      ])
+      assert.match(err[3]!, /^The card \/moved is left out: /)
+    }).pipe(Effect.scoped))
+
+  it.live("reports where a card contradicts the server", () =>
+    Effect.gen(function*() {
+      const other = yield* teaHouse
+      const remote = {
+        type: "streamable-http",
+        url: `http://${other}/mcp`,
+        supportedProtocolVersions: ["2026-07-28", "2030-01-01"]
+      }
+      const domain = yield* serving(() => catalogOf({ type: cardType, data: card("com.example/tea", [remote]) }))
+      const { code, err } = yield* skein("inspect", "--info", domain)
+      assert.deepStrictEqual([code, err], [0, [
+        "The card has the version 1.0.0, and the server 1.2.3",
+        "The card lists revisions that the server does not support: 2030-01-01"
+      ]])
+    }).pipe(Effect.scoped))
+
+  it.live("fails without a catalog or a server in it, and says what to do", () =>
+    Effect.gen(function*() {
+      const none = yield* serving(() => ({}))
+      const missing = yield* skein("inspect", none)
+      assert.deepStrictEqual([missing.code, missing.err], [3, [
+        `skein: ${none} has no catalog of its servers that can be read (http://${none}/.well-known/ai-catalog.json: HTTP ` +
+        `404). Give the URL of the server, such as http://${none}/mcp`
+      ]])
+      const empty = yield* serving(() => catalogOf({ type: "application/ai-skill", url: "/s" }))
+      const without = yield* skein("inspect", empty)
+      assert.strictEqual(without.code, 4)
+      assert.match(without.err[0]!, /has no MCP server that can be used: it lists none$/)
+      const large = yield* serving(() => ({ "/.well-known/ai-catalog.json": `"${"x".repeat(1024 * 1024)}"` }))
+      assert.match((yield* skein("inspect", large)).err[0]!, /it has more than 1048576 characters/)
+      const odd = yield* serving(() => ({ "/.well-known/ai-catalog.json": [] }))
+      assert.match((yield* skein("inspect", odd)).err[0]!, /is not a catalog: it has no entries$/)
+    }).pipe(Effect.scoped))
+
+  it.live("is for inspect only, without headers: the catalog must not decide who receives a secret", () =>
+    Effect.gen(function*() {
+      const read = yield* skein("read", "example.com", "shop://menu")
+      assert.strictEqual(read.code, 2)
+      assert.match(
+        read.err[0]!,
+        /example\.com is a domain: give the URL of its server, such as https:\/\/example\.com\/mcp/
+      )
+      const header = yield* skein("inspect", "--header", "Authorization: Bearer x", "example.com")
+      assert.strictEqual(header.code, 2)
+      assert.match(header.err[0]!, /--header needs the URL of the server: skein inspect example\.com prints it/)
+    }))
+
+  it("tells domains from programs", () => {
+    for (
+      const word of [
+        "example.com",
+        "mcp.example.co.uk",
+        "EXAMPLE.com:8443",
+        "localhost",
+        "localhost:3000",
+        "127.0.0.1:1"
+      ]
+    ) {
+      assert.isTrue(isDomain(word), word)
+    }
+    for (
+      const word of ["node", "server.mjs", "run.sh", "tea.exe", "./example.com", "package.json", "a b.com", "-x.com"]
+    ) {
+      assert.isFalse(isDomain(word), word)
+    }
+  })
+})
