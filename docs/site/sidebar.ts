@@ -88,6 +88,7 @@ export const groups: ReadonlyArray<Group> = [
       "coming-from/sdk-v1.md",
       "coming-from/sdk-v2.md",
       "coming-from/fastmcp-ts.md",
+      "coming-from/fastmcp-npm.md",
       "coming-from/fastmcp-python.md",
       "coming-from/effect-ai.md",
       { title: "Five servers, three times", pages: ["comparison.md", ...pagesIn("comparison")] }

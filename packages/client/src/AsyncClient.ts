@@ -64,7 +64,10 @@ export type {
 
 /** The options of a client: those of `Client`, the handlers, and these. */
 export interface Options extends Client.Options, AsyncHandlers {
-  /** Receives the log messages of the server. An exception that it throws is logged. */
+  /**
+   * Receives the log messages of the server. An exception that it throws is logged. Deprecated since 2026-07-28, but
+   * supported there.
+   */
   readonly onLog?: ((message: LoggingMessageNotificationParams) => void) | undefined
   /**
    * The least severe level of log messages that the server is asked for: `info` by default if there is an `onLog`. A

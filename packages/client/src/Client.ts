@@ -241,7 +241,7 @@ export interface Client {
   /**
    * Sets the least severe level of the log messages that the server sends: `logging/setLevel`. In the stateless
    * revision nothing is sent now, and each later request asks for that level (`io.modelcontextprotocol/logLevel`).
-   * After a reconnect the level is set again.
+   * After a reconnect the level is set again. Deprecated since 2026-07-28, but supported there.
    */
   readonly setLoggingLevel: (level: LoggingLevel, options?: RequestOptions) => Effect.Effect<void, ClientError>
 
@@ -284,6 +284,7 @@ export interface Client {
   readonly changes: (filter: Filter, options?: ChangesOptions) => Stream.Stream<Change, ClientError>
   /**
    * The log messages of the server, with a buffer for each run of the stream. See `setLoggingLevel` and `Logging.forward`.
+   * Deprecated since 2026-07-28, but supported there.
    */
   readonly logs: Stream.Stream<LoggingMessage>
   /**

@@ -1,5 +1,6 @@
 /**
- * Writes the log messages of servers to the log of the host.
+ * Writes the log messages of servers to the log of the host. Deprecated since 2026-07-28 (SEP-2577), but supported there:
+ * new servers write to stderr, or report to OpenTelemetry.
  *
  * @example
  * ```ts

@@ -1,6 +1,6 @@
 /**
  * Logging: `notifications/message`, and `logging/setLevel` until 2026-07-28. Since then each request carries its level
- * in `_meta` (see `RequestMeta`).
+ * in `_meta` (see `RequestMeta`). Deprecated since 2026-07-28 (SEP-2577), in favor of stderr and OpenTelemetry.
  */
 import * as Schema from "effect/Schema"
 import { notificationFields, requestFields } from "./Message.ts"

@@ -108,7 +108,10 @@ export interface HandlerContext<R = never> {
   readonly run: <A, E>(effect: Effect.Effect<A, E, R | McpRequest>) => Promise<A>
 }
 
-/** Writes log messages. Further values become part of the message. */
+/**
+ * Writes log messages. Further values become part of the message. They reach the loggers of the application, and the
+ * clients that request logs, which the specification deprecates since 2026-07-28 (see `Logging`).
+ */
 export interface Log {
   readonly debug: (...message: ReadonlyArray<unknown>) => void
   readonly info: (...message: ReadonlyArray<unknown>) => void

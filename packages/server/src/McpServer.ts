@@ -66,6 +66,7 @@ export interface Options {
   readonly declareListChanged?: ReadonlyArray<ListKind> | undefined
   /**
    * How the logs of handlers reach the clients that request them. `false` disables it, and `logging` is not declared.
+   * Deprecated since 2026-07-28, but supported there: clients may stop to request logs.
    */
   readonly logging?: Logging.Options | false | undefined
 }
