@@ -36,7 +36,7 @@ export interface Repository {
   readonly source: string
   /** The folder of the server in the repository. */
   readonly subfolder?: string | undefined
-  /** What the service identifies the repository by. */
+  /** The identifier of the repository in that service. */
   readonly id?: string | undefined
 }
 
@@ -57,7 +57,7 @@ export interface Options {
    */
   readonly description?: string | undefined
   readonly repository?: Repository | undefined
-  /** Headers of each request. Do not list `Authorization` for OAuth: clients find that by themselves. */
+  /** Headers of each request. Do not list `Authorization` for OAuth: clients find that automatically. */
   readonly headers?: ReadonlyArray<Header> | undefined
   /**
    * Whether `/.well-known/ai-catalog.json` is answered, with this card: `true` by default. Set it to `false` for all

@@ -1,5 +1,5 @@
 /**
- * The command lines of the commands for the author of a server: `run`, `dev`, `build` and `conformance`.
+ * The command lines of the commands for the author of a server: `run`, `dev`, `build`, `publish` and `conformance`.
  */
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -52,6 +52,11 @@ const moduleFlags = {
   dotenv: text("dotenv", "<file>", "A file with variables for the environment of the server, such as .env")
 }
 
+const describedEnv = envFlag.pipe(Flag.withDescription(
+  "A variable that the server needs, and its value while it is described, that of this process by default; can be " +
+    "repeated. Those that its Config reads are found; others, of process.env, are listed if they are given here"
+))
+
 const checkHttp = ({ host, http, port }: HttpLine) =>
   http || (host === undefined && port === undefined) ? Effect.void : invalid("--port and --host need --http")
 
@@ -103,6 +108,12 @@ export const buildCommand = Command.make("build", {
   ),
   sourcemap: toggle("sourcemap", "Write a source map beside the file"),
   external: texts("external", "<package>", "Keep a package outside of the file; can be repeated"),
+  mcpb: toggle(
+    "mcpb",
+    "Write a bundle beside the file, too, which hosts such as Claude Desktop install. The server is built once for it"
+  ),
+  env: describedEnv,
+  dotenv: moduleFlags.dotenv,
   json: toggle("json", "Print the result as JSON"),
   module: Argument.String("module")
 }).pipe(
@@ -111,11 +122,13 @@ export const buildCommand = Command.make("build", {
     description:
       "Bundles the server that a module exports, or that the modules of a folder make, and everything that it imports, " +
       "into one file, which Node starts with its compile cache. A module without exports is a program that starts the server. Packages with native code stay " +
-      "outside of the file.",
+      "outside of the file. With --mcpb, the bundle has a manifest of the definitions and the Config of the server, and of " +
+      "its package.json.",
     usage: ["[options] <module or folder>"],
     examples: [
       "src/server.ts",
       "src/tools",
+      "--mcpb --env TEA_API_KEY src/server.ts",
       "--http --out dist/main.cjs src/server.ts",
       "--no-minify --sourcemap src/main.ts"
     ],
@@ -123,9 +136,17 @@ export const buildCommand = Command.make("build", {
       "The project needs rolldown: npm install --save-dev rolldown. Exit codes: 0 success, 2 invalid command line, " +
       "or a module that cannot be bundled, 3 the file cannot be written, 130 interrupted."
   }),
-  Command.validate((line) =>
-    line.http && line.stdio ? invalid("--http and --stdio cannot be used together") : Effect.void
-  ),
+  Command.validate((line) => {
+    if (line.http && line.stdio) return invalid("--http and --stdio cannot be used together")
+    if (line.mcpb) {
+      return line.http
+        ? invalid("--mcpb cannot be used with --http: hosts start it on stdio")
+        : Effect.void
+    }
+    return line.dotenv === undefined && Object.keys(line.env).length === 0
+      ? Effect.void
+      : invalid("--env and --dotenv need --mcpb: the server does not run otherwise")
+  }),
   Command.withHandler((line) =>
     Effect.gen(function*() {
       const { console } = yield* Process
@@ -133,7 +154,60 @@ export const buildCommand = Command.make("build", {
       const built = yield* promised(() => buildServer(line))
       if (line.json) return yield* console.print(JSON.stringify(built, undefined, 2))
       for (const note of notesOf(built)) console.warn(sanitize(note))
-      yield* console.print(`${built.file}  ${(built.bytes / 1024).toFixed(1)} KiB`)
+      for (const { bytes, file } of [built, ...built.bundle === undefined ? [] : [built.bundle]]) {
+        yield* console.print(`${file}  ${(bytes / 1024).toFixed(1)} KiB`)
+      }
+    })
+  )
+)
+
+/** `skein publish`. */
+export const publishCommand = Command.make("publish", {
+  dryRun: toggle("dry-run", "Make and check the entry, and send nothing: required, since skein does not send it"),
+  name: text(
+    "name",
+    "<name>",
+    "The name in the registry, such as io.github.ada/tea-house: mcpName of package.json by default"
+  ),
+  description: text("description", "<text>", "The server in at most 100 characters: its description by default"),
+  remote: text("remote", "<url>", "The URL of the server, if others reach it over HTTP"),
+  exportName: moduleFlags.exportName,
+  env: describedEnv,
+  dotenv: moduleFlags.dotenv,
+  out: text("out", "<file>", "Write the entry to a file, such as server.json; stdout by default"),
+  module: Argument.String("module")
+}).pipe(
+  describe({
+    short: "Make the entry of a server in the MCP registry (server.json), and check it",
+    description:
+      "Makes the entry of a server in the MCP registry, server.json, and checks it by the schema of the registry. The server " +
+      "is built once, and has the title, the description, the version, the website and the icons; the variables that its " +
+      "Config reads are listed, without their values. package.json has the package that npx starts, and the repository.",
+    usage: ["--dry-run [options] <module or folder>"],
+    examples: [
+      "--dry-run src/server.ts",
+      "--dry-run --env TEA_API_KEY --out server.json src/server.ts",
+      "--dry-run --name com.example/tea-house --remote https://example.com/mcp src/server.ts"
+    ],
+    footer:
+      "Publish the package with npm, and then the entry with the program of the registry: mcp-publisher publish. Exit codes: " +
+      "0 success, 2 invalid command line, a module that cannot be built, or an entry that the registry would refuse, 3 the " +
+      "file cannot be written, 130 interrupted."
+  }),
+  Command.validate((line) =>
+    !line.dryRun
+      ? invalid("skein publish needs --dry-run: it sends nothing. mcp-publisher publish sends the entry")
+      : line.remote === undefined || (isUrl(line.remote) && URL.canParse(line.remote))
+      ? Effect.void
+      : invalid("--remote must be an http or https URL")
+  ),
+  Command.withHandler((line) =>
+    Effect.gen(function*() {
+      const { console } = yield* Process
+      const { publishedEntry } = yield* Effect.promise(() => import("../develop/nodePublish.ts"))
+      const { notes, text } = yield* promised(() => publishedEntry(line))
+      for (const note of notes) console.warn(sanitize(note))
+      yield* console.print(line.out === undefined ? text : line.out)
     })
   )
 )

@@ -6,7 +6,7 @@ import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import { callCommand } from "./callCommand.ts"
 import { handledBy, invalid, isUrl, rewrite, toggle } from "./commandLine.ts"
-import { buildCommand, conformanceCommand, devCommand, runModuleCommand } from "./developCommands.ts"
+import { buildCommand, conformanceCommand, devCommand, publishCommand, runModuleCommand } from "./developCommands.ts"
 import { describe, HelpText } from "./help.ts"
 import { installCommand } from "./installCommand.ts"
 import {
@@ -138,6 +138,7 @@ export const skeinCommand = Command.make("skein").pipe(
     runModuleCommand,
     devCommand,
     buildCommand,
+    publishCommand,
     conformanceCommand
   ])
 )

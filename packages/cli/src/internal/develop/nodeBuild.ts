@@ -16,6 +16,7 @@ import { pathToFileURL } from "node:url"
 import type * as Rolldown from "rolldown"
 import { CommandFailed } from "../base/process.ts"
 import { listExports, noDefinition } from "./folderServer.ts"
+import type { DescribedServer, DescribeLine } from "./nodeDescribe.ts"
 import { type ModuleFolder, readFolder } from "./nodeFolder.ts"
 import { findDependency, findModule, findRolldown, unusableFile } from "./nodeLoadModule.ts"
 
@@ -27,6 +28,8 @@ export interface Built {
   readonly external: ReadonlyArray<{ readonly name: string; readonly reason: "native code" | "--external" }>
   /** Modules that dependencies import and that are not installed: optional ones, usually. */
   readonly missing: ReadonlyArray<{ readonly name: string; readonly importedBy: string }>
+  /** The bundle of `--mcpb`. */
+  readonly bundle?: { readonly file: string; readonly bytes: number }
 }
 
 const start = "skein:start"
@@ -70,6 +73,11 @@ export interface BuildLine {
   /** Packages that stay outside of the file. */
   readonly external: ReadonlyArray<string>
   readonly json: boolean
+  /** Whether a bundle is written, too: a description of the server, for which it is built once. */
+  readonly mcpb?: boolean
+  /** Variables for the server that is described, and its file with variables. */
+  readonly env?: DescribeLine["env"]
+  readonly dotenv?: string | undefined
 }
 
 /**
@@ -295,6 +303,25 @@ const startCodeOf = async (
   return folder === undefined ? startOf(line, exportName!) : startOfFolder(line, folder)
 }
 
+const describe = async ({ dotenv, env = {}, exportName, module }: BuildLine): Promise<DescribedServer> =>
+  (await import("./nodeDescribe.ts")).describeServer({ module, exportName, dotenv, env })
+
+/** Writes the bundle beside the file. It must contain everything: hosts install no packages. */
+const bundled = async (
+  file: string,
+  described: DescribedServer,
+  text: string,
+  external: Iterable<string>
+): Promise<NonNullable<Built["bundle"]>> => {
+  const outside = [...external]
+  if (outside.length > 0) {
+    throw unusableFile(`A bundle cannot be made, because these packages are not in the file: ${outside.join(", ")}`)
+  }
+  const to = file.replace(/\.c?js$/, ".mcpb")
+  const { writeBundle } = await import("./nodeMcpb.ts")
+  return { file: relative(process.cwd(), resolve(to)), bytes: await writeBundle(to, described, Buffer.from(text)) }
+}
+
 /** Bundles a server, and writes the file. */
 export const buildServer = async (line: BuildLine): Promise<Built> => {
   const path = findModule(line.module)
@@ -303,6 +330,7 @@ export const buildServer = async (line: BuildLine): Promise<Built> => {
   const folder = readFolder(path, line)
   const files = folder?.modules.map(({ file }) => file) ?? [path]
   if (files.includes(resolve(file))) throw unusableFile(`The file of --out is a module of the server: ${file}`)
+  const described = line.mcpb === true ? await describe(line) : undefined
   const loaded = await loadRolldown(files[0]!)
   const startCode = await startCodeOf(loaded, files, folder, line)
   const external = new Map<string, "native code" | "--external">()
@@ -331,11 +359,13 @@ export const buildServer = async (line: BuildLine): Promise<Built> => {
     // The first two lines of the file are not of the bundle.
     const map = entry.map == null ? undefined : JSON.stringify({ ...entry.map, mappings: `;;${entry.map.mappings}` })
     await writeFiles(file, text, map)
+    const mcpb = described && await bundled(file, described, text, external.keys())
     return {
       file: relative(process.cwd(), resolve(file)),
       bytes: Buffer.byteLength(text),
       external: Array.from(external, ([name, reason]) => ({ name, reason })),
-      missing: Array.from(missing, ([name, importedBy]) => ({ name, importedBy }))
+      missing: Array.from(missing, ([name, importedBy]) => ({ name, importedBy })),
+      ...mcpb === undefined ? {} : { bundle: mcpb }
     }
   } finally {
     await bundle.close()

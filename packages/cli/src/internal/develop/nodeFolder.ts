@@ -70,22 +70,24 @@ const pathsOf = (folder: string, given: string): ReadonlyArray<string> => {
   return found.toSorted()
 }
 
-/** The name and the version in the nearest `package.json`. */
-const packageOf = (folder: string): { readonly name: string; readonly version: string } => {
-  const project = projectFolder(folder)
-  const file = join(project, "package.json")
-  const defaults = { name: basename(project), version: "0.0.0" }
-  if (statSync(file, { throwIfNoEntry: false }) === undefined) return defaults
-  let manifest: unknown
+/** The nearest `package.json` of a file or a folder; undefined if there is none. */
+export const readManifest = (path: string): Readonly<Record<string, unknown>> | undefined => {
+  const file = join(projectFolder(path), "package.json")
+  if (statSync(file, { throwIfNoEntry: false }) === undefined) return undefined
   try {
-    manifest = JSON.parse(readFileSync(file, "utf8"))
+    const manifest: unknown = JSON.parse(readFileSync(file, "utf8"))
+    return typeof manifest === "object" && manifest !== null ? manifest as Readonly<Record<string, unknown>> : {}
   } catch (error) {
     throw unusableFile(`${file} cannot be read: ${error instanceof Error ? error.message : error}`)
   }
-  const { name, version } = (manifest ?? {}) as { readonly name?: unknown; readonly version?: unknown }
+}
+
+/** The name and the version in the nearest `package.json`. */
+const packageOf = (folder: string): { readonly name: string; readonly version: string } => {
+  const { name, version } = readManifest(folder) ?? {}
   const textOf = (value: unknown, byDefault: string): string =>
     typeof value === "string" && value !== "" ? value : byDefault
-  return { name: textOf(name, defaults.name), version: textOf(version, defaults.version) }
+  return { name: textOf(name, basename(projectFolder(folder))), version: textOf(version, "0.0.0") }
 }
 
 /** Reads the folder at an absolute path; undefined if the path is that of a file. */

@@ -138,7 +138,7 @@ const checked = (server: ServerLayer, path: string, Effect: Effects, Layer: Laye
  * Runs a function while stdout is redirected to stderr: on stdio, stdout carries protocol messages only. A program that
  * the function starts may keep the redirected `write`, or put one of its own in its place.
  */
-const withoutStdout = async <A>(run: () => Promise<A>): Promise<A> => {
+export const withoutStdout = async <A>(run: () => Promise<A>): Promise<A> => {
   const { stdout } = process
   const { write } = stdout
   let isRedirected = true
@@ -170,8 +170,18 @@ const loadVariables = (file: string): void => {
   }
 }
 
-/** Loads the module or the folder, and the modules that serve it. Returns a function that starts the server. */
-export const prepareServer = (line: RunLine): Promise<() => void> =>
+/** A server of a project, and the copy of effect that it uses. */
+export interface LoadedServer {
+  readonly layer: ServerLayer
+  readonly Effect: Effects
+  readonly Layer: Layers
+  /** Imports a module of the copy of effect. */
+  readonly loadEffect: <A>(specifier: string) => Promise<A>
+  readonly transport: Transport
+}
+
+/** Loads the module or the folder, and the modules that serve it; undefined for a module that has started its server. */
+export const loadServer = (line: RunLine): Promise<LoadedServer | undefined> =>
   withoutStdout(async () => {
     const path = findModule(line.module)
     if (line.dotenv !== undefined) loadVariables(line.dotenv)
@@ -182,13 +192,14 @@ export const prepareServer = (line: RunLine): Promise<() => void> =>
     const exports = loaded[0]!
     // A module without exports is a program, which has started its server: as for `skein build`.
     const isProgram = folder === undefined && line.exportName === undefined && Object.keys(exports).length === 0
-    if (isProgram && !line.http) return () => {}
+    if (isProgram && !line.http) return undefined
     const specifier = line.http ? "@skein/server/NodeHttp" : "@skein/server/Stdio"
     const transport = await loadFrom<Transport>(specifier, from)
     // The copy of effect that the server uses.
     const ofServer = createRequire(from).resolve(specifier)
-    const Layer = await loadFrom<Layers>("effect/Layer", ofServer)
-    const Effect = await loadFrom<Effects>("effect/Effect", ofServer)
+    const loadEffect = <A>(specifier: string): Promise<A> => loadFrom<A>(specifier, ofServer)
+    const Layer = await loadEffect<Layers>("effect/Layer")
+    const Effect = await loadEffect<Effects>("effect/Effect")
     const selected = async (): Promise<ServerLayer> => {
       if (folder !== undefined) {
         const McpServer = await loadFrom<ProjectModules["McpServer"]>("@skein/server/McpServer", from)
@@ -202,8 +213,15 @@ export const prepareServer = (line: RunLine): Promise<() => void> =>
       const found = selectServer(exports, { name: line.exportName, path: line.module, isLayer: Layer.isLayer })
       return (isAsyncServer(found) ? found.toLayer() : found) as ServerLayer
     }
-    const layer = await selected()
-    const { host, port } = line
-    const server = checked(layer, line.module, Effect, Layer)
-    return () => transport.runMain(server, line.http ? { host, port } : {})
+    return { layer: await selected(), Effect, Layer, loadEffect, transport }
   })
+
+/** Returns a function that starts the server of a module or a folder. */
+export const prepareServer = async (line: RunLine): Promise<() => void> => {
+  const loaded = await loadServer(line)
+  if (loaded === undefined) return () => {}
+  const { Effect, Layer, layer, transport } = loaded
+  const { host, port } = line
+  const server = checked(layer, line.module, Effect, Layer)
+  return () => transport.runMain(server, line.http ? { host, port } : {})
+}
