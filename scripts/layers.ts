@@ -225,7 +225,7 @@ export const layers: Readonly<Record<string, Layers>> = {
     "http/messages": { layers: ["base", "catalog", "dispatch"] },
     "http/limits": { modules: ["EventStore"], layers: ["base", "http/messages"] },
     "http/access": {
-      modules: ["Cors", "LegacySse"],
+      modules: ["AuthenticationFailures", "Cors", "LegacySse"],
       layers: ["base", "http/messages", "http/limits"],
       typesOf: ["composition"]
     },

@@ -11,6 +11,7 @@
 import * as Digest from "@skein/runtime/Digest"
 import * as RandomId from "@skein/runtime/RandomId"
 import type { TransportError } from "@skein/runtime/TransportError"
+import * as AuthenticationFailures from "@skein/server/AuthenticationFailures"
 import { type FindPrincipal, type Pages, type Protection, Refusal } from "@skein/server/Http"
 import { McpServer } from "@skein/server/McpServer"
 import * as NodePages from "@skein/server/NodePages"
@@ -170,27 +171,52 @@ const challenge = { "www-authenticate": "Basic realm=\"console\", charset=\"UTF-
  * with `--password`. The user name becomes the principal in the log. Put TLS in front of the console on other addresses
  * than loopback: the password is sent with each request.
  *
+ * Wrong passwords are counted by the network address of their sender, as `Protect` counts wrong tokens: after
+ * `maxFailures` in 10 seconds (20 by default) all requests of the address are answered with 429, also those with the right
+ * password, so that a guess has no answer. A request without a password is not counted. Behind a proxy, set
+ * `trustedProxies`: otherwise all viewers share the address of the proxy.
+ *
  * @example
  * Console.layer({ host: "0.0.0.0", allowedHosts: ["ops.example.com"], protect: Console.password(secret) })
  */
-export const password = (secret: string | Redacted.Redacted<string>): FindPrincipal => {
+export const password = (
+  secret: string | Redacted.Redacted<string>,
+  options: AuthenticationFailures.FailureOptions = {}
+): FindPrincipal => {
   const expected = typeof secret === "string" ? Redacted.make(secret) : secret
   if (Redacted.value(expected) === "") throw new TypeError("The password of a console must not be empty")
-  return (request) =>
-    Effect.gen(function*() {
-      const [, encoded = ""] = /^Basic ([A-Za-z0-9+/=]+)$/i.exec(request.header("authorization") ?? "") ?? []
-      const given = new TextDecoder().decode(Uint8Array.from(decodeBase64(encoded), (char) => char.charCodeAt(0)))
-      const colon = given.indexOf(":")
-      // Digests are compared, so that the time of the comparison depends on nothing secret.
-      const ours = yield* Digest.sha256Base64Url(Redacted.value(expected))
-      const theirs = yield* Digest.sha256Base64Url(given.slice(colon + 1))
-      if (colon === -1 || ours !== theirs) {
-        return yield* Effect.fail(
-          new Refusal({ status: 401, message: "Unauthorized: the console needs its password", headers: challenge })
-        )
-      }
-      return { id: colon === 0 ? "operator" : given.slice(0, colon) }
+  const refused = Effect.fail(
+    new Refusal({ status: 401, message: "Unauthorized: the console needs its password", headers: challenge })
+  )
+  let made: AuthenticationFailures.Failures | undefined
+  return (request) => {
+    const authorization = request.header("authorization")
+    if (authorization === undefined) return refused
+    const { address } = request
+    const check = (failures: AuthenticationFailures.Failures) =>
+      Effect.gen(function*() {
+        const seconds = failures.retryAfter(address)
+        if (seconds !== undefined) return yield* AuthenticationFailures.tooManyFailures(seconds)
+        const [, encoded = ""] = /^Basic ([A-Za-z0-9+/=]+)$/i.exec(authorization) ?? []
+        const given = new TextDecoder().decode(Uint8Array.from(decodeBase64(encoded), (char) => char.charCodeAt(0)))
+        const colon = given.indexOf(":")
+        // Digests are compared, so that the time of the comparison depends on nothing secret.
+        const ours = yield* Digest.sha256Base64Url(Redacted.value(expected))
+        const theirs = yield* Digest.sha256Base64Url(given.slice(colon + 1))
+        if (colon === -1 || ours !== theirs) {
+          failures.add(address)
+          return yield* refused
+        }
+        return { id: colon === 0 ? "operator" : given.slice(0, colon) }
+      })
+    return Effect.gen(function*() {
+      made ??= yield* AuthenticationFailures.make(options)
+      const failures = made
+      // A client that disconnects before the answer has failed, as at `Protect`.
+      const counted = Effect.onInterrupt(check(failures), () => Effect.sync(() => failures.add(address)))
+      return yield* failures.limit(address, counted)
     })
+  }
 }
 
 const decodeBase64 = (text: string): string => {

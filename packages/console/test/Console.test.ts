@@ -435,6 +435,32 @@ describe("guards", () => {
       assert.throws(() => Console.password(""), "must not be empty")
     })))
 
+  live(
+    "refuses all passwords of an address after maxFailures wrong ones, and counts no request without one",
+    () =>
+      scoped(Effect.gen(function*() {
+        const protect = Console.password("tea", { maxFailures: 3 })
+        const { console: { url: at } } = yield* kit.open({ protect })
+        const ask = (password?: string) =>
+          Effect.promise(() =>
+            fetch(at, {
+              headers: password === undefined ? {} : { authorization: `Basic ${btoa(`ada:${password}`)}` }
+            })
+          )
+        for (let count = 0; count < 6; count++) assert.strictEqual((yield* ask()).status, 401)
+        assert.strictEqual((yield* ask("tea")).status, 200)
+        // A burst: three are compared at a time, and two more may have begun when the third has failed.
+        const guesses = Array.from({ length: 20 }, (_, index) => `guess ${index}`)
+        const answers = yield* Effect.forEach(guesses, ask, { concurrency: "unbounded" })
+        const compared = answers.filter(({ status }) => status === 401).length
+        assert.isTrue(compared >= 3 && compared <= 5, String(compared))
+        assert.strictEqual(answers.filter(({ status }) => status === 429).length, 20 - compared)
+        const refused = yield* ask("tea")
+        assert.strictEqual(refused.status, 429)
+        assert.match(refused.headers.get("retry-after") ?? "", /^\d+$/)
+      }))
+  )
+
   live("accepts the tokens of Protect.make", () =>
     scoped(Effect.gen(function*() {
       const issuer = "https://login.example"

@@ -15,6 +15,7 @@
  */
 import type { Credentials } from "@skein/client/Credentials"
 import * as Clock from "effect/Clock"
+import { quote } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import type * as Context from "effect/Context"
 import * as Option from "effect/Option"
@@ -38,7 +39,7 @@ import type { SavedTokens } from "./flow/records.ts"
 import { makeServerTokens, type ServerTokens } from "./flow/serverTokens.ts"
 import { revoke } from "./protocol/tokenEndpoint.ts"
 import { grantClient } from "./flow/tokens.ts"
-import { serverUrl } from "./protocol/urls.ts"
+import { parseSecure, serverUrl } from "./protocol/urls.ts"
 import { InvalidAuthorizationResponse, InvalidOptions, type OAuthError } from "./protocol/OAuthError.ts"
 import * as Outbound from "../shared/Outbound.ts"
 import { TokenStore } from "./stores/TokenStore.ts"
@@ -148,9 +149,16 @@ const byServer = (
 ): Effect.Effect<ReadonlyMap<string, ServerOptions>, OAuthError> =>
   Effect.map(
     Effect.forEach(Object.entries(servers), ([url, options]) =>
-      Effect.map(parse(url), (url) => [serverUrl(url), options] as const)),
-    (entries) =>
-      new Map(entries)
+      Effect.gen(function*() {
+        const { resourceMetadata } = options
+        if (resourceMetadata !== undefined && parseSecure(resourceMetadata) === undefined) {
+          return yield* fail(
+            new InvalidOptions({ message: `resourceMetadata is not an https URL: ${quote(resourceMetadata)}` })
+          )
+        }
+        return [serverUrl(yield* parse(url)), options] as const
+      })),
+    (entries) => new Map(entries)
   )
 
 const check = (definition: Definition): Effect.Effect<void, OAuthError> => {

@@ -13,6 +13,7 @@ import type {
   KoaContextWithOIDC,
   Provider
 } from "oidc-provider"
+import { clip } from "@skein/protocol/Text"
 import { isRedirectLoopback, textOf } from "../shared/web.ts"
 import { type AdapterOptions, makeAdapter } from "./adapter.ts"
 import { html, page, pageHeaders } from "./html.ts"
@@ -84,6 +85,20 @@ const refusals = [
   "server_error"
 ]
 
+/** The longest redirect URI, in characters: the whole of it is shown to the person. */
+const maxRedirectChars = 2_048
+
+/**
+ * Whether a redirect URI is one text for all who read it. `URL` drops tabs, line ends and outer spaces, takes a backslash
+ * for a slash, and adds slashes after `https:`. So another URI would be stored and sent than the one that was checked.
+ * `URL` also compares the ports of loopback URIs, so this holds for the URI of each request too.
+ */
+const isPlainRedirect = (uri: string): boolean =>
+  uri.length <= maxRedirectChars && /^[\x21-\x5b\x5d-\x7e]*$/.test(uri) && !/^https?:(?!\/\/[^/])/i.test(uri)
+
+const notPlain =
+  `it is longer than ${maxRedirectChars} characters, or has spaces, backslashes or characters that are not ASCII`
+
 /** The text of an error page. Texts of the request are escaped, and a description of the engine names no secret. */
 const errorPage = (out: Readonly<Record<string, unknown>>): string => {
   const described = typeof out["error_description"] === "string" ? out["error_description"] : "no further description"
@@ -96,7 +111,9 @@ const errorPage = (out: Readonly<Record<string, unknown>>): string => {
         ? "It is not registered here, or no longer. Cancel the sign-in there, and start it again."
         : "You can close this page and start again in the application."
     }</p>
-<dl><dt>Error</dt><dd><code>${String(out["error"])}</code></dd><dt>Description</dt><dd>${described}</dd></dl>`
+<dl><dt>Error</dt><dd><code>${clip(String(out["error"]))}</code></dd><dt>Description</dt><dd>${
+      clip(described, maxRedirectChars)
+    }</dd></dl>`
   )
 }
 
@@ -171,6 +188,10 @@ export const makeEngine = (options: EngineOptions): Engine => {
   const { errors, interactionPolicy } = options.library
   const secure = issuer.startsWith("https:")
   const session = `${cookiePrefix}session`
+  const renderError = (ctx: Pick<KoaContextWithOIDC, "body" | "set">, out: object): void => {
+    for (const [name, value] of Object.entries(pageHeaders)) ctx.set(name, value)
+    ctx.body = errorPage(out as Readonly<Record<string, unknown>>)
+  }
   const policy = interactionPolicy.base()
   // Every authorization request asks. A remembered consent is what an attacker's request would ride on (confused deputy).
   policy.get("login")!.checks.add(
@@ -198,6 +219,11 @@ export const makeEngine = (options: EngineOptions): Engine => {
         // the server and the person decide about the scopes of a client. A server may replace requested metadata (RFC
         // 7591, 2).
         delete metadata["scope"]
+        for (const uri of [metadata["redirect_uris"] ?? []].flat()) {
+          if (typeof uri !== "string" || !isPlainRedirect(uri)) {
+            throw new errors.InvalidClientMetadata(`a redirect URI is refused: ${notPlain}`)
+          }
+        }
         options.checkClient?.(metadata)
       }
     },
@@ -216,10 +242,7 @@ export const makeEngine = (options: EngineOptions): Engine => {
     },
     // A browser of any origin may ask for tokens: it needs a code, its verifier, and no cookie.
     clientBasedCORS: () => true,
-    renderError: (ctx, out) => {
-      for (const [name, value] of Object.entries(pageHeaders)) ctx.set(name, value)
-      ctx.body = errorPage(out as unknown as Readonly<Record<string, unknown>>)
-    },
+    renderError,
     ttl: {
       AccessToken: accessTokenSeconds,
       ClientCredentials: accessTokenSeconds,
@@ -248,8 +271,13 @@ export const makeEngine = (options: EngineOptions): Engine => {
     }
   })
   provider.use(async (ctx, next) => {
-    if (ctx.path === "/auth" && (ctx.query["scope"] ?? "") === "") {
-      ctx.query = { ...ctx.query, scope: options.defaultScopes.join(" ") }
+    if (ctx.path === "/auth") {
+      const redirectUris = [ctx.query["redirect_uri"] ?? []].flat()
+      if (!redirectUris.every(isPlainRedirect)) {
+        ctx.status = 400
+        return renderError(ctx, { error: "invalid_redirect_uri", error_description: notPlain })
+      }
+      if ((ctx.query["scope"] ?? "") === "") ctx.query = { ...ctx.query, scope: options.defaultScopes.join(" ") }
     }
     await next()
   })
@@ -344,9 +372,12 @@ export const describeRedirect = (redirectUri: string): { readonly where: string;
   return { where: url.host === "" ? url.protocol : `${url.protocol}//${url.host}`, local }
 }
 
-/** The name of a client, as it registered it. It is the client's claim, not a fact. */
+/** The longest name of a client on a page, in characters. */
+const maxClientNameChars = 80
+
+/** The name of a client, as it registered it, shortened. It is the client's claim, not a fact. */
 export const clientNameOf = async (provider: Provider, clientId: string): Promise<string> =>
-  (await provider.Client.find(clientId))?.clientName ?? clientId
+  clip((await provider.Client.find(clientId))?.clientName ?? clientId, maxClientNameChars)
 
 /**
  * The scope of a request as its person has to know it. The engine removes `offline_access` from requests without

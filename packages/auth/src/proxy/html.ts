@@ -1,5 +1,6 @@
 /** The pages that a person sees, of one look and without scripts, and the forms that a person sends. */
 import type { IncomingMessage, ServerResponse } from "node:http"
+import { printableLines } from "@skein/protocol/Text"
 import { escapeHtml } from "../shared/web.ts"
 
 /** HTML that is not escaped again by `html`. */
@@ -12,13 +13,17 @@ export class Html {
 
 type Part = Html | string | ReadonlyArray<Html> | undefined
 
+/** The longest text on a page, in characters. The rest is cut off. */
+const maxTextChars = 4_096
+
 const render = (part: Part): string => {
   if (part === undefined) return ""
-  if (typeof part === "string") return escapeHtml(part)
+  // A name or an address of a client with characters that change the direction of writing could look like another.
+  if (typeof part === "string") return escapeHtml(printableLines(part, maxTextChars))
   return part instanceof Html ? part.text : part.map(({ text }) => text).join("")
 }
 
-/** A template of HTML. Strings in it are escaped. */
+/** A template of HTML. Strings in it are escaped, and so are characters that are invisible or change the direction of writing. */
 export const html = (texts: TemplateStringsArray, ...parts: ReadonlyArray<Part>): Html =>
   new Html(texts.reduce((all, text, index) => all + render(parts[index - 1]) + text))
 

@@ -7,6 +7,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { JWK } from "oidc-provider"
 import { ProxyStore, ProxyStoreError } from "./store.ts"
 import * as NodeOutbound from "../shared/node/NodeOutbound.ts"
+import { readJwt } from "../server/tokens/parseToken.ts"
 import * as TokenVerifier from "../server/tokens/TokenVerifier.ts"
 import { makeBridge } from "./bridge.ts"
 import { makeClientDocuments } from "./clientDocuments.ts"
@@ -78,6 +79,9 @@ const verifierOf = (
     acceptsOpaque: false,
     verify: (token) =>
       Effect.gen(function*() {
+        if (readJwt(token) === undefined) {
+          return yield* Effect.fail(invalid("the token is not a signed JWT", "Malformed"))
+        }
         const { payload } = yield* Effect.tryPromise({
           try: () => jose.jwtVerify(token, keys, { issuer: origin, typ: "at+jwt", algorithms: ["ES256"] }),
           catch: (cause) =>

@@ -72,7 +72,10 @@ export interface Options extends Omit<Protect.Options, "authorizationServerMetad
    * `localhost`, `127.0.0.1` and `[::1]`. By default every https address, loopback, and private schemes of applications.
    */
   readonly redirectUris?: ReadonlyArray<string> | undefined
-  /** Whether clients can register themselves (RFC 7591). True by default. */
+  /**
+   * Whether clients can register themselves (RFC 7591). True by default, for clients without a metadata document: 2026-07-28
+   * deprecates it.
+   */
   readonly dynamicRegistration?: boolean | undefined
   /**
    * Whether a client ID can be the https address of a metadata document: from any host by default, or from the hosts of a

@@ -10,6 +10,7 @@ import * as oauth from "oauth4webapi"
 import type { Provider } from "oidc-provider"
 import { isDocumentId } from "./clientDocuments.ts"
 import {
+  clientNameOf,
   denied,
   describeRedirect,
   grantRequest,
@@ -67,8 +68,7 @@ export const makeSignIn = ({ begin, options, provider, resolved, sealing, store,
   const run = Effect.runPromise
 
   const consent = async (response: ServerResponse, uid: string, params: RequestParams): Promise<void> => {
-    const client = await provider.Client.find(params.client_id)
-    const name = client?.clientName ?? params.client_id
+    const name = await clientNameOf(provider, params.client_id)
     const document = isDocumentId(params.client_id) ? new URL(params.client_id).host : undefined
     const { local, where } = describeRedirect(params.redirect_uri)
     const scope = await scopeToShow(provider, params)

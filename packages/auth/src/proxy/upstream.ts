@@ -6,7 +6,8 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { decodeJwt } from "jose/jwt/decode"
 import * as oauth from "oauth4webapi"
-import { readText } from "../shared/web.ts"
+import { tokenResponse } from "../shared/tokenResponse.ts"
+import { maxRedirects, readText, redirectTarget, staysOnOrigin } from "../shared/web.ts"
 import { issuerOfTenant } from "../server/tokens/issuers.ts"
 
 /** A person at the upstream. */
@@ -68,27 +69,29 @@ export interface UpstreamTokens {
 
 const maxAnswerBytes = 262_144
 
-/** A `fetch` whose answers have at most 256 KiB. */
-const boundedFetch = async (url: string, init: RequestInit): Promise<Response> => {
+/** A `fetch` whose answers have at most 256 KiB. Redirects of documents are followed on their origin. */
+const boundedFetch = async (url: string, init: RequestInit, redirects = 0): Promise<Response> => {
   const reply = await fetch(url, { ...init, redirect: "manual" })
   const tooLong = () => new Error(`the answer is longer than ${maxAnswerBytes} bytes`)
   const text = await readText(reply, maxAnswerBytes, tooLong)
   const { headers, status, statusText } = reply
+  const target = redirectTarget(status, headers, new URL(url))
+  // A header with a token goes to the address that it was meant for alone.
+  const isDocument = init.body == null && !new Headers(init.headers).has("authorization")
+  if (target !== undefined && isDocument && redirects < maxRedirects && staysOnOrigin(target, new URL(url))) {
+    return boundedFetch(target.href, init, redirects + 1)
+  }
   return new Response(text === "" ? null : text, { status, statusText, headers })
 }
 
-/**
- * A `fetch` for token endpoints. GitHub answers errors with status 200, which the library takes for a broken answer: then
- * a refresh token that was revoked would look like an outage.
- */
+/** A `fetch` for token endpoints. */
 const tokenFetch = async (url: string, init: RequestInit): Promise<Response> => {
   const reply = await boundedFetch(url, init)
-  if (reply.status !== 200) return reply
-  const answer: unknown = await reply.clone().json().catch(() => undefined)
-  if (typeof answer !== "object" || answer === null || "access_token" in answer) return reply
-  const { error } = answer as { readonly error?: unknown }
-  return typeof error === "string" ? new Response(reply.body, { status: 400, headers: reply.headers }) : reply
+  return tokenResponse(reply.status, reply.headers, await reply.text())
 }
+
+/** The errors of RFC 6749 that say nothing about the code or the token: the operator repairs them, or time does. */
+const temporary = new Set(["invalid_client", "server_error", "slow_down", "temporarily_unavailable"])
 
 /**
  * The error of a failed request. It has no cause: the errors of `oauth4webapi` contain the answer, in which there may be
@@ -101,7 +104,7 @@ const failure = (cause: unknown): UpstreamError => {
     // `error` is a code of RFC 6749.
     return new UpstreamError({
       message: `the upstream answered ${cause.error.slice(0, 64)}`,
-      isFinal: status < 500 && status !== 429
+      isFinal: status < 500 && status !== 429 && !temporary.has(cause.error)
     })
   }
   const { code, name } = cause as { readonly code?: unknown; readonly name?: unknown }
@@ -135,7 +138,7 @@ export const makeUpstream = (options: UpstreamOptions, redirectUri: string): Ups
   const authentication = options.tokenEndpointAuthMethod === "client_secret_basic"
     ? oauth.ClientSecretBasic(secret)
     : oauth.ClientSecretPost(secret)
-  const http = (fetch = boundedFetch) => ({
+  const http = (fetch: (url: string, init: RequestInit) => Promise<Response> = boundedFetch) => ({
     [oauth.allowInsecureRequests]: issuer.startsWith("http:"),
     [oauth.customFetch]: fetch as never,
     signal: AbortSignal.timeout(requestTimeoutOf(options))

@@ -19,7 +19,7 @@ import * as Effect from "effect/Effect"
 import { makeAuthenticator } from "./authenticate.ts"
 import { certificateFinder, type ForwardedCertificate } from "./clientCertificate.ts"
 import * as dpop from "./dpop.ts"
-import * as failures from "./failures.ts"
+import * as failures from "@skein/server/AuthenticationFailures"
 import { checkScopes } from "./grants.ts"
 import {
   addressOf,
@@ -35,7 +35,7 @@ import * as TokenVerifier from "./tokens/TokenVerifier.ts"
 
 export type { ForwardedCertificate } from "./clientCertificate.ts"
 export type { DpopOptions } from "./dpop.ts"
-export type { FailureOptions } from "./failures.ts"
+export type { FailureOptions } from "@skein/server/AuthenticationFailures"
 export type { IssuerMetadataOptions } from "./metadata.ts"
 export type { NonceOptions } from "./nonces.ts"
 

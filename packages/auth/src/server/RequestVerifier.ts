@@ -16,7 +16,7 @@ import * as Http from "@skein/server/Http"
 import type { Principal } from "@skein/server/Principal"
 import * as Effect from "effect/Effect"
 import * as certificates from "./clientCertificate.ts"
-import * as failureCounts from "./failures.ts"
+import * as failureCounts from "@skein/server/AuthenticationFailures"
 import { makeNetworks } from "./networks.ts"
 import * as signed from "./signedHeader.ts"
 import * as tokenCache from "./tokens/tokenCache.ts"
@@ -198,7 +198,10 @@ export const cloudflareAccess = (
   const verifier = signed.assertionVerifier(
     { header, issuer: team, audiences: [audience], jwksUri, algorithms: ["RS256"] },
     // The `sub` of a service token is empty, and its `common_name` is the client.
-    (_header, claims) => claims["sub"] === "" ? { ...claims, client_id: claims["common_name"] } : claims
+    (_header, claims) =>
+      claims["sub"] === "" && claims["common_name"] !== undefined
+        ? { ...claims, sub: undefined, client_id: claims["common_name"] }
+        : claims
   )
   return byAssertion(header, verifier, options)
 }

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import { type certificateFinder, thumbprintOf } from "./clientCertificate.ts"
 import { type ChallengeParams, makeChallenge } from "./challenge.ts"
 import type { DpopVerifier, InvalidProof } from "./dpop.ts"
-import { type Failures, tooManyFailures, withRetry } from "./failures.ts"
+import { type Failures, tooManyFailures, withRetry } from "@skein/server/AuthenticationFailures"
 import { invalid, maxTokenChars, tooLong } from "./tokens/parseToken.ts"
 import { hasScopes, insufficientScope, setChallenger } from "./grants.ts"
 import {

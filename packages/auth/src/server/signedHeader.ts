@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { CryptoKey } from "jose"
 import { importSPKI } from "jose/key/import"
-import { Failures } from "./failures.ts"
+import { Failures } from "@skein/server/AuthenticationFailures"
 import { asymmetric, checkAlgorithms } from "./tokens/algorithms.ts"
 import { isFor, otherAudience } from "./tokens/audience.ts"
 import { checkAddress, type FetchOptions, fetchText, unavailable } from "./tokens/fetchDocument.ts"
@@ -168,6 +168,9 @@ export const albVerifier = (options: AlbOptions): TokenVerifier => {
     issuer,
     clockTolerance,
     algorithms: ["ES256"],
+    // "Standard libraries are not compatible with the padding that is included in the Application Load Balancer
+    // authentication token in JWT format" (AWS, Authenticate users using an Application Load Balancer).
+    isPadded: true,
     audienceProblem: assertionAudience([`${loadBalancerArn} ${clientId}`]),
     isKind,
     claimsOf: ({ client, exp, iss, signer }, claims) => ({

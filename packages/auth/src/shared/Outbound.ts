@@ -1,6 +1,6 @@
 /**
  * The one way out for the requests of `OAuth`: metadata, registrations, tokens. It bounds the size and the time of each
- * answer, follows no redirect, and sends nothing to a URL that is neither https nor on the loopback interface.
+ * answer, follows redirects of metadata on their own origin alone (three at most), and sends nothing to a URL that is neither https nor on the loopback interface.
  *
  * The addresses come from servers, so a program that runs on a server should also refuse private addresses. In Node,
  * `NodeOutbound.make({ refusePrivateAddresses: true })` checks them when the socket is opened. Elsewhere, give a `fetch`

@@ -93,3 +93,28 @@ export const metadataUrls = (issuer: URL): ReadonlyArray<URL> => {
     ...(path === "" ? [] : [`${path}/.well-known/openid-configuration`])
   ].map((path) => new URL(path, issuer))
 }
+
+/**
+ * A number of seconds in a JSON document of another party, 0 or more. Some servers write it as text. Anything else counts as
+ * absent: such members are optional (RFC 6749, 5.1; RFC 7591, 3.2.1).
+ */
+export const seconds = (value: unknown): number | undefined => {
+  const number = typeof value === "string" && /^\d{1,20}$/.test(value) ? Number(value) : value
+  return typeof number === "number" && number >= 0 && number < Infinity ? number : undefined
+}
+
+/** How many redirects of one document are followed. */
+export const maxRedirects = 3
+
+/** Where a redirect leads. Undefined for an answer that is not a redirect, or does not say where. */
+export const redirectTarget = (status: number, headers: Headers, from: URL): URL | undefined => {
+  const location = [301, 302, 303, 307, 308].includes(status) ? headers.get("location") : null
+  return location === null ? undefined : URL.parse(location, from.href) ?? undefined
+}
+
+/**
+ * Whether a redirect of a document may be followed: it stays on its origin, as a slash at the end of a path does. Another
+ * origin has another operator, whom neither the user nor the server has named.
+ */
+export const staysOnOrigin = (target: URL, from: URL): boolean =>
+  target.origin === from.origin && target.protocol === from.protocol && target.username === "" && target.password === ""

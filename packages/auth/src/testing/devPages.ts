@@ -1,4 +1,5 @@
 /** The pages of the development server, and the answers that people give there. */
+import { clip } from "@skein/protocol/Text"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Provider } from "oidc-provider"
 import {
@@ -66,7 +67,7 @@ export const answerPage = async (
       wrong === undefined ? 200 : 400,
       "Sign in",
       html`<h1>Sign in</h1>
-${wrong === undefined ? undefined : html`<p class="warn">There is no user ${wrong} here.</p>`}
+${wrong === undefined ? undefined : html`<p class="warn">There is no user ${clip(wrong)} here.</p>`}
 <p>${clientName} asks you to sign in. Who are you?</p>
 <form method="post" action="${path}">${
         options.users.map((user) =>

@@ -83,7 +83,7 @@ export interface Options {
   readonly resources?: ReadonlyArray<string> | undefined
   /** Clients that are registered from the start. */
   readonly clients?: ReadonlyArray<Client> | undefined
-  /** Whether clients can register themselves (RFC 7591). Default `true`. */
+  /** Whether clients can register themselves (RFC 7591), which 2026-07-28 deprecates. Default `true`. */
   readonly dynamicRegistration?: boolean | undefined
   /** Whether a client ID can be the https URL of a metadata document. Default `true`. */
   readonly clientIdMetadataDocuments?: boolean | undefined

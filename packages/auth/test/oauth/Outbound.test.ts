@@ -6,8 +6,11 @@ import * as TokenStore from "@skein/auth/TokenStore"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import { spawn } from "node:child_process"
 import type { lookup } from "node:dns"
+import { createServer as createProxy, globalAgent } from "node:http"
 import { type AddressInfo, createServer, isIP } from "node:net"
+import { join } from "node:path"
 import { isPrivate, makeFetch } from "../../src/shared/node/guardedFetch.ts"
 import { request, start } from "./scriptedServers.ts"
 
@@ -64,6 +67,81 @@ describe("NodeOutbound", () => {
       }
     }
   })
+
+  const supportsProxies = Number(process.versions.node.split(".")[0]) >= 25 ||
+    process.versions.node.localeCompare("24.5.0", undefined, { numeric: true }) >= 0
+
+  it.live.runIf(supportsProxies)(
+    "uses the proxy of the environment with Node's switch, and keeps private addresses out",
+    () =>
+      Effect.gen(function*() {
+        const via: Array<string> = []
+        const proxy = createProxy((request, response) => {
+          via.push(`${request.method} ${request.url}`)
+          response.writeHead(204).end()
+        })
+        proxy.on("connect", ({ url }, socket) => {
+          via.push(`CONNECT ${url}`)
+          socket.end("HTTP/1.1 502 Bad Gateway\r\n\r\n")
+        })
+        yield* Effect.acquireRelease(
+          Effect.promise(() => new Promise<void>((done) => void proxy.listen(0, "127.0.0.1", done))),
+          () => Effect.sync(() => void proxy.close())
+        )
+        const { port } = proxy.address() as AddressInfo
+        const run = (env: Readonly<Record<string, string>>, ...args: ReadonlyArray<string>) =>
+          Effect.promise(async () => {
+            const program = join(import.meta.dirname, "outboundProgram.ts")
+            const child = spawn(process.execPath, ["--conditions=@skein/source", "--no-warnings", program, ...args], {
+              env: { ...env, PATH: process.env["PATH"] },
+              stdio: ["ignore", "pipe", "inherit"]
+            })
+            return (await child.stdout.toArray()).join("").trim().split("\n")
+          })
+        const address = `http://127.0.0.1:${port}`
+        const proxies = { HTTP_PROXY: address, HTTPS_PROXY: address, NO_PROXY: "direct.invalid" }
+        const urls = ["http://as.invalid/x", "https://as.invalid/y", "http://direct.invalid/z"]
+        assert.deepEqual(yield* run({ ...proxies, NODE_USE_ENV_PROXY: "1" }, "refuse", ...urls), [
+          "204",
+          "ERR_PROXY_TUNNEL",
+          "ENOTFOUND"
+        ])
+        assert.deepEqual(via.splice(0), ["GET http://as.invalid/x", "CONNECT as.invalid:443"])
+        // The proxy could reach the neighbours of this process.
+        const near = ["http://localhost/", "http://10.0.0.1/", "http://[::1]/"]
+        assert.deepEqual(yield* run({ ...proxies, NODE_USE_ENV_PROXY: "1" }, "refuse", ...near), [
+          "AddressRefused",
+          "AddressRefused",
+          "AddressRefused"
+        ])
+        assert.deepEqual(yield* run(proxies, "allow", urls[0]!), ["ENOTFOUND"])
+        assert.deepEqual(via, [])
+      })
+  )
+
+  it.effect("2026-07-28 · SSRF · refuses a name that is private here before a proxy could resolve it", () =>
+    Effect.gen(function*() {
+      const { options } = globalAgent as unknown as { readonly options: { proxyEnv?: object | undefined } }
+      const before = options.proxyEnv
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          options.proxyEnv = { HTTP_PROXY: "http://127.0.0.1:1" }
+        }),
+        () =>
+          Effect.sync(() => {
+            options.proxyEnv = before
+          })
+      )
+      const resolve = ((_host: string, _options: unknown, done: (error: null, all: unknown) => void) =>
+        done(null, [{ address: "10.0.0.1", family: 4 }])) as unknown as typeof lookup
+      const init = { method: "GET", headers: {}, redirect: "manual", signal: AbortSignal.timeout(20_000) } as const
+      const error = yield* Effect.promise(() =>
+        makeFetch(true, resolve)("http://tea.example/", init).catch((error: unknown) =>
+          error
+        )
+      )
+      assert.strictEqual((error as Error).name, "AddressRefused")
+    }))
 
   it.live("rejects an answer that no Response can have, and the process goes on", () =>
     Effect.gen(function*() {

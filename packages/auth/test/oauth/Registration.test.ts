@@ -7,6 +7,7 @@ import * as TokenStore from "@skein/auth/TokenStore"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import { errorOf, person, request, start } from "./scriptedServers.ts"
 
@@ -57,6 +58,22 @@ describe("registration", () => {
       assert.strictEqual(asked[0]!.searchParams.get("client_id"), document)
       assert.strictEqual(servers.count("/as/register"), 0)
       assert.strictEqual(servers.forms("/as/token")[0]!["client_id"], document)
+    }).pipe(Effect.provide([layer, TokenStore.layerMemory]))
+  })
+
+  it.effect("2026-07-28 · Dynamic Client Registration · logs that it is deprecated where documents are supported", () => {
+    const { layer } = person()
+    return Effect.gen(function*() {
+      for (const isSupported of [true, false]) {
+        const lines: Array<string> = []
+        const logger = Logger.make<unknown, void>(({ message }) => void lines.push(JSON.stringify(message)))
+        const servers = yield* start
+        servers.metadata["client_id_metadata_document_supported"] = isSupported
+        const oauth = yield* OAuth.make({ grant: dynamic })
+        yield* Effect.provide(request(oauth, servers.url), Logger.layer([logger]))
+        assert.strictEqual(servers.count("/as/register"), 1)
+        assert.strictEqual(lines.filter((line) => line.includes("clientMetadataUrl")).length, isSupported ? 1 : 0)
+      }
     }).pipe(Effect.provide([layer, TokenStore.layerMemory]))
   })
 

@@ -6,7 +6,9 @@ import * as TokenStore from "@skein/auth/TokenStore"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
 import * as oauth from "oauth4webapi"
 import { requestToken } from "../../src/client/protocol/tokenEndpoint.ts"
 import { errorOf, person, request, type Servers, start } from "./scriptedServers.ts"
@@ -149,7 +151,8 @@ describe("the token endpoint", () => {
       ["a lifetime that is a word", { expires_in: "soon" }, undefined],
       ["a lifetime with a unit", { expires_in: "3600s" }, undefined],
       ["a negative lifetime", { expires_in: -1 }, undefined],
-      ["a lifetime of 0", { expires_in: 0 }, undefined],
+      ["a lifetime of 0, which is over", { expires_in: 0 }, 0],
+      ["a lifetime of 0 as text", { expires_in: "0" }, 0],
       ["a lifetime that is an object", { expires_in: {} }, undefined],
       ["a lifetime that is a list", { expires_in: [3_600] }, undefined],
       ["a lifetime that is null", { expires_in: null }, undefined],
@@ -192,7 +195,7 @@ describe("the token endpoint", () => {
         requestToken(outbound, server, client, "authorization_code", { code: "c" }, undefined),
         ({ accessToken, expiresIn, refreshToken, scope }) => {
           assert.strictEqual(accessToken, "a")
-          assert.isTrue(expiresIn === undefined || (Number.isFinite(expiresIn) && expiresIn > 0))
+          assert.isTrue(expiresIn === undefined || (Number.isFinite(expiresIn) && expiresIn >= 0))
           assert.isTrue(refreshToken === undefined || refreshToken !== "")
           assert.isTrue(scope === undefined || typeof scope === "string")
         }
@@ -205,6 +208,126 @@ describe("the token endpoint", () => {
       servers.accepted.add("a")
       answers("{\"access_token\":\"a\",\"token_type\":\"Bearer\",\"expires_in\":1e999}")(servers)
     }, (_, tag) => assert.strictEqual(tag, "success: 200")))
+
+  for (const type of ["application/x-www-form-urlencoded", "text/plain"]) {
+    it.effect(`reads tokens and errors that are a form (${type})`, () => {
+      const { layer } = person()
+      const headers = { "content-type": type }
+      return Effect.gen(function*() {
+        const servers = yield* start
+        servers.accepted.add("a")
+        answers("access_token=a&token_type=bearer&scope=read%20write&expires_in=60&refresh_token=r", 200, headers)(
+          servers
+        )
+        const oauth = yield* OAuth.make({ grant })
+        assert.strictEqual(yield* request(oauth, servers.url), 200)
+        const state = Option.getOrThrow(yield* oauth.state(servers.url))
+        assert.deepInclude(state, { expiresAt: 60_000, scopes: ["read", "write"], isRenewable: true })
+        answers("error=invalid_grant&error_description=the+code+is+old", 200, headers)(servers)
+        const error = yield* Effect.flip(oauth.signIn(servers.url))
+        assert.deepInclude(error.reason, { _tag: "TokenRequestFailed", error: "invalid_grant" })
+        assert.include(error.message, "the code is old")
+      }).pipe(Effect.provide([layer, TokenStore.layerMemory]))
+    })
+  }
+
+  for (const text of ["access_token=a&token_type=bearer&access_token=b", "access_token=a&x=<p>", "token=a"]) {
+    it.effect(`does not read ${text} as tokens`, () =>
+      outcome(answers(text), (_, tag) => assert.strictEqual(tag, "TokenRequestFailed")))
+  }
+
+  it.effect("says where a token endpoint leads that redirects, and does not go there", () =>
+    outcome((servers) => {
+      servers.routes.set("/as/token", () => ({ status: 308, headers: { location: "/as/token/" } }))
+    }, (servers, tag, message) => {
+      assert.strictEqual(tag, "TokenRequestFailed")
+      assert.include(message, `it answered 308, which leads to "${servers.origin}/as/token/"`)
+      assert.strictEqual(servers.count("/as/token/"), 0)
+    }))
+
+  it.effect("refreshes tokens with expires_in: 0 before they are used, and asks a person once although they are refused", () => {
+    const { asked, layer } = person()
+    return Effect.gen(function*() {
+      const servers = yield* start
+      servers.token = { expires_in: 0 }
+      const oauth = yield* OAuth.make({ grant })
+      assert.strictEqual(yield* request(oauth, servers.url), 200)
+      assert.strictEqual(yield* request(oauth, servers.url), 200)
+      const grants = servers.forms("/as/token").map((form) => form["grant_type"])
+      assert.deepEqual([...new Set(grants)], ["authorization_code", "refresh_token"])
+      assert.strictEqual(servers.reused, 0)
+      servers.routes.set("/mcp", () => ({ status: 401, headers: { "www-authenticate": servers.challenge } }))
+      assert.strictEqual(yield* errorOf(request(oauth, servers.url)), "TokenRefused")
+      assert.strictEqual(asked.length, 1)
+    }).pipe(Effect.provide([layer, TokenStore.layerMemory]))
+  })
+
+  it.effect("sends the parameters that a provider requires, and scope in a refresh that is refused without it", () => {
+    const { asked, layer } = person()
+    return Effect.gen(function*() {
+      const servers = yield* start
+      servers.token = { expires_in: 60, scope: "read" }
+      servers.routes.set(
+        "/as/token",
+        (request) =>
+          request.form.get("grant_type") === "refresh_token" && !request.form.has("scope")
+            ? { status: 400, body: { error: "invalid_request", error_description: "AADSTS900144: 'scope'" } }
+            : servers.ordinary["/as/token"]!(request)
+      )
+      const tokenParameters = { audience: "tea", code: "mine", refresh_token: "mine", resource: "mine" }
+      const oauth = yield* OAuth.make({ grant: Grant.authorizationCode({ clientName: "Tea House", tokenParameters }) })
+      assert.strictEqual(yield* request(oauth, servers.url), 200)
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* request(oauth, servers.url), 200)
+      const forms = servers.forms("/as/token")
+      assert.deepEqual(forms.map(({ audience, scope }) => [audience, scope]), [
+        ["tea", undefined],
+        ["tea", undefined],
+        ["tea", "read"]
+      ])
+      assert.isTrue(forms.every(({ resource }) => resource === servers.url.href))
+      assert.deepEqual([forms[0]!["code"], forms[2]!["refresh_token"]], ["code-1", "refresh-2"])
+      assert.strictEqual(asked.length, 1)
+    }).pipe(Effect.provide([layer, TokenStore.layerMemory]))
+  })
+
+  it.effect("does not use a dead refresh token again because a secret is a part of the error code", () => {
+    const { layer } = person()
+    return Effect.gen(function*() {
+      const servers = yield* start
+      servers.token = { expires_in: 60 }
+      // The secret and the refresh token are words of the answer.
+      servers.token["refresh_token"] = "grant"
+      const client = { clientId: "c", clientSecret: Redacted.make("invalid"), issuer: servers.issuer }
+      const oauth = yield* OAuth.make({ grant: Grant.authorizationCode({ clientName: "Tea House", client }) })
+      assert.strictEqual(yield* request(oauth, servers.url), 200)
+      servers.accepted.clear()
+      servers.redirect = { ...servers.redirect, code: undefined, error: "access_denied" }
+      const refreshes = () => servers.forms("/as/token").filter((form) => form["refresh_token"] === "grant").length
+      for (let attempt = 0; attempt < 3; attempt++) {
+        yield* TestClock.adjust("2 minutes")
+        assert.strictEqual(yield* errorOf(request(oauth, servers.url)), "AuthorizationDenied")
+      }
+      assert.strictEqual(refreshes(), 1)
+    }).pipe(Effect.provide([layer, TokenStore.layerMemory]))
+  })
+
+  it.effect("understands a challenge although the token is a part of its words", () => {
+    const { asked, layer } = person()
+    return Effect.gen(function*() {
+      const servers = yield* start
+      servers.accepted.add("scope")
+      answers({ access_token: "scope", token_type: "Bearer", scope: "read" })(servers)
+      const oauth = yield* OAuth.make({ grant })
+      assert.strictEqual(yield* request(oauth, servers.url), 200)
+      const challenge = "Bearer error=\"insufficient_scope\", scope=\"write\""
+      servers.routes.set("/mcp", () => ({ status: 403, headers: { "www-authenticate": challenge } }))
+      answers({ access_token: "wide", token_type: "Bearer", scope: "read write" })(servers)
+      yield* Effect.exit(request(oauth, servers.url))
+      assert.strictEqual(asked.length, 2)
+      assert.strictEqual(asked[1]!.searchParams.get("scope"), "read write")
+    }).pipe(Effect.provide([layer, TokenStore.layerMemory]))
+  })
 
   it.effect("reports the error although a challenge comes with it", () =>
     outcome(answers({ error: "invalid_client" }, 401, { "www-authenticate": "Basic" }), (_, tag, message) => {

@@ -6,6 +6,7 @@ import * as TokenStore from "@skein/auth/TokenStore"
 import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
@@ -48,7 +49,11 @@ describe("addresses", () => {
       `${origin}${wellKnown}`
     ])
     assert.deepEqual(urls(`${origin}/`), [`${origin}${wellKnown}`])
-    assert.deepEqual(urls(`${origin}/mcp/`), [`${origin}${wellKnown}/mcp`, `${origin}${wellKnown}`])
+    assert.deepEqual(urls(`${origin}/mcp/`), [
+      `${origin}${wellKnown}/mcp`,
+      `${origin}${wellKnown}/mcp/`,
+      `${origin}${wellKnown}`
+    ])
   })
 
   it("leaves out a metadata URL of another origin", () => {
@@ -164,14 +169,116 @@ describe("protected resource metadata", () => {
       ))
   }
 
-  it.effect("follows no redirect", () =>
+  for (const status of [301, 302, 303, 307, 308]) {
+    it.effect(`follows a redirect of one origin: ${status} to the path with a slash`, () => {
+      const modes: Array<string> = []
+      const outbound = Outbound.make({
+        fetch: (url, init) => {
+          modes.push(init.redirect)
+          return fetch(url, init as RequestInit)
+        }
+      })
+      return run((servers) => {
+        const location = `${wellKnown}/mcp/`
+        servers.routes.set(`${wellKnown}/mcp`, () => ({ status, headers: { location } }))
+        servers.routes.set(location, () => ({ body: servers.resource }))
+        const metadata = "/.well-known/oauth-authorization-server/as"
+        servers.routes.set(metadata, () => ({ status, headers: { location: `${servers.origin}/metadata` } }))
+        servers.routes.set("/metadata", () => ({ body: servers.metadata }))
+      }, ({ run }) =>
+        Effect.gen(function*() {
+          assert.strictEqual(yield* run, 200)
+          // Each hop is a request through the way out, which checks its address.
+          assert.deepEqual([...new Set(modes)], ["manual"])
+        }), { outbound })
+    })
+  }
+
+  it.effect("follows three redirects and no more, and says so", () =>
     run((servers) => {
-      servers.routes.set(`${wellKnown}/mcp`, () => ({ status: 302, headers: { location: "/elsewhere" } }))
-      servers.routes.set(wellKnown, () => ({ body: servers.resource }))
-    }, ({ run, servers }) =>
+      for (const path of [`${wellKnown}/mcp`, wellKnown]) {
+        servers.routes.set(path, () => ({ status: 307, headers: { location: "/hop?1" } }))
+      }
+      servers.routes.set("/hop", ({ query }) => ({
+        status: 307,
+        headers: { location: `/hop?${Number([...query.keys()][0]) + 1}` }
+      }))
+    }, ({ asked, run, servers }) =>
+      Effect.gen(function*() {
+        assert.include(String(yield* Effect.flip(run)), `"${servers.origin}/hop" is behind more than 3 redirects`)
+        assert.strictEqual(servers.count("/hop"), 6)
+        assert.strictEqual(asked.length, 0)
+      })))
+
+  it.effect("2025-11-25 · SSRF · does not follow a redirect to another origin, and says where it leads", () =>
+    Effect.gen(function*() {
+      const other = yield* start
+      yield* run((servers) => {
+        for (const path of [`${wellKnown}/mcp`, wellKnown]) {
+          servers.routes.set(path, () => ({ status: 307, headers: { location: `${other.origin}/meta?secret` } }))
+        }
+      }, ({ asked, run }) =>
+        Effect.gen(function*() {
+          const error = String(yield* Effect.flip(run))
+          assert.include(error, `answered 307 and leads to "${other.origin}/meta", which is of another origin`)
+          assert.notInclude(error, "secret")
+          assert.deepEqual([other.requests.length, asked.length], [0, 0])
+        }))
+    }))
+
+  it.effect("does not read metadata that a challenge names on another origin, names the option, and obeys it", () =>
+    Effect.gen(function*() {
+      const other = yield* start
+      const { layer } = person()
+      const servers = yield* start
+      other.routes.set("/meta", () => ({ body: servers.resource }))
+      servers.challenge = `Bearer resource_metadata="${other.origin}/meta"`
+      for (const path of [`${wellKnown}/mcp`, wellKnown]) servers.routes.set(path, () => ({ status: 404 }))
+      const layers = Layer.merge(layer, TokenStore.layerMemory)
+      const refused = yield* Effect.flip(Effect.flatMap(OAuth.make({ grant }), (oauth) => request(oauth, servers.url)))
+        .pipe(Effect.provide(layers))
+      assert.include(String(refused), `names its metadata at "${other.origin}/meta"`)
+      assert.include(String(refused), "resourceMetadata")
+      assert.strictEqual(other.requests.length, 0)
+      const allowed = { [servers.url.href]: { resourceMetadata: `${other.origin}/meta` } }
+      const status = yield* Effect.flatMap(
+        OAuth.make({ grant, servers: allowed }),
+        (oauth) => request(oauth, servers.url)
+      ).pipe(Effect.provide(layers))
+      assert.strictEqual(status, 200)
+      const wrong = { [servers.url.href]: { resourceMetadata: "http://tea.example/meta" } }
+      assert.strictEqual(
+        yield* errorOf(Effect.provide(OAuth.make({ grant, servers: wrong }), layers)),
+        "InvalidOptions"
+      )
+    }))
+
+  for (const status of [502, 503, 429]) {
+    it.effect(`goes on to the root after a ${status} of the path, as a proxy in front of a server answers`, () =>
+      run((servers) => {
+        servers.routes.set(`${wellKnown}/mcp`, () => ({ status }))
+        servers.routes.set(wellKnown, () => ({ body: servers.resource }))
+        servers.routes.set("/.well-known/oauth-authorization-server/as", () => ({ status }))
+        servers.routes.set("/as/.well-known/openid-configuration", () => ({ body: servers.metadata }))
+      }, ({ run }) => Effect.map(run, (outcome) => assert.strictEqual(outcome, 200))))
+  }
+
+  it.effect("keeps its tokens while the path is down and the root names another authorization server", () =>
+    run(() => {}, ({ asked, run, servers }) =>
       Effect.gen(function*() {
         assert.strictEqual(yield* run, 200)
-        assert.strictEqual(servers.count("/elsewhere"), 0)
+        servers.routes.set(`${wellKnown}/mcp`, () => ({ status: 502 }))
+        const other = { ...servers.resource, authorization_servers: [`${servers.origin}/other`] }
+        servers.routes.set(wellKnown, () => ({ body: other }))
+        servers.accepted.clear()
+        yield* TestClock.adjust("2 minutes")
+        const error = yield* Effect.flip(run)
+        assert.include(String(error), "answered 502")
+        assert.strictEqual(asked.length, 1)
+        servers.routes.delete(`${wellKnown}/mcp`)
+        yield* TestClock.adjust("2 minutes")
+        assert.strictEqual(yield* run, 200)
+        assert.strictEqual(asked.length, 1)
       })))
 
   it.effect("fails after requestTimeout", () => {
@@ -208,6 +315,8 @@ describe("authorization server metadata", () => {
       (servers) => void (servers.metadata["issuer"] = `${servers.origin}/as/`),
       ({ asked, run }) =>
         Effect.gen(function*() {
+          const error = yield* Effect.flip(run)
+          assert.include(String(error), "they differ by a slash at the end")
           assert.strictEqual(yield* errorOf(run), "IssuerMismatch")
           assert.strictEqual(asked.length, 0)
         })

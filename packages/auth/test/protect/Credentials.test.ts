@@ -18,7 +18,7 @@ import * as Result from "effect/Result"
 import * as TestClock from "effect/testing/TestClock"
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from "jose"
 import { createHash } from "node:crypto"
-import { FailureBounds } from "../../src/server/failures.ts"
+import { FailureBounds } from "@skein/server/AuthenticationFailures"
 import {
   bearer,
   challengeOf,

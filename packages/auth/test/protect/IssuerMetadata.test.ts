@@ -59,14 +59,14 @@ describe("authorizationServerMetadata", () => {
         const refused = yield* page()
         expect([refused.status, refused.headers["retry-after"], refused.text]).toEqual([503, "5", ""])
       }
-      expect(requested.length).toBe(1)
+      expect(requested.length).toBe(2)
       isUp = true
       yield* TestClock.adjust("5 seconds")
       expect((yield* page()).json).toEqual(document)
       isUp = false
       yield* TestClock.adjust("1 hour")
       expect((yield* page()).json).toEqual(document)
-      expect(requested.length).toBe(3)
+      expect(requested.length).toBe(5)
     })))
 
   it.effect("uses no document of another issuer, and none that is larger than maxDocumentBytes", () =>

@@ -50,6 +50,23 @@ describe("TokenVerifier.jwt", () => {
       }))
   }
 
+  it.effect("RFC 7515, 2 · rejects the other spellings of a signature, which decoders accept", () =>
+    Effect.gen(function*() {
+      const server = yield* makeServer
+      const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+      for (const alg of ["ES256", "ES384", "ES512", "RS256"]) {
+        server.keys = [yield* makeKey(alg)]
+        const verifier = TokenVerifier.jwt({ issuer: server.issuer })
+        const token = yield* server.token()
+        expect(yield* problemOf(verifier, token)).toBeUndefined()
+        const bytes = (text: string) => Buffer.from(text.slice(text.lastIndexOf(".") + 1), "base64url").toString("hex")
+        const last = [...alphabet].map((character) => token.slice(0, -1) + character)
+        const same = [`${token}=`, `${token}==`, ...last].filter((one) => one !== token && bytes(one) === bytes(token))
+        expect(same.length).toBeGreaterThan(1)
+        for (const one of same) expect(yield* problemOf(verifier, one)).toBe("Malformed")
+      }
+    }))
+
   const refused: ReadonlyArray<readonly [title: string, problem: string, claims: Claims, header?: Claims]> = [
     ["RFC 9068, 4 · rejects another issuer", "Issuer", { iss: "https://other.example" }],
     ["RFC 8725, 3.8 · compares the issuer as text", "Issuer", { iss: "HTTP://127.0.0.1" }],
@@ -74,7 +91,15 @@ describe("TokenVerifier.jwt", () => {
     }],
     ["RFC 8725, 3.12 · rejects an ID token of Cognito", "Type", { token_use: "id" }, { typ: undefined }],
     ["RFC 8725, 3.12 · rejects a refresh token of Keycloak", "Type", { typ: "Refresh" }, { typ: "JWT" }],
-    ["rejects a token of nobody", "Malformed", { sub: undefined, client_id: undefined }]
+    ["rejects a token of nobody", "Malformed", { sub: undefined, client_id: undefined }],
+    ["rejects an empty sub, which is not an absent one", "Malformed", { sub: "" }],
+    ["rejects a sub that is not a text", "Malformed", { sub: 7 }],
+    ["rejects a sub that is null", "Malformed", { sub: null }],
+    ["rejects a sub that is a list", "Malformed", { sub: ["ada"] }],
+    ["rejects a client that is not a text, for which another claim would count", "Malformed", {
+      client_id: 7,
+      azp: "b"
+    }]
   ]
   for (const [title, problem, claims, header] of refused) {
     it.effect(title, () =>

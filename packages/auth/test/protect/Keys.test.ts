@@ -46,7 +46,7 @@ describe("discovery", () => {
       expect(server.count("/keys")).toBe(0)
     }))
 
-  it.effect("goes on after metadata of another issuer, and fails at once for a status of 500", () =>
+  it.effect("goes on after metadata of another issuer and after a status of 500, and names the status if nothing is found", () =>
     Effect.gen(function*() {
       const server = yield* makeServer
       server.metadataPath = openid
@@ -55,7 +55,11 @@ describe("discovery", () => {
       expect(yield* problemOf(verifier, yield* server.token())).toBeUndefined()
       fail(server, known, 500)
       const other = TokenVerifier.jwt({ issuer: server.issuer })
-      expect(yield* problemOf(other, yield* server.token())).toBe("unavailable")
+      expect(yield* problemOf(other, yield* server.token())).toBeUndefined()
+      fail(server, openid, 404)
+      const none = TokenVerifier.jwt({ issuer: server.issuer })
+      const error = yield* Effect.flip(verify(none, yield* server.token()))
+      expect(error.message).toContain(`${server.origin}${known} has status 500`)
     }))
 
   it.effect("uses jwksUri without discovery", () =>
@@ -66,15 +70,30 @@ describe("discovery", () => {
       expect(server.requests).toEqual(["/keys"])
     }))
 
-  it.effect("follows no redirect, and fetches no keys by http from another machine", () =>
+  it.effect("follows three redirects of one origin and none to another, of metadata and keys", () =>
     Effect.gen(function*() {
       const server = yield* makeServer
-      server.overrides.set("/keys", (_request, response) => {
-        response.writeHead(302, { location: `${server.origin}/elsewhere` }).end()
-      })
+      const elsewhere = yield* makeServer
+      const redirect = (path: string, location: string) =>
+        server.overrides.set(path, (_request, response) => void response.writeHead(307, { location }).end())
+      redirect(known, `${known}/`)
+      server.overrides.set(
+        `${known}/`,
+        (_request, response) => json(response, 200, { issuer: server.issuer, jwks_uri: `${server.origin}/old-keys` })
+      )
+      redirect("/old-keys", `${server.origin}/keys`)
       const verifier = TokenVerifier.jwt({ issuer: server.issuer })
-      expect(yield* problemOf(verifier, yield* server.token())).toBe("unavailable")
-      expect(server.count("/elsewhere")).toBe(0)
+      expect(yield* problemOf(verifier, yield* server.token())).toBeUndefined()
+      redirect("/old-keys", `${elsewhere.origin}/keys`)
+      const changed = TokenVerifier.jwt({ issuer: server.issuer })
+      const moved = yield* Effect.flip(verify(changed, yield* server.token()))
+      expect(moved.message).toContain(`a redirect to ${elsewhere.origin}/keys that is not followed`)
+      expect(elsewhere.requests).toEqual([])
+      redirect("/old-keys", "/old-keys")
+      const before = server.count("/old-keys")
+      expect(yield* problemOf(TokenVerifier.jwt({ issuer: server.issuer }), yield* server.token())).toBe("unavailable")
+      expect(server.count("/old-keys") - before).toBe(4)
+      server.overrides.delete(known)
       server.metadata = { jwks_uri: "http://keys.example/keys" }
       const other = TokenVerifier.jwt({ issuer: server.issuer })
       const error = yield* Effect.flip(verify(other, yield* server.token()))

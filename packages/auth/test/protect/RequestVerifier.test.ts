@@ -487,6 +487,21 @@ describe("presets", () => {
           (token) => withKeys(keys, byRequest(verifier, { headers: { "x-amzn-oidc-data": token } }))
         )
       expect(yield* sent({})).toBe(`${issuer} ada`)
+      // As load balancers write it: they sign the parts with their padding.
+      const pad = (part: string): string => part.padEnd(Math.ceil(part.length / 4) * 4, "=")
+      const parts = (yield* signed({ pad: "pads" })).split(".").slice(0, 2).map(pad)
+      expect(parts.join("")).toContain("=")
+      const bytes = yield* Effect.promise(() =>
+        crypto.subtle.sign(
+          { name: "ECDSA", hash: "SHA-256" },
+          key.privateKey as jose.CryptoKey,
+          new TextEncoder().encode(parts.join("."))
+        )
+      )
+      const padded = [...parts, pad(jose.base64url.encode(new Uint8Array(bytes)))].join(".")
+      expect(yield* withKeys(keys, byRequest(verifier, { headers: { "x-amzn-oidc-data": padded } }))).toBe(
+        `${issuer} ada`
+      )
       // An assertion of one request does not end the streams of its user.
       const headers = { "x-amzn-oidc-data": yield* signed({}) }
       const principal = yield* withKeys(keys, principalOf(verifier, { headers }))

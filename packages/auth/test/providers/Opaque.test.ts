@@ -216,6 +216,36 @@ describe("a preset as the upstream of a proxy", () => {
       assert.deepInclude(wrong, { isFinal: true, message: "the upstream answered bad_verification_code" })
     }))
 
+  it.effect("reads a form and a lifetime as text, and finds metadata behind a redirect of one origin", () =>
+    Effect.gen(function*() {
+      const world = yield* makeWorld
+      const issuer = "https://old.example"
+      const metadata = { issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token` }
+      world.routes.set(`GET ${issuer}/.well-known/openid-configuration`, () => ({
+        status: 307,
+        headers: { location: `${issuer}/.well-known/openid-configuration/` }
+      }))
+      world.routes.set(`GET ${issuer}/.well-known/openid-configuration/`, () => ({ body: metadata }))
+      let answer: Reply = { body: { access_token: "a", token_type: "bearer", expires_in: "60", refresh_token: null } }
+      world.routes.set(`POST ${issuer}/token`, () => answer)
+      const upstream = makeUpstream({ name: "Old", issuer, clientId: "tea", clientSecret }, redirectUri)
+      const tokens = { access: "x", refresh: "r", expiresAt: 0 }
+      const read = yield* upstream.refresh(tokens)
+      assert.deepInclude(read, { access: "a", refresh: "r" })
+      assert.isAbove(read.expiresAt!, Date.now())
+      answer = {
+        headers: { "content-type": "application/x-www-form-urlencoded" },
+        text: "access_token=b&token_type=bearer"
+      }
+      assert.deepInclude(yield* upstream.refresh(tokens), { access: "b", refresh: "r", expiresAt: undefined })
+      answer = { status: 401, headers: { "www-authenticate": "Basic" }, body: { error: "invalid_client" } }
+      // The operator has to repair the secret. The sign-ins of all people are still good.
+      const wrong = yield* Effect.flip(upstream.refresh(tokens))
+      assert.deepInclude(wrong, { isFinal: false, message: "the upstream answered invalid_client" })
+      answer = { text: "error=invalid_grant" }
+      assert.isTrue((yield* Effect.flip(upstream.refresh(tokens))).isFinal)
+    }))
+
   it.effect("keeps the tokens when a token endpoint answers neither tokens nor an error", () =>
     Effect.gen(function*() {
       const world = yield* makeWorld

@@ -20,6 +20,8 @@ export interface Reply {
   readonly status?: number
   readonly headers?: Record<string, string>
   readonly body?: unknown
+  /** A body that is not JSON. */
+  readonly text?: string
 }
 
 export interface World {
@@ -45,9 +47,9 @@ export const makeWorld = Effect.gen(function*() {
       const handler = world.routes.get(at) ?? ((): Reply => ({ status: 404 }))
       const sent = { url, headers: request.headers, body, form: new URLSearchParams(body) }
       const answer = async (): Promise<void> => {
-        const { body = {}, headers = {}, status = 200 }: Reply = await handler(sent)
+        const { body = {}, headers = {}, status = 200, text = JSON.stringify(body) }: Reply = await handler(sent)
         response.writeHead(status, { "content-type": "application/json; charset=utf-8", ...headers })
-        response.end(JSON.stringify(body))
+        response.end(text)
       }
       void answer()
     })

@@ -67,6 +67,53 @@ describe("attacks on a proxy", () => {
       assert.deepInclude(yield* running.upstream.counts, { authorizations: 1 })
     }))
 
+  it.effect("shows the name of a client shortened, and without characters that change the direction of writing", () =>
+    Effect.gen(function*() {
+      const running = yield* kit.start()
+      const clientName = `Tea\u202ekcatta\u0000\u2066 ${"x".repeat(30_000)}`
+      const { consent } = yield* begin(running, {}, { clientName })
+      assert.strictEqual(consent.status, 200)
+      assert.include(consent.html, "Tea\\u{202e}kcatta\\u{0}\\u{2066}")
+      assert.notMatch(consent.html.replaceAll("\n", ""), /[\p{Cc}\p{Cf}]/u)
+      assert.isBelow(consent.html.length, 6_000)
+    }))
+
+  it.effect("registers and accepts no redirect URI that reads differently for a browser and for this server", () =>
+    Effect.gen(function*() {
+      const running = yield* kit.start()
+      const register = (uri: string) =>
+        request(`${running.origin}/reg`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ redirect_uris: [uri], token_endpoint_auth_method: "none" })
+        })
+      const others = [
+        "http://127.0.0.1:4999/call\r\nback",
+        "http://127.0.0.1:4999/\tcallback",
+        " http://127.0.0.1:4999/callback",
+        "http://127.0.0.1:4999/callback\n",
+        "http:\\\\127.0.0.1:4999/callback",
+        "https:tea.example/callback",
+        "https:/tea.example/callback",
+        `https://${"x".repeat(60_000)}.example/`
+      ]
+      for (const uri of others) assert.strictEqual((yield* register(uri)).status, 400, uri.slice(0, 60))
+      assert.strictEqual((yield* register(redirectUri)).status, 201)
+      // `URL` compares the loopback URIs of a request without their ports.
+      const client = yield* oauth.connect(running.origin, { redirectUri })
+      const url = yield* client.authorizationUrl({ scope: "tea:read", resource: running.resource })
+      for (
+        const uri of ["http://127.0.0.1:5000/call\r\nback", `${redirectUri}\n`, "http:\\\\127.0.0.1:4999/callback"]
+      ) {
+        url.searchParams.set("redirect_uri", uri)
+        const refused = yield* request(url)
+        assert.strictEqual(refused.status, 400, uri)
+        assert.include(refused.html, "invalid_redirect_uri")
+      }
+      url.searchParams.set("redirect_uri", "http://127.0.0.1:5000/callback")
+      assert.strictEqual((yield* request(url)).status, 303)
+    }))
+
   it.effect("a victim who finishes the attacker's sign-in at the upstream grants nothing (CVE-2026-27124)", () =>
     Effect.gen(function*() {
       const running = yield* kit.start()

@@ -28,7 +28,7 @@ export const checkIssuer = (
     new IssuerMismatch({
       message: `The client ${quote(clientId)} is registered with ${quote(issuer)}, ` +
         `but the server requires tokens of ${quote(server.issuer)}. ` +
-        "Configure a client that is registered there, and its issuer",
+        `Configure a client that is registered there, and its issuer${server.seen ?? ""}`,
       expected: issuer,
       actual: server.issuer
     })
@@ -136,6 +136,13 @@ export const clientForSignIn = Effect.fnUntraced(function*(
     }
     // Some servers hold a client to the scopes of its registration: a step-up must not need another one.
     const named = Scopes.union(scopes, same?.scopes ?? [], resource?.scopesSupported ?? [])
+    if (options.clientMetadataUrl === undefined && server.client_id_metadata_document_supported === true) {
+      yield* Effect.logInfo(
+        "a client is registered dynamically, which is deprecated since 2026-07-28: this authorization server supports " +
+          "client ID metadata documents (clientMetadataUrl)",
+        { issuer: server.issuer }
+      )
+    }
     const made = yield* register(outbound, server, {
       clientName: options.clientName,
       clientUri: options.clientUri,

@@ -30,6 +30,11 @@ export interface SignInChange {
 
 /** Deviations of one server from the specification. */
 export interface ServerOptions {
+  /**
+   * The URL of its protected resource metadata, also of another origin, where the server names one of another origin. Found
+   * from its challenge and its own URL by default. An https URL, or http on loopback.
+   */
+  readonly resourceMetadata?: string | undefined
   /** The `resource` parameter of requests for this server, byte for byte; `omit` leaves it out. */
   readonly resource?: string | undefined
   /** Whether its authorization server supports PKCE with S256 although it does not announce it. `false` by default. */

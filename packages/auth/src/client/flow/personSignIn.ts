@@ -207,12 +207,15 @@ const redeem = Effect.fnUntraced(function*(
   const server = pending.server as unknown as ServerMetadata
   const code = yield* codeOf(server, client.clientId, state, answer)
   const { codeVerifier, dpop, redirectUri, requestedScopes, resource, resourceMetadataUrl } = pending
+  const { definition } = environment
+  const tokenParameters = definition._tag === "AuthorizationCode" ? definition.options.tokenParameters : undefined
   const response = yield* requestToken(
     environment.outbound,
     server,
     client,
     "authorization_code",
     {
+      ...tokenParameters,
       code,
       redirect_uri: redirectUri,
       code_verifier: codeVerifier,

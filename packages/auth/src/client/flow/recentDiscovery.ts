@@ -8,6 +8,7 @@ import type * as Exit from "effect/Exit"
 import type { OAuthError } from "../protocol/OAuthError.ts"
 import { discover, type Discovery } from "../protocol/discovery.ts"
 import type { Environment } from "./environment.ts"
+import { serverUrl } from "../protocol/urls.ts"
 import { now } from "./records.ts"
 
 interface Last {
@@ -30,7 +31,8 @@ export const makeRecentDiscovery = (environment: Environment, url: URL) => {
       }
       const configured = "client" in options ? options.client?.issuer : "issuer" in options ? options.issuer : undefined
       const preferred = [configured, issuer].filter((each) => each !== undefined)
-      const exit = yield* Effect.exit(discover(outbound, url, named, preferred))
+      const place = { named, configured: settings.servers.get(serverUrl(url))?.resourceMetadata }
+      const exit = yield* Effect.exit(discover(outbound, url, place, preferred))
       last = { at: time, named, exit }
       return yield* exit
     })

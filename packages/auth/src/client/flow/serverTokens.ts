@@ -38,7 +38,7 @@ import { noChallenge, type OAuthChallenge, oauthChallenge } from "../protocol/ch
 import type { Discovery } from "../protocol/discovery.ts"
 import { type DpopKey, keyFor, prove, type Prover } from "../protocol/dpop.ts"
 import type { Environment, SignInChange } from "./environment.ts"
-import { fail, without } from "../protocol/errors.ts"
+import { codeWithout, fail, without } from "../protocol/errors.ts"
 import { makeJobs, signInNow } from "./jobs.ts"
 import { signIn as askPerson, withOfflineAccess } from "./personSignIn.ts"
 import { now, type SavedTokens, tokensKey } from "./records.ts"
@@ -56,6 +56,14 @@ const none: Effect.Effect<Headers> = /* @__PURE__ */ Effect.succeed({})
 /** Whether tokens are still valid, as far as their issuer has said. */
 const isValid = (tokens: SavedTokens, time: number): boolean =>
   tokens.expiresAt === undefined || tokens.expiresAt > time
+
+/** A challenge without the token, which a server may repeat in texts that are quoted in errors. */
+const withoutToken = ({ error, resourceMetadata, scope, ...rest }: OAuthChallenge, token: string): OAuthChallenge => ({
+  ...rest,
+  error: error && codeWithout(error, [token]),
+  scope: scope && without(scope, [token]),
+  resourceMetadata: resourceMetadata && without(resourceMetadata, [token])
+})
 
 /** The tokens of one server, for any number of transports and requests. */
 export const makeServerTokens = (environment: Environment, url: URL) => {
@@ -107,8 +115,7 @@ export const makeServerTokens = (environment: Environment, url: URL) => {
   const refused = (challenge: Challenge, used: string | undefined): Effect.Effect<boolean, OAuthError> => {
     const { attempt, status, wwwAuthenticate } = challenge
     const token = used ?? held?.accessToken
-    // A server may repeat the token in its challenge, whose texts are quoted in errors.
-    const parsed = oauthChallenge(wwwAuthenticate && without(wwwAuthenticate, [token ?? ""]))
+    const parsed = withoutToken(oauthChallenge(wwwAuthenticate), token ?? "")
     // The token is accepted; the proof lacks the nonce of the server, which came with this refusal.
     if (parsed.error === "use_dpop_nonce") return Effect.succeed(attempt <= 2 && lastNonce !== undefined)
     if (status === 403 && parsed.error !== "insufficient_scope") return Effect.succeed(false)
@@ -352,7 +359,9 @@ export const makeServerTokens = (environment: Environment, url: URL) => {
       const time = yield* now
       const { signInInterval } = environment.settings
       const isFresh = (since: number): boolean =>
-        same !== undefined && time - since < signInInterval && isValid(same, time)
+        same !== undefined && time - since < signInInterval &&
+        // A token that was issued without a lifetime (`expires_in: 0`) is refused again after another sign-in.
+        (isValid(same, time) || same.expiresAt === same.obtainedAt)
       if (same !== undefined && isFresh(same.grantedAt)) {
         return yield* fail(
           new TokenRefused({

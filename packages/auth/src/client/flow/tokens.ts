@@ -272,6 +272,10 @@ const isFinal = (error: string | undefined): boolean =>
   error === "invalid_grant" || error === "bad_refresh_token" || error === "invalid_client" ||
   error === "unauthorized_client"
 
+/** The errors of an authorization server that requires `scope` in a refresh, as Entra does (AADSTS900144). */
+const needsScope = ({ reason }: OAuthError): boolean =>
+  reason._tag === "TokenRequestFailed" && (reason.error === "invalid_request" || reason.error === "invalid_scope")
+
 /**
  * Renews tokens with their refresh token (RFC 6749, 6). A failure of the network or of the server fails, and loses
  * nothing.
@@ -297,14 +301,19 @@ export const refresh = Effect.fnUntraced(function*(
   const client = yield* known
   if (client === undefined || client.clientId !== tokens.clientId) return { _tag: "Refused", tokens: rest } as const
   const prover = yield* proverOf(tokens.dpop)
-  const request = requestToken(
-    outbound,
-    server,
-    client,
-    "refresh_token",
-    // Without `scope` the scopes stay those of the grant.
-    { refresh_token: refreshToken, ...parameters(tokens.resource, []) },
-    prover
+  const ask = (scopes: ReadonlyArray<string>) =>
+    requestToken(
+      outbound,
+      server,
+      client,
+      "refresh_token",
+      { ...options?.tokenParameters, refresh_token: refreshToken, ...parameters(tokens.resource, scopes) },
+      prover
+    )
+  // Without `scope` the scopes stay those of the grant.
+  const request = Effect.catch(
+    ask([]),
+    (error) => needsScope(error) && tokens.grantedScopes.length > 0 ? ask(tokens.grantedScopes) : Effect.fail(error)
   )
   const saved = Effect.flatMap(
     request,

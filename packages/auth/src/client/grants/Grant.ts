@@ -58,13 +58,18 @@ export interface AuthorizationCodeOptions<R = never> {
   readonly redirectUris?: ReadonlyArray<string> | undefined
   /** The client, if it was registered by hand. Nothing else is tried then. */
   readonly client?: PreregisteredClient<R> | undefined
-  /** The website of your program, for dynamic registrations (`client_uri`). */
+  /** The website of your program, for dynamic registrations (`client_uri`), which 2026-07-28 deprecates. */
   readonly clientUri?: string | undefined
   /**
    * Parameters of the authorization request that a provider needs, such as `access_type: "offline"`. They replace no
    * parameter of OAuth itself.
    */
   readonly authorizationParameters?: { readonly [name: string]: string } | undefined
+  /**
+   * Parameters that a provider needs in its token requests, for a code and in a refresh, such as `audience`. They replace
+   * no parameter of OAuth itself. `scope` is added to a refresh that is refused without it.
+   */
+  readonly tokenParameters?: { readonly [name: string]: string } | undefined
 }
 
 /** The options of `clientCredentials`. One of `clientSecret` and `privateKey` is required. */
@@ -143,7 +148,9 @@ export interface Grant<out R = never> {
 
 /**
  * A person signs in with a browser: authorization code with PKCE (OAuth 2.1, 4.1). The client is the one that was
- * registered by hand, else the client ID metadata document, else a dynamic registration.
+ * registered by hand, else the client ID metadata document, else a dynamic registration. Publish a document and set
+ * `clientMetadataUrl`: dynamic registration is deprecated since 2026-07-28, and remains for authorization servers that do
+ * not support documents.
  *
  * @example
  * Grant.authorizationCode({

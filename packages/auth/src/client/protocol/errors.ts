@@ -33,5 +33,35 @@ export const without = (text: string, secrets: ReadonlyArray<string>): string =>
     .flatMap((secret) => [secret, formEncode(secret), encodeURIComponent(secret)])
     .reduce((text, secret) => secret === "" ? text : text.replaceAll(secret, "<redacted>"), text)
 
+// RFC 6749, 4.1.2.1 and 5.2; RFC 7009, 2.2.1; RFC 7591, 3.2.2; RFC 8707, 2; RFC 9449, 5; RFC 6750, 3.1; GitHub.
+const codes = new Set([
+  "access_denied",
+  "bad_refresh_token",
+  "insufficient_scope",
+  "invalid_client",
+  "invalid_client_metadata",
+  "invalid_dpop_proof",
+  "invalid_grant",
+  "invalid_redirect_uri",
+  "invalid_request",
+  "invalid_scope",
+  "invalid_target",
+  "invalid_token",
+  "server_error",
+  "slow_down",
+  "temporarily_unavailable",
+  "unauthorized_client",
+  "unsupported_grant_type",
+  "unsupported_token_type",
+  "use_dpop_nonce"
+])
+
+/**
+ * An error code of the other side without the secrets. A code that is known is not secret, even if a secret is a part of it,
+ * and decides what to do: with a part cut out, a refresh token that is dead would be used again.
+ */
+export const codeWithout = (code: string, secrets: ReadonlyArray<string>): string =>
+  codes.has(code) ? code : without(code, secrets)
+
 /** Quotes a text of the other side, which may repeat in its error the secrets that were sent to it. */
 export const quoteWithout = (text: string, secrets: ReadonlyArray<string>): string => quote(without(text, secrets))

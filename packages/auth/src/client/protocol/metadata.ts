@@ -16,8 +16,8 @@ export interface ServerMetadata extends Endpoints, Lists, Flags {
   readonly issuer: string
   /** These are the default endpoints of 2025-03-26: there is no metadata. */
   readonly isDefault?: boolean
-  /** The pages that were found in the place of metadata, as a part of a message. */
-  readonly pages?: string
+  /** The answers that were found in the place of the metadata of the server, as a part of a message. */
+  readonly seen?: string
 }
 
 type Endpoints = { readonly [name in typeof endpoints[number]]?: string }

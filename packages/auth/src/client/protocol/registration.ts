@@ -1,12 +1,15 @@
-/** The dynamic registration of a client at an authorization server (RFC 7591). */
+/**
+ * The dynamic registration of a client at an authorization server (RFC 7591). 2026-07-28 deprecates it: a client ID metadata
+ * document is used where the program has one and the authorization server accepts it.
+ */
 import { quote } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import type { Outbound } from "../../shared/Outbound.ts"
-import { parseObject, textOf } from "../../shared/web.ts"
+import { parseObject, seconds, textOf } from "../../shared/web.ts"
 import { fail, oauthError, quoteWithout } from "./errors.ts"
 import type { ServerMetadata } from "./metadata.ts"
 import { type OAuthError, RegistrationFailed } from "./OAuthError.ts"
-import { type Answer, positiveSeconds, send } from "./send.ts"
+import { type Answer, send } from "./send.ts"
 
 /** A client that is about to be registered. */
 export interface ClientToRegister {
@@ -34,7 +37,7 @@ export interface NewRegistration {
 
 /** Fails with `RegistrationFailed`. */
 export const registrationFailed = (
-  { isDefault, issuer, pages = "" }: ServerMetadata,
+  { isDefault, issuer, seen = "" }: ServerMetadata,
   problem: string,
   status?: number,
   error?: string
@@ -44,8 +47,8 @@ export const registrationFailed = (
       message: `This client could not be registered with ${quote(issuer)}: ${problem}. ` +
         (isDefault === true
           ? "The server has no metadata for authorization, so the default endpoints of 2025-03-26 were tried. " +
-            `It may require no sign-in, or credentials of another kind${pages}`
-          : "Register a client there by hand and configure it (Grant.authorizationCode, client)"),
+            `It may require no sign-in, or credentials of another kind${seen}`
+          : `Register a client there by hand and configure it (Grant.authorizationCode, client)${seen}`),
       issuer,
       status,
       error
@@ -131,13 +134,13 @@ export const register = Effect.fnUntraced(function*(
   if (!isClientId(client_id)) {
     return yield* registrationFailed(server, "its answer has no client_id that can be used", status)
   }
-  const expiry = positiveSeconds(expires)
+  const expiry = seconds(expires)
   return {
     clientId: client_id,
     clientSecret: textOf(client_secret),
     authenticationMethod: typeof token_endpoint_auth_method === "string" ? token_endpoint_auth_method : undefined,
     // 0 means that it does not expire (RFC 7591, 3.2.1).
-    secretExpiresAt: expiry === undefined || expiry >= 1e12 ? undefined : expiry * 1_000,
+    secretExpiresAt: expiry === undefined || expiry === 0 || expiry >= 1e12 ? undefined : expiry * 1_000,
     redirectUri,
     scopes
   }

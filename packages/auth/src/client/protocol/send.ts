@@ -102,12 +102,3 @@ export const send = (outbound: Outbound, url: URL, request: Request = {}): Effec
       catch: (error) => error instanceof SendError ? error : failure(`${place(url)} cannot be reached`)
     })
   )
-
-/**
- * A number of seconds above 0 in a JSON document of another party. Some servers write it as text. Anything else counts as
- * absent: such members are optional (RFC 6749, 5.1; RFC 7591, 3.2.1).
- */
-export const positiveSeconds = (value: unknown): number | undefined => {
-  const number = typeof value === "string" && /^\d{1,20}$/.test(value) ? Number(value) : value
-  return typeof number === "number" && number > 0 && number < Infinity ? number : undefined
-}

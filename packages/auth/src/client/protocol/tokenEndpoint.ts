@@ -8,11 +8,12 @@ import * as Fiber from "effect/Fiber"
 import * as oauth from "oauth4webapi"
 import { InsecureUrl, OAuthError, TokenRequestFailed } from "./OAuthError.ts"
 import type { Outbound } from "../../shared/Outbound.ts"
-import { basicAuthorization, parseObject, textOf } from "../../shared/web.ts"
+import { tokenResponse } from "../../shared/tokenResponse.ts"
+import { basicAuthorization, redirectTarget } from "../../shared/web.ts"
 import type { Prover } from "./dpop.ts"
-import { fail, oauthError, quoteWithout, without } from "./errors.ts"
+import { codeWithout, fail, oauthError, quoteWithout } from "./errors.ts"
 import type { ServerMetadata } from "./metadata.ts"
-import { bounded, positiveSeconds, SendError, sendPromise } from "./send.ts"
+import { bounded, place, SendError, sendPromise } from "./send.ts"
 import { isSecure } from "./urls.ts"
 
 /** A client and its way to authenticate. */
@@ -56,48 +57,6 @@ export const secretAuthentication = (
     basic(secret)
 }
 
-/**
- * The optional members of an answer that can be read. A member of another type counts as absent, because the answer has
- * used up a code or a refresh token: it must not be lost for a member that RFC 6749, 5.1 does not require. So do members
- * that are `null`, and a refresh token that is empty. An ID token only names the person (`personOf`), so the library does
- * not judge it.
- */
-const optionalMembers = (json: Readonly<Record<string, unknown>>): Record<string, unknown> => {
-  const { expires_in, refresh_token, scope } = json
-  const read = {
-    expires_in: positiveSeconds(expires_in),
-    refresh_token: textOf(refresh_token),
-    // Some servers write scopes as an array.
-    scope: Array.isArray(scope) ? scope.filter((each) => typeof each === "string").join(" ") : scope,
-    id_token: undefined
-  }
-  return { ...json, ...read, ...(typeof read.scope === "string" ? {} : { scope: undefined }) }
-}
-
-/**
- * Makes an answer readable for the library, which is stricter than servers are: the media type may be missing, GitHub
- * answers errors with 200, a challenge hides the error in the body. `onIdToken` receives the ID token.
- */
-const normalize = (
-  status: number,
-  headers: Headers,
-  text: string,
-  onIdToken: (token: unknown) => void
-): Response => {
-  const json = parseObject(text)
-  if (json === undefined) return new Response(status === 204 || status === 304 ? null : text, { status, headers })
-  const isError = typeof json["error"] === "string"
-  const kept = new Headers({ "content-type": "application/json" })
-  for (const name of ["date", "dpop-nonce", "retry-after", ...(isError ? [] : ["www-authenticate"])]) {
-    const value = headers.get(name)
-    if (value !== null) kept.set(name, value)
-  }
-  onIdToken(json["id_token"])
-  const rest = isError && json["access_token"] == null ? json : optionalMembers(json)
-  const failed = isError && json["access_token"] == null && status < 300
-  return new Response(JSON.stringify(rest), { status: failed ? 400 : status === 201 ? 200 : status, headers: kept })
-}
-
 // The parameters whose values are secret.
 const secretParameters = [
   "assertion",
@@ -131,7 +90,11 @@ const options = (
       { method: "POST", headers: init.headers, body: init.body.toString() },
       signal
     )
-    return normalize(status, headers, text, onIdToken)
+    return tokenResponse(status, headers, text, (json) => {
+      // An ID token only names the person (`personOf`), so the library does not judge it.
+      onIdToken(json["id_token"])
+      return { ...json, id_token: undefined }
+    })
   },
   ...(prover === undefined ? {} : { DPoP: prover.handle })
 })
@@ -165,9 +128,20 @@ const toRevoke: Purpose = {
   endpoint: "a revocation endpoint"
 }
 
+/** Where an answer leads that is a redirect, for a message: a slash at the end of the endpoint may be missing. */
+const describeRedirect = ({ headers, status }: Response, endpoint: URL): string => {
+  const target = redirectTarget(status, headers, endpoint)
+  return target === undefined
+    ? ""
+    : `, which leads to ${
+      place(target)
+    }. Redirects of such requests are not followed: the metadata has to name that URL`
+}
+
 const describe = (
   error: unknown,
   issuer: string,
+  url: URL,
   { endpoint, notSent, refused }: Purpose,
   secrets: ReadonlyArray<string>
 ): OAuthError => {
@@ -182,7 +156,7 @@ const describe = (
   if (error instanceof oauth.ResponseBodyError) {
     const { error_description: text, response, status } = error
     const description = typeof text === "string" ? `: ${quoteWithout(text, secrets)}` : ""
-    const code = without(error.error, secrets)
+    const code = codeWithout(error.error, secrets)
     return oauthError(
       new TokenRequestFailed({
         message: `${quote(issuer)} ${refused}: ${quote(code)} (${status})${description}`,
@@ -201,7 +175,7 @@ const describe = (
       message: status === undefined
         ? `${quote(issuer)} ${refused}: its answer is not one of ${endpoint} ` +
           `(${error instanceof Error ? error.message : "unknown error"})`
-        : `${quote(issuer)} ${refused}: it answered ${status}`,
+        : `${quote(issuer)} ${refused}: it answered ${status}${describeRedirect(response!, url)}`,
       status,
       // An answer that is not OAuth's comes from a proxy or a page in between, and says nothing about the tokens.
       retryable: status === undefined || ![400, 401, 403].includes(status),
@@ -275,10 +249,13 @@ export const requestToken = (
         if (prover !== undefined && oauth.isDPoPNonceError(error)) return attempt(signal)
         throw error
       }),
-    catch: (error) => describe(error, issuer, toObtain, secrets)
+    catch: (error) => describe(error, issuer, url, toObtain, secrets)
   })
   return Effect.flatMap(
-    Effect.mapError(finish(bounded(outbound, url, request)), (error) => describe(error, issuer, toObtain, secrets)),
+    Effect.mapError(
+      finish(bounded(outbound, url, request)),
+      (error) => describe(error, issuer, url, toObtain, secrets)
+    ),
     (json) => {
       const problem = tokenProblem(json.access_token)
       return problem === undefined
@@ -318,10 +295,10 @@ export const revoke = (
       )
       await oauth.processRevocationResponse(response)
     },
-    catch: (error) => describe(error, server.issuer, toRevoke, secrets)
+    catch: (error) => describe(error, server.issuer, url, toRevoke, secrets)
   })
   return Effect.mapError(
     bounded(outbound, url, request),
-    (error) => describe(error, server.issuer, toRevoke, secrets)
+    (error) => describe(error, server.issuer, url, toRevoke, secrets)
   )
 }

@@ -18,7 +18,8 @@ export const parseSecure = (text: unknown): URL | undefined => {
 /** The text of the URL of a server, which identifies it: without its fragment. */
 export const serverUrl = ({ origin, pathname, search }: URL): string => `${origin}${pathname}${search}`
 
-const withoutSlash = (path: string): string => path.endsWith("/") ? path.slice(0, -1) : path
+/** A path or an address without a slash at its end. */
+export const withoutSlash = (path: string): string => path.endsWith("/") ? path.slice(0, -1) : path
 
 /**
  * Where the protected resource metadata of a server may be: the URL of the challenge, else the well-known path with the
@@ -32,6 +33,8 @@ export const resourceMetadataUrls = (server: URL, named: string | undefined): Re
   const urls = [
     ...(given !== null && given.origin === server.origin && given.protocol === server.protocol ? [given] : []),
     ...(path === "" ? [] : [new URL(`${wellKnown}${path}${server.search}`, server)]),
+    // RFC 9728, 3.1 removes a slash after the host only, and servers differ.
+    ...(path === server.pathname || path === "" ? [] : [new URL(`${wellKnown}${path}/${server.search}`, server)]),
     new URL(wellKnown, server)
   ]
   return urls.filter((url, index) => urls.findIndex(({ href }) => href === url.href) === index)

@@ -21,11 +21,15 @@ export const findMetadata = Effect.fnUntraced(function*<A>(
   options: FetchOptions
 ) {
   let other: unknown
+  let fault = ""
   for (const { href: address } of metadataUrls(new URL(issuer))) {
-    const { json, status } = yield* fetchDocument(address, { headers: { accept: "application/json" } }, options)
-    if (status >= 500 || status === 429) {
-      return yield* unavailable(`the metadata of ${issuer} has status ${status}: ${address}`, retryAfterSeconds)
-    }
+    const { json, redirect, status } = yield* fetchDocument(
+      address,
+      { headers: { accept: "application/json" } },
+      options
+    )
+    // A proxy in front of an issuer answers so for paths that it does not know. The document may be in the next place.
+    if (status >= 500 || status === 429 || redirect !== "") fault ||= `${address} has status ${status}${redirect}`
     const metadata = objectOf(json)
     if (status !== 200 || metadata === undefined) continue
     if (metadata["issuer"] !== issuer) {
@@ -36,7 +40,9 @@ export const findMetadata = Effect.fnUntraced(function*<A>(
     if (found !== undefined) return found
   }
   return yield* unavailable(
-    other === undefined
+    fault !== ""
+      ? `the metadata of ${issuer} could not be read: ${fault}`
+      : other === undefined
       ? `no metadata of ${issuer} has ${wanted}`
       : `the metadata of ${issuer} is that of ${JSON.stringify(other)?.slice(0, 200)}: the option issuer must be equal`,
     retryAfterSeconds

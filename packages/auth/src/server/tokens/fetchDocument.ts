@@ -4,7 +4,7 @@
 import * as Options from "@skein/runtime/Options"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { isSafe, parseJson, readText } from "../../shared/web.ts"
+import { isSafe, maxRedirects, parseJson, readText, redirectTarget, staysOnOrigin } from "../../shared/web.ts"
 import { VerifierUnavailable } from "./verifiedToken.ts"
 
 /** Options of the requests of a verifier to its authorization server. */
@@ -25,6 +25,8 @@ export interface FetchOptions {
 /** A response: its status, and its body as JSON; undefined if the body is not JSON. */
 export interface Document {
   readonly status: number
+  /** The redirect that was not followed, as a part of a message; empty if there was none. */
+  readonly redirect: string
   readonly json: unknown
 }
 
@@ -38,12 +40,19 @@ export const checkAddress = (option: string, address: string, { allowHttp = fals
 export const unavailable = (message: string, retryAfterSeconds = 5, cause?: unknown): VerifierUnavailable =>
   new VerifierUnavailable({ message, retryAfterSeconds, ...(cause === undefined ? {} : { cause }) })
 
-/** Sends a request. Fails if there is no response, and not for its status. Redirects are not followed. */
+/**
+ * Sends a request. Fails if there is no response, and not for its status. Of a request without a body up to three
+ * redirects of the same origin are followed: those of another origin have another operator.
+ */
 export const fetchText = (
   address: string,
   init: RequestInit,
-  options: FetchOptions
-): Effect.Effect<{ readonly status: number; readonly text: string }, VerifierUnavailable> => {
+  options: FetchOptions,
+  redirects = 0
+): Effect.Effect<
+  { readonly status: number; readonly text: string; readonly redirect: string },
+  VerifierUnavailable
+> => {
   const { allowHttp, fetch, maxDocumentBytes, requestTimeout } = Options.resolve(
     options,
     { allowHttp: false, fetch: globalThis.fetch, maxDocumentBytes: 262_144 },
@@ -61,7 +70,8 @@ export const fetchText = (
         maxDocumentBytes,
         () => new Error(`the response exceeds maxDocumentBytes (${maxDocumentBytes})`)
       )
-      return { status: response.status, text }
+      const { headers, status } = response
+      return { status, text, target: redirectTarget(status, headers, new URL(address)) }
     },
     catch: (cause) => {
       const reason = cause instanceof Error
@@ -73,6 +83,15 @@ export const fetchText = (
     duration,
     orElse: () =>
       Effect.fail(unavailable(`the request to ${address} exceeded requestTimeout (${Duration.format(duration)})`))
+  })).pipe(Effect.flatMap(({ target, ...answer }) => {
+    if (target === undefined) return Effect.succeed({ ...answer, redirect: "" })
+    const isFollowed = init.body === undefined && redirects < maxRedirects && staysOnOrigin(target, new URL(address))
+    return isFollowed
+      ? fetchText(target.href, init, options, redirects + 1)
+      : Effect.succeed({
+        ...answer,
+        redirect: `, a redirect to ${target.origin}${target.pathname} that is not followed`
+      })
   }))
 }
 
@@ -82,4 +101,7 @@ export const fetchDocument = (
   init: RequestInit,
   options: FetchOptions
 ): Effect.Effect<Document, VerifierUnavailable> =>
-  Effect.map(fetchText(address, init, options), ({ status, text }) => ({ status, json: parseJson(text) }))
+  Effect.map(
+    fetchText(address, init, options),
+    ({ redirect, status, text }) => ({ status, redirect, json: parseJson(text) })
+  )

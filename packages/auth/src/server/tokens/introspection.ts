@@ -68,7 +68,7 @@ export const introspection = (options: IntrospectionOptions): TokenVerifier => {
     const headers = new Headers({ accept: "application/json", "content-type": "application/x-www-form-urlencoded" })
     yield* authenticate(options, issuer, now, headers, body)
     const init = { method: "POST", headers, body: body.toString() }
-    const { json, status } = yield* fetchDocument(url, init, options)
+    const { json, redirect, status } = yield* fetchDocument(url, init, options)
     const claims = objectOf(json)
     if (status === 200 && claims !== undefined) return claims
     // It moved, or its server did.
@@ -77,7 +77,7 @@ export const introspection = (options: IntrospectionOptions): TokenVerifier => {
       ? "is not a JSON object"
       : status === 401
       ? "has status 401: it refuses the client of the verifier"
-      : `has status ${status}`
+      : `has status ${status}${redirect}`
     return yield* unavailable(`the response of the introspection ${fault}: ${url}`)
   })
 

@@ -68,6 +68,8 @@ export interface JwtRules {
   readonly audienceProblem: (claims: Claims, context: VerifyContext) => InvalidToken | undefined
   /** Whether the token is of the expected kind. */
   readonly isKind: (header: Claims, claims: Claims) => boolean
+  /** Whether the parts of a token may have the padding of base64. */
+  readonly isPadded?: boolean | undefined
   /** The claims, if some of them are elsewhere. */
   readonly claimsOf?: ((header: Claims, claims: Claims) => Claims) | undefined
   /** The keys that may have signed a token with this header: none if the issuer has no such key. */
@@ -121,7 +123,7 @@ export const verifierOf = (rules: JwtRules): TokenVerifier => {
   const notJwt = Effect.fail(invalid("Malformed", "the token is not a signed JWT"))
 
   const verify = (token: string, context: VerifyContext, now: number): Verifying => {
-    const parts = readJwt(token)
+    const parts = readJwt(token, rules.isPadded)
     if (parts === undefined) return notJwt
     const { header } = parts
     // The signature is that of this text, so these are the claims that it signs.

@@ -192,8 +192,8 @@ export class KeySet {
 
   #request(address: string): Effect.Effect<KeySetDocument, VerifierUnavailable> {
     const headers = { accept: "application/json, application/jwk-set+json" }
-    return Effect.flatMap(fetchDocument(address, { headers }, this.#options), ({ json, status }) => {
-      const fault = status === 200 ? "is not a JSON Web Key Set" : `has status ${status}`
+    return Effect.flatMap(fetchDocument(address, { headers }, this.#options), ({ json, redirect, status }) => {
+      const fault = status === 200 ? "is not a JSON Web Key Set" : `has status ${status}${redirect}`
       try {
         if (status === 200) {
           const local = createLocalJWKSet(json as JSONWebKeySet)

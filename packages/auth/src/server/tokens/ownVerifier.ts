@@ -5,7 +5,7 @@ import * as Awaitable from "@skein/runtime/Awaitable"
 import * as Effect from "effect/Effect"
 import { isFor, otherAudience } from "./audience.ts"
 import { isIssuedBy } from "./issuers.ts"
-import { invalid, isJwt, maxTokenChars, otherIssuer, readJwt, tooLong, verifyWith } from "./parseToken.ts"
+import { invalid, isJwt, maxTokenChars, nameProblem, otherIssuer, readJwt, tooLong, verifyWith } from "./parseToken.ts"
 import type {
   Confirmation,
   InvalidToken,
@@ -61,6 +61,8 @@ export const make = (options: OwnOptions): TokenVerifier => {
       const accepted = [resource, ...options.audiences ?? []]
       const { audiences, claims = {}, clientId, confirmation, expiresAt, scopes = [], subject } = token
       if (!isFor(audiences, accepted)) return Effect.fail(otherAudience(accepted, audiences))
+      const problem = nameProblem(subject, clientId)
+      if (problem !== undefined) return Effect.fail(problem)
       // A number that is not finite would never expire.
       if (expiresAt !== undefined && !(expiresAt * 1000 > clock.currentTimeMillisUnsafe() && expiresAt < Infinity)) {
         return Effect.fail(invalid("Expired", "the token has expired"))

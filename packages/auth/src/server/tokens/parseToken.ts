@@ -62,6 +62,7 @@ export const isJwt = (token: string): boolean => {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 const base64url = /^[\w-]+$/
+const base64urlAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 const ascii = /^[\0-\x7f]*$/
 
 const readPart = (part: string): Claims | undefined => {
@@ -72,10 +73,33 @@ const readPart = (part: string): Claims | undefined => {
   return objectOf(JSON.parse(ascii.test(bytes) ? bytes : utf8.decode(decode(part))))
 }
 
-/** The header and the claims of a JWT, not verified. Undefined if it is not a JWT. */
-export const readJwt = (token: string): { readonly header: Claims; readonly claims: Claims } | undefined => {
+/**
+ * Whether a signature is written in the one way that its bytes have. Decoders accept padding, and other bits in the last
+ * character. Then one token would be many, each with a verification and a place in the cache of its own (RFC 7515, 2:
+ * "with all trailing '=' characters omitted").
+ */
+const isCanonical = (signature: string): boolean => {
+  const rest = signature.length % 4
+  const last = base64urlAlphabet.indexOf(signature.at(-1) ?? "")
+  // An empty one is refused by the algorithm.
+  return signature === "" ||
+    (base64url.test(signature) && (rest === 0 || (rest === 2 && last % 16 === 0) || (rest === 3 && last % 4 === 0)))
+}
+
+const withoutPadding = (part: string): string => part.length % 4 === 0 ? part.replace(/={1,2}$/, "") : part
+
+/**
+ * The header and the claims of a JWT, not verified. Undefined if it is not a JWT. With `padded` its parts may have the
+ * padding of base64, which RFC 7515 forbids.
+ */
+export const readJwt = (
+  token: string,
+  padded = false
+): { readonly header: Claims; readonly claims: Claims } | undefined => {
   if (!isJwt(token)) return undefined
-  const [first = "", second = ""] = token.split(".")
+  const parts = token.split(".")
+  const [first = "", second = "", signature = ""] = padded ? parts.map(withoutPadding) : parts
+  if (!isCanonical(signature)) return undefined
   try {
     const header = readPart(first)
     const claims = header && readPart(second)
@@ -116,8 +140,7 @@ export const scopesOf = ({ scope, scp }: Claims): ReadonlyArray<string> => {
 }
 
 // RFC 9068; OpenID; Okta; Entra's tokens of version 1.
-const clientOf = ({ appid, azp, cid, client_id }: Claims): string | undefined =>
-  textOf(client_id) ?? textOf(azp) ?? textOf(cid) ?? textOf(appid)
+const clientOf = ({ appid, azp, cid, client_id }: Claims): unknown => client_id ?? azp ?? cid ?? appid
 
 const confirmationOf = (cnf: unknown): Confirmation | undefined => {
   if (cnf === undefined || cnf === null) return undefined
@@ -132,22 +155,37 @@ const confirmationOf = (cnf: unknown): Confirmation | undefined => {
   return { jkt: jkt as string | undefined, x5tS256: x5tS256 as string | undefined }
 }
 
+/** Whether a claim is absent, or a text that is not empty. */
+const isAbsentOrText = (value: unknown): value is string | undefined =>
+  value === undefined || textOf(value) !== undefined
+
+/**
+ * The problem of the names in a token. A subject that cannot be read is not an absent one: the token would be that of its
+ * client, which all users of the client would share.
+ */
+export const nameProblem = (subject: unknown, clientId: unknown): InvalidToken | undefined => {
+  if (!isAbsentOrText(subject)) return invalid("Malformed", "sub of the token is empty or not a text", subject)
+  if (!isAbsentOrText(clientId)) return invalid("Malformed", "client_id of the token is empty or not a text", clientId)
+  return undefined
+}
+
 /** The facts in the claims of a verified token. Fails if they name neither a user nor a client. */
 export const tokenOf = (
   issuer: string,
   claims: Claims,
   toleranceMillis: number
 ): Effect.Effect<VerifiedToken, InvalidToken> => {
-  const { aud, cnf, exp, sub } = claims
-  const subject = textOf(sub)
+  const { aud, cnf, exp, sub: subject } = claims
   const clientId = clientOf(claims)
+  const problem = nameProblem(subject, clientId)
+  if (problem !== undefined) return Effect.fail(problem)
   if (subject === undefined && clientId === undefined) {
     return Effect.fail(invalid("Malformed", "the token has neither a subject nor a client"))
   }
   return Effect.succeed({
     issuer,
-    subject,
-    clientId,
+    subject: subject as string | undefined,
+    clientId: clientId as string | undefined,
     scopes: scopesOf(claims),
     audiences: textsOf(aud) ?? [],
     // A stream that ended at `exp` would be opened again with the same token, and end again, for the whole tolerance.

@@ -5,6 +5,10 @@
  * The address is checked when the socket is opened: a name that was checked earlier may resolve to another address by
  * then. Literal addresses in URLs are checked too.
  *
+ * With Node's switch `NODE_USE_ENV_PROXY=1` (Node 24.5 and later) requests use the proxies of `HTTP_PROXY`, `HTTPS_PROXY`
+ * and `NO_PROXY`. A proxy resolves names itself: a name that this computer knows as private is refused before, and the
+ * proxy decides about the others. `NODE_EXTRA_CA_CERTS` counts as well.
+ *
  * @example
  * const outbound = NodeOutbound.make({ refusePrivateAddresses: true })
  * const oauth = yield* OAuth.make({ grant, outbound })

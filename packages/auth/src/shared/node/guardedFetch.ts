@@ -75,9 +75,16 @@ const responseOf = (incoming: http.IncomingMessage): Response => {
   return new Response(empty ? null : Readable.toWeb(incoming) as ReadableStream<Uint8Array>, { status, headers })
 }
 
+/** Node's switch for the proxy of the environment (`NODE_USE_ENV_PROXY`, `--use-env-proxy`), which its own agents obey. */
+const proxyOf = (module: typeof http | typeof https): object | undefined =>
+  (module.globalAgent as { readonly options?: { readonly proxyEnv?: object } }).options?.proxyEnv
+
 /**
  * Makes the `fetch`. Each request has a connection of its own: they are rare, and go to many servers. `resolve` finds
  * the addresses of a name.
+ *
+ * A request through a proxy of the environment has a socket to the proxy, which resolves the name itself. So a name that
+ * is private here is refused before, and a name that is not known here is left to the proxy.
  */
 export const makeFetch = (
   refusePrivateAddresses: boolean,
@@ -91,25 +98,31 @@ export const makeFetch = (
     if (refusePrivateAddresses && (url.hostname === "localhost" || (isIP(literal) > 0 && isPrivate(literal)))) {
       return reject(new AddressRefused(`${url.hostname} is a private address`))
     }
-    const { request } = url.protocol === "https:" ? https : http
-    const sent = request(url, {
-      method,
-      headers: body === undefined ? headers : { ...headers, "content-length": new TextEncoder().encode(body).length },
-      signal,
-      agent: false,
-      ...(refusePrivateAddresses ? { lookup: guardedLookup(resolve) } : {})
-    }, (incoming) => {
-      try {
-        respond(responseOf(incoming))
-      } catch (cause) {
-        // Not caught here, the error would end the process.
-        sent.destroy()
-        reject(cause)
-      }
-    })
-    sent.on("error", reject)
-    // After an answer that changes the protocol (101) there is no error.
-    sent.on("close", () => reject(new Error("the connection was closed without an answer")))
-    sent.end(body)
+    const module = url.protocol === "https:" ? https : http
+    const proxyEnv = proxyOf(module)
+    const lookup = guardedLookup(resolve)
+    const send = () => {
+      const sent = module.request(url, {
+        method,
+        headers: body === undefined ? headers : { ...headers, "content-length": new TextEncoder().encode(body).length },
+        signal,
+        agent: new module.Agent({ proxyEnv } as http.AgentOptions),
+        ...(refusePrivateAddresses ? { lookup } : {})
+      }, (incoming) => {
+        try {
+          respond(responseOf(incoming))
+        } catch (cause) {
+          // Not caught here, the error would end the process.
+          sent.destroy()
+          reject(cause)
+        }
+      })
+      sent.on("error", reject)
+      // After an answer that changes the protocol (101) there is no error.
+      sent.on("close", () => reject(new Error("the connection was closed without an answer")))
+      sent.end(body)
+    }
+    if (proxyEnv === undefined || !refusePrivateAddresses || isIP(literal) > 0) return send()
+    lookup(url.hostname, {}, (error) => error instanceof AddressRefused ? reject(error) : send())
   })
 }

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import * as Failures from "../../src/server/failures.ts"
+import * as Failures from "@skein/server/AuthenticationFailures"
 
 const fail = (failures: Failures.Failures, address: string | undefined, times: number): void => {
   for (let i = 0; i < times; i++) failures.add(address)

@@ -1,12 +1,19 @@
 /**
- * Counts failed authentications by the network address of their sender.
+ * Counts failed authentications by the network address of their sender, so that a secret cannot be guessed. `Protect` and
+ * `RequestVerifier` of `@skein/auth` and `Console.password` of `@skein/console` use it. Use it in a protection of your own.
+ *
+ * @example
+ * const failures = yield* AuthenticationFailures.make({ maxFailures: 5 })
+ * const seconds = failures.retryAfter(request.address)
+ * if (seconds !== undefined) return AuthenticationFailures.tooManyFailures(seconds)
  */
 import * as Options from "@skein/runtime/Options"
-import { networkOf, Refusal } from "@skein/server/Http"
+import { networkOf } from "@skein/runtime/ClientKey"
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
+import { Refusal } from "./internal/http/access/protection.ts"
 
 /** Bounds of failed authentications. */
 export interface FailureOptions {
@@ -29,7 +36,7 @@ export interface FailureBounds {
 }
 
 /** The bounds of the protections that an effect makes. Tests change them. */
-export const FailureBounds: Context.Reference<FailureBounds> = Context.Reference("@skein/auth/FailureBounds", {
+export const FailureBounds: Context.Reference<FailureBounds> = Context.Reference("@skein/server/FailureBounds", {
   defaultValue: () => ({ failureInterval: 10_000, maxFailureAddresses: 10_000 })
 })
 
@@ -124,11 +131,21 @@ export class Failures {
   }
 }
 
-/** Refuses a request, which the client may repeat after some seconds. */
+/**
+ * Refuses a request, which the client may repeat after some seconds.
+ *
+ * @example
+ * return AuthenticationFailures.withRetry(503, "Service Unavailable: the keys are not available", 5)
+ */
 export const withRetry = (status: number, message: string, seconds: number): Effect.Effect<never, Refusal> =>
   Effect.fail(new Refusal({ status, message, headers: { "retry-after": String(seconds) } }))
 
-/** Refuses a request of an address with too many failures. */
+/**
+ * Refuses a request of an address with too many failures: 429 with `Retry-After`.
+ *
+ * @example
+ * return AuthenticationFailures.tooManyFailures(seconds)
+ */
 export const tooManyFailures = (seconds: number): Effect.Effect<never, Refusal> =>
   withRetry(429, "Too Many Requests: too many failed authentications (maxFailures)", seconds)
 
@@ -136,7 +153,12 @@ export const tooManyFailures = (seconds: number): Effect.Effect<never, Refusal> 
 const nameOf = (address: string, key: string | undefined): string =>
   key === undefined ? networkOf(address) : `${networkOf(address)} ${key}`
 
-/** Makes the counts, with the clock of the program. */
+/**
+ * Makes the counts, with the clock of the program.
+ *
+ * @example
+ * const failures = yield* AuthenticationFailures.make({})
+ */
 export const make = (options: FailureOptions): Effect.Effect<Failures> =>
   Effect.flatMap(FailureBounds, (bounds) => {
     const { maxFailures } = Options.resolve<FailureOptions>(options, { maxFailures: 20 }, {})
