@@ -195,7 +195,8 @@ export const outcomes: Readonly<Record<string, string>> = {
   "the token answer has the token_type DPoP, which was not requested": `TokenRequestFailed · asked 1 · ${redeemed}`,
   "the token answer has no expires_in": `ok · asked 1 · ${succeeded}`,
   "the token answer has a negative expires_in": `ok · asked 1 · ${succeeded}`,
-  "the token answer has an expires_in of 0": `ok · asked 1 · ${succeeded}`,
+  "the token answer has an expires_in of 0":
+    "ok · asked 1 · 3 × server, 2 × resource metadata, 2 × server metadata, registration, authorization, token, refresh",
   "the token answer has a huge expires_in": `ok · asked 1 · ${succeeded}`,
   "the token answer has an expires_in that is a text": `ok · asked 1 · ${succeeded}`,
   "the token answer has an expires_in that is no number": `ok · asked 1 · ${succeeded}`,

@@ -270,7 +270,7 @@ describe("the metadata of the resource", () => {
       const { json } = yield* send(server, { method: "GET", path: at })
       expect(json.authorization_servers).toEqual([issuer, "https://partner.example"])
       const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
-      const foreign = `${part({ alg: "none" })}.${part({ iss: "https://partner.example" })}.x`
+      const foreign = `${part({ alg: "none" })}.${part({ iss: "https://partner.example" })}.eA`
       const client = revisions.at(-1)![1](server)
       const who = (token: string) =>
         Effect.map(
