@@ -1,5 +1,6 @@
 /**
- * What each provider needs in a registration, an authorization, a token request, a refresh and a revocation. Each script
+ * The parameters that each provider needs in a registration, an authorization, a token request, a refresh and a
+ * revocation. Each script
  * refuses a client that does not send it. `docs/identity-providers.md` has a row for each.
  */
 import * as Grant from "@skein/auth/Grant"
@@ -28,7 +29,7 @@ interface Row {
   readonly metadataUrl: string
   readonly metadata?: Readonly<Record<string, unknown>>
   readonly client: "secret" | "public" | "document" | "dynamic"
-  /** What is wrong with an authorization request. */
+  /** Returns the problem of an authorization request. */
   readonly authorization: (query: URLSearchParams) => string | undefined
   /** Whether a refresh without `scope` is refused. */
   readonly refreshNeedsScope?: boolean
