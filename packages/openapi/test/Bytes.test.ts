@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import * as OpenApi from "@skein/openapi/OpenApi"
 import * as Effect from "effect/Effect"
 import { connect, MockApi, operation, textOf } from "./kit.ts"
 
@@ -94,6 +95,20 @@ describe("a field of a multipart body", () => {
       expect(yield* sentBy(upload(openapi, schema, encoding), base64)).toEqual([base64])
     }))
 
+  it.effect("is a file in a body that is one argument", () =>
+    Effect.gen(function*() {
+      const api = new MockApi()
+      const alternatives = [{ properties: { file: binary } }, { properties: { url: { type: "string" } } }]
+      const content = { "multipart/form-data": { schema: { type: "object", oneOf: alternatives } } }
+      const client = yield* connect(operation("/", "post", { requestBody: { content } }), {}, api)
+      expect((yield* client.listTools())[0]!.inputSchema.properties).toMatchObject({
+        body: { description: "The body of the request, multipart/form-data. Give file as base64" }
+      })
+      yield* client.callTool("it", { body: { file: base64, url: "x" } })
+      expect(yield* bytesOf(api.last.form!.get("file"))).toEqual(png)
+      expect(api.last.form!.get("url")).toBe("x")
+    }))
+
   it.effect("is absent if it is null", () =>
     Effect.gen(function*() {
       expect(yield* sentBy(upload("3.1.0", { type: ["string", "null"] }), null)).toEqual([])
@@ -125,6 +140,15 @@ describe("a whole body", () => {
       const client = yield* connect(body({ [mediaType]: media }), {}, api)
       yield* client.callTool("it", { body: Buffer.from("bytes").toString("base64") })
       expect([api.last.headers["content-type"], api.last.body]).toEqual([sent, "bytes"])
+    }))
+
+  it.effect("that cannot be written leaves the operation out", () =>
+    Effect.gen(function*() {
+      const { definitions, leftOut } = yield* OpenApi.list(body({ "multipart/mixed": {} }))
+      expect([definitions, leftOut[0]!.message]).toEqual([
+        [],
+        "Its body is multipart/mixed, which cannot be written from arguments"
+      ])
     }))
 
   it.effect.each(["application/json-seq", "application/jsonl", "application/x-ndjson"])(

@@ -309,14 +309,16 @@ describe("the arguments of a tool", () => {
       expect(whole.inputSchema.properties).toMatchObject({ body: { examples: ["a,b"] } })
     }))
 
-  it.effect("are described where the document has a choice of required members", () =>
+  it.effect("are described where the document has a choice, or a number, of members", () =>
     Effect.gen(function*() {
       const properties = { id: {}, name: {}, kind: {} }
       const { description } = yield* toolOf({
         summary: "Finds a pet",
-        ...schema({ properties, anyOf: [{ required: ["id"] }, { required: ["name", "kind"] }] })
+        ...schema({ properties, anyOf: [{ required: ["id"] }, { required: ["name", "kind"] }], minProperties: 1 })
       })
-      expect(description).toBe("Finds a pet\n\nGive at least one of these: id; name and kind.")
+      expect(description).toBe(
+        "Finds a pet\n\nGive at least one of these: id; name and kind. Give at least 1 of the members of the body."
+      )
     }))
 
   it.effect("are one body where the document has keywords about the whole object", () =>

@@ -133,16 +133,17 @@ export const argumentsOf = (
     mediaType: undefined
   }))
   const byKey = new Map(members.map(({ key, name }) => [key, name]))
-  return { list: [...list, ...members], body, extra: body.extra, note: noteOf(body.choices, byKey) }
+  return { list: [...list, ...members], body, extra: body.extra, note: noteOf(body, byKey) }
 }
 
-/** The choices of required members, as a sentence. A schema with a union at its root is refused by models. */
-const noteOf = (choices: Body["choices"], byKey: ReadonlyMap<string, string>): string | undefined => {
+/** The choices and the number of members, as sentences. A schema with a union at its root is refused by models. */
+const noteOf = ({ choices, counts }: Body, byKey: ReadonlyMap<string, string>): string | undefined => {
   const sentences = choices.map(({ isExclusive, sets }) => {
     const each = sets.map((keys) => keys.map((key) => byKey.get(key) ?? key).join(" and "))
     return `Give ${isExclusive ? "exactly" : "at least"} one of these: ${each.join("; ")}.`
   })
-  return sentences.length === 0 ? undefined : sentences.join(" ")
+  const all = [...sentences, ...counts]
+  return all.length === 0 ? undefined : all.join(" ")
 }
 
 /** Makes the schema of the arguments, without definitions. */

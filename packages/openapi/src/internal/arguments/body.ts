@@ -45,6 +45,8 @@ export interface Body {
   readonly byteKeys: ReadonlySet<string>
   /** The sets of members of which a call needs one. */
   readonly choices: ReadonlyArray<Choice>
+  /** Sentences about the number of members of an object whose members are arguments. */
+  readonly counts: ReadonlyArray<string>
 }
 
 /** Sets of members, of which an object needs at least one, or exactly one. */
@@ -80,6 +82,7 @@ interface Members {
   readonly properties: Map<string, unknown>
   readonly required: Set<string>
   readonly choices: Array<Choice>
+  readonly counts: Array<string>
   extra: unknown
 }
 
@@ -90,8 +93,8 @@ const isOnlyRequired = (members: unknown): boolean =>
 
 /** Keywords about an object as a whole, which would be lost if its members were arguments of their own. */
 const onWholes = [
-  ...["not", "if", "patternProperties", "propertyNames", "unevaluatedProperties", "minProperties", "maxProperties"],
-  ...["dependentRequired", "dependentSchemas", "dependencies"]
+  ...["not", "if", "patternProperties", "propertyNames", "unevaluatedProperties", "dependentRequired"],
+  ...["dependentSchemas", "dependencies"]
 ]
 
 /** Adds a property. One that several members of `allOf` declare has the schemas of all. */
@@ -118,6 +121,10 @@ const collect = (root: JsonObject, schemas: Schemas, schema: unknown, into: Memb
   for (const [members, isExclusive] of [[anyOf, false], [oneOf, true]] as const) {
     const sets = (Array.isArray(members) ? members : []).map((member) => requiredOf(member as JsonObject))
     if (sets.length > 0 && sets.every((set) => set.length > 0)) into.choices.push({ isExclusive, sets })
+  }
+  for (const [key, bound] of [["minProperties", "at least"], ["maxProperties", "at most"]] as const) {
+    const count = schema[key]
+    if (typeof count === "number" && count > 0) into.counts.push(`Give ${bound} ${count} of the members of the body.`)
   }
   if (extra !== undefined && extra !== false) into.extra = extra
   const hidden = new Set(schemas.hiddenNames(schema))
@@ -163,9 +170,9 @@ const fieldsOf = (
   media: JsonObject,
   isRequired: boolean,
   isMultipart: boolean
-): Pick<Body, "fields" | "extra" | "choices"> => {
-  const none = { fields: undefined, extra: undefined, choices: [] }
-  const members: Members = { properties: new Map(), required: new Set(), choices: [], extra: undefined }
+): Pick<Body, "fields" | "extra" | "choices" | "counts"> => {
+  const none = { fields: undefined, extra: undefined, choices: [], counts: [] }
+  const members: Members = { properties: new Map(), required: new Set(), choices: [], counts: [], extra: undefined }
   if (!collect(root, schemas, media["schema"], members) || members.properties.size === 0) return none
   const contentTypes = contentTypesOf(media)
   const examples = exampleOf(root, media, true)
@@ -186,7 +193,7 @@ const fieldsOf = (
     }
   })
   const extra = members.extra === undefined ? undefined : schemas.convert(members.extra)
-  return { fields, extra, choices: members.choices }
+  return { fields, extra, choices: members.choices, counts: members.counts }
 }
 
 /** The media types of parts. Of several that the API accepts, the first; a range such as `image/*` stays. */
@@ -229,9 +236,9 @@ export const bodyOf = (schemas: Schemas, root: JsonObject, node: unknown, place:
   const mediaType = concrete(key, kind)
   const isRequired = request["required"] === true
   const isObjectBody = kind === "json" || kind === "form" || kind === "multipart"
-  const { choices, extra, fields } = isObjectBody
+  const { choices, counts, extra, fields } = isObjectBody
     ? fieldsOf(root, schemas, media, isRequired, kind === "multipart")
-    : { extra: undefined, fields: undefined, choices: [] }
+    : { extra: undefined, fields: undefined, choices: [], counts: [] }
   const { description } = request
   const byteKeys = kind === "multipart" && fields === undefined
     ? byteKeysOf(root, schemas.version, media)
@@ -250,7 +257,8 @@ export const bodyOf = (schemas: Schemas, root: JsonObject, node: unknown, place:
     extra,
     contentTypes: contentTypesOf(media),
     byteKeys,
-    choices
+    choices,
+    counts
   }
 }
 
