@@ -12,7 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
-import { FileReceiver, MaxPartBytes } from "../src/server/fileReceiver.ts"
+import { makeFileReceiver, MaxPartBytes } from "../src/server/fileReceiver.ts"
 import * as kit from "./kit.ts"
 
 type Options = Upload.FileOptions & Upload.Bounds
@@ -280,7 +280,7 @@ describe("the bytes of an upload", () => {
 
   it.effect("of clients that no transport tells apart count for maxBufferedBytes alone", () =>
     Effect.gen(function*() {
-      const receiver = new FileReceiver({
+      const receiver = makeFileReceiver({
         accept: [],
         maxFiles: 1,
         maxFileBytes: 10,

@@ -1,6 +1,6 @@
 import { assert, describe, expect, it, vi } from "@effect/vitest"
 import type { MessageEvent, Window } from "../src/shared/dom.ts"
-import { type Params, ViewPort } from "../src/page/viewPort.ts"
+import { makeViewPort, type Params } from "../src/page/viewPort.ts"
 import { ViewStyle } from "../src/page/viewStyle.ts"
 import type { ViewError } from "@skein/apps/ViewError"
 
@@ -58,7 +58,7 @@ const makeWindow = () => {
 const open = (maxPending = 256) => {
   const made = makeWindow()
   const notified: Array<unknown> = []
-  const port = new ViewPort(made.window, maxPending, {
+  const port = makeViewPort(made.window, maxPending, {
     notified: (method, params) => void notified.push([method, params]),
     requested: (method) => Promise.resolve(method === "ping" ? {} : undefined)
   })
@@ -151,7 +151,7 @@ describe("the connection of a page", () => {
 
   it("is refused for a document that is in no frame", () => {
     const { window } = makeWindow()
-    const port = new ViewPort(
+    const port = makeViewPort(
       {
         ...window,
         get parent() {

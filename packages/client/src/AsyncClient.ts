@@ -34,33 +34,13 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Client from "./Client.ts"
-import { type CallTool, ClientMethods, type OutputOf, type OutputSchema } from "./internal/async/clientMethods.ts"
-import type {
-  Abortable,
-  AsyncCallOptions,
-  AsyncHandlers,
-  AsyncRequestOptions,
-  AsyncStarted,
-  AsyncTask,
-  AsyncUrlAnswer,
-  HandlerContext
-} from "./internal/async/options.ts"
+import { ClientMethods } from "./internal/async/clientMethods.ts"
+import type { AsyncHandlers } from "./internal/async/options.ts"
 import { openWith, type PromiseRunner } from "./internal/async/promiseRunner.ts"
 import { bindOnRead } from "./internal/client/client.ts"
 
-export type {
-  Abortable,
-  AsyncCallOptions,
-  AsyncHandlers,
-  AsyncRequestOptions,
-  AsyncStarted,
-  AsyncTask,
-  AsyncUrlAnswer,
-  CallTool,
-  HandlerContext,
-  OutputOf,
-  OutputSchema
-}
+export type { CallTool, OutputOf, OutputSchema } from "./internal/async/clientMethods.ts"
+export type * from "./internal/async/options.ts"
 
 /** The options of a client: those of `Client`, the handlers, and these. */
 export interface Options extends Client.Options, AsyncHandlers {

@@ -42,36 +42,19 @@ import { DuplicateName, LimitExceeded, PoolError, ServerNotFound } from "./PoolE
 import { Credentials } from "./Credentials.ts"
 import { Broadcast } from "./internal/base/broadcast.ts"
 import { listResult } from "./internal/calls/pages.ts"
-import {
-  type AppliedConfig,
-  type Config,
-  type ConfigSource,
-  type ConfiguredServer,
-  PoolConfig,
-  type Reload
-} from "./internal/pool/configuredPool.ts"
+import { type AppliedConfig, type ConfigSource, PoolConfig, type Reload } from "./internal/pool/configuredPool.ts"
 import { type PoolChange, PoolChanges } from "./internal/pool/poolChanges.ts"
-import { type Broken, type Open, type Opening, PoolEntry, type Server, type State } from "./internal/pool/poolEntry.ts"
+import { PoolEntry, type Server, type State } from "./internal/pool/poolEntry.ts"
 import type { Items, Kind } from "./internal/pool/serverLists.ts"
 import type { Ready } from "./internal/toolkit/source.ts"
 import type { Middleware } from "./Middleware.ts"
 import * as Reconnect from "./Reconnect.ts"
 import type * as ServerConfig from "./ServerConfig.ts"
 
-export type {
-  AppliedConfig,
-  Broken,
-  Config,
-  ConfigSource,
-  ConfiguredServer,
-  Open,
-  Opening,
-  PoolChange,
-  Ready,
-  Reload,
-  Server,
-  State
-}
+export type { AppliedConfig, Config, ConfigSource, ConfiguredServer, Reload } from "./internal/pool/configuredPool.ts"
+export type { PoolChange } from "./internal/pool/poolChanges.ts"
+export type { Broken, Open, Opening, Server, State } from "./internal/pool/poolEntry.ts"
+export type { Ready } from "./internal/toolkit/source.ts"
 
 /** The options of a pool. */
 export interface Options {
@@ -184,114 +167,114 @@ export class ClientPool extends Context.Service<ClientPool, {
  * const pool = yield* ClientPool.make({ files: { transport: Stdio.transport({ command: "files-server" }) } })
  * const files = yield* pool.client("files")
  */
-export const make = (
+export const make = Effect.fnUntraced(function*(
   servers: Readonly<Record<string, Server>>,
   options: Options = {}
-): Effect.Effect<ClientPool["Service"], PoolError, Scope.Scope> =>
-  Effect.gen(function*() {
-    const { maxServers = 100 } = options
-    const context = yield* Effect.context<never>()
-    const withContext = (effect: Effect.Effect<void>): Effect.Effect<void> =>
-      Effect.updateContext(effect, (outside: Context.Context<never>): Context.Context<never> =>
-        Context.omit(Credentials)(Context.merge(outside, context)))
-    const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
-    const pooled = new Map<string, PoolEntry>()
-    const entries = (): ReadonlyArray<Entry> =>
-      Array.from(pooled.values(), ({ name, state }) => ({ name, state }))
-    const states = new Broadcast(1, entries)
-    const changes = new PoolChanges(() => [...pooled.keys()], maxServers)
-    const policy = Reconnect.resolve({ maxDelay: "1 minute", maxAttempts: Infinity, ...options.reconnect })
-    const shared = {
-      openPermits: yield* Semaphore.make(options.concurrency ?? 8),
-      timeout: options.timeout ?? "30 seconds",
-      policy,
-      isWatched: false,
-      cacheLists: options.cacheLists ?? true,
-      middleware: options.middleware ?? [],
-      onChange: (name: string, aspect: keyof PoolChange) => {
-        changes.publish(aspect, name)
-        if (aspect === "servers" && states.hasListeners) {
-          states.publish(entries())
-        }
+): Effect.fn.Return<ClientPool["Service"], PoolError, Scope.Scope> {
+  const { maxServers = 100 } = options
+  const context = yield* Effect.context<never>()
+  const withContext = (effect: Effect.Effect<void>): Effect.Effect<void> =>
+    Effect.updateContext(
+      effect,
+      (outside: Context.Context<never>): Context.Context<never> =>
+        Context.omit(Credentials)(Context.merge(outside, context))
+    )
+  const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
+  const pooled = new Map<string, PoolEntry>()
+  const entries = (): ReadonlyArray<Entry> => Array.from(pooled.values(), ({ name, state }) => ({ name, state }))
+  const states = new Broadcast(1, entries)
+  const changes = new PoolChanges(() => [...pooled.keys()], maxServers)
+  const policy = Reconnect.resolve({ maxDelay: "1 minute", maxAttempts: Infinity, ...options.reconnect })
+  const shared = {
+    openPermits: yield* Semaphore.make(options.concurrency ?? 8),
+    timeout: options.timeout ?? "30 seconds",
+    policy,
+    isWatched: false,
+    cacheLists: options.cacheLists ?? true,
+    middleware: options.middleware ?? [],
+    onChange: (name: string, aspect: keyof PoolChange) => {
+      changes.publish(aspect, name)
+      if (aspect === "servers" && states.hasListeners) {
+        states.publish(entries())
       }
     }
-    yield* Scope.addFinalizer(
-      scope,
-      Effect.sync(() => {
-        states.end()
-        changes.end()
-      })
-    )
-    const watch = Effect.suspend(() => {
-      if (shared.isWatched) {
-        return Effect.void
-      }
-      shared.isWatched = true
-      return Effect.forEach(pooled.values(), (entry) =>
-        withContext(entry.watch), { discard: true })
+  }
+  yield* Scope.addFinalizer(
+    scope,
+    Effect.sync(() => {
+      states.end()
+      changes.end()
     })
+  )
+  const watch = Effect.suspend(() => {
+    if (shared.isWatched) {
+      return Effect.void
+    }
+    shared.isWatched = true
+    return Effect.forEach(pooled.values(), (entry) => withContext(entry.watch), { discard: true })
+  })
 
-    const find = (name: string): Effect.Effect<PoolEntry, PoolError> =>
+  const find = (name: string): Effect.Effect<PoolEntry, PoolError> =>
+    Effect.suspend(() => {
+      const entry = pooled.get(name)
+      if (entry !== undefined) return Effect.succeed(entry)
+      const message = `The pool has no server named ${name}`
+      return Effect.fail(new PoolError({ reason: new ServerNotFound({ message, server: name }) }))
+    })
+  const add: ClientPool["Service"]["add"] = (name, server) =>
+    Effect.suspend(() => {
+      if (pooled.has(name)) {
+        const message = `The pool already has a server named ${name}`
+        return Effect.fail(new PoolError({ reason: new DuplicateName({ message, server: name }) }))
+      }
+      if (pooled.size >= maxServers) {
+        const message = `The pool already has maxServers (${maxServers}) servers`
+        return Effect.fail(new PoolError({ reason: new LimitExceeded({ message, maxServers }) }))
+      }
+      const entry = new PoolEntry(name, server, shared, Scope.forkUnsafe(scope, "parallel"))
+      pooled.set(name, entry)
+      return withContext(entry.start)
+    })
+  for (const [name, server] of Object.entries(servers)) yield* add(name, server)
+
+  const list = <K extends Kind>(kind: K): Listings<Items[K]> =>
+    Effect.suspend(() =>
+      Effect.forEach([...pooled.values()], (entry) =>
+        Effect.map(
+          listResult(entry.list(kind), `${entry.name} did not return its list`),
+          (result): Listing<Items[K]> => ({ server: entry.name, result })
+        ), { concurrency: "unbounded" })
+    )
+  return {
+    client: (name) => Effect.flatMap(find(name), ({ client }) => client),
+    get entries() {
+      return entries()
+    },
+    states: states.stream,
+    changes: Stream.unwrap(Effect.as(watch, changes.stream)),
+    ready: ({ readyTimeout = 0, servers } = {}) =>
+      Effect.suspend(() =>
+        Effect.forEach(
+          [...pooled.values()].filter(({ name }) => servers?.(name) ?? true),
+          (entry) => entry.ready(Duration.toMillis(Duration.fromInputUnsafe(readyTimeout))),
+          { concurrency: "unbounded" }
+        )
+      ),
+    add,
+    remove: (name) =>
       Effect.suspend(() => {
         const entry = pooled.get(name)
-        if (entry !== undefined) return Effect.succeed(entry)
-        const message = `The pool has no server named ${name}`
-        return Effect.fail(new PoolError({ reason: new ServerNotFound({ message, server: name }) }))
-      })
-    const add: ClientPool["Service"]["add"] = (name, server) =>
-      Effect.suspend(() => {
-        if (pooled.has(name)) {
-          const message = `The pool already has a server named ${name}`
-          return Effect.fail(new PoolError({ reason: new DuplicateName({ message, server: name }) }))
-        }
-        if (pooled.size >= maxServers) {
-          const message = `The pool already has maxServers (${maxServers}) servers`
-          return Effect.fail(new PoolError({ reason: new LimitExceeded({ message, maxServers }) }))
-        }
-        const entry = new PoolEntry(name, server, shared, Scope.forkUnsafe(scope, "parallel"))
-        pooled.set(name, entry)
-        return withContext(entry.start)
-      })
-    for (const [name, server] of Object.entries(servers)) yield* add(name, server)
-
-    const list = <K extends Kind>(kind: K): Listings<Items[K]> =>
-      Effect.suspend(() =>
-        Effect.forEach([...pooled.values()], (entry) =>
-          Effect.map(
-            listResult(entry.list(kind), `${entry.name} did not return its list`),
-            (result): Listing<Items[K]> => ({ server: entry.name, result })
-          ), { concurrency: "unbounded" })
-      )
-    return {
-      client: (name) => Effect.flatMap(find(name), ({ client }) => client),
-      get entries() {
-        return entries()
-      },
-      states: states.stream,
-      changes: Stream.unwrap(Effect.as(watch, changes.stream)),
-      ready: ({ readyTimeout = 0, servers } = {}) =>
-        Effect.suspend(() =>
-          Effect.forEach(
-            [...pooled.values()].filter(({ name }) => servers?.(name) ?? true),
-            (entry) => entry.ready(Duration.toMillis(Duration.fromInputUnsafe(readyTimeout))),
-            { concurrency: "unbounded" }
-          )
-        ),
-      add,
-      remove: (name) =>
-        Effect.suspend(() => {
-          const entry = pooled.get(name)
-          if (entry === undefined) return Effect.succeed(false)
-          pooled.delete(name)
-          return Effect.as(entry.close, true)
-        }),
-      restart: (name, server) => Effect.flatMap(find(name), (entry) => withContext(entry.restart(server))),
-      tools: list("tools"),
-      resources: list("resources"),
-      resourceTemplates: list("resourceTemplates"),
-      prompts: list("prompts")
-    }
-  })
+        if (entry === undefined) return Effect.succeed(false)
+        pooled.delete(name)
+        return Effect.as(entry.close, true)
+      }),
+    restart: (name, server) => Effect.flatMap(find(name), (entry) => withContext(entry.restart(server))),
+    tools: list("tools"),
+    resources: list("resources"),
+    resourceTemplates: list("resourceTemplates"),
+    prompts: list("prompts")
+  }
+})
 
 /**
  * Provides a pool of servers, as {@link make} makes it.
@@ -361,25 +344,24 @@ export interface ConfiguredPool extends PoolService {
  * )
  * for (const { message } of pool.config.problems) yield* Effect.logWarning(message)
  */
-export const fromConfig = (
+export const fromConfig = Effect.fnUntraced(function*(
   source: ConfigSource | ReadonlyArray<ConfigSource>,
   options: ConfigOptions = {}
-): Effect.Effect<ConfiguredPool, PoolError, Scope.Scope> =>
-  Effect.gen(function*() {
-    const { include, watchInterval } = options
-    const pool = yield* make({}, options)
-    const sources: ReadonlyArray<ConfigSource> = "read" in source ? [source] : source
-    const config = new PoolConfig(sources, include, pool)
-    yield* config.reload
-    if (watchInterval !== undefined) yield* Effect.forkScoped(config.watch(watchInterval))
-    // The members of the pool include getters, which must stay getters.
-    return Object.defineProperties({
-      get config() {
-        return config.current
-      },
-      reload: config.reload
-    }, Object.getOwnPropertyDescriptors(pool)) as ConfiguredPool
-  })
+): Effect.fn.Return<ConfiguredPool, PoolError, Scope.Scope> {
+  const { include, watchInterval } = options
+  const pool = yield* make({}, options)
+  const sources: ReadonlyArray<ConfigSource> = "read" in source ? [source] : source
+  const config = new PoolConfig(sources, include, pool)
+  yield* config.reload
+  if (watchInterval !== undefined) yield* Effect.forkScoped(config.watch(watchInterval))
+  // The members of the pool include getters, which must stay getters.
+  return Object.defineProperties({
+    get config() {
+      return config.current
+    },
+    reload: config.reload
+  }, Object.getOwnPropertyDescriptors(pool)) as ConfiguredPool
+})
 
 /**
  * Provides a pool of the servers of a configuration, as {@link fromConfig} makes it. Its options `watchInterval` and `include`

@@ -89,56 +89,54 @@ interface Unreadable {
 const maxConfigBytes = 16 * 1024 * 1024
 
 /** Reads a regular file up to the bound. A device or a pipe could be endless. */
-const readText = (path: string): Effect.Effect<string, Unreadable> =>
-  Effect.gen(function*() {
-    const attempt = <A>(evaluate: () => Promise<A>) =>
-      Effect.tryPromise({ try: evaluate, catch: (cause): Unreadable => ({ problem: messageOf(cause), cause }) })
-    const found = yield* attempt(() => stat(path))
-    if (!found.isFile()) return yield* Effect.fail({ problem: "it is not a file" })
-    return found.size > maxConfigBytes
-      ? yield* Effect.fail({ problem: `it has more than ${maxConfigBytes} bytes` })
-      : yield* attempt(() => readFile(path, "utf8"))
-  })
+const readText = Effect.fnUntraced(function*(path: string): Effect.fn.Return<string, Unreadable> {
+  const attempt = <A>(evaluate: () => Promise<A>) =>
+    Effect.tryPromise({ try: evaluate, catch: (cause): Unreadable => ({ problem: messageOf(cause), cause }) })
+  const found = yield* attempt(() => stat(path))
+  if (!found.isFile()) return yield* Effect.fail({ problem: "it is not a file" })
+  return found.size > maxConfigBytes
+    ? yield* Effect.fail({ problem: `it has more than ${maxConfigBytes} bytes` })
+    : yield* attempt(() => readFile(path, "utf8"))
+})
 
 /** Makes servers of entries. */
-const serverOf = (
+const serverOf = Effect.fnUntraced(function*(
   entry: ServerConfig.Entry,
   source: string,
   workspaceFolder: string,
   options: Options
-): Effect.Effect<ConfiguredServer, ServerConfig.EntryError> =>
-  Effect.gen(function*() {
-    const client = options.client?.(entry)
-    const timeout = options.timeout?.(entry)
-    if (entry.type === "stdio") {
-      const { args, command, envFile, name } = entry
-      const cwd = resolve(workspaceFolder, withHome(entry.cwd ?? ""))
-      let fromFile: NodeJS.Dict<string> | undefined
-      if (envFile !== undefined) {
-        const path = resolve(workspaceFolder, withHome(envFile))
-        fromFile = yield* Effect.mapBoth(readText(path), {
-          onSuccess: (text): NodeJS.Dict<string> => parseEnv(text),
-          onFailure: ({ problem }) => {
-            const message = `The server ${
-              quote(name)
-            } in ${source} has an envFile that cannot be read: ${path} (${problem})`
-            return new PoolError({
-              reason: new InvalidEntry({ message, source, server: name })
-            }) as ServerConfig.EntryError
-          }
-        })
-      }
-      const started = { command: withHome(command), args, cwd, env: { ...fromFile, ...entry.env } }
-      const transport = Stdio.transport({ stderr: "capture", ...options.stdio?.(entry), ...started })
-      return { entry, key: keyOf(started), server: { transport, options: client, timeout } }
+): Effect.fn.Return<ConfiguredServer, ServerConfig.EntryError> {
+  const client = options.client?.(entry)
+  const timeout = options.timeout?.(entry)
+  if (entry.type === "stdio") {
+    const { args, command, envFile, name } = entry
+    const cwd = resolve(workspaceFolder, withHome(entry.cwd ?? ""))
+    let fromFile: NodeJS.Dict<string> | undefined
+    if (envFile !== undefined) {
+      const path = resolve(workspaceFolder, withHome(envFile))
+      fromFile = yield* Effect.mapBoth(readText(path), {
+        onSuccess: (text): NodeJS.Dict<string> => parseEnv(text),
+        onFailure: ({ problem }) => {
+          const message = `The server ${
+            quote(name)
+          } in ${source} has an envFile that cannot be read: ${path} (${problem})`
+          return new PoolError({
+            reason: new InvalidEntry({ message, source, server: name })
+          }) as ServerConfig.EntryError
+        }
+      })
     }
-    const { headers, type, url } = entry
-    const http = NodeHttp.transport({ ...options.http?.(entry), url, headers })
-    const transport: Transport = type === "sse" ? { ...http, connect: http.connectWith!("sse") } : http
-    // HTTP+SSE carries sessions only, so that the probe for the stateless revision is left out.
-    const all = type === "sse" ? { revisions: Revision.sessionBased, ...client } : client
-    return { entry, key: keyOf({ headers, type, url }), server: { transport, options: all, timeout } }
-  })
+    const started = { command: withHome(command), args, cwd, env: { ...fromFile, ...entry.env } }
+    const transport = Stdio.transport({ stderr: "capture", ...options.stdio?.(entry), ...started })
+    return { entry, key: keyOf(started), server: { transport, options: client, timeout } }
+  }
+  const { headers, type, url } = entry
+  const http = NodeHttp.transport({ ...options.http?.(entry), url, headers })
+  const transport: Transport = type === "sse" ? { ...http, connect: http.connectWith!("sse") } : http
+  // HTTP+SSE carries sessions only, so that the probe for the stateless revision is left out.
+  const all = type === "sse" ? { revisions: Revision.sessionBased, ...client } : client
+  return { entry, key: keyOf({ headers, type, url }), server: { transport, options: all, timeout } }
+})
 
 /** Equal keys mean that the server need not be started again. */
 const keyOf = (members: object): string =>

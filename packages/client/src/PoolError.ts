@@ -73,10 +73,6 @@ export type Reason =
  * )
  * ```
  */
-export class PoolError extends PrintableError.tagged("PoolError")<{
+export class PoolError extends PrintableError.withReason("PoolError")<{
   readonly reason: Reason
-}> {
-  constructor(fields: { readonly reason: Reason }) {
-    super({ reason: fields.reason, message: fields.reason.message })
-  }
-}
+}> {}

@@ -143,49 +143,48 @@ const approvalOf = (
     )
   )
 
-const makeAny = <Mode extends AiTool.FailureMode>(
+const makeAny = Effect.fnUntraced(function*<Mode extends AiTool.FailureMode>(
   source: ToolSource,
   options: Options<Mode>,
   warned: Warned
-): Effect.Effect<Toolkit<Mode>, ClientError> =>
-  Effect.gen(function*() {
-    const { needsApproval, progress = true, request } = options
-    const { failureMode = "return" } = options as Options
-    const isBeside = options.structuredContent === "beside"
-    const { chosen, ...rest } = yield* chooseTools(source, options, warned)
-    const toModelOutput = (result: CallToolResult) => partsOf(result, isBeside)
-    const tools = chosen.map(({ description, name, remote }): Dynamic =>
-      annotated(
-        AiTool.dynamic(name, {
-          description,
-          parameters: remote.tool.inputSchema as JsonSchema.JsonSchema,
-          success: CallToolResult,
-          failure: ToolFailure,
-          failureMode,
-          needsApproval: needsApproval === undefined
-            ? undefined
-            : approvalOf(needsApproval, remote.server, remote.tool),
-          toModelOutput
-        }) as Dynamic,
-        remote.tool
-      )
+): Effect.fn.Return<Toolkit<Mode>, ClientError> {
+  const { needsApproval, progress = true, request } = options
+  const { failureMode = "return" } = options as Options
+  const isBeside = options.structuredContent === "beside"
+  const { chosen, ...rest } = yield* chooseTools(source, options, warned)
+  const toModelOutput = (result: CallToolResult) => partsOf(result, isBeside)
+  const tools = chosen.map(({ description, name, remote }): Dynamic =>
+    annotated(
+      AiTool.dynamic(name, {
+        description,
+        parameters: remote.tool.inputSchema as JsonSchema.JsonSchema,
+        success: CallToolResult,
+        failure: ToolFailure,
+        failureMode,
+        needsApproval: needsApproval === undefined
+          ? undefined
+          : approvalOf(needsApproval, remote.server, remote.tool),
+        toModelOutput
+      }) as Dynamic,
+      remote.tool
     )
-    const kit: AiToolkit.Toolkit<Record<string, Dynamic>> = AiToolkit.make(...tools)
-    const settings = { failureMode, isBeside, progress, request }
-    // `fromEntries` defines own members, so that a tool named `__proto__` stays a member.
-    const handlers = yield* kit.toHandlers(Object.fromEntries(
-      chosen.map(({ name, remote }) => [name, handler(remote, settings)])
-    ))
-    const { handle, tools: byName } = yield* Effect.provideContext(kit, handlers)
-    const toolkit: Toolkit = {
-      ...rest,
-      tools: byName,
-      handle,
-      origins: new Map(chosen.map(({ name, remote: { server, tool } }) => [name, { server, tool }]))
-    }
-    // The mode is only a type here: the handlers above were made for it.
-    return toolkit as Toolkit<Mode>
-  })
+  )
+  const kit: AiToolkit.Toolkit<Record<string, Dynamic>> = AiToolkit.make(...tools)
+  const settings = { failureMode, isBeside, progress, request }
+  // `fromEntries` defines own members, so that a tool named `__proto__` stays a member.
+  const handlers = yield* kit.toHandlers(Object.fromEntries(
+    chosen.map(({ name, remote }) => [name, handler(remote, settings)])
+  ))
+  const { handle, tools: byName } = yield* Effect.provideContext(kit, handlers)
+  const toolkit: Toolkit = {
+    ...rest,
+    tools: byName,
+    handle,
+    origins: new Map(chosen.map(({ name, remote: { server, tool } }) => [name, { server, tool }]))
+  }
+  // The mode is only a type here: the handlers above were made for it.
+  return toolkit as Toolkit<Mode>
+})
 
 /**
  * Makes a toolkit of the present tools of a client, of several clients by name, or of a pool.

@@ -185,25 +185,24 @@ const addTools = (options: Options, hidden: HiddenTools.HiddenTools) => {
       )
     }
 
-    const runProgram = (code: string, log: Array<string>) =>
-      Effect.gen(function*() {
-        if (code.length > maxCodeChars) {
-          return yield* limitExceeded("maxCodeChars", `The program exceeds ${maxCodeChars} characters`)
-        }
-        const request = yield* McpRequest
-        const clock = new InputClock()
-        const call = callsOf(hidden, request, clock, search)
-        const permits = Semaphore.makeUnsafe(maxConcurrentCalls)
-        const run = sandbox.run({ code, bounds }, {
-          call: (name: string, args: JsonObject) => permits.withPermit(call(name, args)),
-          log: (line) => void log.push(line)
-        })
-        const late = limitExceeded(
-          "timeout",
-          `The program took longer than ${Duration.format(Duration.millis(timeout))} (timeout)`
-        )
-        return yield* Effect.raceFirst(run, Effect.andThen(clock.sleep(Duration.millis(timeout)), late))
+    const runProgram = Effect.fnUntraced(function*(code: string, log: Array<string>) {
+      if (code.length > maxCodeChars) {
+        return yield* limitExceeded("maxCodeChars", `The program exceeds ${maxCodeChars} characters`)
+      }
+      const request = yield* McpRequest
+      const clock = new InputClock()
+      const call = callsOf(hidden, request, clock, search)
+      const permits = Semaphore.makeUnsafe(maxConcurrentCalls)
+      const run = sandbox.run({ code, bounds }, {
+        call: (name: string, args: JsonObject) => permits.withPermit(call(name, args)),
+        log: (line) => void log.push(line)
       })
+      const late = limitExceeded(
+        "timeout",
+        `The program took longer than ${Duration.format(Duration.millis(timeout))} (timeout)`
+      )
+      return yield* Effect.raceFirst(run, Effect.andThen(clock.sleep(Duration.millis(timeout)), late))
+    })
 
     yield* HiddenTools.addSearch(hidden, {
       ...options,

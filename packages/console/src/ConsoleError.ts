@@ -16,10 +16,6 @@ export class Unprotected extends PrintableError.tagged("Unprotected")<{
  *   Layer.catchTag("ConsoleError", ({ message }) => Layer.effectDiscard(Effect.logError(message)))
  * )
  */
-export class ConsoleError extends PrintableError.tagged("ConsoleError")<{
+export class ConsoleError extends PrintableError.withReason("ConsoleError")<{
   readonly reason: Unprotected
-}> {
-  constructor({ reason }: Pick<ConsoleError, "reason">) {
-    super({ reason, message: reason.message })
-  }
-}
+}> {}

@@ -111,15 +111,14 @@ const makeSource = (admin: TaskAdmin["Service"], interval: number): ConsoleSourc
   const nothing = (message: string): ConsoleSource.ActionResult => ({ isDone: false, message })
 
   /** Runs a failed task again, from its beginning or from the step with a position in its log. */
-  const rerun = (id: string, seq: number | undefined) =>
-    Effect.gen(function*() {
-      const task = yield* admin.inspect(id)
-      if (task === undefined || !TaskRows.hasFailed(task.state)) return undefined
-      const event = seq === undefined ? undefined : task.log.find((one) => one.seq === seq)
-      if (seq !== undefined && (event === undefined || !TaskRows.canRerunFrom(task.log, event))) return undefined
-      const state = yield* admin.rerun(id, { from: event?.name })
-      return state === undefined ? nothing("The task has expired") : done(`The new task is ${state.id}`)
-    })
+  const rerun = Effect.fnUntraced(function*(id: string, seq: number | undefined) {
+    const task = yield* admin.inspect(id)
+    if (task === undefined || !TaskRows.hasFailed(task.state)) return undefined
+    const event = seq === undefined ? undefined : task.log.find((one) => one.seq === seq)
+    if (seq !== undefined && (event === undefined || !TaskRows.canRerunFrom(task.log, event))) return undefined
+    const state = yield* admin.rerun(id, { from: event?.name })
+    return state === undefined ? nothing("The task has expired") : done(`The new task is ${state.id}`)
+  })
 
   const act = (
     id: string,

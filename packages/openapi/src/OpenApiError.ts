@@ -66,10 +66,6 @@ export type Reason =
  *   Layer.catchTag("OpenApiError", ({ message }) => Layer.effectDiscard(Effect.logError(message)))
  * )
  */
-export class OpenApiError extends PrintableError.tagged("OpenApiError")<{
+export class OpenApiError extends PrintableError.withReason("OpenApiError")<{
   readonly reason: Reason
-}> {
-  constructor({ reason }: Pick<OpenApiError, "reason">) {
-    super({ reason, message: reason.message })
-  }
-}
+}> {}

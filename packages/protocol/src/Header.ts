@@ -157,13 +157,3 @@ export const standard = (body: Mirrored): Record<string, string> => {
   if (body.name !== undefined) headers[names.name] = encode(body.name)
   return headers
 }
-
-/**
- * Compares the standard headers with the body. Returns a description of the first problem, or `undefined`. All three
- * headers are required. Where `name` is `undefined`, `Mcp-Name` is not checked: the specification gives it no meaning
- * there.
- */
-export const standardMismatch = (lookup: Lookup, body: Mirrored): string | undefined =>
-  mismatch(names.protocolVersion, lookup(keys.protocolVersion), body.protocolVersion) ??
-    mismatch(names.method, lookup(keys.method), body.method) ??
-    (body.name === undefined ? undefined : mismatch(names.name, lookup(keys.name), body.name))

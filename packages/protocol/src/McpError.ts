@@ -105,15 +105,6 @@ export const internal = (reference?: string): McpError =>
 export const resourceNotFound = (uri: string): McpError => make("ResourceNotFound", "Resource not found", { uri })
 
 /**
- * The user must visit these URLs before the request can succeed: `-32042`, in 2025-11-25 only. Each elicitation is the
- * params of an `elicitation/create` in URL mode, with its `elicitationId`.
- */
-export const urlElicitationRequired = (
-  elicitations: ReadonlyArray<JsonRpc.JsonObject>,
-  message = "This request requires more information"
-): McpError => make("UrlElicitationRequired", message, { elicitations })
-
-/**
  * The HTTP headers do not match the body, or a required header is missing or malformed: `-32020` in 2026-07-28.
  * `Header.mismatch` and `XMcpHeader.mismatch` return the `detail`.
  */

@@ -81,9 +81,3 @@ export const isReserved = (key: string, revision: Revision = latest): boolean =>
   if (revision < "2025-06-18") return false
   return (revision === "2025-06-18" ? labels.slice(0, -1) : labels.slice(1, 2)).some(isProtocolLabel)
 }
-
-/**
- * Whether the text is a valid extension identifier: a key with a prefix (2026-07-28, versioning, extension
- * negotiation).
- */
-export const isExtensionId = (id: string): boolean => (parse(id)?.labels.length ?? 0) > 0

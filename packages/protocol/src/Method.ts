@@ -382,12 +382,6 @@ export const inputRequest = (name: string, revision: Revision.Revision): AnyRequ
 export const sender = (method: AnyRequest | AnyNotification, revision: Revision.Revision): Sender =>
   revision >= "2026-07-28" && method.statelessFrom !== undefined ? method.statelessFrom : method.from
 
-/** Whether a side sends a message in a revision. */
-export const sentBy = (method: AnyRequest | AnyNotification, side: Side, revision: Revision.Revision): boolean => {
-  const from = sender(method, revision)
-  return from === "both" || from === side
-}
-
 /**
  * Returns the capability for augmenting a request with a task, in 2025-11-25: for `tools/call`,
  * `tasks.requests.tools.call`.

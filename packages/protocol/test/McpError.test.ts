@@ -17,12 +17,11 @@ const one: Record<McpError.Reason, McpError.McpError> = {
   InvalidParams: McpError.invalidParams("Unknown tool: x"),
   InternalError: McpError.internal("ref-1"),
   ResourceNotFound: McpError.resourceNotFound("file:///none"),
-  UrlElicitationRequired: McpError.urlElicitationRequired([{
-    mode: "url",
-    elicitationId: "e",
-    url: "https://a",
-    message: "m"
-  }]),
+  UrlElicitationRequired: new McpError.McpError({
+    reason: "UrlElicitationRequired",
+    message: "This request requires more information",
+    data: { elicitations: [{ mode: "url", elicitationId: "e", url: "https://a", message: "m" }] }
+  }),
   HeaderMismatch: McpError.headerMismatch("Mcp-Name header value 'foo' does not match body value 'bar'"),
   MissingRequiredClientCapability: McpError.missingRequiredClientCapability({ elicitation: {} }),
   UnsupportedProtocolVersion: McpError.unsupportedProtocolVersion({ supported: [newest], requested: "1900-01-01" }),

@@ -140,9 +140,8 @@ describe("the properties of a method", () => {
   it("2026-07-28 · allow progress notifications of the server only", () => {
     expect(Method.sender(Method.Progress, "2025-11-25")).toBe("both")
     expect(Method.sender(Method.Progress, "2026-07-28")).toBe("server")
-    expect(Method.sentBy(Method.Progress, "client", "2026-07-28")).toBe(false)
-    expect(Method.sentBy(Method.Cancelled, "client", "2026-07-28")).toBe(true)
-    expect(Method.sentBy(Method.CallTool, "server", "2025-11-25")).toBe(false)
+    expect(Method.sender(Method.Cancelled, "2026-07-28")).toBe("both")
+    expect(Method.sender(Method.CallTool, "2025-11-25")).toBe("client")
   })
 
   it("has accepts a capability whose path leads to a value other than false", () => {

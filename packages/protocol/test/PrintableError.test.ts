@@ -6,6 +6,7 @@ import * as Nesting from "@skein/protocol/Nesting"
 import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Text from "@skein/protocol/Text"
 import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
 import { inspect } from "node:util"
 
 const hostile = "a\u001b[31m\u009b2J\u202eb\tc\nd"
@@ -14,6 +15,8 @@ const control = /[^\P{C}\t\n]/u
 
 class Quoting extends PrintableError.tagged("Quoting")<{ readonly text: string }> {}
 
+class Reasoned extends PrintableError.withReason("Reasoned")<{ readonly reason: Quoting; readonly attempt: number }> {}
+
 describe("text of the other side", () => {
   it("escapes unprintable characters in the message of an error, and in no other member", () => {
     const error = new Quoting({ message: hostile, text: hostile })
@@ -21,6 +24,16 @@ describe("text of the other side", () => {
     expect(error.stack).not.toMatch(control)
     expect(Cause.pretty(Cause.fail(error))).not.toMatch(control)
     expect(inspect(new Quoting({ message: hostile, text: "" }))).not.toMatch(control)
+  })
+
+  it("is the message of an error with a reason, which has the members of its own and no others", () => {
+    const reason = new Quoting({ message: hostile, text: hostile })
+    const error = new Reasoned({ reason, attempt: 2 })
+    expect(error).toMatchObject({ _tag: "Reasoned", message: shown, attempt: 2 })
+    expect(error.reason).toBe(reason)
+    expect(error).not.toHaveProperty("text")
+    const caught = Effect.catchReason(Effect.fail(error), "Reasoned", "Quoting", ({ text }) => Effect.succeed(text))
+    expect(Effect.runSync(caught)).toBe(hostile)
   })
 
   it("escapes them in the message of a received JSON-RPC error", () => {

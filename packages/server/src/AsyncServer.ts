@@ -33,11 +33,7 @@ import type * as Stdio from "./Stdio.ts"
 import * as Tool from "./Tool.ts"
 
 /** A server that listens on HTTP. */
-export interface Listening {
-  readonly host: string
-  readonly port: number
-  /** The URL of the endpoint. */
-  readonly url: string
+export interface Listening extends Pick<NodeHttp.Server["Service"], "host" | "port" | "url"> {
   /** Refuses new requests, lets those in progress finish within `shutdownTimeout`, and stops. */
   readonly close: () => Promise<void>
 }

@@ -43,13 +43,9 @@ export type Reason = DuplicateName | NotFound | InvalidSchema | InvalidUri | Inv
  * The `reason` is a tagged error with the details, for `Effect.catchReason`. The `message` is that of the reason and
  * names the definition.
  */
-export class DefinitionError extends PrintableError.tagged("DefinitionError")<{
+export class DefinitionError extends PrintableError.withReason("DefinitionError")<{
   readonly reason: Reason
   readonly kind: "tool" | "resource" | "resource template" | "prompt"
   /** The name of the definition: the URI of a resource, the text of a template. */
   readonly definition: string
-}> {
-  constructor(fields: Pick<DefinitionError, "reason" | "kind" | "definition">) {
-    super({ ...fields, message: fields.reason.message })
-  }
-}
+}> {}

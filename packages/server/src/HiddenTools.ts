@@ -121,29 +121,28 @@ const makeHidden = (outside: Catalog["Service"], inside: Catalog["Service"]["too
     return { found: found.slice(0, limit), total: found.length }
   }
 
-  const call: HiddenTools["call"] = (name, args, options = {}) =>
-    Effect.gen(function*() {
-      const { caller, original } = yield* McpRequest
-      if (find(name, caller) === undefined) {
-        return yield* Effect.fail(McpError.invalidParams(`Unknown tool: ${clip(name)}`))
-      }
-      const inner = yield* Effect.serviceOption(InnerCalls)
-      if (Option.isNone(inner)) {
-        return yield* Effect.fail(
-          new McpError.McpError({ reason: "InternalError", message: "Tools cannot be called here" })
-        )
-      }
-      const { aroundInput, key = name } = options
-      const round = roundOf(original)
-      const meta = original.params?.["_meta"]
-      const answer = yield* inner.value.call(original.with({
-        params: { name, arguments: args, ...(meta === undefined ? undefined : { _meta: meta }) },
-        caller: withoutTasks(original.caller),
-        round: { ask: round.ask.bind(round), once: (own, effect) => round.once(`${key}/${own}`, effect) },
-        aroundInput
-      }))
-      return (answer instanceof Encoded ? JSON.parse(answer.text) : answer) as CallTool.CallToolResult
-    })
+  const call: HiddenTools["call"] = Effect.fnUntraced(function*(name, args, options = {}) {
+    const { caller, original } = yield* McpRequest
+    if (find(name, caller) === undefined) {
+      return yield* Effect.fail(McpError.invalidParams(`Unknown tool: ${clip(name)}`))
+    }
+    const inner = yield* Effect.serviceOption(InnerCalls)
+    if (Option.isNone(inner)) {
+      return yield* Effect.fail(
+        new McpError.McpError({ reason: "InternalError", message: "Tools cannot be called here" })
+      )
+    }
+    const { aroundInput, key = name } = options
+    const round = roundOf(original)
+    const meta = original.params?.["_meta"]
+    const answer = yield* inner.value.call(original.with({
+      params: { name, arguments: args, ...(meta === undefined ? undefined : { _meta: meta }) },
+      caller: withoutTasks(original.caller),
+      round: { ask: round.ask.bind(round), once: (own, effect) => round.once(`${key}/${own}`, effect) },
+      aroundInput
+    }))
+    return (answer instanceof Encoded ? JSON.parse(answer.text) : answer) as CallTool.CallToolResult
+  })
 
   return { find, search, call }
 }

@@ -87,16 +87,12 @@ export type Reason =
  * resource with `-32603`. `MissingCapability` is a JSON-RPC error that names the missing capability instead: `-32021`
  * in the stateless revision, from tools too, and `-32600` from prompts and resources in a session-based revision.
  */
-export class InputError extends PrintableError.tagged("InputError")<{
+export class InputError extends PrintableError.withReason("InputError")<{
   readonly reason: Reason
   /** The method of the input request, for example `elicitation/create`, or the key of a `once`. */
   readonly method: string
   readonly revision: Revision.Revision
-}> {
-  constructor(fields: Pick<InputError, "reason" | "method" | "revision">) {
-    super({ ...fields, message: fields.reason.message })
-  }
-}
+}> {}
 
 /**
  * Turns the error into a JSON-RPC error, for middleware that sends input requests and can only fail with `McpError`.

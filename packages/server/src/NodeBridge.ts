@@ -39,25 +39,24 @@ export interface Options extends NodeHttp.Options {
  * Listens until the scope closes. Fails with `TransportError` if it cannot listen, for example because the port is in
  * use.
  */
-export const serve = (
+export const serve = Effect.fnUntraced(function*(
   { connect, maxServers = 32, ...options }: Options
-): Effect.Effect<NodeHttp.Server["Service"], TransportError, Scope.Scope> =>
-  Effect.gen(function*() {
-    // A server without definitions, whose core is replaced.
-    const empty = Context.get(
-      yield* Layer.build(McpServer.layer({ name: "bridge", version: "0" })),
-      McpServer.McpServer
-    )
-    const { catalog, limits, subscriptions } = empty[internals]
-    const forwarding = makeForwarding(connect, yield* Effect.scope, maxServers)
-    const dispatch = (request: RequestContext) => forwarding.dispatch(request)
-    const core = makeServerCore(
-      catalog,
-      subscriptions,
-      { dispatch, inner: { call: dispatch } },
-      identity,
-      limits,
-      (peer, notification) => forwarding.onNotification(peer, notification)
-    )
-    return yield* Effect.provideService(NodeHttp.serve(options), McpServer.McpServer, { ...empty, [internals]: core })
-  })
+): Effect.fn.Return<NodeHttp.Server["Service"], TransportError, Scope.Scope> {
+  // A server without definitions, whose core is replaced.
+  const empty = Context.get(
+    yield* Layer.build(McpServer.layer({ name: "bridge", version: "0" })),
+    McpServer.McpServer
+  )
+  const { catalog, limits, subscriptions } = empty[internals]
+  const forwarding = makeForwarding(connect, yield* Effect.scope, maxServers)
+  const dispatch = (request: RequestContext) => forwarding.dispatch(request)
+  const core = makeServerCore(
+    catalog,
+    subscriptions,
+    { dispatch, inner: { call: dispatch } },
+    identity,
+    limits,
+    (peer, notification) => forwarding.onNotification(peer, notification)
+  )
+  return yield* Effect.provideService(NodeHttp.serve(options), McpServer.McpServer, { ...empty, [internals]: core })
+})

@@ -212,41 +212,40 @@ const drain = (drainDelay: number): Effect.Effect<void> =>
  * @example
  * const { url } = yield* NodeHttp.serve({ port: 0 })
  */
-export const serve = <R = never>(
+export const serve = Effect.fnUntraced(function*<R = never>(
   given: Options<R> = {}
-): Effect.Effect<Server["Service"], TransportError, McpServer | Scope.Scope | R> =>
-  Effect.gen(function*() {
-    // The finalizer of the listener closes it, between its two steps.
-    const inner = yield* Scope.fork(yield* Effect.scope)
-    const { host = "127.0.0.1", port = 3000 } = given
-    const allowedHosts = given.allowedHosts ?? server.allowedHostsOf(host)
-    const options = yield* Scope.provide(Http.withParts({ ...given, allowedHosts }), inner)
-    const endpoint = yield* Scope.provide(Http.make(options), inner)
-    const paths = Http.paths(options)
-    const services = yield* Http.adapterContext
-    const probing = options.health === true ? {} : options.health || undefined
-    const probes = probing && (yield* makeProbes(probing, paths, services))
-    const running = options.routes && (yield* options.routes.start(resolve(options), services))
-    const routes = running && { ...running, isRoute: isRouteBeside(paths) }
-    const { handler, shared } = prepare(endpoint, options, true, probes, routes)
-    const { drainDelay } = endOf(options)
-    const address = yield* server.serve({
-      host,
-      port,
-      limits: options.limits,
-      handle: handler,
-      beforeEnd: (exit) =>
-        Effect.suspend(() => {
-          shared.closing = true
-          if (probes !== undefined) probes.isDraining = true
-          const isFailure = Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
-          return isFailure || drainDelay === 0 ? Effect.void : drain(drainDelay)
-        }),
-      end: Effect.all([Scope.close(inner, Exit.void), routes?.close ?? Effect.void], { concurrency: 2, discard: true })
-    })
-    const url = server.urlOf(address, options.path ?? "/mcp")
-    return Server.of({ host: address.address, port: address.port, url, endpoint })
+): Effect.fn.Return<Server["Service"], TransportError, McpServer | Scope.Scope | R> {
+  // The finalizer of the listener closes it, between its two steps.
+  const inner = yield* Scope.fork(yield* Effect.scope)
+  const { host = "127.0.0.1", port = 3000 } = given
+  const allowedHosts = given.allowedHosts ?? server.allowedHostsOf(host)
+  const options = yield* Scope.provide(Http.withParts({ ...given, allowedHosts }), inner)
+  const endpoint = yield* Scope.provide(Http.make(options), inner)
+  const paths = Http.paths(options)
+  const services = yield* Http.adapterContext
+  const probing = options.health === true ? {} : options.health || undefined
+  const probes = probing && (yield* makeProbes(probing, paths, services))
+  const running = options.routes && (yield* options.routes.start(resolve(options), services))
+  const routes = running && { ...running, isRoute: isRouteBeside(paths) }
+  const { handler, shared } = prepare(endpoint, options, true, probes, routes)
+  const { drainDelay } = endOf(options)
+  const address = yield* server.serve({
+    host,
+    port,
+    limits: options.limits,
+    handle: handler,
+    beforeEnd: (exit) =>
+      Effect.suspend(() => {
+        shared.closing = true
+        if (probes !== undefined) probes.isDraining = true
+        const isFailure = Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
+        return isFailure || drainDelay === 0 ? Effect.void : drain(drainDelay)
+      }),
+    end: Effect.all([Scope.close(inner, Exit.void), routes?.close ?? Effect.void], { concurrency: 2, discard: true })
   })
+  const url = server.urlOf(address, options.path ?? "/mcp")
+  return Server.of({ host: address.address, port: address.port, url, endpoint })
+})
 
 /**
  * Listens until the scope of the layer closes, and for `drainDelay`. Then it refuses new connections, lets requests in progress finish within

@@ -38,24 +38,23 @@ export interface Listening {
  * @example
  * const { url } = yield* NodePages.serve(pages, { port: 3001 })
  */
-export const serve = (
+export const serve = Effect.fnUntraced(function*(
   pages: Pages,
   options: Options = {}
-): Effect.Effect<Listening, TransportError, Scope.Scope> =>
-  Effect.gen(function*() {
-    const { allowedOrigins, host = "127.0.0.1", limits, port = 0, trustedProxies = 0 } = options
-    const shared: adapter.Shared = { closing: false, expects: true, trustedProxies }
-    const allowedHosts = options.allowedHosts ?? server.allowedHostsOf(host)
-    // Requests must not add resources to the scope of the listener.
-    const services = Context.omit(Scope.Scope, Layer.CurrentMemoMap)(yield* Effect.context<Scope.Scope>())
-    const handle = makePageHandler(pages, { allowedHosts, allowedOrigins }, services)
-    const address = yield* server.serve({
-      host,
-      port,
-      limits: { maxConnections: limits?.maxConnections ?? 1_000 },
-      handle: (message, response) => adapter.receive(message, response, shared, undefined, handle),
-      beforeEnd: () => Effect.sync(() => void (shared.closing = true)),
-      end: Effect.void
-    })
-    return { host: address.address, port: address.port, url: server.urlOf(address, "/") }
+): Effect.fn.Return<Listening, TransportError, Scope.Scope> {
+  const { allowedOrigins, host = "127.0.0.1", limits, port = 0, trustedProxies = 0 } = options
+  const shared: adapter.Shared = { closing: false, expects: true, trustedProxies }
+  const allowedHosts = options.allowedHosts ?? server.allowedHostsOf(host)
+  // Requests must not add resources to the scope of the listener.
+  const services = Context.omit(Scope.Scope, Layer.CurrentMemoMap)(yield* Effect.context<Scope.Scope>())
+  const handle = makePageHandler(pages, { allowedHosts, allowedOrigins }, services)
+  const address = yield* server.serve({
+    host,
+    port,
+    limits: { maxConnections: limits?.maxConnections ?? 1_000 },
+    handle: (message, response) => adapter.receive(message, response, shared, undefined, handle),
+    beforeEnd: () => Effect.sync(() => void (shared.closing = true)),
+    end: Effect.void
   })
+  return { host: address.address, port: address.port, url: server.urlOf(address, "/") }
+})

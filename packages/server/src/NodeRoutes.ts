@@ -149,52 +149,51 @@ export const handlers = (byPath: { readonly [path: `/${string}`]: WebHandler }):
     )
   ))
 
-const start = <A, E>(
+const start = Effect.fnUntraced(function*<A, E>(
   routes: Layer.Layer<A, E, HttpRouter.HttpRouter>,
   options: Options,
   services: Context.Context<never>
-): Effect.Effect<Running, never, Scope.Scope> =>
-  Effect.gen(function*() {
-    const { maxInFlightRequests, maxMessageBytes, shutdownTimeout } = options
-    const app = yield* Effect.orDie(
-      HttpRouter.toHttpEffect(Layer.provide(routes, NodeHttpServer.layerHttpServices))
-    )
-    const requests = yield* Effect.acquireRelease(Scope.make("parallel"), (scope, exit) => Scope.close(scope, exit))
-    let isClosing = false
-    const running = new Set<ReturnType<typeof toServerResponse>>()
-    const idle = Latch.makeUnsafe(true)
-    // Includes the sending of the response, and so of a body that is a stream.
-    const counted = <E, R>(sent: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
-      Effect.flatMap(HttpServerRequest, (request) => {
-        const response = toServerResponse(request)
-        running.add(response)
-        idle.closeUnsafe()
-        return Effect.onExit(sent, (exit) => {
-          running.delete(response)
-          if (running.size === 0) idle.openUnsafe()
-          return Exit.isFailure(exit) ? logFailure(exit.cause) : Effect.void
-        })
+): Effect.fn.Return<Running, never, Scope.Scope> {
+  const { maxInFlightRequests, maxMessageBytes, shutdownTimeout } = options
+  const app = yield* Effect.orDie(
+    HttpRouter.toHttpEffect(Layer.provide(routes, NodeHttpServer.layerHttpServices))
+  )
+  const requests = yield* Effect.acquireRelease(Scope.make("parallel"), (scope, exit) => Scope.close(scope, exit))
+  let isClosing = false
+  const running = new Set<ReturnType<typeof toServerResponse>>()
+  const idle = Latch.makeUnsafe(true)
+  // Includes the sending of the response, and so of a body that is a stream.
+  const counted = <E, R>(sent: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+    Effect.flatMap(HttpServerRequest, (request) => {
+      const response = toServerResponse(request)
+      running.add(response)
+      idle.closeUnsafe()
+      return Effect.onExit(sent, (exit) => {
+        running.delete(response)
+        if (running.size === 0) idle.openUnsafe()
+        return Exit.isFailure(exit) ? logFailure(exit.cause) : Effect.void
       })
-    const run = yield* Effect.provideContext(
-      NodeHttpServer.makeHandler(Effect.catchCause(app, answerFailure), { scope: requests, middleware: counted }),
-      Context.add(services, MaxBodySize, ByteSize.bytes(maxMessageBytes))
-    )
-    const isAllowed = makeSourceCheck(options, services, "a route", (request) => address.test(request.header("host")!))
-    return {
-      handle: (message, response, request, answer, isLast) => {
-        if (!isAllowed(request, answer)) return
-        if (isClosing) return send(answer, closing)
-        if (running.size >= maxInFlightRequests) return send(answer, tooManyRequests)
-        if (isLast) response.setHeader("connection", "close")
-        // Node leaves this to the handler of a listener that has the event `checkContinue`.
-        if (message.headers.expect !== undefined && message.httpVersionMinor > 0) response.writeContinue()
-        run(message, response)
-      },
-      close: Effect.suspend(() => {
-        isClosing = true
-        // A client must not send its next request on a connection that is about to be closed.
-        for (const response of running) if (!response.headersSent) response.setHeader("connection", "close")
-        return Effect.andThen(Effect.timeoutOption(idle.await, shutdownTimeout), Scope.close(requests, Exit.void))
-      })
-    }
-  })
+    })
+  const run = yield* Effect.provideContext(
+    NodeHttpServer.makeHandler(Effect.catchCause(app, answerFailure), { scope: requests, middleware: counted }),
+    Context.add(services, MaxBodySize, ByteSize.bytes(maxMessageBytes))
+  )
+  const isAllowed = makeSourceCheck(options, services, "a route", (request) => address.test(request.header("host")!))
+  return {
+    handle: (message, response, request, answer, isLast) => {
+      if (!isAllowed(request, answer)) return
+      if (isClosing) return send(answer, closing)
+      if (running.size >= maxInFlightRequests) return send(answer, tooManyRequests)
+      if (isLast) response.setHeader("connection", "close")
+      // Node leaves this to the handler of a listener that has the event `checkContinue`.
+      if (message.headers.expect !== undefined && message.httpVersionMinor > 0) response.writeContinue()
+      run(message, response)
+    },
+    close: Effect.suspend(() => {
+      isClosing = true
+      // A client must not send its next request on a connection that is about to be closed.
+      for (const response of running) if (!response.headersSent) response.setHeader("connection", "close")
+      return Effect.andThen(Effect.timeoutOption(idle.await, shutdownTimeout), Scope.close(requests, Exit.void))
+    })
+  }
+})

@@ -62,13 +62,9 @@ export class KeyTooShort extends PrintableError.tagged("KeyTooShort")<{
 }> {}
 
 /** A key that cannot be used. The `reason` is a tagged error, for `Effect.catchReason`. */
-export class RequestStateKeyError extends PrintableError.tagged("RequestStateKeyError")<{
+export class RequestStateKeyError extends PrintableError.withReason("RequestStateKeyError")<{
   readonly reason: KeyTooShort
-}> {
-  constructor(fields: { readonly reason: KeyTooShort }) {
-    super({ ...fields, message: fields.reason.message })
-  }
-}
+}> {}
 
 /** @internal Fills in the defaults of the bounds. */
 export const resolve = ({ lifetime, maxChars, maxRounds }: Options): Defaults.Resolved<Omit<Options, "keys">> =>

@@ -41,8 +41,8 @@ export interface Options extends Hint {
   /** The audience, the priority (0 to 1), and the time of the last change (`lastModified`, in ISO 8601). */
   readonly annotations?: Annotations | undefined
   /**
-   * Which callers may see the resource, read it and subscribe to it. All callers by default. For other callers it does
-   * not exist. It must be fast.
+   * Which callers may see the resource or the template, read it and subscribe to it. All callers by default. For other
+   * callers it does not exist. It must be fast.
    */
   readonly visible?: Visible | undefined
   readonly icons?: ReadonlyArray<Icon> | undefined

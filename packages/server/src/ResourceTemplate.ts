@@ -16,9 +16,6 @@
  *   { complete: { id: (typed, { folder }) => Effect.flatMap(Notes, (notes) => notes.idsLike(typed, folder)) } }
  * )
  */
-import type { Icon } from "@skein/protocol/BaseMetadata"
-import type { Annotations } from "@skein/protocol/Content"
-import type { Meta } from "@skein/protocol/Message"
 import * as McpError from "@skein/protocol/McpError"
 import * as UriTemplate from "@skein/protocol/UriTemplate"
 import * as Effect from "effect/Effect"
@@ -26,7 +23,6 @@ import type * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import type { Hint } from "./Caching.ts"
 import type { Catalog, HandlerServices } from "./Catalog.ts"
 import type * as Completion from "./Completion.ts"
 import { DefinitionError, InvalidUriTemplate } from "./DefinitionError.ts"
@@ -47,7 +43,7 @@ import {
 } from "./internal/schema/textFields.ts"
 import * as traversal from "./internal/handlers/traversal.ts"
 import { makeCompleters } from "./internal/handlers/completers.ts"
-import type { Visible } from "./Registry.ts"
+import type { Options as ResourceOptions } from "./Resource.ts"
 import { isUri } from "./internal/catalog/validateDefinition.ts"
 import { omitUndefined } from "./internal/base/json.ts"
 
@@ -77,13 +73,9 @@ export interface CheckedVariables<T extends string, V extends Variables> {
  * The description of a template. Its caching hints limit how long, and by whom, the contents of its resources may be
  * cached.
  */
-export interface Options<V extends Variables> extends Hint {
+export interface Options<V extends Variables> extends Omit<ResourceOptions, "name" | "size"> {
   /** A name for programs. */
   readonly name: string
-  /** A name for people. */
-  readonly title?: string | undefined
-  readonly description?: string | undefined
-  readonly mimeType?: string | undefined
   /**
    * The schema of the variables, for example `{ id: Schema.NumberFromString }` or `z.object({ id: z.coerce.number() })`.
    * A URI whose variables do not match the schema does not match the template. If the schema validates asynchronously,
@@ -101,14 +93,6 @@ export interface Options<V extends Variables> extends Hint {
    * reader must then check them.
    */
   readonly allowTraversal?: boolean | undefined
-  readonly annotations?: Annotations | undefined
-  /**
-   * Which callers may see the template and read its resources. All callers by default. For others it does not exist. It
-   * must be fast.
-   */
-  readonly visible?: Visible | undefined
-  readonly icons?: ReadonlyArray<Icon> | undefined
-  readonly _meta?: Meta | undefined
 }
 
 /**

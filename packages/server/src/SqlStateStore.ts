@@ -94,16 +94,15 @@ const createTables: Migration = (sql, isPostgres) => {
 /** A published migration never changes: a later one alters the tables. */
 const migrations: ReadonlyArray<Migration> = [createTables]
 
-const versionOf = (sql: Sql, isPostgres: boolean): Effect.Effect<number, SqlError> =>
-  Effect.gen(function*() {
-    const [table] = isPostgres
-      ? yield* sql<{ readonly found: unknown }>`SELECT to_regclass('skein_state_versions') IS NOT NULL AS found`
-      : yield* sql<{ readonly found: unknown }>`SELECT COUNT(*) > 0 AS found FROM sqlite_master
+const versionOf = Effect.fnUntraced(function*(sql: Sql, isPostgres: boolean): Effect.fn.Return<number, SqlError> {
+  const [table] = isPostgres
+    ? yield* sql<{ readonly found: unknown }>`SELECT to_regclass('skein_state_versions') IS NOT NULL AS found`
+    : yield* sql<{ readonly found: unknown }>`SELECT COUNT(*) > 0 AS found FROM sqlite_master
         WHERE name = 'skein_state_versions'`
-    if (!table?.found) return 0
-    const [row] = yield* sql<{ readonly version: unknown }>`SELECT MAX(version) AS version FROM skein_state_versions`
-    return Number(row?.version ?? 0)
-  })
+  if (!table?.found) return 0
+  const [row] = yield* sql<{ readonly version: unknown }>`SELECT MAX(version) AS version FROM skein_state_versions`
+  return Number(row?.version ?? 0)
+})
 
 /**
  * Creates the tables, or brings them to the version of this program. `make` and `layer` do this. Call it in the
@@ -143,84 +142,82 @@ export const migrate: Effect.Effect<void, StateError, SqlClient.SqlClient> = /* 
  * @example
  * const store = yield* SqlStateStore.make({ namespace: "shop", maxBytesPerClient: 65_536 })
  */
-export const make = (
+export const make = Effect.fnUntraced(function*(
   { maxBytesPerClient = 1024 * 1024, namespace = "default" }: Options = {}
-): Effect.Effect<StateStore.Store, StateError, SqlClient.SqlClient> =>
-  Effect.gen(function*() {
-    yield* migrate
-    const sql = (yield* SqlClient.SqlClient).withoutTransforms()
-    const postgres = yield* isPostgres(sql)
-    const ownerOf = (key: StateStore.Key) => digestOf(namespace, key.owner)
-    const idOf = (key: StateStore.Key) => digestOf(namespace, key.owner, key.scope, key.name)
-    const valid = (now: number) => sql`(expires_at IS NULL OR expires_at > ${now})`
+): Effect.fn.Return<StateStore.Store, StateError, SqlClient.SqlClient> {
+  yield* migrate
+  const sql = (yield* SqlClient.SqlClient).withoutTransforms()
+  const postgres = yield* isPostgres(sql)
+  const ownerOf = (key: StateStore.Key) => digestOf(namespace, key.owner)
+  const idOf = (key: StateStore.Key) => digestOf(namespace, key.owner, key.scope, key.name)
+  const valid = (now: number) => sql`(expires_at IS NULL OR expires_at > ${now})`
 
-    let nextSweep = 0
-    // Processes delete different rows: none waits for another. The outer condition is for a row that is written meanwhile.
-    const skipLocked = sql.literal(postgres ? "FOR UPDATE SKIP LOCKED" : "")
-    const sweep = (now: number) =>
-      Effect.withFiber((fiber) => {
-        // A failure would end the transaction of the caller, and a rollback would bring the rows back.
-        const inTransaction = Context.getOrUndefined(fiber.context, sql.transactionService) !== undefined
-        if (now < nextSweep || inTransaction) return Effect.void
-        nextSweep = now + sweepMillis
-        return sql`DELETE FROM skein_states WHERE expires_at <= ${now} AND id IN (SELECT id FROM skein_states
+  let nextSweep = 0
+  // Processes delete different rows: none waits for another. The outer condition is for a row that is written meanwhile.
+  const skipLocked = sql.literal(postgres ? "FOR UPDATE SKIP LOCKED" : "")
+  const sweep = (now: number) =>
+    Effect.withFiber((fiber) => {
+      // A failure would end the transaction of the caller, and a rollback would bring the rows back.
+      const inTransaction = Context.getOrUndefined(fiber.context, sql.transactionService) !== undefined
+      if (now < nextSweep || inTransaction) return Effect.void
+      nextSweep = now + sweepMillis
+      return sql`DELETE FROM skein_states WHERE expires_at <= ${now} AND id IN (SELECT id FROM skein_states
           WHERE expires_at <= ${now} ORDER BY expires_at LIMIT ${maxSwept} ${skipLocked}) RETURNING id`.pipe(
-          Effect.map(({ length }) => {
-            if (length === maxSwept) nextSweep = now
-          }),
-          Effect.catch((cause) => Effect.logWarning("failed to delete the states that have expired", failed(cause)))
-        )
-      })
+        Effect.map(({ length }) => {
+          if (length === maxSwept) nextSweep = now
+        }),
+        Effect.catch((cause) => Effect.logWarning("failed to delete the states that have expired", failed(cause)))
+      )
+    })
 
-    const othersOf = (key: StateStore.Key, now: number) =>
-      sql`(SELECT COALESCE(SUM(bytes), 0) FROM skein_states
+  const othersOf = (key: StateStore.Key, now: number) =>
+    sql`(SELECT COALESCE(SUM(bytes), 0) FROM skein_states
         WHERE owner = ${ownerOf(key)} AND id <> ${idOf(key)} AND ${valid(now)})`
 
-    /** Writes the row if it is in the expected version and fits. Returns whether it did. */
-    const write = (key: StateStore.Key, { expected, json, ttlMs }: StateStore.Write, bytes: number, now: number) => {
-      const expires = Number.isFinite(ttlMs) ? Math.ceil(now + ttlMs) : null
-      const version = globalThis.crypto.randomUUID()
-      const fits = sql`${othersOf(key, now)} <= ${Math.floor(Math.min(maxBytesPerClient, maxInteger)) - bytes}`
-      const statement = expected === undefined
-        // The row of a value that has expired counts as none.
-        ? sql`INSERT INTO skein_states (id, owner, namespace, name, value, bytes, version, expires_at)
+  /** Writes the row if it is in the expected version and fits. Returns whether it did. */
+  const write = (key: StateStore.Key, { expected, json, ttlMs }: StateStore.Write, bytes: number, now: number) => {
+    const expires = Number.isFinite(ttlMs) ? Math.ceil(now + ttlMs) : null
+    const version = globalThis.crypto.randomUUID()
+    const fits = sql`${othersOf(key, now)} <= ${Math.floor(Math.min(maxBytesPerClient, maxInteger)) - bytes}`
+    const statement = expected === undefined
+      // The row of a value that has expired counts as none.
+      ? sql`INSERT INTO skein_states (id, owner, namespace, name, value, bytes, version, expires_at)
           SELECT ${idOf(key)}, ${ownerOf(key)}, ${printable(namespace)}, ${printable(key.name)}, ${json},
             CAST(${bytes} AS INTEGER), ${version}, CAST(${expires} AS BIGINT) WHERE ${fits}
           ON CONFLICT (id) DO UPDATE SET value = excluded.value, bytes = excluded.bytes, version = excluded.version,
             expires_at = excluded.expires_at WHERE skein_states.expires_at <= ${now} RETURNING id`
-        : sql`UPDATE skein_states SET value = ${json}, bytes = ${bytes}, version = ${version}, expires_at = ${expires}
+      : sql`UPDATE skein_states SET value = ${json}, bytes = ${bytes}, version = ${version}, expires_at = ${expires}
           WHERE id = ${idOf(key)} AND version = ${expected} AND ${valid(now)} AND ${fits} RETURNING id`
-      return Effect.map(statement, ({ length }) => length === 1)
-    }
+    return Effect.map(statement, ({ length }) => length === 1)
+  }
 
-    return {
-      get: (key) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          Effect.mapBoth(
-            sql<{ readonly value: string; readonly version: string }>`SELECT value, version FROM skein_states
+  return {
+    get: (key) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        Effect.mapBoth(
+          sql<{ readonly value: string; readonly version: string }>`SELECT value, version FROM skein_states
               WHERE id = ${idOf(key)} AND ${valid(now)}`,
-            {
-              onFailure: failed,
-              onSuccess: ([row]) => row === undefined ? undefined : { json: row.value, version: row.version }
-            }
-          )),
-      set: (key, change) =>
-        Effect.gen(function*() {
-          const now = yield* Clock.currentTimeMillis
-          const bytes = encoder.encode(change.json).byteLength
-          yield* sweep(now)
-          if (yield* Effect.mapError(write(key, change, bytes, now), failed)) return true
-          const [row] = yield* Effect.mapError(
-            sql<{ readonly others: number | string }>`SELECT ${othersOf(key, now)} AS others`,
-            failed
-          )
-          if (Number(row!.others) + bytes <= maxBytesPerClient) return false
-          const message = `The state ${key.name} exceeds maxBytesPerClient (${maxBytesPerClient} bytes)`
-          return yield* Effect.fail(new StateError({ reason: new TooLarge({ message }) }))
-        }),
-      remove: (key) => Effect.mapError(Effect.asVoid(sql`DELETE FROM skein_states WHERE id = ${idOf(key)}`), failed)
-    }
-  })
+          {
+            onFailure: failed,
+            onSuccess: ([row]) => row === undefined ? undefined : { json: row.value, version: row.version }
+          }
+        )),
+    set: Effect.fnUntraced(function*(key, change) {
+      const now = yield* Clock.currentTimeMillis
+      const bytes = encoder.encode(change.json).byteLength
+      yield* sweep(now)
+      if (yield* Effect.mapError(write(key, change, bytes, now), failed)) return true
+      const [row] = yield* Effect.mapError(
+        sql<{ readonly others: number | string }>`SELECT ${othersOf(key, now)} AS others`,
+        failed
+      )
+      if (Number(row!.others) + bytes <= maxBytesPerClient) return false
+      const message = `The state ${key.name} exceeds maxBytesPerClient (${maxBytesPerClient} bytes)`
+      return yield* Effect.fail(new StateError({ reason: new TooLarge({ message }) }))
+    }),
+    remove: (key) => Effect.mapError(Effect.asVoid(sql`DELETE FROM skein_states WHERE id = ${idOf(key)}`), failed)
+  }
+})
 
 /** The largest integer that a number of JavaScript has exactly. */
 const maxInteger = Number.MAX_SAFE_INTEGER

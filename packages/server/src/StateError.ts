@@ -34,8 +34,4 @@ export type Reason = Anonymous | NoSession | TooLarge | Full | InvalidValue | Co
  * @example
  * const lines = Effect.catchReason(cart.get, "StateError", "Anonymous", () => Effect.succeed([]))
  */
-export class StateError extends PrintableError.tagged("StateError")<{ readonly reason: Reason }> {
-  constructor(fields: { readonly reason: Reason }) {
-    super({ ...fields, message: fields.reason.message })
-  }
-}
+export class StateError extends PrintableError.withReason("StateError")<{ readonly reason: Reason }> {}

@@ -145,17 +145,16 @@ const failureText = ({ failureSchema }: AiTool.Any, failure: unknown): Effect.Ef
  * Turns a failure into a result. Failures that the tool does not declare, and results that do not match their schema, are
  * defects: their messages are not for the model.
  */
-const toFailure = (tool: AiTool.Any, name: string, failure: unknown) =>
-  Effect.gen(function*() {
-    if (AiError.isAiError(failure) && failure.reason._tag === "ToolParameterValidationError") {
-      return yield* invalidArguments(name, failure.reason.description)
-    }
-    if (AiError.isAiError(failure) && failure.reason._tag === "ToolResultEncodingError") {
-      return yield* Effect.die(toolCall.outputMismatch(name, failure.reason.description))
-    }
-    if (!Schema.is(tool.failureSchema)(failure)) return yield* Effect.die(failure)
-    return failed(yield* failureText(tool, failure))
-  })
+const toFailure = Effect.fnUntraced(function*(tool: AiTool.Any, name: string, failure: unknown) {
+  if (AiError.isAiError(failure) && failure.reason._tag === "ToolParameterValidationError") {
+    return yield* invalidArguments(name, failure.reason.description)
+  }
+  if (AiError.isAiError(failure) && failure.reason._tag === "ToolResultEncodingError") {
+    return yield* Effect.die(toolCall.outputMismatch(name, failure.reason.description))
+  }
+  if (!Schema.is(tool.failureSchema)(failure)) return yield* Effect.die(failure)
+  return failed(yield* failureText(tool, failure))
+})
 
 /** Before 2025-11-25 invalid arguments are protocol errors, as for other tools. */
 const invalidArguments = (name: string, problem: string) =>
@@ -250,37 +249,35 @@ export const layer = <Tools extends Record<string, AiTool.Any>>(
       const output = outputOf(tool)
       const readArguments = argumentsOf(tool)
       const toJson = Schema.encodeUnknownEffect(Schema.toCodecJson(tool.successSchema) as AnySchema)
-      const toSuccess = ({ modelOutput, result }: Returned) =>
-        Effect.gen(function*() {
-          if (modelOutput !== undefined) return Tool.result({ content: modelOutput.map(blockOf) })
-          if (result === undefined) return Tool.result({ content: [] })
-          const structured = yield* Effect.orDie(toJson(result))
-          return output === undefined && typeof structured === "string"
-            ? Tool.result({ content: structured })
-            : Tool.result({ structured })
-        })
-      const call = (args: JsonObject) =>
-        Effect.gen(function*() {
-          const read = yield* Effect.result(readArguments(args))
-          if (Result.isFailure(read)) return yield* invalidArguments(shown, read.failure)
-          const { decoded, encoded } = read.success
-          if (approval === "ask" && (yield* needsApproval(tool, decoded))) {
-            const problem = yield* askForApproval(shown, args)
-            if (problem !== undefined) return failed(problem)
-          }
-          let last: Returned | undefined
-          let reports = 0
-          const ran = yield* Effect.result(
-            Stream.runForEach(Stream.unwrap(handle(name, encoded)), (returned) => {
-              if (returned.preliminary) return report(toJson, ++reports, returned.result)
-              last = returned
-              return Effect.void
-            })
-          )
-          if (Result.isFailure(ran)) return yield* toFailure(tool, shown, ran.failure)
-          if (last === undefined) return yield* Effect.die(new Error(`the handler of the tool ${name} has no result`))
-          return last.isFailure ? yield* toFailure(tool, shown, last.result) : yield* toSuccess(last)
-        })
+      const toSuccess = Effect.fnUntraced(function*({ modelOutput, result }: Returned) {
+        if (modelOutput !== undefined) return Tool.result({ content: modelOutput.map(blockOf) })
+        if (result === undefined) return Tool.result({ content: [] })
+        const structured = yield* Effect.orDie(toJson(result))
+        return output === undefined && typeof structured === "string"
+          ? Tool.result({ content: structured })
+          : Tool.result({ structured })
+      })
+      const call = Effect.fnUntraced(function*(args: JsonObject) {
+        const read = yield* Effect.result(readArguments(args))
+        if (Result.isFailure(read)) return yield* invalidArguments(shown, read.failure)
+        const { decoded, encoded } = read.success
+        if (approval === "ask" && (yield* needsApproval(tool, decoded))) {
+          const problem = yield* askForApproval(shown, args)
+          if (problem !== undefined) return failed(problem)
+        }
+        let last: Returned | undefined
+        let reports = 0
+        const ran = yield* Effect.result(
+          Stream.runForEach(Stream.unwrap(handle(name, encoded)), (returned) => {
+            if (returned.preliminary) return report(toJson, ++reports, returned.result)
+            last = returned
+            return Effect.void
+          })
+        )
+        if (Result.isFailure(ran)) return yield* toFailure(tool, shown, ran.failure)
+        if (last === undefined) return yield* Effect.die(new Error(`the handler of the tool ${name} has no result`))
+        return last.isFailure ? yield* toFailure(tool, shown, last.result) : yield* toSuccess(last)
+      })
       yield* Tool.add({
         name: shown,
         options: {
@@ -386,22 +383,21 @@ class BlockResult {
   }
 }
 
-const callInProcess = (name: string, run: ReturnType<typeof toolCall.make>, args: unknown) =>
-  Effect.gen(function*() {
-    if (!isObject(args)) {
-      return yield* new ToolFailed({ tool: name, message: "The arguments of a tool must be a JSON object" })
-    }
-    const result = yield* Effect.catch(
-      run(args, inProcess),
-      ({ message }) => Effect.fail(new ToolFailed({ tool: name, message }))
-    )
-    const { content, isError, structuredContent } = result
-    if (isError === true) return yield* new ToolFailed({ tool: name, message: textsOf(result) })
-    if (structuredContent !== undefined) return structuredContent
-    return content.every(({ type }) => type === "text")
-      ? textsOf(result)
-      : content.map((block) => new BlockResult(block))
-  })
+const callInProcess = Effect.fnUntraced(function*(name: string, run: ReturnType<typeof toolCall.make>, args: unknown) {
+  if (!isObject(args)) {
+    return yield* new ToolFailed({ tool: name, message: "The arguments of a tool must be a JSON object" })
+  }
+  const result = yield* Effect.catch(
+    run(args, inProcess),
+    ({ message }) => Effect.fail(new ToolFailed({ tool: name, message }))
+  )
+  const { content, isError, structuredContent } = result
+  if (isError === true) return yield* new ToolFailed({ tool: name, message: textsOf(result) })
+  if (structuredContent !== undefined) return structuredContent
+  return content.every(({ type }) => type === "text")
+    ? textsOf(result)
+    : content.map((block) => new BlockResult(block))
+})
 
 const annotated = <T extends AiTool.Any>(
   tool: T,

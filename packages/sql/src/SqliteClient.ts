@@ -89,30 +89,29 @@ export interface Options {
  * @example
  * const sql = yield* SqliteClient.make({ filename: ":memory:" })
  */
-export const make = (
+export const make = Effect.fnUntraced(function*(
   options: Options
-): Effect.Effect<SqlClient.SqlClient, SqlError.SqlError, Scope.Scope | Reactivity.Reactivity> =>
-  Effect.gen(function*() {
-    const { exclusive, filename } = options
-    if (exclusive === true) yield* lockFile(filename)
-    const database = yield* openFile(filename, filename, (database) => configure(database, options))
-    const connection = makeConnection(database, yield* CachedStatements)
-    const acquirers = SqlClient.makeSqliteAcquirers({
-      connection: Effect.succeed(connection),
-      semaphore: Semaphore.makeUnsafe(1),
-      isTransaction: () => database.isTransaction
-    })
-    return yield* SqlClient.make({
-      ...acquirers,
-      driver: "node:sqlite",
-      compiler: Statement.makeCompilerSqlite(options.transformQueryNames),
-      spanAttributes: [["db.system.name", "sqlite"], ["db.namespace", options.filename]],
-      beginTransaction: "BEGIN IMMEDIATE",
-      prepareTransactionControls: true,
-      releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
-      transformRows: options.transformResultNames && Statement.defaultTransforms(options.transformResultNames).array
-    })
+): Effect.fn.Return<SqlClient.SqlClient, SqlError.SqlError, Scope.Scope | Reactivity.Reactivity> {
+  const { exclusive, filename } = options
+  if (exclusive === true) yield* lockFile(filename)
+  const database = yield* openFile(filename, filename, (database) => configure(database, options))
+  const connection = makeConnection(database, yield* CachedStatements)
+  const acquirers = SqlClient.makeSqliteAcquirers({
+    connection: Effect.succeed(connection),
+    semaphore: Semaphore.makeUnsafe(1),
+    isTransaction: () => database.isTransaction
   })
+  return yield* SqlClient.make({
+    ...acquirers,
+    driver: "node:sqlite",
+    compiler: Statement.makeCompilerSqlite(options.transformQueryNames),
+    spanAttributes: [["db.system.name", "sqlite"], ["db.namespace", options.filename]],
+    beginTransaction: "BEGIN IMMEDIATE",
+    prepareTransactionControls: true,
+    releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
+    transformRows: options.transformResultNames && Statement.defaultTransforms(options.transformResultNames).array
+  })
+})
 
 /**
  * Provides the client as `SqlClient`. The database closes with the layer.

@@ -65,15 +65,14 @@ export interface Options extends TaskEngine.Options {
 export type Listen = Client["listen"]
 
 /** Locks the file of the client. A database in memory has none. */
-const lockMain = (sql: SqlClient): Effect.Effect<void, TaskError, Scope.Scope> =>
-  Effect.gen(function*() {
-    const rows = yield* Effect.mapError(
-      sql.withoutTransforms().unsafe<{ readonly name: string; readonly file: string }>("PRAGMA database_list"),
-      storeError
-    )
-    const file = rows.find(({ name }) => name === "main")?.file ?? ""
-    if (file !== "") yield* Effect.mapError(lockFile(file), openError)
-  })
+const lockMain = Effect.fnUntraced(function*(sql: SqlClient): Effect.fn.Return<void, TaskError, Scope.Scope> {
+  const rows = yield* Effect.mapError(
+    sql.withoutTransforms().unsafe<{ readonly name: string; readonly file: string }>("PRAGMA database_list"),
+    storeError
+  )
+  const file = rows.find(({ name }) => name === "main")?.file ?? ""
+  if (file !== "") yield* Effect.mapError(lockFile(file), openError)
+})
 
 /** The setting of the server that ends a transaction which a frozen process holds open. */
 const idleSetting = "idle_in_transaction_session_timeout"

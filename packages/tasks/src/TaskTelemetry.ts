@@ -84,8 +84,6 @@ export const layer = (options: Options = {}): Layer.Layer<never> =>
     Effect.map(Effect.context<never>(), (context) => makeObserver(context, options))
   )
 
-const untilSlash = (step: string): string => step.split("/", 1)[0]!
-
 /** The label of a step. A function that throws does not fail the step. */
 const labelOf = (stepLabel: (step: string) => string, step: string): string => {
   try {
@@ -96,7 +94,7 @@ const labelOf = (stepLabel: (step: string) => string, step: string): string => {
 }
 
 const makeObserver = (context: Context.Context<never>, options: Options): TaskObserver => {
-  const { stepLabel = untilSlash } = options
+  const { stepLabel = (step: string) => step.split("/", 1)[0]! } = options
   const metrics = options.metrics === false
     ? undefined
     : new TaskMetrics({ context, bounds: Context.get(context, TaskBounds) })

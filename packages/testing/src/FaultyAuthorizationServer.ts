@@ -61,103 +61,102 @@ const endpoints: {
  * })
  * const client = Client.make(NodeHttp.transport({ url: server.url, credentials: oauth }))
  */
-export const make = (
+export const make = Effect.fnUntraced(function*(
   scenario: AuthorizationScenario
-): Effect.Effect<FaultyAuthorizationServer, never, Scope.Scope> =>
-  Effect.gen(function*() {
-    const faults = new AuthorizationFaults(scenario.faults)
-    const authorization = new AuthorizationEndpoints(scenario.tokenLifetimeSeconds ?? 3_600)
-    const requests: Array<Endpoint> = []
-    let otherRequestCount = 0
-    const names = { server: "", origin: "", issuer: "", other: "" }
+): Effect.fn.Return<FaultyAuthorizationServer, never, Scope.Scope> {
+  const faults = new AuthorizationFaults(scenario.faults)
+  const authorization = new AuthorizationEndpoints(scenario.tokenLifetimeSeconds ?? 3_600)
+  const requests: Array<Endpoint> = []
+  let otherRequestCount = 0
+  const names = { server: "", origin: "", issuer: "", other: "" }
 
-    const next = (endpoint: Endpoint) => {
-      requests.push(endpoint)
-      return faults.next(endpoint)
-    }
-    const send = (
-      endpoint: Endpoint,
-      response: ServerResponse,
-      body: string,
-      handle: () => Reply
-    ): void => {
-      const own = next(endpoint)
-      sendWithFaults(response, own, handle, { ...names, body, n: String(own.count) })
-    }
+  const next = (endpoint: Endpoint) => {
+    requests.push(endpoint)
+    return faults.next(endpoint)
+  }
+  const send = (
+    endpoint: Endpoint,
+    response: ServerResponse,
+    body: string,
+    handle: () => Reply
+  ): void => {
+    const own = next(endpoint)
+    sendWithFaults(response, own, handle, { ...names, body, n: String(own.count) })
+  }
 
-    const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-      const { pathname, searchParams } = new URL(request.url ?? "/", "http://127.0.0.1")
-      const body = await RawServer.readBody(request)
-      const found = endpoints[pathname]
-      if (found === undefined) return void response.writeHead(404).end()
-      const [named, method] = found
-      const form = new URLSearchParams(body)
-      const endpoint = named === "token" && form.get("grant_type") === "refresh_token" ? "refresh" : named
-      const received = { query: searchParams, form, headers: request.headers, body }
-      authorization.receive(received)
-      send(endpoint, response, body, () => authorization[method](received))
-    }
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://127.0.0.1")
+    const body = await RawServer.readBody(request)
+    const found = endpoints[pathname]
+    if (found === undefined) return void response.writeHead(404).end()
+    const [named, method] = found
+    const form = new URLSearchParams(body)
+    const endpoint = named === "token" && form.get("grant_type") === "refresh_token" ? "refresh" : named
+    const received = { query: searchParams, form, headers: request.headers, body }
+    authorization.receive(received)
+    send(endpoint, response, body, () => authorization[method](received))
+  }
 
-    // Returns whether the request was answered: the others are those of the MCP server.
-    const guard = (request: IncomingMessage, response: ServerResponse): boolean => {
-      if (request.url?.startsWith("/.well-known/oauth-protected-resource/mcp") === true) {
-        send("resource metadata", response, "", () => ({
-          status: 200,
-          json: { resource: names.server, authorization_servers: [names.issuer] }
-        }))
-        return true
-      }
-      if (request.url !== "/mcp") {
-        response.writeHead(404).end()
-        return true
-      }
-      const own = next("server")
-      const challenge = `Bearer resource_metadata="${names.origin}/.well-known/oauth-protected-resource/mcp"`
-      const token = request.headers.authorization?.split(" ")[1]
-      if (own.fault === undefined && token !== undefined && authorization.accepts(token)) return false
-      const refuse = (): Reply => ({ status: 401, headers: { "www-authenticate": challenge } })
-      // Members of an MCP response are not changed: `Scenario` has faults of messages.
-      sendWithFaults(response, { ...own, members: [] }, refuse, {
-        ...names,
-        n: String(own.count),
-        token: token ?? ""
-      })
+  // Returns whether the request was answered: the others are those of the MCP server.
+  const guard = (request: IncomingMessage, response: ServerResponse): boolean => {
+    if (request.url?.startsWith("/.well-known/oauth-protected-resource/mcp") === true) {
+      send("resource metadata", response, "", () => ({
+        status: 200,
+        json: { resource: names.server, authorization_servers: [names.issuer] }
+      }))
       return true
     }
-
-    const fork = yield* FiberSet.makeRuntime<never, void, never>()
-    const mcp = new FaultyHttpServer({ revision: scenario.revision ?? "2026-07-28", faults: [] }, fork, guard)
-    yield* Effect.acquireRelease(mcp.start, () => mcp.stop)
-    const issuer = yield* RawServer.http((request, response) => {
-      answer(request, response).catch(() => response.destroy())
-    })
-    const other = yield* RawServer.http((_, response) => {
-      otherRequestCount++
+    if (request.url !== "/mcp") {
       response.writeHead(404).end()
-    })
-    Object.assign(names, {
-      server: mcp.url,
-      origin: new URL(mcp.url).origin,
-      issuer: issuer.url.origin,
-      other: other.url.origin
-    })
-    authorization.issuer = names.issuer
-    return {
-      url: names.server,
-      issuer: names.issuer,
-      requests,
-      requestCount: (endpoint) => requests.filter((each) => each === endpoint).length,
-      get otherRequestCount() {
-        return otherRequestCount
-      },
-      get reuseCount() {
-        return authorization.reuseCount
-      },
-      get secrets() {
-        return [...authorization.secrets]
-      },
-      calls: mcp.calls,
-      use: (rules) => Effect.sync(() => faults.use(rules)),
-      expireTokens: Effect.sync(() => authorization.expireTokens())
+      return true
     }
+    const own = next("server")
+    const challenge = `Bearer resource_metadata="${names.origin}/.well-known/oauth-protected-resource/mcp"`
+    const token = request.headers.authorization?.split(" ")[1]
+    if (own.fault === undefined && token !== undefined && authorization.accepts(token)) return false
+    const refuse = (): Reply => ({ status: 401, headers: { "www-authenticate": challenge } })
+    // Members of an MCP response are not changed: `Scenario` has faults of messages.
+    sendWithFaults(response, { ...own, members: [] }, refuse, {
+      ...names,
+      n: String(own.count),
+      token: token ?? ""
+    })
+    return true
+  }
+
+  const fork = yield* FiberSet.makeRuntime<never, void, never>()
+  const mcp = new FaultyHttpServer({ revision: scenario.revision ?? "2026-07-28", faults: [] }, fork, guard)
+  yield* Effect.acquireRelease(mcp.start, () => mcp.stop)
+  const issuer = yield* RawServer.http((request, response) => {
+    answer(request, response).catch(() => response.destroy())
   })
+  const other = yield* RawServer.http((_, response) => {
+    otherRequestCount++
+    response.writeHead(404).end()
+  })
+  Object.assign(names, {
+    server: mcp.url,
+    origin: new URL(mcp.url).origin,
+    issuer: issuer.url.origin,
+    other: other.url.origin
+  })
+  authorization.issuer = names.issuer
+  return {
+    url: names.server,
+    issuer: names.issuer,
+    requests,
+    requestCount: (endpoint) => requests.filter((each) => each === endpoint).length,
+    get otherRequestCount() {
+      return otherRequestCount
+    },
+    get reuseCount() {
+      return authorization.reuseCount
+    },
+    get secrets() {
+      return [...authorization.secrets]
+    },
+    calls: mcp.calls,
+    use: (rules) => Effect.sync(() => faults.use(rules)),
+    expireTokens: Effect.sync(() => authorization.expireTokens())
+  }
+})

@@ -68,13 +68,12 @@ export interface HttpServer {
  * yield* Effect.flip(client.callTool("echo", { key: "once" }))
  * expect(server.callCount("once")).toBe(1)
  */
-export const http = (scenario: Scenario): Effect.Effect<HttpServer, never, Scope.Scope> =>
-  Effect.gen(function*() {
-    const fork = yield* FiberSet.makeRuntime<never, void, never>()
-    const server = new FaultyHttpServer(scenario, fork)
-    yield* Effect.acquireRelease(server.start, () => server.stop)
-    return server
-  })
+export const http = Effect.fnUntraced(function*(scenario: Scenario): Effect.fn.Return<HttpServer, never, Scope.Scope> {
+  const fork = yield* FiberSet.makeRuntime<never, void, never>()
+  const server = new FaultyHttpServer(scenario, fork)
+  yield* Effect.acquireRelease(server.start, () => server.stop)
+  return server
+})
 
 /** A faulty server over stdio, which can be started as a process any number of times. */
 export interface StdioProgram {

@@ -53,65 +53,64 @@ const maxHeightOfContext = 2_000
  * @example
  * yield* Effect.scoped(Effect.andThen(AppFrame.mount(iframe, session, { sandboxUrl }), session.call({ year: 2026 })))
  */
-export const mount = (
+export const mount = Effect.fnUntraced(function*(
   frame: Frame,
   session: AppSession,
   options: Options
-): Effect.Effect<void, AppError, Scope.Scope> =>
-  Effect.gen(function*() {
-    const window = currentWindow()
-    const url = new URL(options.sandboxUrl, window.location.origin)
-    if (url.origin === window.location.origin) {
-      const message = `The sandbox ${quote(url.origin)} must have another origin than the host`
-      return yield* Effect.fail(new AppError(new SameOrigin({ message })))
-    }
-    const { policy } = session
-    const added = SandboxProxy.query(policy)
-    if (added !== "") url.search = url.search === "" ? added : `${url.search}&${added}`
-    const ready = Deferred.makeUnsafe<void>()
-    const post = (message: JsonObject): void => frame.contentWindow?.postMessage(message, url.origin)
-    const { containerDimensions } = yield* session.context
-    const isResized = options.autoResize ?? containerDimensions?.height === undefined
-    const maxHeight = containerDimensions?.maxHeight ?? maxHeightOfContext
-    const resize = ({ height }: Size): void => {
-      if (isResized && height !== undefined) frame.style.height = `${Math.min(height, maxHeight)}px`
-    }
-    const receive = ({ data, origin, source }: MessageEvent): void => {
-      if (source !== frame.contentWindow || origin !== url.origin) return
-      if (isObject(data) && data["method"] === "ui/notifications/sandbox-proxy-ready") {
-        Deferred.doneUnsafe(ready, Effect.void)
-      } else session.receive(data)
-    }
-    yield* Effect.acquireRelease(
+): Effect.fn.Return<void, AppError, Scope.Scope> {
+  const window = currentWindow()
+  const url = new URL(options.sandboxUrl, window.location.origin)
+  if (url.origin === window.location.origin) {
+    const message = `The sandbox ${quote(url.origin)} must have another origin than the host`
+    return yield* Effect.fail(new AppError(new SameOrigin({ message })))
+  }
+  const { policy } = session
+  const added = SandboxProxy.query(policy)
+  if (added !== "") url.search = url.search === "" ? added : `${url.search}&${added}`
+  const ready = Deferred.makeUnsafe<void>()
+  const post = (message: JsonObject): void => frame.contentWindow?.postMessage(message, url.origin)
+  const { containerDimensions } = yield* session.context
+  const isResized = options.autoResize ?? containerDimensions?.height === undefined
+  const maxHeight = containerDimensions?.maxHeight ?? maxHeightOfContext
+  const resize = ({ height }: Size): void => {
+    if (isResized && height !== undefined) frame.style.height = `${Math.min(height, maxHeight)}px`
+  }
+  const receive = ({ data, origin, source }: MessageEvent): void => {
+    if (source !== frame.contentWindow || origin !== url.origin) return
+    if (isObject(data) && data["method"] === "ui/notifications/sandbox-proxy-ready") {
+      Deferred.doneUnsafe(ready, Effect.void)
+    } else session.receive(data)
+  }
+  yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      window.addEventListener("message", receive)
+      frame.setAttribute("sandbox", "allow-scripts allow-same-origin allow-forms")
+      frame.setAttribute("allow", policy.allow)
+      frame.setAttribute("referrerpolicy", "no-referrer")
+      frame.setAttribute("src", url.href)
+    }),
+    () =>
       Effect.sync(() => {
-        window.addEventListener("message", receive)
-        frame.setAttribute("sandbox", "allow-scripts allow-same-origin allow-forms")
-        frame.setAttribute("allow", policy.allow)
-        frame.setAttribute("referrerpolicy", "no-referrer")
-        frame.setAttribute("src", url.href)
-      }),
-      () =>
-        Effect.sync(() => {
-          window.removeEventListener("message", receive)
-          frame.setAttribute("src", "about:blank")
-        })
-    )
-    yield* session.attach(post, resize)
-    yield* Effect.addFinalizer(() => session.teardown())
-    yield* Effect.timeoutOrElse(Deferred.await(ready), {
-      duration: readyTimeout,
-      orElse: () =>
-        Effect.fail(
-          new AppError(
-            new SandboxTimeout({ message: `The sandbox ${quote(url.origin)} was not ready within ${readyTimeout}` })
-          )
+        window.removeEventListener("message", receive)
+        frame.setAttribute("src", "about:blank")
+      })
+  )
+  yield* session.attach(post, resize)
+  yield* Effect.addFinalizer(() => session.teardown())
+  yield* Effect.timeoutOrElse(Deferred.await(ready), {
+    duration: readyTimeout,
+    orElse: () =>
+      Effect.fail(
+        new AppError(
+          new SandboxTimeout({ message: `The sandbox ${quote(url.origin)} was not ready within ${readyTimeout}` })
         )
-    })
-    const params: SandboxResource = {
-      html: session.html,
-      ...(options.sandbox === undefined ? undefined : { sandbox: options.sandbox }),
-      csp: policy.csp,
-      permissions: Object.fromEntries(policy.permissions.map((one) => [one, {}]))
-    }
-    post({ jsonrpc: "2.0", method: "ui/notifications/sandbox-resource-ready", params })
+      )
   })
+  const params: SandboxResource = {
+    html: session.html,
+    ...(options.sandbox === undefined ? undefined : { sandbox: options.sandbox }),
+    csp: policy.csp,
+    permissions: Object.fromEntries(policy.permissions.map((one) => [one, {}]))
+  }
+  post({ jsonrpc: "2.0", method: "ui/notifications/sandbox-resource-ready", params })
+})

@@ -94,42 +94,41 @@ const htmlOf = (uri: string, contents: AnyResourceContents): Result.Result<strin
  *   approveCall: ({ tool }) => tool.annotations?.readOnlyHint === true ? Effect.succeed(true) : askUser(tool)
  * })
  */
-export const open = (
+export const open = Effect.fnUntraced(function*(
   client: Client,
   tool: Tool,
   options: Options = {}
-): Effect.Effect<AppSession, AppError | ClientError, Scope.Scope> =>
-  Effect.gen(function*() {
-    const { resourceUri: uri } = UiMeta.ofTool(tool)
-    if (uri === undefined) {
-      return yield* Effect.fail(new AppError(new NoPage({ message: `The tool ${quote(tool.name)} has no page` })))
-    }
-    const { contents } = yield* client.readResource(uri)
-    const page = contents.find((one) => one.uri === uri) ?? contents[0]
-    if (page === undefined) return yield* Effect.fail(invalid(uri, "it has no contents"))
-    if (!UiMeta.isPageType(page.mimeType)) {
-      return yield* Effect.fail(invalid(uri, `its MIME type is ${quote(page.mimeType ?? "absent")}`))
-    }
-    const html = yield* Effect.fromResult(htmlOf(uri, page))
-    const isComplete = page._meta?.["ui"] !== undefined
-    // The list is a fallback, so its failure is not one of the page.
-    const listed = isComplete ? [] : yield* Effect.orElseSucceed(client.listResources(), () => [])
-    const meta = UiMeta.ofResource(page, listed.find((one) => one.uri === uri))
-    const policy = UiPolicy.make(meta, options)
-    if (policy.rejected.length > 0) {
-      const list = policy.rejected.slice(0, 10).map(({ member, reason, value }) => `${member} ${value} (${reason})`)
-      yield* Effect.logWarning(`The page ${quote(uri)} does not get everything that it declares: ${list.join(", ")}`)
-    }
-    return yield* makeSession(client, {
-      tool,
-      uri,
-      html,
-      policy,
-      prefersBorder: meta.prefersBorder,
-      domain: meta.domain
-    }, {
-      ...options,
-      hostInfo: options.hostInfo ?? { name: "skein", version: "0.2.0" },
-      serverResources: options.serverResources ?? true
-    })
+): Effect.fn.Return<AppSession, AppError | ClientError, Scope.Scope> {
+  const { resourceUri: uri } = UiMeta.ofTool(tool)
+  if (uri === undefined) {
+    return yield* Effect.fail(new AppError(new NoPage({ message: `The tool ${quote(tool.name)} has no page` })))
+  }
+  const { contents } = yield* client.readResource(uri)
+  const page = contents.find((one) => one.uri === uri) ?? contents[0]
+  if (page === undefined) return yield* Effect.fail(invalid(uri, "it has no contents"))
+  if (!UiMeta.isPageType(page.mimeType)) {
+    return yield* Effect.fail(invalid(uri, `its MIME type is ${quote(page.mimeType ?? "absent")}`))
+  }
+  const html = yield* Effect.fromResult(htmlOf(uri, page))
+  const isComplete = page._meta?.["ui"] !== undefined
+  // The list is a fallback, so its failure is not one of the page.
+  const listed = isComplete ? [] : yield* Effect.orElseSucceed(client.listResources(), () => [])
+  const meta = UiMeta.ofResource(page, listed.find((one) => one.uri === uri))
+  const policy = UiPolicy.make(meta, options)
+  if (policy.rejected.length > 0) {
+    const list = policy.rejected.slice(0, 10).map(({ member, reason, value }) => `${member} ${value} (${reason})`)
+    yield* Effect.logWarning(`The page ${quote(uri)} does not get everything that it declares: ${list.join(", ")}`)
+  }
+  return yield* makeSession(client, {
+    tool,
+    uri,
+    html,
+    policy,
+    prefersBorder: meta.prefersBorder,
+    domain: meta.domain
+  }, {
+    ...options,
+    hostInfo: options.hostInfo ?? { name: "skein", version: "0.2.0" },
+    serverResources: options.serverResources ?? true
   })
+})

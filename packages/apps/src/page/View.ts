@@ -25,7 +25,7 @@ import { toolNames } from "@skein/protocol/MetaKey"
 import type { ReadResourceResult } from "@skein/protocol/Resource"
 import type { CreateMessageRequestParams, CreateMessageResult } from "@skein/protocol/Sampling"
 import { currentWindow } from "../shared/dom.ts"
-import { type Params, ViewPort } from "./viewPort.ts"
+import { makeViewPort, type Params } from "./viewPort.ts"
 import { ViewStyle } from "./viewStyle.ts"
 import type {
   DisplayMode,
@@ -245,7 +245,7 @@ export const make = <Tool extends AnyTool = AnyTool, Callable extends AnyTool = 
     void emit("context", context)
   }
 
-  const port = new ViewPort(window, maxPendingRequests, {
+  const port = makeViewPort(window, maxPendingRequests, {
     notified: (method, params) => {
       if (method === "ui/notifications/tool-input") void emit("input", params["arguments"] ?? {})
       else if (method === "ui/notifications/tool-input-partial") void emit("partialInput", params["arguments"] ?? {})

@@ -24,57 +24,58 @@ const isParams = (value: unknown): value is Params =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The connection of a page to its host. */
-export class ViewPort {
-  readonly #window: Window
-  readonly #maxPending: number
-  readonly #receiver: Receiver
-  readonly #pending = new Map<number, Pending>()
+export const makeViewPort = (window: Window, maxPending: number, receiver: Receiver) => {
+  const pending = new Map<number, Pending>()
   // The origin that has answered. Later messages go to it alone, unless it has no name.
-  #origin = "*"
-  #nextId = 0
-  #isClosed = false
+  let origin = "*"
+  let nextId = 0
+  let isClosed = false
 
-  constructor(window: Window, maxPending: number, receiver: Receiver) {
-    this.#window = window
-    this.#maxPending = maxPending
-    this.#receiver = receiver
+  const onMessage = ({ data, origin: from, source }: MessageEvent): void => {
+    // Other windows can send messages too: frames inside of this page, for example.
+    if (source !== window.parent || !isParams(data) || data["jsonrpc"] !== "2.0") return
+    const { error, id, method, result } = data
+    const params = isParams(data["params"]) ? data["params"] : {}
+    if (typeof method !== "string") settle(id, from, result, error)
+    else if (id === undefined) receiver.notified(method, params)
+    else void answer(id, method, params)
   }
 
   /** Listens to the host. */
-  open(): void {
-    if ((this.#window as unknown) === this.#window.parent) {
+  const open = (): void => {
+    if ((window as unknown) === window.parent) {
       throw new ViewError("Unsupported", "The page is not in the frame of a host")
     }
-    this.#window.addEventListener("message", this.#onMessage)
+    window.addEventListener("message", onMessage)
   }
 
   /** Stops listening. Waiting requests reject. */
-  close(): void {
-    this.#isClosed = true
-    this.#window.removeEventListener("message", this.#onMessage)
-    for (const { reject } of this.#pending.values()) {
+  const close = (): void => {
+    isClosed = true
+    window.removeEventListener("message", onMessage)
+    for (const { reject } of pending.values()) {
       reject(new ViewError("Closed", "The connection to the host is closed"))
     }
-    this.#pending.clear()
+    pending.clear()
   }
 
-  notify(method: string, params: Params): void {
-    if (!this.#isClosed) this.#post({ method, params })
+  const notify = (method: string, params: Params): void => {
+    if (!isClosed) post({ method, params })
   }
 
-  request(method: string, params: Params, signal?: AbortSignal): Promise<Params> {
-    return new Promise((resolve, reject) => {
+  const request = (method: string, params: Params, signal?: AbortSignal): Promise<Params> =>
+    new Promise((resolve, reject) => {
       signal?.throwIfAborted()
-      if (this.#isClosed) throw new ViewError("Closed", "The connection to the host is closed")
-      if (this.#pending.size >= this.#maxPending) {
-        throw new ViewError("LimitExceeded", `${this.#maxPending} calls wait for the host`)
+      if (isClosed) throw new ViewError("Closed", "The connection to the host is closed")
+      if (pending.size >= maxPending) {
+        throw new ViewError("LimitExceeded", `${maxPending} calls wait for the host`)
       }
-      const id = ++this.#nextId
+      const id = ++nextId
       const isHandshake = method === "ui/initialize"
       const cancel = (reason: string, error: unknown): void => {
-        if (!this.#pending.delete(id)) return
-        if (!isHandshake) this.notify("notifications/cancelled", { requestId: id, reason })
-        settle()
+        if (!pending.delete(id)) return
+        if (!isHandshake) notify("notifications/cancelled", { requestId: id, reason })
+        release()
         reject(error)
       }
       const abort = (): void => cancel("aborted by the page", signal!.reason)
@@ -82,54 +83,43 @@ export class ViewPort {
       const timer = isHandshake
         ? setTimeout(() => cancel("timeout", new ViewError("Timeout", late)), connectTimeoutMs)
         : undefined
-      const settle = (): void => {
+      const release = (): void => {
         clearTimeout(timer)
         signal?.removeEventListener("abort", abort)
       }
       signal?.addEventListener("abort", abort)
-      this.#pending.set(id, {
-        resolve: (result) => (settle(), resolve(result)),
-        reject: (error) => (settle(), reject(error))
+      pending.set(id, {
+        resolve: (result) => (release(), resolve(result)),
+        reject: (error) => (release(), reject(error))
       })
       try {
-        this.#post({ id, method, params })
+        post({ id, method, params })
       } catch (error) {
         // The params have no structured clone: a function, for example.
-        this.#pending.delete(id)
-        settle()
+        pending.delete(id)
+        release()
         throw error
       }
     })
-  }
 
   /** Sends a request whose result may have `isError`, which SDKs send in the place of an error. */
-  async accepted(method: string, params: Params, signal?: AbortSignal): Promise<void> {
-    const result = await this.request(method, params, signal)
+  const accepted = async (method: string, params: Params, signal?: AbortSignal): Promise<void> => {
+    const result = await request(method, params, signal)
     if (result["isError"] === true) throw new ViewError("Refused", `The host refused ${method}`)
   }
 
-  #post(message: Params): void {
-    this.#window.parent.postMessage({ jsonrpc: "2.0", ...message }, this.#origin)
+  const post = (message: Params): void => {
+    window.parent.postMessage({ jsonrpc: "2.0", ...message }, origin)
   }
 
-  readonly #onMessage = ({ data, origin, source }: MessageEvent): void => {
-    // Other windows can send messages too: frames inside of this page, for example.
-    if (source !== this.#window.parent || !isParams(data) || data["jsonrpc"] !== "2.0") return
-    const { error, id, method, result } = data
-    const params = isParams(data["params"]) ? data["params"] : {}
-    if (typeof method !== "string") this.#settle(id, origin, result, error)
-    else if (id === undefined) this.#receiver.notified(method, params)
-    else void this.#answer(id, method, params)
-  }
-
-  #settle(id: unknown, origin: string, result: unknown, error: unknown): void {
-    const pending = this.#pending.get(id as number)
-    if (pending === undefined) return
-    this.#pending.delete(id as number)
-    if (origin !== "null" && origin !== "") this.#origin = origin
-    if (!isParams(error)) return pending.resolve(isParams(result) ? result : {})
+  const settle = (id: unknown, from: string, result: unknown, error: unknown): void => {
+    const request = pending.get(id as number)
+    if (request === undefined) return
+    pending.delete(id as number)
+    if (from !== "null" && from !== "") origin = from
+    if (!isParams(error)) return request.resolve(isParams(result) ? result : {})
     const { code, data, message } = error
-    pending.reject(
+    request.reject(
       new ViewError("Refused", typeof message === "string" ? message : "The host refused the request", {
         code: typeof code === "number" ? code : undefined,
         data
@@ -137,10 +127,12 @@ export class ViewPort {
     )
   }
 
-  async #answer(id: unknown, method: string, params: Params): Promise<void> {
-    const result = await this.#receiver.requested(method, params)
-    this.#post(
+  const answer = async (id: unknown, method: string, params: Params): Promise<void> => {
+    const result = await receiver.requested(method, params)
+    post(
       result === undefined ? { id, error: { code: -32601, message: `Method not found: ${method}` } } : { id, result }
     )
   }
+
+  return { open, close, notify, request, accepted }
 }

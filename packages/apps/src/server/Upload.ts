@@ -30,7 +30,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as askTool from "./askTool.ts"
-import { type FileBounds, FileReceiver, MaxPartBytes, type ReceivedFile } from "./fileReceiver.ts"
+import { type FileBounds, makeFileReceiver, MaxPartBytes, type ReceivedFile } from "./fileReceiver.ts"
 import type * as openQuestions from "./openQuestions.ts"
 import { uploadPage } from "./readyPages.ts"
 
@@ -164,7 +164,7 @@ export const layer = <
 ): askTool.Registered<R1 | R2> => {
   const { accept, maxFileBytes, maxFiles, maxTotalBytes } = upload.files
   const live = Effect.map(MaxPartBytes, (maxPartBytes) => {
-    const receiver = new FileReceiver(upload.files, maxPartBytes)
+    const receiver = makeFileReceiver(upload.files, maxPartBytes)
     return askTool.layer<Name, Input, typeof Step.Type, Question, E1 | E2, R1 | R2>(upload, {
       ask,
       check: ({ details, upload }) => Effect.succeed([details, upload]),

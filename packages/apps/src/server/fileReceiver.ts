@@ -98,20 +98,13 @@ const accepts = (entry: string, name: string, type: string): boolean => {
 }
 
 /** The transfers of one app, by the question that each belongs to. */
-export class FileReceiver {
-  readonly #bounds: FileBounds
-  readonly #maxPartBytes: number
-  readonly #transfers = new Map<object, Transfer>()
+export const makeFileReceiver = (bounds: FileBounds, maxPartBytes: number) => {
+  const transfers = new Map<object, Transfer>()
   /** The bytes of the transfers. */
-  readonly #reserved = new KeyedCounter()
+  const reserved = new KeyedCounter()
 
-  constructor(bounds: FileBounds, maxPartBytes: number) {
-    this.#bounds = bounds
-    this.#maxPartBytes = maxPartBytes
-  }
-
-  #check(files: ReadonlyArray<DeclaredFile>, total: number): Received<never> | undefined {
-    const { accept, maxFileBytes, maxFiles, maxTotalBytes } = this.#bounds
+  const check = (files: ReadonlyArray<DeclaredFile>, total: number): Received<never> | undefined => {
+    const { accept, maxFileBytes, maxFiles, maxTotalBytes } = bounds
     if (files.length === 0) return fail(WrongCount, "Choose a file")
     if (files.length > maxFiles) {
       return fail(WrongCount, `${files.length} files are more than maxFiles (${maxFiles})`)
@@ -134,27 +127,26 @@ export class FileReceiver {
   }
 
   /** Begins a transfer, and reserves its bytes. It replaces the one that the question had. */
-  begin(question: object, client: string | undefined, files: ReadonlyArray<DeclaredFile>): Received<void> {
-    this.release(question)
+  const begin = (question: object, client: string | undefined, files: ReadonlyArray<DeclaredFile>): Received<void> => {
+    release(question)
     const total = files.reduce((sum, { size }) => sum + size, 0)
-    const refused = this.#check(files, total)
+    const refused = check(files, total)
     if (refused !== undefined) return refused
-    const { maxBufferedBytes, maxTotalBytes } = this.#bounds
-    const isOver = client !== undefined && this.#reserved.of(client) + total > 2 * maxTotalBytes
-    if (isOver || this.#reserved.total + total > maxBufferedBytes) {
+    const { maxBufferedBytes, maxTotalBytes } = bounds
+    const isOver = client !== undefined && reserved.of(client) + total > 2 * maxTotalBytes
+    if (isOver || reserved.total + total > maxBufferedBytes) {
       const bound = isOver ? `twice maxTotalBytes (${maxTotalBytes})` : `maxBufferedBytes (${maxBufferedBytes})`
       return fail(BuffersFull, `Too many files arrive at once: ${bound}. Try again later`)
     }
-    this.#reserved.add(client, total)
+    reserved.add(client, total)
     const incoming = files.map((file): Incoming => ({ ...file, bytes: undefined, received: 0 }))
-    this.#transfers.set(question, { client, total, files: incoming })
+    transfers.set(question, { client, total, files: incoming })
     return Effect.void
   }
 
   /** Adds a part. Parts of a file arrive in order. */
-  add(question: object, { at, data, file: index }: Part): Received<void> {
-    const maxPartBytes = this.#maxPartBytes
-    const file = this.#transfers.get(question)?.files[index]
+  const add = (question: object, { at, data, file: index }: Part): Received<void> => {
+    const file = transfers.get(question)?.files[index]
     if (file === undefined) return fail(InvalidPart, "The part belongs to no file")
     const problem = (text: string) => fail(InvalidPart, `A part of the file ${quote(file.name)} ${text}`)
     if (at !== file.received) return problem(`begins at ${at} in the place of ${file.received}`)
@@ -174,8 +166,8 @@ export class FileReceiver {
   }
 
   /** Fails unless all bytes have arrived. */
-  complete(question: object): Received<void> {
-    const transfer = this.#transfers.get(question)
+  const complete = (question: object): Received<void> => {
+    const transfer = transfers.get(question)
     if (transfer === undefined) return fail(Incomplete, "No files were sent")
     const missing = transfer.files.find(({ received, size }) => received < size)
     return missing === undefined
@@ -184,16 +176,18 @@ export class FileReceiver {
   }
 
   /** The files of a complete transfer. Their bytes stay reserved until `release`. */
-  files(question: object): ReadonlyArray<ReceivedFile> {
-    const { files } = this.#transfers.get(question)!
+  const files = (question: object): ReadonlyArray<ReceivedFile> => {
+    const { files } = transfers.get(question)!
     return files.map(({ bytes = new Uint8Array(0), name, type }) => ({ name, type: typeOf(type), bytes }))
   }
 
   /** Forgets the transfer of a question, and frees its bytes. */
-  release(question: object): void {
-    const transfer = this.#transfers.get(question)
+  const release = (question: object): void => {
+    const transfer = transfers.get(question)
     if (transfer === undefined) return
-    this.#transfers.delete(question)
-    this.#reserved.add(transfer.client, -transfer.total)
+    transfers.delete(question)
+    reserved.add(transfer.client, -transfer.total)
   }
+
+  return { begin, add, complete, files, release }
 }

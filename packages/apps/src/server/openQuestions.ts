@@ -60,111 +60,110 @@ const notOpen = (): AskError =>
 export type OpenQuestions<A> = Effect.Success<ReturnType<typeof make<A>>>
 
 /** Makes the open questions of one app. `closed` is called for each one that ends without an answer. */
-export const make = <A>({ limits, timeout }: Bounds, closed: (value: A) => void = () => {}) =>
-  Effect.gen(function*() {
-    const bounds = Options.resolve<FlatBounds>(
-      { timeout, ...limits },
-      { maxOpen: 1_000, maxOpenPerClient: 20 },
-      { timeout: "10 minutes" }
-    )
-    const timers = yield* FiberMap.make<string>()
-    // Timers have the services of the server: those of a request would retain it.
-    const run = yield* FiberMap.runtime(timers)()
-    const entries = new Map<string, Entry<A>>()
-    const counts = new KeyedCounter()
-    // The sessions whose end is watched.
-    const watched = new WeakSet<SessionPeer>()
+export const make = Effect.fnUntraced(function*<A>({ limits, timeout }: Bounds, closed: (value: A) => void = () => {}) {
+  const bounds = Options.resolve<FlatBounds>(
+    { timeout, ...limits },
+    { maxOpen: 1_000, maxOpenPerClient: 20 },
+    { timeout: "10 minutes" }
+  )
+  const timers = yield* FiberMap.make<string>()
+  // Timers have the services of the server: those of a request would retain it.
+  const run = yield* FiberMap.runtime(timers)()
+  const entries = new Map<string, Entry<A>>()
+  const counts = new KeyedCounter()
+  // The sessions whose end is watched.
+  const watched = new WeakSet<SessionPeer>()
 
-    const remove = (token: string): Entry<A> | undefined => {
-      const entry = entries.get(token)
-      if (entry === undefined) return undefined
-      entries.delete(token)
-      counts.release(entry.client)
-      return entry
-    }
+  const remove = (token: string): Entry<A> | undefined => {
+    const entry = entries.get(token)
+    if (entry === undefined) return undefined
+    entries.delete(token)
+    counts.release(entry.client)
+    return entry
+  }
 
-    /** Closes a question without an answer. */
-    const close = (token: string): void => {
-      const entry = remove(token)
-      if (entry !== undefined) closed(entry.value)
-    }
+  /** Closes a question without an answer. */
+  const close = (token: string): void => {
+    const entry = remove(token)
+    if (entry !== undefined) closed(entry.value)
+  }
 
-    /** Closes a question after a time, in the place of the time that was set before. */
-    const closeAfter = (token: string, timeoutMs: number): void => {
-      run(token, Effect.andThen(Effect.sleep(timeoutMs), Effect.sync(() => close(token))))
-    }
+  /** Closes a question after a time, in the place of the time that was set before. */
+  const closeAfter = (token: string, timeoutMs: number): void => {
+    run(token, Effect.andThen(Effect.sleep(timeoutMs), Effect.sync(() => close(token))))
+  }
 
-    /** Closes the questions of a session when it ends. */
-    const watch = (peer: SessionPeer | undefined): Effect.Effect<void> => {
-      if (peer === undefined || watched.has(peer)) return Effect.void
-      watched.add(peer)
-      return Scope.addFinalizer(
-        peer.scope,
-        Effect.suspend(() => {
-          const tokens = [...entries].flatMap(([token, entry]) => entry.peer === peer ? [token] : [])
-          for (const token of tokens) close(token)
-          return Effect.forEach(tokens, (token) => FiberMap.remove(timers, token), { discard: true })
-        })
-      )
-    }
-
-    /** Returns the question of a token, which stays open. */
-    const get = (token: string): Effect.Effect<Entry<A>, AskError, McpRequest> =>
-      Effect.flatMap(McpRequest, ({ caller }) => {
-        const entry = entries.get(token)
-        return entry === undefined || entry.principal !== caller.principal?.id
-          ? Effect.fail(notOpen())
-          : Effect.succeed(entry)
+  /** Closes the questions of a session when it ends. */
+  const watch = (peer: SessionPeer | undefined): Effect.Effect<void> => {
+    if (peer === undefined || watched.has(peer)) return Effect.void
+    watched.add(peer)
+    return Scope.addFinalizer(
+      peer.scope,
+      Effect.suspend(() => {
+        const tokens = [...entries].flatMap(([token, entry]) => entry.peer === peer ? [token] : [])
+        for (const token of tokens) close(token)
+        return Effect.forEach(tokens, (token) => FiberMap.remove(timers, token), { discard: true })
       })
+    )
+  }
 
-    return {
-      closeAfter,
-      get,
-      /** Checks the texts of a question. The first is its title. */
-      check: (texts: ReadonlyArray<string | undefined>): Effect.Effect<void, AskError> => {
-        const total = texts.reduce((sum, text) => sum + (text?.length ?? 0), 0)
-        const problem = (texts[0] ?? "").trim() === ""
-          ? "has no title"
-          : total > maxQuestionChars
-          ? `has ${total} characters, more than ${maxQuestionChars}`
-          : undefined
-        if (problem === undefined) return Effect.void
-        const message = `The question ${quote(texts[0] ?? "")} ${problem}`
-        return Effect.fail(new AskError(new InvalidQuestion({ message })))
-      },
-      /** Opens a question, and returns its token. */
-      add: (value: A): Effect.Effect<string, AskError, McpRequest> =>
-        Effect.flatMap(McpRequest, (request) => {
-          const { maxOpen, maxOpenPerClient } = bounds
-          const chars = JSON.stringify(request.params?.["arguments"] ?? {}).length
-          if (chars > maxInputChars) {
-            const message = `The arguments have ${chars} characters, more than ${maxInputChars}`
-            return Effect.fail(new AskError(new InputTooLarge({ message })))
-          }
-          const client = ClientKey.ofRequest(request)
-          const reached = counts.acquire(client, maxOpen, maxOpenPerClient)
-          if (reached !== undefined) {
-            const bound = reached === "max" ? `maxOpen (${maxOpen})` : `maxOpenPerClient (${maxOpenPerClient})`
-            const message = `Too many questions wait for an answer: ${bound}. Let the user answer them first`
-            return Effect.fail(new AskError(new TooManyOpen({ message })))
-          }
-          const token = RandomId.make(32)
-          const { peer } = request
-          entries.set(token, { value, client, principal: request.caller.principal?.id, peer })
-          closeAfter(token, bounds.timeout)
-          return Effect.as(watch(peer), token)
-        }),
-      /** Takes the question of a token, if `accepts` does not fail. It cannot be answered again then. */
-      take: <E>(
-        token: string,
-        accepts: (value: A) => Effect.Effect<void, E>
-      ): Effect.Effect<A, AskError | E, McpRequest> =>
-        Effect.uninterruptible(
-          Effect.flatMap(get(token), ({ value }) =>
-            Effect.flatMap(accepts(value), () => {
-              remove(token)
-              return Effect.as(FiberMap.remove(timers, token), value)
-            }))
-        )
-    }
-  })
+  /** Returns the question of a token, which stays open. */
+  const get = (token: string): Effect.Effect<Entry<A>, AskError, McpRequest> =>
+    Effect.flatMap(McpRequest, ({ caller }) => {
+      const entry = entries.get(token)
+      return entry === undefined || entry.principal !== caller.principal?.id
+        ? Effect.fail(notOpen())
+        : Effect.succeed(entry)
+    })
+
+  return {
+    closeAfter,
+    get,
+    /** Checks the texts of a question. The first is its title. */
+    check: (texts: ReadonlyArray<string | undefined>): Effect.Effect<void, AskError> => {
+      const total = texts.reduce((sum, text) => sum + (text?.length ?? 0), 0)
+      const problem = (texts[0] ?? "").trim() === ""
+        ? "has no title"
+        : total > maxQuestionChars
+        ? `has ${total} characters, more than ${maxQuestionChars}`
+        : undefined
+      if (problem === undefined) return Effect.void
+      const message = `The question ${quote(texts[0] ?? "")} ${problem}`
+      return Effect.fail(new AskError(new InvalidQuestion({ message })))
+    },
+    /** Opens a question, and returns its token. */
+    add: (value: A): Effect.Effect<string, AskError, McpRequest> =>
+      Effect.flatMap(McpRequest, (request) => {
+        const { maxOpen, maxOpenPerClient } = bounds
+        const chars = JSON.stringify(request.params?.["arguments"] ?? {}).length
+        if (chars > maxInputChars) {
+          const message = `The arguments have ${chars} characters, more than ${maxInputChars}`
+          return Effect.fail(new AskError(new InputTooLarge({ message })))
+        }
+        const client = ClientKey.ofRequest(request)
+        const reached = counts.acquire(client, maxOpen, maxOpenPerClient)
+        if (reached !== undefined) {
+          const bound = reached === "max" ? `maxOpen (${maxOpen})` : `maxOpenPerClient (${maxOpenPerClient})`
+          const message = `Too many questions wait for an answer: ${bound}. Let the user answer them first`
+          return Effect.fail(new AskError(new TooManyOpen({ message })))
+        }
+        const token = RandomId.make(32)
+        const { peer } = request
+        entries.set(token, { value, client, principal: request.caller.principal?.id, peer })
+        closeAfter(token, bounds.timeout)
+        return Effect.as(watch(peer), token)
+      }),
+    /** Takes the question of a token, if `accepts` does not fail. It cannot be answered again then. */
+    take: <E>(
+      token: string,
+      accepts: (value: A) => Effect.Effect<void, E>
+    ): Effect.Effect<A, AskError | E, McpRequest> =>
+      Effect.uninterruptible(
+        Effect.flatMap(get(token), ({ value }) =>
+          Effect.flatMap(accepts(value), () => {
+            remove(token)
+            return Effect.as(FiberMap.remove(timers, token), value)
+          }))
+      )
+  }
+})

@@ -44,15 +44,10 @@ export type Reason = SignInRequired | UpstreamUnavailable
  *   Effect.catchReason("UpstreamTokenError", "SignInRequired", () => Effect.fail(new Stopped({ message: "Sign in again" })))
  * )
  */
-export class UpstreamTokenError extends PrintableError.tagged("UpstreamTokenError")<{
+export class UpstreamTokenError extends PrintableError.withReason("UpstreamTokenError")<{
   readonly reason: Reason
 }> {
-  override readonly cause: unknown
-
-  constructor({ reason }: { readonly reason: Reason }) {
-    super({ reason, message: reason.message })
-    this.cause = reason
-  }
+  override readonly cause: unknown = this.reason
 }
 
 /** The upstream tokens of a proxy. `Proxy.make` provides it. */

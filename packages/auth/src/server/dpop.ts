@@ -3,7 +3,7 @@
  */
 import { sha256Base64Url } from "@skein/runtime/Digest"
 import * as PrintableError from "@skein/protocol/PrintableError"
-import type * as Clock from "effect/Clock"
+import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -92,13 +92,16 @@ const normalized = (uri: string): string | undefined => {
 const maxUriChars = 2_048
 const maxJtiChars = 512
 
-/** The verifier of proofs for one resource. */
-const makeVerifier = (
-  resource: string,
-  options: DpopOptions,
-  clock: Clock.Clock,
-  store: ReplayStore.ReplayStore["Service"]
-) => {
+export type DpopVerifier = Effect.Success<ReturnType<typeof make>>
+
+/**
+ * Makes the verifier of proofs for a resource. It uses the `ReplayStore` of the program, or one in memory. `htu` is
+ * compared with the resource, since the sender chooses the `Host` header, and with the path of the request at the origin
+ * of the resource, since HTTP+SSE has other paths. A proxy may rewrite paths, so the resource itself is always accepted.
+ */
+export const make = Effect.fnUntraced(function*(resource: string, options: DpopOptions = {}) {
+  const clock = yield* Clock.Clock
+  const store = Option.getOrElse(yield* Effect.serviceOption(ReplayStore.ReplayStore), () => ReplayStore.makeMemory())
   const expected = normalized(resource)
   if (expected === undefined) throw new Error(`DPoP: the resource is not a URL: ${resource}`)
   const origin = new URL(resource).origin
@@ -205,19 +208,4 @@ const makeVerifier = (
   }
 
   return { algorithms, verify }
-}
-
-export type DpopVerifier = ReturnType<typeof makeVerifier>
-
-/**
- * Makes the verifier of proofs for a resource. It uses the `ReplayStore` of the program, or one in memory. `htu` is
- * compared with the resource, since the sender chooses the `Host` header, and with the path of the request at the origin
- * of the resource, since HTTP+SSE has other paths. A proxy may rewrite paths, so the resource itself is always accepted.
- */
-export const make = (resource: string, options: DpopOptions = {}): Effect.Effect<DpopVerifier> =>
-  Effect.clockWith((clock) =>
-    Effect.map(
-      Effect.serviceOption(ReplayStore.ReplayStore),
-      (store) => makeVerifier(resource, options, clock, Option.getOrElse(store, () => ReplayStore.makeMemory()))
-    )
-  )
+})

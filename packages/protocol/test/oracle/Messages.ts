@@ -86,6 +86,10 @@ const errors = (source: Source): ReadonlyArray<Entry> => {
 
 const union = (members: ReadonlyArray<AnySchema>): AnySchema => Schema.Union(members) as unknown as AnySchema
 
+/** Whether a side sends a message in a revision. */
+const sentBy = (method: Method.AnyRequest | Method.AnyNotification, side: Method.Side, revision: Revision): boolean =>
+  ["both", side].includes(Method.sender(method, revision))
+
 /** Returns the requests, notifications and responses of a source, by their official names. */
 export const messages = (source: Source): Iterable<Entry> => {
   const revision: Revision = source === "tasks" ? latest : source
@@ -103,7 +107,7 @@ export const messages = (source: Source): Iterable<Entry> => {
       const schema = envelope(source, "notification", literal, params)
       entries.push([`${name}Notification`, schema])
       for (const side of ["client", "server"] as const) {
-        if (Method.sentBy(method, side, revision)) notifications[side].push(schema)
+        if (sentBy(method, side, revision)) notifications[side].push(schema)
       }
       continue
     }
@@ -116,7 +120,7 @@ export const messages = (source: Source): Iterable<Entry> => {
     if (hasResult) entries.push([`${name}Result`, result])
     if (input) continue
     for (const side of ["client", "server"] as const) {
-      if (!Method.sentBy(method, side, revision)) continue
+      if (!sentBy(method, side, revision)) continue
       requests[side].push(schema)
       if (hasResult) results[side === "client" ? "server" : "client"].push(result)
     }

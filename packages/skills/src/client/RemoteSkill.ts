@@ -173,45 +173,43 @@ const textOf = (bytes: Uint8Array): string | undefined => {
 }
 
 /** Reads a resource of a skill: the content with its URI. */
-const fetch = (
+const fetch = Effect.fnUntraced(function*(
   client: SkillClient,
   skill: string,
   uri: string,
   options: Options
-): Effect.Effect<File, RemoteSkillError | ClientError> =>
-  Effect.gen(function*() {
-    // Only a loaded skill may decide that content is still the one of its entry. It caches what it has verified.
-    const { contents } = yield* client.readResource(uri, { ...options.request, cache: "bypass" })
-    const found = contents.find((content) => content.uri === uri)
-    const decoded = found === undefined
-      ? Result.fail("no content with its URI")
-      : "text" in found
-      ? Result.succeed(encoder.encode(found.text))
-      : Result.mapError(Base64.decode(found.blob), () => "content that is not base64")
-    if (Result.isFailure(decoded)) {
-      const message = `The server sent ${decoded.failure} for the file ${quote(uri)}`
-      return yield* skillError(skill, new InvalidContent({ message, file: uri }))
-    }
-    const bytes = decoded.success
-    return { uri, mimeType: found?.mimeType, bytes, text: textOf(bytes) }
-  })
+): Effect.fn.Return<File, RemoteSkillError | ClientError> {
+  // Only a loaded skill may decide that content is still the one of its entry. It caches what it has verified.
+  const { contents } = yield* client.readResource(uri, { ...options.request, cache: "bypass" })
+  const found = contents.find((content) => content.uri === uri)
+  const decoded = found === undefined
+    ? Result.fail("no content with its URI")
+    : "text" in found
+    ? Result.succeed(encoder.encode(found.text))
+    : Result.mapError(Base64.decode(found.blob), () => "content that is not base64")
+  if (Result.isFailure(decoded)) {
+    const message = `The server sent ${decoded.failure} for the file ${quote(uri)}`
+    return yield* skillError(skill, new InvalidContent({ message, file: uri }))
+  }
+  const bytes = decoded.success
+  return { uri, mimeType: found?.mimeType, bytes, text: textOf(bytes) }
+})
 
-const verify = (
+const verify = Effect.fnUntraced(function*(
   { bytes, uri }: File,
   { digest, size }: SkillMessage.SkillFile,
   skill: string
-): Effect.Effect<void, RemoteSkillError> =>
-  Effect.gen(function*() {
-    if (bytes.length !== size) {
-      const message = `The file ${
-        quote(uri)
-      } has ${bytes.length} bytes and its entry says ${size}: the skill was not used`
-      return yield* skillError(skill, new SizeMismatch({ message, file: uri }))
-    }
-    if (SkillMessage.digestText(yield* Digest.sha256(bytes)) === digest) return
-    const message = `The file ${quote(uri)} does not have the digest of its entry: the skill was not used`
-    return yield* skillError(skill, new DigestMismatch({ message, file: uri }))
-  })
+): Effect.fn.Return<void, RemoteSkillError> {
+  if (bytes.length !== size) {
+    const message = `The file ${
+      quote(uri)
+    } has ${bytes.length} bytes and its entry says ${size}: the skill was not used`
+    return yield* skillError(skill, new SizeMismatch({ message, file: uri }))
+  }
+  if (SkillMessage.digestText(yield* Digest.sha256(bytes)) === digest) return
+  const message = `The file ${quote(uri)} does not have the digest of its entry: the skill was not used`
+  return yield* skillError(skill, new DigestMismatch({ message, file: uri }))
+})
 
 /** The reader of the files of a skill, by URI. */
 const readerOf = (
@@ -236,14 +234,13 @@ const readerOf = (
     }
   }
   let total = 0
-  return (uri) =>
-    Effect.gen(function*() {
-      const file = yield* fetch(client, skill, uri, options)
-      total += file.bytes.length
-      if (total <= maxBytes) return file
-      const message = `More than maxBytes (${maxBytes}) bytes were read of the skill ${quote(skill)}`
-      return yield* skillError(skill, new LimitExceeded({ message, limit: "maxBytes" }))
-    })
+  return Effect.fnUntraced(function*(uri) {
+    const file = yield* fetch(client, skill, uri, options)
+    total += file.bytes.length
+    if (total <= maxBytes) return file
+    const message = `More than maxBytes (${maxBytes}) bytes were read of the skill ${quote(skill)}`
+    return yield* skillError(skill, new LimitExceeded({ message, limit: "maxBytes" }))
+  })
 }
 
 const entryOf = (
@@ -294,33 +291,32 @@ const markdownOf = (
  * @example
  * const skill = yield* RemoteSkill.load(client, "skill://refunds/SKILL.md")
  */
-export const load = (
+export const load = Effect.fnUntraced(function*(
   client: SkillClient,
   skill: Entry | string,
   options: Options = {}
-): Effect.Effect<RemoteSkill, RemoteSkillError | ClientError> =>
-  Effect.gen(function*() {
-    const bounds = termsOf(options)
-    const entry = typeof skill === "string" ? yield* entryOf(client, skill, options) : skill
-    const problem = entryProblem(entry, bounds)
-    if (problem !== undefined) return yield* problem
-    const { resources, uri } = entry
-    const readUri = readerOf(client, entry, options, bounds)
-    const unlisted = (file: string): RemoteSkillError =>
-      skillError(
-        uri,
-        new UnlistedFile({ message: `The skill ${quote(uri)} does not list the file ${quote(file)}`, file })
-      )
-    const read: RemoteSkill["read"] = (path) => {
-      const candidates = resolve(uri, path)
-      // A dynamic skill has no list. Its URIs are encoded.
-      const found = resources === "dynamic" ? candidates.at(-1) : listedUri(resources, candidates)
-      return (found === undefined ? undefined : readUri(found)) ?? Effect.fail(unlisted(path))
-    }
-    const { instructions } = yield* Effect.fromResult(
-      markdownOf(entry, yield* readUri(uri) ?? Effect.fail(unlisted(uri)))
+): Effect.fn.Return<RemoteSkill, RemoteSkillError | ClientError> {
+  const bounds = termsOf(options)
+  const entry = typeof skill === "string" ? yield* entryOf(client, skill, options) : skill
+  const problem = entryProblem(entry, bounds)
+  if (problem !== undefined) return yield* problem
+  const { resources, uri } = entry
+  const readUri = readerOf(client, entry, options, bounds)
+  const unlisted = (file: string): RemoteSkillError =>
+    skillError(
+      uri,
+      new UnlistedFile({ message: `The skill ${quote(uri)} does not list the file ${quote(file)}`, file })
     )
-    const start = SkillMessage.rootOf(uri)!.length + 1
-    const paths = resources === "dynamic" ? [] : resources.map((file) => file.uri.slice(start))
-    return { entry, instructions, paths, read }
-  })
+  const read: RemoteSkill["read"] = (path) => {
+    const candidates = resolve(uri, path)
+    // A dynamic skill has no list. Its URIs are encoded.
+    const found = resources === "dynamic" ? candidates.at(-1) : listedUri(resources, candidates)
+    return (found === undefined ? undefined : readUri(found)) ?? Effect.fail(unlisted(path))
+  }
+  const { instructions } = yield* Effect.fromResult(
+    markdownOf(entry, yield* readUri(uri) ?? Effect.fail(unlisted(uri)))
+  )
+  const start = SkillMessage.rootOf(uri)!.length + 1
+  const paths = resources === "dynamic" ? [] : resources.map((file) => file.uri.slice(start))
+  return { entry, instructions, paths, read }
+})

@@ -76,12 +76,8 @@ export type Reason =
  *   Effect.catchReason("RemoteSkillError", "DigestMismatch", ({ file }) => Effect.logWarning("refused", file))
  * )
  */
-export class RemoteSkillError extends PrintableError.tagged("RemoteSkillError")<{
+export class RemoteSkillError extends PrintableError.withReason("RemoteSkillError")<{
   readonly reason: Reason
   /** The URI of the skill. */
   readonly skill: string
-}> {
-  constructor({ reason, skill }: Pick<RemoteSkillError, "reason" | "skill">) {
-    super({ reason, skill, message: reason.message })
-  }
-}
+}> {}

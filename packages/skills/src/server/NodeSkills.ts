@@ -159,14 +159,13 @@ export const layer = (
           Effect.forEach(repairs.filter(isNew), (line) => Effect.logInfo(line), { discard: true })
         )
       })
-    const publish = (state: FolderState) =>
-      Effect.gen(function*() {
-        const prepared = yield* prepare(yield* read(path, state, walking), preparing)
-        const imperfection = rejectImperfect ? imperfectionOf(prepared) : undefined
-        if (imperfection !== undefined) return yield* imperfection
-        yield* publication.set(prepared.skills.map(({ skill }) => skill))
-        yield* report(prepared)
-      })
+    const publish = Effect.fnUntraced(function*(state: FolderState) {
+      const prepared = yield* prepare(yield* read(path, state, walking), preparing)
+      const imperfection = rejectImperfect ? imperfectionOf(prepared) : undefined
+      if (imperfection !== undefined) return yield* imperfection
+      yield* publication.set(prepared.skills.map(({ skill }) => skill))
+      yield* report(prepared)
+    })
     yield* Effect.addFinalizer(() => publication.clear)
     const first = yield* walk(path, walking)
     yield* publish(first)

@@ -52,10 +52,6 @@ export type Reason = InvalidSkill | InvalidPath | SeparatelyNested | LimitExceed
  *   Layer.catchTag("SkillError", ({ message }) => Layer.effectDiscard(Effect.logError(message)))
  * )
  */
-export class SkillError extends PrintableError.tagged("SkillError")<{
+export class SkillError extends PrintableError.withReason("SkillError")<{
   readonly reason: Reason
-}> {
-  constructor({ reason }: Pick<SkillError, "reason">) {
-    super({ reason, message: reason.message })
-  }
-}
+}> {}

@@ -116,14 +116,12 @@ export class Publication {
   }
 
   /** Removes the skills. */
-  get clear(): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function*() {
-      const registry = yield* registryOf(this.#catalog)
-      registry.set(this, [])
-      yield* closeAll([...this.#added.values()])
-      this.#added.clear()
-    })
-  }
+  readonly clear: Effect.Effect<void> = Effect.gen({ self: this }, function*() {
+    const registry = yield* registryOf(this.#catalog)
+    registry.set(this, [])
+    yield* closeAll([...this.#added.values()])
+    this.#added.clear()
+  })
 }
 
 const closeAll = (all: ReadonlyArray<Added>): Effect.Effect<void> =>

@@ -107,42 +107,41 @@ export const fileUri = (root: string, path: string): Result.Result<string, Skill
   Result.map(encode(path, "a file must be relative to its skill"), (path) => `${root}/${path}`)
 
 /** Checks the content of a skill, and computes the digests of its files. */
-export const serve = (
+export const serve = Effect.fnUntraced(function*(
   content: SkillContent,
   bounds: SkillBounds,
   hint: Hint
-): Effect.Effect<ServedSkill, SkillError> =>
-  Effect.gen(function*() {
-    const { files, path } = content
-    const markdown = files.get(SkillMessage.fileName)
-    const text = markdown === undefined ? undefined : bodyOf(markdown)
-    if (text === undefined) return yield* invalidSkill(path, `it has no ${SkillMessage.fileName}`)
-    if (typeof text !== "string") return yield* invalidSkill(path, `its ${SkillMessage.fileName} is not text in UTF-8`)
-    const parsed = SkillMarkdown.parse(text)
-    if (Result.isFailure(parsed)) return yield* invalidSkill(path, parsed.failure)
-    const { frontmatter } = parsed.success
-    const invalid = SkillMarkdown.formatProblem(frontmatter)
-    if (invalid !== undefined) return yield* invalidSkill(path, invalid)
-    if (frontmatter.name !== path.split("/").at(-1)) {
-      return yield* invalidSkill(path, `its name ${quote(frontmatter.name)} must be that of its folder`)
-    }
-    const problem = exceededBound(path, [...files.values()].map(({ length }) => length), bounds)
-    if (problem !== undefined) return yield* exceeded(problem.limit, problem.message)
-    const root = yield* Effect.fromResult(rootUri(path))
-    const served: Array<ServedFile> = []
-    for (const [file, bytes] of [...files].sort(([a], [b]) => a < b ? -1 : 1)) {
-      const uri = yield* Effect.fromResult(fileUri(root, file))
-      const name = file.split("/").at(-1)!
-      const body = bodyOf(bytes)
-      const mimeType = mediaTypeOf(name, typeof body === "string")
-      served.push({
-        uri,
-        name,
-        mimeType,
-        body,
-        digest: SkillMessage.digestText(yield* Digest.sha256(bytes)),
-        size: bytes.length
-      })
-    }
-    return { uri: `${root}/${SkillMessage.fileName}`, frontmatter, files: served, hint }
-  })
+): Effect.fn.Return<ServedSkill, SkillError> {
+  const { files, path } = content
+  const markdown = files.get(SkillMessage.fileName)
+  const text = markdown === undefined ? undefined : bodyOf(markdown)
+  if (text === undefined) return yield* invalidSkill(path, `it has no ${SkillMessage.fileName}`)
+  if (typeof text !== "string") return yield* invalidSkill(path, `its ${SkillMessage.fileName} is not text in UTF-8`)
+  const parsed = SkillMarkdown.parse(text)
+  if (Result.isFailure(parsed)) return yield* invalidSkill(path, parsed.failure)
+  const { frontmatter } = parsed.success
+  const invalid = SkillMarkdown.formatProblem(frontmatter)
+  if (invalid !== undefined) return yield* invalidSkill(path, invalid)
+  if (frontmatter.name !== path.split("/").at(-1)) {
+    return yield* invalidSkill(path, `its name ${quote(frontmatter.name)} must be that of its folder`)
+  }
+  const problem = exceededBound(path, [...files.values()].map(({ length }) => length), bounds)
+  if (problem !== undefined) return yield* exceeded(problem.limit, problem.message)
+  const root = yield* Effect.fromResult(rootUri(path))
+  const served: Array<ServedFile> = []
+  for (const [file, bytes] of [...files].sort(([a], [b]) => a < b ? -1 : 1)) {
+    const uri = yield* Effect.fromResult(fileUri(root, file))
+    const name = file.split("/").at(-1)!
+    const body = bodyOf(bytes)
+    const mimeType = mediaTypeOf(name, typeof body === "string")
+    served.push({
+      uri,
+      name,
+      mimeType,
+      body,
+      digest: SkillMessage.digestText(yield* Digest.sha256(bytes)),
+      size: bytes.length
+    })
+  }
+  return { uri: `${root}/${SkillMessage.fileName}`, frontmatter, files: served, hint }
+})

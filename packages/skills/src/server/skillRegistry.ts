@@ -173,24 +173,23 @@ const decoded = (segment: string): string => decodeURIComponent(segment)
 type Named<A> = readonly [name: string, value: A]
 
 /** Up to `pageSize` visible entries after that of the cursor, and the cursor of the next page if there are more. */
-const pageOf = <A>(
+const pageOf = Effect.fnUntraced(function*<A>(
   list: string,
   cursor: string | undefined,
   sorted: ReadonlyArray<Named<A>>,
   pageSize: number,
   isVisible: (entry: Named<A>) => boolean
-): Effect.Effect<{ readonly items: ReadonlyArray<Named<A>>; readonly nextCursor?: string }, McpError.McpError> =>
-  Effect.gen(function*() {
-    const last = cursor === undefined ? undefined : yield* Effect.fromResult(Cursor.decode(list, cursor))
-    const items: Array<Named<A>> = []
-    for (let at = last === undefined ? 0 : Cursor.resume(sorted, ([name]) => name, last); at < sorted.length; at++) {
-      const entry = sorted[at]!
-      if (!isVisible(entry)) continue
-      if (items.length === pageSize) return { items, nextCursor: Cursor.encode(list, items.at(-1)![0]) }
-      items.push(entry)
-    }
-    return { items }
-  })
+): Effect.fn.Return<{ readonly items: ReadonlyArray<Named<A>>; readonly nextCursor?: string }, McpError.McpError> {
+  const last = cursor === undefined ? undefined : yield* Effect.fromResult(Cursor.decode(list, cursor))
+  const items: Array<Named<A>> = []
+  for (let at = last === undefined ? 0 : Cursor.resume(sorted, ([name]) => name, last); at < sorted.length; at++) {
+    const entry = sorted[at]!
+    if (!isVisible(entry)) continue
+    if (items.length === pageSize) return { items, nextCursor: Cursor.encode(list, items.at(-1)![0]) }
+    items.push(entry)
+  }
+  return { items }
+})
 
 /** The registries by server, which its services identify. */
 const registries = new WeakMap<object, SkillRegistry>()

@@ -6,22 +6,17 @@ import type { Fault, On, Rule } from "../Scenario.ts"
 /** The fault with a tag. */
 export type FaultOf<Tag extends Fault["_tag"]> = Extract<Fault, { readonly _tag: Tag }>
 
+export type Faults = ReturnType<typeof makeFaults>
+
 /** The faults of one exchange. */
-export class Faults {
-  readonly #all: ReadonlyArray<Fault>
-
-  constructor(all: ReadonlyArray<Fault>) {
-    this.#all = all
-  }
-
+export const makeFaults = (all: ReadonlyArray<Fault>) => {
   /** The first fault with that tag, if there is one. */
-  get<Tag extends Fault["_tag"]>(tag: Tag): FaultOf<Tag> | undefined {
-    return this.#all.find((fault): fault is FaultOf<Tag> => fault._tag === tag)
-  }
+  const get = <Tag extends Fault["_tag"]>(tag: Tag): FaultOf<Tag> | undefined =>
+    all.find((fault): fault is FaultOf<Tag> => fault._tag === tag)
 
-  has(tag: Fault["_tag"]): boolean {
-    return this.get(tag) !== undefined
-  }
+  const has = (tag: Fault["_tag"]): boolean => get(tag) !== undefined
+
+  return { get, has }
 }
 
 /** Counts the exchanges of each kind. Returns a function that selects the faults that the rules name for the next one. */
@@ -34,7 +29,7 @@ export const faultSchedule = (rules: ReadonlyArray<Rule>): (on: Exclude<On, "any
   }
   return (on) => {
     const at: Record<string, number> = { any: count("any"), [on]: count(on) }
-    return new Faults(rules.flatMap((rule) => {
+    return makeFaults(rules.flatMap((rule) => {
       const n = at[rule.on]
       return n !== undefined && n >= rule.nth && n < rule.nth + rule.times ? [rule.fault] : []
     }))

@@ -6,7 +6,13 @@ import type * as Fiber from "effect/Fiber"
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
 import type { Scenario } from "../Scenario.ts"
 import { faultyTexts, type Json, parse } from "./faultyTexts.ts"
-import { callCountOf, ProtocolHandler, type Responder, type ToolCall } from "./protocolHandler.ts"
+import {
+  callCountOf,
+  makeProtocolHandler,
+  type ProtocolHandler,
+  type Responder,
+  type ToolCall
+} from "./protocolHandler.ts"
 import { Listener } from "./listener.ts"
 import { exchangeKind, type FaultOf, type Faults, faultSchedule } from "./faults.ts"
 import { type EventStream, Session } from "./session.ts"
@@ -69,7 +75,7 @@ export class FaultyHttpServer {
   ) {
     this.#scenario = scenario
     this.#nextFaults = faultSchedule(scenario.faults)
-    this.#handler = new ProtocolHandler(scenario, (call) => void this.calls.push(call))
+    this.#handler = makeProtocolHandler(scenario, (call) => void this.calls.push(call))
     this.#isHttpSse = scenario.revision === "2024-11-05"
     this.#listener = new Listener((request, response) => {
       this.requestCount++

@@ -80,27 +80,22 @@ const form = {
   requestedSchema: { type: "object", properties: { word: { type: "string" } }, required: ["word"] }
 }
 
-/** Answers requests as a well-behaved server of one revision. */
-export class ProtocolHandler {
-  readonly revision: string
-  /** Whether the revision is stateless (2026-07-28). */
-  readonly isStateless: boolean
-  readonly #onCall: (call: ToolCall) => void
+export type ProtocolHandler = ReturnType<typeof makeProtocolHandler>
 
-  constructor(scenario: Scenario, onCall: (call: ToolCall) => void) {
-    this.revision = scenario.revision ?? "2025-11-25"
-    this.isStateless = this.revision === "2026-07-28"
-    this.#onCall = onCall
-  }
+/** Answers requests as a well-behaved server of one revision. */
+export const makeProtocolHandler = (scenario: Scenario, onCall: (call: ToolCall) => void) => {
+  const revision: string = scenario.revision ?? "2025-11-25"
+  /** Whether the revision is stateless (2026-07-28). */
+  const isStateless: boolean = revision === "2026-07-28"
 
   /** The response to a request. */
-  respond(request: Json, responder: Responder): Effect.Effect<Json> {
+  const respond = (request: Json, responder: Responder): Effect.Effect<Json> => {
     const { id } = request
     return Effect.map(
-      Effect.suspend(() => this.#result(request, responder)),
+      Effect.suspend(() => result(request, responder)),
       (result) => {
         if ("error" in result) return { jsonrpc: "2.0", id, error: result["error"] }
-        const complete = this.isStateless && result["resultType"] === undefined
+        const complete = isStateless && result["resultType"] === undefined
           ? { resultType: "complete", ...result }
           : result
         return { jsonrpc: "2.0", id, result: complete }
@@ -108,19 +103,19 @@ export class ProtocolHandler {
     )
   }
 
-  #result(request: Json, responder: Responder): Effect.Effect<Json> {
+  const result = (request: Json, responder: Responder): Effect.Effect<Json> => {
     const { method } = request
     const params = object(request["params"])
-    const caching = this.isStateless ? { ttlMs: 0, cacheScope: "private" } : {}
+    const caching = isStateless ? { ttlMs: 0, cacheScope: "private" } : {}
     switch (method) {
       case "server/discover": {
-        if (!this.isStateless) break
+        if (!isStateless) break
         const _meta = { "io.modelcontextprotocol/serverInfo": serverInfo }
-        return Effect.succeed({ supportedVersions: [this.revision], capabilities, ...caching, _meta })
+        return Effect.succeed({ supportedVersions: [revision], capabilities, ...caching, _meta })
       }
       case "initialize":
-        if (this.isStateless) break
-        return Effect.succeed({ protocolVersion: this.revision, capabilities, serverInfo })
+        if (isStateless) break
+        return Effect.succeed({ protocolVersion: revision, capabilities, serverInfo })
       case "tools/list":
         return Effect.succeed({ tools, ...caching })
       case "resources/list":
@@ -143,16 +138,16 @@ export class ProtocolHandler {
         })
         return Effect.never
       case "tools/call":
-        return this.#call(request, params, responder)
+        return call(request, params, responder)
     }
     return Effect.succeed({ error: { code: -32601, message: `Method not found: ${String(method)}` } })
   }
 
-  #call(request: Json, params: Json, responder: Responder): Effect.Effect<Json> {
+  const call = (request: Json, params: Json, responder: Responder): Effect.Effect<Json> => {
     const args = object(params["arguments"])
     const tool = String(params["name"])
     const key = typeof args["key"] === "string" ? args["key"] : undefined
-    const record = (): void => this.#onCall({ id: request["id"], tool, key })
+    const record = (): void => onCall({ id: request["id"], tool, key })
     const result = (...texts: ReadonlyArray<string>) => ({ content: texts.map((text) => ({ type: "text", text })) })
     switch (tool) {
       case "echo":
@@ -178,7 +173,7 @@ export class ProtocolHandler {
         return Effect.succeed(result(key ?? ""))
       }
       case "ask": {
-        if (!this.isStateless) {
+        if (!isStateless) {
           record()
           return Effect.map(
             responder.request("elicitation/create", form),
@@ -197,4 +192,6 @@ export class ProtocolHandler {
         return Effect.succeed({ error: { code: -32602, message: `Unknown tool: ${tool}` } })
     }
   }
+
+  return { revision, isStateless, respond }
 }

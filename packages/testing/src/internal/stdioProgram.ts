@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { appendFileSync } from "node:fs"
 import type { Scenario } from "../Scenario.ts"
 import { faultyTexts, type Json, parse } from "./faultyTexts.ts"
-import { ClientRequests, ProtocolHandler } from "./protocolHandler.ts"
+import { ClientRequests, makeProtocolHandler } from "./protocolHandler.ts"
 import { exchangeKind, type Faults, faultSchedule } from "./faults.ts"
 
 const [scenario, journal] = process.argv.slice(2) as [string, string]
@@ -29,7 +29,7 @@ const writeAfter = async (last: Promise<void>, bytes: Uint8Array, step: number):
   }
 }
 
-const handler = new ProtocolHandler({ ...features, faults: [] }, record)
+const handler = makeProtocolHandler({ ...features, faults: [] }, record)
 const nextFaults = faultSchedule(rules)
 const requests = new ClientRequests()
 let lastId: unknown = undefined
@@ -69,18 +69,17 @@ class ResponseLines {
   }
 }
 
-const respond = (request: Json, faults: Faults): Effect.Effect<void> =>
-  Effect.gen(function*() {
-    const lines = new ResponseLines(faults)
-    const otherId = lastId
-    lastId = request["id"]
-    const restart = faults.get("Restart")
-    if (restart?.handled === false) process.exit(restart.exitCode)
-    const response = yield* handler.respond(request, requests.responder((text) => lines.send(text)))
-    if (restart !== undefined) process.exit(restart.exitCode)
-    for (const text of faultyTexts(response, faults, { request, otherId })) lines.send(text)
-    lines.end()
-  })
+const respond = Effect.fnUntraced(function*(request: Json, faults: Faults): Effect.fn.Return<void> {
+  const lines = new ResponseLines(faults)
+  const otherId = lastId
+  lastId = request["id"]
+  const restart = faults.get("Restart")
+  if (restart?.handled === false) process.exit(restart.exitCode)
+  const response = yield* handler.respond(request, requests.responder((text) => lines.send(text)))
+  if (restart !== undefined) process.exit(restart.exitCode)
+  for (const text of faultyTexts(response, faults, { request, otherId })) lines.send(text)
+  lines.end()
+})
 
 const receive = (line: string): void => {
   const message = parse(line)

@@ -8,7 +8,7 @@ import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import { quoteLine, sanitize } from "../base/format.ts"
 import { tokenFolder, usedTokenFolder } from "../base/nodeProcess.ts"
-import { CommandFailed, Process } from "../base/process.ts"
+import { CommandFailed, failed, logLine, Process } from "../base/process.ts"
 import {
   givenClient,
   inStore,
@@ -34,18 +34,14 @@ export interface AccountLine {
 export interface LoginLine extends AccountLine, SignInOptions {}
 
 /** Runs a command, with the warnings of the client on stderr. */
-const command = <A, R>(effect: Effect.Effect<A, CommandFailed, R>) =>
-  Effect.gen(function*() {
-    const { console } = yield* Process
-    const logger = Logger.make<unknown, void>(({ message }) => {
-      const parts = (Array.isArray(message) ? message : [message]).filter((part) => typeof part === "string")
-      console.warn(`skein: ${sanitize(parts.join(": "))}`)
-    })
-    return yield* Effect.scoped(effect).pipe(
-      Effect.provide(Logger.layer([logger])),
-      Effect.provideService(References.MinimumLogLevel, "Warn")
-    )
-  })
+const command = Effect.fnUntraced(function*<A, R>(effect: Effect.Effect<A, CommandFailed, R>) {
+  const { console } = yield* Process
+  const logger = Logger.make<unknown, void>(({ message }) => console.warn(`skein: ${sanitize(logLine(message))}`))
+  return yield* Effect.scoped(effect).pipe(
+    Effect.provide(Logger.layer([logger])),
+    Effect.provideService(References.MinimumLogLevel, "Warn")
+  )
+})
 
 const units = [["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]] as const
 
@@ -139,7 +135,7 @@ export const login = (line: LoginLine): Effect.Effect<void, CommandFailed, Proce
       (error) => inStore(Effect.fail(error))
     )
     const { state } = yield* storedSignIn(url, store)
-    if (state === undefined) return yield* new CommandFailed({ exitCode: 3, report: "The tokens were not stored" })
+    if (state === undefined) return yield* failed(3, "The tokens were not stored")
     const now = yield* Clock.currentTimeMillis
     yield* process.console.print(json ? asJson(url, state, now) : describe(url, state, now))
   }))
@@ -157,7 +153,7 @@ export const whoami = ({ json, url }: AccountLine): Effect.Effect<void, CommandF
     if (state !== undefined && !isExpired(state, now)) return
     if (json) return yield* new CommandFailed({ exitCode: 1 })
     const report = state === undefined ? `Not signed in at ${placeOf(url)}. ${advice}` : advice
-    return yield* new CommandFailed({ exitCode: 1, report })
+    return yield* failed(1, report)
   }))
 
 /** Revokes and deletes the tokens. */

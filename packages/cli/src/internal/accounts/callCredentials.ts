@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { quoteLine } from "../base/format.ts"
 import { tokenFolder, usedTokenFolder } from "../base/nodeProcess.ts"
-import { CommandFailed, Process } from "../base/process.ts"
+import { type CommandFailed, failed, Process } from "../base/process.ts"
 import { hasAuthorization, type SignInOptions } from "./signInOptions.ts"
 
 /** The credentials of the calls of one command. */
@@ -23,65 +23,62 @@ interface SignIns {
 }
 
 /** The tokens for a server. Undefined without `--login` and without an earlier sign-in: nothing is loaded then. */
-const oauthFor = (
+const oauthFor = Effect.fnUntraced(function*(
   url: URL,
   options: SignInOptions | undefined
-): Effect.Effect<OAuth | undefined, CommandFailed, Process | Scope.Scope> =>
-  Effect.gen(function*() {
-    const folder = options === undefined ? yield* usedTokenFolder : yield* tokenFolder
-    if (folder === undefined) return undefined
-    const process = yield* Process
-    const { givenClient, inStore, interactive, loadLogin, makeOAuth, openStore, saveLogin, storedSignIn } =
-      yield* Effect
-        .promise(() => import("./signIn.ts"))
-    const store = yield* openStore(folder)
-    if (options === undefined) {
-      const { oauth, state } = yield* storedSignIn(url, store)
-      return state === undefined ? undefined : oauth
-    }
-    const given = givenClient(options, process)
-    const client = given ?? (yield* inStore(loadLogin(store, url)))?.client
-    const oauth = yield* makeOAuth(url, store, yield* interactive(options, process), client, options)
-    if (given === undefined) return oauth
-    const remember = Effect.ignore(saveLogin(store, url, given))
-    return {
-      ...oauth,
-      refused: (challenge) => Effect.tap(oauth.refused(challenge), (again) => again ? remember : Effect.void)
-    }
-  })
+): Effect.fn.Return<OAuth | undefined, CommandFailed, Process | Scope.Scope> {
+  const folder = options === undefined ? yield* usedTokenFolder : yield* tokenFolder
+  if (folder === undefined) return undefined
+  const process = yield* Process
+  const { givenClient, inStore, interactive, loadLogin, makeOAuth, openStore, saveLogin, storedSignIn } = yield* Effect
+    .promise(() => import("./signIn.ts"))
+  const store = yield* openStore(folder)
+  if (options === undefined) {
+    const { oauth, state } = yield* storedSignIn(url, store)
+    return state === undefined ? undefined : oauth
+  }
+  const given = givenClient(options, process)
+  const client = given ?? (yield* inStore(loadLogin(store, url)))?.client
+  const oauth = yield* makeOAuth(url, store, yield* interactive(options, process), client, options)
+  if (given === undefined) return oauth
+  const remember = Effect.ignore(saveLogin(store, url, given))
+  return {
+    ...oauth,
+    refused: (challenge) => Effect.tap(oauth.refused(challenge), (again) => again ? remember : Effect.void)
+  }
+})
 
 /** Makes the credentials, which end with the scope. */
-export const makeSignIns = (
+export const makeSignIns = Effect.fnUntraced(function*(
   options: SignInOptions | undefined
-): Effect.Effect<SignIns, never, Process | Scope.Scope> =>
-  Effect.gen(function*() {
-    const context = yield* Effect.context<Process | Scope.Scope>()
-    const all: Array<Effect.Effect<void, CommandFailed>> = []
-    let last: URL | undefined
-    // A 403 without a challenge does not ask for other tokens.
-    let isFinal = false
-    return {
-      url: () => isFinal ? undefined : last,
-      credentials: (url, headers) => {
-        if (hasAuthorization(headers)) return undefined
-        last = url
-        let oauth: OAuth | undefined
-        all.push(Effect.map(Effect.provide(oauthFor(url, options), context), (made) => {
-          oauth = made
-        }))
-        return {
-          headers: (request) => oauth === undefined ? Effect.succeed({}) : oauth.headers(request),
-          refused: (challenge) =>
-            Effect.suspend(() => {
-              isFinal = challenge.status === 403 && challenge.wwwAuthenticate === undefined
-              return oauth === undefined ? Effect.succeed(false) : oauth.refused(challenge)
-            }),
-          replied: (reply) => oauth?.replied?.(reply)
-        }
-      },
-      prepared: Effect.suspend(() => Effect.all(all, { discard: true }))
-    }
-  })
+): Effect.fn.Return<SignIns, never, Process | Scope.Scope> {
+  const context = yield* Effect.context<Process | Scope.Scope>()
+  const all: Array<Effect.Effect<void, CommandFailed>> = []
+  let last: URL | undefined
+  // A 403 without a challenge does not ask for other tokens.
+  let isFinal = false
+  return {
+    url: () => isFinal ? undefined : last,
+    credentials: (url, headers) => {
+      if (hasAuthorization(headers)) return undefined
+      last = url
+      let oauth: OAuth | undefined
+      all.push(Effect.map(Effect.provide(oauthFor(url, options), context), (made) => {
+        oauth = made
+      }))
+      return {
+        headers: (request) => oauth === undefined ? Effect.succeed({}) : oauth.headers(request),
+        refused: (challenge) =>
+          Effect.suspend(() => {
+            isFinal = challenge.status === 403 && challenge.wwwAuthenticate === undefined
+            return oauth === undefined ? Effect.succeed(false) : oauth.refused(challenge)
+          }),
+        replied: (reply) => oauth?.replied?.(reply)
+      }
+    },
+    prepared: Effect.suspend(() => Effect.all(all, { discard: true }))
+  }
+})
 
 // Compared by its tag: `@skein/auth` is not loaded for calls without a sign-in.
 const isOAuthError = (cause: unknown): cause is OAuthError =>
@@ -93,7 +90,7 @@ const isOAuthError = (cause: unknown): cause is OAuthError =>
  */
 export const unauthorized = ({ cause, message }: Unauthorized, url: URL | undefined, other: string): CommandFailed => {
   // The message of a failed sign-in says what to do.
-  if (isOAuthError(cause)) return new CommandFailed({ exitCode: 3, report: cause.message })
+  if (isOAuthError(cause)) return failed(3, cause.message)
   const advice = url === undefined ? other : `. Sign in with: skein login ${quoteLine(url.href)}`
-  return new CommandFailed({ exitCode: 3, report: `${message}${advice}` })
+  return failed(3, `${message}${advice}`)
 }

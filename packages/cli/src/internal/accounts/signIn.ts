@@ -171,13 +171,12 @@ export const makeOAuth = (
     ))
 
 /** The stored sign-in at a server, without asking anybody. */
-export const storedSignIn = (url: URL, store: TokenStore["Service"]) =>
-  Effect.gen(function*() {
-    const login = yield* inStore(loadLogin(store, url))
-    const oauth = yield* makeOAuth(url, store, refusing(url), login?.client, undefined)
-    const state = yield* Effect.mapError(oauth.state(url), oauthFailed)
-    return { oauth, state: Option.getOrUndefined(state) }
-  })
+export const storedSignIn = Effect.fnUntraced(function*(url: URL, store: TokenStore["Service"]) {
+  const login = yield* inStore(loadLogin(store, url))
+  const oauth = yield* makeOAuth(url, store, refusing(url), login?.client, undefined)
+  const state = yield* Effect.mapError(oauth.state(url), oauthFailed)
+  return { oauth, state: Option.getOrUndefined(state) }
+})
 
 // Failures of reaching a person, a server or the store. The others are refusals of a server.
 const notReached: ReadonlySet<OAuthError["reason"]["_tag"]> = /* @__PURE__ */ new Set(

@@ -4,7 +4,7 @@
 import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Effect from "effect/Effect"
 import { closeSync, constants, existsSync, openSync, readSync, statSync } from "node:fs"
-import { mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises"
+import { chmod, mkdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises"
 import { homedir } from "node:os"
 import { delimiter, dirname, join, resolve } from "node:path"
 
@@ -50,14 +50,8 @@ export const replaceText = (file: string, text: string): Effect.Effect<void, Fil
     const mode = existsSync(target) ? (await stat(target)).mode & 0o777 : 0o600
     const temporary = `${target}.${globalThis.crypto.randomUUID()}.tmp`
     try {
-      const handle = await open(temporary, "wx", mode)
-      try {
-        await handle.writeFile(text)
-        await handle.chmod(mode)
-        await handle.sync()
-      } finally {
-        await handle.close()
-      }
+      await writeFile(temporary, text, { flag: "wx", mode, flush: true })
+      await chmod(temporary, mode)
       await rename(temporary, target)
     } catch (error) {
       await rm(temporary, { force: true })

@@ -8,7 +8,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { ansi, type Colors, hasColors, plain } from "./colors.ts"
 import { sanitize, sanitizeColored } from "./format.ts"
-import { CommandFailed, type Console, Process, type Screen, type Terminal } from "./process.ts"
+import { type CommandFailed, type Console, failed, Process, type Screen, type Terminal } from "./process.ts"
 
 // How long the command may take to end after a signal, in milliseconds: the process of a server is given 2 seconds to
 // end when its stdin closes, 2 after SIGTERM and 1 after SIGKILL.
@@ -128,9 +128,7 @@ export const nodeMain = (name: string, program: Effect.Effect<number, never, Pro
 export const tokenFolder: Effect.Effect<string, CommandFailed> = /* @__PURE__ */ Effect.suspend(() =>
   UserDirectories.make().data("skein").pipe(
     Effect.map((folder) => join(folder, "tokens")),
-    Effect.mapError(({ message }) =>
-      new CommandFailed({ exitCode: 3, report: `The folder for tokens was not found: ${message}` })
-    )
+    Effect.mapError(({ message }) => failed(3, `The folder for tokens was not found: ${message}`))
   )
 )
 

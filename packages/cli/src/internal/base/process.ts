@@ -77,6 +77,10 @@ export class CommandFailed extends Data.TaggedError("CommandFailed")<{
 /** The failure of a command, with a report, which is escaped when it is written. */
 export const failed = (exitCode: number, report: string): CommandFailed => new CommandFailed({ exitCode, report })
 
+/** The texts of a log message, without values such as causes. */
+export const logLine = (message: unknown): string =>
+  (Array.isArray(message) ? message : [message]).filter((part) => typeof part === "string").join(": ")
+
 /** Runs a function that rejects with {@link CommandFailed}. Any other rejection is a defect. */
 export const promised = <A>(run: () => Promise<A>): Effect.Effect<A, CommandFailed> =>
   Effect.flatten(Effect.promise(() =>

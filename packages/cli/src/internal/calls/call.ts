@@ -25,7 +25,7 @@ import {
   within
 } from "../connection/connection.ts"
 import { quoteName, resultText, sanitize, toolLine } from "../base/format.ts"
-import { CommandFailed, type Console, Process } from "../base/process.ts"
+import { type CommandFailed, type Console, failed, Process } from "../base/process.ts"
 import { suggesting, suggestion } from "../connection/suggestion.ts"
 import { toolArguments } from "./toolArguments.ts"
 
@@ -43,21 +43,19 @@ export interface Invocation extends ServerInvocation {
   readonly resume: Handle | undefined
 }
 
-const listTools = (client: Client.Client, invocation: Invocation, { print, warn }: Console) =>
-  Effect.gen(function*() {
-    const tools = yield* within(client.listTools(), invocation, "The server did not list its tools")
-    if (invocation.json) yield* print(yield* format("tools/list", () => JSON.stringify(tools, undefined, 2)))
-    else if (tools.length === 0) warn("The server has no tools")
-    else yield* print(tools.map(toolLine).join("\n"))
-    return 0
-  })
+const listTools = Effect.fnUntraced(function*(client: Client.Client, invocation: Invocation, { print, warn }: Console) {
+  const tools = yield* within(client.listTools(), invocation, "The server did not list its tools")
+  if (invocation.json) yield* print(yield* format("tools/list", () => JSON.stringify(tools, undefined, 2)))
+  else if (tools.length === 0) warn("The server has no tools")
+  else yield* print(tools.map(toolLine).join("\n"))
+  return 0
+})
 
 /** Writes the log messages of the server as they arrive, so that they come before the result. */
-const tailLogs = (client: Client.Client, { timeout }: Invocation) =>
-  Effect.gen(function*() {
-    yield* Effect.ignore(client.setLoggingLevel("debug", { timeout, maxTimeout: timeout }))
-    return yield* Effect.forkScoped(Logging.forward(client), { startImmediately: true })
-  })
+const tailLogs = Effect.fnUntraced(function*(client: Client.Client, { timeout }: Invocation) {
+  yield* Effect.ignore(client.setLoggingLevel("debug", { timeout, maxTimeout: timeout }))
+  return yield* Effect.forkScoped(Logging.forward(client), { startImmediately: true })
+})
 
 /** Reports the id and the states of a call's task, once the call has become a task. */
 const reportTask = (created: Deferred.Deferred<RemoteTask>, { warn }: Console) =>
@@ -72,25 +70,24 @@ const toolNames = (client: Client.Client, invocation: Invocation) =>
   Effect.map(client.listTools(requestTime(invocation)), (tools) => tools.map(({ name }) => name))
 
 /** The arguments of the call. The tools are listed if the schema of this one has to convert words. */
-const argumentsOf = (client: Client.Client, name: string, invocation: Invocation) =>
-  Effect.gen(function*() {
-    const { args } = invocation
-    if (args === undefined || !isWords(args)) return args
-    const tools = yield* within(
-      client.listTools(requestTime(invocation)),
-      invocation,
-      "The server did not list its tools"
-    )
-    const tool = tools.find((each) => each.name === name)
-    if (tool === undefined) {
-      const report = `Unknown tool: ${quoteName(name)}${suggestion(name, tools.map((each) => each.name))}`
-      return yield* new CommandFailed({ exitCode: 4, report })
-    }
-    const converted = toolArguments(tool, args)
-    return Result.isSuccess(converted)
-      ? converted.success
-      : yield* new CommandFailed({ exitCode: 2, report: sanitize(converted.failure) })
-  })
+const argumentsOf = Effect.fnUntraced(function*(client: Client.Client, name: string, invocation: Invocation) {
+  const { args } = invocation
+  if (args === undefined || !isWords(args)) return args
+  const tools = yield* within(
+    client.listTools(requestTime(invocation)),
+    invocation,
+    "The server did not list its tools"
+  )
+  const tool = tools.find((each) => each.name === name)
+  if (tool === undefined) {
+    const like = suggestion(name, tools.map((each) => each.name))
+    return yield* failed(4, `Unknown tool: ${quoteName(name)}${like}`)
+  }
+  const converted = toolArguments(tool, args)
+  return Result.isSuccess(converted)
+    ? converted.success
+    : yield* failed(2, sanitize(converted.failure))
+})
 
 /**
  * The call of the tool, or the wait for a task: its name, and the effect that returns its result. `onTask` receives the

@@ -176,96 +176,94 @@ const supports = (server: Server, revision: Revision.Revision, invocation: Serve
  * For another one with a URL, each revision of sessions is tried with a connection of its own, since `initialize` has the
  * answer to one revision only. A server on stdio is not started again: starting it several times at once can do harm.
  */
-const supportedRevisions = (
+const supportedRevisions = Effect.fnUntraced(function*(
   client: Client.Client,
   server: Server,
   invocation: ServerInvocation
-): Effect.Effect<{ readonly supported: ReadonlyArray<string>; readonly unknown: ReadonlyArray<string> }> =>
-  Effect.gen(function*() {
-    const { era, revision } = client
-    if (era === "stateless") {
-      const listed = yield* Effect.result(client.request(Method.Discover, {}, requestTime(invocation)))
-      const versions = listed._tag === "Success" ? listed.success.supportedVersions : [revision]
-      return { supported: versions.slice(0, maxVersions).map(quoteName).toSorted(), unknown: [] }
-    }
-    if (invocation.target._tag !== "Url") return { supported: [revision], unknown: [] }
-    // Without --revision the client has tried 2026-07-28 before it opened a session.
-    const candidates = invocation.revision === undefined ? Revision.sessionBased : Revision.all
-    const tried = yield* Effect.forEach(
-      candidates,
-      (each) =>
-        Effect.map(
-          each === revision ? Effect.succeed(true) : supports(server, each, invocation),
-          (isSupported) => ({ revision: each, isSupported })
-        ),
-      { concurrency: "unbounded" }
-    )
-    const those = (is: boolean | undefined) =>
-      tried.flatMap(({ isSupported, revision }) => isSupported === is ? [revision] : [])
-    return { supported: those(true), unknown: those(undefined) }
-  })
+): Effect.fn.Return<{ readonly supported: ReadonlyArray<string>; readonly unknown: ReadonlyArray<string> }> {
+  const { era, revision } = client
+  if (era === "stateless") {
+    const listed = yield* Effect.result(client.request(Method.Discover, {}, requestTime(invocation)))
+    const versions = listed._tag === "Success" ? listed.success.supportedVersions : [revision]
+    return { supported: versions.slice(0, maxVersions).map(quoteName).toSorted(), unknown: [] }
+  }
+  if (invocation.target._tag !== "Url") return { supported: [revision], unknown: [] }
+  // Without --revision the client has tried 2026-07-28 before it opened a session.
+  const candidates = invocation.revision === undefined ? Revision.sessionBased : Revision.all
+  const tried = yield* Effect.forEach(
+    candidates,
+    (each) =>
+      Effect.map(
+        each === revision ? Effect.succeed(true) : supports(server, each, invocation),
+        (isSupported) => ({ revision: each, isSupported })
+      ),
+    { concurrency: "unbounded" }
+  )
+  const those = (is: boolean | undefined) =>
+    tried.flatMap(({ isSupported, revision }) => isSupported === is ? [revision] : [])
+  return { supported: those(true), unknown: those(undefined) }
+})
 
 const isMethodNotFound = ({ reason }: ClientError): boolean =>
   reason._tag === "ProtocolError" && reason.error.code === -32601
 
 /** Inspects one server, which a card has named if the person gave a domain. */
 const inspectServer = (line: InspectLine, found?: Found): Effect.Effect<void, CommandFailed, Process> =>
-  onClient(line, (client, { colors, print, warn }, server) =>
-    Effect.gen(function*() {
-      const isSelected = parts.some((part) => line[part])
-      const selected = parts.filter((part) => !isSelected || line[part])
-      const lists = listsOf(client, line)
-      const texts: Array<string> = []
-      const json: Record<string, unknown> = found === undefined ? {} : { card: found.card }
-      if (found !== undefined) texts.push(cardText(found))
-      let code = 0
-      if (selected.includes("info")) {
-        const { capabilities, instructions, revision, server: info } = client
-        const { supported, unknown } = yield* supportedRevisions(client, server, line)
-        if (unknown.length > 0) warn(`The server did not answer in time whether it supports ${unknown.join(", ")}`)
-        if (found !== undefined) {
-          const live = { version: info?.version, supported: unknown.length > 0 ? [] : supported }
-          for (const difference of differencesOf(found, live)) warn(difference)
-        }
-        texts.push(infoText(client, supported))
-        Object.assign(json, {
-          server: info,
-          protocolVersion: revision,
-          supportedVersions: supported,
-          capabilities,
-          instructions
-        })
+  onClient(line, function*(client, { colors, print, warn }, server) {
+    const isSelected = parts.some((part) => line[part])
+    const selected = parts.filter((part) => !isSelected || line[part])
+    const lists = listsOf(client, line)
+    const texts: Array<string> = []
+    const json: Record<string, unknown> = found === undefined ? {} : { card: found.card }
+    if (found !== undefined) texts.push(cardText(found))
+    let code = 0
+    if (selected.includes("info")) {
+      const { capabilities, instructions, revision, server: info } = client
+      const { supported, unknown } = yield* supportedRevisions(client, server, line)
+      if (unknown.length > 0) warn(`The server did not answer in time whether it supports ${unknown.join(", ")}`)
+      if (found !== undefined) {
+        const live = { version: info?.version, supported: unknown.length > 0 ? [] : supported }
+        for (const difference of differencesOf(found, live)) warn(difference)
       }
-      for (const part of selected) {
-        const list = lists[part]
-        if (list === undefined) continue
-        if (!list.isDeclared) {
-          if (!isSelected) continue
-          warn(`The server has no ${list.name}`)
-          json[list.member] = []
-          continue
-        }
-        const result = yield* Effect.result(
-          within(list.request, line, `The server did not list its ${list.name}`)
-        )
-        if (result._tag === "Failure") {
-          const { failure } = result
-          // One list that the server refuses does not hide the others. Many servers have resources but no templates.
-          if (exitCode(failure) === 3) return yield* failure
-          if (part === "templates" && isMethodNotFound(failure)) continue
-          warn(sanitize(`The ${list.name} are not shown: ${failure.message}`))
-          code = 4
-          continue
-        }
-        const { items, text } = result.success
-        json[list.member] = items
-        if (items.length > 0) texts.push(yield* format(list.name, () => text(colors?.out)))
-        else if (isSelected) warn(`The server has no ${list.name}`)
+      texts.push(infoText(client, supported))
+      Object.assign(json, {
+        server: info,
+        protocolVersion: revision,
+        supportedVersions: supported,
+        capabilities,
+        instructions
+      })
+    }
+    for (const part of selected) {
+      const list = lists[part]
+      if (list === undefined) continue
+      if (!list.isDeclared) {
+        if (!isSelected) continue
+        warn(`The server has no ${list.name}`)
+        json[list.member] = []
+        continue
       }
-      if (line.json) yield* print(yield* format("the server", () => JSON.stringify(json, undefined, 2)))
-      else if (texts.length > 0) yield* print(texts.join("\n\n"), true)
-      return code
-    }))
+      const result = yield* Effect.result(
+        within(list.request, line, `The server did not list its ${list.name}`)
+      )
+      if (result._tag === "Failure") {
+        const { failure } = result
+        // One list that the server refuses does not hide the others. Many servers have resources but no templates.
+        if (exitCode(failure) === 3) return yield* failure
+        if (part === "templates" && isMethodNotFound(failure)) continue
+        warn(sanitize(`The ${list.name} are not shown: ${failure.message}`))
+        code = 4
+        continue
+      }
+      const { items, text } = result.success
+      json[list.member] = items
+      if (items.length > 0) texts.push(yield* format(list.name, () => text(colors?.out)))
+      else if (isSelected) warn(`The server has no ${list.name}`)
+    }
+    if (line.json) yield* print(yield* format("the server", () => JSON.stringify(json, undefined, 2)))
+    else if (texts.length > 0) yield* print(texts.join("\n\n"), true)
+    return code
+  })
 
 /** Inspects the server of a domain, or lists its servers if there are several. */
 const inspectDomain = (line: InspectLine, origin: URL): Effect.Effect<void, CommandFailed, Process> =>

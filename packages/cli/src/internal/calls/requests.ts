@@ -87,13 +87,12 @@ const show = (contents: ReadonlyArray<AnyResourceContents>, { isTerminal, print,
 
 /** `skein read`. */
 export const read = (line: ReadLine): Effect.Effect<void, CommandFailed, Process> =>
-  onClient(line, (client, console) =>
-    Effect.gen(function*() {
-      const result = yield* client.readResource(line.uri, requestTime(line))
-      if (line.output !== undefined) yield* save(line.output, result.contents, console)
-      else if (!line.json) return yield* show(result.contents, console)
-      if (line.json) yield* console.print(yield* format(line.uri, () => asJson(result)))
-    }))
+  onClient(line, function*(client, console) {
+    const result = yield* client.readResource(line.uri, requestTime(line))
+    if (line.output !== undefined) yield* save(line.output, result.contents, console)
+    else if (!line.json) return yield* show(result.contents, console)
+    if (line.json) yield* console.print(yield* format(line.uri, () => asJson(result)))
+  })
 
 /** A message of a prompt. Its lines are indented, so that none can pass for the beginning of another message. */
 const messageText = ({ content, role }: PromptMessage): string =>
@@ -101,41 +100,39 @@ const messageText = ({ content, role }: PromptMessage): string =>
 
 /** `skein prompt`. */
 export const prompt = (line: PromptLine): Effect.Effect<void, CommandFailed, Process> =>
-  onClient(line, (client, { print, warn }) =>
-    Effect.gen(function*() {
-      const names = Effect.map(client.listPrompts(requestTime(line)), (prompts) => prompts.map(({ name }) => name))
-      const result = yield* suggesting(
-        client.getPrompt(line.name, line.args, requestTime(line)),
-        line.name,
-        names
-      )
-      if (line.json) return yield* print(yield* format(line.name, () => asJson(result)))
-      return result.messages.length === 0
-        ? warn("The prompt has no messages")
-        : yield* print(result.messages.map(messageText).join("\n"))
-    }))
+  onClient(line, function*(client, { print, warn }) {
+    const names = Effect.map(client.listPrompts(requestTime(line)), (prompts) => prompts.map(({ name }) => name))
+    const result = yield* suggesting(
+      client.getPrompt(line.name, line.args, requestTime(line)),
+      line.name,
+      names
+    )
+    if (line.json) return yield* print(yield* format(line.name, () => asJson(result)))
+    return result.messages.length === 0
+      ? warn("The prompt has no messages")
+      : yield* print(result.messages.map(messageText).join("\n"))
+  })
 
 const isTemplate = (text: string): boolean => /\{|:\/\//.test(text)
 
 /** `skein complete`. */
 export const complete = (line: CompleteLine): Effect.Effect<void, CommandFailed, Process> =>
-  onClient(line, (client, { print, warn }) =>
-    Effect.gen(function*() {
-      const { argument, of, typed: value } = line
-      const result = yield* client.complete({
-        ref: isTemplate(of) ? { type: "ref/resource", uri: of } : { type: "ref/prompt", name: of },
-        argument: { name: argument, value },
-        ...Object.keys(line.with).length === 0 ? {} : { contextArguments: line.with },
-        ...requestTime(line)
-      })
-      if (line.json) return yield* print(yield* format(of, () => asJson(result.completion)))
-      const { hasMore, total, values } = result.completion
-      if (values.length === 0) warn("The server has no suggestions")
-      else yield* print(values.map(quoteLine).join("\n"))
-      const left = total === undefined ? 0 : total - values.length
-      if (left > 0) warn(`The server has ${left} more`)
-      else if (hasMore === true) warn("The server has more")
-    }))
+  onClient(line, function*(client, { print, warn }) {
+    const { argument, of, typed: value } = line
+    const result = yield* client.complete({
+      ref: isTemplate(of) ? { type: "ref/resource", uri: of } : { type: "ref/prompt", name: of },
+      argument: { name: argument, value },
+      ...Object.keys(line.with).length === 0 ? {} : { contextArguments: line.with },
+      ...requestTime(line)
+    })
+    if (line.json) return yield* print(yield* format(of, () => asJson(result.completion)))
+    const { hasMore, total, values } = result.completion
+    if (values.length === 0) warn("The server has no suggestions")
+    else yield* print(values.map(quoteLine).join("\n"))
+    const left = total === undefined ? 0 : total - values.length
+    if (left > 0) warn(`The server has ${left} more`)
+    else if (hasMore === true) warn("The server has more")
+  })
 
 const milliseconds = (time: number): string => `${time.toFixed(time < 10 ? 2 : 1)} ms`
 
@@ -151,26 +148,25 @@ const summary = (times: ReadonlyArray<number>, sent: number): string => {
 
 /** `skein ping`. */
 export const ping = (line: PingLine): Effect.Effect<void, CommandFailed, Process> =>
-  onClient(line, (client, { print, warn }) =>
-    Effect.gen(function*() {
-      const times: Array<number> = []
-      for (let sent = 1; sent <= line.count; sent++) {
-        if (sent > 1) yield* Effect.sleep(line.interval)
-        const begun = yield* Clock.currentTimeNanos
-        // A request that is sent again after a reconnect would measure the reconnect.
-        const failure = yield* client.ping({ ...requestTime(line), retry: false }).pipe(
-          Effect.as(undefined),
-          Effect.catch((error) => error.reason._tag === "Timeout" ? Effect.succeed(error) : Effect.fail(error))
-        )
-        const time = Number((yield* Clock.currentTimeNanos) - begun) / 1e6
-        if (failure === undefined) times.push(time)
-        if (line.json) continue
-        if (failure === undefined) yield* print(`${sent}  ${milliseconds(time)}`)
-        else warn(`${sent}  no answer in ${milliseconds(time)}`)
-      }
-      if (line.json) {
-        yield* print(asJson({ protocolVersion: client.revision, sent: line.count, answered: times.length, times }))
-      } else yield* print(summary(times, line.count))
-      const timeout = new ClientError({ reason: new Timeout({ message: "Some requests were not answered" }) })
-      return times.length === line.count ? 0 : exitCode(timeout)
-    }))
+  onClient(line, function*(client, { print, warn }) {
+    const times: Array<number> = []
+    for (let sent = 1; sent <= line.count; sent++) {
+      if (sent > 1) yield* Effect.sleep(line.interval)
+      const begun = yield* Clock.currentTimeNanos
+      // A request that is sent again after a reconnect would measure the reconnect.
+      const failure = yield* client.ping({ ...requestTime(line), retry: false }).pipe(
+        Effect.as(undefined),
+        Effect.catch((error) => error.reason._tag === "Timeout" ? Effect.succeed(error) : Effect.fail(error))
+      )
+      const time = Number((yield* Clock.currentTimeNanos) - begun) / 1e6
+      if (failure === undefined) times.push(time)
+      if (line.json) continue
+      if (failure === undefined) yield* print(`${sent}  ${milliseconds(time)}`)
+      else warn(`${sent}  no answer in ${milliseconds(time)}`)
+    }
+    if (line.json) {
+      yield* print(asJson({ protocolVersion: client.revision, sent: line.count, answered: times.length, times }))
+    } else yield* print(summary(times, line.count))
+    const timeout = new ClientError({ reason: new Timeout({ message: "Some requests were not answered" }) })
+    return times.length === line.count ? 0 : exitCode(timeout)
+  })

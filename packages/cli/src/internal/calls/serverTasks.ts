@@ -77,22 +77,21 @@ export const list = (
     const report = Revision.era(revision) === "stateless" ? noListing(revision) : `${revision} has no tasks`
     return Effect.fail(failed(2, report))
   }
-  return onClient(line, (client, { colors, print }) =>
-    Effect.gen(function*() {
-      const found: Array<AnyTask> = []
-      let cursor: string | undefined
-      do {
-        const page = yield* client.listTasksPage({ ...requestTime(line), cursor })
-        // Not `push(...tasks)`: a page can have more tasks than a call may have arguments.
-        for (const task of page.tasks) if (status.length === 0 || status.includes(task.status)) found.push(task)
-        cursor = page.nextCursor
-      } while (cursor !== undefined && found.length < limit)
-      const tasks = found.slice(0, limit)
-      const now = yield* Clock.currentTimeMillis
-      yield* json
-        ? print(yield* format("tasks/list", () => JSON.stringify(tasks, undefined, 2)))
-        : print(taskList(tasks, now, colors?.out), true)
-    }), {
+  return onClient(line, function*(client, { colors, print }) {
+    const found: Array<AnyTask> = []
+    let cursor: string | undefined
+    do {
+      const page = yield* client.listTasksPage({ ...requestTime(line), cursor })
+      // Not `push(...tasks)`: a page can have more tasks than a call may have arguments.
+      for (const task of page.tasks) if (status.length === 0 || status.includes(task.status)) found.push(task)
+      cursor = page.nextCursor
+    } while (cursor !== undefined && found.length < limit)
+    const tasks = found.slice(0, limit)
+    const now = yield* Clock.currentTimeMillis
+    yield* json
+      ? print(yield* format("tasks/list", () => JSON.stringify(tasks, undefined, 2)))
+      : print(taskList(tasks, now, colors?.out), true)
+  }, {
     client: { revisions: [Revision.latestSession] },
     negotiationAdvice: noListing(Revision.latest)
   })
@@ -118,26 +117,24 @@ const describe = (task: AnyTask, now: number): string => {
 
 /** `skein tasks show`. */
 export const show = (line: ServerInvocation, id: string): Effect.Effect<void, CommandFailed, Process> =>
-  onClient(line, (client, { print }) =>
-    Effect.gen(function*() {
-      const task = yield* stateOf(client, id, line)
-      const now = yield* Clock.currentTimeMillis
-      yield* print(
-        yield* format("tasks/get", () => line.json ? JSON.stringify(task, undefined, 2) : describe(task, now))
-      )
-    }))
+  onClient(line, function*(client, { print }) {
+    const task = yield* stateOf(client, id, line)
+    const now = yield* Clock.currentTimeMillis
+    yield* print(
+      yield* format("tasks/get", () => line.json ? JSON.stringify(task, undefined, 2) : describe(task, now))
+    )
+  })
 
 /** `skein tasks cancel`. */
 export const cancel = (line: ServerInvocation, id: string): Effect.Effect<void, CommandFailed, Process> =>
-  onClient(line, (client, { print }) =>
-    Effect.gen(function*() {
-      if (isFinal(yield* stateOf(client, id, line))) return yield* failed(1, "The task has ended already")
-      const task = yield* client.resumeTask({ taskId: id }, requestTime(line))
-      yield* task.cancel
-      yield* print(
-        line.json ? JSON.stringify({ id, cancelled: true }, undefined, 2) : "The server was asked to cancel the task."
-      )
-    }))
+  onClient(line, function*(client, { print }) {
+    if (isFinal(yield* stateOf(client, id, line))) return yield* failed(1, "The task has ended already")
+    const task = yield* client.resumeTask({ taskId: id }, requestTime(line))
+    yield* task.cancel
+    yield* print(
+      line.json ? JSON.stringify({ id, cancelled: true }, undefined, 2) : "The server was asked to cancel the task."
+    )
+  })
 
 /** `skein tasks wait`, and `skein tasks result`, which does not wait. */
 export const result = (
@@ -145,13 +142,12 @@ export const result = (
   id: string,
   waits: boolean
 ): Effect.Effect<void, CommandFailed, Process> =>
-  onClient(line, (client, console) =>
-    Effect.gen(function*() {
-      const state = yield* stateOf(client, id, line)
-      if (!waits && !isFinal(state)) {
-        const { status } = state
-        return yield* failed(1, `The task has no result yet: its status is ${status}. skein tasks wait waits for it`)
-      }
-      const task = yield* client.resumeTask({ taskId: id }, { ...requestTime(line), leaveRunning: true })
-      return yield* printResult("the task", yield* task.result, line.json, console)
-    }))
+  onClient(line, function*(client, console) {
+    const state = yield* stateOf(client, id, line)
+    if (!waits && !isFinal(state)) {
+      const { status } = state
+      return yield* failed(1, `The task has no result yet: its status is ${status}. skein tasks wait waits for it`)
+    }
+    const task = yield* client.resumeTask({ taskId: id }, { ...requestTime(line), leaveRunning: true })
+    return yield* printResult("the task", yield* task.result, line.json, console)
+  })

@@ -13,7 +13,7 @@ import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import { format, onClient, requestTime, type ServerInvocation } from "../connection/connection.ts"
 import { quoteBlock, quoteLine, quoteName } from "../base/format.ts"
-import { CommandFailed, type Process } from "../base/process.ts"
+import { type CommandFailed, failed, type Process } from "../base/process.ts"
 
 /** A parsed command line of `logs`. */
 export interface LogsLine extends ServerInvocation {
@@ -49,26 +49,25 @@ const noLogs = (revision: Revision.Revision): string =>
 export const logs = (line: LogsLine): Effect.Effect<void, CommandFailed, Process> => {
   const { json, level, revision } = line
   if (revision !== undefined && Revision.era(revision) === "stateless") {
-    return Effect.fail(new CommandFailed({ exitCode: 2, report: noLogs(revision) }))
+    return Effect.fail(failed(2, noLogs(revision)))
   }
   const text = (message: LoggingMessage, now: number): string =>
     json
       ? JSON.stringify({ time: new Date(now).toISOString(), ...message.params })
       : `${timeText(now)}  ${logLine(message)}`
-  return onClient(line, (client, console) =>
-    Effect.gen(function*() {
-      const printing = Stream.runForEach(client.logs, (message) =>
-        Effect.gen(function*() {
-          const now = yield* Clock.currentTimeMillis
-          yield* console.print(yield* format("notifications/message", () => text(message, now)))
-        }))
-      // The messages are read before the level is set: the server can send some at once.
-      const reading = yield* Effect.forkScoped(printing, { startImmediately: true })
-      yield* client.setLoggingLevel(level, requestTime(line))
-      console.warn(`Printing log messages, level ${level} and above, until interrupted`)
-      yield* Fiber.join(reading)
-      return yield* ended(client)
-    }), {
+  return onClient(line, function*(client, console) {
+    const printing = Stream.runForEach(client.logs, (message) =>
+      Effect.gen(function*() {
+        const now = yield* Clock.currentTimeMillis
+        yield* console.print(yield* format("notifications/message", () => text(message, now)))
+      }))
+    // The messages are read before the level is set: the server can send some at once.
+    const reading = yield* Effect.forkScoped(printing, { startImmediately: true })
+    yield* client.setLoggingLevel(level, requestTime(line))
+    console.warn(`Printing log messages, level ${level} and above, until interrupted`)
+    yield* Fiber.join(reading)
+    return yield* ended(client)
+  }, {
     client: { revisions: Revision.sessionBased },
     negotiationAdvice: noLogs(Revision.latest)
   })
@@ -111,22 +110,21 @@ const stateText = (change: Change, wanted: ReadonlyArray<string>): string | unde
 
 /** `skein subscribe`. */
 export const subscribe = (line: SubscribeLine): Effect.Effect<void, CommandFailed, Process> =>
-  onClient(line, (client, { print, warn }) =>
-    Effect.gen(function*() {
-      const { timeout } = requestTime(line)
-      const filter = { tools: true, resources: true, prompts: true, uris: line.uris }
-      yield* Stream.runForEach(client.changes(filter, { timeout }), (change) =>
-        Effect.gen(function*() {
-          const state = stateText(change, line.uris)
-          if (state !== undefined) warn(state)
-          const text = changeText(change)
-          if (text === undefined) return
-          const now = yield* Clock.currentTimeMillis
-          yield* print(
-            line.json
-              ? JSON.stringify({ time: new Date(now).toISOString(), ...change })
-              : `${timeText(now)}  ${text}`
-          )
-        }))
-      return yield* ended(client)
-    }))
+  onClient(line, function*(client, { print, warn }) {
+    const { timeout } = requestTime(line)
+    const filter = { tools: true, resources: true, prompts: true, uris: line.uris }
+    yield* Stream.runForEach(client.changes(filter, { timeout }), (change) =>
+      Effect.gen(function*() {
+        const state = stateText(change, line.uris)
+        if (state !== undefined) warn(state)
+        const text = changeText(change)
+        if (text === undefined) return
+        const now = yield* Clock.currentTimeMillis
+        yield* print(
+          line.json
+            ? JSON.stringify({ time: new Date(now).toISOString(), ...change })
+            : `${timeText(now)}  ${text}`
+        )
+      }))
+    return yield* ended(client)
+  })

@@ -85,14 +85,12 @@ export const runModuleCommand = Command.make("run", {
     footer: `With --http, variables such as SKEIN_PORT set the other options of the server. ${exitCodes}`
   }),
   Command.validate((line) => checkHttp(line)),
-  Command.withHandler((line) =>
-    Effect.gen(function*() {
-      const { handOver } = yield* Process
-      if (handOver === undefined) return yield* Effect.die("a server needs a process of its own")
-      const start = yield* promised(async () => (await import("../develop/nodeRun.ts")).prepareServer(line))
-      return yield* handOver(start)
-    })
-  )
+  Command.withHandler(Effect.fnUntraced(function*(line) {
+    const { handOver } = yield* Process
+    if (handOver === undefined) return yield* Effect.die("a server needs a process of its own")
+    const start = yield* promised(async () => (await import("../develop/nodeRun.ts")).prepareServer(line))
+    return yield* handOver(start)
+  }))
 )
 
 /** `skein build`. */
@@ -147,18 +145,16 @@ export const buildCommand = Command.make("build", {
       ? Effect.void
       : invalid("--env and --dotenv need --mcpb: the server does not run otherwise")
   }),
-  Command.withHandler((line) =>
-    Effect.gen(function*() {
-      const { console } = yield* Process
-      const { buildServer, notesOf } = yield* Effect.promise(() => import("../develop/nodeBuild.ts"))
-      const built = yield* promised(() => buildServer(line))
-      if (line.json) return yield* console.print(JSON.stringify(built, undefined, 2))
-      for (const note of notesOf(built)) console.warn(sanitize(note))
-      for (const { bytes, file } of [built, ...built.bundle === undefined ? [] : [built.bundle]]) {
-        yield* console.print(`${file}  ${(bytes / 1024).toFixed(1)} KiB`)
-      }
-    })
-  )
+  Command.withHandler(Effect.fnUntraced(function*(line) {
+    const { console } = yield* Process
+    const { buildServer, notesOf } = yield* Effect.promise(() => import("../develop/nodeBuild.ts"))
+    const built = yield* promised(() => buildServer(line))
+    if (line.json) return yield* console.print(JSON.stringify(built, undefined, 2))
+    for (const note of notesOf(built)) console.warn(sanitize(note))
+    for (const { bytes, file } of [built, ...built.bundle === undefined ? [] : [built.bundle]]) {
+      yield* console.print(`${file}  ${(bytes / 1024).toFixed(1)} KiB`)
+    }
+  }))
 )
 
 /** `skein publish`. */
@@ -201,15 +197,13 @@ export const publishCommand = Command.make("publish", {
       ? Effect.void
       : invalid("--remote must be an http or https URL")
   ),
-  Command.withHandler((line) =>
-    Effect.gen(function*() {
-      const { console } = yield* Process
-      const { publishedEntry } = yield* Effect.promise(() => import("../develop/nodePublish.ts"))
-      const { notes, text } = yield* promised(() => publishedEntry(line))
-      for (const note of notes) console.warn(sanitize(note))
-      yield* console.print(line.out === undefined ? text : line.out)
-    })
-  )
+  Command.withHandler(Effect.fnUntraced(function*(line) {
+    const { console } = yield* Process
+    const { publishedEntry } = yield* Effect.promise(() => import("../develop/nodePublish.ts"))
+    const { notes, text } = yield* promised(() => publishedEntry(line))
+    for (const note of notes) console.warn(sanitize(note))
+    yield* console.print(line.out === undefined ? text : line.out)
+  }))
 )
 
 const count = (name: string, description: string, byDefault: number, most = 9_999_999) =>

@@ -69,32 +69,31 @@ export const programFlags = [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Com
  * Runs the command with the arguments of the process, reports a failure on stderr, and returns the exit code.
  * `builtIns` are the options that `effect/cli` provides: `--help` and `--version` by default.
  */
-export const runCommand = <Name extends string, Input, ContextInput>(
+export const runCommand = Effect.fnUntraced(function*<Name extends string, Input, ContextInput>(
   command: Command.Command<Name, Input, ContextInput, CommandFailed, Process>,
   argv: ReadonlyArray<string>,
   builtIns: ReadonlyArray<GlobalFlag.BuiltIn> = [GlobalFlag.Help, GlobalFlag.Version]
-): Effect.Effect<number, never, Process> =>
-  Effect.gen(function*() {
-    const process = yield* Process
-    const options = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv
-    const console = options.includes("--json") ? { ...process.console, colors: undefined } : process.console
-    const { red } = console.colors?.err ?? plain
-    const warn = (message: string): void => console.warn(red(sanitize(`${command.name}: ${message}`)))
-    return yield* Command.runWith(command, { version })(argv).pipe(
-      Effect.as(0),
-      Effect.catch((error) => {
-        // The presenter has shown it.
-        if (error._tag === "ShowHelp") return Effect.succeed(error.errors.length === 0 ? 0 : invalidUsage)
-        if (error._tag !== "CommandFailed") {
-          warn(errorMessage(error))
-          return Effect.succeed(invalidUsage)
-        }
-        if (error.report !== undefined) warn(error.report)
-        return Effect.succeed(error.exitCode)
-      }),
-      Effect.provideService(CliOutput.Presenter, presenter(command.name, console)),
-      Effect.provideService(CliConfig.CliConfig, CliConfig.make({ builtIns })),
-      Effect.provideService(Process, { ...process, console }),
-      Effect.provide(unused)
-    )
-  })
+): Effect.fn.Return<number, never, Process> {
+  const process = yield* Process
+  const options = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv
+  const console = options.includes("--json") ? { ...process.console, colors: undefined } : process.console
+  const { red } = console.colors?.err ?? plain
+  const warn = (message: string): void => console.warn(red(sanitize(`${command.name}: ${message}`)))
+  return yield* Command.runWith(command, { version })(argv).pipe(
+    Effect.as(0),
+    Effect.catch((error) => {
+      // The presenter has shown it.
+      if (error._tag === "ShowHelp") return Effect.succeed(error.errors.length === 0 ? 0 : invalidUsage)
+      if (error._tag !== "CommandFailed") {
+        warn(errorMessage(error))
+        return Effect.succeed(invalidUsage)
+      }
+      if (error.report !== undefined) warn(error.report)
+      return Effect.succeed(error.exitCode)
+    }),
+    Effect.provideService(CliOutput.Presenter, presenter(command.name, console)),
+    Effect.provideService(CliConfig.CliConfig, CliConfig.make({ builtIns })),
+    Effect.provideService(Process, { ...process, console }),
+    Effect.provide(unused)
+  )
+})

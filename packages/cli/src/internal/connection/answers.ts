@@ -49,19 +49,18 @@ const readAnswers = (file: string): Effect.Effect<Values | ReadonlyArray<Values>
     })
   )
 
-const sourceOf = ({ file, values }: GivenAnswers): Effect.Effect<Source, CommandFailed> =>
-  Effect.gen(function*() {
-    const fromFile = file === undefined ? new Map<string, unknown>() : yield* readAnswers(file)
-    if (Array.isArray(fromFile)) {
-      return values.length === 0
-        ? { _tag: "InOrder", left: [...fromFile as ReadonlyArray<Values>] } as const
-        : yield* failed(2, `--answer cannot be used with ${file}: its array has the answers to each form`)
-    }
-    const all = new Map(fromFile as Values)
-    const texts = Map.groupBy(values, ([key]) => key)
-    for (const [key, given] of texts) all.set(key, given.map(([, value]) => value))
-    return { _tag: "Each", values: all } as const
-  })
+const sourceOf = Effect.fnUntraced(function*({ file, values }: GivenAnswers): Effect.fn.Return<Source, CommandFailed> {
+  const fromFile = file === undefined ? new Map<string, unknown>() : yield* readAnswers(file)
+  if (Array.isArray(fromFile)) {
+    return values.length === 0
+      ? { _tag: "InOrder", left: [...fromFile as ReadonlyArray<Values>] } as const
+      : yield* failed(2, `--answer cannot be used with ${file}: its array has the answers to each form`)
+  }
+  const all = new Map(fromFile as Values)
+  const texts = Map.groupBy(values, ([key]) => key)
+  for (const [key, given] of texts) all.set(key, given.map(([, value]) => value))
+  return { _tag: "Each", values: all } as const
+})
 
 /** Converts a text to a value of the field. */
 const convert = (field: Field, value: unknown): ElicitValue | undefined => {

@@ -31,7 +31,7 @@ const ask = (terminal: Terminal, input: Input): Effect.Effect<string | undefined
 }
 
 /** The entry of that name, and its server. */
-export const configuredIn = (
+export const configuredIn = Effect.fnUntraced(function*(
   { file, server = "" }: { readonly file: string; readonly server: string | undefined },
   { closeTimeout, console, credentials, env, inputs, terminal, verbose }: {
     readonly console: Console
@@ -44,42 +44,41 @@ export const configuredIn = (
     /** How long the process of the server may take to end after its stdin was closed. */
     readonly closeTimeout?: number | undefined
   }
-): Effect.Effect<{ readonly entry: Entry; readonly server: Server }, CommandFailed> =>
-  Effect.gen(function*() {
-    const input = (wanted: Input): Effect.Effect<string | undefined> =>
-      Object.hasOwn(inputs, wanted.id)
-        ? Effect.succeed(inputs[wanted.id])
-        : terminal === undefined
-        ? Effect.succeed(undefined)
-        : ask(terminal, wanted)
-    const { disabled, problems, servers } = yield* read(file, {
-      env,
-      input,
-      servers: (name) => name === server,
-      stdio: () => ({
-        stderr: serverStderr(verbose, console),
-        ...closeTimeout === undefined ? {} : { shutdownTimeout: closeTimeout }
-      }),
-      http: ({ headers, url }) => ({ credentials: credentials(new URL(url), headers) })
-    })
-    const [problem] = problems
-    if (problem !== undefined) {
-      const { message, reason } = problem
-      const advice = reason._tag === "MissingVariable" && reason.variable.startsWith("input:")
-        ? `. Set it with --input ${reason.variable.slice("input:".length)}=<value>`
-        : ""
-      return yield* failed(2, `${message}${advice}`)
-    }
-    if (disabled.includes(server)) {
-      return yield* failed(2, `The server ${JSON.stringify(server)} in ${file} is disabled`)
-    }
-    const found = servers.get(server)
-    if (found !== undefined) return found
-    const all = yield* readAll(file, env)
-    const names = [...all.servers.keys(), ...all.disabled]
-    const has = names.length === 0 ? "It has no valid entries" : `It has: ${names.map(quoteName).join(", ")}`
-    return yield* failed(2, `${file} has no server ${JSON.stringify(server)}. ${has}`)
+): Effect.fn.Return<{ readonly entry: Entry; readonly server: Server }, CommandFailed> {
+  const input = (wanted: Input): Effect.Effect<string | undefined> =>
+    Object.hasOwn(inputs, wanted.id)
+      ? Effect.succeed(inputs[wanted.id])
+      : terminal === undefined
+      ? Effect.succeed(undefined)
+      : ask(terminal, wanted)
+  const { disabled, problems, servers } = yield* read(file, {
+    env,
+    input,
+    servers: (name) => name === server,
+    stdio: () => ({
+      stderr: serverStderr(verbose, console),
+      ...closeTimeout === undefined ? {} : { shutdownTimeout: closeTimeout }
+    }),
+    http: ({ headers, url }) => ({ credentials: credentials(new URL(url), headers) })
   })
+  const [problem] = problems
+  if (problem !== undefined) {
+    const { message, reason } = problem
+    const advice = reason._tag === "MissingVariable" && reason.variable.startsWith("input:")
+      ? `. Set it with --input ${reason.variable.slice("input:".length)}=<value>`
+      : ""
+    return yield* failed(2, `${message}${advice}`)
+  }
+  if (disabled.includes(server)) {
+    return yield* failed(2, `The server ${JSON.stringify(server)} in ${file} is disabled`)
+  }
+  const found = servers.get(server)
+  if (found !== undefined) return found
+  const all = yield* readAll(file, env)
+  const names = [...all.servers.keys(), ...all.disabled]
+  const has = names.length === 0 ? "It has no valid entries" : `It has: ${names.map(quoteName).join(", ")}`
+  return yield* failed(2, `${file} has no server ${JSON.stringify(server)}. ${has}`)
+})
 
 /** Reads all entries without asking for inputs. */
 const readAll = (file: string, env: Env) => read(file, { env, input: ({ id }) => Effect.succeed(`\${input:${id}}`) })

@@ -133,39 +133,38 @@ export const commandOf = (
  * The server of the target, and its URL, if a sign-in there could help after a refusal. Only the module of its transport
  * is loaded, and what a sign-in needs if there is one.
  */
-const serverOf = (invocation: ServerInvocation, process: Process["Service"]) =>
-  Effect.gen(function*() {
-    const { env, headers, inputs, target, verbose } = invocation
-    const { console, env: inherited, terminal } = process
-    if (target._tag === "Command" || target._tag === "Module") {
-      const { args, command } = yield* commandOf(target, invocation.exportName)
-      const { transport } = yield* Effect.promise(() => import("@skein/client/Stdio"))
-      const stderr = serverStderr(verbose, console)
-      const started = transport({ command, args, env: resolveEnv(env, inherited), stderr })
-      return { server: { transport: started }, signInUrl: () => undefined }
-    }
-    const { makeSignIns } = yield* Effect.promise(() => import("../accounts/callCredentials.ts"))
-    const signIns = yield* makeSignIns(invocation.signIn)
-    if (target._tag === "Configured") {
-      const { configuredIn } = yield* Effect.promise(() => import("./config.ts"))
-      const { credentials } = signIns
-      const { server } = yield* configuredIn(target, {
-        console,
-        credentials,
-        env: inherited,
-        inputs,
-        terminal,
-        verbose
-      })
-      yield* signIns.prepared
-      return { server, signInUrl: signIns.url }
-    }
-    const { url } = target
-    const { transport } = yield* Effect.promise(() => import("@skein/client/NodeHttp"))
-    const credentials = signIns.credentials(url, headers)
+const serverOf = Effect.fnUntraced(function*(invocation: ServerInvocation, process: Process["Service"]) {
+  const { env, headers, inputs, target, verbose } = invocation
+  const { console, env: inherited, terminal } = process
+  if (target._tag === "Command" || target._tag === "Module") {
+    const { args, command } = yield* commandOf(target, invocation.exportName)
+    const { transport } = yield* Effect.promise(() => import("@skein/client/Stdio"))
+    const stderr = serverStderr(verbose, console)
+    const started = transport({ command, args, env: resolveEnv(env, inherited), stderr })
+    return { server: { transport: started }, signInUrl: () => undefined }
+  }
+  const { makeSignIns } = yield* Effect.promise(() => import("../accounts/callCredentials.ts"))
+  const signIns = yield* makeSignIns(invocation.signIn)
+  if (target._tag === "Configured") {
+    const { configuredIn } = yield* Effect.promise(() => import("./config.ts"))
+    const { credentials } = signIns
+    const { server } = yield* configuredIn(target, {
+      console,
+      credentials,
+      env: inherited,
+      inputs,
+      terminal,
+      verbose
+    })
     yield* signIns.prepared
-    return { server: { transport: transport({ url, headers, credentials }) }, signInUrl: signIns.url }
-  })
+    return { server, signInUrl: signIns.url }
+  }
+  const { url } = target
+  const { transport } = yield* Effect.promise(() => import("@skein/client/NodeHttp"))
+  const credentials = signIns.credentials(url, headers)
+  yield* signIns.prepared
+  return { server: { transport: transport({ url, headers, credentials }) }, signInUrl: signIns.url }
+})
 
 const serverName = ({ target }: ServerInvocation): string => {
   switch (target._tag) {
@@ -265,7 +264,7 @@ interface ClientNeeds {
 /** Runs a command on a client of its server. */
 export const onClient = (
   invocation: ServerInvocation,
-  use: (client: Client.Client, console: Console, server: Server) => Effect.Effect<
+  use: (client: Client.Client, console: Console, server: Server) => Effect.fn.Return<
     number | void,
     ClientError | CommandFailed,
     Process | Scope.Scope

@@ -13,30 +13,29 @@ import type { Console, Terminal } from "../base/process.ts"
 const shown = (value: ElicitValue | undefined): string =>
   value === undefined ? "" : Array.isArray(value) ? value.join(", ") : String(value)
 
-const askField = (
+const askField = Effect.fnUntraced(function*(
   { readLine, writeLine }: Terminal,
   name: string,
   field: Field,
   given: ElicitValue | undefined
-): Effect.Effect<{ readonly value: ElicitValue | undefined } | undefined> =>
-  Effect.gen(function*() {
-    if (field.description !== undefined) yield* writeLine(`  ${quoteBlock(field.description)}`)
-    for (const [at, [value, label]] of (choices(field) ?? []).entries()) {
-      yield* writeLine(
-        `    ${at + 1}. ${label === value ? quoteName(value) : `${quoteName(label)} (${quoteName(value)})`}`
-      )
-    }
-    const preset = given === undefined ? "" : ` [${quoteLine(shown(given))}]`
-    while (true) {
-      const typed = yield* readLine(`  ${quoteName(field.title ?? name)} (${kindOf(field)})${preset}: `)
-      if (typed === undefined) return undefined
-      if (typed === "") return { value: given }
-      if (typed === "-") return { value: undefined }
-      const value = valueOf(field, typed, true)
-      if (value !== undefined) return { value }
-      yield* writeLine("  The field does not accept this value.")
-    }
-  })
+): Effect.fn.Return<{ readonly value: ElicitValue | undefined } | undefined> {
+  if (field.description !== undefined) yield* writeLine(`  ${quoteBlock(field.description)}`)
+  for (const [at, [value, label]] of (choices(field) ?? []).entries()) {
+    yield* writeLine(
+      `    ${at + 1}. ${label === value ? quoteName(value) : `${quoteName(label)} (${quoteName(value)})`}`
+    )
+  }
+  const preset = given === undefined ? "" : ` [${quoteLine(shown(given))}]`
+  while (true) {
+    const typed = yield* readLine(`  ${quoteName(field.title ?? name)} (${kindOf(field)})${preset}: `)
+    if (typed === undefined) return undefined
+    if (typed === "") return { value: given }
+    if (typed === "-") return { value: undefined }
+    const value = valueOf(field, typed, true)
+    if (value !== undefined) return { value }
+    yield* writeLine("  The field does not accept this value.")
+  }
+})
 
 /** Asks until the user types one of the letters. The end of the input cancels. */
 const choose = ({ readLine }: Terminal, prompt: string, letters: string): Effect.Effect<string> =>
@@ -52,36 +51,35 @@ const choose = ({ readLine }: Terminal, prompt: string, letters: string): Effect
 const refusal = (letter: string): typeof Elicitation.decline | typeof Elicitation.cancel | undefined =>
   letter === "d" ? Elicitation.decline : letter === "c" ? Elicitation.cancel : undefined
 
-const askForm = (terminal: Terminal, serverName: string, request: Elicitation.FormRequest) =>
-  Effect.gen(function*() {
-    const { defaults, message, problem, requestedSchema } = request
-    yield* terminal.writeLine(`\n${serverName} asks: ${quoteBlock(message)}`)
-    const first = refusal(yield* choose(terminal, "Answer? [y]es, [d]ecline, [c]ancel: ", "ydc"))
-    if (first !== undefined) return first
-    yield* terminal.writeLine("  (Enter takes the value in brackets, - leaves the field empty)")
-    let content: Elicitation.Content = defaults
-    while (true) {
-      const entered: Array<readonly [string, ElicitValue | undefined]> = []
-      for (const [name, field] of Object.entries(requestedSchema.properties)) {
-        const given = Object.hasOwn(content, name) ? content[name] : undefined
-        const answer = yield* askField(terminal, name, field, given)
-        if (answer === undefined) return Elicitation.cancel
-        entered.push([name, answer.value])
-      }
-      content = Object.fromEntries(entered)
-      const wrong = problem(content)
-      if (wrong !== undefined) {
-        yield* terminal.writeLine(`The form cannot be sent: ${quoteLine(wrong)}`)
-        continue
-      }
-      for (const [name, value] of entered) {
-        if (value !== undefined) yield* terminal.writeLine(`  ${quoteName(name)} = ${quoteLine(shown(value))}`)
-      }
-      const letter = yield* choose(terminal, "Send this? [y]es, [e]dit, [d]ecline, [c]ancel: ", "yedc")
-      if (letter === "e") continue
-      return refusal(letter) ?? Elicitation.accept(content)
+const askForm = Effect.fnUntraced(function*(terminal: Terminal, serverName: string, request: Elicitation.FormRequest) {
+  const { defaults, message, problem, requestedSchema } = request
+  yield* terminal.writeLine(`\n${serverName} asks: ${quoteBlock(message)}`)
+  const first = refusal(yield* choose(terminal, "Answer? [y]es, [d]ecline, [c]ancel: ", "ydc"))
+  if (first !== undefined) return first
+  yield* terminal.writeLine("  (Enter takes the value in brackets, - leaves the field empty)")
+  let content: Elicitation.Content = defaults
+  while (true) {
+    const entered: Array<readonly [string, ElicitValue | undefined]> = []
+    for (const [name, field] of Object.entries(requestedSchema.properties)) {
+      const given = Object.hasOwn(content, name) ? content[name] : undefined
+      const answer = yield* askField(terminal, name, field, given)
+      if (answer === undefined) return Elicitation.cancel
+      entered.push([name, answer.value])
     }
-  })
+    content = Object.fromEntries(entered)
+    const wrong = problem(content)
+    if (wrong !== undefined) {
+      yield* terminal.writeLine(`The form cannot be sent: ${quoteLine(wrong)}`)
+      continue
+    }
+    for (const [name, value] of entered) {
+      if (value !== undefined) yield* terminal.writeLine(`  ${quoteName(name)} = ${quoteLine(shown(value))}`)
+    }
+    const letter = yield* choose(terminal, "Send this? [y]es, [e]dit, [d]ecline, [c]ancel: ", "yedc")
+    if (letter === "e") continue
+    return refusal(letter) ?? Elicitation.accept(content)
+  }
+})
 
 const askConsent = (terminal: Terminal, serverName: string, request: Elicitation.UrlRequest) =>
   Effect.gen(function*() {

@@ -14,7 +14,7 @@ import { isBuiltin } from "node:module"
 import { basename, dirname, extname, join, relative, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import type * as Rolldown from "rolldown"
-import { CommandFailed } from "../base/process.ts"
+import { failed } from "../base/process.ts"
 import { listExports, noDefinition } from "./folderServer.ts"
 import type { DescribedServer, DescribeLine } from "./nodeDescribe.ts"
 import { type ModuleFolder, readFolder } from "./nodeFolder.ts"
@@ -275,7 +275,7 @@ const writeFiles = async (file: string, text: string, map: string | undefined): 
     await chmod(file, 0o755)
     if (map !== undefined) await writeFile(`${file}.map`, map)
   } catch (error) {
-    throw new CommandFailed({ exitCode: 3, report: `The file ${file} cannot be written: ${reasonOf(error)}` })
+    throw failed(3, `The file ${file} cannot be written: ${reasonOf(error)}`)
   }
 }
 

@@ -147,30 +147,29 @@ const expectedOf = async (file: string | undefined): Promise<ReadonlySet<string>
   if (file === undefined) return new Set()
   const text = await readFile(file, "utf8").catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new CommandFailed({ exitCode: 2, report: `The file of --expected-failures cannot be read: ${reason}` })
+    throw failed(2, `The file of --expected-failures cannot be read: ${reason}`)
   })
   const names = parseExpected(text)
   if (names !== undefined) return names
   const report = `The file ${file} has no list of scenarios: the key server, and a line "- <scenario>" for each`
-  throw new CommandFailed({ exitCode: 2, report })
+  throw failed(2, report)
 }
 
 /** The URL of a bridge to the server of a command. */
-const bridged = (
+const bridged = Effect.fnUntraced(function*(
   { maxBodyBytes, maxSessions }: ConformanceLine,
   { connect }: Transport
-): Effect.Effect<string, CommandFailed, Process | Scope.Scope> =>
-  Effect.gen(function*() {
-    const { console } = yield* Process
-    return yield* serveBridge({
-      host: "127.0.0.1",
-      port: 0,
-      maxSessions,
-      maxBodyBytes,
-      warn: (text) => console.warn(`skein conformance: ${text}`),
-      connect
-    })
+): Effect.fn.Return<string, CommandFailed, Process | Scope.Scope> {
+  const { console } = yield* Process
+  return yield* serveBridge({
+    host: "127.0.0.1",
+    port: 0,
+    maxSessions,
+    maxBodyBytes,
+    warn: (text) => console.warn(`skein conformance: ${text}`),
+    connect
   })
+})
 
 /** Connects once, so that a person signs in before the time of the scenarios begins. */
 const signIn = (line: ConformanceLine): Effect.Effect<void, CommandFailed, Process> => {
@@ -179,23 +178,22 @@ const signIn = (line: ConformanceLine): Effect.Effect<void, CommandFailed, Proce
 }
 
 /** The URL of a server, or that of a forwarder, if its requests need headers or stored tokens. */
-const authorized = (
+const authorized = Effect.fnUntraced(function*(
   { maxBodyBytes }: ConformanceLine,
   url: URL,
   headers: Readonly<Record<string, string>>
-): Effect.Effect<string, CommandFailed, Process | Scope.Scope> =>
-  Effect.gen(function*() {
-    const signIns = yield* makeSignIns(undefined)
-    const credentials = signIns.credentials(url, headers)
-    yield* signIns.prepared
-    const tokens = credentials === undefined ? {} : yield* Effect.mapError(
-      credentials.headers({ method: "POST", url, server: url }),
-      (error) => failed(3, error instanceof Error ? error.message : String(error))
-    )
-    return Object.keys({ ...headers, ...tokens }).length === 0
-      ? url.href
-      : yield* forward({ url, headers, credentials, maxBodyBytes })
-  })
+): Effect.fn.Return<string, CommandFailed, Process | Scope.Scope> {
+  const signIns = yield* makeSignIns(undefined)
+  const credentials = signIns.credentials(url, headers)
+  yield* signIns.prepared
+  const tokens = credentials === undefined ? {} : yield* Effect.mapError(
+    credentials.headers({ method: "POST", url, server: url }),
+    (error) => failed(3, error instanceof Error ? error.message : String(error))
+  )
+  return Object.keys({ ...headers, ...tokens }).length === 0
+    ? url.href
+    : yield* forward({ url, headers, credentials, maxBodyBytes })
+})
 
 /** The URL for the suite: that of the server, of a forwarder, or of a bridge to a command. */
 const urlOf = (line: ConformanceLine): Effect.Effect<string, CommandFailed, Process | Scope.Scope> =>
@@ -210,7 +208,7 @@ const urlOf = (line: ConformanceLine): Effect.Effect<string, CommandFailed, Proc
       const { entry, server } = yield* configuredIn(target, options)
       if (entry.type === "stdio") return yield* bridged(line, server.transport)
       const report = `The server ${JSON.stringify(entry.name)} has the type sse, which the suite does not have`
-      if (entry.type === "sse") return yield* new CommandFailed({ exitCode: 2, report })
+      if (entry.type === "sse") return yield* failed(2, report)
       return yield* authorized(line, new URL(entry.url), entry.headers)
     }
     const { args, command } = yield* commandOf(target, line.exportName)

@@ -12,7 +12,7 @@ import { relative, resolve, sep } from "node:path"
 import { resolveEnv } from "../connection/connection.ts"
 import { sanitize, sanitizeOutput } from "../base/format.ts"
 import { isModule as isServed } from "../base/nodeFiles.ts"
-import { CommandFailed, Process } from "../base/process.ts"
+import { type CommandFailed, failed, Process } from "../base/process.ts"
 import { type BridgeBounds, serveBridge } from "./nodeHttpBridge.ts"
 import { ownCommand, runCommandLine } from "../base/nodeProgram.ts"
 import { restart, start } from "./nodeRestart.ts"
@@ -89,7 +89,7 @@ const inspect = (line: DevLine, args: ReadonlyArray<string>): Effect.Effect<void
     const { code, problem } = yield* Deferred.await(ended)
     if (code === 0) return
     const report = problem === undefined ? `The MCP Inspector ended with ${code}` : `npx cannot be started: ${problem}`
-    return yield* new CommandFailed({ exitCode: 3, report })
+    return yield* failed(3, report)
   }).pipe(Effect.scoped)
 
 /** Waits until no request is in progress, for `timeout` milliseconds at most. */
@@ -104,7 +104,7 @@ export const dev = (line: DevLine): Effect.Effect<void, CommandFailed, Process> 
     const { console } = yield* Process
     const log = (text: string): void => console.warn(`skein dev: ${sanitize(text)}`)
     if (isModule(line) && !existsSync(line.target.command)) {
-      return yield* new CommandFailed({ exitCode: 2, report: `The module ${line.target.command} does not exist` })
+      return yield* failed(2, `The module ${line.target.command} does not exist`)
     }
     // Over stdio the inspector is the host, and starts this command.
     if (line.inspector && !line.http) return yield* inspect(line, ownCommand())
@@ -134,20 +134,19 @@ export const dev = (line: DevLine): Effect.Effect<void, CommandFailed, Process> 
         log
       })
     }
-    const open = (host: Output) =>
-      Effect.gen(function*() {
-        const relay = new Relay(host, { log, maxWaiting: line.maxWaiting })
-        yield* Effect.forkScoped(supervise(relay, yield* subscribe, {
-          ...commandOf(line),
-          env: resolveEnv(line.env, process.env),
-          debounce: line.debounce,
-          startTimeout: line.startTimeout,
-          closeTimeout: line.closeTimeout,
-          log,
-          stderr: (text) => console.warn(sanitizeOutput(text.replace(/\r?\n$/, "")))
-        }))
-        return relay
-      })
+    const open = Effect.fnUntraced(function*(host: Output) {
+      const relay = new Relay(host, { log, maxWaiting: line.maxWaiting })
+      yield* Effect.forkScoped(supervise(relay, yield* subscribe, {
+        ...commandOf(line),
+        env: resolveEnv(line.env, process.env),
+        debounce: line.debounce,
+        startTimeout: line.startTimeout,
+        closeTimeout: line.closeTimeout,
+        log,
+        stderr: (text) => console.warn(sanitizeOutput(text.replace(/\r?\n$/, "")))
+      }))
+      return relay
+    })
     if (!line.http) {
       const host = yield* NodeStreams.make(process.stdin, process.stdout)
       const relay = yield* open(host)

@@ -15,7 +15,7 @@ import {
 } from "node:http"
 import { request as httpsRequest } from "node:https"
 import type { AddressInfo } from "node:net"
-import { CommandFailed } from "../base/process.ts"
+import { type CommandFailed, failed } from "../base/process.ts"
 
 /** The server that requests are forwarded to. */
 export interface Forwarded {
@@ -154,10 +154,7 @@ export const forward = (forwarded: Forwarded): Effect.Effect<string, CommandFail
     })
     yield* Effect.acquireRelease(
       Effect.callback<void, CommandFailed>((resume) => {
-        server.once("error", ({ message }) =>
-          resume(Effect.fail(
-            new CommandFailed({ exitCode: 3, report: `A port of this computer cannot be used: ${message}` })
-          )))
+        server.once("error", ({ message }) => resume(failed(3, `A port of this computer cannot be used: ${message}`)))
         server.listen(0, "127.0.0.1", () => resume(Effect.void))
       }),
       () =>

@@ -8,7 +8,7 @@ import * as NodeBridge from "@skein/server/NodeBridge"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import type * as Scope from "effect/Scope"
-import { CommandFailed } from "../base/process.ts"
+import { type CommandFailed, failed, logLine } from "../base/process.ts"
 
 /** The bounds of a bridge, which the command line has options for. */
 export interface BridgeBounds {
@@ -31,9 +31,7 @@ export interface BridgeOptions extends BridgeBounds {
 /** The logger of the endpoint. */
 const logger = (warn: BridgeOptions["warn"]) =>
   Logger.layer([Logger.make<unknown, void>(({ logLevel, message }) => {
-    if (logLevel !== "Warn" && logLevel !== "Error" && logLevel !== "Fatal") return
-    const parts = (Array.isArray(message) ? message : [message]).filter((part) => typeof part === "string")
-    warn(parts.join(": "))
+    if (logLevel === "Warn" || logLevel === "Error" || logLevel === "Fatal") warn(logLine(message))
   })])
 
 /** Serves until the scope closes. Returns the URL. */
@@ -51,7 +49,7 @@ export const serveBridge = (
   }).pipe(
     Effect.provide(logger(warn)),
     Effect.mapBoth({
-      onFailure: ({ message }) => new CommandFailed({ exitCode: 3, report: `The bridge cannot listen: ${message}` }),
+      onFailure: ({ message }) => failed(3, `The bridge cannot listen: ${message}`),
       onSuccess: ({ url }) => url
     })
   )

@@ -9,13 +9,10 @@ import { createRequire, findPackageJSON, registerHooks } from "node:module"
 import { dirname, extname, join, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import type * as RolldownUtils from "rolldown/utils"
-import { CommandFailed } from "../base/process.ts"
-
-/** The exit code for a file that cannot be used. */
-const unusable = 2
+import { type CommandFailed, failed } from "../base/process.ts"
 
 /** The command cannot use a file of the user. */
-export const unusableFile = (report: string): CommandFailed => new CommandFailed({ exitCode: unusable, report })
+export const unusableFile = (report: string): CommandFailed => failed(2, report)
 
 /** The extensions of modules, in the order in which an import without an extension is completed. */
 const extensions = [".ts", ".mts", ".cts", ".tsx", ".js", ".mjs", ".cjs", ".jsx"]

@@ -55,41 +55,39 @@ export const start = (
     child.once("exit", (code, signal) => end({ code, signal }))
     return child
   })
-  const stopped = (child: ChildProcess) =>
-    Effect.gen(function*() {
-      if (child.pid === undefined) return
-      const isRunning = child.exitCode === null && child.signalCode === null
-      killGroup(child, "SIGTERM")
-      if (!isRunning) return
-      const done = yield* Effect.timeoutOption(Deferred.await(ended), killTimeout)
-      if (done._tag === "Some") return
-      log(`The program did not end within ${Duration.format(Duration.millis(killTimeout))}, and is killed`)
-      killGroup(child, "SIGKILL")
-      yield* Deferred.await(ended)
-    })
+  const stopped = Effect.fnUntraced(function*(child: ChildProcess) {
+    if (child.pid === undefined) return
+    const isRunning = child.exitCode === null && child.signalCode === null
+    killGroup(child, "SIGTERM")
+    if (!isRunning) return
+    const done = yield* Effect.timeoutOption(Deferred.await(ended), killTimeout)
+    if (done._tag === "Some") return
+    log(`The program did not end within ${Duration.format(Duration.millis(killTimeout))}, and is killed`)
+    killGroup(child, "SIGKILL")
+    yield* Deferred.await(ended)
+  })
   return Effect.as(Effect.acquireRelease(spawned, stopped), ended)
 }
 
 /** Runs the program, and the programs that follow it, until it is interrupted. */
-export const restart = (changes: Changes, options: RestartOptions): Effect.Effect<never> =>
-  Effect.gen(function*() {
-    const { debounce, log } = options
-    while (true) {
-      // The new program reads the files as they are now.
-      yield* Queue.clear(changes)
-      const file = yield* Effect.scoped(Effect.gen(function*() {
-        const ended = yield* start(options)
-        const waiting = Effect.flatMap(Deferred.await(ended), ({ code, problem, signal }) => {
-          const how = problem === undefined
-            ? `The program has ended (${signal ?? `exit code ${code}`})`
-            : `${options.command} cannot be started: ${problem}`
-          log(`${how}\nWaiting for a change`)
-          return Effect.never
-        })
-        const file = yield* Effect.race(Queue.take(changes), waiting)
-        yield* settled(changes, debounce)
-        return file
-      }))
-      log(`Restarting: ${file} changed`)
-    }
-  })
+export const restart = Effect.fnUntraced(function*(changes: Changes, options: RestartOptions): Effect.fn.Return<never> {
+  const { debounce, log } = options
+  while (true) {
+    // The new program reads the files as they are now.
+    yield* Queue.clear(changes)
+    const file = yield* Effect.scoped(Effect.gen(function*() {
+      const ended = yield* start(options)
+      const waiting = Effect.flatMap(Deferred.await(ended), ({ code, problem, signal }) => {
+        const how = problem === undefined
+          ? `The program has ended (${signal ?? `exit code ${code}`})`
+          : `${options.command} cannot be started: ${problem}`
+        log(`${how}\nWaiting for a change`)
+        return Effect.never
+      })
+      const file = yield* Effect.race(Queue.take(changes), waiting)
+      yield* settled(changes, debounce)
+      return file
+    }))
+    log(`Restarting: ${file} changed`)
+  }
+})

@@ -42,72 +42,71 @@ export const settled = (changes: Changes, debounce: number): Effect.Effect<void>
   }).pipe(Effect.timeoutOption(maxDebounces * debounce), Effect.asVoid)
 
 /** Runs the server of a relay, and the servers that follow it, until it is interrupted. */
-export const supervise = (
+export const supervise = Effect.fnUntraced(function*(
   relay: Relay,
   changes: Changes,
   { args, closeTimeout, command, debounce, env, log, startTimeout, stderr }: SuperviseOptions
-): Effect.Effect<never> =>
-  Effect.gen(function*() {
-    while (true) {
-      // The new server reads the files as they are now.
-      yield* Queue.clear(changes)
-      // The server runs until it ends, or a file changes.
-      let isCurrent = true
-      const change = yield* Effect.scoped(Effect.gen(function*() {
-        const connected = yield* Effect.result(Stdio.connect({
-          command,
-          args,
-          env,
-          inheritEnv: true,
-          stderr,
-          shutdownTimeout: closeTimeout
-        }))
-        const ended = yield* Deferred.make<string>()
-        if (connected._tag === "Failure") yield* Deferred.succeed(ended, connected.failure.message)
-        else {
-          const connection = connected.success
-          connection.open({
-            message: (message) => {
-              if (isCurrent) relay.fromServer(message)
-            },
-            end: (end) =>
-              Deferred.doneUnsafe(
-                ended,
-                Effect.succeed(end._tag === "Lost" ? end.cause.message : "The server has ended")
-              )
-          })
-          relay.connected(connection)
-        }
-        const late = Effect.gen(function*() {
-          while (true) {
-            const handshake = relay.openHandshake
-            yield* Effect.sleep(startTimeout)
-            if (handshake !== undefined && handshake === relay.openHandshake) break
-          }
-          const limit = Duration.format(Duration.millis(startTimeout))
-          return `The server did not answer the handshake within ${limit} (--start-timeout): it must serve stdio`
-        })
-        const failure = Effect.race(Deferred.await(ended), late)
-        const outcome = yield* Effect.race(
-          Effect.map(Queue.take(changes), (file) => ({ _tag: "Changed", file }) as const),
-          Effect.map(failure, (reason) => ({ _tag: "Ended", reason }) as const)
-        )
-        isCurrent = false
-        if (outcome._tag === "Changed") {
-          // From now on requests wait for the next server.
-          relay.starting(`${outcome.file} changed`)
-          yield* settled(changes, debounce)
-          return outcome.file
-        }
-        relay.failed(outcome.reason)
-        log(`${quoteBlock(outcome.reason)}\nWaiting for a change`)
-        return undefined
+): Effect.fn.Return<never> {
+  while (true) {
+    // The new server reads the files as they are now.
+    yield* Queue.clear(changes)
+    // The server runs until it ends, or a file changes.
+    let isCurrent = true
+    const change = yield* Effect.scoped(Effect.gen(function*() {
+      const connected = yield* Effect.result(Stdio.connect({
+        command,
+        args,
+        env,
+        inheritEnv: true,
+        stderr,
+        shutdownTimeout: closeTimeout
       }))
-      const file = change ?? (yield* Queue.take(changes))
-      if (change === undefined) {
-        relay.starting(`${file} changed`)
-        yield* settled(changes, debounce)
+      const ended = yield* Deferred.make<string>()
+      if (connected._tag === "Failure") yield* Deferred.succeed(ended, connected.failure.message)
+      else {
+        const connection = connected.success
+        connection.open({
+          message: (message) => {
+            if (isCurrent) relay.fromServer(message)
+          },
+          end: (end) =>
+            Deferred.doneUnsafe(
+              ended,
+              Effect.succeed(end._tag === "Lost" ? end.cause.message : "The server has ended")
+            )
+        })
+        relay.connected(connection)
       }
-      log(`Restarting: ${file} changed`)
+      const late = Effect.gen(function*() {
+        while (true) {
+          const handshake = relay.openHandshake
+          yield* Effect.sleep(startTimeout)
+          if (handshake !== undefined && handshake === relay.openHandshake) break
+        }
+        const limit = Duration.format(Duration.millis(startTimeout))
+        return `The server did not answer the handshake within ${limit} (--start-timeout): it must serve stdio`
+      })
+      const failure = Effect.race(Deferred.await(ended), late)
+      const outcome = yield* Effect.race(
+        Effect.map(Queue.take(changes), (file) => ({ _tag: "Changed", file }) as const),
+        Effect.map(failure, (reason) => ({ _tag: "Ended", reason }) as const)
+      )
+      isCurrent = false
+      if (outcome._tag === "Changed") {
+        // From now on requests wait for the next server.
+        relay.starting(`${outcome.file} changed`)
+        yield* settled(changes, debounce)
+        return outcome.file
+      }
+      relay.failed(outcome.reason)
+      log(`${quoteBlock(outcome.reason)}\nWaiting for a change`)
+      return undefined
+    }))
+    const file = change ?? (yield* Queue.take(changes))
+    if (change === undefined) {
+      relay.starting(`${file} changed`)
+      yield* settled(changes, debounce)
     }
-  })
+    log(`Restarting: ${file} changed`)
+  }
+})

@@ -35,31 +35,30 @@ const offeredBy = (
   })
 
 export const generateClient = (line: GenerateLine): Effect.Effect<void, CommandFailed, Process> =>
-  onClient(line, (client, console) =>
-    Effect.gen(function*() {
-      const { check, maxChars, out } = line
-      const offered = yield* within(
-        offeredBy(client, requestTime(line)),
-        line,
-        "The server did not list what it offers"
+  onClient(line, function*(client, console) {
+    const { check, maxChars, out } = line
+    const offered = yield* within(
+      offeredBy(client, requestTime(line)),
+      line,
+      "The server did not list what it offers"
+    )
+    const { notes, text } = clientModule(offered)
+    for (const note of notes) console.warn(sanitize(note))
+    if (text.length > maxChars) {
+      return yield* failed(4, `The module has ${text.length} characters, more than --max-chars (${maxChars})`)
+    }
+    if (out === undefined) return yield* Effect.as(console.print(text), 0)
+    if (check) {
+      const present = yield* Effect.catch(
+        readText(out),
+        ({ message, problem }) => problem === "ENOENT" ? Effect.succeed(undefined) : Effect.fail(failed(2, message))
       )
-      const { notes, text } = clientModule(offered)
-      for (const note of notes) console.warn(sanitize(note))
-      if (text.length > maxChars) {
-        return yield* failed(4, `The module has ${text.length} characters, more than --max-chars (${maxChars})`)
-      }
-      if (out === undefined) return yield* Effect.as(console.print(text), 0)
-      if (check) {
-        const present = yield* Effect.catch(
-          readText(out),
-          ({ message, problem }) => problem === "ENOENT" ? Effect.succeed(undefined) : Effect.fail(failed(2, message))
-        )
-        if (present === text) return 0
-        return yield* failed(
-          1,
-          `${out} ${present === undefined ? "does not exist" : "is not what the server offers now"}: generate it again`
-        )
-      }
-      yield* Effect.mapError(replaceText(out, text), ({ message }) => failed(2, message))
-      return 0
-    }))
+      if (present === text) return 0
+      return yield* failed(
+        1,
+        `${out} ${present === undefined ? "does not exist" : "is not what the server offers now"}: generate it again`
+      )
+    }
+    yield* Effect.mapError(replaceText(out, text), ({ message }) => failed(2, message))
+    return 0
+  })

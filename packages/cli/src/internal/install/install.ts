@@ -35,19 +35,18 @@ export interface InstallLine {
 }
 
 /** The variables of the entry. One without a value must have one in this process. */
-const variables = (
+const variables = Effect.fnUntraced(function*(
   env: InstallLine["env"],
   inherited: Place["env"]
-): Effect.Effect<Readonly<Record<string, string>>, CommandFailed> =>
-  Effect.gen(function*() {
-    const entries: Array<readonly [string, string]> = []
-    for (const [name, given] of Object.entries(env)) {
-      const value = given ?? inherited[name]
-      if (value === undefined) return yield* failed(2, `--env ${name} has no value, and ${name} is not set here`)
-      entries.push([name, value])
-    }
-    return Object.fromEntries(entries)
-  })
+): Effect.fn.Return<Readonly<Record<string, string>>, CommandFailed> {
+  const entries: Array<readonly [string, string]> = []
+  for (const [name, given] of Object.entries(env)) {
+    const value = given ?? inherited[name]
+    if (value === undefined) return yield* failed(2, `--env ${name} has no value, and ${name} is not set here`)
+    entries.push([name, value])
+  }
+  return Object.fromEntries(entries)
+})
 
 /** A host starts the command in a folder of its own: a path that exists from this one becomes absolute. */
 const absolute = (folder: string) => (word: string): string =>
@@ -119,24 +118,23 @@ const serverOf = (
 }
 
 /** The text of the file with the entry, and the text that it has now: "" if there is no file. */
-const edit = (file: string, { format, member }: Host, name: string, entry: JsonObject) =>
-  Effect.gen(function*() {
-    const before = yield* Effect.catch(
-      readText(file),
-      ({ message, problem }) => problem === "ENOENT" ? Effect.succeed("") : failed(3, message)
-    )
-    // The parsers are recursive.
-    const edit = Nesting.refusing(
-      format === "toml"
-        ? (text: string) => withTomlEntry(text, member, name, entry)
-        : (text: string) => withEntry(text, member, name, entry),
-      () => Result.fail(Nesting.problem)
-    )
-    const after = edit(before)
-    return Result.isSuccess(after)
-      ? { before, after: after.success }
-      : yield* failed(3, `${file} ${after.failure}. Nothing was written`)
-  })
+const edit = Effect.fnUntraced(function*(file: string, { format, member }: Host, name: string, entry: JsonObject) {
+  const before = yield* Effect.catch(
+    readText(file),
+    ({ message, problem }) => problem === "ENOENT" ? Effect.succeed("") : failed(3, message)
+  )
+  // The parsers are recursive.
+  const edit = Nesting.refusing(
+    format === "toml"
+      ? (text: string) => withTomlEntry(text, member, name, entry)
+      : (text: string) => withEntry(text, member, name, entry),
+    () => Result.fail(Nesting.problem)
+  )
+  const after = edit(before)
+  return Result.isSuccess(after)
+    ? { before, after: after.success }
+    : yield* failed(3, `${file} ${after.failure}. Nothing was written`)
+})
 
 /** Asks for the confirmation of a change. */
 const confirm: Effect.Effect<boolean, CommandFailed, Process> = Effect.gen(function*() {

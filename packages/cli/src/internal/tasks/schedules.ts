@@ -3,7 +3,7 @@
  */
 import { type Schedule, TaskSchedules } from "@skein/tasks/TaskSchedules"
 import * as Clock from "effect/Clock"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import { quoteName } from "../base/format.ts"
 import type { CommandFailed, Process } from "../base/process.ts"
 import { nothing, print, type StoreLine, withStore } from "./tasks.ts"
@@ -36,15 +36,12 @@ const describe = (schedules: ReadonlyArray<Schedule>, now: number, colors?: Colo
 
 /** `skein tasks schedules`. */
 export const list = (line: StoreLine): Effect.Effect<void, CommandFailed, Process> =>
-  withStore(
-    line,
-    Effect.gen(function*() {
-      const { list } = yield* TaskSchedules
-      const schedules = yield* list({ limit: maxListed })
-      const now = yield* Clock.currentTimeMillis
-      yield* print(line, schedules, (colors) => describe(schedules, now, colors))
-    })
-  )
+  withStore(line, function*() {
+    const { list } = yield* TaskSchedules
+    const schedules = yield* list({ limit: maxListed })
+    const now = yield* Clock.currentTimeMillis
+    yield* print(line, schedules, (colors) => describe(schedules, now, colors))
+  })
 
 /** A command that changes a schedule: `refused` says why nothing has changed, unless the schedule does not exist. */
 const change = (
@@ -53,30 +50,24 @@ const change = (
   refused: (name: string) => string
 ) =>
 (line: ScheduleLine): Effect.Effect<void, CommandFailed, Process> =>
-  withStore(
-    line,
-    Effect.gen(function*() {
-      const schedules = yield* TaskSchedules
-      const name = line.schedule
-      if (yield* schedules[use](name)) {
-        return yield* print(line, { schedule: name, done: use }, () => changed(quoteName(name)))
-      }
-      return yield* (yield* schedules.get(name)) === undefined ? unknown(name) : nothing(refused(quoteName(name)))
-    })
-  )
+  withStore(line, function*() {
+    const schedules = yield* TaskSchedules
+    const name = line.schedule
+    if (yield* schedules[use](name)) {
+      return yield* print(line, { schedule: name, done: use }, () => changed(quoteName(name)))
+    }
+    return yield* (yield* schedules.get(name)) === undefined ? unknown(name) : nothing(refused(quoteName(name)))
+  })
 
 const unknown = (name: string) => nothing(`there is no schedule ${quoteName(name)}`)
 
 const trigger = (line: ScheduleLine): Effect.Effect<void, CommandFailed, Process> =>
-  withStore(
-    line,
-    Effect.gen(function*() {
-      const { trigger } = yield* TaskSchedules
-      const state = yield* trigger(line.schedule)
-      if (state === undefined) return yield* unknown(line.schedule)
-      return yield* print(line, { schedule: line.schedule, task: state.id }, () => `The task is ${state.id}`)
-    })
-  )
+  withStore(line, function*() {
+    const { trigger } = yield* TaskSchedules
+    const state = yield* trigger(line.schedule)
+    if (state === undefined) return yield* unknown(line.schedule)
+    return yield* print(line, { schedule: line.schedule, task: state.id }, () => `The task is ${state.id}`)
+  })
 
 /** The commands that change one schedule. */
 export const changes = {

@@ -52,15 +52,13 @@ const unusable = ({ message }: { readonly message: string }): CommandFailed => f
 /** There is nothing to do. */
 export const nothing = (message: string): Effect.Effect<never, CommandFailed> => Effect.fail(failed(1, message))
 
-const isPostgresUrl = (store: string): boolean => /^postgres(ql)?:/.test(store)
-
 /** The store that the command line or the environment names. */
 const findStore = ({ postgres, sqlite }: StoreLine, env: Env) => {
   const given = sqlite ?? postgres ?? env["SKEIN_TASKS"]
   if (given === undefined || given === "") {
     return Effect.fail(failed(2, "no store is given: use --sqlite <file>, --postgres <url>, or SKEIN_TASKS"))
   }
-  const isPostgres = sqlite === undefined && (postgres !== undefined || isPostgresUrl(given))
+  const isPostgres = sqlite === undefined && (postgres !== undefined || /^postgres(ql)?:/.test(given))
   return Effect.succeed({ given, isPostgres })
 }
 
@@ -81,7 +79,7 @@ const storeOf = (line: StoreLine, env: Env) =>
 /** Runs a command on the store. */
 export const withStore = <A>(
   line: StoreLine,
-  use: Effect.Effect<A, TaskError | CommandFailed, TaskAdmin | TaskSchedules | Process>
+  use: () => Effect.fn.Return<A, TaskError | CommandFailed, TaskAdmin | TaskSchedules | Process>
 ): Effect.Effect<A, CommandFailed, Process> =>
   Effect.gen(function*() {
     const { env } = yield* Process
@@ -90,15 +88,16 @@ export const withStore = <A>(
     const encryption = keys === ""
       ? Layer.empty
       : Encryption.layer({ keys: keys.split(",").map((key) => key.trim()), readPlaintext: true })
-    return yield* Effect.provide(use, Layer.provide(admin, encryption))
-  }).pipe(
-    Effect.catchTag("TaskError", (error) => Effect.fail(unusable(error)))
-  )
+    return yield* Effect.provide(Effect.gen(use), Layer.provide(admin, encryption))
+  }).pipe(Effect.catchTag("TaskError", (error) => Effect.fail(unusable(error))))
 
 const onStore = <A>(
   line: StoreLine,
-  use: (admin: TaskAdmin["Service"]) => Effect.Effect<A, TaskError | CommandFailed, Process>
-) => withStore(line, Effect.flatMap(TaskAdmin, use))
+  use: (admin: TaskAdmin["Service"]) => Effect.fn.Return<A, TaskError | CommandFailed, Process>
+) =>
+  withStore(line, function*() {
+    return yield* use(yield* TaskAdmin)
+  })
 
 /** Prints a value as JSON, or as text. */
 export const print = (
@@ -114,14 +113,13 @@ export const print = (
 
 /** `skein tasks list` and `skein tasks failed`. */
 export const list = (line: ListLine): Effect.Effect<void, CommandFailed, Process> =>
-  onStore(line, (admin) =>
-    Effect.gen(function*() {
-      const { hasFailed, limit, owner, pool, status, tool, worker } = line
-      const filter = { tool, pool, owner, worker, hasFailed, status: status.length === 0 ? undefined : status }
-      const tasks = yield* admin.list(filter, { limit })
-      const now = yield* Clock.currentTimeMillis
-      yield* print(line, tasks.map(toJson), (colors) => describeTasks(tasks, now, colors))
-    }))
+  onStore(line, function*(admin) {
+    const { hasFailed, limit, owner, pool, status, tool, worker } = line
+    const filter = { tool, pool, owner, worker, hasFailed, status: status.length === 0 ? undefined : status }
+    const tasks = yield* admin.list(filter, { limit })
+    const now = yield* Clock.currentTimeMillis
+    yield* print(line, tasks.map(toJson), (colors) => describeTasks(tasks, now, colors))
+  })
 
 /** A task without what its caller has sent. */
 const toJson = ({ events, place, state }: ListedTask) => {
@@ -133,16 +131,18 @@ const unknown = (id: string) => nothing(`there is no task ${quoteName(id)}`)
 
 /** `skein tasks show`. */
 export const show = (line: TaskLine & { readonly values: boolean }): Effect.Effect<void, CommandFailed, Process> =>
-  onStore(line, (admin) =>
-    Effect.gen(function*() {
-      const { id, values } = line
-      const task = yield* admin.inspect(id, { values })
-      if (task === undefined) return yield* unknown(id)
-      const now = yield* Clock.currentTimeMillis
-      const questions = task.questions.map(({ key, method, params }) => ({ key, method, ...values && { params } }))
-      yield* print(line, { ...toJson(task), questions, log: task.log }, (colors) =>
-        describeTask(task, now, values, colors))
-    }))
+  onStore(line, function*(admin) {
+    const { id, values } = line
+    const task = yield* admin.inspect(id, { values })
+    if (task === undefined) return yield* unknown(id)
+    const now = yield* Clock.currentTimeMillis
+    const questions = task.questions.map(({ key, method, params }) => ({ key, method, ...values && { params } }))
+    yield* print(
+      line,
+      { ...toJson(task), questions, log: task.log },
+      (colors) => describeTask(task, now, values, colors)
+    )
+  })
 
 /** Changes a task. `refused` is the reason why nothing has changed, unless the task does not exist. */
 const changeTask = (
@@ -152,12 +152,11 @@ const changeTask = (
   message: string,
   refused: string
 ) =>
-  onStore(line, (admin) =>
-    Effect.gen(function*() {
-      const { id } = line
-      if (yield* change(admin)) return yield* print(line, { id, ...done }, () => message)
-      return yield* (yield* admin.inspect(id)) === undefined ? unknown(id) : nothing(refused)
-    }))
+  onStore(line, function*(admin) {
+    const { id } = line
+    if (yield* change(admin)) return yield* print(line, { id, ...done }, () => message)
+    return yield* (yield* admin.inspect(id)) === undefined ? unknown(id) : nothing(refused)
+  })
 
 /** `skein tasks cancel`. */
 export const cancel = (
@@ -185,29 +184,26 @@ export const wake = (line: TaskLine): Effect.Effect<void, CommandFailed, Process
 export const rerun = (
   line: TaskLine & { readonly from: string | undefined }
 ): Effect.Effect<void, CommandFailed, Process> =>
-  onStore(line, (admin) =>
-    Effect.gen(function*() {
-      const { from, id } = line
-      const state = yield* admin.rerun(id, { from })
-      if (state !== undefined) {
-        return yield* print(line, toJson({ state } as ListedTask), () => `The new task is ${state.id}`)
-      }
-      return yield* (yield* admin.inspect(id)) === undefined
-        ? unknown(id)
-        : nothing(`the task has no step ${quoteName(from ?? "")}`)
-    }))
+  onStore(line, function*(admin) {
+    const { from, id } = line
+    const state = yield* admin.rerun(id, { from })
+    if (state !== undefined) {
+      return yield* print(line, toJson({ state } as ListedTask), () => `The new task is ${state.id}`)
+    }
+    return yield* (yield* admin.inspect(id)) === undefined
+      ? unknown(id)
+      : nothing(`the task has no step ${quoteName(from ?? "")}`)
+  })
 
 /** Pauses a tool, or resumes it. */
 const setPaused =
   (use: "pause" | "resume", done: string, refused: string) =>
   (line: ToolLine): Effect.Effect<void, CommandFailed, Process> =>
-    onStore(line, (admin) =>
-      Effect.flatMap(admin[use](line.tool), (isChanged) => {
-        const tool = quoteName(line.tool)
-        return isChanged
-          ? print(line, { tool: line.tool, paused: use === "pause" }, () => `${tool} ${done}`)
-          : nothing(`${tool} ${refused}`)
-      }))
+    onStore(line, function*(admin) {
+      const tool = quoteName(line.tool)
+      if (!(yield* admin[use](line.tool))) return yield* nothing(`${tool} ${refused}`)
+      return yield* print(line, { tool: line.tool, paused: use === "pause" }, () => `${tool} ${done}`)
+    })
 
 /** `skein tasks pause`. */
 export const pause = setPaused("pause", "is paused.", "is paused already")
@@ -220,8 +216,8 @@ const watchInterval = "2 seconds"
 
 /** `skein tasks stats`. */
 export const stats = (line: StoreLine & { readonly watch: boolean }): Effect.Effect<void, CommandFailed, Process> =>
-  onStore(line, (admin) => {
-    const once = Effect.gen(function*() {
+  onStore(line, function*(admin) {
+    do {
       const statistics = yield* admin.statistics
       const tools = yield* admin.tools
       yield* print(
@@ -231,39 +227,36 @@ export const stats = (line: StoreLine & { readonly watch: boolean }): Effect.Eff
           [taskTable(statistics, colors), queueTable(statistics, colors), describeTools(tools, colors)]
             .filter((part) => part !== "").join("\n\n")
       )
-    })
-    const { watch } = line
-    return watch ? Effect.forever(Effect.andThen(once, Effect.sleep(watchInterval))) : once
+      if (line.watch) yield* Effect.sleep(watchInterval)
+    } while (line.watch)
   })
 
 /** `skein tasks workers`. */
 export const workers = (line: StoreLine): Effect.Effect<void, CommandFailed, Process> =>
-  onStore(line, (admin) =>
-    Effect.gen(function*() {
-      const found = yield* admin.workers
-      const now = yield* Clock.currentTimeMillis
-      yield* print(line, found, (colors) => describeWorkers(found, now, colors))
-    }))
+  onStore(line, function*(admin) {
+    const found = yield* admin.workers
+    const now = yield* Clock.currentTimeMillis
+    yield* print(line, found, (colors) => describeWorkers(found, now, colors))
+  })
 
 /** `skein tasks migrate`. */
-export const migrate = (
+export const migrate = Effect.fnUntraced(function*(
   line: StoreLine & { readonly dryRun: boolean }
-): Effect.Effect<void, CommandFailed, Process> =>
-  Effect.gen(function*() {
-    const { env } = yield* Process
-    const { dryRun } = line
-    const store = yield* storeOf(line, env)
-    const { from, to } = yield* Effect.mapError(store.migrate(dryRun), unusable)
-    const [are, were] = from === 0
-      ? ["There are no tables", "There were no tables"]
-      : [`The tables have version ${from}`, `The tables had version ${from}`]
-    yield* print(line, { from, to, dryRun }, () =>
-      from === to
-        ? `The tables have version ${to}: there is nothing to do.`
-        : dryRun
-        ? `${are}, and this program needs version ${to}.`
-        : `${were}, and have version ${to} now.`)
-  })
+): Effect.fn.Return<void, CommandFailed, Process> {
+  const { env } = yield* Process
+  const { dryRun } = line
+  const store = yield* storeOf(line, env)
+  const { from, to } = yield* Effect.mapError(store.migrate(dryRun), unusable)
+  const [are, were] = from === 0
+    ? ["There are no tables", "There were no tables"]
+    : [`The tables have version ${from}`, `The tables had version ${from}`]
+  yield* print(line, { from, to, dryRun }, () =>
+    from === to
+      ? `The tables have version ${to}: there is nothing to do.`
+      : dryRun
+      ? `${are}, and this program needs version ${to}.`
+      : `${were}, and have version ${to} now.`)
+})
 
 /** `skein tasks backup`. */
 export const backup = (line: StoreLine & { readonly to: string }): Effect.Effect<void, CommandFailed, Process> =>

@@ -217,16 +217,15 @@ const live = (line: TopLine, screen: Screen): Effect.Effect<void, CommandFailed,
   })
 
 /** Runs the command. */
-export const top = (line: TopLine): Effect.Effect<void, CommandFailed, Process> =>
-  Effect.gen(function*() {
-    const { env, screen } = yield* Process
-    const password = env["SKEIN_CONSOLE_PASSWORD"]
-    const base = line.url.href.endsWith("/") ? line.url : new URL(`${line.url.href}/`)
-    const headers = password === undefined || password === "" ? line.headers : {
-      authorization: `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(`skein-top:${password}`)))}`,
-      ...line.headers
-    }
-    const to = { ...line, url: base, headers }
-    if (line.once || line.json || screen === undefined) return yield* once(to)
-    yield* Effect.scoped(live(to, screen))
-  })
+export const top = Effect.fnUntraced(function*(line: TopLine): Effect.fn.Return<void, CommandFailed, Process> {
+  const { env, screen } = yield* Process
+  const password = env["SKEIN_CONSOLE_PASSWORD"]
+  const base = line.url.href.endsWith("/") ? line.url : new URL(`${line.url.href}/`)
+  const headers = password === undefined || password === "" ? line.headers : {
+    authorization: `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(`skein-top:${password}`)))}`,
+    ...line.headers
+  }
+  const to = { ...line, url: base, headers }
+  if (line.once || line.json || screen === undefined) return yield* once(to)
+  yield* Effect.scoped(live(to, screen))
+})

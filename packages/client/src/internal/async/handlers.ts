@@ -25,37 +25,36 @@ const toUrlAnswer = (answer: AsyncUrlAnswer): UrlAnswer => {
 }
 
 /** Builds the services of the handlers that are given. */
-export const build = (
+export const build = Effect.fnUntraced(function*(
   { elicit, elicitUrl, roots, sample, sampling }: AsyncHandlers
-): Effect.Effect<Context.Context<never>, InvalidRoot, Scope.Scope> =>
-  Effect.gen(function*() {
-    const layers: Array<Layer.Layer<never, InvalidRoot>> = []
-    if (elicit !== undefined || elicitUrl !== undefined) {
-      const Elicitation = yield* Effect.promise(() => import("../../Elicitation.ts"))
-      layers.push(Elicitation.layer({
-        form: elicit && ((request) => attempt((context) => elicit(request, context))),
-        url: elicitUrl &&
-          ((request) => Effect.map(attempt((context) => elicitUrl(request, context)), toUrlAnswer))
-      }))
-    }
-    if (sample !== undefined) {
-      const Sampling = yield* Effect.promise(() => import("../../Sampling.ts"))
-      layers.push(Sampling.layer((request) =>
+): Effect.fn.Return<Context.Context<never>, InvalidRoot, Scope.Scope> {
+  const layers: Array<Layer.Layer<never, InvalidRoot>> = []
+  if (elicit !== undefined || elicitUrl !== undefined) {
+    const Elicitation = yield* Effect.promise(() => import("../../Elicitation.ts"))
+    layers.push(Elicitation.layer({
+      form: elicit && ((request) => attempt((context) => elicit(request, context))),
+      url: elicitUrl &&
+        ((request) => Effect.map(attempt((context) => elicitUrl(request, context)), toUrlAnswer))
+    }))
+  }
+  if (sample !== undefined) {
+    const Sampling = yield* Effect.promise(() => import("../../Sampling.ts"))
+    layers.push(
+      Sampling.layer((request) =>
         Effect.catchCause(attempt((context) => sample(request, context)), (cause) => {
           const error = Cause.squash(cause)
           return error instanceof Sampling.SamplingRefused ? Effect.fail(error) : Effect.failCause(cause)
-        }), sampling))
-    }
-    if (roots !== undefined) {
-      const Roots = yield* Effect.promise(() =>
-        import("../../Roots.ts")
-      )
-      layers.push(
-        typeof roots === "function"
-          ? Roots.layerEffect((server) => attempt((context) => roots(server, context)))
-          : Roots.layer(roots)
-      )
-    }
-    const [first, ...others] = layers
-    return first === undefined ? Context.empty() : yield* Layer.build(Layer.mergeAll(first, ...others))
-  })
+        }), sampling)
+    )
+  }
+  if (roots !== undefined) {
+    const Roots = yield* Effect.promise(() => import("../../Roots.ts"))
+    layers.push(
+      typeof roots === "function"
+        ? Roots.layerEffect((server) => attempt((context) => roots(server, context)))
+        : Roots.layer(roots)
+    )
+  }
+  const [first, ...others] = layers
+  return first === undefined ? Context.empty() : yield* Layer.build(Layer.mergeAll(first, ...others))
+})

@@ -7,8 +7,6 @@ import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 
-const all = () => true
-
 /**
  * Publishes each value to every stream that runs at the time. Each run has a buffer of `bufferSize` values, which drops
  * its oldest value when it is full. Nothing is allocated while no stream runs.
@@ -45,7 +43,7 @@ export class Broadcast<A> {
   }
 
   get stream(): Stream.Stream<A> {
-    return this.accepted(all)
+    return this.accepted(() => true)
   }
 
   /** A stream of the values that pass the filter. The other values take no space in its buffer. */

@@ -37,66 +37,65 @@ type ListingClient = Pick<ClientContext, "bounds" | "options" | "supervisor" | "
  * page again, and an empty one, with which some servers end their lists. 2026-07-28 has empty cursors ("an empty string
  * is a valid cursor and thus MUST NOT be treated as the end of results"): there it is requested once.
  */
-export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
+export const walk = Effect.fnUntraced(function*<P extends { readonly nextCursor?: string | undefined }, A>(
   method: string,
   client: ListingClient,
   page: (cursor: string | undefined) => Effect.Effect<P, ClientError>,
   items: (page: P) => ReadonlyArray<A>
-): Effect.Effect<ReadonlyArray<A>, ClientError> =>
-  Effect.gen(function*() {
-    const { maxListingChars, maxPages } = client.bounds
-    const maxItems = limitOf(client.options, "maxItems")
-    const endAt = (what: string): void =>
-      client.warnOnce(`${method} cursor`, `${method} returned ${what}. The list ends there.`)
-    const tooMany = (what: string) => clientError(LimitExceeded, `${method} ${what}`, method)
-    const all: Array<A> = []
-    const seen = new Set<string>()
-    let cursor: string | undefined = undefined
-    let isRestarted = false
-    let size = 0
-    for (let pages = 1;; pages++) {
-      const request = page(cursor)
-      const next: P | undefined = yield* cursor === undefined || (isRestarted && cursor !== "")
-        ? request
-        : Effect.catchIf(request, isUnknownCursor, () => Effect.succeed(undefined))
-      if (next === undefined) {
-        if (cursor === "") {
-          endAt("an empty cursor that it does not accept")
-          return all
-        }
-        isRestarted = true
-        all.length = 0
-        size = 0
-        seen.clear()
-        cursor = undefined
-        continue
-      }
-      const before = all.length
-      for (const item of items(next)) all.push(item)
-      if (all.length > maxItems) {
-        return yield* tooMany(`returned more than ${maxItems} items (maxItems)`)
-      }
-      if (pages > unmeasured) size += sizeOf(next)
-      if (size > maxListingChars) {
-        return yield* tooMany(`returned more than ${maxListingChars} characters`)
-      }
-      cursor = next.nextCursor
-      if (cursor === undefined) return all
-      if (seen.has(cursor)) {
-        endAt(`the same cursor twice, the second time with page ${pages}`)
-        const known = new Set(all.slice(0, before).map(keyOf))
-        return all.filter((item, index) => index < before || !known.has(keyOf(item)))
-      }
-      if (cursor === "" && !client.supervisor.last.isStateless) {
-        endAt("an empty cursor")
+): Effect.fn.Return<ReadonlyArray<A>, ClientError> {
+  const { maxListingChars, maxPages } = client.bounds
+  const maxItems = limitOf(client.options, "maxItems")
+  const endAt = (what: string): void =>
+    client.warnOnce(`${method} cursor`, `${method} returned ${what}. The list ends there.`)
+  const tooMany = (what: string) => clientError(LimitExceeded, `${method} ${what}`, method)
+  const all: Array<A> = []
+  const seen = new Set<string>()
+  let cursor: string | undefined = undefined
+  let isRestarted = false
+  let size = 0
+  for (let pages = 1;; pages++) {
+    const request = page(cursor)
+    const next: P | undefined = yield* cursor === undefined || (isRestarted && cursor !== "")
+      ? request
+      : Effect.catchIf(request, isUnknownCursor, () => Effect.succeed(undefined))
+    if (next === undefined) {
+      if (cursor === "") {
+        endAt("an empty cursor that it does not accept")
         return all
       }
-      if (pages >= maxPages) {
-        return yield* tooMany(`has more than ${maxPages} pages`)
-      }
-      seen.add(cursor)
+      isRestarted = true
+      all.length = 0
+      size = 0
+      seen.clear()
+      cursor = undefined
+      continue
     }
-  })
+    const before = all.length
+    for (const item of items(next)) all.push(item)
+    if (all.length > maxItems) {
+      return yield* tooMany(`returned more than ${maxItems} items (maxItems)`)
+    }
+    if (pages > unmeasured) size += sizeOf(next)
+    if (size > maxListingChars) {
+      return yield* tooMany(`returned more than ${maxListingChars} characters`)
+    }
+    cursor = next.nextCursor
+    if (cursor === undefined) return all
+    if (seen.has(cursor)) {
+      endAt(`the same cursor twice, the second time with page ${pages}`)
+      const known = new Set(all.slice(0, before).map(keyOf))
+      return all.filter((item, index) => index < before || !known.has(keyOf(item)))
+    }
+    if (cursor === "" && !client.supervisor.last.isStateless) {
+      endAt("an empty cursor")
+      return all
+    }
+    if (pages >= maxPages) {
+      return yield* tooMany(`has more than ${maxPages} pages`)
+    }
+    seen.add(cursor)
+  }
+})
 
 /**
  * The list of one of several servers, or the error of listing it. It is empty if the server does not declare the

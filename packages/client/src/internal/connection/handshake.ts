@@ -148,41 +148,40 @@ const newest = (
 ): Revision.Revision | undefined => revisions.findLast((revision) => versions.includes(revision))
 
 /** Opens a session: `initialize`, then `notifications/initialized`. */
-export const initialize = (
+export const initialize = Effect.fnUntraced(function*(
   peer: Peer,
   settings: Settings,
   revision = settings.sessions.at(-1)!
-): Effect.Effect<Agreement, ClientError> =>
-  Effect.gen(function*() {
-    const method = "initialize"
-    const result = yield* Effect.mapError(
-      ask(peer, method, introduction(settings, revision)),
-      (failure) => {
-        if (!McpError.isMcpError(failure)) return fromHandshake(method, failure)
-        // The peer decoded the error before a revision was negotiated. Only here is it known which lifecycle defines
-        // the data of a refused version.
-        const { code = -32603, message, data } = failure
-        const error = McpError.fromErrorObject({ code, message, data }, revision)
-        return negotiation(method, `The server refused to initialize: ${quotedMessage(message)}`, error)
-      }
-    )
-    const { protocolVersion, capabilities, serverInfo, instructions } = result
-    if (typeof protocolVersion !== "string") {
-      const message = "The response to initialize has no protocolVersion"
-      return yield* new ClientError({ reason: new InvalidResponse({ message }), method })
+): Effect.fn.Return<Agreement, ClientError> {
+  const method = "initialize"
+  const result = yield* Effect.mapError(
+    ask(peer, method, introduction(settings, revision)),
+    (failure) => {
+      if (!McpError.isMcpError(failure)) return fromHandshake(method, failure)
+      // The peer decoded the error before a revision was negotiated. Only here is it known which lifecycle defines
+      // the data of a refused version.
+      const { code = -32603, message, data } = failure
+      const error = McpError.fromErrorObject({ code, message, data }, revision)
+      return negotiation(method, `The server refused to initialize: ${quotedMessage(message)}`, error)
     }
-    const version = Revision.read(protocolVersion)
-    const agreed = settings.sessions.find((revision) => revision === version)
-    if (agreed === undefined) {
-      const message = `The server supports ${quote([protocolVersion])}, this client ${quote(settings.revisions)}`
-      return yield* negotiation(method, message)
-    }
-    const info = JsonRpc.isObject(serverInfo) ? serverInfo : undefined
-    const offered = JsonRpc.isObject(capabilities) ? capabilities : {}
-    peer.session = { revision: agreed, info, capabilities: offered }
-    yield* peer.notify("notifications/initialized")
-    return { revision: agreed, info, capabilities: offered, instructions: text(instructions) }
-  })
+  )
+  const { protocolVersion, capabilities, serverInfo, instructions } = result
+  if (typeof protocolVersion !== "string") {
+    const message = "The response to initialize has no protocolVersion"
+    return yield* new ClientError({ reason: new InvalidResponse({ message }), method })
+  }
+  const version = Revision.read(protocolVersion)
+  const agreed = settings.sessions.find((revision) => revision === version)
+  if (agreed === undefined) {
+    const message = `The server supports ${quote([protocolVersion])}, this client ${quote(settings.revisions)}`
+    return yield* negotiation(method, message)
+  }
+  const info = JsonRpc.isObject(serverInfo) ? serverInfo : undefined
+  const offered = JsonRpc.isObject(capabilities) ? capabilities : {}
+  peer.session = { revision: agreed, info, capabilities: offered }
+  yield* peer.notify("notifications/initialized")
+  return { revision: agreed, info, capabilities: offered, instructions: text(instructions) }
+})
 
 /** A session that was opened because the server did not answer the probe. */
 const silent = (agreement: Agreement) => ({ ...agreement, silence: { verdict: undefined as Agreement | undefined } })

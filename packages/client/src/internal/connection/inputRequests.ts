@@ -204,7 +204,7 @@ export class InputRequestHandler {
 
   /** Whether a handler runs for a task of the server, while no request of the server is open. */
   hasRunningTask(peer: Peer): boolean {
-    return this.#tasks?.peer === peer && this.#tasks.live > 0
+    return this.#tasks?.peer === peer && this.#tasks.isRunning()
   }
 
   /** Handles the input requests of one result in parallel, within the bounds. */

@@ -168,12 +168,10 @@ export class ConnectionSupervisor implements ConnectionOwner {
   }
 
   /** The connection. Waits while it is being reopened, and fails after it was given up or closed. */
-  get connection(): Effect.Effect<NegotiatedConnection, ClientError> {
-    return Effect.suspend(() => {
-      if (this.current !== undefined) return Effect.succeed(this.current)
-      return this.#gone === undefined ? this.#awaitNext : Effect.fail(this.#gone)
-    })
-  }
+  readonly connection: Effect.Effect<NegotiatedConnection, ClientError> = Effect.suspend(() => {
+    if (this.current !== undefined) return Effect.succeed(this.current)
+    return this.#gone === undefined ? this.#awaitNext : Effect.fail(this.#gone)
+  })
 
   /** The connection after that one, which is about to end or has ended. Otherwise as `connection`. */
   after(connection: NegotiatedConnection): Effect.Effect<NegotiatedConnection, ClientError> {
@@ -215,24 +213,20 @@ export class ConnectionSupervisor implements ConnectionOwner {
   }
 
   /** Waits until no connection follows. */
-  get ended(): Effect.Effect<SessionEnd> {
-    return Effect.suspend(() =>
-      this.#end === undefined ? Deferred.await(this.#ended ??= Deferred.makeUnsafe()) : Effect.succeed(this.#end)
-    )
-  }
+  readonly ended: Effect.Effect<SessionEnd> = Effect.suspend(() =>
+    this.#end === undefined ? Deferred.await(this.#ended ??= Deferred.makeUnsafe()) : Effect.succeed(this.#end)
+  )
 
   // ---- opening and ending connections
 
   /** Opens a connection in a scope of its own. */
-  get open(): Effect.Effect<NegotiatedConnection, ClientError> {
-    return Effect.gen({ self: this }, function*() {
-      const connection = yield* this.#source.open(this.last, this.#fresh, (scope) => {
-        this.#scope = scope
-      })
-      this.#since = this.now()
-      return connection
+  readonly open: Effect.Effect<NegotiatedConnection, ClientError> = Effect.gen({ self: this }, function*() {
+    const connection = yield* this.#source.open(this.last, this.#fresh, (scope) => {
+      this.#scope = scope
     })
-  }
+    this.#since = this.now()
+    return connection
+  })
 
   /** Makes a connection the present one. */
   use(connection: NegotiatedConnection): void {
@@ -347,9 +341,9 @@ export class ConnectionSupervisor implements ConnectionOwner {
     this.#listener.ended()
   }
 
-  get #awaitNext(): Effect.Effect<NegotiatedConnection, ClientError> {
-    return Effect.suspend(() => Deferred.await(this.#next ??= Deferred.makeUnsafe()))
-  }
+  readonly #awaitNext: Effect.Effect<NegotiatedConnection, ClientError> = Effect.suspend(() =>
+    Deferred.await(this.#next ??= Deferred.makeUnsafe())
+  )
 
   #resume(connection: Effect.Effect<NegotiatedConnection, ClientError>): void {
     const next = this.#next
@@ -380,17 +374,16 @@ const isPermanent = (cause: SessionEnd | ClientError): boolean =>
 const closed: SessionEnd = { _tag: "ClosedByUs" }
 
 /** Opens the first connection. */
-export const make = (
+export const make = Effect.fnUntraced(function*(
   source: ConnectionSource,
   listener: SupervisorListener,
   options: SupervisorOptions
-): Effect.Effect<ConnectionSupervisor, ClientError, Scope.Scope> =>
-  Effect.gen(function*() {
-    const scope = yield* Effect.scope
-    const supervisor = new ConnectionSupervisor(source, listener, options)
-    yield* Scope.addFinalizerExit(scope, (exit) => supervisor.close(exit))
-    const first = yield* supervisor.open
-    supervisor.use(first)
-    first.onEnd(supervisor)
-    return supervisor
-  })
+): Effect.fn.Return<ConnectionSupervisor, ClientError, Scope.Scope> {
+  const scope = yield* Effect.scope
+  const supervisor = new ConnectionSupervisor(source, listener, options)
+  yield* Scope.addFinalizerExit(scope, (exit) => supervisor.close(exit))
+  const first = yield* supervisor.open
+  supervisor.use(first)
+  first.onEnd(supervisor)
+  return supervisor
+})

@@ -76,17 +76,15 @@ export class HttpConnection implements Connection, StreamableChannel {
   }
 
   /** Closes the connection, after ending the session on the server within `shutdownTimeout`. */
-  get close(): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      this.#closing ??= this.exchanger.runDetached(Effect.andThen(
-        this.#end === undefined && this.settings.shutdownTimeout > 0
-          ? Effect.timeoutOption(this.#protocol.close, this.settings.shutdownTimeout)
-          : Effect.void,
-        Effect.andThen(Effect.sync(() => this.end({ _tag: "ClosedByUs" })), this.#client.close)
-      ))
-      return Effect.asVoid(Fiber.await(this.#closing))
-    })
-  }
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    this.#closing ??= this.exchanger.runDetached(Effect.andThen(
+      this.#end === undefined && this.settings.shutdownTimeout > 0
+        ? Effect.timeoutOption(this.#protocol.close, this.settings.shutdownTimeout)
+        : Effect.void,
+      Effect.andThen(Effect.sync(() => this.end({ _tag: "ClosedByUs" })), this.#client.close)
+    ))
+    return Effect.asVoid(Fiber.await(this.#closing))
+  })
 
   // ---- for the protocol
 

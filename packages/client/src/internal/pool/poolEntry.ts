@@ -195,15 +195,13 @@ export class PoolEntry {
     return Scope.close(this.#scope, Exit.void)
   })
 
-  get #begin(): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function*() {
-      if (this.#isClosed) return
-      this.#attempt = 1
-      this.#setState({ _tag: "Opening", attempt: 1 })
-      this.#since = yield* Clock.currentTimeMillis
-      this.#fiber = yield* Effect.forkIn(this.#run, this.#scope)
-    })
-  }
+  readonly #begin: Effect.Effect<void> = Effect.gen({ self: this }, function*() {
+    if (this.#isClosed) return
+    this.#attempt = 1
+    this.#setState({ _tag: "Opening", attempt: 1 })
+    this.#since = yield* Clock.currentTimeMillis
+    this.#fiber = yield* Effect.forkIn(this.#run, this.#scope)
+  })
 
   #setClosed(): void {
     if (this.#isClosed) return
@@ -290,12 +288,10 @@ export class PoolEntry {
     }))
   }
 
-  get #run(): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function*() {
-      for (let retryAt = yield* this.#runOnce; retryAt !== undefined; retryAt = yield* this.#runOnce) {
-        yield* Effect.sleep(Math.max(0, retryAt - (yield* Clock.currentTimeMillis)))
-        this.#setState({ _tag: "Opening", attempt: ++this.#attempt })
-      }
-    })
-  }
+  readonly #run: Effect.Effect<void> = Effect.gen({ self: this }, function*() {
+    for (let retryAt = yield* this.#runOnce; retryAt !== undefined; retryAt = yield* this.#runOnce) {
+      yield* Effect.sleep(Math.max(0, retryAt - (yield* Clock.currentTimeMillis)))
+      this.#setState({ _tag: "Opening", attempt: ++this.#attempt })
+    }
+  })
 }

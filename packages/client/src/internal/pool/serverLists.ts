@@ -124,22 +124,20 @@ class ServerList<A> {
   })
 
   /** Requests the list after a change: at once, or after `minRelistInterval` since the last time. */
-  get #relist(): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      if (this.#isScheduled) return Effect.void
-      this.#isScheduled = true
-      const relisting = Effect.gen({ self: this }, function*() {
-        const wait = this.#relistedAt + minRelistMillis - (yield* Clock.currentTimeMillis)
-        if (wait > 0) yield* Effect.sleep(wait)
-        this.#isScheduled = false
-        // A caller may have requested it in the meantime.
-        if (this.#isFresh || this.#pending !== undefined) return
-        this.#relistedAt = yield* Clock.currentTimeMillis
-        yield* this.begin
-      })
-      return Effect.asVoid(Effect.forkIn(relisting, this.#scope, { startImmediately: true }))
+  readonly #relist: Effect.Effect<void> = Effect.suspend(() => {
+    if (this.#isScheduled) return Effect.void
+    this.#isScheduled = true
+    const relisting = Effect.gen({ self: this }, function*() {
+      const wait = this.#relistedAt + minRelistMillis - (yield* Clock.currentTimeMillis)
+      if (wait > 0) yield* Effect.sleep(wait)
+      this.#isScheduled = false
+      // A caller may have requested it in the meantime.
+      if (this.#isFresh || this.#pending !== undefined) return
+      this.#relistedAt = yield* Clock.currentTimeMillis
+      yield* this.begin
     })
-  }
+    return Effect.asVoid(Effect.forkIn(relisting, this.#scope, { startImmediately: true }))
+  })
 
   /** Requests the list once more if it changed in the meantime. */
   #received(pending: Pending<A>, exit: Exit.Exit<ReadonlyArray<A>, ClientError>): Effect.Effect<void> {

@@ -97,57 +97,56 @@ export interface Warned {
 }
 
 /** Fails only when the tools of a single client cannot be listed. */
-export const chooseTools = (
+export const chooseTools = Effect.fnUntraced(function*(
   source: ToolSource,
   options: ChooseOptions,
   warned: Warned
-): Effect.Effect<Choice, ClientError> =>
-  Effect.gen(function*() {
-    const { countTokens = estimateTokens, maxTokens = 100_000, maxTools = 512, readyTimeout = "2 seconds" } = options
-    const listed = yield* listAll(source, options.servers, readyTimeout)
-    const missing: Array<{ readonly server: string; readonly error: ClientError }> = []
-    const pending: Array<string> = []
-    const all: Array<Remote> = []
-    for (const { client, server, tools } of listed) {
-      if (tools === undefined) pending.push(server!)
-      else if (Result.isFailure(tools)) {
-        if (server === undefined) return yield* tools.failure
-        missing.push({ server, error: tools.failure })
-      } else {
-        for (const tool of tools.success) {
-          if (isForModel(tool) && (options.include?.(server, tool) ?? true)) all.push({ server, tool, client })
-        }
+): Effect.fn.Return<Choice, ClientError> {
+  const { countTokens = estimateTokens, maxTokens = 100_000, maxTools = 512, readyTimeout = "2 seconds" } = options
+  const listed = yield* listAll(source, options.servers, readyTimeout)
+  const missing: Array<{ readonly server: string; readonly error: ClientError }> = []
+  const pending: Array<string> = []
+  const all: Array<Remote> = []
+  for (const { client, server, tools } of listed) {
+    if (tools === undefined) pending.push(server!)
+    else if (Result.isFailure(tools)) {
+      if (server === undefined) return yield* tools.failure
+      missing.push({ server, error: tools.failure })
+    } else {
+      for (const tool of tools.success) {
+        if (isForModel(tool) && (options.include?.(server, tool) ?? true)) all.push({ server, tool, client })
       }
     }
-    const overrides = new Map(all.map((remote) => [remote, options.override?.(remote.server, remote.tool)]))
-    const named = (remote: Remote): ToolName => ({
-      server: remote.server,
-      tool: remote.tool.name,
-      name: overrides.get(remote)?.name
-    })
-    const described = (remote: Remote) => overrides.get(remote)?.description ?? remote.tool.description
-    const tokensOf = (remote: Remote) =>
-      countTokens({
-        name: plain(named(remote)),
-        description: described(remote),
-        inputSchema: remote.tool.inputSchema
-      })
-    const { omitted, selected, tokens } = select(all, maxTools, maxTokens, tokensOf)
-    const bounds = Array.from(new Set(omitted.map(({ bound }) => bound))).join(", ")
-    const before = warned.about
-    warned.about = omitted.length === 0
-      ? ""
-      : `${omitted.length} of ${all.length} tools were left out of a toolkit (${bounds})`
-    // Each generation runs the effect: the same warning is not repeated.
-    if (warned.about !== "" && warned.about !== before) yield* Effect.logWarning(warned.about)
-    const names = uniqueNames(selected.map(named))
-    const used = new Set(selected.map(({ server }) => server))
-    return {
-      chosen: selected.map((remote, at) => ({ name: names[at]!, description: described(remote), remote })),
-      omitted,
-      missing,
-      pending,
-      tokens,
-      instructions: instructionsText(listed.filter(({ server }) => used.has(server)))
-    }
+  }
+  const overrides = new Map(all.map((remote) => [remote, options.override?.(remote.server, remote.tool)]))
+  const named = (remote: Remote): ToolName => ({
+    server: remote.server,
+    tool: remote.tool.name,
+    name: overrides.get(remote)?.name
   })
+  const described = (remote: Remote) => overrides.get(remote)?.description ?? remote.tool.description
+  const tokensOf = (remote: Remote) =>
+    countTokens({
+      name: plain(named(remote)),
+      description: described(remote),
+      inputSchema: remote.tool.inputSchema
+    })
+  const { omitted, selected, tokens } = select(all, maxTools, maxTokens, tokensOf)
+  const bounds = Array.from(new Set(omitted.map(({ bound }) => bound))).join(", ")
+  const before = warned.about
+  warned.about = omitted.length === 0
+    ? ""
+    : `${omitted.length} of ${all.length} tools were left out of a toolkit (${bounds})`
+  // Each generation runs the effect: the same warning is not repeated.
+  if (warned.about !== "" && warned.about !== before) yield* Effect.logWarning(warned.about)
+  const names = uniqueNames(selected.map(named))
+  const used = new Set(selected.map(({ server }) => server))
+  return {
+    chosen: selected.map((remote, at) => ({ name: names[at]!, description: described(remote), remote })),
+    omitted,
+    missing,
+    pending,
+    tokens,
+    instructions: instructionsText(listed.filter(({ server }) => used.has(server)))
+  }
+})

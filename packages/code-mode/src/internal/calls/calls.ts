@@ -67,27 +67,26 @@ export const callsOf = (
     })
   }
 
-  return (name, args) =>
-    Effect.gen(function*() {
-      const tool = hidden.find(name, request.caller)
-      if (tool === undefined) {
-        return yield* new CallError({
-          message: `There is no tool ${JSON.stringify(clip(name))}. Find tools with ${search}`
-        })
-      }
-      const json = canonical(args)
-      if (json === undefined) {
-        return yield* new CallError({ message: `The arguments of ${clip(name)} have a value that ${Nesting.problem}` })
-      }
-      const content = `${name} ${(yield* Digest.sha256Hex(json)).slice(0, 24)}`
-      const count = counts.get(content) ?? 0
-      counts.set(content, count + 1)
-      const key = `${content} ${count}`
-      const { annotations } = tool.definition
-      const mayRepeat = annotations?.readOnlyHint === true || annotations?.idempotentHint === true
-      const repeats = Revision.era(request.caller.revision) === "stateless"
-      const call = callTool(name, args, key)
-      const end = yield* repeats && !mayRepeat ? recorded(`call ${key}`, call) : call
-      return "error" in end ? yield* new CallError({ message: end.error }) : end.value
-    })
+  return Effect.fnUntraced(function*(name, args) {
+    const tool = hidden.find(name, request.caller)
+    if (tool === undefined) {
+      return yield* new CallError({
+        message: `There is no tool ${JSON.stringify(clip(name))}. Find tools with ${search}`
+      })
+    }
+    const json = canonical(args)
+    if (json === undefined) {
+      return yield* new CallError({ message: `The arguments of ${clip(name)} have a value that ${Nesting.problem}` })
+    }
+    const content = `${name} ${(yield* Digest.sha256Hex(json)).slice(0, 24)}`
+    const count = counts.get(content) ?? 0
+    counts.set(content, count + 1)
+    const key = `${content} ${count}`
+    const { annotations } = tool.definition
+    const mayRepeat = annotations?.readOnlyHint === true || annotations?.idempotentHint === true
+    const repeats = Revision.era(request.caller.revision) === "stateless"
+    const call = callTool(name, args, key)
+    const end = yield* repeats && !mayRepeat ? recorded(`call ${key}`, call) : call
+    return "error" in end ? yield* new CallError({ message: end.error }) : end.value
+  })
 }

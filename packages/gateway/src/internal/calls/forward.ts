@@ -118,17 +118,16 @@ export const makeForward = (
   }
 
   /** Sends a request once more, on the next connection, if its connection has ended before it was sent. */
-  const delivered = <R>(
+  const delivered = Effect.fnUntraced(function*<R>(
     attempt: (ended?: RemoteConnection) => Effect.Effect<Outcome<R> | Unsent, McpError.McpError>
-  ): Effect.Effect<Outcome<R>, McpError.McpError> =>
-    Effect.gen(function*() {
-      const first = yield* attempt()
-      if (first._tag !== "Unsent") return first
-      // A client that opens its connection again does not end.
-      const end = yield* Effect.timeoutOption(first.connection.client.ended, endTimeout)
-      const second = end._tag === "Some" ? yield* attempt(first.connection) : first
-      return second._tag === "Unsent" ? yield* Effect.fail(unavailable(name)) : second
-    })
+  ): Effect.fn.Return<Outcome<R>, McpError.McpError> {
+    const first = yield* attempt()
+    if (first._tag !== "Unsent") return first
+    // A client that opens its connection again does not end.
+    const end = yield* Effect.timeoutOption(first.connection.client.ended, endTimeout)
+    const second = end._tag === "Some" ? yield* attempt(first.connection) : first
+    return second._tag === "Unsent" ? yield* Effect.fail(unavailable(name)) : second
+  })
 
   const attempt = <P extends object, R extends object>(
     method: RequestMethod<P, R>,

@@ -133,21 +133,19 @@ export const makeParkedCalls = ({ maxWaiting, waitTimeout }: Bounds, scope: Scop
     request: RequestContext,
     run: (call: ParkedCall<A>) => Effect.Effect<A, McpError.McpError>
   ): Effect.Effect<Exit.Exit<A, McpError.McpError> | ParkedCall<A>> =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.gen(function*() {
-        const call = new ParkedCall<A>(retain, request)
-        const running = Effect.interruptible(Effect.suspend(() => run(call)))
-        const fiber = call.fiber = yield* Effect.forkIn(running, scope, { startImmediately: true })
-        const settled = Effect.suspend(() =>
-          call.isAsking ? Effect.void : Effect.raceFirst(call.nextQuestion, Effect.asVoid(Fiber.await(fiber)))
-        )
-        yield* Effect.onInterrupt(restore(settled), () => end(call))
-        const exit = fiber.pollUnsafe()
-        if (exit === undefined) return call
-        forget(call)
-        return exit
-      })
-    )
+    Effect.uninterruptibleMask(Effect.fnUntraced(function*(restore) {
+      const call = new ParkedCall<A>(retain, request)
+      const running = Effect.interruptible(Effect.suspend(() => run(call)))
+      const fiber = call.fiber = yield* Effect.forkIn(running, scope, { startImmediately: true })
+      const settled = Effect.suspend(() =>
+        call.isAsking ? Effect.void : Effect.raceFirst(call.nextQuestion, Effect.asVoid(Fiber.await(fiber)))
+      )
+      yield* Effect.onInterrupt(restore(settled), () => end(call))
+      const exit = fiber.pollUnsafe()
+      if (exit === undefined) return call
+      forget(call)
+      return exit
+    }))
 
   /** Follows a parked call in a round: passes its questions to the caller, until it has ended. */
   const follow = (id: string, request: RequestContext): Effect.Effect<unknown, McpError.McpError> =>

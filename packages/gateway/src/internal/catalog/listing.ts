@@ -147,51 +147,50 @@ export const makeListing = (
   /** Removes all entries. */
   const clear = Effect.forEach(kinds, (kind) => update(kind, [], false), { discard: true })
 
-  const wantedOf = <K extends Kind>(
+  const wantedOf = Effect.fnUntraced(function*<K extends Kind>(
     kind: K,
     definitions: Lists[K],
     completes: boolean
-  ): Effect.Effect<ReadonlyMap<string, Wanted>> =>
-    Effect.gen(function*() {
-      const terms = termsOf[kind] as Terms<unknown>
-      const select = selections[kind] as Selection<unknown>
-      const wanted = new Map<string, Wanted>()
-      let more = 0
-      let chars = 0
-      for (const definition of definitions) {
-        const name = terms.name(definition)
-        if (select === false || (typeof select === "function" && !select(definition))) continue
-        // The first one of a name counts, as for clients of the remote server.
-        if (wanted.has(name)) continue
-        if (wanted.size >= maxEntries) {
-          more++
-          continue
-        }
-        const size = Nesting.sizeUpTo(definition, maxDefinitionChars)
-        const text = size > maxDefinitionChars
-          ? Result.fail(`its definition has more than ${maxDefinitionChars} characters`)
-          : Result.try({
-            try: () => CanonicalJson.stringify([completes, definition]),
-            catch: () => "its definition nests too deep"
-          })
-        wanted.set(
-          name,
-          Result.isSuccess(text)
-            ? { text: text.success, entry: terms.entry(definition, completes, context) }
-            : { text: "", entry: Result.fail(text.failure) }
-        )
-        chars += size
-        if (chars > charsPerTurn) {
-          chars = 0
-          yield* Effect.yieldNow
-        }
+  ): Effect.fn.Return<ReadonlyMap<string, Wanted>> {
+    const terms = termsOf[kind] as Terms<unknown>
+    const select = selections[kind] as Selection<unknown>
+    const wanted = new Map<string, Wanted>()
+    let more = 0
+    let chars = 0
+    for (const definition of definitions) {
+      const name = terms.name(definition)
+      if (select === false || (typeof select === "function" && !select(definition))) continue
+      // The first one of a name counts, as for clients of the remote server.
+      if (wanted.has(name)) continue
+      if (wanted.size >= maxEntries) {
+        more++
+        continue
       }
-      if (more > 0) {
-        const message = `${more} more entries of ${kind} of ${named(remote)} were left out (maxEntries: ${maxEntries})`
-        yield* warnOnce(kind, "", message)
+      const size = Nesting.sizeUpTo(definition, maxDefinitionChars)
+      const text = size > maxDefinitionChars
+        ? Result.fail(`its definition has more than ${maxDefinitionChars} characters`)
+        : Result.try({
+          try: () => CanonicalJson.stringify([completes, definition]),
+          catch: () => "its definition nests too deep"
+        })
+      wanted.set(
+        name,
+        Result.isSuccess(text)
+          ? { text: text.success, entry: terms.entry(definition, completes, context) }
+          : { text: "", entry: Result.fail(text.failure) }
+      )
+      chars += size
+      if (chars > charsPerTurn) {
+        chars = 0
+        yield* Effect.yieldNow
       }
-      return wanted
-    })
+    }
+    if (more > 0) {
+      const message = `${more} more entries of ${kind} of ${named(remote)} were left out (maxEntries: ${maxEntries})`
+      yield* warnOnce(kind, "", message)
+    }
+    return wanted
+  })
 
   const warnOnce = (kind: Kind, name: string, why: string): Effect.Effect<void> =>
     Effect.suspend(() => {

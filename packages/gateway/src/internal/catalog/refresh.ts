@@ -75,13 +75,12 @@ export const makeRefresh = (
   const markAll = Effect.sync(() => mark(...kinds))
 
   /** Reads all lists, and then those that change, until the scope closes. Returns after the first time. */
-  const follow = (client: Client): Effect.Effect<void, never, Scope.Scope> =>
-    Effect.gen(function*() {
-      yield* Effect.forkScoped(watch(client), { startImmediately: true })
-      yield* markAll
-      yield* read(groups, client)
-      for (const group of groups) yield* Effect.forkScoped(readAgain(group, client))
-    })
+  const follow = Effect.fnUntraced(function*(client: Client): Effect.fn.Return<void, never, Scope.Scope> {
+    yield* Effect.forkScoped(watch(client), { startImmediately: true })
+    yield* markAll
+    yield* read(groups, client)
+    for (const group of groups) yield* Effect.forkScoped(readAgain(group, client))
+  })
 
   const watch = (client: Client): Effect.Effect<void> => {
     const { prompts, resources, tools } = client.capabilities
@@ -117,16 +116,15 @@ export const makeRefresh = (
     )
   }
 
-  const readAgain = (group: Group, client: Client): Effect.Effect<never> =>
-    Effect.gen(function*() {
-      while (true) {
-        // A remote server that reports changes all the time is not listed all the time.
-        yield* Effect.sleep(interval)
-        const changed = group.wake.await
-        yield* group.stale.size === 0 ? changed : Effect.raceFirst(changed, Effect.sleep(retryDelay))
-        yield* Semaphore.withPermit(turn, Effect.andThen(rest, readNow([group], client)))
-      }
-    })
+  const readAgain = Effect.fnUntraced(function*(group: Group, client: Client): Effect.fn.Return<never> {
+    while (true) {
+      // A remote server that reports changes all the time is not listed all the time.
+      yield* Effect.sleep(interval)
+      const changed = group.wake.await
+      yield* group.stale.size === 0 ? changed : Effect.raceFirst(changed, Effect.sleep(retryDelay))
+      yield* Semaphore.withPermit(turn, Effect.andThen(rest, readNow([group], client)))
+    }
+  })
 
   const rest = Effect.flatMap(
     Clock.currentTimeMillis,
@@ -136,25 +134,24 @@ export const makeRefresh = (
   const read = (groups: ReadonlyArray<Group>, client: Client): Effect.Effect<void> =>
     Semaphore.withPermit(turn, readNow(groups, client))
 
-  const readNow = (groups: ReadonlyArray<Group>, client: Client): Effect.Effect<void> =>
-    Effect.gen(function*() {
-      const startedAt = yield* Clock.currentTimeMillis
-      const before = lists
-      for (const { stale, wake } of groups) {
-        wake.closeUnsafe()
-        const kinds = [...stale]
-        stale.clear()
-        yield* Effect.forEach(kinds, (kind) => readKind(kind, client), { discard: true })
-      }
-      if (lists !== before && onListing !== undefined) {
-        yield* Effect.catchDefect(
-          onListing(lists),
-          (defect) => Effect.logError(`onListing failed for ${named(name)}`, defect)
-        )
-      }
-      const now = yield* Clock.currentTimeMillis
-      restsUntil = now + Math.min(maxRest, restFactor * (now - startedAt))
-    })
+  const readNow = Effect.fnUntraced(function*(groups: ReadonlyArray<Group>, client: Client): Effect.fn.Return<void> {
+    const startedAt = yield* Clock.currentTimeMillis
+    const before = lists
+    for (const { stale, wake } of groups) {
+      wake.closeUnsafe()
+      const kinds = [...stale]
+      stale.clear()
+      yield* Effect.forEach(kinds, (kind) => readKind(kind, client), { discard: true })
+    }
+    if (lists !== before && onListing !== undefined) {
+      yield* Effect.catchDefect(
+        onListing(lists),
+        (defect) => Effect.logError(`onListing failed for ${named(name)}`, defect)
+      )
+    }
+    const now = yield* Clock.currentTimeMillis
+    restsUntil = now + Math.min(maxRest, restFactor * (now - startedAt))
+  })
 
   const readKind = <K extends Kind>(kind: K, client: Client): Effect.Effect<void> => {
     if (!listing.includes(kind)) return Effect.void

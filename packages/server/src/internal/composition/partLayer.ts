@@ -28,21 +28,19 @@ export const partLayer = <E>(
   definitions: ReadonlyArray<Layer.Layer<never, unknown, unknown>>,
   open: (outside: Catalog["Service"], place: Place) => Effect.Effect<OpenPart<E>, E, Scope.Scope>
 ): Layer.Layer<never, unknown, Catalog> =>
-  Layer.effectDiscard(Effect.withFiber((fiber) =>
-    Effect.gen(function*() {
-      const scope = yield* Scope.Scope
-      const current = yield* Effect.serviceOption(Layer.CurrentMemoMap)
-      const { memoMap, place } = placedInPart(
-        current._tag === "Some" ? current.value : Layer.makeMemoMapUnsafe(),
-        {},
-        fiber
-      )
-      const { built, complete, inside } = yield* open(yield* Catalog, place)
-      const provided = Layer.succeed(Catalog, inside)
-      for (const definition of definitions) {
-        const context = yield* Layer.buildWithMemoMap(Layer.provide(definition, provided), memoMap, scope)
-        if (built !== undefined) yield* built(context, () => nextPlace(memoMap, fiber))
-      }
-      if (complete !== undefined) yield* complete
-    })
-  )) as Layer.Layer<never, unknown, Catalog>
+  Layer.effectDiscard(Effect.withFiber(Effect.fnUntraced(function*(fiber) {
+    const scope = yield* Scope.Scope
+    const current = yield* Effect.serviceOption(Layer.CurrentMemoMap)
+    const { memoMap, place } = placedInPart(
+      current._tag === "Some" ? current.value : Layer.makeMemoMapUnsafe(),
+      {},
+      fiber
+    )
+    const { built, complete, inside } = yield* open(yield* Catalog, place)
+    const provided = Layer.succeed(Catalog, inside)
+    for (const definition of definitions) {
+      const context = yield* Layer.buildWithMemoMap(Layer.provide(definition, provided), memoMap, scope)
+      if (built !== undefined) yield* built(context, () => nextPlace(memoMap, fiber))
+    }
+    if (complete !== undefined) yield* complete
+  }))) as Layer.Layer<never, unknown, Catalog>

@@ -82,34 +82,33 @@ export const makeRoundTrips = (methods: MethodTable, options: Options) => {
     })
   }
 
-  const answer = (round: Round): Effect.Effect<Answer, McpError.McpError> =>
-    Effect.gen(function*() {
-      const { request, open, state: { answers, rounds } } = round
-      const now = yield* Clock.currentTimeMillis
-      const sealed: SealedState = {
-        principal: principalOf(request),
-        request: yield* digest(request),
-        expires: now + lifetime,
-        rounds: rounds + 1,
-        answers: [...answers],
-        onces: [...round.done],
-        pending: Array.from(open, ([key, { asked, request: { method }, timeout }]) => [
-          key,
-          { method, asked, expires: timeout === undefined ? undefined : now + timeout }
-        ])
-      }
-      const requestState = yield* Effect.promise(() => codec.seal(JSON.stringify(sealed)))
-      if (requestState.length > maxChars) {
-        const message = `requestState exceeds maxChars (${maxChars}): the responses so far need ` +
-          `${requestState.length} characters`
-        return yield* Effect.fail(new McpError.McpError({ reason: "InternalError", message }))
-      }
-      const inputRequests = Object.fromEntries(
-        Array.from(open, ([key, { request }]) => [key, request])
-      ) as InputRequests
-      const result = { resultType: "input_required", inputRequests, requestState } as const
-      return methods.encodeResult(supportedMethods.get(request.method)!, result, request)
-    })
+  const answer = Effect.fnUntraced(function*(round: Round): Effect.fn.Return<Answer, McpError.McpError> {
+    const { request, open, state: { answers, rounds } } = round
+    const now = yield* Clock.currentTimeMillis
+    const sealed: SealedState = {
+      principal: principalOf(request),
+      request: yield* digest(request),
+      expires: now + lifetime,
+      rounds: rounds + 1,
+      answers: [...answers],
+      onces: [...round.done],
+      pending: Array.from(open, ([key, { asked, request: { method }, timeout }]) => [
+        key,
+        { method, asked, expires: timeout === undefined ? undefined : now + timeout }
+      ])
+    }
+    const requestState = yield* Effect.promise(() => codec.seal(JSON.stringify(sealed)))
+    if (requestState.length > maxChars) {
+      const message = `requestState exceeds maxChars (${maxChars}): the responses so far need ` +
+        `${requestState.length} characters`
+      return yield* Effect.fail(new McpError.McpError({ reason: "InternalError", message }))
+    }
+    const inputRequests = Object.fromEntries(
+      Array.from(open, ([key, { request }]) => [key, request])
+    ) as InputRequests
+    const result = { resultType: "input_required", inputRequests, requestState } as const
+    return methods.encodeResult(supportedMethods.get(request.method)!, result, request)
+  })
 
   const owner: RoundOwner = { maxRounds, answer }
   /**

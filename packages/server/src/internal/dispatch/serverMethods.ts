@@ -149,8 +149,6 @@ interface Target {
   readonly names: () => ReadonlyArray<string>
 }
 
-const none: Target = { names: () => [] }
-
 /** Finds the target of a reference. An entry that the caller may not see does not exist. */
 const findTarget = (
   { prompts, resources, templates }: Catalog["Service"],
@@ -169,7 +167,7 @@ const findTarget = (
       ? templates.sorted.find(([, entry]) => isVisible(entry, caller) && entry.match(ref.uri) !== undefined)
         ?.[1]
       : undefined)
-  if (template === undefined) return resources.seen(ref.uri, caller) === undefined ? undefined : none
+  if (template === undefined) return resources.seen(ref.uri, caller) === undefined ? undefined : { names: () => [] }
   const { complete, guard } = template
   return { complete, guard, names: () => template.names }
 }

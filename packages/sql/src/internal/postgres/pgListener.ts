@@ -62,39 +62,37 @@ export const makeListen = (
     Deferred.doneUnsafe(connected.lost, Effect.void)
   }
 
-  const listenOn = ({ channels: scopes, pinned, scope, watch }: Connected, channel: string) =>
-    Effect.gen(function*() {
-      const own = yield* Scope.fork(scope)
-      const notifications = yield* Effect.mapError(watch(Scope.provide(pinned.listen(channel), own)), toPgError)
-      scopes.set(channel, own)
-      const notify = Effect.map(Queue.take(notifications), ({ payload }) => {
-        for (const listener of channels.get(channel) ?? []) listener.onNotification(payload)
-      })
-      // The queue fails when the connection is lost, which `onClose` reports.
-      yield* Effect.forkIn(Effect.ignore(Effect.forever(notify)), own)
+  const listenOn = Effect.fnUntraced(function*({ channels: scopes, pinned, scope, watch }: Connected, channel: string) {
+    const own = yield* Scope.fork(scope)
+    const notifications = yield* Effect.mapError(watch(Scope.provide(pinned.listen(channel), own)), toPgError)
+    scopes.set(channel, own)
+    const notify = Effect.map(Queue.take(notifications), ({ payload }) => {
+      for (const listener of channels.get(channel) ?? []) listener.onNotification(payload)
     })
+    // The queue fails when the connection is lost, which `onClose` reports.
+    yield* Effect.forkIn(Effect.ignore(Effect.forever(notify)), own)
+  })
 
-  const connect = (check: Check) =>
-    Effect.gen(function*() {
-      // The connection closes first: a server that has stopped does not answer `UNLISTEN`.
-      const connectionScope = yield* Scope.make()
-      const scope = yield* Scope.make()
-      const close = Effect.andThen(Scope.close(connectionScope, Exit.void), Scope.close(scope, Exit.void))
-      return yield* Effect.gen(function*() {
-        const connection = yield* Effect.mapError(Scope.provide(open, connectionScope), toPgError)
-        const watch = makeWatch(connection, maxSilenceMillis)
-        // Only a reserved connection can listen to several channels.
-        const pinned = yield* connection.pin
-        const connected: Connected = { pinned, watch, close, scope, lost: Deferred.makeUnsafe(), channels: new Map() }
-        onClose(connection, () => lose(connected))
-        yield* check(pinned, watch)
-        // The iteration also visits a channel that is added meanwhile.
-        for (const channel of channels.keys()) yield* listenOn(connected, channel)
-        current = connected
-        listening.openUnsafe()
-        return connected
-      }).pipe(Scope.provide(scope), Effect.onError(() => close))
-    })
+  const connect = Effect.fnUntraced(function*(check: Check) {
+    // The connection closes first: a server that has stopped does not answer `UNLISTEN`.
+    const connectionScope = yield* Scope.make()
+    const scope = yield* Scope.make()
+    const close = Effect.andThen(Scope.close(connectionScope, Exit.void), Scope.close(scope, Exit.void))
+    return yield* Effect.gen(function*() {
+      const connection = yield* Effect.mapError(Scope.provide(open, connectionScope), toPgError)
+      const watch = makeWatch(connection, maxSilenceMillis)
+      // Only a reserved connection can listen to several channels.
+      const pinned = yield* connection.pin
+      const connected: Connected = { pinned, watch, close, scope, lost: Deferred.makeUnsafe(), channels: new Map() }
+      onClose(connection, () => lose(connected))
+      yield* check(pinned, watch)
+      // The iteration also visits a channel that is added meanwhile.
+      for (const channel of channels.keys()) yield* listenOn(connected, channel)
+      current = connected
+      listening.openUnsafe()
+      return connected
+    }).pipe(Scope.provide(scope), Effect.onError(() => close))
+  })
 
   const reconnect = Effect.orDie(Effect.retry(connect(() => Effect.void), backoff))
 

@@ -51,35 +51,34 @@ export const makeAdmin = (
           return { ...found, questions, log }
         })),
     cancel: (id, statusMessage) => store.finish(id, { status: "cancelled", statusMessage }),
-    rerun: (id, { from } = {}) =>
-      Effect.gen(function*() {
-        const found = yield* store.admin.find(id)
-        const task = yield* store.load(id)
-        if (found === undefined || task === undefined) return undefined
-        const entries = yield* store.readLog(id)
-        const end = from === undefined ? 0 : entries.findIndex(({ kind, name }) => kind === "step" && name === from)
-        if (end < 0) return undefined
-        const { args, caller, owner, pool, tool } = task
-        const { pollIntervalMs, ttlMs } = found.state
-        const limits = { all: {}, client: {}, tool: {} }
-        const copied = Effect.gen(function*() {
-          const state = yield* store.insert({ args, caller, owner, pool, tool, pollIntervalMs, ttlMs, limits })
-          const events = entries.slice(0, end).filter(({ kind }) => kind !== "undo" && kind !== "giveUp")
-          const observed = events.filter(({ kind }) => kind === "answer" || kind === "timeout").map(({ name }) => name)
-          yield* store.copyAnswers(id, state.id, observed)
-          for (const [index, entry] of events.entries()) {
-            const value = entry.value === null
-              ? null
-              : yield* Effect.flatMap(
-                store.decrypt(entry.value, associatedData(id, entry)),
-                (text) => store.encrypt(text, associatedData(state.id, entry))
-              )
-            yield* store.append(state.id, { ...entry, seq: index + 1, value })
-          }
-          return state
-        })
-        return yield* store.transaction(copied)
-      }),
+    rerun: Effect.fnUntraced(function*(id, { from } = {}) {
+      const found = yield* store.admin.find(id)
+      const task = yield* store.load(id)
+      if (found === undefined || task === undefined) return undefined
+      const entries = yield* store.readLog(id)
+      const end = from === undefined ? 0 : entries.findIndex(({ kind, name }) => kind === "step" && name === from)
+      if (end < 0) return undefined
+      const { args, caller, owner, pool, tool } = task
+      const { pollIntervalMs, ttlMs } = found.state
+      const limits = { all: {}, client: {}, tool: {} }
+      const copied = Effect.gen(function*() {
+        const state = yield* store.insert({ args, caller, owner, pool, tool, pollIntervalMs, ttlMs, limits })
+        const events = entries.slice(0, end).filter(({ kind }) => kind !== "undo" && kind !== "giveUp")
+        const observed = events.filter(({ kind }) => kind === "answer" || kind === "timeout").map(({ name }) => name)
+        yield* store.copyAnswers(id, state.id, observed)
+        for (const [index, entry] of events.entries()) {
+          const value = entry.value === null
+            ? null
+            : yield* Effect.flatMap(
+              store.decrypt(entry.value, associatedData(id, entry)),
+              (text) => store.encrypt(text, associatedData(state.id, entry))
+            )
+          yield* store.append(state.id, { ...entry, seq: index + 1, value })
+        }
+        return state
+      })
+      return yield* store.transaction(copied)
+    }),
     wake: (id) => Effect.map(store.wakeTasks([id]), (count) => count > 0),
     pause: store.tools.pause,
     resume: store.tools.resume,

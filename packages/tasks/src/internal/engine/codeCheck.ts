@@ -114,35 +114,34 @@ const failureOf = (exit: Exit.Exit<Outcome>): string | undefined => {
 }
 
 /** The differences between a task and the handler that would continue it. */
-const compare = (
+const compare = Effect.fnUntraced(function*(
   engine: EngineContext,
   row: UnsettledTask,
   found: FoundHandler
-): Effect.Effect<ReadonlyArray<Difference>, TaskError> =>
-  Effect.gen(function*() {
-    const { store } = engine
-    const task = yield* store.load(row.id)
-    if (task === undefined || task.status === "completed" || task.status === "failed") return []
-    const entries = yield* store.readLog(row.id)
-    const log = new TaskLog(entries)
-    if (!found.handler.durable) return log.isOfDurable ? [["plain", undefined] as const] : []
-    // A task that compensates has ended already.
-    if (log.undoReason !== undefined || log.givenUpAfter !== undefined) return []
-    const { answers, openQuestions } = yield* store.readQuestions(row.id)
-    const { exit, run } = yield* replay(engine, task, log, answers, found)
-    // The handlers were removed, or the replay took too long.
-    if (Option.isNone(exit) || (run.ending !== undefined && run.ending !== "suspended")) return []
-    const hasEnded = run.ending === undefined
-    const failure = hasEnded && row.isWaiting ? failureOf(exit.value) : undefined
-    // The events after a failure are not reached because of it.
-    if (failure !== undefined) return [["failed", failure] as const]
-    return [
-      ...recordedButNotReached(run, entries, hasEnded),
-      ...openQuestions.filter((key) => !run.names.has(`question/${key}`)).map((
-        key
-      ): Difference => ["question", `"${key}"`])
-    ]
-  })
+): Effect.fn.Return<ReadonlyArray<Difference>, TaskError> {
+  const { store } = engine
+  const task = yield* store.load(row.id)
+  if (task === undefined || task.status === "completed" || task.status === "failed") return []
+  const entries = yield* store.readLog(row.id)
+  const log = new TaskLog(entries)
+  if (!found.handler.durable) return log.isOfDurable ? [["plain", undefined] as const] : []
+  // A task that compensates has ended already.
+  if (log.undoReason !== undefined || log.givenUpAfter !== undefined) return []
+  const { answers, openQuestions } = yield* store.readQuestions(row.id)
+  const { exit, run } = yield* replay(engine, task, log, answers, found)
+  // The handlers were removed, or the replay took too long.
+  if (Option.isNone(exit) || (run.ending !== undefined && run.ending !== "suspended")) return []
+  const hasEnded = run.ending === undefined
+  const failure = hasEnded && row.isWaiting ? failureOf(exit.value) : undefined
+  // The events after a failure are not reached because of it.
+  if (failure !== undefined) return [["failed", failure] as const]
+  return [
+    ...recordedButNotReached(run, entries, hasEnded),
+    ...openQuestions.filter((key) => !run.names.has(`question/${key}`)).map((
+      key
+    ): Difference => ["question", `"${key}"`])
+  ]
+})
 
 const recordedButNotReached = (
   run: Run,
@@ -192,58 +191,57 @@ class Findings {
  * Checks tasks against the handlers of an engine. Without one it finds the tasks that wait for a worker already, in a
  * process without handlers.
  */
-export const checkCode = (
+export const checkCode = Effect.fnUntraced(function*(
   store: TaskStore["Service"],
   engine: EngineContext | undefined,
   { createdBefore = Infinity, maxTasks, maxTasksPerTool, pools, tool }: CheckScope
-): Effect.Effect<CodeCheck, TaskError> =>
-  Effect.gen(function*() {
-    const hasHandlers = engine !== undefined && !engine.handlers.isEmpty
-    const isAlone = hasHandlers && (pools === undefined || (yield* store.admin.workers).length <= 1)
-    const findings = new Findings()
-    const replays = new Map<string, number>()
-    let checked = 0
-    let isComplete = true
+): Effect.fn.Return<CodeCheck, TaskError> {
+  const hasHandlers = engine !== undefined && !engine.handlers.isEmpty
+  const isAlone = hasHandlers && (pools === undefined || (yield* store.admin.workers).length <= 1)
+  const findings = new Findings()
+  const replays = new Map<string, number>()
+  let checked = 0
+  let isComplete = true
 
-    const checkTask = (row: UnsettledTask): Effect.Effect<void, TaskError> => {
-      const found = engine?.handlers.find(row.tool)
-      if (engine === undefined || found === undefined) {
-        checked++
-        const kind = row.waitsFor === "code" ? "stopped" : row.waitsFor === "tool" || isAlone ? "missing" : undefined
-        return Effect.sync(() => kind === undefined ? undefined : findings.add(row, [kind, undefined]))
-      }
-      const count = replays.get(row.tool) ?? 0
-      // A task without a run has recorded nothing.
-      if (row.runs === 0) return Effect.void
-      if (count >= maxTasksPerTool) return Effect.sync(() => void (isComplete = false))
-      replays.set(row.tool, count + 1)
-      return Effect.gen(function*() {
-        const differences = yield* compare(engine, row, found)
-        checked++
-        if (differences.length === 0) return
-        // The differences do not count if the task has run meanwhile.
-        const now = yield* store.checks.find(row.id)
-        if (now === undefined || now.isRunning || now.runs !== row.runs) return
-        for (const difference of differences) findings.add(row, difference)
-      }).pipe(Effect.catchIf(isKeyError, () => Effect.void))
+  const checkTask = (row: UnsettledTask): Effect.Effect<void, TaskError> => {
+    const found = engine?.handlers.find(row.tool)
+    if (engine === undefined || found === undefined) {
+      checked++
+      const kind = row.waitsFor === "code" ? "stopped" : row.waitsFor === "tool" || isAlone ? "missing" : undefined
+      return Effect.sync(() => kind === undefined ? undefined : findings.add(row, [kind, undefined]))
     }
+    const count = replays.get(row.tool) ?? 0
+    // A task without a run has recorded nothing.
+    if (row.runs === 0) return Effect.void
+    if (count >= maxTasksPerTool) return Effect.sync(() => void (isComplete = false))
+    replays.set(row.tool, count + 1)
+    return Effect.gen(function*() {
+      const differences = yield* compare(engine, row, found)
+      checked++
+      if (differences.length === 0) return
+      // The differences do not count if the task has run meanwhile.
+      const now = yield* store.checks.find(row.id)
+      if (now === undefined || now.isRunning || now.runs !== row.runs) return
+      for (const difference of differences) findings.add(row, difference)
+    }).pipe(Effect.catchIf(isKeyError, () => Effect.void))
+  }
 
-    let after = ""
-    for (let read = 0; read < maxTasks;) {
-      const limit = Math.min(pageSize, maxTasks - read)
-      const page: ReadonlyArray<UnsettledTask> = yield* store.checks.page(after, limit)
-      read += page.length
-      after = page.at(-1)?.id ?? after
-      const rows = page.filter((row) =>
-        !row.isRunning && row.createdAt < createdBefore && (tool === undefined || row.tool === tool) &&
-        (pools === undefined || pools.includes(row.pool))
-      )
-      yield* Effect.forEach(rows, checkTask, { concurrency: parallelReplays, discard: true })
-      if (page.length < limit) return { checked, isComplete, findings: findings.all }
-      yield* Effect.sleep(pagePauseMs)
-    }
-    return { checked, isComplete: false, findings: findings.all }
-  })
+  let after = ""
+  for (let read = 0; read < maxTasks;) {
+    const limit = Math.min(pageSize, maxTasks - read)
+    const page: ReadonlyArray<UnsettledTask> = yield* store.checks.page(after, limit)
+    read += page.length
+    after = page.at(-1)?.id ?? after
+    const rows = page.filter((row) =>
+      !row.isRunning && row.createdAt < createdBefore && (tool === undefined || row.tool === tool) &&
+      (pools === undefined || pools.includes(row.pool))
+    )
+    yield* Effect.forEach(rows, checkTask, { concurrency: parallelReplays, discard: true })
+    if (page.length < limit) return { checked, isComplete, findings: findings.all }
+    yield* Effect.sleep(pagePauseMs)
+  }
+  return { checked, isComplete: false, findings: findings.all }
+})
 
 const meanings: Readonly<Record<Kind, string>> = {
   skipped: "do not reach what they have recorded with the code of this process",
@@ -266,21 +264,20 @@ const describeFinding = ({ count, details, kind, tasks, tool }: CodeFinding, isC
 const checkDelayMs = 1000
 
 /** Checks the code each time that handlers are added, and logs the findings, forever. */
-export const checkAddedHandlers = (
+export const checkAddedHandlers = Effect.fnUntraced(function*(
   handlers: HandlerRegistry,
   check: Effect.Effect<CodeCheck | undefined>
-): Effect.Effect<never> =>
-  Effect.gen(function*() {
-    let checked = 0
-    while (true) {
-      if (handlers.additions === checked) yield* handlers.changed
-      yield* Effect.sleep(checkDelayMs)
-      checked = handlers.additions
-      const { findings = [], isComplete = true } = (yield* check) ?? {}
-      yield* Effect.forEach(
-        findings,
-        (finding) => Effect.logWarning(describeFinding(finding, isComplete)),
-        { discard: true }
-      )
-    }
-  })
+): Effect.fn.Return<never> {
+  let checked = 0
+  while (true) {
+    if (handlers.additions === checked) yield* handlers.changed
+    yield* Effect.sleep(checkDelayMs)
+    checked = handlers.additions
+    const { findings = [], isComplete = true } = (yield* check) ?? {}
+    yield* Effect.forEach(
+      findings,
+      (finding) => Effect.logWarning(describeFinding(finding, isComplete)),
+      { discard: true }
+    )
+  }
+})

@@ -85,20 +85,19 @@ const checkPace = (tool: string, { concurrency = 1, rate }: Pace = {}): Effect.E
 }
 
 /** Sets limits of tools, except those that are set already. */
-const setPaces = (
+const setPaces = Effect.fnUntraced(function*(
   { tools }: TaskStore["Service"],
   paces: ReadonlyMap<string, Pace | undefined>
-): Effect.Effect<void, TaskError> =>
-  Effect.gen(function*() {
-    for (const [tool, pace] of paces) yield* checkPace(tool, pace)
-    const known = new Map((yield* tools.list).map((state) => [state.tool, state]))
-    for (const [tool, pace] of paces) {
-      const { concurrency, rate } = known.get(tool) ?? {}
-      const isEqual = concurrency === pace?.concurrency && rate?.limit === pace?.rate?.limit &&
-        rate?.periodMs === pace?.rate?.periodMs
-      if (!isEqual) yield* tools.pace(tool, pace)
-    }
-  })
+): Effect.fn.Return<void, TaskError> {
+  for (const [tool, pace] of paces) yield* checkPace(tool, pace)
+  const known = new Map((yield* tools.list).map((state) => [state.tool, state]))
+  for (const [tool, pace] of paces) {
+    const { concurrency, rate } = known.get(tool) ?? {}
+    const isEqual = concurrency === pace?.concurrency && rate?.limit === pace?.rate?.limit &&
+      rate?.periodMs === pace?.rate?.periodMs
+    if (!isEqual) yield* tools.pace(tool, pace)
+  }
+})
 
 /** Milliseconds until a task expires after `expireSoon`. */
 const expireSoonMs = 10_000
@@ -106,99 +105,97 @@ const expireSoonMs = 10_000
 /** Milliseconds between two checks for expired tasks, at most: alone in the store, and with other processes. */
 const maxExpiryPauseMs = { alone: 60_000, shared: 10_000 }
 
-const make = (options: Options) =>
-  Effect.gen(function*() {
-    yield* checkOptions(options)
-    const bounds = yield* TaskBounds
-    const store = yield* TaskStore
-    const sql = yield* SqlClient.SqlClient
-    const digest = yield* Digest
-    const observer = yield* CurrentTaskObserver
-    const metrics = observer?.metrics
-    const engine: EngineContext = {
-      observer,
-      store,
-      sql,
-      digest,
-      handlers: new HandlerRegistry({
-        onAdded: (waiting) =>
-          Effect.gen(function*() {
-            worker.lookForTasks(true)
-            if (waiting.length === 0) return
-            yield* Effect.ignoreCause(store.wakeTasks(waiting))
-            worker.lookForTasks()
-          }),
-        shutdownTimeout: options.shutdownTimeout
+const make = Effect.fnUntraced(function*(options: Options) {
+  yield* checkOptions(options)
+  const bounds = yield* TaskBounds
+  const store = yield* TaskStore
+  const sql = yield* SqlClient.SqlClient
+  const digest = yield* Digest
+  const observer = yield* CurrentTaskObserver
+  const metrics = observer?.metrics
+  const engine: EngineContext = {
+    observer,
+    store,
+    sql,
+    digest,
+    handlers: new HandlerRegistry({
+      onAdded: Effect.fnUntraced(function*(waiting) {
+        worker.lookForTasks(true)
+        if (waiting.length === 0) return
+        yield* Effect.ignoreCause(store.wakeTasks(waiting))
+        worker.lookForTasks()
       }),
-      holdsLease: () => worker.holdsLease(),
-      renewLease: Effect.suspend(() => worker.renewLease),
-      noteStepEnd: (tool, step) => worker.noteStepEnd(tool, step),
-      progressInterval: bounds.progressInterval,
-      codeChanges: new CodeChanges(),
-      maxAttempts: options.maxAttempts
+      shutdownTimeout: options.shutdownTimeout
+    }),
+    holdsLease: () => worker.holdsLease(),
+    renewLease: Effect.suspend(() => worker.renewLease),
+    noteStepEnd: (tool, step) => worker.noteStepEnd(tool, step),
+    progressInterval: bounds.progressInterval,
+    codeChanges: new CodeChanges(),
+    maxAttempts: options.maxAttempts
+  }
+  const outage = makeStoreOutage(metrics)
+  const worker = new Worker({ engine, outage, options })
+  if (options.runsTasks) yield* worker.start
+  const { pools } = options
+  if (options.runsTasks && options.checkCode) {
+    const { maxCheckedTasks: maxTasks, maxCheckedTasksPerTool: maxTasksPerTool } = bounds
+    const createdBefore = yield* Clock.currentTimeMillis
+    const checked = checkCode(store, engine, { pools, createdBefore, maxTasks, maxTasksPerTool })
+    yield* forkLoop(checkAddedHandlers(engine.handlers, outage.guard(checked)))
+  }
+
+  if (metrics !== undefined) {
+    yield* metrics.reportRunning(() => worker.running)
+    const read = Effect.suspend(() => metrics.isRead() ? outage.guard(store.admin.queueCounts) : Effect.undefined)
+    const report = Effect.map(read, (counts) => counts && metrics.queue(counts))
+    if (observer?.readsQueue === true) {
+      yield* forkLoop(Effect.andThen(Effect.sleep(bounds.queueInterval), report))
     }
-    const outage = makeStoreOutage(metrics)
-    const worker = new Worker({ engine, outage, options })
-    if (options.runsTasks) yield* worker.start
-    const { pools } = options
-    if (options.runsTasks && options.checkCode) {
-      const { maxCheckedTasks: maxTasks, maxCheckedTasksPerTool: maxTasksPerTool } = bounds
-      const createdBefore = yield* Clock.currentTimeMillis
-      const checked = checkCode(store, engine, { pools, createdBefore, maxTasks, maxTasksPerTool })
-      yield* forkLoop(checkAddedHandlers(engine.handlers, outage.guard(checked)))
-    }
+  }
 
-    if (metrics !== undefined) {
-      yield* metrics.reportRunning(() => worker.running)
-      const read = Effect.suspend(() => metrics.isRead() ? outage.guard(store.admin.queueCounts) : Effect.undefined)
-      const report = Effect.map(read, (counts) => counts && metrics.queue(counts))
-      if (observer?.readsQueue === true) {
-        yield* forkLoop(Effect.andThen(Effect.sleep(bounds.queueInterval), report))
-      }
-    }
+  const expiryAlarm = new Alarm()
+  const { leaseMs, undoTimeout } = options
+  const maxInterval = leaseMs === undefined ? maxExpiryPauseMs.alone : maxExpiryPauseMs.shared
+  yield* forkLoop(removeExpired({ store, expiryAlarm, outage, undoTimeout, maxInterval }))
 
-    const expiryAlarm = new Alarm()
-    const { leaseMs, undoTimeout } = options
-    const maxInterval = leaseMs === undefined ? maxExpiryPauseMs.alone : maxExpiryPauseMs.shared
-    yield* forkLoop(removeExpired({ store, expiryAlarm, outage, undoTimeout, maxInterval }))
-
-    const submit = (task: NewTask): Effect.Effect<State, TaskError> =>
-      Effect.suspend(() => {
-        const workerId = options.runsTasks ? worker.reserve(task.tool, task.pool) : undefined
-        const started = (state: State, isClaimed: boolean) =>
-          workerId === undefined || !isClaimed
-            ? Effect.void
-            : sql.afterCommit(Effect.sync(() => worker.runNew(state, task.args, workerId)))
-        const { client, owner } = task
-        const counted = owner !== null || client === undefined
-          ? Effect.succeed(task)
-          : Effect.map(fingerprint(engine, client), (digest) => ({ ...task, client: digest }))
-        return Effect.tap(
-          Effect.flatMap(counted, (task) => store.insert(task, workerId, started)),
-          ({ createdAt, ttlMs }) =>
-            Effect.sync(() => ttlMs === null ? undefined : expiryAlarm.wakeBefore(createdAt + ttlMs))
-        )
-      })
-    const schedules = makeSchedules({ store, outage, submit })
-    yield* forkLoop(schedules.loop)
-
-    const taskEngine = TaskEngine.of({
-      submit,
-      get: store.get,
-      list: (owners, { after, limit }) => store.list(owners, after, limit),
-      cancel: (id, statusMessage) => store.finish(id, { status: "cancelled", statusMessage }),
-      answer: store.answer,
-      expireSoon: (id) =>
-        Effect.map(store.expireWithin(id, expireSoonMs), (expiresAt) => expiryAlarm.wakeBefore(expiresAt)),
-      watch: (id) => watch(store, id),
-      pace: (paces) => setPaces(store, paces),
-      runTasks: (handlers) => engine.handlers.add(handlers)
+  const submit = (task: NewTask): Effect.Effect<State, TaskError> =>
+    Effect.suspend(() => {
+      const workerId = options.runsTasks ? worker.reserve(task.tool, task.pool) : undefined
+      const started = (state: State, isClaimed: boolean) =>
+        workerId === undefined || !isClaimed
+          ? Effect.void
+          : sql.afterCommit(Effect.sync(() => worker.runNew(state, task.args, workerId)))
+      const { client, owner } = task
+      const counted = owner !== null || client === undefined
+        ? Effect.succeed(task)
+        : Effect.map(fingerprint(engine, client), (digest) => ({ ...task, client: digest }))
+      return Effect.tap(
+        Effect.flatMap(counted, (task) => store.insert(task, workerId, started)),
+        ({ createdAt, ttlMs }) =>
+          Effect.sync(() => ttlMs === null ? undefined : expiryAlarm.wakeBefore(createdAt + ttlMs))
+      )
     })
-    return Context.make(TaskEngine, taskEngine).pipe(
-      Context.add(TaskAdmin, makeAdmin(store, engine, pools)),
-      Context.add(TaskSchedules, schedules.service)
-    )
+  const schedules = makeSchedules({ store, outage, submit })
+  yield* forkLoop(schedules.loop)
+
+  const taskEngine = TaskEngine.of({
+    submit,
+    get: store.get,
+    list: (owners, { after, limit }) => store.list(owners, after, limit),
+    cancel: (id, statusMessage) => store.finish(id, { status: "cancelled", statusMessage }),
+    answer: store.answer,
+    expireSoon: (id) =>
+      Effect.map(store.expireWithin(id, expireSoonMs), (expiresAt) => expiryAlarm.wakeBefore(expiresAt)),
+    watch: (id) => watch(store, id),
+    pace: (paces) => setPaces(store, paces),
+    runTasks: (handlers) => engine.handlers.add(handlers)
   })
+  return Context.make(TaskEngine, taskEngine).pipe(
+    Context.add(TaskAdmin, makeAdmin(store, engine, pools)),
+    Context.add(TaskSchedules, schedules.service)
+  )
+})
 
 /** The engine on a store, its schedules, and the service of an operator. */
 export const layer = (options: Options) => Layer.effectContext(make(options))

@@ -164,19 +164,18 @@ const releaseFor = ({ store }: EngineContext, { id, workerId }: Execution, pause
   Effect.flatMap(Clock.currentTimeMillis, (now) => awaitStore(store.release(id, workerId, now + pause)))
 
 /** Ends the claim of a task without a handler. Its next check comes later. */
-const releaseUntilHandled = (
+const releaseUntilHandled = Effect.fnUntraced(function*(
   engine: EngineContext,
   execution: Execution,
   { id, waitsForWorker }: StoredTask
-): Effect.Effect<Next> =>
-  Effect.gen(function*() {
-    const { handlers, store } = engine
-    if (handlers.isEmpty) return "release"
-    const checks = handlers.noteMissingHandler(id)
-    if (checks === 0 && !waitsForWorker) yield* awaitStore(store.setWaitsForWorker(id, true))
-    yield* releaseFor(engine, execution, Backoff.delay(handlerPauses, checks + 1))
-    return "done"
-  })
+): Effect.fn.Return<Next> {
+  const { handlers, store } = engine
+  if (handlers.isEmpty) return "release"
+  const checks = handlers.noteMissingHandler(id)
+  if (checks === 0 && !waitsForWorker) yield* awaitStore(store.setWaitsForWorker(id, true))
+  yield* releaseFor(engine, execution, Backoff.delay(handlerPauses, checks + 1))
+  return "done"
+})
 
 /** Ends the claim of a task that this worker cannot read: another worker may have its encryption key. */
 const releaseUntilKey = (engine: EngineContext, execution: Execution, error: TaskError): Effect.Effect<undefined> =>
@@ -192,21 +191,20 @@ const releaseUntilKey = (engine: EngineContext, execution: Execution, error: Tas
  * Stops a task whose code has changed, until other handlers are added, and at growing intervals: another worker may have
  * the code that the task has run with.
  */
-const releaseUntilCode = (
+const releaseUntilCode = Effect.fnUntraced(function*(
   { codeChanges, handlers, store }: EngineContext,
   { hasSignal, id, workerId }: Execution,
   error: string
-): Effect.Effect<Next> =>
-  Effect.gen(function*() {
-    handlers.noteMissingHandler(id)
-    if (codeChanges.stopsOf(id) === 0) yield* Effect.logError(error)
-    yield* awaitStore(store.setWaitsForWorker(id, "code"))
-    const pause = codeChanges.noteStop(id)
-    // A cancellation that came during the run is not delayed.
-    const wakeAt = hasSignal ? undefined : (yield* Clock.currentTimeMillis) + pause
-    yield* awaitStore(store.release(id, workerId, wakeAt))
-    return "done" as const
-  })
+): Effect.fn.Return<Next> {
+  handlers.noteMissingHandler(id)
+  if (codeChanges.stopsOf(id) === 0) yield* Effect.logError(error)
+  yield* awaitStore(store.setWaitsForWorker(id, "code"))
+  const pause = codeChanges.noteStop(id)
+  // A cancellation that came during the run is not delayed.
+  const wakeAt = hasSignal ? undefined : (yield* Clock.currentTimeMillis) + pause
+  yield* awaitStore(store.release(id, workerId, wakeAt))
+  return "done" as const
+})
 
 /** Runs the handler once, from its beginning. */
 const runOnce = (
@@ -354,31 +352,29 @@ const undoCancelled = (run: Run): Effect.Effect<Next> => {
 }
 
 /** Runs the compensations of a task that was given up, and stores its failure. */
-const undoGivenUp = (run: Run): Effect.Effect<Next> =>
-  Effect.gen(function*() {
-    const { engine, log, task } = run
-    const signals = yield* awaitStore(engine.store.readSignals(task.id))
-    // Compensations have the reason of a cancellation that came before them.
-    if (signals?.isCancelled === true && log.undoReason === undefined) return "again"
-    run.ending = undefined
-    const undone = yield* run.supervise(undoAll(run, "failed"))
-    if (Exit.isFailure(undone)) return nextOf(run)
-    const finished = yield* finishGivenUp(engine, task, log)
-    return finished ? "done" : yield* settle(engine, task)
-  })
+const undoGivenUp = Effect.fnUntraced(function*(run: Run): Effect.fn.Return<Next> {
+  const { engine, log, task } = run
+  const signals = yield* awaitStore(engine.store.readSignals(task.id))
+  // Compensations have the reason of a cancellation that came before them.
+  if (signals?.isCancelled === true && log.undoReason === undefined) return "again"
+  run.ending = undefined
+  const undone = yield* run.supervise(undoAll(run, "failed"))
+  if (Exit.isFailure(undone)) return nextOf(run)
+  const finished = yield* finishGivenUp(engine, task, log)
+  return finished ? "done" : yield* settle(engine, task)
+})
 
 /**
  * Replays the handler of a task that is cancelled or given up, to the point that it had reached, and compensates. No
  * step starts again, and code between two steps has `maxGapMs`.
  */
-const collect = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Next> =>
-  Effect.gen(function*() {
-    yield* replayToStall(run, handler)
-    if (!run.mayUndo && run.ending !== "suspended") return nextOf(run)
-    // Their compensations, if they had any, are not found.
-    yield* run.engine.codeChanges.reportUnreached(run.task.id, run.log.unreached)
-    return yield* run.task.status === "cancelled" ? undoCancelled(run) : undoGivenUp(run)
-  })
+const collect = Effect.fnUntraced(function*(run: Run, handler: FoundHandler["handler"]): Effect.fn.Return<Next> {
+  yield* replayToStall(run, handler)
+  if (!run.mayUndo && run.ending !== "suspended") return nextOf(run)
+  // Their compensations, if they had any, are not found.
+  yield* run.engine.codeChanges.reportUnreached(run.task.id, run.log.unreached)
+  return yield* run.task.status === "cancelled" ? undoCancelled(run) : undoGivenUp(run)
+})
 
 /** Replays a handler that starts no step, until it ends or makes no progress. */
 export const replayToStall = (

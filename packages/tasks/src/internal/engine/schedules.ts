@@ -120,47 +120,46 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
       : Effect.map(store.get(task), (state) => state !== undefined && !isFinal(state))
 
   /** Starts the tasks of the due times. Returns the next time. */
-  const start = (row: ScheduleRow, now: number): Effect.Effect<number, TaskError> =>
-    Effect.gen(function*() {
-      const { name, nextAt } = row
-      const { task, timeArgument, times } = yield* decode(row)
-      const cron = yield* toCron(name, times)
-      const due = findDue(cron, times, nextAt, now)
-      const args = due.times.length === 0 ? {} : yield* argsOf(row)
-      if (due.hasMissed && failures.get(name) !== nextAt) {
+  const start = Effect.fnUntraced(function*(row: ScheduleRow, now: number): Effect.fn.Return<number, TaskError> {
+    const { name, nextAt } = row
+    const { task, timeArgument, times } = yield* decode(row)
+    const cron = yield* toCron(name, times)
+    const due = findDue(cron, times, nextAt, now)
+    const args = due.times.length === 0 ? {} : yield* argsOf(row)
+    if (due.hasMissed && failures.get(name) !== nextAt) {
+      yield* Effect.logInfo(
+        `times of the schedule "${name}" were missed since ${toText(nextAt)}: missed is "${times.missed}"`
+      )
+    }
+    if (due.times.length === 0) yield* schedules.move(row, nextAt, due.next)
+    let from = nextAt
+    let last = row.lastTask
+    for (const [index, time] of due.times.entries()) {
+      const to = due.times[index + 1] ?? due.next
+      const started = Effect.gen(function*() {
+        if (!(yield* schedules.move(row, from, to))) return "moved"
+        if (times.overlap === "skip" && (yield* isLive(last))) return "skipped"
+        const { id } = yield* submit({
+          ...task,
+          args: withTime(args, timeArgument, time),
+          key: `schedule/${name}/${toText(time)}`
+        })
+        yield* schedules.noteTask(name, time, id)
+        last = id
+        return "started"
+      })
+      const outcome = yield* store.transaction(started)
+      // Another process has started it, or the schedule has changed.
+      if (outcome === "moved") return due.next
+      if (outcome === "skipped") {
         yield* Effect.logInfo(
-          `times of the schedule "${name}" were missed since ${toText(nextAt)}: missed is "${times.missed}"`
+          `the schedule "${name}" started no task for ${toText(time)}: its last task has not ended`
         )
       }
-      if (due.times.length === 0) yield* schedules.move(row, nextAt, due.next)
-      let from = nextAt
-      let last = row.lastTask
-      for (const [index, time] of due.times.entries()) {
-        const to = due.times[index + 1] ?? due.next
-        const started = Effect.gen(function*() {
-          if (!(yield* schedules.move(row, from, to))) return "moved"
-          if (times.overlap === "skip" && (yield* isLive(last))) return "skipped"
-          const { id } = yield* submit({
-            ...task,
-            args: withTime(args, timeArgument, time),
-            key: `schedule/${name}/${toText(time)}`
-          })
-          yield* schedules.noteTask(name, time, id)
-          last = id
-          return "started"
-        })
-        const outcome = yield* store.transaction(started)
-        // Another process has started it, or the schedule has changed.
-        if (outcome === "moved") return due.next
-        if (outcome === "skipped") {
-          yield* Effect.logInfo(
-            `the schedule "${name}" started no task for ${toText(time)}: its last task has not ended`
-          )
-        }
-        from = to
-      }
-      return due.next
-    })
+      from = to
+    }
+    return due.next
+  })
 
   /** Starts the tasks of a schedule. A failure that concerns only this schedule is logged, and retried later. */
   const tryStart = (row: ScheduleRow, now: number, failed: Map<string, number>): Effect.Effect<number, TaskError> =>
@@ -204,44 +203,42 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
   })
 
   const service: TaskSchedules["Service"] = {
-    set: (name, definition) =>
-      Effect.gen(function*() {
-        const cron = yield* checkSchedule(name, definition)
-        const times = withDefaults(definition)
-        const task = storedTask(definition)
-        const { missed, overlap } = times
-        const stored: Stored = { missed, overlap, task, timeArgument: definition.timeArgument }
-        const args = yield* Effect.flatMap(
-          toJson(definition.task.args ?? {}),
-          (text) => store.encrypt(text, associatedData(name))
-        )
-        const row = yield* schedules.save({
-          name,
-          tool: task.tool,
-          rule: ruleOf(times),
-          definition: JSON.stringify(stored, (_, value: unknown) => value === Infinity ? undefined : value),
-          args,
-          nextAt: timeAfter(cron, yield* currentMillis)
-        })
-        alarm.wakeBefore(row.nextAt)
-        return yield* toSchedule(row)
-      }),
+    set: Effect.fnUntraced(function*(name, definition) {
+      const cron = yield* checkSchedule(name, definition)
+      const times = withDefaults(definition)
+      const task = storedTask(definition)
+      const { missed, overlap } = times
+      const stored: Stored = { missed, overlap, task, timeArgument: definition.timeArgument }
+      const args = yield* Effect.flatMap(
+        toJson(definition.task.args ?? {}),
+        (text) => store.encrypt(text, associatedData(name))
+      )
+      const row = yield* schedules.save({
+        name,
+        tool: task.tool,
+        rule: ruleOf(times),
+        definition: JSON.stringify(stored, (_, value: unknown) => value === Infinity ? undefined : value),
+        args,
+        nextAt: timeAfter(cron, yield* currentMillis)
+      })
+      alarm.wakeBefore(row.nextAt)
+      return yield* toSchedule(row)
+    }),
     remove: schedules.remove,
     get: (name) =>
       Effect.flatMap(schedules.find(name), (row) => row === undefined ? Effect.undefined : toSchedule(row)),
     list: ({ after = "", limit } = {}) =>
       Effect.flatMap(schedules.list(after, toPageSize(limit)), (rows) => Effect.forEach(rows, toSchedule)),
     pause: schedules.pause,
-    resume: (name) =>
-      Effect.gen(function*() {
-        const row = yield* schedules.find(name)
-        if (row === undefined) return false
-        const cron = yield* toCron(name, (yield* decode(row)).times)
-        const nextAt = timeAfter(cron, yield* currentMillis)
-        const isResumed = yield* schedules.resume(row, nextAt)
-        if (isResumed) alarm.wakeBefore(nextAt)
-        return isResumed
-      }),
+    resume: Effect.fnUntraced(function*(name) {
+      const row = yield* schedules.find(name)
+      if (row === undefined) return false
+      const cron = yield* toCron(name, (yield* decode(row)).times)
+      const nextAt = timeAfter(cron, yield* currentMillis)
+      const isResumed = yield* schedules.resume(row, nextAt)
+      if (isResumed) alarm.wakeBefore(nextAt)
+      return isResumed
+    }),
     trigger: (name) =>
       store.transaction(Effect.gen(function*() {
         // Like a look: first the schedule, then the task.

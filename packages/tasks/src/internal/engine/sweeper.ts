@@ -33,48 +33,46 @@ const pagePauseMs = 10
 const minPauseMs = 1000
 
 /** Cancels or deletes the tasks of a page. Returns whether a task has changed. */
-const sweepPage = (
+const sweepPage = Effect.fnUntraced(function*(
   { store, undoTimeout }: SweeperOptions,
   page: ReadonlyArray<SweepRow>
-): Effect.Effect<boolean, TaskError> =>
-  Effect.gen(function*() {
-    const now = yield* Clock.currentTimeMillis
-    const removable: Array<string> = []
-    let hasChanged = false
-    for (const row of page) {
-      const overdue = now - row.expiresAt - undoTimeout
-      if (row.settled) removable.push(row.id)
-      else if (!isFinal(row)) {
-        hasChanged = true
-        const statusMessage = "The task exceeded its time to live"
-        yield* store.finish(row.id, { status: "cancelled", statusMessage })
-      } else if (overdue >= 0) {
-        hasChanged = true
-        yield* Effect.annotateLogs(
-          Effect.logWarning("deleting an expired task whose compensations have not finished within undoTimeout"),
-          logAnnotations(row)
-        )
-        yield* store.settle(row.id)
-      }
+): Effect.fn.Return<boolean, TaskError> {
+  const now = yield* Clock.currentTimeMillis
+  const removable: Array<string> = []
+  let hasChanged = false
+  for (const row of page) {
+    const overdue = now - row.expiresAt - undoTimeout
+    if (row.settled) removable.push(row.id)
+    else if (!isFinal(row)) {
+      hasChanged = true
+      const statusMessage = "The task exceeded its time to live"
+      yield* store.finish(row.id, { status: "cancelled", statusMessage })
+    } else if (overdue >= 0) {
+      hasChanged = true
+      yield* Effect.annotateLogs(
+        Effect.logWarning("deleting an expired task whose compensations have not finished within undoTimeout"),
+        logAnnotations(row)
+      )
+      yield* store.settle(row.id)
     }
-    if (removable.length === 0) return hasChanged
-    yield* store.remove(removable)
-    return true
-  })
+  }
+  if (removable.length === 0) return hasChanged
+  yield* store.remove(removable)
+  return true
+})
 
 /** Cancels or deletes all expired tasks. Returns whether a task has changed. */
-const sweepAll = (sweeper: SweeperOptions): Effect.Effect<boolean, TaskError> =>
-  Effect.gen(function*() {
-    let after: SweepRow | undefined
-    let hasChanged = false
-    while (true) {
-      const page: ReadonlyArray<SweepRow> = yield* sweeper.store.findExpired(pageSize, after)
-      if (page.length > 0 && (yield* sweepPage(sweeper, page))) hasChanged = true
-      after = page.at(-1)
-      if (page.length < pageSize) return hasChanged
-      yield* Effect.sleep(pagePauseMs)
-    }
-  })
+const sweepAll = Effect.fnUntraced(function*(sweeper: SweeperOptions): Effect.fn.Return<boolean, TaskError> {
+  let after: SweepRow | undefined
+  let hasChanged = false
+  while (true) {
+    const page: ReadonlyArray<SweepRow> = yield* sweeper.store.findExpired(pageSize, after)
+    if (page.length > 0 && (yield* sweepPage(sweeper, page))) hasChanged = true
+    after = page.at(-1)
+    if (page.length < pageSize) return hasChanged
+    yield* Effect.sleep(pagePauseMs)
+  }
+})
 
 /** Cancels and deletes expired tasks, forever. */
 export const removeExpired = (sweeper: SweeperOptions): Effect.Effect<never> =>

@@ -102,28 +102,27 @@ const waitForEnd = (
   }))
 
 /** Reports progress, asks new questions, and withdraws questions that are no longer open. */
-const relayState = (
+const relayState = Effect.fnUntraced(function*(
   tasks: TaskService["Service"],
   request: RequestContext,
   asking: Map<string, Fiber.Fiber<void>>,
   state: State,
   tools: ModelTools | undefined
-): Effect.Effect<void, never, Scope.Scope> =>
-  Effect.gen(function*() {
-    const open = new Set(state.questions.map(({ key }) => key))
-    for (const [key, fiber] of asking) {
-      if (open.has(key)) continue
-      asking.delete(key)
-      yield* Fiber.interrupt(fiber)
-    }
-    for (const question of state.questions) {
-      if (asking.has(question.key)) continue
-      // The model answers it, after it has asked its user.
-      if (tools !== undefined && !canAsk(request.caller, question)) continue
-      asking.set(question.key, yield* Effect.forkScoped(relayQuestion(tasks, request, state.id, question)))
-    }
-    if (state.progress !== undefined) yield* request.progress(state.progress)
-  })
+): Effect.fn.Return<void, never, Scope.Scope> {
+  const open = new Set(state.questions.map(({ key }) => key))
+  for (const [key, fiber] of asking) {
+    if (open.has(key)) continue
+    asking.delete(key)
+    yield* Fiber.interrupt(fiber)
+  }
+  for (const question of state.questions) {
+    if (asking.has(question.key)) continue
+    // The model answers it, after it has asked its user.
+    if (tools !== undefined && !canAsk(request.caller, question)) continue
+    asking.set(question.key, yield* Effect.forkScoped(relayQuestion(tasks, request, state.id, question)))
+  }
+  if (state.progress !== undefined) yield* request.progress(state.progress)
+})
 
 /**
  * The user may answer while the task exists; its end withdraws the question. In the stateless revision the call itself

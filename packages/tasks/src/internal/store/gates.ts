@@ -61,38 +61,37 @@ export const makeClaim = ({ claimed, database }: {
   const deleteStarts = database.prepare("DELETE FROM skein_task_starts WHERE tool = ? AND started_at <= ?")
 
   /** The tasks of one tool that may start, up to `limit`. Records the starts. */
-  const start = (row: Row, pools: ReadonlyArray<string> | undefined, limit: number) =>
-    Effect.gen(function*() {
-      const tool = textOf(row, "tool")
-      const concurrency = optionalNumberOf(row, "concurrency")
-      const running = concurrency === undefined ? 0 : numberOf((yield* countRunning(tool))[0]!, "tasks")
-      const free = Math.min(limit, (concurrency ?? unlimited) - running)
-      if (free <= 0) return []
-      const now = yield* currentMillis
-      const rate = optionalNumberOf(row, "rate_limit")
-      const since = now - (optionalNumberOf(row, "rate_ms") ?? 0)
-      const due = yield* selectDue(pools)(tool, ...(pools ?? []).map(escape), tool, since, rate ?? unlimited, free)
-      if (rate === undefined || due.length === 0) return due.map((task) => textOf(task, "task_id"))
-      yield* deleteStarts(tool, since)
-      const keys = JSON.stringify([...new Set(due.map((task) => textOf(task, "rate_key")))])
-      const starts = new Map(
-        (yield* countStarts(tool, since, keys)).map((found) => [textOf(found, "rate_key"), numberOf(found, "tasks")])
-      )
-      const started: Array<string> = []
-      for (const task of due) {
-        const id = textOf(task, "task_id")
-        const key = textOf(task, "rate_key")
-        // Only the start of a task counts, not what follows a sleep or an answer.
-        if (numberOf(task, "runs") === 0) {
-          const count = starts.get(key) ?? 0
-          if (count >= rate) continue
-          starts.set(key, count + 1)
-          yield* insertStart(tool, key, now, id)
-        }
-        started.push(id)
+  const start = Effect.fnUntraced(function*(row: Row, pools: ReadonlyArray<string> | undefined, limit: number) {
+    const tool = textOf(row, "tool")
+    const concurrency = optionalNumberOf(row, "concurrency")
+    const running = concurrency === undefined ? 0 : numberOf((yield* countRunning(tool))[0]!, "tasks")
+    const free = Math.min(limit, (concurrency ?? unlimited) - running)
+    if (free <= 0) return []
+    const now = yield* currentMillis
+    const rate = optionalNumberOf(row, "rate_limit")
+    const since = now - (optionalNumberOf(row, "rate_ms") ?? 0)
+    const due = yield* selectDue(pools)(tool, ...(pools ?? []).map(escape), tool, since, rate ?? unlimited, free)
+    if (rate === undefined || due.length === 0) return due.map((task) => textOf(task, "task_id"))
+    yield* deleteStarts(tool, since)
+    const keys = JSON.stringify([...new Set(due.map((task) => textOf(task, "rate_key")))])
+    const starts = new Map(
+      (yield* countStarts(tool, since, keys)).map((found) => [textOf(found, "rate_key"), numberOf(found, "tasks")])
+    )
+    const started: Array<string> = []
+    for (const task of due) {
+      const id = textOf(task, "task_id")
+      const key = textOf(task, "rate_key")
+      // Only the start of a task counts, not what follows a sleep or an answer.
+      if (numberOf(task, "runs") === 0) {
+        const count = starts.get(key) ?? 0
+        if (count >= rate) continue
+        starts.set(key, count + 1)
+        yield* insertStart(tool, key, now, id)
       }
-      return started
-    })
+      started.push(id)
+    }
+    return started
+  })
 
   return (worker, pools, limit) => {
     if (pools?.length === 0) return Effect.succeed([])
@@ -150,15 +149,14 @@ export const make = ({ database, signals }: StoreContext): Store["tools"] => {
     Effect.tap(database.transaction(Effect.tap(set, () => gateTasks(tool))), () => gateTasks(tool))
 
   /** Removes a gate without a limit; in any case tasks may be claimed now that could not be claimed before. */
-  const reopen = (tool: string): Effect.Effect<void, TaskError> =>
-    Effect.gen(function*() {
-      const isFree = (yield* removeGate(tool)).length > 0
-      if (isFree) yield* deleteStarts(tool)
-      const tasks = isFree
-        ? (yield* freeTasks(tool)).filter(({ state }) => Number(state) === queued.ready)
-        : yield* selectPools(tool)
-      yield* signals.announce(tasks)
-    })
+  const reopen = Effect.fnUntraced(function*(tool: string): Effect.fn.Return<void, TaskError> {
+    const isFree = (yield* removeGate(tool)).length > 0
+    if (isFree) yield* deleteStarts(tool)
+    const tasks = isFree
+      ? (yield* freeTasks(tool)).filter(({ state }) => Number(state) === queued.ready)
+      : yield* selectPools(tool)
+    yield* signals.announce(tasks)
+  })
 
   return {
     pace: (name, pace) => {

@@ -3,7 +3,6 @@
  */
 import * as RandomId from "@skein/runtime/RandomId"
 import * as Effect from "effect/Effect"
-import type { TaskError } from "../../TaskError.ts"
 import type { NewTask, State } from "../../TaskState.ts"
 import { failureMessage, isErrorResult } from "../base/text.ts"
 import type { EndOutcome } from "../telemetry/taskMetrics.ts"
@@ -37,8 +36,6 @@ const newState = (id: string, { caller, owner, pollIntervalMs, pool, tool, ttlMs
   isError: false,
   outcome: undefined
 })
-
-const isLimitExceeded = ({ reason }: TaskError): boolean => reason._tag === "LimitExceeded"
 
 /** The highest priority, and the negative of the lowest. */
 const maxPriority = 1_000_000
@@ -224,7 +221,7 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
       // A concurrent submission may have taken the key.
       Effect.catchIf(
         insertNew(task, worker, then),
-        isLimitExceeded,
+        ({ reason }) => reason._tag === "LimitExceeded",
         (error) => Effect.flatMap(found, (state) => state === undefined ? Effect.fail(error) : Effect.succeed(state))
       )
     )

@@ -232,20 +232,19 @@ const isLarge = (database: Database): Effect.Effect<boolean, TaskError> =>
     : Effect.succeed(false)
 
 /** Runs the migrations from a version on, up to an index that must be made outside of a transaction. */
-const migrateInTransaction = (database: Database): Effect.Effect<void, TaskError> =>
-  Effect.gen(function*() {
-    yield* database.prepare(createVersions)()
-    const now = yield* readVersion(database)
-    if (now > migrations.length) return yield* Effect.fail(newerVersion(now))
-    for (let next = now; next < migrations.length; next++) {
-      const migration = migrations[next]!
-      if (isIndex(migration)) {
-        if (yield* isLarge(database)) return
-        yield* database.prepare(`CREATE ${migration.kind} IF NOT EXISTS ${migration.name} ON ${migration.target}`)()
-      } else yield* migration(database)
-      yield* database.prepare(insertVersion)(next + 1)
-    }
-  })
+const migrateInTransaction = Effect.fnUntraced(function*(database: Database): Effect.fn.Return<void, TaskError> {
+  yield* database.prepare(createVersions)()
+  const now = yield* readVersion(database)
+  if (now > migrations.length) return yield* Effect.fail(newerVersion(now))
+  for (let next = now; next < migrations.length; next++) {
+    const migration = migrations[next]!
+    if (isIndex(migration)) {
+      if (yield* isLarge(database)) return
+      yield* database.prepare(`CREATE ${migration.kind} IF NOT EXISTS ${migration.name} ON ${migration.target}`)()
+    } else yield* migration(database)
+    yield* database.prepare(insertVersion)(next + 1)
+  }
+})
 
 /**
  * Makes an index on a table of PostgreSQL that has rows, while other processes write to it, unless it is there. One
@@ -281,20 +280,19 @@ const createConcurrently = (
  * Migrates the tables to the version of this program, and returns the version before. If they have it already, it takes
  * no lock and changes nothing.
  */
-export const migrate = (database: Database): Effect.Effect<number, TaskError> =>
-  Effect.gen(function*() {
-    const before = yield* readVersion(database)
-    if (before > migrations.length) return yield* Effect.fail(newerVersion(before))
-    for (let now = before; now < migrations.length; now = yield* readVersion(database)) {
-      yield* withMigrationLock(database, migrateInTransaction(database))
-      const reached = yield* readVersion(database)
-      const next = migrations[reached]
-      if (!isIndex(next)) continue
-      yield* createConcurrently(database, next)
-      yield* database.prepare(insertVersion)(reached + 1)
-    }
-    return before
-  })
+export const migrate = Effect.fnUntraced(function*(database: Database): Effect.fn.Return<number, TaskError> {
+  const before = yield* readVersion(database)
+  if (before > migrations.length) return yield* Effect.fail(newerVersion(before))
+  for (let now = before; now < migrations.length; now = yield* readVersion(database)) {
+    yield* withMigrationLock(database, migrateInTransaction(database))
+    const reached = yield* readVersion(database)
+    const next = migrations[reached]
+    if (!isIndex(next)) continue
+    yield* createConcurrently(database, next)
+    yield* database.prepare(insertVersion)(reached + 1)
+  }
+  return before
+})
 
 /** The version of the tables that this program needs. */
 export const currentVersion = migrations.length

@@ -48,51 +48,50 @@ const whileUnreachable = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.
 /**
  * Prepares the tables and makes the store. Without `listenForChanges`, only changes of this process are notified.
  */
-export const make = (
+export const make = Effect.fnUntraced(function*(
   listenForChanges?: ListenForChanges,
   prepare: (database: Database) => Effect.Effect<unknown, TaskError> = migrate
-): Effect.Effect<TaskStore["Service"], TaskError, SqlClient.SqlClient | Scope.Scope> =>
-  Effect.gen(function*() {
-    const database = new Database(yield* SqlClient.SqlClient)
-    yield* whileUnreachable(prepare(database))
-    const cipher = yield* Encryption
-    const texts = cipher === undefined ? plainTexts : encryptedTexts(cipher)
-    const changes = yield* whileUnreachable(makeChangeNotifier(database, listenForChanges))
-    const signals = yield* whileUnreachable(makeSignals(database, listenForChanges))
-    const { metrics } = (yield* CurrentTaskObserver) ?? {}
-    const context = { database, changes, signals, texts, metrics }
-    const states = status.make(context)
-    const all = {
-      ...states,
-      ...lifecycle.make(context, states.get),
-      ...questions.make(context),
-      ...queue.make(context)
-    }
-    const { find, list, ...operators } = admin.make(context)
-    return TaskStore.of({
-      ...all,
-      tools: gates.make(context),
-      admin: { list, find: ofTask(find, Effect.undefined), ...operators },
-      checks: admin.makeChecks(context),
-      schedules: schedules.make(database),
-      get: ofTask(all.get, Effect.undefined),
-      load: ofTask(all.load, Effect.undefined),
-      finish: ofTask(all.finish, Effect.succeed(false)),
-      setStatusMessage: ofTask(all.setStatusMessage, Effect.void),
-      setProgress: ofTask(all.setProgress, Effect.void),
-      ask: ofTask(all.ask, Effect.undefined),
-      withdraw: ofTask(all.withdraw, Effect.void),
-      answer: ofTask(all.answer, Effect.succeed(false)),
-      expireWithin: ofTask(all.expireWithin, Effect.succeed(Infinity)),
-      remove: (ids) => all.remove(ids.filter(isId)),
-      transaction: (effect) => database.transaction(effect),
-      findForeignChange: findForeignChange(database, changes),
-      listen: changes.listen,
-      listenForSignals: signals.listen,
-      encrypt: (text, name) => texts.encrypt(text, associatedData.other(escape(name))),
-      decrypt: (encrypted, name) => texts.decrypt(encrypted, associatedData.other(escape(name)))
-    })
+): Effect.fn.Return<TaskStore["Service"], TaskError, SqlClient.SqlClient | Scope.Scope> {
+  const database = new Database(yield* SqlClient.SqlClient)
+  yield* whileUnreachable(prepare(database))
+  const cipher = yield* Encryption
+  const texts = cipher === undefined ? plainTexts : encryptedTexts(cipher)
+  const changes = yield* whileUnreachable(makeChangeNotifier(database, listenForChanges))
+  const signals = yield* whileUnreachable(makeSignals(database, listenForChanges))
+  const { metrics } = (yield* CurrentTaskObserver) ?? {}
+  const context = { database, changes, signals, texts, metrics }
+  const states = status.make(context)
+  const all = {
+    ...states,
+    ...lifecycle.make(context, states.get),
+    ...questions.make(context),
+    ...queue.make(context)
+  }
+  const { find, list, ...operators } = admin.make(context)
+  return TaskStore.of({
+    ...all,
+    tools: gates.make(context),
+    admin: { list, find: ofTask(find, Effect.undefined), ...operators },
+    checks: admin.makeChecks(context),
+    schedules: schedules.make(database),
+    get: ofTask(all.get, Effect.undefined),
+    load: ofTask(all.load, Effect.undefined),
+    finish: ofTask(all.finish, Effect.succeed(false)),
+    setStatusMessage: ofTask(all.setStatusMessage, Effect.void),
+    setProgress: ofTask(all.setProgress, Effect.void),
+    ask: ofTask(all.ask, Effect.undefined),
+    withdraw: ofTask(all.withdraw, Effect.void),
+    answer: ofTask(all.answer, Effect.succeed(false)),
+    expireWithin: ofTask(all.expireWithin, Effect.succeed(Infinity)),
+    remove: (ids) => all.remove(ids.filter(isId)),
+    transaction: (effect) => database.transaction(effect),
+    findForeignChange: findForeignChange(database, changes),
+    listen: changes.listen,
+    listenForSignals: signals.listen,
+    encrypt: (text, name) => texts.encrypt(text, associatedData.other(escape(name))),
+    decrypt: (encrypted, name) => texts.decrypt(encrypted, associatedData.other(escape(name)))
   })
+})
 
 /** Whether another client has changed a SQLite file since the last call. Its changes are not notified. */
 const findForeignChange = (database: Database, changes: ChangeNotifier): Effect.Effect<boolean, TaskError> => {
@@ -115,14 +114,13 @@ export const layerBeside: Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient>
 )
 
 /** Migrates the tables; with `dryRun` it changes nothing. Returns the version before, and the one that is needed. */
-export const migrateTables = (
+export const migrateTables = Effect.fnUntraced(function*(
   dryRun: boolean
-): Effect.Effect<{ readonly from: number; readonly to: number }, TaskError, SqlClient.SqlClient> =>
-  Effect.gen(function*() {
-    const database = new Database(yield* SqlClient.SqlClient)
-    const from = yield* dryRun ? readVersion(database) : migrate(database)
-    return { from, to: currentVersion }
-  })
+): Effect.fn.Return<{ readonly from: number; readonly to: number }, TaskError, SqlClient.SqlClient> {
+  const database = new Database(yield* SqlClient.SqlClient)
+  const from = yield* dryRun ? readVersion(database) : migrate(database)
+  return { from, to: currentVersion }
+})
 
 /** The store of a single process. With `migrates` it creates and migrates the tables. */
 export const layer = (migrates = true): Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> =>

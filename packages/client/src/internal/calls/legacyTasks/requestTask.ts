@@ -159,14 +159,12 @@ const listAgain = (call: CallContext, name: string): Effect.Effect<CallContext, 
     return { ...call, options: { ...options, ...time } }
   })
 
-const ignore = (): void => {}
-
 /** Sends a call as a task. Its progress continues after the response. */
 const sendAugmented = (next: CallHandler, call: CallContext): ReturnType<CallHandler> =>
   Effect.suspend(() => {
     const { client: { tasks }, connection, options: { startsTask } } = call
     // The states of a `RemoteTask` contain the progress.
-    const { onProgress = startsTask === true ? ignore : undefined } = call.options
+    const { onProgress = startsTask === true ? () => {} : undefined } = call.options
     const reports = onProgress === undefined ? undefined : new TaskProgress(onProgress)
     const listening = reports === undefined ? undefined : {
       onProgress: reports.report,

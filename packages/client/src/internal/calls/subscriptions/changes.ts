@@ -95,40 +95,39 @@ const listen = ({ client, queue, timeout, wanted }: Run): Subscribe<void> => (co
   })
 
 /** Runs one subscription after the other on the open connection. Fails with the error that ends the stream. */
-const follow = (
+const follow = Effect.fnUntraced(function*(
   run: Run,
   policy: Reconnect.Resolved,
   sessionChanges: SessionChanges
-): Effect.Effect<never, ClientError> =>
-  Effect.gen(function*() {
-    const { client: { supervisor }, queue } = run
-    let connection = yield* supervisor.connection
-    let attempts = 0
-    let wasActive = false
-    while (true) {
-      connection = yield* confirmed(run.client, connection)
-      const startedAt = supervisor.now()
-      let isActive = false
-      const subscribe = connection.isStateless ? listen(run) : sessionChanges.watch(run)
-      const subscription = yield* Effect.result(subscribe(connection, (honoured) => {
-        isActive = wasActive = true
-        queue.offer({ _tag: "Subscribed", honoured })
-      }))
-      const cause = Result.isFailure(subscription) ? subscription.failure : undefined
-      if (isActive) queue.offer({ _tag: "Gap", reason: cause === undefined ? "Ended" : "Lost", cause })
-      if (cause !== undefined && isFinal(cause, wasActive)) return yield* cause
-      if (cause !== undefined && endOf(cause) !== undefined) {
-        // The supervisor bounds how often a connection is opened again.
-        connection = yield* supervisor.after(connection)
-        continue
-      }
-      if (isActive && supervisor.now() - startedAt >= Reconnect.stableAfter) attempts = 0
-      if (attempts >= policy.maxAttempts) return yield* gaveUp(attempts, cause)
-      const delay = yield* delayAfter(cause, policy, ++attempts)
-      yield* Effect.raceFirst(Effect.sleep(delay), supervisor.ended)
-      connection = yield* supervisor.connection
+): Effect.fn.Return<never, ClientError> {
+  const { client: { supervisor }, queue } = run
+  let connection = yield* supervisor.connection
+  let attempts = 0
+  let wasActive = false
+  while (true) {
+    connection = yield* confirmed(run.client, connection)
+    const startedAt = supervisor.now()
+    let isActive = false
+    const subscribe = connection.isStateless ? listen(run) : sessionChanges.watch(run)
+    const subscription = yield* Effect.result(subscribe(connection, (honoured) => {
+      isActive = wasActive = true
+      queue.offer({ _tag: "Subscribed", honoured })
+    }))
+    const cause = Result.isFailure(subscription) ? subscription.failure : undefined
+    if (isActive) queue.offer({ _tag: "Gap", reason: cause === undefined ? "Ended" : "Lost", cause })
+    if (cause !== undefined && isFinal(cause, wasActive)) return yield* cause
+    if (cause !== undefined && endOf(cause) !== undefined) {
+      // The supervisor bounds how often a connection is opened again.
+      connection = yield* supervisor.after(connection)
+      continue
     }
-  })
+    if (isActive && supervisor.now() - startedAt >= Reconnect.stableAfter) attempts = 0
+    if (attempts >= policy.maxAttempts) return yield* gaveUp(attempts, cause)
+    const delay = yield* delayAfter(cause, policy, ++attempts)
+    yield* Effect.raceFirst(Effect.sleep(delay), supervisor.ended)
+    connection = yield* supervisor.connection
+  }
+})
 
 /** Makes the streams, and passes notifications to their runs. */
 export class Changes extends SessionChanges {

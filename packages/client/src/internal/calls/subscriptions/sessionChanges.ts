@@ -13,7 +13,7 @@ import { endText } from "../../base/failure.ts"
 import type { NegotiatedConnection } from "../../connection/connection.ts"
 import { changeOf, isEmpty, unsupported } from "./filter.ts"
 import type { Run, Subscribe } from "./run.ts"
-import { isWithin, SessionSubscriptions } from "./sessionSubscriptions.ts"
+import { isWithin, makeSessionSubscriptions, type SessionSubscriptions } from "./sessionSubscriptions.ts"
 
 /** How many resources one run subscribes to at the same time. */
 const concurrency = 16
@@ -78,7 +78,7 @@ export class SessionChanges {
 
   #subscriptionsOf(connection: NegotiatedConnection): SessionSubscriptions {
     if (this.#subscriptions?.connection !== connection) {
-      this.#subscriptions = new SessionSubscriptions(connection, this.#scope)
+      this.#subscriptions = makeSessionSubscriptions(connection, this.#scope)
     }
     return this.#subscriptions
   }

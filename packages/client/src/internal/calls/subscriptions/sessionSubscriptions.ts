@@ -21,74 +21,67 @@ interface ResourceSubscription {
   isActive: boolean
 }
 
-/** Counts the runs of each resource. */
-export class SessionSubscriptions {
-  readonly connection: NegotiatedConnection
-  /** `resources/unsubscribe` runs in this scope, so that a slow server does not delay the end of a run. */
-  readonly #scope: Scope.Scope
-  readonly #subscriptions = new Map<string, ResourceSubscription>()
+export type SessionSubscriptions = ReturnType<typeof makeSessionSubscriptions>
 
-  constructor(connection: NegotiatedConnection, scope: Scope.Scope) {
-    this.connection = connection
-    this.#scope = scope
-  }
+/**
+ * Counts the runs of each resource. `resources/unsubscribe` runs in the scope, so that a slow server does not delay the
+ * end of a run.
+ */
+export const makeSessionSubscriptions = (connection: NegotiatedConnection, scope: Scope.Scope) => {
+  const subscriptions = new Map<string, ResourceSubscription>()
 
   /** Whether a run has subscribed to the resource, or to one that contains it. */
-  covers(uri: string): boolean {
-    for (const watched of this.#subscriptions.keys()) {
+  const covers = (uri: string): boolean => {
+    for (const watched of subscriptions.keys()) {
       if (isWithin(uri, watched)) return true
     }
     return false
   }
 
   /** Subscribes to a resource until the scope closes, unless another run has. Fails with the error of the server. */
-  subscribe(uri: string, options: CallOptions): Effect.Effect<void, ClientError, Scope.Scope> {
-    return Effect.suspend(() => {
-      const watch = this.#subscriptions.get(uri) ??
+  const subscribe = (uri: string, options: CallOptions): Effect.Effect<void, ClientError, Scope.Scope> =>
+    Effect.suspend(() => {
+      const watch = subscriptions.get(uri) ??
         { uri, lock: Semaphore.makeUnsafe(1), holders: 0, isRequested: false, isActive: false }
-      this.#subscriptions.set(uri, watch)
+      subscriptions.set(uri, watch)
       watch.holders++
       return Effect.andThen(
-        Effect.addFinalizer(() => this.#release(watch)),
-        watch.lock.withPermit(this.#subscribe(watch, options))
+        Effect.addFinalizer(() => release(watch)),
+        watch.lock.withPermit(request(watch, options))
       )
     })
-  }
 
   /** Subscribes, unless another run has done so in the meantime. */
-  #subscribe(watch: ResourceSubscription, options: CallOptions): Effect.Effect<void, ClientError> {
-    return Effect.gen({ self: this }, function*() {
-      if (watch.isActive) return
-      watch.isRequested = true
-      const subscribing = send(this.connection, Method.Subscribe.name, { uri: watch.uri }, options)
-      yield* Effect.tapError(subscribing, ({ reason }) =>
-        Effect.sync(() => {
-          if (reason._tag === "ProtocolError") watch.isRequested = false
-        }))
-      watch.isActive = true
-    })
-  }
+  const request = Effect.fnUntraced(function*(watch: ResourceSubscription, options: CallOptions) {
+    if (watch.isActive) return
+    watch.isRequested = true
+    const subscribing = send(connection, Method.Subscribe.name, { uri: watch.uri }, options)
+    yield* Effect.tapError(subscribing, ({ reason }) =>
+      Effect.sync(() => {
+        if (reason._tag === "ProtocolError") watch.isRequested = false
+      }))
+    watch.isActive = true
+  })
 
-  #release(watch: ResourceSubscription): Effect.Effect<void> {
-    return Effect.suspend(() => {
+  const release = (watch: ResourceSubscription): Effect.Effect<void> =>
+    Effect.suspend(() => {
       watch.holders--
       if (watch.holders > 0) return Effect.void
-      const leaving = watch.lock.withPermit(this.#unsubscribe(watch))
-      return Effect.asVoid(Effect.forkIn(leaving, this.#scope, { startImmediately: true }))
+      const leaving = watch.lock.withPermit(unsubscribe(watch))
+      return Effect.asVoid(Effect.forkIn(leaving, scope, { startImmediately: true }))
     })
-  }
 
   /** Unsubscribes, unless another run has subscribed in the meantime. */
-  #unsubscribe(watch: ResourceSubscription): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function*() {
-      if (watch.holders > 0) return
-      const { isRequested, uri } = watch
-      watch.isRequested = false
-      watch.isActive = false
-      if (isRequested) yield* Effect.ignore(send(this.connection, Method.Unsubscribe.name, { uri }, {}))
-      if (watch.holders === 0) this.#subscriptions.delete(uri)
-    })
-  }
+  const unsubscribe = Effect.fnUntraced(function*(watch: ResourceSubscription) {
+    if (watch.holders > 0) return
+    const { isRequested, uri } = watch
+    watch.isRequested = false
+    watch.isActive = false
+    if (isRequested) yield* Effect.ignore(send(connection, Method.Unsubscribe.name, { uri }, {}))
+    if (watch.holders === 0) subscriptions.delete(uri)
+  })
+
+  return { connection, covers, subscribe }
 }
 
 /** Whether a URI equals another one or is below it. */

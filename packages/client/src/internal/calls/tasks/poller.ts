@@ -12,7 +12,7 @@ import type * as Scope from "effect/Scope"
 import type { ClientError } from "../../../ClientError.ts"
 import { mayPollAgain, taskNotFound, taskTimedOut } from "./failures.ts"
 import { type Listener, Listening } from "./taskSubscription.ts"
-import { Memory, Questions } from "./questions.ts"
+import { makeQuestions, Memory, type Questions } from "./questions.ts"
 import * as Requests from "./requests.ts"
 import { ageOf, isFinal, isSame, isStale, readNotice, type TaskStatus } from "./statusStream.ts"
 import * as Backoff from "@skein/runtime/Backoff"
@@ -309,7 +309,7 @@ export class TaskPoller implements Listener {
       this.#due = this.#now + this.#interval(this.#task.latest)
       this.#signal.openUnsafe()
     }
-    return new Questions({ terms: this.#terms, failed, unsure }, scope, this.#memory)
+    return makeQuestions({ terms: this.#terms, failed, unsure }, scope, this.#memory)
   }
 
   /** Requests the result in the background, so that the server has a stream for its input requests (2025-11-25). */

@@ -59,35 +59,25 @@ const digestOf = (question: InputRequest): number => {
   }
 }
 
-/** Handles the input requests of a task. */
-export class Questions {
-  readonly #asking: Asking
-  readonly #scope: Scope.Scope
-  readonly #turns: Semaphore.Semaphore
-  readonly #memory: Memory
-  readonly #asked: Memory["asked"]
-  /** The keys whose answers wait to be sent, or are being sent. */
-  readonly #sending = new Set<string>()
-  #waiting: Array<string> = []
-  #sender: Fiber.Fiber<void> | undefined = undefined
+export type Questions = ReturnType<typeof makeQuestions>
 
-  /**
-   * The memory outlives the scope: a request that was answered is not passed to the host again when the task is
-   * followed again.
-   */
-  constructor(asking: Asking, scope: Scope.Scope, memory: Memory) {
-    this.#asking = asking
-    this.#scope = scope
-    this.#turns = Semaphore.makeUnsafe(inputRequestConcurrency)
-    this.#memory = memory
-    this.#asked = memory.asked
-  }
+/**
+ * Handles the input requests of a task. The memory outlives the scope: a request that was answered is not passed to the
+ * host again when the task is followed again.
+ */
+export const makeQuestions = (asking: Asking, scope: Scope.Scope, memory: Memory) => {
+  const turns = Semaphore.makeUnsafe(inputRequestConcurrency)
+  const all = memory.asked
+  /** The keys whose answers wait to be sent, or are being sent. */
+  const sending = new Set<string>()
+  let waiting: Array<string> = []
+  let sender: Fiber.Fiber<void> | undefined = undefined
 
   /** Handles the input requests that are open now. */
-  take(questions: InputRequests): Effect.Effect<void, ClientError> {
-    return Effect.suspend(() => {
+  const take = (questions: InputRequests): Effect.Effect<void, ClientError> =>
+    Effect.suspend(() => {
       const entries = Object.entries(questions)
-      const { answers, supervisor, tasks } = this.#asking.terms.client
+      const { answers, supervisor, tasks } = asking.terms.client
       const { maxTaskInputRequests } = tasks.settings
       if (entries.length > maxInputRequests) {
         const message = `The task has ${entries.length} input requests, more than ${maxInputRequests}`
@@ -96,7 +86,7 @@ export class Questions {
       const fresh: Array<readonly [key: string, question: InputRequest]> = []
       const unsent: Array<string> = []
       for (const [key, question] of entries) {
-        const asked = this.#asked.get(key)
+        const asked = all.get(key)
         if (asked === undefined) {
           fresh.push([key, question])
         } else if (asked.digest !== digestOf(question)) {
@@ -104,54 +94,53 @@ export class Questions {
           return Effect.fail(clientError(InvalidResponse, message, method))
         } else if (asked.refused !== undefined) {
           return Effect.fail(asked.refused)
-        } else if (asked.answer !== undefined && !this.#sending.has(key)) {
+        } else if (asked.answer !== undefined && !sending.has(key)) {
           unsent.push(key)
         }
       }
-      if (this.#asked.size + this.#memory.withdrawn + fresh.length > maxTaskInputRequests) {
+      if (all.size + memory.withdrawn + fresh.length > maxTaskInputRequests) {
         const message = `The task has made more than ${maxTaskInputRequests} input requests`
         return Effect.fail(clientError(LimitExceeded, message, method))
       }
-      this.#withdraw(questions)
+      withdraw(questions)
       const ready = answers.ready(supervisor.last, method, Object.fromEntries(fresh), entries.length)
       if (Result.isFailure(ready)) return Effect.fail(ready.failure)
       for (const [key, question] of fresh) {
-        this.#asked.set(key, { digest: digestOf(question), fiber: undefined, answer: undefined, refused: undefined })
+        all.set(key, { digest: digestOf(question), fiber: undefined, answer: undefined, refused: undefined })
       }
       return Effect.andThen(
-        Effect.forEach(unsent, (key) => this.#send(key), { discard: true }),
-        Effect.forEach(ready.success, (reply) => this.#put(reply), { discard: true })
+        Effect.forEach(unsent, (key) => send(key), { discard: true }),
+        Effect.forEach(ready.success, (reply) => put(reply), { discard: true })
       )
     })
-  }
 
   /** Interrupts the handlers of requests that the server has withdrawn. The server may make them again. */
-  #withdraw(questions: InputRequests): void {
-    for (const [key, asked] of this.#asked) {
+  const withdraw = (questions: InputRequests): void => {
+    for (const [key, asked] of all) {
       if (Object.hasOwn(questions, key) || asked.fiber === undefined || asked.answer !== undefined) continue
       asked.fiber.interruptUnsafe()
-      this.#asked.delete(key)
-      this.#memory.withdrawn++
+      all.delete(key)
+      memory.withdrawn++
     }
   }
 
   /** Passes an input request to the host, when it is its turn. */
-  #put([key, reply]: ReadyReply): Effect.Effect<void> {
-    const asked = this.#asked.get(key)!
-    const asking = Effect.matchEffect(this.#turns.withPermit(reply), {
+  const put = ([key, reply]: ReadyReply): Effect.Effect<void> => {
+    const asked = all.get(key)!
+    const answering = Effect.matchEffect(turns.withPermit(reply), {
       onSuccess: (answer) => {
         asked.answer = answer
-        return this.#send(key)
+        return send(key)
       },
-      onFailure: (error) => Effect.sync(() => this.#asking.failed(error))
+      onFailure: (error) => Effect.sync(() => asking.failed(error))
     })
-    return Effect.map(Effect.forkIn(asking, this.#scope, { startImmediately: true }), (fiber) => {
+    return Effect.map(Effect.forkIn(answering, scope, { startImmediately: true }), (fiber) => {
       asked.fiber = fiber
       fiber.addObserver((exit) => {
         asked.fiber = undefined
         // The handler was interrupted without an answer: the next run passes the request to the host again.
         const left = Exit.isFailure(exit) && asked.answer === undefined
-        if (left && this.#asked.get(key) === asked) this.#asked.delete(key)
+        if (left && all.get(key) === asked) all.delete(key)
       })
     })
   }
@@ -161,46 +150,46 @@ export class Questions {
   /**
    * Sends an answer, together with those that arrive before it is sent. Answers that arrive meanwhile are sent next.
    */
-  #send(key: string): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      this.#sending.add(key)
-      this.#waiting.push(key)
-      if (this.#sender !== undefined) return Effect.void
-      return Effect.map(Effect.forkIn(this.#sendAll, this.#scope), (fiber) => {
-        this.#sender = fiber
+  const send = (key: string): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      sending.add(key)
+      waiting.push(key)
+      if (sender !== undefined) return Effect.void
+      return Effect.map(Effect.forkIn(sendAll(), scope), (fiber) => {
+        sender = fiber
       })
     })
-  }
 
-  get #sendAll(): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function*() {
-      while (this.#waiting.length > 0) {
-        const keys = this.#waiting
-        this.#waiting = []
-        yield* this.#reply(keys)
-        for (const key of keys) this.#sending.delete(key)
+  const sendAll = (): Effect.Effect<void> =>
+    Effect.gen(function*() {
+      while (waiting.length > 0) {
+        const keys = waiting
+        waiting = []
+        yield* reply(keys)
+        for (const key of keys) sending.delete(key)
       }
-      this.#sender = undefined
+      sender = undefined
     })
-  }
 
-  #reply(keys: ReadonlyArray<string>): Effect.Effect<void> {
+  const reply = (keys: ReadonlyArray<string>): Effect.Effect<void> => {
     // `Object.fromEntries` defines own members, so that a key may be `__proto__`.
-    const answers = Object.fromEntries(keys.map((key) => [key, this.#asked.get(key)!.answer!]))
-    return Effect.matchEffect(Requests.update(this.#asking.terms, answers), {
+    const answers = Object.fromEntries(keys.map((key) => [key, all.get(key)!.answer!]))
+    return Effect.matchEffect(Requests.update(asking.terms, answers), {
       onSuccess: () =>
         Effect.sync(() => {
-          for (const key of keys) this.#asked.get(key)!.answer = undefined
+          for (const key of keys) all.get(key)!.answer = undefined
         }),
       onFailure: (error) => {
         const refused = error.reason._tag === "ProtocolError" && error.reason.error.reason !== "InternalError"
         // The answers are sent one by one, to find out which of them the server refuses.
-        if (refused && keys.length > 1) return Effect.forEach(keys, (key) => this.#reply([key]), { discard: true })
+        if (refused && keys.length > 1) return Effect.forEach(keys, (key) => reply([key]), { discard: true })
         return Effect.sync(() => {
-          if (refused) this.#asked.get(keys[0]!)!.refused = error
-          this.#asking.unsure()
+          if (refused) all.get(keys[0]!)!.refused = error
+          asking.unsure()
         })
       }
     })
   }
+
+  return { take }
 }

@@ -69,19 +69,17 @@ export class TaskFollower implements RemoteTask, Followed {
     return Effect.onInterrupt(this.awaited, () => this.left)
   }
 
-  get cancel(): Effect.Effect<void, ClientError> {
-    return Effect.suspend(() => {
-      if (isFinal(this.latest)) return Effect.void
-      this.cancelling = true
-      const asked = Effect.map(Requests.cancel(this.terms), (received) => {
-        if (received === undefined) this.#poller.pollNow()
-        else this.#poller.push(received)
-      })
-      // A task that cannot be cancelled has ended, or does not exist.
-      const looked = Effect.map(Requests.look(this.terms), (received) => this.#poller.push(received))
-      return Effect.catchIf(asked, isUnknown, () => looked)
+  readonly cancel: Effect.Effect<void, ClientError> = Effect.suspend(() => {
+    if (isFinal(this.latest)) return Effect.void
+    this.cancelling = true
+    const asked = Effect.map(Requests.cancel(this.terms), (received) => {
+      if (received === undefined) this.#poller.pollNow()
+      else this.#poller.push(received)
     })
-  }
+    // A task that cannot be cancelled has ended, or does not exist.
+    const looked = Effect.map(Requests.look(this.terms), (received) => this.#poller.push(received))
+    return Effect.catchIf(asked, isUnknown, () => looked)
+  })
 
   // ---- waiting for the result
 
@@ -91,18 +89,16 @@ export class TaskFollower implements RemoteTask, Followed {
   }
 
   /** Cancels the task after the wait was interrupted, or leaves it running. Takes no longer than `cancelTimeout`. */
-  get left(): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      if (this.terms.leaveRunning || isFinal(this.latest)) return Effect.void
-      const duration = this.terms.client.tasks.settings.cancelTimeout
-      this.cancelling = true
-      return Effect.matchEffect(Requests.cancel({ ...this.terms, timeout: duration }, duration), {
-        onSuccess: () => Effect.void,
-        // If the task has ended or does not exist, nothing is left to cancel.
-        onFailure: (error) => isUnknown(error) ? Effect.void : Effect.logWarning(notCancelled, error.message)
-      })
+  readonly left: Effect.Effect<void> = Effect.suspend(() => {
+    if (this.terms.leaveRunning || isFinal(this.latest)) return Effect.void
+    const duration = this.terms.client.tasks.settings.cancelTimeout
+    this.cancelling = true
+    return Effect.matchEffect(Requests.cancel({ ...this.terms, timeout: duration }, duration), {
+      onSuccess: () => Effect.void,
+      // If the task has ended or does not exist, nothing is left to cancel.
+      onFailure: (error) => isUnknown(error) ? Effect.void : Effect.logWarning(notCancelled, error.message)
     })
-  }
+  })
 
   /** Follows the task while the scope lasts. Several scopes share one fiber. */
   get #attached(): Effect.Effect<void, never, Scope.Scope> {

@@ -98,19 +98,17 @@ export class Listening {
   }
 
   /** Opens one subscription after the other, as tasks are added. */
-  get #open(): Effect.Effect<void> {
-    return Effect.scoped(Effect.gen({ self: this }, function*() {
-      while (true) {
-        yield* this.#added.await
-        this.#added.closeUnsafe()
-        const taskIds = [...this.#listeners.keys()].slice(0, this.#most)
-        const begun = yield* Deferred.make<void>()
-        yield* Effect.forkScoped(this.#subscription(taskIds, begun))
-        yield* Deferred.await(begun)
-        yield* Effect.sleep(spacing(taskIds.length))
-      }
-    }))
-  }
+  readonly #open: Effect.Effect<void> = Effect.scoped(Effect.gen({ self: this }, function*() {
+    while (true) {
+      yield* this.#added.await
+      this.#added.closeUnsafe()
+      const taskIds = [...this.#listeners.keys()].slice(0, this.#most)
+      const begun = yield* Deferred.make<void>()
+      yield* Effect.forkScoped(this.#subscription(taskIds, begun))
+      yield* Deferred.await(begun)
+      yield* Effect.sleep(spacing(taskIds.length))
+    }
+  }))
 
   /** Runs one subscription. The deferred is completed when the server has accepted or refused it. */
   #subscription(taskIds: ReadonlyArray<string>, begun: Deferred.Deferred<void>): Effect.Effect<void> {

@@ -99,17 +99,15 @@ export class StatelessRequests {
    * Ends the requests: subscriptions return their results, the others may finish within `shutdownTimeout` and are
    * interrupted then.
    */
-  get close(): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      const { bounds: { interruptTimeout }, shutdownTimeout } = this.endpoint.options
-      for (const exchange of this.suspendedRequests) exchange.release?.()
-      if (this.suspended.size === 0) this.#idle.openUnsafe()
-      return Effect.andThen(Effect.timeoutOption(this.#idle.await, shutdownTimeout), () => {
-        for (const exchange of this.suspendedRequests) exchange.cancel(true)
-        return Effect.andThen(Effect.timeoutOption(this.#idle.await, interruptTimeout), () => this.#abandon())
-      })
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    const { bounds: { interruptTimeout }, shutdownTimeout } = this.endpoint.options
+    for (const exchange of this.suspendedRequests) exchange.release?.()
+    if (this.suspended.size === 0) this.#idle.openUnsafe()
+    return Effect.andThen(Effect.timeoutOption(this.#idle.await, shutdownTimeout), () => {
+      for (const exchange of this.suspendedRequests) exchange.cancel(true)
+      return Effect.andThen(Effect.timeoutOption(this.#idle.await, interruptTimeout), () => this.#abandon())
     })
-  }
+  })
 
   #abandon(): Effect.Effect<void> {
     const { size } = this.suspended

@@ -177,28 +177,24 @@ export class Sessions implements SessionOwner {
    * Ends all sessions. Requests in flight may finish within `shutdownTimeout`, and the input that they request may
    * arrive; then they are interrupted.
    */
-  get close(): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      this.#expiry.disarm()
-      for (const session of [...this.open.values()]) session.drain()
-      return Effect.timeoutOption(this.#allEnded, this.endpoint.options.shutdownTimeout).pipe(
-        Effect.andThen(() => {
-          for (const session of [...this.open.values()]) this.end(session, { _tag: "ClosedByUs" }, true)
-          return this.#allEnded
-        }),
-        Effect.andThen(Scope.close(this.#scope, Exit.void))
-      )
-    })
-  }
-
-  get #allEnded(): Effect.Effect<void> {
-    return Effect.suspend(() =>
-      Effect.forEach([...this.open.values(), ...this.#ending], ({ peer }) => peer.ended, {
-        concurrency: "unbounded",
-        discard: true
-      })
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    this.#expiry.disarm()
+    for (const session of [...this.open.values()]) session.drain()
+    return Effect.timeoutOption(this.#allEnded, this.endpoint.options.shutdownTimeout).pipe(
+      Effect.andThen(() => {
+        for (const session of [...this.open.values()]) this.end(session, { _tag: "ClosedByUs" }, true)
+        return this.#allEnded
+      }),
+      Effect.andThen(Scope.close(this.#scope, Exit.void))
     )
-  }
+  })
+
+  readonly #allEnded: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.forEach([...this.open.values(), ...this.#ending], ({ peer }) => peer.ended, {
+      concurrency: "unbounded",
+      discard: true
+    })
+  )
 
   #initialize(message: JsonRpc.Request, request: HttpRequest, answer: HttpAnswer): void {
     const refused = this.full(request)
