@@ -96,6 +96,17 @@ describe("prompts", () => {
       ["a text", "a", "expected a schema or the fields of a struct"],
       ["an Effect Schema of a text", Schema.String, "it must describe an object; give a struct or the fields of one"],
       ["a list of zod", z.array(z.string()), "it must describe an object"],
+      [
+        "a date of zod",
+        z.object({ orders: z.array(z.object({ at: z.date().optional() })) }),
+        `Date cannot be represented in JSON Schema: at "orders[].at", use z.iso.datetime(), or z.codec(`
+      ],
+      ["a bigint of zod", z.object({ id: z.bigint() }), `at "id", use z.int(), or z.string() for larger numbers`],
+      [
+        "a map of zod",
+        z.object({ a: z.record(z.string(), z.map(z.string(), z.string())) }),
+        `at "a.*", use z.record()`
+      ],
       ["a schema without JSON Schema", v.object({ a: v.string() }), "StandardSchema.withJsonSchema"]
     ] as const
   ) {
