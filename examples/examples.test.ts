@@ -51,10 +51,10 @@ describe("hello", () => {
       expect(stdout).toContain("Hello, Ada!")
     }))
 
-  it("three added lines protect the server", async () => {
+  it("five added lines protect the server", async () => {
     const before = (await source("hello/httpServer.ts")).split("\n")
     const after = (await source("hello/protectedServer.ts")).replace(", protection }", " }").split("\n")
-    expect(after.filter((line) => !before.includes(line)).length).toBe(3)
+    expect(after.filter((line) => !before.includes(line)).length).toBe(5)
     expect(before.filter((line) => !after.includes(line))).toEqual([])
   })
 
