@@ -88,3 +88,40 @@ describe("the check of errors", () => {
     )
   })
 })
+
+describe("the check of cuts", () => {
+  const rule = "1: a text is cut by Text.cut or Text.clip, which never cut a character in half"
+
+  it("rejects a cut of a text at a bound", () => {
+    for (
+      const text of [
+        "text.slice(0, 200)",
+        "`${name.slice(0, maxChars)}…`",
+        "description?.slice(0, maxChars / 2)",
+        "JSON.stringify(value).slice(0, 4 * quoted)",
+        "this.#text.slice(0, this.#maxChars)",
+        "address.slice(0, limits.maxChars)",
+        "text.substring(1, 2)"
+      ]
+    ) {
+      expect(about(`export const a = ${text}\n`), text).toEqual([rule])
+      expect(about(`export const a = ${text}\n`, "scripts/a.ts"), text).toEqual([])
+    }
+  })
+
+  it("allows a cut at a position that was found, and cuts of lists and digests", () => {
+    for (
+      const text of [
+        "text.slice(0, colon)",
+        "text.slice(0, -1)",
+        "text.slice(at + 1)",
+        "names.slice(0, 8)",
+        "[1, 2, 3].slice(0, 2)",
+        "found.filter(isText).slice(0, maxNames)",
+        "(yield* task.list).slice(0, 8).map(nameOf)",
+        "traceId.slice(0, 8)",
+        "new Date(0).toISOString().slice(0, 10)"
+      ]
+    ) expect(about(`export const a = function*() { return ${text} }\n`), text).toEqual([])
+  })
+})

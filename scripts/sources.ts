@@ -1,6 +1,6 @@
 /**
- * Checks of TypeScript sources that the linter cannot make: the English of comments, the defaults of options, and the
- * base of errors. CONTRIBUTING describes the rules.
+ * Checks of TypeScript sources that the linter cannot make: the English of comments, the defaults of options, cuts of
+ * texts, and the base of errors. CONTRIBUTING describes the rules.
  */
 import { join } from "node:path"
 import { type ESTree, parseSync, Visitor } from "rolldown/utils"
@@ -107,6 +107,91 @@ const errorsOf = (text: string, { program }: Parsed): ReadonlyArray<Found> => {
   return found
 }
 
+/** A bound by its name. A position in a text has another one: `at`, `end`, `colon`. */
+const boundName = /^#?(max|most|longest|limit|quoted|room|available)/
+
+const isBound = (node: ESTree.Argument | ESTree.PrivateIdentifier | undefined): boolean => {
+  switch (node?.type) {
+    case "Literal":
+      return typeof node.value === "number" && node.value > 1
+    case "Identifier":
+    case "PrivateIdentifier":
+      return boundName.test(node.name)
+    case "MemberExpression":
+      return !node.computed && isBound(node.property as ESTree.Argument)
+    case "UnaryExpression":
+      return node.operator === "-" && isBound(node.argument)
+    case "BinaryExpression":
+      return isBound(node.left) || isBound(node.right)
+    default:
+      return false
+  }
+}
+
+/** Names of lists: plurals, and participles such as `found`. `address` is not a plural. */
+const listName =
+  /(^|[^s])s$|^(all|found|left|leftOut|ignored|failed|known|open|rest|present|named|sorted|some|chosen|list|written|[a-z]*Path|path)$/
+
+/** The results of functions that return lists. */
+const listFunction =
+  /^(from|of|keys|values|entries|filter|map|flatMap|split|sort|toSorted|reverse|toReversed|concat|fromEntries)$/
+
+/** ASCII of a fixed form, such as a digest or a time. */
+const asciiName = /(id|hash|hex|digest|code|sealed)$/i
+const asciiFunction = /^(toISOString|replace|sha256Hex)$/
+
+/** Methods of lists and not of texts, by which the result of a cut is a list. */
+const continuesAsList = /^[\s)]*\.(map|flatMap|filter|join|forEach|some|every|find|toSorted|reduce)\(/
+
+/** Returns the last name of an expression: `b` of `a.b`, `a.b()` and `yield* b`. */
+const lastName = (node: ESTree.Expression | ESTree.Super): { readonly name: string; readonly isCall: boolean } => {
+  switch (node.type) {
+    case "Identifier":
+      return { name: node.name, isCall: false }
+    case "MemberExpression":
+      return {
+        name: node.property.type === "Identifier" || node.property.type === "PrivateIdentifier"
+          ? node.property.name
+          : "",
+        isCall: false
+      }
+    case "CallExpression":
+      return { name: lastName(node.callee).name, isCall: true }
+    case "YieldExpression":
+      return node.argument === null ? { name: "", isCall: false } : lastName(node.argument)
+    case "ParenthesizedExpression":
+    case "TSNonNullExpression":
+    case "TSAsExpression":
+      return lastName(node.expression)
+    default:
+      return { name: "", isCall: false }
+  }
+}
+
+/**
+ * Returns the cuts of texts that may leave half of a surrogate pair. `Text.cut` and `Text.clip` of `@skein/protocol` cut
+ * between characters. A cut at a position that was found in the text is not one of these, and neither is one of a list.
+ */
+const cutsOf = (text: string, { program }: Parsed): ReadonlyArray<Found> => {
+  const found: Array<Found> = []
+  new Visitor({
+    CallExpression: ({ arguments: [from, to], callee, end, start }) => {
+      if (callee.type !== "MemberExpression" || callee.property.type !== "Identifier") return
+      const { name } = callee.property
+      const message = "a text is cut by Text.cut or Text.clip, which never cut a character in half"
+      if (name === "substring" || name === "substr") return void found.push({ start, message })
+      if (name !== "slice" || from?.type !== "Literal" || from.value !== 0 || !isBound(to)) return
+      const of = callee.object
+      const receiver = lastName(of)
+      const isList = of.type === "ArrayExpression" || continuesAsList.test(text.slice(end)) ||
+        (receiver.isCall ? listFunction : listName).test(receiver.name)
+      if (isList || (receiver.isCall ? asciiFunction : asciiName).test(receiver.name)) return
+      found.push({ start, message })
+    }
+  }).visit(program)
+  return found
+}
+
 const packageModule = /^packages\/[^/]+\/src\//
 
 /** Modules that a script writes contain the comments of other programs. */
@@ -114,6 +199,9 @@ const generated = /\/(pageHtml|pageScripts|sandboxScript)\.ts$/
 
 /** The module that resolves options, and the package that imports no other. */
 const resolvesOptions = /^packages\/(runtime\/src\/Options\.ts$|sql\/)/
+
+/** The module that cuts texts, and the packages that import no other. */
+const ownsCuts = /^packages\/(protocol\/src\/Text\.ts$|sql\/|testing\/)/
 
 /** The module that escapes messages, and the error whose message is a part of the protocol and must not change. */
 const ownsMessages = /^packages\/protocol\/src\/(PrintableError|McpError)\.ts$/
@@ -126,6 +214,7 @@ export const sourceProblems = (path: string, text: string): ReadonlyArray<string
   const found = [
     ...englishOf(text, parsed),
     ...isPackage && !resolvesOptions.test(path) ? defaultsOf(text, parsed) : [],
+    ...isPackage && !ownsCuts.test(path) ? cutsOf(text, parsed) : [],
     ...isPackage && !ownsMessages.test(path) ? errorsOf(text, parsed) : []
   ]
   return found.map(({ message, start }) => `${path}:${text.slice(0, start).split("\n").length}: ${message}`)

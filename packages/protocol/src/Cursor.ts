@@ -18,11 +18,12 @@
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Result from "effect/Result"
 import * as McpError from "./McpError.ts"
+import * as Text from "./Text.ts"
 
 const maxName = 8192
 const maxLength = 100_000
 
-const shorten = (name: string): string => name.slice(0, maxName)
+const shorten = (name: string): string => Text.cut(name, maxName)
 
 /**
  * Makes the cursor of the position after an entry. `list` is a short name of the list; {@link decode} refuses the

@@ -1,7 +1,7 @@
 /**
  * Shortens and quotes untrusted text, such as the message of a peer, for an error message, a log line or a terminal.
  *
- * - {@link clip} shortens, for text that needs no protection.
+ * - {@link clip} shortens, for text that needs no protection, and {@link cut} does so without a mark.
  * - {@link quote} shortens and quotes, for a name inside a sentence.
  * - {@link logValue} quotes only where needed, for a field of a log line.
  * - {@link printable} and {@link printableLines} escape control characters, for text that is shown as it is.
@@ -14,6 +14,17 @@ const isPairAt = (text: string, at: number): boolean =>
   (text.charCodeAt(at) & 0xfc00) === 0xd800 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00
 
 /**
+ * The first `maxLength` units of a text, without a mark where it was longer. A surrogate pair is never cut in half: the
+ * result is one unit shorter instead. Use it for names with a bound and for text that is shortened before other work;
+ * text that a person reads is shortened by {@link clip}.
+ *
+ * @example
+ * Text.cut("smile 😀", 7) // "smile "
+ */
+export const cut = (text: string, maxLength: number): string =>
+  text.length <= maxLength ? text : text.slice(0, isPairAt(text, maxLength - 1) ? maxLength - 1 : maxLength)
+
+/**
  * Shortens a text to `maxLength` units and appends "…" where it was longer. The default is 128. A surrogate pair is
  * never cut in half: the result is one unit shorter instead.
  *
@@ -21,7 +32,7 @@ const isPairAt = (text: string, at: number): boolean =>
  * Text.clip("a long text", 6) // "a long…"
  */
 export const clip = (text: string, maxLength = 128): string =>
-  text.length <= maxLength ? text : `${text.slice(0, isPairAt(text, maxLength - 1) ? maxLength - 1 : maxLength)}…`
+  text.length <= maxLength ? text : `${cut(text, maxLength)}…`
 
 // Control characters; invisible characters and those that change the direction of writing; line and paragraph
 // separators; surrogates without a partner.

@@ -29,6 +29,19 @@ describe("clip", () => {
   })
 })
 
+describe("cut", () => {
+  it("returns the start of a longer text without a mark", () => {
+    assert.strictEqual(Text.cut("abc", 3), "abc")
+    assert.strictEqual(Text.cut("abcd", 3), "abc")
+    assert.strictEqual(Text.cut("a", 0), "")
+  })
+
+  it("never cuts a surrogate pair in half", () => {
+    assert.strictEqual(Text.cut("ab😀c", 3), "ab")
+    assert.strictEqual(Text.cut("ab😀c", 4), "ab😀")
+  })
+})
+
 describe("quote", () => {
   it("puts a text into quotes, escapes line breaks and control characters, and cuts it", () => {
     assert.strictEqual(Text.quote("add"), "\"add\"")

@@ -2,7 +2,7 @@
  * Receives files in parts. The page declares the files, and their bytes are reserved; then it sends the parts in order. Every
  * message of the page is checked, because a page is only as honest as its host.
  */
-import { quote } from "@skein/protocol/Text"
+import { cut, quote } from "@skein/protocol/Text"
 import { KeyedCounter } from "@skein/runtime/KeyedCounter"
 import * as Context from "effect/Context"
 import * as Base64 from "effect/encoding/Base64"
@@ -86,7 +86,7 @@ const mediaType = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}$/
 
 /** The media type without parameters, in lower case. One that is malformed says nothing about the file. */
 const typeOf = (type: string): string => {
-  const name = type.slice(0, maxNameChars).split(";", 1)[0]!.trim().toLowerCase()
+  const name = cut(type, maxNameChars).split(";", 1)[0]!.trim().toLowerCase()
   return mediaType.test(name) ? name : "application/octet-stream"
 }
 

@@ -1,4 +1,5 @@
 /** The authorization server behind a proxy: its metadata, and the requests to it. */
+import { clip } from "@skein/protocol/Text"
 import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Options from "@skein/runtime/Options"
 import type * as Duration from "effect/Duration"
@@ -103,7 +104,7 @@ const failure = (cause: unknown): UpstreamError => {
     const status = cause instanceof oauth.ResponseBodyError ? cause.status : 400
     // `error` is a code of RFC 6749.
     return new UpstreamError({
-      message: `the upstream answered ${cause.error.slice(0, 64)}`,
+      message: `the upstream answered ${clip(cause.error, 64)}`,
       isFinal: status < 500 && status !== 429 && !temporary.has(cause.error)
     })
   }

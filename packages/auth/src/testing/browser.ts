@@ -1,4 +1,5 @@
 /** A browser of forms, cookies and redirects, for `TestUser`. It has no scripts and visits loopback only. */
+import { cut } from "@skein/protocol/Text"
 import { isLoopback } from "../shared/web.ts"
 
 /** The pages and redirects of one visit. A visit with more fails. */
@@ -43,8 +44,11 @@ const attribute = (tag: string, name: string): string | undefined => {
 }
 
 const textOf = (html: string): string =>
-  unescape(html.replace(/<(style|script|head)[\s\S]*?<\/\1>/gi, " ").replace(/<[^>]*>/g, " ")).replace(/\s+/g, " ")
-    .trim().slice(0, 500)
+  cut(
+    unescape(html.replace(/<(style|script|head)[\s\S]*?<\/\1>/gi, " ").replace(/<[^>]*>/g, " ")).replace(/\s+/g, " ")
+      .trim(),
+    500
+  )
 
 const fieldsOf = (form: string): ReadonlyArray<Field> =>
   [...form.matchAll(/(<input\b[^>]*>)|(<button\b[^>]*>)([\s\S]*?)<\/button>/gi)].map(([, input, button, text]) => {

@@ -69,7 +69,7 @@ const reserved = new Set(["node_modules", "favicon.ico", "effect", "zod", "vites
 
 /** Returns why a name cannot be the name of a package, or `undefined`. */
 export const nameProblem = (name: string): string | undefined => {
-  const shown = JSON.stringify(name.slice(0, 100))
+  const shown = JSON.stringify([...name].slice(0, 100).join(""))
   if (name === "") return "The name is empty"
   if (name.length > maxNameLength) return `The name ${shown} has more than ${maxNameLength} characters`
   if (reserved.has(name)) return `The name ${shown} is taken by a package that the project needs, or by npm`

@@ -54,7 +54,7 @@ const choose = <A extends string>(
   choices: Readonly<Record<A, unknown>>
 ): A | undefined => {
   if (value === undefined || Object.hasOwn(choices, value)) return value as A | undefined
-  const shown = JSON.stringify(value.slice(0, 100))
+  const shown = JSON.stringify([...value].slice(0, 100).join(""))
   throw new UsageError(`--${option} cannot be ${shown}: use one of ${Object.keys(choices).join(", ")}`)
 }
 

@@ -1,6 +1,7 @@
 /**
  * The metadata of an authorization server: RFC 8414, and OpenID Connect Discovery.
  */
+import { clip } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import { metadataUrls, objectOf } from "../../shared/web.ts"
 import { fetchDocument, type FetchOptions, unavailable } from "./fetchDocument.ts"
@@ -44,7 +45,7 @@ export const findMetadata = Effect.fnUntraced(function*<A>(
       ? `the metadata of ${issuer} could not be read: ${fault}`
       : other === undefined
       ? `no metadata of ${issuer} has ${wanted}`
-      : `the metadata of ${issuer} is that of ${JSON.stringify(other)?.slice(0, 200)}: the option issuer must be equal`,
+      : `the metadata of ${issuer} is that of ${clip(JSON.stringify(other), 200)}: the option issuer must be equal`,
     retryAfterSeconds
   )
 })

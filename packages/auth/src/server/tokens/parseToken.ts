@@ -1,6 +1,7 @@
 /**
  * Reads tokens and claims before and after their verification. Nothing here looks at a signature.
  */
+import { cut } from "@skein/protocol/Text"
 import * as Options from "@skein/runtime/Options"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -39,9 +40,10 @@ export const invalid = (problem: TokenProblem, message: string, received?: unkno
 const maxReceivedChars = 200
 
 const shortened = (value: unknown): string =>
-  typeof value === "string" ?
-    JSON.stringify(value.slice(0, maxReceivedChars)).slice(0, maxReceivedChars) :
-    (JSON.stringify(value) ?? "").slice(0, maxReceivedChars)
+  cut(
+    JSON.stringify(typeof value === "string" ? cut(value, maxReceivedChars) : value) ?? "",
+    maxReceivedChars
+  )
 
 /** The error for a token beyond `maxTokenChars`. */
 export const tooLong: InvalidToken = /* @__PURE__ */ invalid(

@@ -1,6 +1,7 @@
 /**
  * The names of tools, arguments and schemas, within the characters that clients and models accept.
  */
+import { cut } from "@skein/protocol/Text"
 import type { Operation } from "./operations.ts"
 
 /** The longest name: models of several providers refuse longer names of tools and arguments. */
@@ -8,7 +9,7 @@ export const maxNameChars = 64
 
 /** Makes a text a name of `A-Z a-z 0-9 _ . -`, 1 to 64 characters. */
 export const toName = (text: string, otherwise: string): string =>
-  text.replaceAll(/[^\w.-]+/g, "_").replaceAll(/^[_.-]+|[_.-]+$/g, "").slice(0, maxNameChars) || otherwise
+  cut(text.replaceAll(/[^\w.-]+/g, "_").replaceAll(/^[_.-]+|[_.-]+$/g, ""), maxNameChars) || otherwise
 
 /** Names that are each taken once. */
 export class Names {
@@ -27,7 +28,7 @@ export class Names {
   }
 }
 
-const withSuffix = (name: string, suffix: string): string => name.slice(0, maxNameChars - suffix.length) + suffix
+const withSuffix = (name: string, suffix: string): string => cut(name, maxNameChars - suffix.length) + suffix
 
 /** The name of an operation: its `operationId`, else its method and path, `get_pets_petId`. */
 export const nameOf = ({ id, method, path }: Operation): string =>

@@ -4,6 +4,7 @@
  * A definition that is used once, or that is short, is written in place, which models read more easily. A circular one
  * stays in `$defs`.
  */
+import { clip } from "@skein/protocol/Text"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { clip } from "@skein/protocol/Text"
 import { maxDescriptionChars } from "./keywords.ts"

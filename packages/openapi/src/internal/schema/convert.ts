@@ -4,6 +4,7 @@
  * A reference becomes a reference to `$defs`, which `assemble` fills, so that circular schemas stay finite. Each part of
  * the document is converted once for all operations.
  */
+import { cut } from "@skein/protocol/Text"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { clip, quote } from "@skein/protocol/Text"
 import { decodePart, find, resolve } from "../document/pointer.ts"
@@ -169,7 +170,7 @@ export class Schemas {
 
   #nameOf(reference: string): string {
     const last = reference.slice(reference.lastIndexOf("/") + 1)
-    return this.#taken.take(decodePart(last).replaceAll(/[^\w.-]+/g, "_").slice(0, 60) || "schema")
+    return this.#taken.take(cut(decodePart(last).replaceAll(/[^\w.-]+/g, "_"), 60) || "schema")
   }
 }
 

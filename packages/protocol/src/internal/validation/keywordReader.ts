@@ -3,7 +3,7 @@
  * according to their declared or default dialect" (2026-07-28).
  */
 import { isObject, type JsonObject } from "../../JsonRpc.ts"
-import { clip } from "../../Text.ts"
+import { clip, cut } from "../../Text.ts"
 import { pathTo, type Rule, type SchemaDocument, type SchemaNode, type SchemaPath } from "./schemaNode.ts"
 import type { Test } from "./automaton.ts"
 
@@ -101,7 +101,7 @@ const maxQuoted = 200
 export const quote = (value: unknown): string => clip(write(value, maxQuoted + 1), maxQuoted)
 
 const write = (value: unknown, room: number): string => {
-  if (typeof value === "string") return JSON.stringify(value.length > room ? value.slice(0, room) : value)
+  if (typeof value === "string") return JSON.stringify(cut(value, room))
   if (typeof value !== "object" || value === null) return String(value)
   // `for … in` would list all indices of an array.
   const keys = Array.isArray(value) ? undefined : Object.keys(value)

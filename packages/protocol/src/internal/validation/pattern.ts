@@ -6,6 +6,7 @@
  * nondeterministic automaton (Thompson), which follows all alternatives at once. Look-around and back references have
  * no such automaton and are refused.
  */
+import { wellFormed } from "../../Text.ts"
 import {
   assemble,
   type Assertion,
@@ -378,6 +379,8 @@ const find = (regExp: RegExp, text: string): boolean => {
     return regExp.test(text)
   } catch (error) {
     // `RegExp` compiles a pattern at its first use, and only then can reject it as too large.
-    throw new BudgetExceeded(`A pattern cannot be run (${error instanceof Error ? error.message.slice(-64) : error})`)
+    throw new BudgetExceeded(
+      `A pattern cannot be run (${error instanceof Error ? wellFormed(error.message.slice(-64)) : error})`
+    )
   }
 }

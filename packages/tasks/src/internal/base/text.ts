@@ -2,7 +2,7 @@
  * Short texts about a task: status messages, failure messages, and ids for the log.
  */
 import { isObject } from "@skein/protocol/JsonRpc"
-import { clip } from "@skein/protocol/Text"
+import { clip, cut } from "@skein/protocol/Text"
 import type { Outcome, State } from "../../TaskState.ts"
 
 /**
@@ -48,5 +48,5 @@ export const failureMessage = (outcome: Outcome): string | undefined => {
   if (!isErrorResult(outcome)) return undefined
   const { content } = outcome.result
   const text: unknown = Array.isArray(content) && isObject(content[0]) ? content[0]["text"] : undefined
-  return typeof text === "string" ? text.slice(0, maxFailureChars) : undefined
+  return typeof text === "string" ? cut(text, maxFailureChars) : undefined
 }

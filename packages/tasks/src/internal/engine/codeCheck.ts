@@ -6,6 +6,7 @@
  * The check reads a bounded number of tasks, and leaves out tasks that run now. It does not see code after the first
  * part of a task that is not recorded.
  */
+import { cut } from "@skein/protocol/Text"
 import type { Outcome } from "../../TaskState.ts"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -173,7 +174,7 @@ class Findings {
     const finding = this.#byKey.get(key) ?? { tool, kind, tasks: new Set(), details: new Set() }
     this.#byKey.set(key, finding)
     finding.tasks.add(id)
-    if (detail !== undefined && finding.details.size < maxListed) finding.details.add(detail.slice(0, maxDetailChars))
+    if (detail !== undefined && finding.details.size < maxListed) finding.details.add(cut(detail, maxDetailChars))
   }
 
   get all(): ReadonlyArray<CodeFinding> {
