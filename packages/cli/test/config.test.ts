@@ -94,8 +94,8 @@ describe("skein-call --config", () => {
       assert.deepStrictEqual(reports, {
         nope: "mcp.json has no server \"nope\". It has: tea, asksOther, web, forged tea stdio, off",
         off: "The server \"off\" in mcp.json is disabled",
-        bad: "The server \"bad\" in mcp.json has no command and no url",
-        tea: "The server \"tea\" in mcp.json uses ${input:key} in env.KEY, an input without a value. " +
+        bad: "The server \"bad\" in mcp.json:2 has no command and no url",
+        tea: "The server \"tea\" in mcp.json:2 uses ${input:key} in env.KEY, an input without a value. " +
           "Set it with --input key=<value>"
       })
       const target = { _tag: "Configured", file: "/nowhere/mcp.json", server: "a" } as const

@@ -1,10 +1,11 @@
 /** The words of a command line as arguments of a tool, by its input schema. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Json from "@skein/protocol/Json"
 import type { Tool } from "@skein/protocol/Tool"
 import { counted, hostileSchemas, sizeOf } from "../../protocol/test/reads.ts"
 import { argumentsOf } from "../src/internal/base/format.ts"
 import * as Result from "effect/Result"
-import type { Assignment } from "../src/internal/base/givenArguments.ts"
+import { type Assignment, parseWords } from "../src/internal/base/givenArguments.ts"
 import { suggestion } from "../src/internal/connection/suggestion.ts"
 import { toolArguments } from "../src/internal/calls/toolArguments.ts"
 
@@ -72,6 +73,41 @@ const refused = (given: Tool, ...all: ReadonlyArray<string>): string => {
 }
 
 describe("the arguments of a tool as words", () => {
+  it("are refused where an integer beyond 2^53 would be rounded", () => {
+    const advice = "is an integer beyond 2^53, which would be rounded: write the arguments as one JSON object"
+    for (const name of ["cups", "sugar", "sizes", "until"]) {
+      assert.strictEqual(refused(brew, "tea=sencha", `${name}=1915883588174806058`), `The argument ${name} ${advice}`)
+    }
+    assert.strictEqual(
+      refused(brew, "tea=sencha", "sizes=1", "sizes=-9007199254740993"),
+      `The argument sizes ${advice}`
+    )
+    const id = "1915883588174806058"
+    assert.deepStrictEqual(converted(brew, "tea=sencha", `id=${id}`, `note=${id}`, `any=${id}`), {
+      tea: "sencha",
+      id,
+      note: id,
+      any: id
+    })
+    const given = parseWords("tool", [`id:=${id}`])
+    assert.strictEqual(Result.isFailure(given) ? given.failure : undefined, `The tool's argument id ${advice}`)
+  })
+
+  it("are sent with the digits of integers beyond 2^53 in a JSON object", () => {
+    for (
+      const [words, text] of [[[`{"a":1915883588174806058}`], undefined], [
+        [`a:={"b":1915883588174806058}`],
+        "a"
+      ]] as const
+    ) {
+      const given = Result.getOrThrow(parseWords("tool", words))
+      const value = text === undefined
+        ? given
+        : Result.getOrThrow(toolArguments(tool({ properties: { a: {} } }), given as ReadonlyArray<Assignment>))
+      assert.include(Json.stringify(value), "1915883588174806058")
+    }
+  })
+
   it("are converted by the types of the input schema", () => {
     const all = ["tea=sencha", "cups=2", "sugar=0.5", "milk=no", "note=12", "any=12", "until=null"]
     assert.deepStrictEqual(converted(brew, ...all), {

@@ -10,12 +10,15 @@
  *   `bearer_token_env_var`) are read.
  * - **Entries** with a `command` are processes: `args`, `env`, `cwd`, `envFile`. Entries with a `url` (`serverUrl`,
  *   `httpUrl`) are HTTP servers: `headers`. `type` decides between the two, and between Streamable HTTP and HTTP+SSE
- *   (`sse`). `disabled: true` or `enabled: false` leaves an entry out. Every other member is ignored and available in
+ *   (`sse`). `disabled: true` or `enabled: false` leaves an entry out; any other value than a boolean is a problem of the
+ *   entry, since it is not known whether the server may run. Every other member is ignored and available in
  *   `raw`: hosts disagree about the unit of `timeout`, and lists of approved tools are decisions of a host.
  * - **Variables** in strings: `${VAR}` and `${env:VAR}` of the environment, `${VAR:-default}` (also for an empty
  *   variable), `${input:id}`, `${workspaceFolder}`, `${workspaceFolderBasename}`, `${userHome}`, `${pathSeparator}` and
- *   `${/}`. A variable without a value makes its entry fail, and does not become an empty string.
- * - **Errors.** An entry that is invalid is in `problems`, and the other entries are read.
+ *   `${/}`. A variable without a value makes its entry fail, and does not become an empty string. So does another
+ *   expansion of a shell, such as `${VAR%suffix}`.
+ * - **Errors.** An entry that is invalid is in `problems`, and the other entries are read. Messages have the line of the
+ *   member, if the configuration is a result of {@link parse}.
  *
  * @example
  * const config = yield* ServerConfig.parse(`{ "mcpServers": { "time": { "command": "uvx", "args": ["mcp-server-time"] } } }`)
@@ -26,6 +29,7 @@ import { quote } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { InvalidConfig, InvalidEntry, MissingVariable, PoolError } from "./PoolError.ts"
+import { lineOf, remember } from "./internal/pool/memberLines.ts"
 import { type Entry, entryOf, type EntryProblem, type HttpEntry, type StdioEntry } from "./internal/pool/configEntry.ts"
 import type { Expansion } from "./internal/pool/variables.ts"
 
@@ -79,14 +83,25 @@ export interface Reading {
 
 const unnamed = "the configuration"
 
-const entryError = (source: string, server: string, { problem, variable }: EntryProblem): EntryError => {
-  const fields = { message: `The server ${quote(server)} in ${source} ${problem}`, source, server }
+/** A place in a configuration, as `mcp.json:12`; without a line if it is not known. */
+const placeOf = (source: string, config: unknown, path: ReadonlyArray<string>): string => {
+  const line = lineOf(config, path)
+  return line === undefined ? source : `${source}:${line}`
+}
+
+const entryError = (
+  source: string,
+  place: string,
+  server: string,
+  { problem, variable }: EntryProblem
+): EntryError => {
+  const fields = { message: `The server ${quote(server)} in ${place} ${problem}`, source, server }
   const reason = variable === undefined ? new InvalidEntry(fields) : new MissingVariable({ ...fields, variable })
   return new PoolError({ reason }) as EntryError
 }
 
-const invalidConfig = (source: string, problem: string): PoolError =>
-  new PoolError({ reason: new InvalidConfig({ source, message: `${source} ${problem}` }) })
+const invalidConfig = (place: string, problem: string, source = place): PoolError =>
+  new PoolError({ reason: new InvalidConfig({ source, message: `${place} ${problem}` }) })
 
 // A string, a comment, or a comma. A string or a comment without an end reaches to the end of the text, so that the
 // search takes linear time.
@@ -115,7 +130,10 @@ const withoutComments = (text: string): string => {
  */
 export const parse = (text: string, source: string = unnamed): Effect.Effect<unknown, PoolError> =>
   Effect.try({
-    try: (): unknown => JSON.parse(withoutComments(text.replace(/^\uFEFF/, ""))),
+    try: (): unknown => {
+      const plain = withoutComments(text.replace(/^\uFEFF/, ""))
+      return remember(plain, JSON.parse(plain))
+    },
     catch: (error) => {
       const [, position = ""] = /(at position \d+(?: \(line \d+ column \d+\))?)/.exec(String(error)) ?? []
       const where = position === "" ? "" : ` (${position})`
@@ -123,20 +141,40 @@ export const parse = (text: string, source: string = unnamed): Effect.Effect<unk
     }
   })
 
-/** The servers and inputs of a configuration, in any of its forms. */
-const partsOf = (config: unknown): { readonly inputs: unknown; readonly servers: JsonObject } | string => {
-  if (!isObject(config)) return "must be a JSON object"
+/** The parts of a configuration. */
+interface Parts {
+  readonly inputs: unknown
+  /** The entries by name, each with its path. */
+  readonly servers: ReadonlyMap<string, { readonly raw: unknown; readonly path: ReadonlyArray<string> }>
+}
+
+/** Why a configuration has no servers, with the path of the member. */
+interface Problem {
+  readonly problem: string
+  readonly path: ReadonlyArray<string>
+}
+
+/** The servers and inputs of a configuration, in any of its forms. A section that is null counts as absent beside others. */
+const partsOf = (config: unknown): Parts | Problem => {
+  if (!isObject(config)) return { problem: "must be a JSON object", path: [] }
   // The user settings of VS Code contain the configuration as a member.
   const nested = config["mcp"]
   const document = isObject(nested) && isObject(nested["servers"]) ? { ...config, ...nested } : config
   const names = ["mcpServers", "servers", "mcp_servers"].filter((name) => document[name] !== undefined)
-  if (names.length === 0) return "has no member mcpServers or servers"
-  const invalid = names.find((name) => !isObject(document[name]))
-  if (invalid !== undefined) return `must have an object as ${invalid}`
-  return {
-    inputs: document["inputs"],
-    servers: Object.fromEntries(names.flatMap((name) => Object.entries(document[name] as JsonObject))) as JsonObject
+  if (names.length === 0) return { problem: "has no member mcpServers or servers", path: [] }
+  const pathOf = (name: string) => isObject(nested) && document[name] === nested[name] ? ["mcp", name] : [name]
+  const sections = names.filter((name) => document[name] !== null)
+  const invalid = sections.find((name) => !isObject(document[name])) ?? (sections.length === 0 ? names[0] : undefined)
+  if (invalid !== undefined) {
+    const advice = document[invalid] === null ? ", and has null: write {} if there are no servers" : ""
+    return { problem: `must have an object as ${invalid}${advice}`, path: pathOf(invalid) }
   }
+  const servers = sections.flatMap((section) =>
+    Object.entries(document[section] as JsonObject).map(([name, raw]) =>
+      [name, { raw, path: [...pathOf(section), name] }] as const
+    )
+  )
+  return { inputs: document["inputs"], servers: new Map(servers) }
 }
 
 const optionalText = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
@@ -158,6 +196,10 @@ const inputsOf = (inputs: unknown): ReadonlyMap<string, Input> =>
 
 const isDisabled = (raw: JsonObject): boolean => raw["disabled"] === true || raw["enabled"] === false
 
+/** The member that should say whether an entry is disabled, and does not. */
+const unclearSwitch = (raw: JsonObject): string | undefined =>
+  ["disabled", "enabled"].find((name) => typeof (raw[name] ?? true) !== "boolean")
+
 /**
  * Reads the entries of a configuration. Fails with `InvalidConfig` if it has no servers at all. An empty list of servers
  * is valid.
@@ -172,7 +214,7 @@ export const read = (config: unknown, options: Options = {}): Effect.Effect<Read
   Effect.gen(function*() {
     const { env = {}, pathSeparator = "/", source = unnamed, userHome, workspaceFolder } = options
     const parts = partsOf(config)
-    if (typeof parts === "string") return yield* invalidConfig(source, parts)
+    if ("problem" in parts) return yield* invalidConfig(placeOf(source, config, parts.path), parts.problem, source)
     const inputs = inputsOf(parts.inputs)
     const values = new Map<string, string | undefined>()
     const expansion: Expansion = {
@@ -189,10 +231,16 @@ export const read = (config: unknown, options: Options = {}): Effect.Effect<Read
     const entries: Array<Entry> = []
     const disabled: Array<string> = []
     const problems: Array<EntryError> = []
-    for (const [name, raw] of Object.entries(parts.servers)) {
+    for (const [name, { path, raw }] of parts.servers) {
       if (options.servers?.(name) === false) continue
       if (isObject(raw) && isDisabled(raw)) {
         disabled.push(name)
+        continue
+      }
+      const unclear = isObject(raw) ? unclearSwitch(raw) : undefined
+      if (unclear !== undefined) {
+        const problem = `must have true or false as ${unclear}, without quotes`
+        problems.push(entryError(source, placeOf(source, config, [...path, unclear]), name, { problem }))
         continue
       }
       let entry = entryOf(name, raw, expansion)
@@ -205,7 +253,10 @@ export const read = (config: unknown, options: Options = {}): Effect.Effect<Read
         entry = entryOf(name, raw, expansion)
       }
       if (Result.isSuccess(entry)) entries.push(entry.success)
-      else problems.push(entryError(source, name, entry.failure))
+      else {
+        const place = placeOf(source, config, [...path, ...entry.failure.path ?? []])
+        problems.push(entryError(source, place, name, entry.failure))
+      }
     }
     return { entries, disabled, problems }
   })

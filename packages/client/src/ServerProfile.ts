@@ -11,6 +11,12 @@
  * revision, or at the first call in the stateless revision. A server that denies access (401, 403), a busy server and a
  * network failure do not count as a change. Malformed members are ignored, which is logged.
  *
+ * A server with a session-based revision keeps opening sessions after it has learned the stateless one. Therefore its
+ * profile expires 24 hours after the probe that led to it, also within a client: the next connection probes again.
+ *
+ * A profile belongs to one URL and to one set of credentials, because a gateway may choose the server by the caller.
+ * Store it by both. Clients never share one.
+ *
  * ```ts
  * const client = yield* Client.make(transport, { serverProfile: known === undefined ? undefined : JSON.parse(known) })
  * known = JSON.stringify(client.serverProfile)
@@ -31,4 +37,10 @@ export interface ServerProfile {
   readonly capabilities: JsonObject
   /** Instructions of the server for a language model. */
   readonly instructions?: string | undefined
+  /**
+   * When the negotiation led to a session-based revision, in milliseconds since 1970. Sessions that are opened with the
+   * profile do not change it. A profile of a session-based revision without it, or with a time in the future, counts from
+   * its first use.
+   */
+  readonly negotiatedAt?: number | undefined
 }

@@ -4,6 +4,7 @@
  * The text is not RFC 8785. Members are sorted by UTF-16 units, but members whose names are array indices ("0", "10")
  * come first, in numeric order. Digests of this text are stored, so it must not change between versions.
  */
+import * as Json from "./Json.ts"
 import { isObject } from "./JsonRpc.ts"
 
 const sortMembers = (_key: string, value: unknown): unknown =>
@@ -22,7 +23,4 @@ const sortMembers = (_key: string, value: unknown): unknown =>
  * @example
  * CanonicalJson.stringify({ b: 1, a: { d: 2, c: 3 } }) // {"a":{"c":3,"d":2},"b":1}
  */
-export const stringify = (value: unknown): string => {
-  const text: string | undefined = JSON.stringify(value, sortMembers)
-  return text ?? "null"
-}
+export const stringify = (value: unknown): string => Json.stringify(value, sortMembers) ?? "null"

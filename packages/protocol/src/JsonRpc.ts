@@ -8,6 +8,7 @@
  * const text = JsonRpc.encode(JsonRpc.request(1, "tools/call", { name: "add" }))
  * const inbound = JsonRpc.parseText(text)
  */
+import * as Json from "./Json.ts"
 
 /**
  * The id of a request: a string or an integer, never `null`. Integers beyond 2^53 - 1 lose precision and are refused.
@@ -97,12 +98,13 @@ export type Outbound = Message | Batch
 
 /**
  * A result that is JSON text already. Use it for a result that is sent many times, such as a list that is serialized
- * once per change. The text must be a JSON object without line breaks; it is not checked.
+ * once per change. The text must be a JSON object without line breaks, which is not checked. A surrogate without a
+ * partner becomes U+FFFD, as {@link encode} does.
  */
 export class Encoded {
   readonly text: string
   constructor(text: string) {
-    this.text = text
+    this.text = Json.wellFormed(text)
   }
 }
 
@@ -224,7 +226,8 @@ export const parse = (value: unknown): Message | Invalid => {
 }
 
 /**
- * Reads JSON text: one message, or an array as a {@link Batch} whose members are read one by one.
+ * Reads JSON text: one message, or an array as a {@link Batch} whose members are read one by one. Numbers that JavaScript
+ * rounds are remembered: {@link encode} writes them as they were (see `Json`).
  *
  * An array of more than `maxBatch` members, 10,000 by default, is one {@link Invalid}: otherwise a few bytes per member
  * would cost a message or an error object each.
@@ -232,7 +235,7 @@ export const parse = (value: unknown): Message | Invalid => {
 export const parseText = (text: string, maxBatch = 10_000): Inbound => {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = Json.parse(text)
   } catch {
     return {
       _tag: "Invalid",
@@ -248,7 +251,7 @@ export const parseText = (text: string, maxBatch = 10_000): Inbound => {
 }
 
 const json = (value: unknown): string => {
-  const text: string | undefined = JSON.stringify(value)
+  const text = Json.stringify(value)
   if (text === undefined) throw new TypeError("the value has no JSON form")
   return text
 }
@@ -275,7 +278,8 @@ const encodeOne = (message: Message): string => {
 }
 
 /**
- * Writes a message as JSON text without line breaks.
+ * Writes a message as JSON text without line breaks. The text is well-formed Unicode: a surrogate without a partner
+ * becomes U+FFFD, since peers in other languages refuse a message that contains its escape (RFC 8259, 8.2).
  *
  * Throws as `JSON.stringify` does: a `TypeError` for a value without a JSON form (a cycle, a `bigint`, a `toJSON` that
  * returns `undefined`), a `RangeError` for a value nested deeper than the stack, and any error of a `toJSON` or a

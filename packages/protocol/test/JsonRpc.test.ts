@@ -1,3 +1,4 @@
+import * as Json from "@skein/protocol/Json"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
 import { assert, describe, it } from "@effect/vitest"
@@ -16,7 +17,7 @@ const Id = Schema.Union([Schema.String, Schema.Int])
 const Code = Schema.Int.check(Schema.isBetween({ minimum: -40_000, maximum: 40_000 }))
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
 /** A value after a JSON round trip: -0 is 0, and `__proto__` is an ordinary member. */
-const plain = <A>(value: A): A => JSON.parse(JSON.stringify(value)) as A
+const plain = <A>(value: A): A => JSON.parse(Json.wellFormed(JSON.stringify(value))) as A
 
 describe("reading", () => {
   it("every revision · reads a request: a string or integer id, a method, and an object as params", () => {
@@ -270,6 +271,47 @@ describe("writing", () => {
       JsonRpc.encode(JsonRpc.success(1, new JsonRpc.Encoded(text))),
       `{"jsonrpc":"2.0","id":1,"result":${text}}`
     )
+  })
+
+  it("replaces surrogates without a partner by U+FFFD in every kind of message, and in names of members", () => {
+    const half = "\ud83d"
+    const params = { [`a${half}`]: `${half}b`, list: [`\udc00${half}`], whole: "👍" }
+    const expected = { "a\ufffd": "\ufffdb", list: ["\ufffd\ufffd"], whole: "👍" }
+    for (
+      const message of [
+        JsonRpc.request(1, "m", params),
+        JsonRpc.notification("m", params),
+        JsonRpc.success(1, params),
+        JsonRpc.success(1, new JsonRpc.Encoded(JSON.stringify(params))),
+        JsonRpc.failure(1, { code: 1, message: "m", data: params })
+      ]
+    ) {
+      const text = JsonRpc.encode(message)
+      assert.notMatch(text, /\\ud/)
+      assert.deepStrictEqual(new TextDecoder().decode(new TextEncoder().encode(text)), text)
+      const read = JsonRpc.parseText(text) as unknown as { readonly [name: string]: { readonly data?: unknown } }
+      assert.deepStrictEqual<unknown>(read["params"] ?? read["result"] ?? read["error"]?.data, expected)
+    }
+    const failed = JsonRpc.encode(JsonRpc.failure(half, { code: 1, message: half }))
+    assert.strictEqual(failed, `{"jsonrpc":"2.0","id":"\ufffd","error":{"code":1,"message":"\ufffd"}}`)
+  })
+
+  it("leaves texts with backslashes and escaped surrogate pairs as they are", () => {
+    const params = { path: String.raw`C:\ud83d\\udc4d`, escape: "\\ud83d" }
+    assert.deepStrictEqual(JsonRpc.parseText(JsonRpc.encode(JsonRpc.request(1, "m", params))), {
+      _tag: "Request",
+      id: 1,
+      method: "m",
+      params
+    })
+    for (
+      const text of [String.raw`{"a":"\ud83d\udc4d"}`, String.raw`{"a":"\\ud83d"}`, String.raw`{"a":"\uD83D\uDC4D"}`]
+    ) {
+      assert.strictEqual(new JsonRpc.Encoded(text).text, text)
+    }
+    for (const text of [String.raw`{"a":"\uD83D"}`, String.raw`{"a":"\uD83D\u0041"}`, "{\"a\":\"\ud83d\"}"]) {
+      assert.isTrue(JSON.parse(new JsonRpc.Encoded(text).text).a.startsWith("\ufffd"))
+    }
   })
 
   it.prop("writes a request that parses to itself", [Id, Schema.String, JsonObject], ([id, method, params]) => {

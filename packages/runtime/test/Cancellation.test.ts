@@ -22,6 +22,18 @@ describe("cancellation of an inbound request", () => {
       }))
   }
 
+  it.effect("cancels a request with the id 0, and one with an empty id", () =>
+    Effect.gen(function*() {
+      const { handlers, other, peer } = yield* raw()
+      for (const id of [0, ""]) {
+        other.request(id)
+        other.cancel(id)
+      }
+      expect(handlers.interrupted).toEqual([0, ""])
+      expect([...peer.requests]).toEqual([])
+      expect(other.messages).toEqual([])
+    }))
+
   it.effect("2025-11-25 · MAY ignore cancellations of unknown and completed requests, and malformed ones", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw()

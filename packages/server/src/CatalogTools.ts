@@ -4,6 +4,7 @@
  * @example
  * const server = McpServer.layer({ name: "notes", version: "1.0.0" }, Resource.layer(today, readToday), CatalogTools.layer())
  */
+import * as Json from "@skein/protocol/Json"
 import type { AnyResourceContents } from "@skein/protocol/Content"
 import { Encoded, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
@@ -43,15 +44,15 @@ const ask = (method: string, own: JsonObject): Asked<JsonObject> =>
     const meta = request.params?.["_meta"]
     const params = meta === undefined ? own : { ...own, _meta: meta }
     const answer = yield* inner.dispatch(request.with({ method, params }))
-    return answer instanceof Encoded ? JSON.parse(answer.text) as JsonObject : answer as JsonObject
+    return answer instanceof Encoded ? Json.parse(answer.text) as JsonObject : answer as JsonObject
   })
 
 /** The JSON of some members of a result. */
 const textOf = (asked: Asked<JsonObject>, members: ReadonlyArray<string>): Asked<string> =>
   Effect.map(asked, (result) =>
-    JSON.stringify(
+    Json.stringify(
       Object.fromEntries(members.flatMap((name) => result[name] === undefined ? [] : [[name, result[name]]]))
-    ))
+    )!)
 
 /** A model receives the error as a result that it can act on. */
 type ToolOptions<Input extends Tool.AnySchema> = Tool.Options<Input, never> & Tool.CheckedSchemas<Input, never>

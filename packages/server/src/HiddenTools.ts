@@ -5,12 +5,13 @@
  * the two that find and describe; how a model calls what it has found is up to the third. Use this module for another way
  * to offer many tools, and `ToolSearch` otherwise.
  */
+import * as Json from "@skein/protocol/Json"
 import { Encoded, isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import type * as CallTool from "@skein/protocol/CallTool"
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
 import * as Task from "@skein/protocol/Task"
-import { clip, quote } from "@skein/protocol/Text"
+import { clip, cut, quote } from "@skein/protocol/Text"
 import { type Caller, McpRequest } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -117,7 +118,7 @@ const makeHidden = (outside: Catalog["Service"], inside: Catalog["Service"]["too
       const part = Math.max(minIndexedChars, Math.floor(maxIndexedCharsOfAll / inside.sorted.length))
       index = { version, tools: new ToolIndex(inside.sorted, Math.min(maxIndexedChars, part)) }
     }
-    const found = index.tools.search(wordsOf(query.slice(0, maxQueryChars))).flatMap((name) => find(name, caller) ?? [])
+    const found = index.tools.search(wordsOf(cut(query, maxQueryChars))).flatMap((name) => find(name, caller) ?? [])
     return { found: found.slice(0, limit), total: found.length }
   }
 
@@ -141,7 +142,7 @@ const makeHidden = (outside: Catalog["Service"], inside: Catalog["Service"]["too
       round: { ask: round.ask.bind(round), once: (own, effect) => round.once(`${key}/${own}`, effect) },
       aroundInput
     }))
-    return (answer instanceof Encoded ? JSON.parse(answer.text) : answer) as CallTool.CallToolResult
+    return (answer instanceof Encoded ? Json.parse(answer.text) : answer) as CallTool.CallToolResult
   })
 
   return { find, search, call }

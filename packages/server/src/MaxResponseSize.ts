@@ -11,6 +11,7 @@
  * @example
  * const limit = MaxResponseSize.layer({ maxBytes: 256 * 1024 })
  */
+import * as Json from "@skein/protocol/Json"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
 import type { Answer, RequestContext } from "@skein/runtime/RequestContext"
@@ -55,7 +56,7 @@ const check = (
   maxBytes: number
 ): Effect.Effect<Answer, McpError.McpError> => {
   // A result without a JSON form is a defect, with or without a limit.
-  const text: string | undefined = answer instanceof JsonRpc.Encoded ? answer.text : JSON.stringify(answer)
+  const text: string | undefined = answer instanceof JsonRpc.Encoded ? answer.text : Json.stringify(answer)
   // A result that is not an object is refused later, where all results are.
   if (text === undefined || !text.startsWith("{")) return Effect.succeed(answer)
   if (!exceeds(text, maxBytes)) {

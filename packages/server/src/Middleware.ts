@@ -303,7 +303,7 @@ const listing = <Definition>(method: string) =>
  *
  * @example
  * const short = Middleware.listTools((list, next) =>
- *   Effect.map(next(), (tools) => tools.map((tool) => ({ ...tool, description: tool.description?.slice(0, 200) }))))
+ *   Effect.map(next(), (tools) => tools.map((tool) => ({ ...tool, description: Text.clip(tool.description ?? "", 200) }))))
  */
 export const listTools = /* @__PURE__ */ listing<WireTool.Tool>("tools/list")
 

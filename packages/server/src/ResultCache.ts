@@ -18,6 +18,7 @@
  * @example
  * const cache = ResultCache.layer({ tools: ["rates"], lifetime: "10 minutes", share: true })
  */
+import * as Json from "@skein/protocol/Json"
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as CanonicalJson from "@skein/protocol/CanonicalJson"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -267,7 +268,7 @@ const makeCache = (catalog: Catalog["Service"], options: Options) => {
     }
     return Effect.clockWith((clock) => {
       const cached = store.get(owner.key, key, monotonicMillis(clock))
-      if (cached !== undefined) return Effect.succeed(JSON.parse(cached.text) as A)
+      if (cached !== undefined) return Effect.succeed(Json.parse(cached.text) as A)
       const before = changes
       const keep = (result: A): boolean => {
         const use = skipped.has(request.original) ? "keep" : useOf(result)

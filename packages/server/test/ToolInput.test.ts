@@ -1,5 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
+import * as Json from "@skein/protocol/Json"
 import { DefinitionError } from "@skein/server/DefinitionError"
+import * as JsonSchema from "@skein/server/JsonSchema"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -52,6 +54,26 @@ describe("arguments", () => {
         big: 12345678901234567890n,
         bytes: new Uint8Array([1, 2, 3])
       })
+    }))
+
+  it.effect("rejects an integer that JavaScript rounds, by its path, also where the schema allows any value", () =>
+    Effect.gen(function*() {
+      const given = Json.parse(`{"ad":{"ids":[1,1915883588174806058]}}`) as kit.Json
+      for (
+        const input of [
+          JsonSchema.make({ type: "object" }),
+          JsonSchema.make({ type: "object", properties: { ad: { type: "object" } } }),
+          { ad: Schema.Struct({ ids: Schema.Array(Schema.Number) }) }
+        ]
+      ) {
+        const { got, isError, text } = yield* meet(input as Tool.AnySchema, given)
+        expect([got, isError]).toEqual([undefined, true])
+        expect(text).toBe(
+          "Invalid arguments for tool t: ad.ids[1] is 1915883588174806058, an integer beyond 2^53 that would be rounded: write it as a string"
+        )
+      }
+      const exact = yield* meet(JsonSchema.make({ type: "object" }), Json.parse(`{"id":9007199254740992}`) as kit.Json)
+      expect(exact.got).toEqual({ id: 9007199254740992 })
     }))
 
   it.effect("accepts absent optional members, and fills in defaults", () =>

@@ -1,5 +1,6 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import type { CallToolResult } from "@skein/protocol/CallTool"
+import * as Json from "@skein/protocol/Json"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { McpError } from "@skein/protocol/McpError"
 import type { ListToolsResult } from "@skein/protocol/Tool"
@@ -60,6 +61,35 @@ describe("a typed tool call", () => {
       const client = yield* answering("2025-11-25", { content: [], structuredContent: { at, by: ["Ada"] } })
       const visit = yield* client.callTool("visit", {}, { output: Visit })
       assert.deepStrictEqual(visit, new Visit({ at: new Date(at), by: new Set(["Ada"]) }))
+    }))
+
+  it.effect("fails with InvalidResponse for an integer that JavaScript rounds, and the error carries the result", () =>
+    Effect.gen(function*() {
+      const structured = `{"content":[],"structuredContent":{"ad":{"id":1915883588174806058}}}`
+      const client = yield* answering("2025-11-25", Json.parse(structured) as JsonObject)
+      const error = yield* Effect.flip(client.callTool("ad"))
+      assert.strictEqual(error.reason._tag, "InvalidResponse")
+      const problem = "cannot be read exactly: structuredContent.ad.id is 1915883588174806058, an integer beyond 2^53"
+      assert.strictEqual(error.message, `The result of the tool "ad" ${problem}`)
+      assert.strictEqual(fieldsOf(error).result?.content.length, 0)
+      const kept = yield* client.callTool("ad", {}, { roundedIntegers: "keep" })
+      assert.strictEqual(Json.stringify(kept.structuredContent), `{"ad":{"id":1915883588174806058}}`)
+      for (const text of ["1915883588174806058", `{"id":1915883588174806058}`]) {
+        const client = yield* answering("2025-11-25", { content: [{ type: "text", text }] })
+        const error = yield* Effect.flip(client.callTool("ad", {}, { output: Schema.Unknown }))
+        assert.include(error.message, "cannot be read exactly: ")
+        assert.include(error.message, "is 1915883588174806058")
+      }
+    }))
+
+  it.effect("sends the digits of arguments that were read with Json.parse", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* open("2025-11-25", () => ScriptedServer.success({ content: [] }))
+      yield* client.callTool("ad", Json.parse(`{"id":1915883588174806058}`) as object)
+      assert.strictEqual(
+        Json.stringify(server.requests("tools/call")[0]?.params?.["arguments"]),
+        `{"id":1915883588174806058}`
+      )
     }))
 
   it.effect("fails with ToolFailed for a result with isError, and the error carries the result", () =>

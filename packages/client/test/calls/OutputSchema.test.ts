@@ -52,11 +52,26 @@ describe("the result of a tool with an outputSchema", () => {
         assert.include(error.message, "Expected integer, got string at [\"sum\"]")
       }))
 
-    it.effect(`${revision} · Servers MUST provide structured results: rejects a result without structured content`, () =>
+    it.effect(`${revision} · returns a result without structured content, and logs a warning once`, () =>
       Effect.gen(function*() {
-        const { client } = yield* answering(revision, outputSchema, {
-          content: [{ type: "text", text: "{\"sum\":3}" }]
-        })
+        const answer = { content: [{ type: "text", text: "{\"sum\":3}" }] }
+        const { layer, logged } = warnings()
+        yield* Effect.gen(function*() {
+          const { client, server } = yield* answering(revision, outputSchema, answer)
+          assert.strictEqual((yield* client.callTool("add")).content.length, 1)
+          const output = Schema.Struct({ sum: Schema.Number })
+          assert.deepStrictEqual(yield* client.callTool("add", {}, { output }), { sum: 3 })
+          assert.strictEqual(server.requests("tools/list").length, 1)
+        }).pipe(Effect.provide(layer))
+        assert.deepStrictEqual(logged, [
+          "The tool \"add\" returned no structured content, although it has an outputSchema"
+        ])
+      }))
+
+    it.effect(`${revision} · Servers MUST provide structured results: requireStructuredContent rejects a result without it`, () =>
+      Effect.gen(function*() {
+        const answer = { content: [{ type: "text", text: "{\"sum\":3}" }] }
+        const { client } = yield* answering(revision, outputSchema, answer, { requireStructuredContent: true })
         const error = yield* Effect.flip(client.callTool("add"))
         assert.deepStrictEqual([error.reason._tag, fieldsOf(error).problems], ["InvalidResponse", []])
         assert.strictEqual(fieldsOf(error).result?.content.length, 1)
@@ -198,7 +213,7 @@ describe("the result of a tool with an outputSchema", () => {
             readonly result: JsonObject
           }
           return ScriptedServer.success(cursor === undefined ? { ...result, nextCursor: "b" } : result)
-        }, { limits: { maxItems } })
+        }, { limits: { maxItems }, requireStructuredContent: true })
       const all = yield* open()
       yield* all.client.listTools()
       assert.strictEqual((yield* Effect.flip(all.client.callTool("a"))).reason._tag, "InvalidResponse")

@@ -61,6 +61,22 @@ describe("the handshake", () => {
       })
     }))
 
+  for (const end of ["its timeout", "an interruption"]) {
+    it.effect(`2025-11-25 · MUST NOT cancel initialize: sends no notification after ${end}`, () =>
+      Effect.gen(function*() {
+        const server = ScriptedServer.make(() => "no response")
+        const opening = yield* Effect.forkChild(
+          Effect.scoped(Client.make(server.transport, { revisions: ["2025-11-25"] })),
+          { startImmediately: true }
+        )
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(server.methods, ["initialize"])
+        yield* end === "its timeout" ? TestClock.adjust("2 hours") : Fiber.interrupt(opening)
+        assert.isTrue(Exit.isFailure(yield* Fiber.await(opening)))
+        assert.deepStrictEqual(server.methods, ["initialize"])
+      }))
+  }
+
   it.effect("2026-07-28 · reads null as absent in a DiscoverResult", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(

@@ -189,12 +189,64 @@ for (const [wire, over] of transports) {
         })
       }))
 
-    it.live("fails with Closed at once if the server closes the connection on the probe twice", () =>
+    it.live("fails with the failure of the probe if the server closes the connection on it and on initialize", () =>
       Effect.gen(function*() {
         const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) => hit.cut())
-        assert.strictEqual((yield* Effect.flip(Client.make(over(url)))).reason._tag, "Closed")
+        const error = yield* Effect.flip(Client.make(over(url)))
+        assert.deepInclude(fieldsOf(error), { reason: "Closed", method: "server/discover" })
+        assert.deepStrictEqual(asked(exchanges), [discover, discover, initialize, initialize])
+      }))
+
+    it.live("fails with the failure of a lost probe if the server then refuses initialize", () =>
+      Effect.gen(function*() {
+        const { url } = yield* ScriptedHttpServer.make<Json>((hit) =>
+          hit.json?.method === "server/discover" ? hit.openStream().end() : hit.respond(500, "Oops")
+        )
+        const error = yield* Effect.flip(Client.make(over(url)))
+        assert.deepInclude(fieldsOf(error), { reason: "Closed", method: "server/discover" })
+        assert.include(error.message, "The stream ended without the response")
+      }))
+
+    it.live("fails with the failure of a lost probe if it has no session-based revision", () =>
+      Effect.gen(function*() {
+        const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) => hit.openStream().end())
+        const error = yield* Effect.flip(Client.make(over(url), { revisions: ["2026-07-28"] }))
+        assert.deepInclude(fieldsOf(error), { reason: "Closed", method: "server/discover" })
         assert.deepStrictEqual(asked(exchanges), [discover, discover])
       }))
+
+    for (
+      const [name, answer] of [
+        ["an empty stream", (hit) => hit.openStream().end()],
+        ["a stream with a comment only", (hit) => hit.openStream(": ping\n\n").end()],
+        ["an event with empty data", (hit) => hit.openStream("event: message\ndata: \n\n").end()],
+        ["an event that is not JSON", (hit) => hit.openStream("data: <p>\n\n").end()],
+        ["a stream that is cut off", (hit) => void hit.openStream("data: {\"json").cut()],
+        ["a closed connection", (hit) => hit.cut()],
+        ["a body that is shorter than its length", (hit) => {
+          const { response } = hit
+          response.writeHead(200, { "content-type": "application/json", "content-length": "100" })
+          response.write("{", () => hit.cut())
+        }],
+        ["an empty body", (hit) => hit.respond(200)],
+        ["an empty JSON body", (hit) => hit.respond(200, "", { "content-type": "application/json" })],
+        ["202", (hit) => hit.respond(202)],
+        ["204", (hit) => hit.respond(204)],
+        ["an object that is not a message", (hit) => hit.respondJson({})],
+        ["null", (hit) => hit.respondJson(null)],
+        ["a result of null", (hit) => hit.respondResult(null)],
+        ["a response to another request", (hit) => hit.respondJson({ jsonrpc: "2.0", id: "other", result: {} })]
+      ] as ReadonlyArray<readonly [string, (hit: Exchange) => void]>
+    ) {
+      it.live(`2026-07-28 · sends initialize if the answer to the probe is ${name}`, () =>
+        Effect.gen(function*() {
+          const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) =>
+            hit.json?.method === "server/discover" ? answer(hit) : Servers.stateful(hit)
+          )
+          assert.strictEqual((yield* used(over(url))).revision, "2025-06-18")
+          assert.include(asked(exchanges), initialize)
+        }))
+    }
 
     it.live("retries a probe or an initialize whose connection closed, because the server may have closed an idle socket", () =>
       Effect.gen(function*() {

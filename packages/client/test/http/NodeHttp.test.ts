@@ -52,6 +52,92 @@ describe("NodeHttp.transport", () => {
       yield* until(() => sockets() <= before)
     }))
 
+  describe("with the proxy of the environment (NODE_USE_ENV_PROXY)", () => {
+    const http = process.getBuiltinModule("node:http")
+    const https = process.getBuiltinModule("node:https")
+
+    /** Gives the global agent of Node a proxy, as the environment does when Node starts. */
+    const proxied = <Agent extends typeof http | typeof https>(module: Agent, proxyEnv: Record<string, string>) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          const { globalAgent } = module
+          ;(module as typeof http).globalAgent = new module.Agent({ proxyEnv })
+          return globalAgent
+        }),
+        (globalAgent) => Effect.sync(() => void ((module as typeof http).globalAgent = globalAgent))
+      )
+
+    it.live("sends requests to it, with its credentials", () =>
+      Effect.gen(function*() {
+        const targets: Array<unknown> = []
+        const { url } = yield* RawServer.http(async (request, response) => {
+          targets.push([request.url, request.headers["host"], request.headers["proxy-authorization"]])
+          const text = await RawServer.readBody(request)
+          response.writeHead(200, { "Content-Type": "application/json" }).end(answer(JSON.parse(text)))
+        })
+        yield* proxied(http, { HTTP_PROXY: `http://a:b@${url.host}` })
+        const client = yield* Client.make(NodeHttp.transport({ url: "http://mcp.example.invalid:81/mcp?a=1" }))
+        assert.strictEqual(yield* call(client, "add"), "add")
+        const target = ["http://mcp.example.invalid:81/mcp?a=1", "mcp.example.invalid:81", `Basic ${btoa("a:b")}`]
+        assert.deepStrictEqual(targets, [target, target])
+      }))
+
+    it.live("sends requests to a host of NO_PROXY directly", () =>
+      Effect.gen(function*() {
+        const { url } = yield* server
+        yield* proxied(http, { HTTP_PROXY: "http://127.0.0.1:1", NO_PROXY: "127.0.0.1" })
+        const client = yield* Client.make(NodeHttp.transport({ url }))
+        assert.strictEqual(yield* call(client, "add"), "add")
+      }))
+
+    it.live("opens a tunnel for https, and trusts the certificates that Node trusts", () =>
+      Effect.gen(function*() {
+        const tls = yield* Effect.acquireRelease(
+          Effect.promise(async () => {
+            const tls = https.createServer({ cert: certificate, key: privateKey }, async (request, response) => {
+              const text = await RawServer.readBody(request)
+              response.writeHead(200, { "Content-Type": "application/json" }).end(answer(JSON.parse(text)))
+            })
+            await new Promise<void>((resolve) => tls.listen(0, "127.0.0.1", resolve))
+            return tls
+          }),
+          (tls) => Effect.sync(() => tls.close().closeAllConnections())
+        )
+        const { connect } = process.getBuiltinModule("node:net")
+        const { getCACertificates, setDefaultCACertificates } = process.getBuiltinModule("node:tls")
+        const tunnels: Array<string | undefined> = []
+        const proxy = yield* Effect.acquireRelease(
+          Effect.promise(async () => {
+            const proxy = http.createServer().on("connect", (request, socket) => {
+              tunnels.push(request.url)
+              const { port } = tls.address() as AddressInfo
+              const inner = connect(port, "127.0.0.1", () => {
+                socket.write("HTTP/1.1 200 OK\r\n\r\n")
+                inner.pipe(socket).pipe(inner)
+              })
+              inner.on("error", () => socket.destroy())
+              socket.on("error", () => inner.destroy())
+            })
+            await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve))
+            return proxy
+          }),
+          (proxy) => Effect.sync(() => proxy.close().closeAllConnections())
+        )
+        yield* proxied(https, { HTTPS_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` })
+        yield* Effect.acquireRelease(
+          Effect.sync(() => {
+            const before = getCACertificates("default")
+            setDefaultCACertificates([...before, certificate])
+            return before
+          }),
+          (before) => Effect.sync(() => setDefaultCACertificates(before))
+        )
+        const client = yield* Client.make(NodeHttp.transport({ url: "https://localhost/mcp" }))
+        assert.strictEqual(yield* call(client, "add"), "add")
+        assert.strictEqual(tunnels[0], "localhost:443")
+      }))
+  })
+
   it.live("agent: connects with TLS if the agent trusts the server's certificate", () =>
     Effect.gen(function*() {
       const tls = yield* Effect.acquireRelease(

@@ -103,6 +103,76 @@ describe("a stored server profile", () => {
     }))
 })
 
+describe("a profile of a session-based revision", () => {
+  const day = 24 * 3_600_000
+
+  /** A server that learns the stateless revision. */
+  const upgraded = () => {
+    const session = ScriptedServer.handshake("2025-11-25")
+    const stateless = ScriptedServer.handshake("2026-07-28")
+    const state = { isNew: false }
+    const server = ScriptedServer.make((request, server) =>
+      (state.isNew && request.method !== "initialize" ? stateless : session)(request, server)
+    )
+    return { server, state }
+  }
+
+  it.effect("expires 24 hours after the probe that led to it, whether it was used meanwhile or not", () =>
+    Effect.gen(function*() {
+      const { server, state } = upgraded()
+      const use = (serverProfile: unknown) =>
+        Effect.scoped(Effect.map(
+          Client.make(server.transport, { serverProfile: serverProfile as ServerProfile }),
+          (client) => [client.revision, stored(client.serverProfile)] as const
+        ))
+      const [first, before] = yield* use(undefined)
+      assert.strictEqual(first, "2025-11-25")
+      state.isNew = true
+      yield* TestClock.adjust(day)
+      const [second, after] = yield* use(before)
+      assert.deepStrictEqual([second, after], ["2025-11-25", before])
+      yield* TestClock.adjust(1)
+      assert.strictEqual((yield* use(after))[0], "2026-07-28")
+    }))
+
+  it.effect("counts from its first use if it has no time, or one in the future", () =>
+    Effect.gen(function*() {
+      const { server } = upgraded()
+      yield* TestClock.adjust(day)
+      for (const negotiatedAt of [undefined, 10 * day, "x"]) {
+        const serverProfile = { ...kept("2025-11-25"), negotiatedAt } as ServerProfile
+        const client = yield* Client.make(server.transport, { serverProfile })
+        assert.strictEqual(client.serverProfile?.negotiatedAt, day)
+      }
+      assert.notInclude(server.methods, "server/discover")
+    }))
+
+  it.effect("expires within a client too", () =>
+    Effect.gen(function*() {
+      const { server, state } = upgraded()
+      const connect = Effect.map(server.transport.connect, (connection) =>
+        Object.assign(connection, { httpMode: "streamable" }))
+      const client = yield* Client.make(
+        {
+          ...server.transport,
+          connect,
+          connectWith: () =>
+            connect
+        },
+        { serverProfile: kept("2025-11-25", "streamable"), reconnect: { initialDelay: 0 } }
+      )
+      state.isNew = true
+      const reconnected = Effect.gen(function*() {
+        server.disconnect()
+        yield* TestClock.adjust("1 minute")
+        return client.revision
+      })
+      assert.strictEqual(yield* reconnected, "2025-11-25")
+      yield* TestClock.adjust(day)
+      assert.strictEqual(yield* reconnected, "2026-07-28")
+    }))
+})
+
 describe("2026-07-28 · re-probing if the cached assumption later fails", () => {
   it.live("replaces a session-based revision by a stateless one", () =>
     Effect.gen(function*() {

@@ -265,6 +265,25 @@ describe("the end of a session", () => {
       expect(received.ends).toEqual([{ _tag: "ClosedByUs" }])
     }))
 
+  it.effect("sends one DELETE if the server loses the session while the connection closes", () =>
+    Effect.gen(function*() {
+      const held: Array<Exchange> = []
+      const script = ScriptedHttpServer.session<Json>((hit) => void held.push(hit))
+      const server = yield* ScriptedHttpServer.make<Json>((hit) => {
+        if (hit.method !== "DELETE") return script(hit)
+        for (const other of held.splice(0)) other.respond(404)
+        hit.respond(404)
+      })
+      const { connection, received, request } = yield* entered({ url: server.url, shutdownTimeout: "1 second" })
+      request(1, "tools/list")
+      request(2, "tools/list")
+      yield* until(() => held.length === 2)
+      yield* Effect.all([connection.close, connection.close], { concurrency: 2 })
+      expect(server.byMethod("DELETE").length).toBe(1)
+      expect(received.ends.length).toBe(1)
+      expect(received.refusals.length).toBe(2)
+    }))
+
   for (const status of [405, 500]) {
     it.effect(`2025-11-25 · the server MAY respond to it with 405: ${status} closes the session all the same`, () =>
       Effect.gen(function*() {

@@ -405,3 +405,74 @@ describe("JSON with comments", () => {
     }
   })
 })
+
+describe("the lines in messages about a configuration", () => {
+  const messages = (text: string, options?: ServerConfig.Options): ReadonlyArray<string> =>
+    Effect.runSync(Effect.match(
+      Effect.flatMap(
+        ServerConfig.parse(text, "mcp.json"),
+        (config) => ServerConfig.read(config, { source: "mcp.json", ...options })
+      ),
+      { onFailure: ({ message }) => [message], onSuccess: ({ problems }) => problems.map(({ message }) => message) }
+    ))
+
+  it("are those of the members that are wrong, and the other entries are read", () => {
+    const text = `{
+  // "mcpServers": {
+  "mcpServers": {
+    "text": { "command": "x",
+      "disabled": "true" },
+    "number": { "command": "x", "enabled": 0 },
+    "none": null,
+    "suffix": {
+      "command": "x", "args": ["a"],
+      "env": {
+        "A": "a",
+        "B": "\${HOME%/}",
+      },
+    },
+    "args": { "command": "x", "args":
+      "a" },
+    "right": { "command": "x", "disabled": false, "env": null, "args": null },
+  },
+}`
+    assert.deepStrictEqual(messages(text, { env: { HOME: "/home/ada" } }), [
+      "The server \"text\" in mcp.json:5 must have true or false as disabled, without quotes",
+      "The server \"number\" in mcp.json:6 must have true or false as enabled, without quotes",
+      "The server \"none\" in mcp.json:7 must be an object",
+      "The server \"suffix\" in mcp.json:12 uses ${HOME%/} in env.B, which is not supported: only ${VAR} and ${VAR:-default} are",
+      "The server \"args\" in mcp.json:15 must have an array of strings as args"
+    ])
+    const { entries } = read(JSON.parse(JSON.stringify(Effect.runSync(ServerConfig.parse(text)))))
+    assert.deepStrictEqual(entries.map(({ name }) => name), ["right"])
+  })
+
+  it("are those of a section that is null", () => {
+    for (const name of ["mcpServers", "servers"]) {
+      assert.deepStrictEqual(messages(`{\n\n"${name}": null}`), [
+        `mcp.json:3 must have an object as ${name}, and has null: write {} if there are no servers`
+      ])
+    }
+    assert.deepStrictEqual(messages(`{"mcp": {\n"servers": {\n"a": {}}}}`), [
+      "The server \"a\" in mcp.json:3 has no command and no url"
+    ])
+    assert.deepStrictEqual(messages(`{"mcpServers": null, "servers": {"a": {"command": "x"}}, "inputs": null}`), [])
+  })
+
+  it("are those of the last of several members with one name", () => {
+    assert.deepStrictEqual(messages(`{"servers": {\n"a": {"command": "x"},\n"a": {"command": 1,\n"env": 1}}}`), [
+      "The server \"a\" in mcp.json:4 must have an object as env"
+    ])
+  })
+
+  it("reads other expansions of a shell as problems", () => {
+    for (const name of ["A%b", "A#b", "A/b/c", "A:?x", "A:+x", "A^^"]) {
+      const [message] = messages(`{"servers": {"a": {"command": "\${${name}}"}}}`, { env: { A: "x" } })
+      assert.include(message, "which is not supported", name)
+    }
+    const windows = messages(`{"servers": {"a": {"command": "\${ProgramFiles(x86)}"}}}`, {
+      env: { "ProgramFiles(x86)": "C:" }
+    })
+    assert.deepStrictEqual(windows, [])
+  })
+})

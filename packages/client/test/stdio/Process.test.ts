@@ -252,6 +252,21 @@ describe("a server that exits", () => {
       expect(connection.stderr().length).toBe(8 * 1024)
     }).pipe(Effect.scoped))
 
+  for (
+    const [name, stderr] of [["capture", "capture"], ["ignore", "ignore"], ["a function", () => {}]] as ReadonlyArray<
+      readonly [string, Stdio.Options["stderr"]]
+    >
+  ) {
+    it.live(`drains the stderr of a server that writes more than a pipe holds: ${name}`, () =>
+      Effect.gen(function*() {
+        const { call, until } = yield* open("loud", { stderr })
+        for (const id of [1, 2, 3]) {
+          call(id)
+          yield* until(id)
+        }
+      }).pipe(Effect.scoped))
+  }
+
   it.live("has no stderr output with `ignore`", () =>
     Effect.gen(function*() {
       const { call, connection, ended } = yield* open("mortal", { with: ["7"], stderr: "ignore" })

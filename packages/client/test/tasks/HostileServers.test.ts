@@ -67,7 +67,7 @@ describe("2026-07-28", () => {
 
   it.effect("treats each distinct key separately, and responds to each request under its own key", () =>
     Effect.gen(function*() {
-      const keys = ["__proto__", "constructor", "", "a\nb", "toString", "\0", "\ud800"]
+      const keys = ["__proto__", "constructor", "", "a\nb", "toString", "\0", "\ufffd"]
       const server = new TaskServer("2026-07-28")
       server.overrides["subscriptions/listen"] = refuseSubscriptions
       const host = Elicitation.layer({ form: ({ message }) => Effect.succeed(Elicitation.accept({ answer: message })) })
@@ -144,7 +144,7 @@ for (const shape of shapes) {
           assert.isBelow(error.message.length, 1000)
           assert.strictEqual(server.count("tasks/get"), 0)
         }
-        for (const taskId of ["__proto__", "a\r\nX-Evil: 1", "\ud800", "../../etc", "é", " x "]) {
+        for (const taskId of ["__proto__", "a\r\nX-Evil: 1", "\ufffd", "../../etc", "é", " x "]) {
           const { client, server } = yield* open(shape)
           server.overrides["subscriptions/listen"] = refuseSubscriptions
           server.task.taskId = taskId

@@ -3,8 +3,9 @@
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { ContentBlock } from "@skein/protocol/Content"
+import * as Json from "@skein/protocol/Json"
 import { isObject } from "@skein/protocol/JsonRpc"
-import { printable, withoutColors } from "@skein/protocol/Text"
+import { cut, printable, withoutColors } from "@skein/protocol/Text"
 import type { Tool } from "@skein/protocol/Tool"
 import type { Console } from "./process.ts"
 
@@ -38,7 +39,7 @@ const maxName = 200
 
 /** A name from a server, within a line of this program: each run of white space becomes one space. */
 export const quoteName = (text: string): string =>
-  printable(text.slice(0, 4 * maxName).replace(/\s+/g, " ").trim(), maxName)
+  printable(cut(text, 4 * maxName).replace(/\s+/g, " ").trim(), maxName)
 
 /** A value from a server, within a line of this program: each character of it can be recognized. */
 export const quoteLine = (text: string): string => printable(text, maxLine)
@@ -75,7 +76,7 @@ export const blockText = (block: ContentBlock): string => {
 /** A result as text: its content, or its structured content when the content is empty. */
 export const resultText = ({ content, structuredContent }: CallToolResult): string =>
   content.length === 0 && structuredContent !== undefined
-    ? JSON.stringify(structuredContent, undefined, 2)
+    ? Json.stringify(structuredContent, undefined, 2)!
     : content.map(blockText).join("\n")
 
 const valueText = (value: unknown): string => {

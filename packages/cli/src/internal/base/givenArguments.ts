@@ -2,6 +2,7 @@
  * The arguments of a tool or a prompt on the command line: one JSON object, or words such as `cups=2` and `cups:=2`,
  * which has JSON.
  */
+import * as Json from "@skein/protocol/Json"
 import { isObject } from "@skein/protocol/JsonRpc"
 import * as Result from "effect/Result"
 import { quoteName } from "./format.ts"
@@ -22,7 +23,13 @@ export const isWords = (given: GivenArguments): given is ReadonlyArray<Assignmen
 /** Whether a word is an argument rather than the name of a tool or a prompt. */
 export const isAssignment = (word: string): boolean => /^[^-={[][^=]*=/.test(word)
 
-const parseJson = (text: string) => Result.try((): unknown => JSON.parse(text))
+const parseJson = (text: string) => Result.try((): unknown => Json.parse(text))
+
+/** Whether a text is a number that would be rounded. Within an object or an array it is sent as it is. */
+export const isRounded = (text: string): boolean => /^\s*-?\d+\s*$/.test(text) && !Number.isSafeInteger(Number(text))
+
+/** The end of the message about such a number. */
+export const roundedAdvice = "is an integer beyond 2^53, which would be rounded: write the arguments as one JSON object"
 
 const reasonOf = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)
 
@@ -42,6 +49,7 @@ const assignment = (owner: string, word: string): Result.Result<Assignment, stri
     return Result.fail(`The ${owner}'s arguments must be words of the form name=value, or one JSON object`)
   }
   if (colon === "") return Result.succeed({ name, given: { text } })
+  if (isRounded(text)) return Result.fail(`The ${owner}'s argument ${quoteName(name)} ${roundedAdvice}`)
   const value = parseJson(text)
   return Result.isSuccess(value)
     ? Result.succeed({ name, given: { value: value.success } })

@@ -1,7 +1,7 @@
 /**
  * Tables of text with aligned columns, for terminals.
  */
-import { printable } from "@skein/protocol/Text"
+import { cut, printable } from "@skein/protocol/Text"
 import { type Colors, plain } from "./colors.ts"
 import { widthOf } from "./columns.ts"
 
@@ -9,7 +9,7 @@ import { widthOf } from "./columns.ts"
 const maxCell = 80
 
 /** An untrusted text as a cell: in one line, shortened, without characters that control the terminal. */
-export const cell = (text: string): string => printable(text.slice(0, 4 * maxCell).replace(/\s+/g, " ").trim(), maxCell)
+export const cell = (text: string): string => printable(cut(text, 4 * maxCell).replace(/\s+/g, " ").trim(), maxCell)
 
 /** A table with aligned columns, whose last column is not filled. Rows may omit cells at their end. */
 export const table = (

@@ -5,6 +5,7 @@ import type * as Client from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
 import * as Logging from "@skein/client/Logging"
 import type { CallToolResult } from "@skein/protocol/CallTool"
+import * as Json from "@skein/protocol/Json"
 import type { Handle, RemoteTask, State } from "@skein/client/RemoteTask"
 import type { Progress } from "@skein/runtime/RequestContext"
 import * as Deferred from "effect/Deferred"
@@ -113,7 +114,14 @@ const startCall = (
   const onProgress = verbose ? (progress: Progress) => warn(progressLine(progress)) : undefined
   const result = Effect.flatMap(
     argumentsOf(client, tool, invocation),
-    (args) => client.callTool(tool, args, { ...time, onProgress, task: { leaveRunning, onTask } })
+    (args) =>
+      client.callTool(tool, args, {
+        ...time,
+        onProgress,
+        // The result is printed with the digits that the server sent.
+        roundedIntegers: "keep",
+        task: { leaveRunning, onTask }
+      })
   )
   return { name: tool, result: suggesting(result, tool, toolNames(client, invocation)) }
 }
@@ -140,7 +148,7 @@ const startTask = (client: Client.Client, tool: string, invocation: Invocation, 
 /** Prints a result. Returns the exit code: 1 when the tool reported an error, else 0. */
 export const printResult = (name: string, result: CallToolResult, json: boolean, { print, warn }: Console) =>
   Effect.gen(function*() {
-    const text = yield* format(name, () => json ? JSON.stringify(result, undefined, 2) : resultText(result))
+    const text = yield* format(name, () => json ? Json.stringify(result, undefined, 2)! : resultText(result))
     if (result.isError === true && !json) warn(sanitize(text))
     else yield* print(text)
     return result.isError === true ? 1 : 0

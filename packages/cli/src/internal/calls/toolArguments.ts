@@ -4,7 +4,7 @@
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import type { Tool } from "@skein/protocol/Tool"
 import * as Result from "effect/Result"
-import type { Assignment } from "../base/givenArguments.ts"
+import { type Assignment, isRounded, roundedAdvice } from "../base/givenArguments.ts"
 import { argumentsOf, quoteName } from "../base/format.ts"
 import { suggestion } from "../connection/suggestion.ts"
 
@@ -58,7 +58,8 @@ const accepted = (root: JsonObject, schema: unknown): Accepted =>
 
 const numberOf = (text: string, isInteger: boolean): number | undefined => {
   const number = Number(text)
-  const fits = text.trim() !== "" && Number.isFinite(number) && (!isInteger || Number.isInteger(number))
+  const fits = text.trim() !== "" && Number.isFinite(number) && (!isInteger || Number.isInteger(number)) &&
+    !isRounded(text)
   return fits ? number : undefined
 }
 
@@ -117,6 +118,12 @@ const valueOf = (
   const single = given.length === 1 && first !== undefined && "text" in first ? convert(whole, first.text) : undefined
   if (single !== undefined) return Result.succeed(single)
   const about = `The argument ${quoteName(name)}`
+  const takesNumbers = [whole, accepted(root, whole.items)].some(({ types }) =>
+    types.has("integer") || types.has("number")
+  )
+  if (takesNumbers && given.some((each) => "text" in each && isRounded(each.text))) {
+    return Result.fail(`${about} ${roundedAdvice}`)
+  }
   if (whole.types.has("array")) {
     const item = accepted(root, whole.items)
     const values = given.map((each) => "value" in each ? each.value : convert(item, each.text))

@@ -4,6 +4,7 @@
  * The suite is a program of its own: an installed copy, or one that npx downloads. It needs a URL, so a command that
  * serves stdio is served over HTTP by the bridge of `skein dev`, with a server process for each session.
  */
+import { wellFormed } from "@skein/protocol/Text"
 import * as Stdio from "@skein/client/Stdio"
 import type { Transport } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
@@ -253,7 +254,7 @@ export const conformance = (line: ConformanceLine): Effect.Effect<void, CommandF
     if (all.length === 0) {
       return yield* failed(
         3,
-        `The conformance suite ended with ${code}, without results: ${text.trim().slice(-maxQuoted)}`
+        `The conformance suite ended with ${code}, without results: ${wellFormed(text.trim().slice(-maxQuoted))}`
       )
     }
     const judged = judge(all, expected)

@@ -150,7 +150,7 @@ const succeeded = (
   Effect.flatMap(called, (result) => {
     if (result.isError !== true) return Effect.succeed(result)
     const text = result.content.find((block) => block.type === "text")?.text ?? "its result has no text"
-    const message = \`The tool failed: \${text.slice(0, 1_024)}\`
+    const message = \`The tool failed: \${text.slice(0, 1_024).replace(/[\\ud800-\\udbff]$/, "")}\`
     return Effect.fail(new ClientError({ reason: new ToolFailed({ message, result }), method: "tools/call" }))
   })
 `

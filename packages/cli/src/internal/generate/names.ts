@@ -1,6 +1,7 @@
 /**
  * Identifiers for the names of a server. They consist of ASCII letters and digits, and are unique.
  */
+import { cut } from "@skein/protocol/Text"
 
 // Names with a meaning in the generated module, or in the types that it uses.
 const reservedTypes: ReadonlyArray<string> = [
@@ -25,13 +26,13 @@ const reservedTypes: ReadonlyArray<string> = [
 const maxLength = 64
 
 const words = (name: string): ReadonlyArray<string> =>
-  name.slice(0, 4 * maxLength).match(/[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])|[A-Z]/g) ?? []
+  cut(name, 4 * maxLength).match(/[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])|[A-Z]/g) ?? []
 
 const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
 
 /** `get_weather` as `GetWeather`. A name without ASCII letters and digits is `otherwise`. */
 export const pascal = (name: string, otherwise: string): string => {
-  const joined = words(name).map((word) => capital(word.toLowerCase())).join("").slice(0, maxLength)
+  const joined = cut(words(name).map((word) => capital(word.toLowerCase())).join(""), maxLength)
   return joined === "" ? otherwise : /^\d/.test(joined) ? `${otherwise}${joined}` : joined
 }
 

@@ -3,7 +3,7 @@
  * the file are kept.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
-import { quote } from "@skein/protocol/Text"
+import { cut, quote } from "@skein/protocol/Text"
 import { equals } from "effect/Equal"
 import * as Result from "effect/Result"
 import { createScanner, getNodeValue, type Node, type ParseError, parseTree } from "jsonc-parser"
@@ -50,7 +50,7 @@ interface Format {
 /** The indentation is that of the first line that has one: two spaces by default. */
 const formatOf = (text: string): Format => {
   const [, indent = "  "] = /^([ \t]+)\S/m.exec(text) ?? []
-  return { unit: indent.startsWith("\t") ? "\t" : indent.slice(0, 8), eol: /\r\n/.test(text) ? "\r\n" : "\n" }
+  return { unit: indent.startsWith("\t") ? "\t" : cut(indent, 8), eol: /\r\n/.test(text) ? "\r\n" : "\n" }
 }
 
 /** The white space at the beginning of the line of a position. */

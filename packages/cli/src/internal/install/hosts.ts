@@ -1,6 +1,7 @@
 /**
  * The hosts that `install` writes to: their files, and the form of an entry in them.
  */
+import { cut } from "@skein/protocol/Text"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Place } from "../base/nodeFiles.ts"
 
@@ -145,8 +146,7 @@ const launchers = new Set(["node", "npx", "npm", "bunx", "bun", "deno", "python"
 const verbs = new Set(["run", "exec", "x", "tool", "dlx"])
 
 /** A name for an entry: of letters, digits, hyphens and underscores, which all hosts take. */
-export const nameFrom = (text: string): string =>
-  text.replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 64)
+export const nameFrom = (text: string): string => cut(text.replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, ""), 64)
 
 /** The name of an entry that is not given: that of the program or its package, or of the host of a URL. */
 export const defaultName = (server: InstalledServer): string => {

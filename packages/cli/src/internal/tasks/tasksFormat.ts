@@ -1,7 +1,7 @@
 /**
  * The output of `skein tasks` for people. All texts of tasks are printable: a handler or a caller has chosen them.
  */
-import { printable } from "@skein/protocol/Text"
+import { cut, printable } from "@skein/protocol/Text"
 import type {
   InspectedTask,
   ListedTask,
@@ -30,7 +30,7 @@ const placeOf = (place: TaskPlace, now: number): string => {
     case "Waiting":
       return place.until === undefined ? "waits for an answer" : `waits, at most ${formatAge(place.until - now)}`
     case "Running":
-      return place.worker === "" ? "runs" : `runs on ${place.worker.slice(0, 8)}`
+      return place.worker === "" ? "runs" : `runs on ${cut(place.worker, 8)}`
     case "Settled":
       return ""
   }

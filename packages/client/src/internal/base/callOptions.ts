@@ -37,6 +37,13 @@ export interface RequestOptions
    * The caller then sends the request again itself, with `inputResponses` and `requestState` among its params.
    */
   readonly inputRequests?: "answer" | "fail" | undefined
+  /**
+   * The handling of integers beyond 2^53 in the result of a tool, which JavaScript rounds: `fail` fails the call with
+   * `InvalidResponse`, which names the path and has the result (the default). `keep` returns the result. Its numbers are
+   * rounded, and `Json.stringify` of `@skein/protocol` writes them as the server sent them: use it for a result
+   * that is passed on.
+   */
+  readonly roundedIntegers?: "fail" | "keep" | undefined
 }
 
 /** The options of a request for one page of a list. */

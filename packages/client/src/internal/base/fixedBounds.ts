@@ -13,6 +13,11 @@ export const fixedBounds = {
    * larger list fails with `LimitExceeded`.
    */
   maxListingChars: 64 * 1024 * 1024,
+  /**
+   * How long a server counts as one of a session-based revision after the negotiation. After that time the next connection
+   * probes it again.
+   */
+  maxProfileAge: 24 * 3_600_000,
   /** How long each of several servers may take to return a list, including its opening in a pool. */
   listTimeout: 30_000,
   /**

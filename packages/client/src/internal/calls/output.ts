@@ -2,6 +2,7 @@
  * Decodes the result of a typed tool call.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
+import * as Json from "@skein/protocol/Json"
 import * as Nesting from "@skein/protocol/Nesting"
 import { printableLines } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
@@ -11,12 +12,15 @@ import { ClientError, InvalidResponse, ToolFailed } from "../../ClientError.ts"
 const method = "tools/call"
 
 /** `structuredContent`, or else the first text that is JSON: older revisions have structured results only as text. */
-const valueOf = (result: CallToolResult): { readonly value: unknown } | undefined => {
-  if (result.structuredContent !== undefined) return { value: result.structuredContent }
+const valueOf = (result: CallToolResult): { readonly value: unknown; readonly holder: unknown } | undefined => {
+  const { structuredContent } = result
+  if (structuredContent !== undefined) return { value: structuredContent, holder: structuredContent }
   for (const block of result.content) {
     if (block.type !== "text") continue
     try {
-      return { value: JSON.parse(block.text) }
+      const value = Json.parse(block.text)
+      // In a list, the digits of a text that is only a number are remembered too.
+      return { value, holder: typeof value === "number" ? Json.parse(`[${block.text}]`) : value }
     } catch {
       // The text is not JSON.
     }
@@ -53,6 +57,10 @@ export const decodeBy = <A, RD>(
   }
   const found = valueOf(result)
   if (found === undefined) return Effect.fail(invalid("has no structured content and no text that is JSON"))
+  const rounded = Json.integerIn(found.holder)
+  if (rounded !== undefined) {
+    return Effect.fail(invalid(`cannot be read exactly: ${rounded.path} is ${rounded.text}, an integer beyond 2^53`))
+  }
   const unexpected = (cause: Error) =>
     invalid(`does not match the schema of the call: ${printableLines(cause.message, 4_096)}`, cause)
   const decoded = Effect.mapError(Effect.suspend(() => read(found.value)), unexpected)

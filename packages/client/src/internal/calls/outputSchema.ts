@@ -50,6 +50,8 @@ export class OutputCheck {
   #compiled: Compiled | undefined
   /** Whether the schema was compiled from the previous definition, which usually is the same. */
   #inherited: boolean
+  /** Whether a result without structured content was logged. */
+  #isMissingLogged: boolean
 
   constructor(name: string, schema: unknown, compiling: Compiling, before: OutputCheck | undefined) {
     this.#name = name
@@ -57,6 +59,7 @@ export class OutputCheck {
     this.#compiling = compiling
     this.#compiled = before === undefined ? undefined : before.#compiled
     this.#inherited = true
+    this.#isMissingLogged = before !== undefined && before.#isMissingLogged
   }
 
   /** Returns the result, or fails with the problems. */
@@ -101,13 +104,21 @@ export class OutputCheck {
   ): Effect.Effect<CallToolResult, ClientError> {
     if (validation === undefined) return Effect.succeed(result)
     const { structuredContent } = result
-    if (structuredContent === undefined) {
-      return this.#refuse("returned no structured content, although it has an outputSchema", result, [])
-    }
+    if (structuredContent === undefined) return this.#missing(result)
     const problems = validation.start(structuredContent)
     return Effect.isEffect(problems)
       ? Effect.flatMap(problems, (problems) => this.#settle(result, problems))
       : this.#settle(result, problems)
+  }
+
+  /** Many servers declare an `outputSchema` and return text in some cases, which the caller can use. */
+  #missing(result: CallToolResult): Effect.Effect<CallToolResult, ClientError> {
+    const message = "returned no structured content, although it has an outputSchema"
+    const { client } = this.#compiling
+    if (client.options.requireStructuredContent === true) return this.#refuse(message, result, [])
+    if (!this.#isMissingLogged) client.warn(`The tool ${quote(this.#name)} ${message}`)
+    this.#isMissingLogged = true
+    return Effect.succeed(result)
   }
 
   #settle(

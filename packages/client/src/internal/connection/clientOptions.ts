@@ -105,9 +105,17 @@ export interface Options {
    * results against this schema"). Default true, with the default bounds of `SchemaValidation`; an object sets other
    * bounds. A result that does not match, or that takes more steps than the bounds allow, fails with `InvalidResponse`.
    * Before it fails for the first time, the tools are listed again, since the tool may have changed. A schema that
-   * cannot be used validates nothing, and is logged.
+   * cannot be used validates nothing, and is logged. A result without structured content is returned, and logged once:
+   * see `requireStructuredContent`.
    */
   readonly validateOutput?: boolean | SchemaValidation.Options | undefined
+  /**
+   * Whether the result of a listed tool with an `outputSchema` fails with `InvalidResponse` if it has no structured
+   * content ("Servers MUST provide structured results that conform to this schema"). Default false: the result is
+   * returned, since its text may be enough, and a warning is logged once for each tool. It does nothing with
+   * `validateOutput: false`.
+   */
+  readonly requireStructuredContent?: boolean | undefined
   /**
    * Whether and how a lost connection is reopened. By default the transport decides, with the defaults of the policy:
    * HTTP connections are reopened; a process that exits is only started again if this option is `true` or a policy. The

@@ -77,7 +77,7 @@ export const serverProfileOf = (
  */
 export const readServerProfile = (value: unknown): ServerProfile | undefined => {
   if (!isObject(value)) return undefined
-  const { capabilities, info, instructions, revision, httpMode = null } = value
+  const { capabilities, info, instructions, negotiatedAt, revision, httpMode = null } = value
   if (!Revision.is(revision) || !isObject(capabilities)) return undefined
   if (httpMode !== null && typeof httpMode !== "string") return undefined
   return {
@@ -85,7 +85,8 @@ export const readServerProfile = (value: unknown): ServerProfile | undefined => 
     capabilities,
     httpMode: httpMode ?? undefined,
     info: isObject(info) ? info : undefined,
-    instructions: typeof instructions === "string" ? instructions : undefined
+    instructions: typeof instructions === "string" ? instructions : undefined,
+    negotiatedAt: typeof negotiatedAt === "number" ? negotiatedAt : undefined
   }
 }
 

@@ -56,10 +56,15 @@ export class Connector implements ConnectionSource {
     if (settings.revisions.length === 0) {
       return Effect.fail(clientError(NegotiationFailed, "The option `revisions` names no revision"))
     }
-    const profile = fresh ? undefined : this.#usable(this.#profileAfter(last), settings)
-    return profile === undefined
-      ? this.#negotiate(settings, owned)
-      : Effect.catchIf(this.#assume(profile, settings, owned), isRefuted, () => this.#negotiate(settings, owned))
+    return Effect.clockWith((clock) => {
+      const stored = fresh ? undefined : this.#usable(this.#profileAfter(last), settings)
+      const profile = stored === undefined
+        ? undefined
+        : this.#unexpired(stored, settings, clock.currentTimeMillisUnsafe())
+      return profile === undefined
+        ? this.#negotiate(settings, owned)
+        : Effect.catchIf(this.#assume(profile, settings, owned), isRefuted, () => this.#negotiate(settings, owned))
+    })
   }
 
   get #handshakeSettings(): Settings {
@@ -91,6 +96,17 @@ export class Connector implements ConnectionSource {
     const profile = readServerProfile(stored)
     if (profile === undefined) this.#shared.warn("serverProfile is malformed and was ignored")
     return profile !== undefined && revisions.includes(profile.revision) ? profile : undefined
+  }
+
+  /**
+   * The profile with the time of its negotiation; `undefined` if a probe must show whether the server has learned the
+   * stateless revision since.
+   */
+  #unexpired(profile: ServerProfile, { stateless }: Settings, now: number): ServerProfile | undefined {
+    const { negotiatedAt = now, revision } = profile
+    if (Revision.era(revision) === "stateless" || stateless.length === 0) return profile
+    if (negotiatedAt > now) return { ...profile, negotiatedAt: now }
+    return now - negotiatedAt > this.#shared.bounds.maxProfileAge ? undefined : { ...profile, negotiatedAt }
   }
 
   #assume(

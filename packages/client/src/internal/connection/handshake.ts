@@ -3,8 +3,9 @@
  *
  * 2026-07-28, stdio and Streamable HTTP, backward compatibility: a client that supports both lifecycles sends
  * `server/discover` first. A `DiscoverResult`, or an error that only a server of the stateless revision sends, is
- * conclusive. After any other response or none, the client sends `initialize`. Over HTTP, the connection falls back to
- * HTTP+SSE if a server refuses `initialize` as one of 2024-11-05 does.
+ * conclusive. After any other response or none, the client sends `initialize`: a probe never fails where a client of the
+ * session-based revisions would connect, unless the server denies access or asks to retry later. Over HTTP, the connection
+ * falls back to HTTP+SSE if a server refuses `initialize` as one of 2024-11-05 does.
  */
 import { serverErrorOf } from "../base/errors.ts"
 import * as Codec from "@skein/protocol/Codec"
@@ -13,10 +14,12 @@ import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
+import * as Text from "@skein/protocol/Text"
 import { TransportError } from "@skein/runtime/TransportError"
 import type { Connection } from "@skein/runtime/Connection"
 import type { Peer } from "@skein/runtime/Peer"
 import type { RequestError } from "@skein/runtime/RequestError"
+import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -52,7 +55,7 @@ const text = (value: unknown): string | undefined => typeof value === "string" ?
 const quote = (versions: ReadonlyArray<unknown>): string =>
   versions.length === 0
     ? "none"
-    : versions.slice(0, 8).map((version) => JSON.stringify(text(version)?.slice(0, 32) ?? null)).join(", ")
+    : versions.slice(0, 8).map((version) => typeof version === "string" ? Text.quote(version, 32) : "null").join(", ")
 
 const negotiation = (method: string, message: string, error?: McpError.McpError): ClientError =>
   new ClientError({ reason: new NegotiationFailed({ message, error, cause: error }), method })
@@ -62,8 +65,8 @@ type Probed =
   | { readonly _tag: "Agreed"; readonly agreement: Agreement }
   /** The server is stateless, but supports other versions than the requested one. */
   | { readonly _tag: "Versions"; readonly versions: ReadonlyArray<unknown> }
-  /** The server answered as an older one does, or not at all. */
-  | { readonly _tag: "Legacy"; readonly why: string; readonly isSilent?: boolean }
+  /** The server answered as an older one does, or not at all. `lost`: the failure of a probe that got no response. */
+  | { readonly _tag: "Legacy"; readonly why: string; readonly isSilent?: boolean; readonly lost?: ClientError }
 
 const discovered = (revision: Revision.Revision, result: JsonRpc.JsonObject): Probed => {
   const { supportedVersions, capabilities, instructions, resultType, _meta } = result
@@ -84,11 +87,30 @@ const discovered = (revision: Revision.Revision, result: JsonRpc.JsonObject): Pr
   }
 }
 
+/**
+ * Whether a request was lost while the connection goes on: over HTTP, an idle socket may be closed at the moment that
+ * it is used again, and a server or a gateway may close the connection or end the stream without a response.
+ */
+const isLostAlone = (error: McpError.McpError | RequestError): boolean =>
+  !McpError.isMcpError(error) && error.reason._tag === "Closed" && error.reason.end === undefined &&
+  error.cause instanceof TransportError && error.cause.reason._tag === "ConnectionLost"
+
+/**
+ * Whether a browser did not send or not deliver a request, for a reason that a page cannot see. CORS of an older server
+ * may refuse the headers of the stateless revision, and allow `initialize`.
+ */
+const isOpaque = ({ cause }: RequestError): boolean =>
+  cause instanceof TransportError && cause.reason._tag === "OpenFailed" && cause.undelivered !== true
+
 /** Reads the server's revision from a failed probe: an older one, or another version. Other failures fail. */
 const readFailure = (error: McpError.McpError | RequestError): Effect.Effect<Probed, ClientError> => {
   if (!McpError.isMcpError(error)) {
     const failure = fromHandshake("server/discover", error)
     const { reason } = failure
+    // A lost probe proves nothing about the server, as silence does not.
+    if (isLostAlone(error) || isOpaque(error)) {
+      return Effect.succeed({ _tag: "Legacy", why: error.message, isSilent: true, lost: failure })
+    }
     return reason._tag === "Timeout" || reason._tag === "InvalidResponse" ||
         (reason._tag === "HttpError" && revealsRevision(reason.status))
       ? Effect.succeed({ _tag: "Legacy", why: error.message, isSilent: reason._tag === "Timeout" })
@@ -103,14 +125,6 @@ const readFailure = (error: McpError.McpError | RequestError): Effect.Effect<Pro
     ? Effect.succeed({ _tag: "Versions", versions })
     : Effect.fail(fromRequest("server/discover", error))
 }
-
-/**
- * Whether a request was lost while the connection goes on: over HTTP, an idle socket may be closed at the moment that
- * it is used again.
- */
-const isLostAlone = (error: McpError.McpError | RequestError): boolean =>
-  !McpError.isMcpError(error) && error.reason._tag === "Closed" && error.reason.end === undefined &&
-  error.cause instanceof TransportError && error.cause.reason._tag === "ConnectionLost"
 
 /** Sends a request of the handshake, and again if it was lost: none of them does harm. */
 const ask = (peer: Peer, method: string, params: JsonRpc.JsonObject) => {
@@ -147,11 +161,15 @@ const newest = (
   versions: ReadonlyArray<unknown>
 ): Revision.Revision | undefined => revisions.findLast((revision) => versions.includes(revision))
 
-/** Opens a session: `initialize`, then `notifications/initialized`. */
+/**
+ * Opens a session: `initialize`, then `notifications/initialized`. `negotiatedBefore` is the time of the negotiation if a
+ * server profile has replaced it.
+ */
 export const initialize = Effect.fnUntraced(function*(
   peer: Peer,
   settings: Settings,
-  revision = settings.sessions.at(-1)!
+  revision = settings.sessions.at(-1)!,
+  negotiatedBefore?: number
 ): Effect.fn.Return<Agreement, ClientError> {
   const method = "initialize"
   const result = yield* Effect.mapError(
@@ -180,7 +198,8 @@ export const initialize = Effect.fnUntraced(function*(
   const offered = JsonRpc.isObject(capabilities) ? capabilities : {}
   peer.session = { revision: agreed, info, capabilities: offered }
   yield* peer.notify("notifications/initialized")
-  return { revision: agreed, info, capabilities: offered, instructions: text(instructions) }
+  const negotiatedAt = negotiatedBefore ?? (yield* Clock.currentTimeMillis)
+  return { revision: agreed, info, capabilities: offered, instructions: text(instructions), negotiatedAt }
 })
 
 /** A session that was opened because the server did not answer the probe. */
@@ -196,15 +215,18 @@ const conclude = (
   switch (probed._tag) {
     case "Agreed":
       return Effect.succeed(probed.agreement)
-    case "Legacy":
-      return settings.sessions.length > 0
-        ? Effect.map(
-          initialize(peer, settings),
-          (agreement) => probed.isSilent === true ? silent(agreement) : agreement
-        )
-        : Effect.fail(
-          negotiation("server/discover", `The server does not support ${quote(settings.revisions)}: ${probed.why}`)
-        )
+    case "Legacy": {
+      const { isSilent, lost, why } = probed
+      if (settings.sessions.length === 0) {
+        const message = `The server does not support ${quote(settings.revisions)}: ${why}`
+        return Effect.fail(lost ?? negotiation("server/discover", message))
+      }
+      const opened = initialize(peer, settings)
+      return Effect.map(
+        lost === undefined ? opened : Effect.mapError(opened, () => lost),
+        (agreement) => isSilent === true ? silent(agreement) : agreement
+      )
+    }
     case "Versions": {
       const { versions } = probed
       const once = (revision: Revision.Revision): boolean => tried.indexOf(revision) === tried.lastIndexOf(revision)
@@ -285,8 +307,8 @@ export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, 
  */
 export const resume =
   (serverProfile: ServerProfile) => (peer: Peer, settings: Settings): Effect.Effect<Agreement, ClientError> => {
-    const { capabilities, info, instructions, revision } = serverProfile
+    const { capabilities, info, instructions, negotiatedAt, revision } = serverProfile
     return Revision.era(revision) === "session"
-      ? initialize(peer, settings, revision)
+      ? initialize(peer, settings, revision, negotiatedAt)
       : Effect.succeed({ revision, info, capabilities, instructions })
   }

@@ -2,6 +2,7 @@
  * The HTTP client over `node:http`, the cheapest way to make a request on Node: no `fetch`, no web streams, one write
  * per request.
  */
+import { clip } from "@skein/protocol/Text"
 import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
@@ -18,6 +19,10 @@ export interface Options {
    * `new https.Agent({ ca, cert, key, keepAlive: true })`. The transport does not close it. By default each connection
    * has an agent of its own, with at most 256 sockets and idle ones closed after 4 seconds. Give one with other bounds
    * for more requests at the same time. A stream of a subscription or of a session holds a socket while it is open.
+   *
+   * An agent of a connection's own uses the proxy of Node's global agent: `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`, if
+   * `NODE_USE_ENV_PROXY` is `1` (Node 22.21, 24.5 and later). It trusts the certificates that Node trusts, those of
+   * `NODE_EXTRA_CA_CERTS` included.
    */
   readonly agent?: Http.Agent | Https.Agent | undefined
 }
@@ -86,7 +91,7 @@ class NodeResponse implements HttpResponse {
     const body = this.#body
     const coding = body.headers["content-encoding"]
     if (coding !== undefined && coding !== "" && coding !== "identity") {
-      return connectionLost(`The response body has the content coding ${coding.slice(0, 32)}, which was not requested`)
+      return connectionLost(`The response body has the content coding ${clip(coding, 32)}, which was not requested`)
     }
     return body.destroyed ? connectionLost("The response body broke off, or was read before") : undefined
   }
@@ -174,9 +179,12 @@ class Exchange {
     const list = headers["host"] === undefined ? ["Host", host] : []
     for (const name in headers) list.push(name, headers[name]!)
     if (body !== undefined) list.push("Content-Length", String(Buffer.byteLength(body)))
+    const isProxied = proxyOf(agent) !== undefined
     let request: Http.ClientRequest
     try {
-      request = module.request({ agent, hostname, port, path, method, headers: list })
+      // To a proxy, Node changes the path and adds headers, which it cannot do with a list.
+      const given = isProxied ? pairsOf(list) : list
+      request = module.request({ agent, host: hostname, port, path, method, headers: given })
     } catch (cause) {
       return resume(Effect.fail(openFailed(`The request could not be made: ${text(cause)}`, cause)))
     }
@@ -236,6 +244,19 @@ class Exchange {
   }
 }
 
+/**
+ * The proxy settings of Node's global agent. Node 22.21 and 24.5 take them from the environment, with
+ * `NODE_USE_ENV_PROXY=1` or `--use-env-proxy`, and apply them to the global agent only.
+ */
+const proxyOf = (agent: Http.Agent): Http.AgentOptions["proxyEnv"] =>
+  (agent as { readonly options?: Http.AgentOptions | undefined }).options?.proxyEnv
+
+const pairsOf = (list: ReadonlyArray<string>): Readonly<Record<string, string>> => {
+  const pairs: Record<string, string> = {}
+  for (let at = 0; at < list.length; at += 2) pairs[list[at]!] = list[at + 1]!
+  return pairs
+}
+
 const isUnused = ({ freeSockets, requests, sockets }: Http.Agent): boolean =>
   [sockets, freeSockets, requests].every((held) => Object.keys(held).length === 0)
 
@@ -258,7 +279,12 @@ class NodeClient implements HttpClient {
     if (known !== undefined) return known
     // The timeout closes idle connections only: Node ignores it on a connection in use.
     const { idleTimeout, maxSockets } = this.#bounds
-    const made = new module.Agent({ keepAlive: true, maxSockets, timeout: idleTimeout })
+    const made = new module.Agent({
+      keepAlive: true,
+      maxSockets,
+      timeout: idleTimeout,
+      proxyEnv: proxyOf(module.globalAgent)
+    })
     if (secure) this.#tlsAgent = made as Https.Agent
     else this.#agent = made
     return made

@@ -1,6 +1,7 @@
 /**
  * Errors for HTTP responses that do not answer a request of the protocol.
  */
+import { clip, cut } from "@skein/protocol/Text"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { Headers } from "@skein/runtime/Connection"
@@ -20,9 +21,8 @@ const quoted = 300
 type Answered = Pick<HttpResponse, "status" | "sentHeaders">
 
 const quote = (text: string, { sentHeaders }: Answered): string => {
-  const line = redactHeaders(text, sentHeaders).slice(0, 4 * quoted).replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim()
-  if (line === "") return ""
-  return `: ${line.length > quoted ? `${line.slice(0, quoted)}…` : line}`
+  const line = cut(redactHeaders(text, sentHeaders), 4 * quoted).replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim()
+  return line === "" ? "" : `: ${clip(line, quoted)}`
 }
 
 /** Whether a response has a status of success. */

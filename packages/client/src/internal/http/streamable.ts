@@ -2,6 +2,7 @@
  * The client side of Streamable HTTP. A request that carries its own revision is stateless (2026-07-28). `initialize`
  * opens a session, to which all other messages belong.
  */
+import { quote } from "@skein/protocol/Text"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
@@ -177,7 +178,7 @@ export class Streamable implements HttpProtocol {
     return Effect.flatMap(errorText(reply, this.#channel), (text) => {
       const what = text === ""
         ? `an empty body (status ${reply.status})`
-        : `the content type ${JSON.stringify(type.slice(0, 64))}`
+        : `the content type ${quote(type, 64)}`
       return Effect.fail(unusable(reply, what, text))
     })
   }

@@ -5,7 +5,7 @@
 import type { ElicitValue, RequestedSchema } from "@skein/protocol/Elicitation"
 import * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import * as Result from "effect/Result"
-import { quote } from "@skein/protocol/Text"
+import { cut, quote } from "@skein/protocol/Text"
 
 /** The values that the user entered. A member that is `undefined` is a field that was left empty. */
 export interface Content {
@@ -57,7 +57,7 @@ const formats: { readonly [format: string]: (text: string) => boolean } = {
   uri: (text) => /^[a-z][a-z\d+.-]*:[\x21-\x7e]+$/i.test(text) && URL.canParse(text),
   date: isDate,
   // RFC 3339: with a time zone.
-  "date-time": (text) => /^.{10}[t ]/i.test(text) && isDate(text.slice(0, 10)) && isTime(text.slice(11))
+  "date-time": (text) => /^.{10}[t ]/i.test(text) && isDate(cut(text, 10)) && isTime(text.slice(11))
 }
 
 /** Whether a value has a format. Values other than strings, and formats that forms do not define, always match. */

@@ -51,11 +51,22 @@ export interface EntryProblem {
   readonly variable?: string
   /** The id of the input that has no value. */
   readonly input?: string
+  /** The path of the member in the entry. */
+  readonly path?: ReadonlyArray<string>
 }
 
 type Read<A> = Result.Result<A, EntryProblem>
 
-const fail = (problem: string): Read<never> => Result.fail({ problem })
+const fail = (problem: string, path: ReadonlyArray<string> = []): Read<never> => Result.fail({ problem, path })
+
+/** The path of `args[0]`, `env.TOKEN` and the like: a line has a name and not an index. */
+const pathOf = (member: string): ReadonlyArray<string> => {
+  const [, name = member, rest] = /^(\w+)(?:\[\d+\]|\.([^]*))?$/.exec(member) ?? []
+  return rest === undefined ? [name] : [name, rest]
+}
+
+// A name of an environment variable, also of Windows: `ProgramFiles(x86)`.
+const variableName = /^[\w.() -]*$/
 
 const expanded = (text: string, member: string, expansion: Expansion): Read<string> => {
   const result = expandIn(text, expansion)
@@ -63,16 +74,19 @@ const expanded = (text: string, member: string, expansion: Expansion): Read<stri
   const { kind, name } = result
   const variable = kind === undefined ? name : `${kind}:${name}`
   const use = `uses \${${variable}} in ${member}`
-  if (kind === "input") return Result.fail({ problem: `${use}, an input without a value`, variable, input: name })
-  if (kind !== undefined && kind !== "env") return fail(`${use}, which is not supported`)
+  const path = pathOf(member)
+  if (kind === "input") return Result.fail({ problem: `${use}, an input without a value`, variable, input: name, path })
+  if ((kind !== undefined && kind !== "env") || !variableName.test(name)) {
+    return fail(`${use}, which is not supported: only \${VAR} and \${VAR:-default} are`, path)
+  }
   const advice = `set the variable, or write \${${variable}:-default}`
-  return Result.fail({ problem: `${use}, which has no value: ${advice}`, variable })
+  return Result.fail({ problem: `${use}, which has no value: ${advice}`, variable, path })
 }
 
 /** A text. Numbers and booleans are accepted, because people write ports and switches so. */
 const textOf = (value: unknown, member: string, expansion: Expansion): Read<string> => {
   if (typeof value === "number" || typeof value === "boolean") return Result.succeed(String(value))
-  if (typeof value !== "string") return fail(`must have a string as ${member}`)
+  if (typeof value !== "string") return fail(`must have a string as ${member}`, pathOf(member))
   const text = expanded(value, member, expansion)
   return Result.isSuccess(text) && text.success.includes("\0") ? fail(`has a NUL character in ${member}`) : text
 }
@@ -87,12 +101,12 @@ const membersOf = (raw: JsonObject, expansion: Expansion) => ({
     const value = raw[member] ?? []
     return Array.isArray(value)
       ? Result.all(value.map((item: unknown, at) => textOf(item, `${member}[${at}]`, expansion)))
-      : fail(`must have an array of strings as ${member}`)
+      : fail(`must have an array of strings as ${member}`, [member])
   },
   /** An object of texts. A `null` in it is `undefined`. */
   record: (member: string): Read<Readonly<Record<string, string | undefined>>> => {
     const value = raw[member] ?? {}
-    if (!isObject(value)) return fail(`must have an object as ${member}`)
+    if (!isObject(value)) return fail(`must have an object as ${member}`, [member])
     const members = Object.entries(value).map(([name, item]) =>
       item === null
         ? Result.succeed([name, undefined] as const)

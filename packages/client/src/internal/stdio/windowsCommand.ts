@@ -5,6 +5,7 @@
  * A script is started by `cmd.exe`, whose command line is written so that each argument reaches the program unchanged and
  * is never a command: the variables, separators and redirections in it are escaped.
  */
+import * as Text from "@skein/protocol/Text"
 
 /** The parts of Windows that the search depends on. Variables are found in any case, as Windows finds them. */
 export interface WindowsHost {
@@ -104,7 +105,7 @@ export const windowsCommand = (
   }
   const broken = [file, ...args].find((text) => /[\r\n\0]/.test(text))
   if (broken !== undefined) {
-    return `a script takes no argument with a line break: ${JSON.stringify(broken.slice(0, 64))}`
+    return `a script takes no argument with a line break: ${Text.quote(broken, 64)}`
   }
   const line = [escapeForCmd(file), ...args.map(argument)].join(" ")
   return {

@@ -1,6 +1,7 @@
 /**
  * Unique names of tools that all providers of models accept.
  */
+import { cut } from "@skein/protocol/Text"
 
 /** A tool and its server. Without a server the name is the tool's own. */
 export interface ToolName {
@@ -27,7 +28,7 @@ export const plain = ({ name, server, tool }: ToolName): string =>
   (name ?? (server === undefined ? tool : `${server}_${tool}`)).replaceAll(/[^a-zA-Z0-9_-]/g, "_")
 
 const digested = (named: ToolName, round: number): string =>
-  `${plain(named).slice(0, longest - 9)}_${digest(`${round} ${key(named)}`)}`
+  `${cut(plain(named), longest - 9)}_${digest(`${round} ${key(named)}`)}`
 
 /**
  * Gives each tool a name of 1 to 64 letters, digits, `_` and `-`.

@@ -149,6 +149,7 @@ export const makeForward = (
         // A result that depends on answers must not reach other callers, and each caller gets a fresh one.
         cache: "bypass",
         inputRequests: "fail",
+        roundedIntegers: "keep",
         onSend: (id) => relay.sent(id, forwarded),
         ...(wantsProgress(received)
           ? {

@@ -1,6 +1,7 @@
 /**
  * The clients that share the bounds of a server: principals, and network addresses for callers without one.
  */
+import { cut } from "@skein/protocol/Text"
 import * as ClientKey from "@skein/runtime/ClientKey"
 import type { Origin } from "@skein/runtime/Connection"
 
@@ -24,7 +25,7 @@ export const forwardedAddress = (
   const entry = entries[Math.max(0, entries.length - trustedProxies)]!.trim()
   // An IPv6 address may be in brackets, and a port may follow.
   const bare = /^\[([^\]]*)\]/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry
-  return bare === "" ? address : bare.slice(0, maxAddressChars)
+  return bare === "" ? address : cut(bare, maxAddressChars)
 }
 
 // The longest text of an IPv6 address has 45 characters.

@@ -1,6 +1,8 @@
 /**
  * JSON values: any value as JSON of a bounded size, and objects without `undefined` members.
  */
+import * as Json from "@skein/protocol/Json"
+import { clip } from "@skein/protocol/Text"
 import * as Redactable from "effect/Redactable"
 
 /** The number of nested objects and arrays that are followed. */
@@ -42,8 +44,7 @@ class Writer {
   /** Writes as much of a text as the remaining size allows. Characters that JSON escapes count as one. */
   #text(text: string): string {
     const available = Math.max(0, this.#left)
-    const whole = text.length <= available
-    const kept = whole ? text : `${text.slice(0, available).replace(/[\ud800-\udbff]$/, "")}…`
+    const kept = clip(text, available)
     this.#left -= kept.length + 2
     return kept
   }
@@ -121,7 +122,7 @@ export const omitUndefined = <A extends object>(value: A): Defined<A> => {
 /** The JSON of a value, or `undefined` if it has none. */
 export const jsonOf = (value: unknown): string | undefined => {
   try {
-    return JSON.stringify(value)
+    return Json.stringify(value)
   } catch {
     return undefined
   }

@@ -1,6 +1,7 @@
 /**
  * Changes tools: their names and descriptions, and the arguments that callers see.
  */
+import * as Json from "@skein/protocol/Json"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import type { ObjectSchema, ToolAnnotations } from "@skein/protocol/Tool"
 import { quote } from "@skein/protocol/Text"
@@ -153,7 +154,9 @@ const changeArguments = (plans: ReadonlyArray<Plan>) => {
       entries.push([own ?? listed, value])
     }
     for (const { fallback, own } of fallbacks) if (!given.has(own)) entries.push([own, fallback])
-    return Result.succeed(Object.fromEntries(entries))
+    const made = Object.fromEntries(entries)
+    Json.carry(args, made, (listed) => ownNames.get(listed) ?? listed)
+    return Result.succeed(made)
   }
 }
 

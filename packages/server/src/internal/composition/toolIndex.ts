@@ -1,6 +1,7 @@
 /**
  * A ranked text search over tools: BM25 over their names, titles, descriptions, arguments and tags.
  */
+import { cut } from "@skein/protocol/Text"
 import { isObject } from "@skein/protocol/JsonRpc"
 import type { ToolEntry } from "../../Catalog.ts"
 
@@ -70,7 +71,7 @@ export class ToolIndex {
     let left = maxChars
     let length = 0
     for (const [weight, text] of fields) {
-      for (const word of wordsOf(text.slice(0, left))) {
+      for (const word of wordsOf(cut(text, left))) {
         counts.set(word, (counts.get(word) ?? 0) + weight)
         length += weight
       }

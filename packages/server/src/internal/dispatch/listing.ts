@@ -2,6 +2,8 @@
  * Lists: paged, in the order of the definitions, and encoded once per change and revision instead of once per call, if all callers see
  * the same entries.
  */
+import * as Json from "@skein/protocol/Json"
+import { cut } from "@skein/protocol/Text"
 import type { PaginatedRequestParams } from "@skein/protocol/Pagination"
 import * as Cursor from "@skein/protocol/Cursor"
 import { Encoded } from "@skein/protocol/JsonRpc"
@@ -127,13 +129,13 @@ const sortedAgain = (definitions: ReadonlyArray<unknown>, registry: Registry<Ent
   )
 }
 
-const encoded = (answer: Answer): Encoded => answer instanceof Encoded ? answer : new Encoded(JSON.stringify(answer))
+const encoded = (answer: Answer): Encoded => answer instanceof Encoded ? answer : new Encoded(Json.stringify(answer)!)
 
 // The characters of a text that a cursor contains. The name is at the end, so that it is the part that is cut.
 const maxCursorChars = 8192
 
 /** Writes the position of an entry. The entry itself may be removed before the next page is requested. */
-const writePosition = (place: Place, name: string): string => `${place.join(".")} ${name}`.slice(0, maxCursorChars)
+const writePosition = (place: Place, name: string): string => cut(`${place.join(".")} ${name}`, maxCursorChars)
 
 /** Returns the place in the text of a position. */
 const readPlace = (position: string): Place | undefined => {

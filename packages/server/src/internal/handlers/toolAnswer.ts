@@ -3,6 +3,7 @@
  *
  * Types refuse the common mistakes. JavaScript, and types that say too little, need the same rules at run time.
  */
+import * as Json from "@skein/protocol/Json"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Nesting from "@skein/protocol/Nesting"
 import * as Effect from "effect/Effect"
@@ -158,7 +159,7 @@ const jsonOf = (value: object): Answered => {
     return new Refusal("bytes, which have no JSON: return Content.image, Content.audio or Content.resource")
   }
   try {
-    const json: string | undefined = JSON.stringify(value)
+    const json = Json.stringify(value)
     // The JSON of a Map, a promise, an error and the like has nothing of their content.
     if (json !== undefined && (json !== "{}" || isPlain(value))) return [Content.text(json)]
   } catch (error) {

@@ -2,6 +2,7 @@
  * Runs the calls of a tool: decodes the arguments, runs the handler, and encodes the result.
  */
 import type * as Wire from "@skein/protocol/CallTool"
+import * as Json from "@skein/protocol/Json"
 import type { Meta } from "@skein/protocol/Message"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
@@ -69,7 +70,7 @@ interface Schemas<Input, Output> {
 
 /** "A tool that returns structured content SHOULD also return the serialized JSON in a TextContent block." */
 const asText = (structuredContent: unknown): Wire.CallToolResult["content"] =>
-  structuredContent === undefined ? [] : [Content.text(JSON.stringify(structuredContent))]
+  structuredContent === undefined ? [] : [Content.text(Json.stringify(structuredContent)!)]
 
 const toWire = ({ _meta, content, isError }: ResultOptions, structuredContent: unknown): Wire.CallToolResult => ({
   content: content === undefined ? asText(structuredContent) : checkBlocks(Content.blocks(content)),
@@ -150,6 +151,10 @@ export const make = <Input, Output, E extends HandlerError>(
 
   return (args: JsonObject, { caller }) => {
     if (read === undefined) return run({} as Input)
+    const rounded = Json.integerIn(args)
+    if (rounded !== undefined) {
+      return refuseArguments(tool.name, `${rounded.path} ${Json.problem(rounded)}`, caller.revision)
+    }
     const input = read(args)
     return Result.isResult(input)
       ? enter(input, caller.revision)

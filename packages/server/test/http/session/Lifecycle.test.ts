@@ -178,6 +178,20 @@ describe("a session", () => {
       expect(server.endpoint.streams).toBe(0)
     }))
 
+  it.effect("ends once when several DELETE, POST and GET requests arrive at the same time", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      const client = yield* enter(server, "2025-11-25")
+      const ping = (id: number) => Effect.map(client.post(request(id, "ping")), ({ status }) => status)
+      const end = Effect.map(client.delete(), ({ status }) => status)
+      const statuses = yield* Effect.all([ping(1), end, end, ping(2), end], { concurrency: "unbounded" })
+      expect(statuses.filter((status) => status === 204)).toHaveLength(1)
+      expect(statuses.filter((status) => ![200, 204, 404].includes(status))).toEqual([])
+      expect(server.endpoint.sessions).toBe(0)
+      expect(server.endpoint.streams).toBe(0)
+      expect(yield* ping(3)).toBe(404)
+    }))
+
   it.effect("expires 30 minutes after the end of its last request", () =>
     Effect.gen(function*() {
       const server = yield* serve()

@@ -5,6 +5,7 @@ import * as CanonicalJson from "@skein/protocol/CanonicalJson"
 import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as MetaKey from "@skein/protocol/MetaKey"
+import * as Json from "@skein/protocol/Json"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import * as Options from "@skein/runtime/Options"
@@ -148,12 +149,12 @@ const ttlOf = ({ ttlMs = 0 }: Hints): number => Number.isFinite(ttlMs) ? ttlMs :
  * A result as JSON text. `undefined` for a result that is nested too deeply for the stack: it can be parsed but not
  * written.
  */
-const textOf = (result: unknown): string | undefined => Result.getOrUndefined(Result.try(() => JSON.stringify(result)))
+const textOf = (result: unknown): string | undefined => Result.getOrUndefined(Result.try(() => Json.stringify(result)))
 
 /** Decodes a stored result. It is validated like a received one, since the store is not trusted. */
 const decode = <P, R>(method: Method.RequestMethod<P, R>, text: string): R | undefined => {
   const decoder = method as Method.RequestMethod<unknown, R>
-  const read = Result.try(() => Codec.decodeResult(decoder, Revision.latest, JSON.parse(text) as JsonObject))
+  const read = Result.try(() => Codec.decodeResult(decoder, Revision.latest, Json.parse(text) as JsonObject))
   return Result.getOrUndefined(Result.flatMap(read, (decoded) => decoded))
 }
 
@@ -180,7 +181,7 @@ export const make = (
   const known = new WeakMap<ResponseCache.Entry, string>()
   const resultOf = <P, R>(method: Method.RequestMethod<P, R>, entry: ResponseCache.Entry, read: (result: R) => R) => {
     const { text } = entry
-    if (known.get(entry) === text) return JSON.parse(text) as R
+    if (known.get(entry) === text) return Json.parse(text) as R
     const result = decode(method, text)
     if (result === undefined) return undefined
     const given = read(withSafeIcons(method.name, result))

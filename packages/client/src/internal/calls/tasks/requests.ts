@@ -9,6 +9,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { type ClientError, InvalidResponse } from "../../../ClientError.ts"
 import type { Handle } from "../../../RemoteTask.ts"
+import type { RequestOptions } from "../../base/callOptions.ts"
 import { clientError } from "../../base/errors.ts"
 import type { ClientContext } from "../context.ts"
 import { send } from "../send.ts"
@@ -27,6 +28,8 @@ export interface TaskContext {
   readonly leaveRunning: boolean
   /** The timeout of each request. */
   readonly timeout: Duration.Input | undefined
+  /** The option of the call. */
+  readonly roundedIntegers?: RequestOptions["roundedIntegers"]
   readonly reports: TaskProgress | undefined
   /** Whether its status must be requested before anything else. */
   readonly unseen: boolean

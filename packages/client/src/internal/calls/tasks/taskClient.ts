@@ -39,7 +39,8 @@ const follow = (
     return Effect.fail(clientError(InvalidResponse, message, Method.CallTool.name))
   }
   const handle = handleOf(connection, seed.taskId, tool)
-  const settings = { client, handle, deadline, reports, timeout: options.timeout }
+  const { roundedIntegers, timeout } = options
+  const settings = { client, handle, deadline, reports, roundedIntegers, timeout }
   // In the stateless revision only `tasks/get` returns the details of a status.
   const unseen = connection.isStateless && seed.status !== "working"
   const follower = new TaskFollower(

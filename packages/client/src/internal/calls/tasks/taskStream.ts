@@ -12,7 +12,7 @@ import * as Stream from "effect/Stream"
 import type { ClientError } from "../../../ClientError.ts"
 import type { Handle, RemoteTask, State } from "../../../RemoteTask.ts"
 import { readToolResult } from "../response.ts"
-import { checkToolResult } from "../validateOutput.ts"
+import { checkToolResult, roundedInteger } from "../validateOutput.ts"
 import { Broadcast } from "../../base/broadcast.ts"
 import { fromRequest } from "../../base/failure.ts"
 import { type End, type Followed, TaskPoller } from "./poller.ts"
@@ -170,6 +170,8 @@ export class TaskFollower implements RemoteTask, Followed {
         if (Result.isFailure(read)) return Effect.fail(read.failure)
         const result = read.success
         this.#become(endOf(this.latest, progress, { status: "completed", result }))
+        const rounded = roundedInteger(tool ?? this.id, end.raw, result, this.terms)
+        if (rounded !== undefined) return Effect.fail(rounded)
         const checking = tool === undefined
           ? undefined
           : checkToolResult(client, connection, tool, result, { timeout }, client.supervisor.now())

@@ -2,6 +2,7 @@
  * The head of a request, for all adapters. On Node it is validated by the header lines that `node:http` has parsed.
  * Node's own view, `message.headers`, drops lines: the second `Host` or `Authorization`, and all lines after its limit.
  */
+import { cut } from "@skein/protocol/Text"
 import type { HeadFault } from "./adapter.ts"
 
 /** The parts of an `IncomingMessage` that are read. */
@@ -57,7 +58,7 @@ const letters: ReadonlyArray<number> = Array.from(
 )
 
 const isParam = (name: string): boolean =>
-  name.length > 10 && name.charCodeAt(3) === 45 && name.slice(0, 10).toLowerCase() === "mcp-param-"
+  name.length > 10 && name.charCodeAt(3) === 45 && cut(name, 10).toLowerCase() === "mcp-param-"
 
 /** The names of the `Mcp-Param-*` headers in lower case, in the order of their lines; undefined if there are none. */
 export const paramsOf = (rawHeaders: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
