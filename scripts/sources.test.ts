@@ -104,8 +104,8 @@ describe("the check of cuts", () => {
         "text.substring(1, 2)"
       ]
     ) {
-      expect(about(`export const a = ${text}\n`), text).toEqual([rule])
-      expect(about(`export const a = ${text}\n`, "scripts/a.ts"), text).toEqual([])
+      expect(about(`export const a = ${text}\n`)).toEqual([rule])
+      expect(about(`export const a = ${text}\n`, "scripts/a.ts")).toEqual([])
     }
   })
 
@@ -122,6 +122,6 @@ describe("the check of cuts", () => {
         "traceId.slice(0, 8)",
         "new Date(0).toISOString().slice(0, 10)"
       ]
-    ) expect(about(`export const a = function*() { return ${text} }\n`), text).toEqual([])
+    ) expect(about(`export const a = function*() { return ${text} }\n`)).toEqual([])
   })
 })

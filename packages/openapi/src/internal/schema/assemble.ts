@@ -6,7 +6,6 @@
  */
 import { clip } from "@skein/protocol/Text"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
-import { clip } from "@skein/protocol/Text"
 import { maxDescriptionChars } from "./keywords.ts"
 import type { Schema } from "./convert.ts"
 

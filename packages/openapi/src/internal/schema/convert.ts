@@ -4,9 +4,8 @@
  * A reference becomes a reference to `$defs`, which `assemble` fills, so that circular schemas stay finite. Each part of
  * the document is converted once for all operations.
  */
-import { cut } from "@skein/protocol/Text"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
-import { clip, quote } from "@skein/protocol/Text"
+import { clip, cut, quote } from "@skein/protocol/Text"
 import { decodePart, find, resolve } from "../document/pointer.ts"
 import { Names } from "../document/names.ts"
 import type { Version } from "../document/pointer.ts"
