@@ -23,4 +23,4 @@ const sortMembers = (_key: string, value: unknown): unknown =>
  * @example
  * CanonicalJson.stringify({ b: 1, a: { d: 2, c: 3 } }) // {"a":{"c":3,"d":2},"b":1}
  */
-export const stringify = (value: unknown): string => Json.stringify(value, sortMembers) ?? "null"
+export const stringify = (value: unknown): string => Json.exactText(value, sortMembers) ?? "null"

@@ -208,7 +208,11 @@ export const stringify = (
   return text?.includes("\\ud") === true ? withoutLoneSurrogates(text) : text
 }
 
-const exactText = (
+/**
+ * Writes a value as {@link stringify} does, and leaves surrogates without a partner escaped. Use it for text that is
+ * compared and not sent.
+ */
+export const exactText = (
   value: unknown,
   replacer?: (key: string, member: unknown) => unknown,
   indent?: number

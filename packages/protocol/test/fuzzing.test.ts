@@ -3,6 +3,7 @@
  */
 import type { Unrepresentable } from "@skein/protocol/Annotate"
 import * as Codec from "@skein/protocol/Codec"
+import { wellFormed } from "@skein/protocol/Json"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
@@ -86,7 +87,7 @@ const check = (inbound: JsonRpc.Inbound): void => {
   }
   // A message is the same after it is written and read again. (`JSON.parse` reads 1e999 as Infinity and keeps -0, which
   // have no JSON form.)
-  expect(JsonRpc.parseText(JsonRpc.encode(inbound))).toEqual(JSON.parse(JSON.stringify(inbound)))
+  expect(JsonRpc.parseText(JsonRpc.encode(inbound))).toEqual(JSON.parse(wellFormed(JSON.stringify(inbound))))
 }
 
 describe("JsonRpc", () => {

@@ -1,3 +1,4 @@
+import { wellFormed } from "@skein/protocol/Json"
 import { describe, expect, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Ndjson from "@skein/runtime/Ndjson"
@@ -227,8 +228,8 @@ describe("Ndjson.Reader", () => {
       const messages = values.map(({ key, method, value }, id): JsonRpc.Request => ({
         _tag: "Request",
         id,
-        method,
-        params: JSON.parse(JSON.stringify({ [`k${key}`]: value }))
+        method: wellFormed(method),
+        params: JSON.parse(wellFormed(JSON.stringify({ [`k${key}`]: value })))
       }))
       let text = ""
       const writer = new Ndjson.Writer({

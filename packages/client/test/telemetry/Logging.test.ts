@@ -280,7 +280,7 @@ describe("Logging.forward", () => {
       const [line] = yield* forwarded([{ level: "info", logger: "x\ny", data }])
       assert.strictEqual(
         line?.message,
-        "a\\u{a}[12:00] ERROR (#1): fake\\u{d}\\u{1b}[2J\\u{0}\\u{202e}\\u{2028}\\u{d800} é 漢 😀"
+        "a\\u{a}[12:00] ERROR (#1): fake\\u{d}\\u{1b}[2J\\u{0}\\u{202e}\\u{2028}\ufffd é 漢 😀"
       )
       assert.strictEqual(line?.annotations["mcp.logger"], "x\\u{a}y")
       const long = "x".repeat(10_000)

@@ -13,7 +13,6 @@ const notUris = [
   "notes://a\nb",
   "notes://a\u0000b",
   "notes://%zz",
-  "notes://\ud800",
   "notes://<b>"
 ]
 /** URIs of a template. */
