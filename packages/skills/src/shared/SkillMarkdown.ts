@@ -14,7 +14,7 @@ import * as CanonicalJson from "@skein/protocol/CanonicalJson"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Nesting from "@skein/protocol/Nesting"
 import type { Frontmatter } from "./SkillMessage.ts"
-import { clip, quote } from "@skein/protocol/Text"
+import { clip, cut, quote } from "@skein/protocol/Text"
 
 /** A parsed `SKILL.md`. */
 export interface SkillMarkdown {
@@ -228,7 +228,7 @@ const repairMembers = (
 
 /** A text as the name of a skill: in lower case, with a hyphen for each run of other characters. */
 const slugOf = (text: string): string =>
-  text.toLowerCase().slice(0, 256).replace(/[^a-z0-9]+/g, "-").replace(/^-/, "").slice(0, 64).replace(/-$/, "")
+  cut(cut(text.toLowerCase(), 256).replace(/[^a-z0-9]+/g, "-").replace(/^-/, ""), 64).replace(/-$/, "")
 
 /**
  * Returns why a text is not the name of a skill, or `undefined`: 1 to 64 lowercase letters of ASCII, digits and hyphens,
