@@ -256,14 +256,17 @@ const json = (value: unknown): string => {
   return text
 }
 
+/** The id of a response. The peer finds its request by it, so it is repeated exactly, also if it is not well formed. */
+const idOf = (id: Id): string => JSON.stringify(id)
+
 const encodeOne = (message: Message): string => {
   switch (message._tag) {
     case "Success": {
       const result = message.result instanceof Encoded ? message.result.text : json(message.result)
-      return `{"jsonrpc":"2.0","id":${json(message.id)},"result":${result}}`
+      return `{"jsonrpc":"2.0","id":${idOf(message.id)},"result":${result}}`
     }
     case "Failure": {
-      const id = message.id === undefined ? "" : `"id":${json(message.id)},`
+      const id = message.id === undefined ? "" : `"id":${idOf(message.id)},`
       return `{"jsonrpc":"2.0",${id}"error":${json(message.error)}}`
     }
     case "Request": {
@@ -279,7 +282,8 @@ const encodeOne = (message: Message): string => {
 
 /**
  * Writes a message as JSON text without line breaks. The text is well-formed Unicode: a surrogate without a partner
- * becomes U+FFFD, since peers in other languages refuse a message that contains its escape (RFC 8259, 8.2).
+ * becomes U+FFFD, since peers in other languages refuse a message that contains its escape (RFC 8259, 8.2). Only the id of
+ * a response is repeated as the request had it.
  *
  * Throws as `JSON.stringify` does: a `TypeError` for a value without a JSON form (a cycle, a `bigint`, a `toJSON` that
  * returns `undefined`), a `RangeError` for a value nested deeper than the stack, and any error of a `toJSON` or a
