@@ -256,7 +256,7 @@ const json = (value: unknown): string => {
   return text
 }
 
-/** The id of a response. The peer finds its request by it, so it is repeated exactly, also if it is not well formed. */
+/** An id is written exactly, also if it is not well formed: the peers compare those of a request and its response. */
 const idOf = (id: Id): string => JSON.stringify(id)
 
 const encodeOne = (message: Message): string => {
@@ -271,7 +271,7 @@ const encodeOne = (message: Message): string => {
     }
     case "Request": {
       const params = message.params === undefined ? "" : `,"params":${json(message.params)}`
-      return `{"jsonrpc":"2.0","id":${json(message.id)},"method":${json(message.method)}${params}}`
+      return `{"jsonrpc":"2.0","id":${idOf(message.id)},"method":${json(message.method)}${params}}`
     }
     case "Notification": {
       const params = message.params === undefined ? "" : `,"params":${json(message.params)}`
@@ -282,8 +282,8 @@ const encodeOne = (message: Message): string => {
 
 /**
  * Writes a message as JSON text without line breaks. The text is well-formed Unicode: a surrogate without a partner
- * becomes U+FFFD, since peers in other languages refuse a message that contains its escape (RFC 8259, 8.2). Only the id of
- * a response is repeated as the request had it.
+ * becomes U+FFFD, since peers in other languages refuse a message that contains its escape (RFC 8259, 8.2). Only ids are
+ * written as they are.
  *
  * Throws as `JSON.stringify` does: a `TypeError` for a value without a JSON form (a cycle, a `bigint`, a `toJSON` that
  * returns `undefined`), a `RangeError` for a value nested deeper than the stack, and any error of a `toJSON` or a

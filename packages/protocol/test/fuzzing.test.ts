@@ -86,8 +86,9 @@ const check = (inbound: JsonRpc.Inbound): void => {
     return
   }
   // A message is the same after it is written and read again. (`JSON.parse` reads 1e999 as Infinity and keeps -0, which
-  // have no JSON form.)
-  expect(JsonRpc.parseText(JsonRpc.encode(inbound))).toEqual(JSON.parse(wellFormed(JSON.stringify(inbound))))
+  // have no JSON form. Lone surrogates become U+FFFD, except in ids.)
+  const written = JSON.parse(wellFormed(JSON.stringify(inbound)))
+  expect(JsonRpc.parseText(JsonRpc.encode(inbound))).toEqual("id" in inbound ? { ...written, id: inbound.id } : written)
 }
 
 describe("JsonRpc", () => {

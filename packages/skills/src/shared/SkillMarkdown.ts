@@ -11,6 +11,7 @@
 import * as Result from "effect/Result"
 import { CORE_SCHEMA, FAILSAFE_SCHEMA, load } from "js-yaml"
 import * as CanonicalJson from "@skein/protocol/CanonicalJson"
+import * as Json from "@skein/protocol/Json"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Nesting from "@skein/protocol/Nesting"
 import type { Frontmatter } from "./SkillMessage.ts"
@@ -299,11 +300,11 @@ const plainKeys: ReadonlySet<string> = new Set([
 ])
 
 const yamlOf = (value: unknown): string =>
-  JSON.stringify(value).replace(special, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
+  Json.stringify(value)!.replace(special, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
 /**
  * Writes a `SKILL.md`. Values are written in the notation of JSON, which is YAML too. Members that are `undefined` are
- * left out. {@link parse} returns the same frontmatter.
+ * left out. {@link parse} returns the same frontmatter, with U+FFFD in the place of a surrogate without a partner.
  *
  * @example
  * SkillMarkdown.write({ name: "refunds", description: "Refunds orders" }, "Ask for the order first.")

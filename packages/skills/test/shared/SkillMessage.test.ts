@@ -5,6 +5,10 @@ import * as Codec from "@skein/protocol/Codec"
 import * as Revision from "@skein/protocol/Revision"
 import * as SkillMessage from "@skein/skills/SkillMessage"
 import * as SkillMarkdown from "@skein/skills/SkillMarkdown"
+import { wellFormed } from "@skein/protocol/Text"
+
+// A surrogate without a partner is written as U+FFFD.
+const WellFormed = Schema.String.check(Schema.makeFilter((text) => text === wellFormed(text)))
 
 const parse = (text: string, max?: number) => SkillMarkdown.parse(text, max)
 const problem = (text: string, max?: number) => Result.getOrThrow(Result.flip(parse(text, max)))
@@ -98,8 +102,8 @@ describe("SKILL.md", () => {
   it.prop(
     "is read as it was written",
     [
-      Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(50)),
-      Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null])),
+      WellFormed.check(Schema.isMinLength(1), Schema.isMaxLength(50)),
+      Schema.Record(WellFormed, Schema.Union([WellFormed, Schema.Finite, Schema.Boolean, Schema.Null])),
       Schema.String
     ],
     ([description, metadata, body]) => {
