@@ -57,7 +57,14 @@ export const groups: ReadonlyArray<Group> = [
       },
       {
         title: "Clients",
-        pages: ["embedding.md", "generated-clients.md", "answering.md", "staying.md", "signing-in.md"]
+        pages: [
+          "embedding.md",
+          "model-schemas.md",
+          "generated-clients.md",
+          "answering.md",
+          "staying.md",
+          "signing-in.md"
+        ]
       },
       { title: "Tasks", pages: ["tasks.md", "tasks-guarantees.md", "tasks-machines.md", "tasks-operating.md"] },
       { title: "Authorization", pages: ["protecting.md", "proxy.md", "identity-providers.md", ...pagesIn("providers")] }

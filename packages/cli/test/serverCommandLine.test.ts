@@ -244,6 +244,64 @@ describe("the exit codes", () => {
     }))
 })
 
+describe("inspect --lint", () => {
+  const serving = (tools: ReadonlyArray<unknown>) =>
+    answering({
+      initialize: {
+        protocolVersion: "2025-06-18",
+        capabilities: { tools: {} },
+        serverInfo: { name: "linted", version: "1" }
+      },
+      "tools/list": { tools }
+    }, (method) => ({ code: -32601, message: method }))
+
+  it.live("shows what providers refuse in the names and schemas of tools, and succeeds", () =>
+    Effect.gen(function*() {
+      const url = yield* serving([
+        { name: "fine", inputSchema: { type: "object", properties: { a: { type: "string" } } } },
+        {
+          name: "find.all",
+          inputSchema: {
+            type: "object",
+            properties: { "a b": { type: "string" }, n: { type: "number", exclusiveMinimum: 0 }, "evil\u001b[2J": {} },
+            anyOf: [{ required: ["a b"] }, { required: ["n"] }]
+          }
+        }
+      ])
+      const { code, err, out } = yield* skein("inspect", "--lint", url)
+      assert.deepStrictEqual([code, err], [0, []])
+      const rows = out.join("\n").split("\n").map((row) => row.split(/ {2,}/))
+      assert.deepStrictEqual(rows[0], ["TOOL", "REFUSED BY", "AT", "REFUSED", "THE MODEL LOSES"])
+      assert.isTrue(rows.slice(1).every(([tool]) => tool === "find.all"))
+      assert.deepStrictEqual(rows[1], ["find.all", "all", "the name", "the model receives another name"])
+      assert.isTrue(
+        rows.some((row) => row[1] === "Gemini" && row.includes("exclusiveMinimum") && row.at(-1) === "greater than 0")
+      )
+      assert.isTrue(rows.some((row) => row.includes("the property name \"a b\"") && row.at(-1) === "nothing"))
+      assert.notInclude(out.join(""), "\u001b")
+      const json = JSON.parse((yield* skein("inspect", "--lint", "--json", url)).out[0]!)
+      assert.deepStrictEqual(Object.keys(json), ["lint"])
+      assert.deepInclude(json.lint, {
+        tool: "find.all",
+        provider: "Gemini",
+        at: "n",
+        refused: "exclusiveMinimum",
+        weakened: "greater than 0"
+      })
+      const both = yield* skein("inspect", "--lint", "--tools", url)
+      assert.match(both.out[0]!, /^TOOL +REFUSED BY[^]*\n\nTOOL +ARGUMENTS/)
+    }))
+
+  it.live("says that every provider accepts the tools", () =>
+    Effect.gen(function*() {
+      const url = yield* serving([{ name: "fine", inputSchema: { type: "object", properties: {} } }])
+      const { code, err, out } = yield* skein("inspect", "--lint", url)
+      assert.deepStrictEqual([code, out, err], [0, [], [
+        "Every provider accepts the names and the schemas of the tools"
+      ]])
+    }))
+})
+
 it("the tables of inspect have 24 arguments of a tool and of a prompt", () => {
   const names = Array.from({ length: 60_000 }, (_, at) => `a${at}`)
   const properties = Object.fromEntries(names.map((name) => [name, {}]))

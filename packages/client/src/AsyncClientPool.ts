@@ -82,7 +82,7 @@ export interface ToolkitTool {
   /** The unique name, of 1 to 64 letters, digits, `_` and `-`: `<server>_<tool>` if that is one. See `Toolkit`. */
   readonly name: string
   readonly description: string | undefined
-  /** The JSON Schema of the arguments, as the server sent it. */
+  /** The JSON Schema of the arguments, in the form that `schemas` selects. `tool` has that of the server. */
   readonly inputSchema: Tool["inputSchema"]
   /** The server that has the tool. */
   readonly server: string
@@ -249,10 +249,10 @@ export class AsyncClientPool implements AsyncDisposable {
         const remotes = new Map(chosen.map(({ name, remote }) => [name, remote]))
         return {
           ...rest,
-          tools: chosen.map(({ description, name, remote: { server, tool } }) => ({
+          tools: chosen.map(({ description, inputSchema, name, remote: { server, tool } }) => ({
             name,
             description,
-            inputSchema: tool.inputSchema,
+            inputSchema,
             server: server!,
             tool
           })),
@@ -265,7 +265,11 @@ export class AsyncClientPool implements AsyncDisposable {
                   return Effect.fail(new PoolError({ reason: new ToolNotFound({ message, tool: name }) }))
                 }
                 return Effect.flatMap(remote.client, ({ callTool }) =>
-                  callTool(remote.tool.name, args, toCallOptions(this.#runner, options)))
+                  callTool(
+                    remote.tool.name,
+                    args === undefined ? undefined : remote.restore(args),
+                    toCallOptions(this.#runner, options)
+                  ))
               }),
               options.signal
             )

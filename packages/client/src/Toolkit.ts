@@ -7,8 +7,9 @@
  *   Providers accept `^[a-zA-Z0-9_-]{1,64}$`: other characters become `_`. A name that is too long, or that several
  *   tools would have, ends with a digest of the exact names. Names do not depend on the order of servers and tools.
  *   `origins` maps each name to its server and tool.
- * - **Arguments.** The model receives the server's JSON Schema unchanged. Its arguments are sent unchanged if they are
- *   an object: the server validates them.
+ * - **Arguments.** Providers refuse parts of JSON Schema, and then the whole request. The model receives the schema in a
+ *   form that all providers accept, or in that of one provider (`schemas`), and the description says what it no longer
+ *   says. Its arguments are sent if they are an object, with the names of the server: the server validates them.
  * - **Results.** The result of a tool is the whole `CallToolResult`. The model receives its content block by block:
  *   text as text; images, audio and binary resources as files. Without content it receives the structured content as
  *   text.
@@ -43,13 +44,20 @@ import type { ClientError } from "./ClientError.ts"
 import { partsOf } from "./internal/toolkit/content.ts"
 import type { RequestOptions } from "./internal/base/callOptions.ts"
 import { ToolFailure } from "./internal/toolkit/failure.ts"
-import { handler, type Origin } from "./internal/toolkit/handler.ts"
+import { type Callable, handler, type Origin } from "./internal/toolkit/handler.ts"
 import { type ChooseOptions, chooseTools, type Override, type Summary, type Warned } from "./internal/toolkit/choose.ts"
+import type { Form as SchemaForm } from "./internal/toolkit/providerRules.ts"
+import {
+  type Change as SchemaChange,
+  fitSchema,
+  type Fitted as FittedSchema
+} from "./internal/toolkit/providerSchemas.ts"
 import { estimateTokens, type Omitted, type ShownTool } from "./internal/toolkit/selection.ts"
 import type { ToolClient, ToolPool, ToolSource } from "./internal/toolkit/source.ts"
 
 export type { ChooseOptions, Omitted, Origin, Override, ShownTool, Summary, ToolClient, ToolPool, ToolSource }
-export { estimateTokens, ToolFailure }
+export type { FittedSchema, SchemaChange, SchemaForm }
+export { estimateTokens, fitSchema, ToolFailure }
 
 /** The options of a toolkit: those that choose its tools, and these. */
 export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> extends ChooseOptions {
@@ -73,7 +81,7 @@ export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> e
   readonly progress?: boolean | undefined
   /**
    * Selects the calls that need approval, by their arguments as well: none by default. See `needsApproval` of
-   * `effect/ai`. The arguments are those of the model, unchecked. A function that throws, or whose promise rejects or
+   * `effect/ai`. The arguments are those of the model, unchecked, with the names of the server. A function that throws, or whose promise rejects or
    * effect fails, counts as one that needs approval, and is logged.
    *
    * @example
@@ -104,10 +112,16 @@ export interface Toolkit<Mode extends AiTool.FailureMode = "return">
   readonly origins: ReadonlyMap<string, Origin>
 }
 
-const annotated = <T extends AiTool.Any>(tool: T, { _meta, annotations = {}, title }: RemoteTool): T => {
+const annotated = <T extends AiTool.Any>(
+  tool: T,
+  { _meta, annotations = {}, title }: RemoteTool,
+  isFitted: boolean
+): T => {
   const { destructiveHint, idempotentHint, openWorldHint, readOnlyHint } = annotations
   const shown = title ?? annotations.title
   let result: AiTool.Any = tool
+  // In the strict mode of OpenAI all properties are required, which few schemas of servers do.
+  if (isFitted) result = result.annotate(AiTool.Strict, false)
   if (shown !== undefined) result = result.annotate(AiTool.Title, shown)
   if (_meta !== undefined) result = result.annotate(AiTool.Meta, _meta)
   if (readOnlyHint !== undefined) result = result.annotate(AiTool.Readonly, readOnlyHint)
@@ -132,16 +146,17 @@ export interface Make {
 /** Whether a call needs approval. A decision that fails must not let the call through. */
 const approvalOf = (
   needsApproval: NonNullable<Options["needsApproval"]>,
-  server: string | undefined,
-  tool: RemoteTool
+  { restore, server, tool }: Callable
 ) =>
 (args: unknown): Effect.Effect<boolean> =>
   // The handler rejects arguments that are not an object.
-  !isObject(args) ? Effect.succeed(false) : Awaitable.call(() => needsApproval(server, tool, args)).pipe(
-    Effect.catchCause((cause) =>
-      Effect.as(Effect.logWarning(`needsApproval failed, so that ${quote(tool.name)} needs approval`, cause), true)
+  !isObject(args) ?
+    Effect.succeed(false) :
+    Awaitable.call(() => needsApproval(server, tool, restore(args) as JsonObject)).pipe(
+      Effect.catchCause((cause) =>
+        Effect.as(Effect.logWarning(`needsApproval failed, so that ${quote(tool.name)} needs approval`, cause), true)
+      )
     )
-  )
 
 const makeAny = Effect.fnUntraced(function*<Mode extends AiTool.FailureMode>(
   source: ToolSource,
@@ -153,20 +168,21 @@ const makeAny = Effect.fnUntraced(function*<Mode extends AiTool.FailureMode>(
   const isBeside = options.structuredContent === "beside"
   const { chosen, ...rest } = yield* chooseTools(source, options, warned)
   const toModelOutput = (result: CallToolResult) => partsOf(result, isBeside)
-  const tools = chosen.map(({ description, name, remote }): Dynamic =>
+  const tools = chosen.map(({ description, inputSchema, name, remote }): Dynamic =>
     annotated(
       AiTool.dynamic(name, {
         description,
-        parameters: remote.tool.inputSchema as JsonSchema.JsonSchema,
+        parameters: inputSchema as JsonSchema.JsonSchema,
         success: CallToolResult,
         failure: ToolFailure,
         failureMode,
         needsApproval: needsApproval === undefined
           ? undefined
-          : approvalOf(needsApproval, remote.server, remote.tool),
+          : approvalOf(needsApproval, remote),
         toModelOutput
       }) as Dynamic,
-      remote.tool
+      remote.tool,
+      options.schemas !== "none"
     )
   )
   const kit: AiToolkit.Toolkit<Record<string, Dynamic>> = AiToolkit.make(...tools)

@@ -106,6 +106,7 @@ for (const revision of Revision.all) {
         description: "Reads.",
         inputSchema: { properties: { path: { type: "string" } } }
       })
+      expect((await pool.toolkit({ schemas: "none" })).tools[0]!.inputSchema).toEqual(tools[0]!.tool.inputSchema)
       expect(missing).toMatchObject([{ server: "broken", error: { message: "The command was not found" } }])
       expect(pending).toEqual([])
       expect(instructions).toContain("Read before you write.")

@@ -61,6 +61,80 @@ const generate = (toolkit: Effect.Effect<Toolkit.Toolkit>, name: string, params:
   )
 }
 
+describe("the schemas of a toolkit", () => {
+  const tool = {
+    name: "find",
+    description: "Finds.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        "filter[name]": { type: "string", format: "uri" },
+        items: {
+          type: "array",
+          items: { type: "object", properties: { "@id": { type: "number", exclusiveMinimum: 0 } } }
+        }
+      },
+      required: ["filter[name]"]
+    }
+  }
+  const result = said("found")
+  const listing = () => {
+    const calls: Array<unknown> = []
+    const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", ({ method, params }) => {
+      if (method === "tools/list") return ScriptedServer.success({ tools: [tool] })
+      calls.push(params?.["arguments"])
+      return ScriptedServer.success(result)
+    }, { tools: {} }))
+    return { calls, server }
+  }
+
+  it.effect("are those that every provider accepts, and a call has the names of the server", () =>
+    Effect.gen(function*() {
+      const { calls, server } = listing()
+      const approved: Array<JsonObject> = []
+      const toolkit = yield* Client.toolkit(yield* Client.make(server.transport), {
+        needsApproval: (_, __, args) => {
+          approved.push(args)
+          return false
+        }
+      })
+      const shown = AiTool.getJsonSchema(toolkit.tools["find"]!) as any
+      const [filter, items] = Object.keys(shown.properties)
+      assert.match(filter!, /^filter_name__[0-9a-f]{8}$/)
+      assert.deepStrictEqual([items, shown.required], ["items", [filter]])
+      const [id] = Object.keys(shown.properties.items.items.properties)
+      assert.match(id!, /^_id_[0-9a-f]{8}$/)
+      assert.strictEqual(
+        AiTool.getDescription(toolkit.tools["find"]!),
+        "Finds.\n\nThe schema of the arguments is simplified. The server also requires or accepts:\n" +
+          `- ${filter}: format "uri"\n- items[].${id}: greater than 0`
+      )
+      assert.isFalse(AiTool.getStrictMode(toolkit.tools["find"]!))
+      yield* generate(Effect.succeed(toolkit), "find", { [filter!]: "a", items: [{ [id!]: 1 }] })
+      assert.deepStrictEqual(calls, [{ "filter[name]": "a", items: [{ "@id": 1 }] }])
+      assert.deepStrictEqual(approved, calls)
+    }))
+
+  it.effect("have the form of one provider, and count as the model receives them", () =>
+    Effect.gen(function*() {
+      const client = yield* Client.make(listing().server.transport)
+      const of = (schemas: Toolkit.SchemaForm) =>
+        Effect.map(
+          Client.toolkit(client, { schemas, countTokens: ({ inputSchema }) => JSON.stringify(inputSchema).length }),
+          (kit) => {
+            const schema = AiTool.getJsonSchema(kit.tools["find"]!)
+            assert.strictEqual(kit.tokens, JSON.stringify(schema).length)
+            return JSON.stringify(schema)
+          }
+        )
+      assert.strictEqual(yield* of("none"), JSON.stringify(tool.inputSchema))
+      assert.include(yield* of("anthropic"), "exclusiveMinimum")
+      assert.include(yield* of("anthropic"), "uri")
+      assert.notInclude(yield* of("openai"), "uri")
+      assert.notInclude(yield* of("gemini"), "exclusiveMinimum")
+    }))
+})
+
 describe("the bounds of a toolkit", () => {
   const large = (name: string, bytes: number) => ({ name, description: "x".repeat(bytes) })
 
@@ -85,7 +159,7 @@ describe("the bounds of a toolkit", () => {
       const toolkit = yield* Client.toolkit(clients)
       assert.deepStrictEqual(namesOf(toolkit), ["huge_a", "huge_c", "small_x"])
       assert.deepStrictEqual(toolkit.omitted.map(({ bound, tool, tokens }) => [bound, tool.name, tokens]), [
-        ["maxTokens", "b", 50_017]
+        ["maxTokens", "b", 50_021]
       ])
       assert.isTrue(toolkit.tokens > 75_000 && toolkit.tokens < 76_000)
       const none = yield* Client.toolkit(clients, { maxTokens: 10 })
@@ -115,7 +189,11 @@ describe("the bounds of a toolkit", () => {
         override: () => ({ description: "Short" })
       })
       assert.deepStrictEqual(namesOf(toolkit), ["s_a"])
-      assert.deepStrictEqual(counted[0], { name: "s_a", description: "Short", inputSchema: { type: "object" } })
+      assert.deepStrictEqual(counted[0], {
+        name: "s_a",
+        description: "Short",
+        inputSchema: { type: "object", properties: {} }
+      })
       const one = yield* Client.toolkit({ s: yield* clientOf(named("a", "b")) }, {
         countTokens: ({ name }) => name === "s_a" ? NaN : 5
       })

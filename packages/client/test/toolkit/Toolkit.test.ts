@@ -138,7 +138,7 @@ describe("a toolkit", () => {
       assert.deepStrictEqual(sum.result.structuredContent, { sum: 3 })
     }).pipe(Effect.provide(Server)))
 
-  it.effect("passes the server's JSON Schema, description and hints to the model unchanged", () =>
+  it.effect("passes the server's JSON Schema, description and hints to the model unchanged with schemas: none", () =>
     Effect.gen(function*() {
       const tool = {
         name: "walk",
@@ -150,8 +150,9 @@ describe("a toolkit", () => {
       }
       const client = yield* Client.make(answers([tool]).transport)
       const { service, shown } = model("walk", {})
-      const toolkit = yield* Client.toolkit(client)
+      const toolkit = yield* Client.toolkit(client, { schemas: "none" })
       yield* Effect.exit((yield* service).generateText({ prompt: "Walk", toolkit }))
+      assert.isUndefined(AiTool.getStrictMode(shown[0]!))
       assert.deepStrictEqual(AiTool.getJsonSchema(shown[0]!), inputSchema)
       assert.strictEqual(AiTool.getDescription(shown[0]!), "Walks a list")
       const hints = shown[0]!.annotations

@@ -25,12 +25,16 @@ import {
 import { argumentsOf, firstArguments, quoteBlock, quoteLine, quoteName, sanitize } from "../base/format.ts"
 import { type CommandFailed, Process } from "../base/process.ts"
 import { cell, denseTable } from "../base/textTable.ts"
+import { lintTable, lintTools } from "./lint.ts"
 import { cardTable, cardText, differencesOf, discover, type Found } from "./discovery.ts"
 
 const parts = ["info", "tools", "resources", "templates", "prompts"] as const
 
 /** A parsed command line of `inspect`: which parts of the server are shown. None selected: all. */
-export interface InspectLine extends ServerInvocation, Readonly<Record<typeof parts[number], boolean>> {}
+export interface InspectLine extends ServerInvocation, Readonly<Record<typeof parts[number], boolean>> {
+  /** Whether the schemas of the tools are compared with what providers of models accept. */
+  readonly lint: boolean
+}
 
 /** A capability with the settings that it has turned on: `resources (listChanged, subscribe)`. */
 const capabilityText = (name: string, settings: unknown): string => {
@@ -210,8 +214,8 @@ const isMethodNotFound = ({ reason }: ClientError): boolean =>
 /** Inspects one server, which a card has named if the person gave a domain. */
 const inspectServer = (line: InspectLine, found?: Found): Effect.Effect<void, CommandFailed, Process> =>
   onClient(line, function*(client, { colors, print, warn }, server) {
-    const isSelected = parts.some((part) => line[part])
-    const selected = parts.filter((part) => !isSelected || line[part])
+    const isSelected = line.lint || parts.some((part) => line[part])
+    const selected = parts.filter((part) => !isSelected || line[part] || (line.lint && part === "tools"))
     const lists = listsOf(client, line)
     const texts: Array<string> = []
     const json: Record<string, unknown> = found === undefined ? {} : { card: found.card }
@@ -256,6 +260,13 @@ const inspectServer = (line: InspectLine, found?: Found): Effect.Effect<void, Co
         continue
       }
       const { items, text } = result.success
+      if (part === "tools" && line.lint) {
+        const problems = yield* Effect.promise(() => lintTools(items as ReadonlyArray<Tool>))
+        json["lint"] = problems
+        if (problems.length > 0) texts.push(yield* format("the warnings", () => lintTable(problems, colors?.out)))
+        else warn("Every provider accepts the names and the schemas of the tools")
+        if (!line.tools) continue
+      }
       json[list.member] = items
       if (items.length > 0) texts.push(yield* format(list.name, () => text(colors?.out)))
       else if (isSelected) warn(`The server has no ${list.name}`)

@@ -72,6 +72,7 @@ export const inspectCommand = commandOnServer("inspect", {
   resources: toggle("resources", "Show the resources"),
   templates: toggle("templates", "Show the resource templates"),
   prompts: toggle("prompts", "Show the prompts"),
+  lint: toggle("lint", "Show what providers of models refuse in the names and schemas of the tools"),
   json: toggle("json", "Print everything as JSON, with the schemas of the tools"),
   target: targetArgument
 }).pipe(
@@ -85,6 +86,7 @@ export const inspectCommand = commandOnServer("inspect", {
     examples: [
       "https://example.com/mcp",
       "--tools src/server.ts",
+      "--lint src/server.ts",
       "--json https://example.com/mcp",
       "example.com"
     ],

@@ -6,8 +6,10 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { ClientError } from "../../ClientError.ts"
-import type { Remote } from "./handler.ts"
+import type { Callable, Remote } from "./handler.ts"
 import { plain, type ToolName, uniqueNames } from "./names.ts"
+import type { Form } from "./providerRules.ts"
+import { fitSchema, type Fitted } from "./providerSchemas.ts"
 import { estimateTokens, instructionsText, isForModel, type Omitted, select, type ShownTool } from "./selection.ts"
 import { listAll, type ToolSource } from "./source.ts"
 
@@ -44,6 +46,13 @@ export interface ChooseOptions {
    */
   readonly maxTokens?: number | undefined
   /**
+   * The form of the schemas that the model receives: `all` by default, which every provider accepts. Choose the form of
+   * your provider, which changes less, or `none` for the schemas of the servers. The description of a tool says what its
+   * schema no longer says, and names of properties that a provider refuses are replaced; the arguments of a call have the
+   * names of the server again. The server checks all arguments exactly. See {@link SchemaForm}.
+   */
+  readonly schemas?: Form | undefined
+  /**
    * Counts the tokens of a tool for `maxTokens`: {@link estimateTokens} by default, which counts one token for
    * every four bytes of JSON. Use the tokenizer of your model for exact numbers.
    */
@@ -66,7 +75,9 @@ export interface Override {
 export interface Chosen {
   readonly name: string
   readonly description: string | undefined
-  readonly remote: Remote
+  /** The schema that the model receives. */
+  readonly inputSchema: Tool["inputSchema"]
+  readonly remote: Callable
 }
 
 /** The members of a toolkit beside its tools. */
@@ -102,7 +113,8 @@ export const chooseTools = Effect.fnUntraced(function*(
   options: ChooseOptions,
   warned: Warned
 ): Effect.fn.Return<Choice, ClientError> {
-  const { countTokens = estimateTokens, maxTokens = 100_000, maxTools = 512, readyTimeout = "2 seconds" } = options
+  const { countTokens = estimateTokens, maxTokens = 100_000, maxTools = 512 } = options
+  const { readyTimeout = "2 seconds", schemas = "all" } = options
   const listed = yield* listAll(source, options.servers, readyTimeout)
   const missing: Array<{ readonly server: string; readonly error: ClientError }> = []
   const pending: Array<string> = []
@@ -124,12 +136,14 @@ export const chooseTools = Effect.fnUntraced(function*(
     tool: remote.tool.name,
     name: overrides.get(remote)?.name
   })
-  const described = (remote: Remote) => overrides.get(remote)?.description ?? remote.tool.description
+  const fittedOf = ({ tool }: Remote): Fitted => fitSchema(tool.inputSchema, schemas)
+  const described = (remote: Remote) =>
+    fittedOf(remote).describe(overrides.get(remote)?.description ?? remote.tool.description)
   const tokensOf = (remote: Remote) =>
     countTokens({
       name: plain(named(remote)),
       description: described(remote),
-      inputSchema: remote.tool.inputSchema
+      inputSchema: fittedOf(remote).schema
     })
   const { omitted, selected, tokens } = select(all, maxTools, maxTokens, tokensOf)
   const bounds = Array.from(new Set(omitted.map(({ bound }) => bound))).join(", ")
@@ -142,7 +156,15 @@ export const chooseTools = Effect.fnUntraced(function*(
   const names = uniqueNames(selected.map(named))
   const used = new Set(selected.map(({ server }) => server))
   return {
-    chosen: selected.map((remote, at) => ({ name: names[at]!, description: described(remote), remote })),
+    chosen: selected.map((remote, at) => {
+      const { restore, schema } = fittedOf(remote)
+      return {
+        name: names[at]!,
+        description: described(remote),
+        inputSchema: schema,
+        remote: { ...remote, restore }
+      }
+    }),
     omitted,
     missing,
     pending,

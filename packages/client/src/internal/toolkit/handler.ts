@@ -30,6 +30,12 @@ export interface Remote extends Origin {
   readonly client: Effect.Effect<ToolClient, ClientError | PoolError>
 }
 
+/** A remote tool whose schema was fitted to a provider. */
+export interface Callable extends Remote {
+  /** Replaces the names of properties that were changed for the provider by those of the server. */
+  readonly restore: (args: object) => object
+}
+
 interface HandlerContext {
   readonly preliminary: (result: CallToolResult) => Effect.Effect<void>
 }
@@ -94,14 +100,14 @@ export interface CallSettings {
 
 /** The handler of one tool. */
 export const handler = (
-  { client, server, tool }: Remote,
+  { client, restore, server, tool }: Callable,
   { failureMode, isBeside, progress, request }: CallSettings
 ) => {
   const named = { server, tool: tool.name }
   return (args: unknown, context: HandlerContext): Effect.Effect<CallToolResult, ToolFailure> => {
     if (!isObject(args)) return Effect.fail(ofArguments(named))
     const call = (options?: CallToolOptions) =>
-      Effect.flatMap(client, ({ callTool }) => callTool(tool.name, args, { ...request, ...options }))
+      Effect.flatMap(client, ({ callTool }) => callTool(tool.name, restore(args), { ...request, ...options }))
     return Effect.matchEffect(progress ? withProgress(context, call) : call(), {
       onFailure: (error) => Effect.fail(ofError(named, error)),
       onSuccess: (result) =>

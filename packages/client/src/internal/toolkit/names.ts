@@ -14,7 +14,7 @@ export interface ToolName {
 const longest = 64
 
 /** FNV-1a, in eight hexadecimal digits. The digest protects no secret. It must only be short and always the same. */
-const digest = (text: string): string => {
+export const digest = (text: string): string => {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
   return (hash >>> 0).toString(16).padStart(8, "0")
