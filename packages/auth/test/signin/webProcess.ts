@@ -8,6 +8,7 @@ import * as OAuth from "@skein/auth/OAuth"
 import * as WebSignIn from "@skein/auth/WebSignIn"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import { MinimumLogLevel } from "effect/References"
 
 /** A request of the application. */
 export interface WebRequest {
@@ -39,6 +40,8 @@ const handled = Effect.gen(function*() {
 const outcome = handled.pipe(
   Effect.catchTag("OAuthError", ({ message, reason }) => Effect.succeed({ reason: reason._tag, message })),
   Effect.scoped,
+  // Its result is all that it may print.
+  Effect.provideService(MinimumLogLevel, "Warn"),
   Effect.provide([WebSignIn.layer({ redirectUri }), FileTokenStore.layer({ folder })])
 )
 

@@ -7,22 +7,17 @@ import { execFile } from "node:child_process"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
+import { promisify } from "node:util"
 import { directory } from "./kit.ts"
 import { redirectUri, type WebRequest } from "./webProcess.ts"
 
 /** Handles a request in a new process. */
 const handle = (request: WebRequest) =>
-  Effect.promise<Record<string, unknown>>(() =>
-    new Promise((resolve, reject) => {
-      const args = ["--conditions=@skein/source", join(import.meta.dirname, "webProcess.ts"), JSON.stringify(request)]
-      execFile(
-        process.execPath,
-        args,
-        (error, out, err) =>
-          error === null ? resolve(JSON.parse(out) as Record<string, unknown>) : reject(new Error(err))
-      )
-    })
-  )
+  Effect.promise(async (): Promise<Record<string, unknown>> => {
+    const args = ["--conditions=@skein/source", join(import.meta.dirname, "webProcess.ts"), JSON.stringify(request)]
+    const { stdout } = await promisify(execFile)(process.execPath, args)
+    return JSON.parse(stdout)
+  })
 
 /** A server that refuses every request, and names its authorization server. */
 const refusingServer = (issuer: string) =>
