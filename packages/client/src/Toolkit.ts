@@ -47,11 +47,8 @@ import { ToolFailure } from "./internal/toolkit/failure.ts"
 import { type Callable, handler, type Origin } from "./internal/toolkit/handler.ts"
 import { type ChooseOptions, chooseTools, type Override, type Summary, type Warned } from "./internal/toolkit/choose.ts"
 import type { Form as SchemaForm } from "./internal/toolkit/providerRules.ts"
-import {
-  type Change as SchemaChange,
-  fitSchema,
-  type Fitted as FittedSchema
-} from "./internal/toolkit/providerSchemas.ts"
+import { fitSchema, type Fitted as FittedSchema } from "./internal/toolkit/providerSchemas.ts"
+import type { Change as SchemaChange } from "./internal/toolkit/schemaWork.ts"
 import { estimateTokens, type Omitted, type ShownTool } from "./internal/toolkit/selection.ts"
 import type { ToolClient, ToolPool, ToolSource } from "./internal/toolkit/source.ts"
 
