@@ -5,8 +5,8 @@ import * as ServerCard from "@skein/server/ServerCard"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
+import { freePort } from "../../../scripts/freePort.ts"
+import { isReadable } from "../src/internal/calls/discovery.ts"
 import { isDomain } from "../src/internal/commands/commandLine.ts"
 import { listen, skein } from "./serverKit.ts"
 import { TeaHouse } from "./teaHouse.ts"
@@ -19,7 +19,7 @@ const serving = (documents: (origin: string) => Readonly<Record<string, unknown>
     listen((request, response) => {
       const document = documents(`http://${request.headers.host}`)[request.url!]
       if (document === undefined) return void response.writeHead(404).end()
-      if (typeof document === "number") return void response.writeHead(302, { location: "http://example.com/" }).end()
+      if (document instanceof URL) return void response.writeHead(302, { location: document.href }).end()
       response.writeHead(200, { "content-type": "application/json" })
       response.end(typeof document === "string" ? document : JSON.stringify(document))
     }),
@@ -38,19 +38,9 @@ const card = (name: string, remotes: ReadonlyArray<object>) => ({
   remotes
 })
 
-/** A port that was free. */
-const freePort = Effect.promise(() =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
-)
-
 /** The tea house with a card. Returns its domain. */
 const teaHouse = Effect.gen(function*() {
-  const port = yield* freePort
+  const port = yield* Effect.promise(freePort)
   const domain = `127.0.0.1:${port}`
   const serverCard = ServerCard.make({ url: `http://${domain}/mcp`, description: "Brews tea." })
   const layer = NodeHttp.layer({ port, serverCard }).pipe(Layer.provide(TeaHouse))
@@ -86,18 +76,21 @@ describe("skein inspect <domain>", () => {
         ...catalogOf(
           { identifier: "urn:a", type: cardType, url: "/a" },
           // A draft of the catalog.
-          { identifier: "urn:b", mediaType: cardType, url: `${origin}/b` },
+          { identifier: "urn:b", mediaType: cardType, url: `${origin}/b-moved` },
           { identifier: "urn:c", type: cardType, data: card("com.example/c", [{ type: "sse", url: "https://c/sse" }]) },
           { identifier: "urn:missing", type: cardType, url: "/missing" },
           { identifier: "urn:text", type: cardType, url: "/text" },
           { identifier: "urn:plain", type: cardType, url: "http://plain.example/card" },
           { identifier: "urn:moved", type: cardType, url: "/moved" },
+          { identifier: "urn:loop", type: cardType, url: "/loop" },
           { identifier: "urn:skill", type: "application/ai-skill", url: "/skill" }
         ),
         "/a": card("com.example/a", [{ type: "streamable-http", url: "https://a.example/mcp" }]),
         "/b": card("com.example/b", [{ type: "streamable-http", url: "https://{tenant}.example/mcp" }]),
         "/text": "not JSON",
-        "/moved": 302
+        "/moved": new URL("http://plain.example/card"),
+        "/b-moved": new URL(`${origin}/b`),
+        "/loop": new URL(`${origin}/loop`)
       }))
       const { code, err, out } = yield* skein("inspect", domain)
       assert.strictEqual(code, 0)
@@ -107,14 +100,15 @@ describe("skein inspect <domain>", () => {
         ["com.example/b", "1.0.0", "About com.example/b"],
         ["com.example/c", "1.0.0", "About com.example/c"]
       ])
-      assert.deepStrictEqual(err.map((line) => line.replace(/: (Unexpected token|fetch failed).*/, ": $1")), [
+      const rule = "an address must be https, and of this computer only for its own catalog"
+      assert.deepStrictEqual(err.map((line) => line.replace(/: (Unexpected token).*/, ": $1")), [
         "The card /missing is left out: HTTP 404",
         "The card /text is left out: Unexpected token",
-        "The card http://plain.example/card is left out: its address must be https",
-        err[3]!,
+        `The card http://plain.example/card is left out: ${rule}`,
+        `The card /moved is left out: it redirects to http://plain.example/card: ${rule}`,
+        "The card /loop is left out: it has more than 3 redirects",
         "Inspect one of them: skein inspect https://a.example/mcp"
       ])
-      assert.match(err[3]!, /^The card \/moved is left out: /)
     }).pipe(Effect.scoped))
 
   it.live("reports where a card contradicts the server", () =>
@@ -163,6 +157,19 @@ describe("skein inspect <domain>", () => {
       assert.strictEqual(header.code, 2)
       assert.match(header.err[0]!, /--header needs the URL of the server: skein inspect example\.com prints it/)
     }))
+
+  it("sends requests to this computer only for its own catalog", () => {
+    const readable = (url: string, domain: string) => isReadable(new URL(url), new URL(domain))
+    const urls = [
+      "https://a.example/x",
+      "http://a.example/x",
+      "http://127.0.0.1:1/x",
+      "https://localhost/x",
+      "http://[::1]/x"
+    ]
+    assert.deepStrictEqual(urls.map((url) => readable(url, "https://b.example")), [true, false, false, false, false])
+    assert.deepStrictEqual(urls.map((url) => readable(url, "http://localhost:3000")), [true, false, true, true, true])
+  })
 
   it("tells domains from programs", () => {
     for (

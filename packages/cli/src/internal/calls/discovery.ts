@@ -24,6 +24,9 @@ const maxDocumentChars = 1024 * 1024
 /** How many cards of one catalog are read. */
 const maxCards = 32
 
+/** How many redirects a catalog or a card may be behind. */
+const maxRedirects = 3
+
 /** A server of a domain, as its card describes it. */
 export interface Found {
   /** The card as it was read. */
@@ -45,8 +48,14 @@ export interface Discovered {
 
 const isLoopback = ({ hostname }: URL): boolean => /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
 
-/** Whether a document may be read from an address: by https, or on this computer. */
-const isReadable = (url: URL): boolean => url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url))
+/**
+ * Whether requests may be sent to an address for a domain: by https, or to this computer if the domain is this computer
+ * itself. A catalog of another one must not make this program call local services.
+ */
+export const isReadable = (url: URL, domain: URL): boolean =>
+  isLoopback(url) ? isLoopback(domain) && /^https?:$/.test(url.protocol) : url.protocol === "https:"
+
+const refused = "an address must be https, and of this computer only for its own catalog"
 
 const textOf = (value: unknown): string => typeof value === "string" ? value : ""
 
@@ -66,49 +75,74 @@ const reasonOf = (error: unknown): string => {
   return cause instanceof Error ? cause.message : String(cause)
 }
 
+/** The domain that is inspected, and the time that one document may take, in milliseconds. */
+interface Inspected {
+  readonly domain: URL
+  readonly timeout: number | undefined
+}
+
 /** Reads a document. Fails with the reason in words. */
-const readJson = (url: URL, accept: string, timeout: number | undefined): Effect.Effect<unknown, string> =>
+const readJson = (from: URL, accept: string, { domain, timeout }: Inspected): Effect.Effect<unknown, string> =>
   Effect.tryPromise({
     try: async (signal) => {
-      if (!isReadable(url)) throw new Error("its address must be https")
+      if (!isReadable(from, domain)) throw new Error(refused)
       const limit = AbortSignal.timeout(Math.min(maxFetchTime, timeout ?? maxFetchTime))
       const headers = { accept: `${accept}, application/json;q=0.9` }
-      const response = await fetch(url, { headers, signal: AbortSignal.any([signal, limit]) })
-      if (!isReadable(new URL(response.url))) throw new Error(`it redirects to ${response.url}`)
-      if (!response.ok) throw new Error(`HTTP ${response.status}`)
-      return JSON.parse(await readBody(response)) as unknown
+      const init = { headers, redirect: "manual", signal: AbortSignal.any([signal, limit]) } as const
+      let url = from
+      for (let redirects = 0; redirects <= maxRedirects; redirects++) {
+        const response = await fetch(url, init)
+        const location = response.headers.get("location")
+        if (response.ok) return JSON.parse(await readBody(response)) as unknown
+        if (response.status < 300 || response.status >= 400 || location === null) {
+          throw new Error(`HTTP ${response.status}`)
+        }
+        await response.body?.cancel()
+        url = new URL(location, url)
+        if (!isReadable(url, domain)) throw new Error(`it redirects to ${url.href}: ${refused}`)
+      }
+      throw new Error(`it has more than ${maxRedirects} redirects`)
     },
     catch: (error) => quoteLine(reasonOf(error))
   })
 
 /** The endpoint of a card. Variables of its URL need values, so such a URL is left to the person. */
-const endpointOf = ({ remotes }: Readonly<Record<string, unknown>>): URL | undefined => {
+const endpointOf = ({ remotes }: Readonly<Record<string, unknown>>, domain: URL): URL | undefined => {
   for (const remote of Array.isArray(remotes) ? remotes : []) {
     if (!isObject(remote) || remote["type"] !== "streamable-http") continue
     const url = URL.parse(textOf(remote["url"]))
-    if (url !== null && /^https?:$/.test(url.protocol) && !/[{}]/.test(textOf(remote["url"]))) return url
+    if (url !== null && isReadable(url, domain) && !/[{}]/.test(textOf(remote["url"]))) return url
   }
   return undefined
 }
 
 /** A card, or why it is not one. */
-const foundOf = (card: unknown, from: string | undefined): Effect.Effect<Found, string> => {
+const foundOf = (card: unknown, from: string | undefined, domain: URL): Effect.Effect<Found, string> => {
   if (!isObject(card) || textOf(card["name"]) === "") return Effect.fail("it is not a server card: it has no name")
   const { name, version } = card
-  return Effect.succeed({ card, from, name: textOf(name), version: textOf(version), endpoint: endpointOf(card) })
+  return Effect.succeed({
+    card,
+    from,
+    name: textOf(name),
+    version: textOf(version),
+    endpoint: endpointOf(card, domain)
+  })
 }
 
 /** The server of an entry of a catalog. */
 const readEntry = (
   entry: Readonly<Record<string, unknown>>,
   catalog: URL,
-  timeout: number | undefined
+  inspected: Inspected
 ): Effect.Effect<Found, string> => {
   const { data, url } = entry
-  if (url === undefined) return foundOf(data, undefined)
+  if (url === undefined) return foundOf(data, undefined, inspected.domain)
   const address = URL.parse(textOf(url), catalog.href)
   if (address === null) return Effect.fail("its url is not valid")
-  return Effect.flatMap(readJson(address, cardType, timeout), (card) => foundOf(card, address.href))
+  return Effect.flatMap(
+    readJson(address, cardType, inspected),
+    (card) => foundOf(card, address.href, inspected.domain)
+  )
 }
 
 /**
@@ -117,8 +151,9 @@ const readEntry = (
  */
 export const discover = (origin: URL, timeout: number | undefined): Effect.Effect<Discovered, CommandFailed> =>
   Effect.gen(function*() {
+    const inspected: Inspected = { domain: origin, timeout }
     const catalog = new URL("/.well-known/ai-catalog.json", origin)
-    const read = yield* Effect.mapError(readJson(catalog, catalogType, timeout), (reason) =>
+    const read = yield* Effect.mapError(readJson(catalog, catalogType, inspected), (reason) =>
       failed(
         3,
         `${origin.host} has no catalog of its servers that can be read (${catalog.href}: ${reason}). Give the URL of the ` +
@@ -130,7 +165,7 @@ export const discover = (origin: URL, timeout: number | undefined): Effect.Effec
     const ofServers = entries.filter(isObject).filter(({ mediaType, type = mediaType }) => type === cardType)
     const results = yield* Effect.forEach(
       ofServers.slice(0, maxCards),
-      (entry) => Effect.result(readEntry(entry, catalog, timeout)),
+      (entry) => Effect.result(readEntry(entry, catalog, inspected)),
       { concurrency: 8 }
     )
     const found: Array<Found> = []
