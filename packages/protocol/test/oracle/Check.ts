@@ -2,6 +2,7 @@
  * The properties of the model that the oracle checks. Each check returns a description of a problem, or `undefined`.
  */
 import type * as Definitions from "./Definitions.ts"
+import * as Text from "@skein/protocol/Text"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -38,6 +39,16 @@ export const write = (subject: Subject, document: Spec.Document, value: unknown)
   return message && `refused: ${message}\nwritten: ${JSON.stringify(wire)}\nfrom: ${JSON.stringify(value)}`
 }
 
+/** A value whose texts and names have U+FFFD in the place of surrogates without a partner, as messages do. */
+const wellFormed = (value: unknown): unknown =>
+  typeof value === "string"
+    ? Text.wellFormed(value)
+    : Array.isArray(value)
+    ? value.map(wellFormed)
+    : typeof value === "object" && value !== null
+    ? Object.fromEntries(Object.entries(value).map(([name, member]) => [Text.wellFormed(name), wellFormed(member)]))
+    : value
+
 /**
  * Checks that a value survives reading and writing in the same revision: the official schema accepts the written value,
  * and it equals the received one (or `expected`). Nothing is changed in place.
@@ -60,7 +71,7 @@ export const roundTrip = (
   if (message !== undefined) return complain(`written again and refused: ${message}`, wire)
   const edited = Json.difference(before, raw)
   if (edited !== undefined) return complain(`changed in place at ${edited}`, raw)
-  const changed = Json.difference(expected, wire)
+  const changed = Json.difference(wellFormed(expected), wellFormed(wire))
   if (changed !== undefined) return complain(`not the same after reading and writing at ${changed}`, wire)
   return undefined
 }
