@@ -134,7 +134,8 @@ export const messagesOf = (text: string): ReadonlyArray<string> => {
   return [...new Set(found)]
 }
 
-const cell = (text: string): string => text.replaceAll(/[|`<*_]/g, "\\$&")
+/** A text of Markdown, which shows all characters of a message. */
+const markdown = (text: string): string => text.replaceAll(/[`<*_]/g, "\\$&")
 
 /** The packages that have a page. */
 export const packages: ReadonlyArray<string> = globSync("packages/*/package.json", { cwd: root })
@@ -150,23 +151,20 @@ const generated = ["internal/pageHtml.ts", "shared/pageScripts.ts", "internal/sa
 /** A package's page, from its sources. */
 export const render = (name: string): string => {
   const sources = globSync(`packages/${name}/{src,page}/**/*.ts`, { cwd: root }).toSorted()
-  const rows = sources.filter((path) => !generated.some((name) => path.endsWith(name))).flatMap((path) =>
-    messagesOf(readFileSync(join(root, path), "utf8")).map((message) =>
-      `| ${cell(message)} | ${path.slice(`packages/${name}/`.length).replace(/^src\//, "")} |`
-    )
-  )
+  const sections = sources.filter((path) => !generated.some((name) => path.endsWith(name))).flatMap((path) => {
+    const messages = messagesOf(readFileSync(join(root, path), "utf8"))
+    const module = path.slice(`packages/${name}/`.length).replace(/^src\//, "")
+    return messages.length === 0 ? [] : [`## ${module}\n\n${messages.map((each) => `- ${markdown(each)}`).join("\n")}\n`]
+  })
   const { name: published } = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8")) as {
     readonly name: string
   }
   return `# Messages of ${published}
 
-Every message that a user, an operator or a model can see, in the order of the source. \`\${…}\` is a value that is filled in.
-\`npm run messages\` writes this page, and a test compares it with the code.
+Every message that a user, an operator or a model can see, by module. \`\${…}\` is a value that is filled in. \`npm run messages\`
+writes this page, and a test compares it with the code.
 
-| Message | Module |
-| --- | --- |
-${rows.join("\n")}
-`
+${sections.join("\n")}`
 }
 
 if (process.argv[1] === import.meta.filename) {
