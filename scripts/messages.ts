@@ -154,7 +154,9 @@ export const render = (name: string): string => {
   const sections = sources.filter((path) => !generated.some((name) => path.endsWith(name))).flatMap((path) => {
     const messages = messagesOf(readFileSync(join(root, path), "utf8"))
     const module = path.slice(`packages/${name}/`.length).replace(/^src\//, "")
-    return messages.length === 0 ? [] : [`## ${module}\n\n${messages.map((each) => `- ${markdown(each)}`).join("\n")}\n`]
+    return messages.length === 0
+      ? []
+      : [`## ${module}\n\n${messages.map((each) => `- ${markdown(each)}`).join("\n")}\n`]
   })
   const { name: published } = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8")) as {
     readonly name: string
