@@ -1,5 +1,4 @@
 /** A server with health, metrics and a webhook. Its port, its names and its logs are set by the environment. */
-// #region operated
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as NodeRoutes from "@skein/server/NodeRoutes"
@@ -24,6 +23,8 @@ const price = Tool.layer(
   () => Effect.map(Prices, ({ tea }) => `${tea.price} €`)
 )
 
+// #region operated
+// The layers of the server provide `Prices`: the prices of a shop, and whether its database responds.
 const secret = process.env["WEBHOOK_SECRET"]
 
 // POST /prices/tea with the new price as its body.

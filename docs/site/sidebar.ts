@@ -51,8 +51,7 @@ export const groups: ReadonlyArray<Group> = [
           "openapi.md",
           "apps.md",
           "effect-applications.md",
-          "developing.md",
-          "console.md"
+          "developing.md"
         ]
       },
       {
@@ -66,8 +65,25 @@ export const groups: ReadonlyArray<Group> = [
           "signing-in.md"
         ]
       },
-      { title: "Tasks", pages: ["tasks.md", "tasks-guarantees.md", "tasks-machines.md", "tasks-operating.md"] },
+      { title: "Tasks", pages: ["tasks.md", "tasks-guarantees.md", "tasks-machines.md"] },
       { title: "Authorization", pages: ["protecting.md", "proxy.md", "identity-providers.md", ...pagesIn("providers")] }
+    ]
+  },
+  {
+    title: "Operate",
+    pages: [
+      "behind-a-proxy.md",
+      "several-instances.md",
+      "health.md",
+      "configuration.md",
+      "recipes/logs.md",
+      "recipes/prometheus.md",
+      "console.md",
+      "tasks-operating.md",
+      "recipes/docker.md",
+      "recipes/hosting.md",
+      "recipes/nginx.md",
+      "recipes/kubernetes.md"
     ]
   },
   {
@@ -75,18 +91,11 @@ export const groups: ReadonlyArray<Group> = [
     pages: [
       "recipes/authorization.md",
       "recipes/headers.md",
-      "recipes/configuration.md",
-      "recipes/logs.md",
       "recipes/publish.md",
-      "recipes/docker.md",
-      "recipes/hosting.md",
-      "recipes/nginx.md",
-      "recipes/kubernetes.md",
       "recipes/serverless.md",
       "recipes/existing-application.md",
       "recipes/openapi.md",
-      "recipes/testing.md",
-      "recipes/prometheus.md"
+      "recipes/testing.md"
     ]
   },
   {
@@ -120,6 +129,7 @@ export const groups: ReadonlyArray<Group> = [
       "architecture.md",
       { title: "Decisions", pages: ["decisions/README.md", ...pagesIn("decisions")] },
       "security.md",
+      "security-audit.md",
       "tokens-and-threats.md",
       "conformance.md",
       "benchmarks.md",

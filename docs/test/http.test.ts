@@ -1,4 +1,4 @@
-/** The programs of `http.md`. Each program that is a process runs as one here, on a free port. */
+/** The programs of `http.md` and of the pages for operators. Each program that is a process runs as one here, on a free port. */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import * as Cors from "@skein/server/Cors"
 import * as NodeHttp from "@skein/server/NodeHttp"
@@ -28,7 +28,7 @@ import { call, classic, type Headers, initialize, modern, type Running, start, t
 const hello = call("greet", { name: "Ada" })
 
 const running = new Map<string, Promise<Running>>()
-const programs = ["smallest", "express", "mounted", "fastify", "router", "deployed", "serverCard"] as const
+const programs = ["smallest", "mounted", "fastify", "router", "deployed", "serverCard"] as const
 
 beforeAll(async () => {
   for (const name of programs) running.set(name, start(name))
@@ -41,7 +41,7 @@ afterAll(async () => {
 
 const at = async (name: typeof programs[number]): Promise<string> => (await running.get(name)!).url
 
-describe.each(["smallest", "express", "mounted", "fastify", "router"] as const)("programs/%s.ts", (name) => {
+describe.each(["smallest", "mounted", "fastify", "router"] as const)("programs/%s.ts", (name) => {
   it("serves sessions and stateless requests on one path, and rejects other origins", async () => {
     const url = await at(name)
     expect(await textOf(await fetch(url, hello))).toBe("Hello, Ada!")
@@ -62,7 +62,7 @@ describe.each(["smallest", "express", "mounted", "fastify", "router"] as const)(
 })
 
 describe("other routes", () => {
-  it.each(["express", "router"] as const)("programs/%s.ts serves them", async (name) => {
+  it.each(["mounted", "router"] as const)("programs/%s.ts serves them", async (name) => {
     expect(await (await fetch((await at(name)).replace("/mcp", "/health"))).text()).toBe("ok")
   })
 
@@ -177,8 +177,8 @@ describe("http.md", () => {
     expect(catalog).toMatchObject({ entries: [{ url: "https://mcp.example.com/mcp/server-card" }] })
   })
 
-  it("lists every variable of the environment with its option", () => {
-    const page = readFileSync(join(import.meta.dirname, "../http.md"), "utf8")
+  it("configuration.md lists every variable of the environment with its option", () => {
+    const page = readFileSync(join(import.meta.dirname, "../configuration.md"), "utf8")
     const rows = Array.from(
       page.matchAll(/^\| `SKEIN_(\w+)` +\| `([\w.]+)` +\|(.*)\|$/gm),
       ([, name, option, value]) => ({ name, option, isForStdio: value!.includes("Stdio") })
@@ -279,9 +279,9 @@ describe("programs/operated.ts", () => {
     const records = logs.join("").trim().split("\n").map((line) => JSON.parse(line) as Record<string, unknown>)
     const record = records.find(({ message }) => message === "the price of tea has changed")!
     expect(record).toMatchObject({ level: "INFO", annotations: { price: 4 } })
-    // The guide shows this record.
-    const page = readFileSync(join(import.meta.dirname, "../http.md"), "utf8")
-    const [, shown = ""] = /```json\n(\{\n {2}"message": "the price[^]*?)```/.exec(page) ?? []
+    // The recipe shows this record, as one line.
+    const page = readFileSync(join(import.meta.dirname, "../recipes/logs.md"), "utf8")
+    const [, shown = ""] = /```text\n(\{"message":"the price.*)\n```/.exec(page) ?? []
     expect(Object.keys(JSON.parse(shown) as object).toSorted()).toEqual(Object.keys(record).toSorted())
   })
 })
@@ -368,7 +368,7 @@ describe("programs/telemetry.ts", () => {
 })
 
 // Last, because these tests end the processes.
-describe.each(["smallest", "express", "mounted", "fastify", "router"] as const)(
+describe.each(["smallest", "mounted", "fastify", "router"] as const)(
   "programs/%s.ts, on SIGTERM",
   (name) => {
     it("ends open streams with their result, and exits", async () => {

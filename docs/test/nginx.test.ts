@@ -104,7 +104,7 @@ if (program === undefined) {
   const reason = "nginx is neither in PATH nor in /usr/sbin"
   it.skipIf(process.env["CI"] !== "true")(`nginx · not checked: ${reason}`, () => assert.fail(reason))
 } else {
-  describe.each(["recipes/nginx.md", "http.md"])("%s", (guide) => {
+  describe.each(["recipes/nginx.md"])("%s", (guide) => {
     const block = blocksOf(guide).find(({ info }) => info === "nginx")!.text
 
     /** A server behind nginx, as the guide starts it. Its tool waits until the client has read each report. */

@@ -54,11 +54,11 @@ interface Pod {
 describe("Kubernetes", () => {
   const yamlOf = (page: string): ReadonlyArray<unknown> =>
     blocksOf(page).filter(({ info }) => info === "yaml").flatMap(({ text }) => loadAll(text))
-  const [pod] = yamlOf("http.md") as [Pod]
+  const [pod, service, ingress] = yamlOf("recipes/kubernetes.md") as [Pod, unknown, unknown]
   const container = pod.spec.containers[0]!
   const probes = [container.startupProbe, container.livenessProbe, container.readinessProbe]
 
-  it.live("http.md: the server reads the variables, answers the probes, and has the time to shut down", () =>
+  it.live("recipes/kubernetes.md: the server reads the variables, answers the probes, and has the time to shut down", () =>
     Effect.gen(function*() {
       const env = Object.fromEntries(container.env.map(({ name, value }) => [name, value]))
       const options = yield* HttpConfig.config().pipe(
@@ -82,7 +82,7 @@ describe("Kubernetes", () => {
     const backend = { service: { name: "shop", port: { name: "http" } } }
     const paths = ["/mcp", "/.well-known/oauth-protected-resource"].map((path) => ({ path, backend }))
     const host = container.env.find(({ name }) => name === "SKEIN_ALLOWED_HOSTS")?.value
-    expect(yamlOf("recipes/kubernetes.md")).toMatchObject([
+    expect([service, ingress]).toMatchObject([
       { kind: "Service", metadata: { name: "shop" }, spec: { ports: [{ name: "http", targetPort: port?.name }] } },
       { kind: "Ingress", spec: { rules: [{ host, http: { paths } }] } }
     ])
