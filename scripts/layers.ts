@@ -69,6 +69,7 @@ export const layers: Readonly<Record<string, Layers>> = {
         "CanonicalJson",
         "Conventions",
         "Header",
+        "Hostname",
         "Json",
         "JsonForm",
         "JsonRpc",

@@ -3,11 +3,14 @@ import { assert, describe, it } from "@effect/vitest"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as ServerCard from "@skein/server/ServerCard"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as TestClock from "effect/testing/TestClock"
 import { freePort } from "../../../scripts/freePort.ts"
 import { isReadable } from "../src/internal/calls/discovery.ts"
-import { isDomain } from "../src/internal/commands/commandLine.ts"
+import { isDomain, withScheme } from "../src/internal/commands/commandLine.ts"
 import { listen, skein } from "./serverKit.ts"
 import { TeaHouse } from "./teaHouse.ts"
 
@@ -145,6 +148,51 @@ describe("skein inspect <domain>", () => {
       assert.match((yield* skein("inspect", odd)).err[0]!, /is not a catalog: it has no entries$/)
     }).pipe(Effect.scoped))
 
+  it.live("reads 32 cards of a catalog, and says that there are more", () =>
+    Effect.gen(function*() {
+      const asked = new Set<string>()
+      const catalog = Array.from({ length: 33 }, (_, at) => ({ type: cardType, url: `/card${at}` }))
+      const url = yield* listen((request, response) => {
+        if (request.url!.startsWith("/card")) asked.add(request.url!)
+        const isCatalog = request.url === "/.well-known/ai-catalog.json"
+        response.end(JSON.stringify(isCatalog ? { entries: catalog } : card(`com.example${request.url}`, [])))
+      })
+      const { code, err, out } = yield* skein("inspect", new URL(url).host)
+      assert.deepStrictEqual([code, err, asked.size], [0, ["Only the first 32 of 33 cards are read"], 32])
+      assert.strictEqual(out[0]!.split("\n").length, 1 + 32)
+    }).pipe(Effect.scoped))
+
+  it.effect("waits 10 seconds for a document, or less with --timeout", () =>
+    Effect.gen(function*() {
+      for (const [words, time] of [[[], 10_000], [["--timeout", "2"], 2_000]] as const) {
+        const asked = yield* Deferred.make<void>()
+        const url = yield* listen((_, response) => {
+          response.writeHead(200).write("{")
+          Deferred.doneUnsafe(asked, Effect.void)
+        })
+        const running = yield* Effect.forkChild(skein("inspect", ...words, new URL(url).host))
+        yield* Deferred.await(asked)
+        yield* TestClock.adjust(time - 1)
+        assert.isUndefined(running.pollUnsafe())
+        yield* TestClock.adjust(1)
+        const { code, err } = yield* Fiber.join(running)
+        assert.strictEqual(code, 3)
+        assert.include(err[0]!, `ai-catalog.json: it took more than ${time} ms)`)
+      }
+    }).pipe(Effect.scoped))
+
+  it.live("leaves out a card that is nested deeper than the stack, which --json could not print", () =>
+    Effect.gen(function*() {
+      const deep = `{"name":"com.example/deep","x":${"[".repeat(100_000)}${"]".repeat(100_000)}}`
+      const domain = yield* serving(() => ({
+        ...catalogOf({ type: cardType, url: "/deep" }, { type: cardType, data: card("com.example/flat", []) }),
+        "/deep": deep
+      }))
+      const { code, err, out } = yield* skein("inspect", "--json", domain)
+      assert.deepStrictEqual([code, err], [0, ["The card /deep is left out: it is nested too deeply"]])
+      assert.include(out[0]!, "com.example/flat")
+    }).pipe(Effect.scoped))
+
   it.live("is for inspect only, without headers: the catalog must not decide who receives a secret", () =>
     Effect.gen(function*() {
       const read = yield* skein("read", "example.com", "shop://menu")
@@ -165,10 +213,23 @@ describe("skein inspect <domain>", () => {
       "http://a.example/x",
       "http://127.0.0.1:1/x",
       "https://localhost/x",
-      "http://[::1]/x"
+      "http://[::1]/x",
+      "https://tea.localhost/x",
+      "https://tea.localhost./x",
+      "https://[::ffff:127.0.0.1]/x",
+      "https://0.0.0.0/x",
+      "https://[::]/x"
     ]
-    assert.deepStrictEqual(urls.map((url) => readable(url, "https://b.example")), [true, false, false, false, false])
-    assert.deepStrictEqual(urls.map((url) => readable(url, "http://localhost:3000")), [true, false, true, true, true])
+    const local = urls.slice(2)
+    assert.deepStrictEqual(urls.filter((url) => readable(url, "https://b.example")), ["https://a.example/x"])
+    assert.deepStrictEqual(urls.filter((url) => readable(url, "http://localhost:3000")), [
+      "https://a.example/x",
+      ...local
+    ])
+    // Names of other computers that begin like this one.
+    for (const domain of ["https://localhost.example", "https://127.evil.example"]) {
+      assert.deepStrictEqual(urls.filter((url) => readable(url, domain)), ["https://a.example/x"], domain)
+    }
   })
 
   it("tells domains from programs", () => {
@@ -185,9 +246,29 @@ describe("skein inspect <domain>", () => {
       assert.isTrue(isDomain(word), word)
     }
     for (
-      const word of ["node", "server.mjs", "run.sh", "tea.exe", "./example.com", "package.json", "a b.com", "-x.com"]
+      const word of [
+        "node",
+        "server.mjs",
+        "run.sh",
+        "tea.exe",
+        "./example.com",
+        "package.json",
+        "a b.com",
+        "-x.com",
+        "127.0.0.256",
+        "localhost:99999"
+      ]
     ) {
       assert.isFalse(isDomain(word), word)
+    }
+  })
+
+  it("means http by an address without a scheme only for this computer", () => {
+    for (const address of ["localhost", "LOCALHOST:3000", "127.0.0.1:1/mcp", "[::1]:3000"]) {
+      assert.strictEqual(withScheme(address), `http://${address}`)
+    }
+    for (const address of ["example.com", "localhost.example", "127.evil.example:1/mcp", "localhost@evil.example"]) {
+      assert.strictEqual(withScheme(address), `https://${address}`)
     }
   })
 })

@@ -44,7 +44,7 @@ export const listen = (listener: RequestListener): Effect.Effect<string, never, 
 
 /** Serves a server of 2025-06-18 that has only these results. Other requests fail with the error. */
 export const answering = (
-  results: Readonly<Record<string, object>>,
+  results: Readonly<Record<string, object | (() => object)>>,
   errorOf: (method: string) => object
 ): Effect.Effect<string, never, Scope.Scope> =>
   listen(async (request, response) => {
@@ -53,7 +53,8 @@ export const answering = (
     if (request.method !== "POST") return void response.writeHead(405).end()
     const { id, method } = JSON.parse(body)
     if (id === undefined) return void response.writeHead(202).end()
-    const result = results[method]
+    const given = results[method]
+    const result: unknown = typeof given === "function" ? given() : given
     response.writeHead(200, { "content-type": "application/json" })
     response.end(
       JSON.stringify({ jsonrpc: "2.0", id, ...result === undefined ? { error: errorOf(method) } : { result } })

@@ -116,6 +116,27 @@ describe("skein tasks list · a server", () => {
       assert.strictEqual(JSON.parse(one.out[0]!).length, 1)
     }))
 
+  it.live("reads at most 1,000 pages of a listing that does not end, and says so", () =>
+    Effect.gen(function*() {
+      let pages = 0
+      const url = yield* answering({
+        initialize: {
+          protocolVersion: "2025-11-25",
+          capabilities: { tasks: { list: {}, cancel: {} } },
+          serverInfo: { name: "lister", version: "1.0.0" }
+        },
+        "tasks/list": () => {
+          pages++
+          return { tasks: [task(`t${pages}`, pages === 1 ? "completed" : "working")], nextCursor: "more" }
+        }
+      }, () => ({ code: -32601, message: "no such method" }))
+      const { code, err, out } = yield* skein("tasks", "list", url, "--status", "completed", "--json")
+      assert.deepStrictEqual(JSON.parse(out[0]!).map((each: { readonly taskId: string }) => each.taskId), ["t1"])
+      assert.deepStrictEqual([code, err, pages], [0, [
+        "The server has more than 1000 pages of tasks: those of further pages are not listed"
+      ], 1_000])
+    }))
+
   it.live("reports that 2026-07-28 has no listing", () =>
     Effect.gen(function*() {
       const { code, err } = yield* skein("tasks", "list", "--revision", "2026-07-28", yield* server)

@@ -8,6 +8,7 @@
  * @example
  * const Program = Layer.mergeAll(NodeHttp.layer({ port: 3000 }), Console.layer({ port: 3001 })).pipe(Layer.provide(Server))
  */
+import { isLoopback } from "@skein/protocol/Hostname"
 import * as Digest from "@skein/runtime/Digest"
 import * as RandomId from "@skein/runtime/RandomId"
 import type { TransportError } from "@skein/runtime/TransportError"
@@ -128,9 +129,6 @@ const make = (
  */
 export const pages = (options: PagesOptions): Effect.Effect<Pages, never, McpServer | Scope.Scope> =>
   Effect.map(make((options.path ?? "/console").replace(/\/+$/, ""), options), ({ pages }) => pages)
-
-const isLoopback = (host: string): boolean =>
-  host === "localhost" || host === "::1" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host)
 
 /**
  * A console on a port of its own, until the scope of the layer closes. Fails with `ConsoleError` if the address is not

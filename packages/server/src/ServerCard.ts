@@ -12,6 +12,7 @@
  *   serverCard: ServerCard.make({ url: "https://example.com/mcp" })
  * })
  */
+import { isLoopback } from "@skein/protocol/Hostname"
 import * as Digest from "@skein/runtime/Digest"
 import * as Effect from "effect/Effect"
 import type { Pages } from "./Http.ts"
@@ -99,8 +100,7 @@ const endpointOf = (text: string): URL => {
   if (url === null || !/^https?:$/.test(url.protocol) || url.hash !== "" || url.username + url.password !== "") {
     throw new TypeError(`ServerCard: url must be an http or https address without a fragment or a user: ${text}`)
   }
-  const isLocal = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname)
-  if (url.protocol === "http:" && !isLocal) {
+  if (url.protocol === "http:" && !isLoopback(url.hostname)) {
     throw new TypeError(`ServerCard: url must be an https address, or http on this machine: ${text}`)
   }
   return url

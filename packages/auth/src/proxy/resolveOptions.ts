@@ -1,10 +1,11 @@
 /** Checks the options of a proxy, and fills in their defaults. */
+import { isLoopback } from "@skein/protocol/Hostname"
 import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Settings from "@skein/runtime/Options"
 import * as Redacted from "effect/Redacted"
 import { randomBytes } from "node:crypto"
 import { keyProblem } from "../shared/cipher.ts"
-import { isLoopback, isSafe } from "../shared/web.ts"
+import { isSafe } from "../shared/web.ts"
 import type { Options } from "./proxyOptions.ts"
 import { requestTimeoutOf } from "./upstream.ts"
 

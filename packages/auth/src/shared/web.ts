@@ -1,19 +1,7 @@
 /**
  * Functions for hosts, bodies, forms and pages, which the client, servers and proxies use.
- *
- * A name is on loopback by its text alone. Nothing is resolved, so `localhost.`, other names of this computer, and
- * IPv4 addresses inside IPv6 ones do not count.
  */
-
-const octet = /(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)/.source
-const loopbackAddress = new RegExp(`^127(?:\\.${octet}){3}$`)
-
-/**
- * Whether a host is `localhost` or an address of the loopback interface: 127.0.0.0/8 and `::1`, with or without
- * brackets. Give it the `hostname` of a `URL`, which has written `LOCALHOST`, `127.1` and `0x7f000001` in this form.
- */
-export const isLoopback = (host: string): boolean =>
-  isRedirectLoopback(host) || host === "::1" || loopbackAddress.test(host)
+import { isLoopback } from "@skein/protocol/Hostname"
 
 /**
  * Whether a host is one that redirect URIs to this computer have: `localhost`, `127.0.0.1` or `[::1]` (RFC 8252, 7.3 and

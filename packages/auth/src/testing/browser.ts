@@ -1,6 +1,6 @@
 /** A browser of forms, cookies and redirects, for `TestUser`. It has no scripts and visits loopback only. */
 import { cut } from "@skein/protocol/Text"
-import { isLoopback } from "../shared/web.ts"
+import { isLoopback } from "@skein/protocol/Hostname"
 
 /** The pages and redirects of one visit. A visit with more fails. */
 const maxPages = 20

@@ -108,8 +108,9 @@ describe("NodeOutbound", () => {
         ])
         assert.deepEqual(via.splice(0), ["GET http://as.invalid/x", "CONNECT as.invalid:443"])
         // The proxy could reach the neighbours of this process.
-        const near = ["http://localhost/", "http://10.0.0.1/", "http://[::1]/"]
+        const near = ["http://localhost/", "http://tea.localhost/", "http://10.0.0.1/", "http://[::1]/"]
         assert.deepEqual(yield* run({ ...proxies, NODE_USE_ENV_PROXY: "1" }, "refuse", ...near), [
+          "AddressRefused",
           "AddressRefused",
           "AddressRefused",
           "AddressRefused"

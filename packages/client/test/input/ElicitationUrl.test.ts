@@ -65,6 +65,9 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
           "http://example.com/": ["insecure"],
           "http://127.0.0.1:3000/": [],
           "http://localhost/": [],
+          "http://tea.localhost:3000/": [],
+          "http://localhost.example/": ["insecure"],
+          "http://127.evil.example/": ["insecure"],
           "http://[::1]/": []
         }
         for (const [url, warnings] of Object.entries(expected)) {

@@ -47,6 +47,10 @@ describe("Host and Origin", () => {
         "http://evil.com:localhost",
         "http://localhost@evil.com",
         "http://127.0.0.1.nip.io",
+        "http://127.evil.com",
+        "http://127.0.0.256",
+        "http://tea.localhost",
+        "http://0.0.0.0",
         "localhost",
         "http://localhost/x"
       ]
@@ -56,6 +60,8 @@ describe("Host and Origin", () => {
         "http://LOCALHOST:5173",
         `http://127.0.0.1:${at.port}`,
         "https://[::1]:3000",
+        "http://127.0.0.2:3000",
+        "http://localhost.:3000",
         "tauri://localhost"
       ]
       expect(yield* statuses(at, good.map((origin) => with_({ origin })))).toEqual(good.map(() => 200))

@@ -2,6 +2,7 @@
  * A `fetch` over Node's own client whose sockets can be kept away from private addresses. The global `fetch` has no
  * option for the address of its sockets.
  */
+import { mayBeLocal } from "@skein/protocol/Hostname"
 import { lookup, type LookupAddress } from "node:dns"
 import * as http from "node:http"
 import * as https from "node:https"
@@ -95,7 +96,7 @@ export const makeFetch = (
   return new Promise((respond, reject) => {
     // A literal address is not looked up.
     const literal = url.hostname.replaceAll(/^\[|\]$/g, "")
-    if (refusePrivateAddresses && (url.hostname === "localhost" || (isIP(literal) > 0 && isPrivate(literal)))) {
+    if (refusePrivateAddresses && (mayBeLocal(url.hostname) || (isIP(literal) > 0 && isPrivate(literal)))) {
       return reject(new AddressRefused(`${url.hostname} is a private address`))
     }
     const module = url.protocol === "https:" ? https : http

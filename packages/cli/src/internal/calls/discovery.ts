@@ -5,7 +5,9 @@
  * A catalog and its cards are claims of the domain. Nothing is sent to an address that they name but requests for cards,
  * and, for a person who inspects the domain, an MCP connection without headers of the command line.
  */
+import { isLoopback, mayBeLocal } from "@skein/protocol/Hostname"
 import { isObject } from "@skein/protocol/JsonRpc"
+import * as Nesting from "@skein/protocol/Nesting"
 import * as Effect from "effect/Effect"
 import type { Colors } from "../base/colors.ts"
 import { quoteLine, quoteName } from "../base/format.ts"
@@ -46,14 +48,14 @@ export interface Discovered {
   readonly problems: ReadonlyArray<string>
 }
 
-const isLoopback = ({ hostname }: URL): boolean => /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
-
 /**
  * Whether requests may be sent to an address for a domain: by https, or to this computer if the domain is this computer
  * itself. A catalog of another one must not make this program call local services.
  */
 export const isReadable = (url: URL, domain: URL): boolean =>
-  isLoopback(url) ? isLoopback(domain) && /^https?:$/.test(url.protocol) : url.protocol === "https:"
+  mayBeLocal(url.hostname)
+    ? isLoopback(domain.hostname) && /^https?:$/.test(url.protocol)
+    : url.protocol === "https:"
 
 const refused = "an address must be https, and of this computer only for its own catalog"
 
@@ -81,30 +83,40 @@ interface Inspected {
   readonly timeout: number | undefined
 }
 
+/** Parses a document. Throws for one that `--json` could not print. */
+const parseDocument = (text: string): unknown => {
+  const value: unknown = JSON.parse(text)
+  if (!isPrintable(value)) throw new Error(`it ${Nesting.problem}`)
+  return value
+}
+
+const isPrintable = Nesting.refusing((value: unknown) => JSON.stringify(value, undefined, 2) !== undefined, () => false)
+
 /** Reads a document. Fails with the reason in words. */
-const readJson = (from: URL, accept: string, { domain, timeout }: Inspected): Effect.Effect<unknown, string> =>
-  Effect.tryPromise({
+const readJson = (from: URL, accept: string, { domain, timeout }: Inspected): Effect.Effect<unknown, string> => {
+  const duration = Math.min(maxFetchTime, timeout ?? maxFetchTime)
+  return Effect.tryPromise({
     try: async (signal) => {
       if (!isReadable(from, domain)) throw new Error(refused)
-      const limit = AbortSignal.timeout(Math.min(maxFetchTime, timeout ?? maxFetchTime))
       const headers = { accept: `${accept}, application/json;q=0.9` }
-      const init = { headers, redirect: "manual", signal: AbortSignal.any([signal, limit]) } as const
+      const init = { headers, redirect: "manual", signal } as const
       let url = from
       for (let redirects = 0; redirects <= maxRedirects; redirects++) {
         const response = await fetch(url, init)
         const location = response.headers.get("location")
-        if (response.ok) return JSON.parse(await readBody(response)) as unknown
+        if (response.ok) return parseDocument(await readBody(response))
+        await response.body?.cancel()
         if (response.status < 300 || response.status >= 400 || location === null) {
           throw new Error(`HTTP ${response.status}`)
         }
-        await response.body?.cancel()
         url = new URL(location, url)
         if (!isReadable(url, domain)) throw new Error(`it redirects to ${url.href}: ${refused}`)
       }
       throw new Error(`it has more than ${maxRedirects} redirects`)
     },
     catch: (error) => quoteLine(reasonOf(error))
-  })
+  }).pipe(Effect.timeoutOrElse({ duration, orElse: () => Effect.fail(`it took more than ${duration} ms`) }))
+}
 
 /** The endpoint of a card. Variables of its URL need values, so such a URL is left to the person. */
 const endpointOf = ({ remotes }: Readonly<Record<string, unknown>>, domain: URL): URL | undefined => {

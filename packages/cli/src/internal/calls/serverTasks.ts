@@ -68,6 +68,9 @@ const noListing = (revision: Revision.Revision): string =>
   `In ${revision} a server does not list its tasks: name a task by its id, with skein tasks show, or list with a session ` +
   `of ${Revision.latestSession}`
 
+/** How many pages of a listing are read: a server may never end it, or list no task with the status. */
+const maxPages = 1_000
+
 /** `skein tasks list`. It opens a session, as only 2025-11-25 has a listing. */
 export const list = (
   line: ServerInvocation & { readonly limit: number; readonly status: ReadonlyArray<TaskStatus> }
@@ -77,10 +80,15 @@ export const list = (
     const report = Revision.era(revision) === "stateless" ? noListing(revision) : `${revision} has no tasks`
     return Effect.fail(failed(2, report))
   }
-  return onClient(line, function*(client, { colors, print }) {
+  return onClient(line, function*(client, { colors, print, warn }) {
     const found: Array<AnyTask> = []
     let cursor: string | undefined
+    let pages = 0
     do {
+      if (++pages > maxPages) {
+        warn(`The server has more than ${maxPages} pages of tasks: those of further pages are not listed`)
+        break
+      }
       const page = yield* client.listTasksPage({ ...requestTime(line), cursor })
       // Not `push(...tasks)`: a page can have more tasks than a call may have arguments.
       for (const task of page.tasks) if (status.length === 0 || status.includes(task.status)) found.push(task)

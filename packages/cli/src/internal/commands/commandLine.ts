@@ -12,6 +12,7 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Param from "effect/cli/Param"
 import * as Primitive from "effect/cli/Primitive"
+import { isLoopback } from "@skein/protocol/Hostname"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -29,7 +30,11 @@ const programExtension = /\.(?:exe|cmd|bat|sh|py|rb|pl|php|jar|rs|[cm]?[jt]sx?)$
 
 /** Whether a word is a domain, such as `example.com`, rather than a program of this name. */
 export const isDomain = (word: string): boolean =>
-  domainName.test(word) && !programExtension.test(word) && !isProgramName(word)
+  domainName.test(word) && URL.canParse(`https://${word}`) && !programExtension.test(word) && !isProgramName(word)
+
+/** An address without a scheme as the URL that is probably meant: by http only for this computer. */
+export const withScheme = (address: string): string =>
+  `${isLoopback(URL.parse(`http://${address}`)?.hostname ?? "") ? "http" : "https"}://${address}`
 
 /**
  * Splits a command line at spaces outside quotes. No other shell syntax is supported: no expansion, no escapes.

@@ -14,7 +14,19 @@ import { hasAuthorization, isGiven, type SignInOptions } from "../accounts/signI
 import { parseWords } from "../base/givenArguments.ts"
 import type { GivenAnswers } from "../connection/answers.ts"
 import type { ServerInvocation, Target } from "../connection/connection.ts"
-import { choice, invalid, isDomain, isUrl, last, maxTimeout, seconds, splitWords, text, toggle } from "./commandLine.ts"
+import {
+  choice,
+  invalid,
+  isDomain,
+  isUrl,
+  last,
+  maxTimeout,
+  seconds,
+  splitWords,
+  text,
+  toggle,
+  withScheme
+} from "./commandLine.ts"
 import { isModule } from "../base/nodeFiles.ts"
 import { checkSignIn, signInFlags } from "./signInFlags.ts"
 
@@ -158,7 +170,7 @@ export const parseTarget = (text: string) => {
   }
   if (isModule(text)) return Effect.succeed<Target | undefined>({ _tag: "Module", file: text })
   if (isDomain(text)) {
-    const url = new URL(`${/^(?:localhost|127\.)/i.test(text) ? "http" : "https"}://${text}`)
+    const url = new URL(withScheme(text))
     return Effect.succeed<Target | undefined>({ _tag: "Url", url, isDomain: true })
   }
   const [command, ...args] = splitWords(text)

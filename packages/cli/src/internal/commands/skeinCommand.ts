@@ -5,7 +5,7 @@ import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import { callCommand } from "./callCommand.ts"
-import { handledBy, invalid, isUrl, rewrite, toggle } from "./commandLine.ts"
+import { handledBy, invalid, isUrl, rewrite, toggle, withScheme } from "./commandLine.ts"
 import { buildCommand, conformanceCommand, devCommand, publishCommand, runModuleCommand } from "./developCommands.ts"
 import { describe, HelpText } from "./help.ts"
 import { installCommand } from "./installCommand.ts"
@@ -28,8 +28,7 @@ const urlOf = (description: string) =>
     Argument.withDescription(description),
     Argument.mapEffect((text) => {
       if (!isUrl(text) || !URL.canParse(text)) {
-        const scheme = /^(localhost|127\.|\[::1\])/.test(text) ? "http" : "https"
-        const meant = /^[\w.-]+(:\d+)?\/|^[\w.-]+\.\w+(:\d+)?$/.test(text) ? `; did you mean ${scheme}://${text}?` : ""
+        const meant = /^[\w.-]+(:\d+)?\/|^[\w.-]+\.\w+(:\d+)?$/.test(text) ? `; did you mean ${withScheme(text)}?` : ""
         return invalid(`<url> must be the http or https URL of an MCP server: ${JSON.stringify(text)}${meant}`)
       }
       const url = new URL(text)

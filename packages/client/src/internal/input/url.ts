@@ -1,6 +1,7 @@
 /**
  * Checks the URLs that a server wants the user to visit, and the URIs of roots. Nothing is fetched.
  */
+import { mayBeLocal } from "@skein/protocol/Hostname"
 import * as Result from "effect/Result"
 
 /**
@@ -9,12 +10,10 @@ import * as Result from "effect/Result"
  * - `punycode`: a label of the host is in Punycode and may look like another name ("SHOULD have warnings for
  *   ambiguous/suspicious URIs (i.e., containing Punycode)").
  * - `credentials`: the URL has a user name or a password before an `@`, which may look like the host.
- * - `insecure`: the URL is `http` and its host is not this machine.
+ * - `insecure`: the URL is `http` and its host is not this machine, as browsers resolve it: they keep every name below
+ *   `localhost` on it.
  */
 export type Warning = "punycode" | "credentials" | "insecure"
-
-const isLoopback = (host: string): boolean =>
-  host === "localhost" || host.endsWith(".localhost") || host === "[::1]" || /^127(?:\.\d+){3}$/.test(host)
 
 /** Parses an `http` or `https` URL. Fails with a one-line reason for any other text. */
 export const parseUrl = (text: string): Result.Result<URL, string> => {
@@ -30,7 +29,7 @@ export const urlWarnings = (url: URL): ReadonlyArray<Warning> => {
   const found: Array<Warning> = []
   if (url.hostname.split(".").some((label) => label.startsWith("xn--"))) found.push("punycode")
   if (url.username !== "" || url.password !== "") found.push("credentials")
-  if (url.protocol === "http:" && !isLoopback(url.hostname)) found.push("insecure")
+  if (url.protocol === "http:" && !mayBeLocal(url.hostname)) found.push("insecure")
   return found
 }
 

@@ -4,11 +4,12 @@
  * A header value that has passed is remembered, since a client sends the same values with every request. Only the
  * latest is stored.
  */
+import { isLoopback } from "@skein/protocol/Hostname"
 import * as McpError from "@skein/protocol/McpError"
 import { logValue } from "@skein/protocol/Text"
 import type { HeadFault, HttpRequest } from "../messages/adapter.ts"
 import { transferFault } from "../messages/head.ts"
-import { loopback, type Resolved } from "./options.ts"
+import type { Resolved } from "./options.ts"
 import { fromError, type HttpRefusal, invalid } from "../messages/refusals.ts"
 
 // A name or an IPv6 literal, and a port if there is one. A `Host` has no user and no path. A comma would be valid, but is
@@ -25,10 +26,12 @@ const originOf = /^([a-z][a-z0-9+.-]*):\/\/(.+)$/
 /** The name without a trailing dot. */
 const relative = (name: string): string => name.endsWith(".") ? name.slice(0, -1) : name
 
-const isLoopback = (origin: string): boolean => {
+// The dot is one that the browser resolved. Pages of names below `localhost` must be listed: Safari asks the network for
+// them.
+const isOfLoopback = (origin: string): boolean => {
   const parts = originOf.exec(origin)
   const name = parts === null ? undefined : authority.exec(parts[2]!)?.[1]
-  return name !== undefined && loopback.includes(relative(name))
+  return name !== undefined && isLoopback(relative(name))
 }
 
 /** An origin as browsers write it: in lower case and without the default port of its scheme. */
@@ -164,7 +167,7 @@ export class Guards {
   origin(request: HttpRequest): HttpRefusal | undefined {
     const origin = request.header("origin")
     if (origin === undefined || origin === this.#origin) return undefined
-    if (this.#local ? !isLoopback(origin.toLowerCase()) : this.#origins?.has(origin.toLowerCase()) === false) {
+    if (this.#local ? !isOfLoopback(origin.toLowerCase()) : this.#origins?.has(origin.toLowerCase()) === false) {
       return wrongOrigin
     }
     this.#origin = origin
