@@ -203,10 +203,11 @@ describe("limits.md", () => {
 
   it("lists the bounds without an option", () => {
     const rows = Array.from(
-      page.matchAll(/^\|[^|]*\| ([^|]*?) +\|.*<!-- (\S+) (\w+) --> *\|$/gm),
+      page.matchAll(/^\|[^|]*\| ([^|]*?) +\|.*<!--([^\s#]+)#(\w+)--> *\|$/gm),
       ([, stated = "", path = "", name = ""]) => ({ stated, path, name })
     )
     expect(rows.length).toBeGreaterThan(10)
+    expect(page, "write the constant of a row as <!--path#name-->").not.toMatch(/<!-- packages\//)
     for (const { name, path, stated } of rows) {
       expect([name, filledIn(read(path), name)]).toEqual([name, amount(stated)])
     }
