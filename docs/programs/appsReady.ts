@@ -33,7 +33,6 @@ const Deploy = Approval.layer(deploy, {
 })
 // #endregion
 
-// #region choice
 const seat = Choice.make("choose_seat", {
   description: "Lets the user choose a seat, and books it",
   input: { train: Schema.String }
@@ -48,7 +47,6 @@ const Seat = Choice.layer(seat, {
     })),
   handle: ({ chosen }) => Effect.succeed(`The seat ${chosen} is booked`)
 })
-// #endregion
 
 // #region form
 const table = Form.make("book_table", {
@@ -87,7 +85,6 @@ const Invoices = Upload.layer(invoices, {
 
 export const Server = McpServer.layer({ name: "desk", version: "1.0.0" }, Deploy, Seat, Table, Invoices)
 
-// #region async
 export const server = new AsyncServer({ name: "desk", version: "1.0.0" }).use(
   Approval.async(deploy, {
     ask: ({ version }) => ({ title: `Deploy ${version}?` }),
@@ -97,4 +94,3 @@ export const server = new AsyncServer({ name: "desk", version: "1.0.0" }).use(
     }
   })
 )
-// #endregion

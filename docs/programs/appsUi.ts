@@ -65,8 +65,6 @@ const Generated = GeneratedUi.layer({ allowTools: [teas] })
 
 export const Server = McpServer.layer({ name: "teas", version: "1.0.0" }, Teas, Order, Generated)
 
-// #region async
 export const server = new AsyncServer({ name: "teas", version: "1.0.0" }).use(
   UiApp.async(teas, async ({ contains = "" }) => ({ text: `Teas with "${contains}"`, ui: pageOf(contains) }))
 )
-// #endregion

@@ -1,5 +1,4 @@
 import type * as Client from "@skein/client/Client"
-import type * as ClientError from "@skein/client/ClientError"
 import * as Progress from "@skein/client/Progress"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -63,40 +62,4 @@ export const find = (client: Client.Client, uri: string) =>
       ({ error }, failure) => error.reason === "ResourceNotFound" ? Effect.succeed([]) : Effect.fail(failure)
     )
   )
-// #endregion
-
-// #region errors
-export const advice = ({ message, reason, undelivered }: ClientError.ClientError): string => {
-  switch (reason._tag) {
-    case "ConnectionFailed":
-      return "The server cannot be reached: try again later"
-    case "Closed":
-    case "Timeout":
-    case "HttpError":
-      return undelivered === true ? "The call was not started: try again later" : "The call may have run or not"
-    case "Unauthorized":
-      return `Log in (${reason.status})`
-    case "NegotiationFailed":
-      return "The server has no revision that this client supports"
-    case "ToolFailed":
-    case "ProtocolError":
-      return `Pass to the model: ${message}`
-    case "InputRefused":
-      return "You said no"
-    case "InputRequired":
-      return "Answer the server, and call again"
-    case "Denied":
-      return `Pass to the model: ${message}`
-    case "TaskCancelled":
-      return "The task was cancelled"
-    case "TaskNotFound":
-      return "The server has discarded the task and its result"
-    case "InvalidResponse":
-      return "Report this to the author of the server"
-    case "Unsupported":
-      return "The server does not support this"
-    case "LimitExceeded":
-      return "Check the code or the configuration of the host"
-  }
-}
 // #endregion

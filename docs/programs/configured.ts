@@ -1,5 +1,6 @@
 import * as Client from "@skein/client/Client"
 import * as ClientPool from "@skein/client/ClientPool"
+import * as Credentials from "@skein/client/Credentials"
 import * as Middleware from "@skein/client/Middleware"
 import * as NodeConfig from "@skein/client/NodeConfig"
 import type * as PoolError from "@skein/client/PoolError"
@@ -7,6 +8,7 @@ import type * as ServerConfig from "@skein/client/ServerConfig"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
+import type * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 
 // #region open
@@ -22,6 +24,16 @@ export const open = (
       input: ({ description, id }) => ask(description ?? id)
     })
   ], { watchInterval: "2 seconds" })
+// #endregion
+
+// #region options
+export const withOptions = (file: string, tokenOf: (server: string) => Redacted.Redacted) =>
+  ClientPool.fromConfig(NodeConfig.file(file, {
+    timeout: (entry) => entry.type === "stdio" && entry.command === "npx" ? "5 minutes" : undefined,
+    client: () => ({ info: { name: "my-host", version: "2.1.0" } }),
+    stdio: () => ({ shutdownTimeout: "5 seconds" }),
+    http: ({ name }) => ({ credentials: Credentials.bearer(tokenOf(name)) })
+  }))
 // #endregion
 
 // #region problems
@@ -66,7 +78,6 @@ export const guarded = (source: ClientPool.ConfigSource, log: (line: string) => 
 }
 // #endregion
 
-// #region rewriting
 export const rewriting = (source: ClientPool.ConfigSource, secret: string) => {
   const redact: Middleware.Middleware = (next) => (call) =>
     Effect.map(next(call), (result) => JSON.parse(JSON.stringify(result).replaceAll(secret, "[redacted]")))
@@ -84,7 +95,6 @@ export const rewriting = (source: ClientPool.ConfigSource, secret: string) => {
   }
   return ClientPool.fromConfig(source, { middleware: [redact, cache] })
 }
-// #endregion
 
 // #region answer
 export const answer = (pool: ClientPool.ClientPool["Service"], question: string) =>

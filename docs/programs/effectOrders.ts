@@ -1,4 +1,3 @@
-// #region api
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
@@ -9,6 +8,7 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 
+// #region api
 export class Order extends Schema.Class<Order>("Order")({
   id: Schema.Int,
   tea: Schema.String,
@@ -32,6 +32,7 @@ export const Api = HttpApi.make("tea").add(
     }).annotate(OpenApi.Description, "Orders tea")
   )
 )
+// #endregion
 
 export class Orders extends Context.Service<Orders, {
   readonly find: (id: number) => Effect.Effect<Order, NoSuchOrder>
@@ -44,7 +45,6 @@ export const ApiLive = HttpApiBuilder.layer(Api).pipe(
       .handle("find", ({ params }) => Effect.flatMap(Orders, ({ find }) => find(params.id)))
       .handle("place", ({ payload }) => Effect.flatMap(Orders, ({ place }) => place(payload.tea, payload.grams)))))
 )
-// #endregion
 
 export const OrdersInMemory = Layer.sync(Orders, () => {
   const all = new Map<number, Order>()

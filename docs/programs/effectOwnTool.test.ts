@@ -1,4 +1,3 @@
-// #region test
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { expect, layer } from "@effect/vitest"
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
@@ -49,4 +48,3 @@ layer(
       expect((yield* ada("account_name")).content).toEqual([{ type: "text", text: "\"ada\"" }])
     }))
 })
-// #endregion

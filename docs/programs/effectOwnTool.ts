@@ -35,15 +35,6 @@ export const Reorder = Tool.layer(reorder, ({ id }) =>
 export const Tea = McpServer.layer({ name: "tea", version: "1.0.0" }, HttpApiTools.layer(Api), Reorder)
 // #endregion
 
-// #region caller
-const whoIs = Effect.map(
-  HttpServerRequest,
-  ({ headers }) => headers["authorization"] === "Bearer the token of ada" ? { id: "ada" } : undefined
-)
-const Authenticated = HttpRouter.middleware(
-  Effect.succeed((route) => Effect.provideServiceEffect(route, HttpRoutes.CurrentPrincipal, whoIs))
-)
-
 class NotSignedIn extends Data.TaggedError("NotSignedIn")<{ readonly message: string }> {}
 
 const Whoami = Tool.layer(
@@ -64,7 +55,16 @@ const Tools = McpServer.layer(
   Whoami
 )
 
+// #region caller
+const whoIs = Effect.map(
+  HttpServerRequest,
+  ({ headers }) => headers["authorization"] === "Bearer the token of ada" ? { id: "ada" } : undefined
+)
+const Authenticated = HttpRouter.middleware(
+  Effect.succeed((route) => Effect.provideServiceEffect(route, HttpRoutes.CurrentPrincipal, whoIs))
+)
+
 const Mcp = HttpRoutes.layer().pipe(Layer.provide([Authenticated.layer, Tools]))
+// #endregion
 
 export const Routes = Layer.mergeAll(ApiLive, AccountLive, Mcp)
-// #endregion

@@ -16,7 +16,6 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as SqlClient from "effect/sql/SqlClient"
 
-// #region repository
 /** A repository of the application. It has nothing of Skein. */
 export class Stock extends Context.Service<Stock, {
   readonly reserve: (tea: string, grams: number) => Effect.Effect<void, SoldOut>
@@ -39,7 +38,6 @@ export class Stock extends Context.Service<Stock, {
     })
   )
 }
-// #endregion
 
 export class SoldOut extends Schema.TaggedError<SoldOut>()("SoldOut", { tea: Schema.String }) {
   override get message() {

@@ -1,26 +1,11 @@
 /** Handlers that return promises. */
-// #region server
 import { VisibleError } from "@skein/server/HandlerError"
 import * as McpServer from "@skein/server/McpServer"
 import * as Prompt from "@skein/server/Prompt"
 import * as Resource from "@skein/server/Resource"
 import * as Tool from "@skein/server/Tool"
-import * as Layer from "effect/Layer"
 import { z } from "zod"
 import { priceOf, prices } from "./teaShop.ts"
-
-const price = Tool.async(
-  Tool.make("price", {
-    description: "Returns the price of a tea.",
-    input: z.object({ tea: z.string(), grams: z.int().positive().default(100) })
-  }),
-  async ({ grams, tea }, { signal }) => {
-    const cents = await priceOf(tea, signal)
-    // The model reads this, and can try another tea.
-    if (cents === undefined) throw new VisibleError(`There is no tea "${tea}". Read shop://prices for all teas`)
-    return `${(cents * grams) / 10_000} €`
-  }
-)
 
 const list = Resource.async(
   Resource.make("shop://prices", { mimeType: "application/json" }),
@@ -31,8 +16,6 @@ const advise = Prompt.async(
   Prompt.make("advise", { arguments: z.object({ guest: z.string() }) }),
   ({ guest }) => `Recommend a tea to ${guest}. Ask for the price of each tea that you name.`
 )
-// #endregion
-
 // #region context
 const order = Tool.async(
   Tool.make("order", { input: z.object({ tea: z.string() }) }),
@@ -47,4 +30,19 @@ const order = Tool.async(
 )
 // #endregion
 
-export const Shop = McpServer.layer({ name: "shop", version: "1.0.0" }, Layer.mergeAll(price, list, advise, order))
+// #region server
+const price = Tool.async(
+  Tool.make("price", {
+    description: "Returns the price of a tea.",
+    input: z.object({ tea: z.string(), grams: z.int().positive().default(100) })
+  }),
+  async ({ grams, tea }, { signal }) => {
+    const cents = await priceOf(tea, signal)
+    // The model reads this, and can try another tea.
+    if (cents === undefined) throw new VisibleError(`There is no tea "${tea}". Read shop://prices for all teas`)
+    return `${(cents * grams) / 10_000} €`
+  }
+)
+
+export const Shop = McpServer.layer({ name: "shop", version: "1.0.0" }, price, list, advise, order)
+// #endregion

@@ -1,13 +1,16 @@
 /** A server as a class. */
 // #region class
 import { AsyncServer } from "@skein/server/AsyncServer"
+import { VisibleError } from "@skein/server/HandlerError"
 import { z } from "zod"
 import { priceOf } from "./teaShop.ts"
 
 new AsyncServer({ name: "shop", version: "1.0.0" })
   .tool("price", { input: z.object({ tea: z.string() }) }, async ({ tea }, { signal }) => {
     const cents = await priceOf(tea, signal)
-    return cents === undefined ? `There is no ${tea}` : `${cents / 100} €`
+    // The model reads this, and can try another tea.
+    if (cents === undefined) throw new VisibleError(`There is no tea "${tea}"`)
+    return `${cents / 100} €`
   })
   .resource("shop://menu", { mimeType: "text/markdown" }, () => "# Tea")
   .prompt("advise", {}, () => "Recommend a tea.")

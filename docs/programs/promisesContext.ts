@@ -19,7 +19,6 @@ export const getContext = (): HandlerContext => {
 }
 // #endregion
 
-// #region used
 const pack = async (tea: string): Promise<string> => {
   const answer = await getContext().elicit(`How much ${tea}?`, z.object({ grams: z.int() }))
   return answer.action === "accept" ? `${answer.content.grams} g of ${tea}` : "nothing"
@@ -29,6 +28,5 @@ const order = Tool.async(
   Tool.make("order", { input: z.object({ tea: z.string() }) }),
   withContext(async ({ tea }) => `You get ${await pack(tea)}`)
 )
-// #endregion
 
 export const Packing = McpServer.layer({ name: "packing", version: "1.0.0" }, order)

@@ -22,7 +22,6 @@ export const inventory = async (pool: AsyncClientPool): Promise<ReadonlyArray<st
   )
 // #endregion
 
-// #region model
 /** A call that a language model asks for, in the form of its provider. */
 export interface ToolUse {
   readonly id: string
@@ -35,6 +34,7 @@ export type Model = (request: {
   readonly tools: ReadonlyArray<{ readonly name: string; readonly description?: string; readonly input_schema: object }>
 }) => Promise<ReadonlyArray<ToolUse>>
 
+// #region model
 /** One turn: the model chooses tools, and receives their results. */
 export const turn = async (pool: AsyncClientPool, model: Model, signal: AbortSignal) => {
   const { call, instructions, tools } = await pool.toolkit({ maxTools: 128 })

@@ -39,6 +39,7 @@ export const groups: ReadonlyArray<Group> = [
         title: "Servers",
         pages: [
           "authoring.md",
+          "versions-and-changes.md",
           "middleware.md",
           "promises.md",
           "asking.md",
@@ -58,6 +59,9 @@ export const groups: ReadonlyArray<Group> = [
         title: "Clients",
         pages: [
           "embedding.md",
+          "calls.md",
+          "configured-servers.md",
+          "async-client.md",
           "model-schemas.md",
           "generated-clients.md",
           "answering.md",

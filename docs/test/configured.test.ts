@@ -1,4 +1,4 @@
-/** The programs of `embedding.md` about the servers of a configuration, run with real files and processes. */
+/** The programs of `configured-servers.md`, run with real files and processes. */
 import { describe, expect, it } from "@effect/vitest"
 import * as ClientPool from "@skein/client/ClientPool"
 import * as NodeConfig from "@skein/client/NodeConfig"
@@ -9,6 +9,7 @@ import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Response from "effect/ai/Response"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -17,6 +18,7 @@ import { join } from "node:path"
 import * as Configured from "../programs/configured.ts"
 import { Hello } from "../programs/hello.ts"
 import { hello, inMemory, serving } from "./kit.ts"
+import { start } from "./process.ts"
 
 const workspace = Effect.acquireRelease(
   Effect.sync(() => {
@@ -85,6 +87,25 @@ describe("programs/configured.ts", () => {
       )
       writeFileSync(file, JSON.stringify({ servers: {} }))
       yield* Fiber.join(gone)
+    }).pipe(Effect.scoped))
+
+  it.live("gives each server the options of its entry", () =>
+    Effect.gen(function*() {
+      const folder = yield* workspace
+      const file = join(folder, ".vscode/mcp.json")
+      const { child, url } = yield* Effect.promise(() => start("vault"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => void child.kill("SIGKILL")))
+      const servers = { hello: { command: process.execPath, args: hello }, vault: { url } }
+      writeFileSync(file, JSON.stringify({ servers }))
+      const asked: Array<string> = []
+      const pool = yield* Configured.withOptions(file, (server) => {
+        asked.push(server)
+        return Redacted.make("ada")
+      })
+      const vault = yield* pool.client("vault")
+      expect((yield* vault.callTool("whoami")).content).toMatchObject([{ text: "ada" }])
+      expect((yield* pool.client("hello")).server?.name).toBe("hello")
+      expect(asked).toEqual(["vault"])
     }).pipe(Effect.scoped))
 
   it.live("reads an object", () =>
