@@ -13,15 +13,17 @@ import * as kit from "./testKit.ts"
 import { commands } from "./tour/welcome.ts"
 
 const ready = /The server is ready.*\n/
+const lastRequest = / {2}tools\/call juggle .*\n/
 
 describe("npm start", () => {
   it.live("prints the URL, commands to connect, and a log of its own first requests", () =>
     Effect.gen(function*() {
-      const server = yield* kit.start(kit.program("tour/main.ts", "--port", "0"))
+      const server = yield* kit.start(kit.program("tour/main.ts", "--port", "0", "--hosts"))
       const url = yield* kit.urlOf(server)
-      yield* Effect.promise(() => server.until(ready))
-      const { loggedIn: _, login: __, ...shownCommands } = commands(url)
-      for (const command of Object.values(shownCommands)) expect(server.out()).toContain(`\n${command}\n`)
+      yield* Effect.promise(() => server.until(lastRequest))
+      const { greet, loggedIn: _, login: __, task, ...settings } = commands(url)
+      for (const command of [greet, task]) expect(server.out()).toContain(` ${command}\n`)
+      for (const setting of Object.values(settings)) expect(server.out()).toContain(`\n${setting}\n`)
       for (
         const shown of [
           /^ {2}initialize +welcome 1 +2025-11-25 +ok +\d+\.\d ms$/m,
@@ -32,6 +34,31 @@ describe("npm start", () => {
       ) expect(server.out()).toMatch(shown)
       expect(server.err()).toBe("")
       expect(server.out()).not.toContain("\u001b")
+    }))
+
+  it.live("says that it is ready first, in a screen of lines", () =>
+    Effect.gen(function*() {
+      const server = yield* kit.start(kit.program("tour/main.ts", "--port", "0"))
+      yield* Effect.promise(() => server.until(lastRequest))
+      const lines = server.out().trim().split("\n")
+      expect(lines[0]).toBe(`The server is ready: ${yield* kit.urlOf(server)} (Ctrl-C stops it)`)
+      expect(lines.length).toBeLessThan(20)
+      expect(server.out()).toContain("npm start -- --hosts")
+    }))
+
+  it.live("shows an example session in its console", () =>
+    Effect.gen(function*() {
+      const server = yield* kit.start(kit.program("tour/main.ts", "--port", "0", "--console"))
+      const line = yield* Effect.promise(() => server.until(/Open the console: .*\n/))
+      const url = /http\S+/.exec(line)![0]
+      const top = Effect.scoped(Effect.gen(function*() {
+        const shown = yield* kit.start(kit.program("../packages/cli/src/bin/skein.ts", "top", "--once", url))
+        yield* Effect.promise(() => shown.ended)
+        return shown.out()
+      }))
+      const shown = yield* Effect.repeat(top, { until: (text) => text.includes("the answer of a person") })
+      expect(shown).toContain("example guest 1")
+      expect(shown).toContain("tools/call book")
     }))
 
   it.live("prints settings for host applications, each of which connects", () =>
@@ -136,7 +163,7 @@ describe("npm start", () => {
   it.live("exits with 2 for a wrong command line, and prints the usage", () =>
     Effect.gen(function*() {
       const usage =
-        "usage: npm start -- [--port <port> [--auth] [--console] | --stdio] [--data <file> | --postgres <url>]\n"
+        "usage: npm start -- [--port <port> [--auth] [--console] [--hosts] | --stdio] [--data <file> | --postgres <url>]\n"
       for (const args of [["--prot", "0"], ["--port", "x"], ["--port", "65536"], ["--port"], ["more"]]) {
         const server = yield* kit.start(kit.program("tour/main.ts", ...args))
         expect(yield* Effect.promise(() => server.ended)).toBe(2)

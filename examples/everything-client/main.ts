@@ -1,5 +1,5 @@
 /**
- * Explores the server at a URL: `npm run -s everything-client -- http://127.0.0.1:3001/mcp`.
+ * Explores the server at a URL: `npm run -s everything-client -- http://127.0.0.1:3002/mcp`.
  *
  * The official conformance suite sets two environment variables. `MCP_CONFORMANCE_SCENARIO` names the program to run
  * instead, see `scenarios.ts`. `MCP_CONFORMANCE_PROTOCOL_VERSION` is the only revision to offer; without it the

@@ -2,6 +2,7 @@
  * `npm start`: serves the tea house over HTTP on `--port` (3000 by default), or over stdio with `--stdio`. Its long
  * tasks are stored in a file, see `--data`, or in PostgreSQL with `--postgres`. With `--auth` its guests must sign in, at
  * an authorization server that this program starts. With `--console` an operator can look at it and its tasks, on the next port.
+ * `--hosts` prints the settings of host applications.
  */
 import * as Console from "@skein/console/Console"
 import * as ConsoleSource from "@skein/console/ConsoleSource"
@@ -21,13 +22,14 @@ import { TeaHouse } from "./server.ts"
 import { taskStorage } from "./taskStorage.ts"
 import { welcome } from "./welcome.ts"
 
-const usage = "npm start -- [--port <port> [--auth] [--console] | --stdio] [--data <file> | --postgres <url>]"
+const usage = "npm start -- [--port <port> [--auth] [--console] [--hosts] | --stdio] [--data <file> | --postgres <url>]"
 const { values } = commandLine(usage, {
   options: {
     port: { type: "string", default: "3000" },
     stdio: { type: "boolean", default: false },
     auth: { type: "boolean", default: false },
     console: { type: "boolean", default: false },
+    hosts: { type: "boolean", default: false },
     data: { type: "string" },
     postgres: { type: "string" }
   }
@@ -52,15 +54,11 @@ const console = (port: number) =>
     Layer.provide(Layer.provideMerge(ConsoleTasks.layer, ConsoleSource.ConsoleSources.layer))
   )
 
-/** Starts the console of the server, which ends with the process. */
+/** Starts the console of the server, which ends with the scope. Returns its URL, or undefined if it was not started. */
 const operate = (port: number) =>
-  Effect.forkChild(
-    Layer.build(console(port)).pipe(
-      Effect.flatMap((context) => Effect.logInfo(`The console is at ${Context.get(context, Console.Server).url}`)),
-      Effect.andThen(Effect.never),
-      Effect.scoped,
-      Effect.catchCause((cause) => Effect.logError("The console was not started", cause))
-    )
+  Layer.build(console(port)).pipe(
+    Effect.map((context): string | undefined => Context.get(context, Console.Server).url),
+    Effect.catchCause((cause) => Effect.as(Effect.logError("The console was not started", cause), undefined))
   )
 
 if (options.stdio) Stdio.runMain(server(process.stderr))
@@ -73,8 +71,10 @@ else {
     cors,
     protection: auth?.protection,
     onListening: ({ port, url }) =>
-      options.console
-        ? Effect.andThen(operate(port + 1), welcome(url, description, auth))
-        : welcome(url, description, auth)
+      Effect.scoped(Effect.flatMap(
+        // On a port that the system chooses, the console has one too.
+        options.console ? operate(options.port === 0 ? 0 : port + 1) : Effect.succeed(undefined),
+        (console) => welcome(url, { storage: description, console, hosts: options.hosts, auth })
+      ))
   })
 }

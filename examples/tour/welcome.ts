@@ -3,6 +3,7 @@
  * program sends.
  */
 import * as Client from "@skein/client/Client"
+import * as Elicitation from "@skein/client/Elicitation"
 import type * as Revision from "@skein/protocol/Revision"
 import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
@@ -43,7 +44,8 @@ export const commands = (url: string) => ({
   page: `npm run page -- --server ${url}`,
   login: `npm run -s skein -- login ${url}`,
   loggedIn: `npm run -s skein -- call ${url} greet '{"name":"Ada"}'`,
-  task: `npm run -s call -- --verbose ${url} cater '{"guests":14,"tea":"oolong"}'`
+  greet: `npm run -s call -- ${url} greet name=Ada`,
+  task: `npm run -s call -- --verbose ${url} cater guests=14 tea=oolong`
 })
 
 const print = (text: string) => Effect.sync(() => console.log(text))
@@ -54,8 +56,8 @@ const gray = (text: string): string => styleText("gray", text)
 const signIn = (url: string, { issuer, users }: Auth): string => {
   const { claude, code, codex, gemini, inspector, loggedIn, login, page } = commands(url)
   return `
-${heading("Tea house MCP server:")}  ${url}
-${heading("Authorization server:")}  ${issuer}
+The server is ready: ${heading(url)} ${gray("(Ctrl-C stops it)")}
+Its authorization server: ${heading(issuer)}
 
 ${gray(`Guests must sign in, as ${users.join(" or ")}. There are no passwords. Sign in from a shell, and call a tool:`)}
 ${login}
@@ -77,14 +79,10 @@ ${gray("Requests are logged below. This program sends the first ones in memory, 
 `
 }
 
-const introduction = (url: string, storage: string): string => {
-  const { claude, code, codex, codexToml, curl, cursor, gemini, inspector, mcpServers, page, task, vsCode } = commands(
-    url
-  )
-  return `
-${heading("Tea house MCP server:")}  ${url}
-
-${gray("Add it to Claude Code, Codex, Gemini CLI or VS Code:")}
+/** The commands and settings that connect to the server, for `--hosts`. */
+const connections = (url: string): string => {
+  const { claude, code, codex, codexToml, curl, cursor, gemini, inspector, mcpServers, page, vsCode } = commands(url)
+  return `${gray("Claude Code, Codex, Gemini CLI or VS Code:")}
 ${claude}
 ${codex}
 ${gemini}
@@ -102,34 +100,42 @@ ${cursor}
 ${gray("Claude Desktop and other programs with mcpServers. They start a server of their own:")}
 ${mcpServers}
 
-${gray("List its tools with the MCP Inspector:")}
+${gray("The MCP Inspector lists the tools:")}
 ${inspector}
 
-${gray("Call a tool with curl:")}
+${gray("curl calls a tool:")}
 ${curl}
 
-${gray("Connect from a web page:")}
+${gray("A web page connects:")}
 ${page}
-
-${gray("Run a task that takes about 30 seconds and asks you a question:")}
-${task}
-${gray(storage)}
-
-${gray("Requests are logged below. This program sends the first ones, with revision 2025-11-25 and then 2026-07-28:")}
 `
 }
 
-const ready = `
-${gray("The server is ready; Ctrl-C stops it. To see a whole conversation, message by message: npm run tour")}
+const introduction = (url: string, { console, hosts, storage }: Parts): string => {
+  const { greet, task } = commands(url)
+  const lines = [
+    ["Call a tool", greet],
+    ["Run a task", task],
+    ["See a conversation", "npm run tour"],
+    ["Connect a host", "npm start -- --hosts"],
+    ...console === undefined ? [] : [["Open the console", `${console} (an example session waits for an answer)`]]
+  ] as const
+  return `
+The server is ready: ${heading(url)} ${gray("(Ctrl-C stops it)")}
+${lines.map(([what, how]) => `  ${`${what}:`.padEnd(20)} ${how}`).join("\n")}
+${hosts ? `\n${connections(url)}` : ""}
+${gray(storage)}
+${gray("The log of its requests. This program sends the first ones, with revision 2025-11-25 and then 2026-07-28:")}
 `
+}
 
 /** A client in the same process, connected in memory. */
-const connect = (revision: Revision.Revision) =>
+const connect = (revision: Revision.Revision, name = "welcome") =>
   Effect.flatMap(
     McpServer.McpServer,
     ({ serve }) =>
       Client.make(InMemoryTransport.transport(serve), {
-        info: { name: "welcome", version: "1" },
+        info: { name, version: "1" },
         revisions: [revision]
       })
   )
@@ -149,18 +155,29 @@ const firstRequests = Effect.all([
   }))
 ])
 
-/**
- * Prints the introduction and never ends. When the server shuts down, it prints a last line. `storage` describes the
- * task storage. With `auth` the guests must sign in.
- */
-export const welcome = (
-  url: string,
-  storage: string,
-  auth: Auth | undefined
-): Effect.Effect<never, never, McpServer.McpServer> =>
-  print(auth === undefined ? introduction(url, storage) : signIn(url, auth)).pipe(
+/** A guest for the console: its session stays open, and its call waits for an answer that never comes. */
+const exampleSession = Effect.scoped(Effect.gen(function*() {
+  const guest = yield* connect("2025-11-25", "example guest")
+  yield* guest.callTool("book", { name: "Ada" })
+})).pipe(Effect.provide(Elicitation.layer({ form: () => Effect.never })))
+
+/** The parts of the welcome text. */
+export interface Parts {
+  /** The storage of the tasks. */
+  readonly storage: string
+  /** The URL of the console, if it was started. */
+  readonly console: string | undefined
+  /** Whether the settings of host applications are shown. */
+  readonly hosts: boolean
+  /** The users, if guests must sign in. */
+  readonly auth: Auth | undefined
+}
+
+/** Prints the introduction and never ends. When the server shuts down, it prints a last line. */
+export const welcome = (url: string, parts: Parts): Effect.Effect<never, never, McpServer.McpServer> =>
+  print(parts.auth === undefined ? introduction(url, parts) : signIn(url, parts.auth)).pipe(
     Effect.andThen(Effect.orDie(firstRequests)),
-    Effect.andThen(print(ready)),
+    Effect.andThen(parts.console === undefined ? Effect.never : Effect.orDie(exampleSession)),
     Effect.andThen(Effect.never),
     Effect.onInterrupt(() => print("\nShutting down. Running requests may finish."))
   )
