@@ -92,7 +92,7 @@ const issuer = Effect.gen(function*() {
 it("has the counted lines in the guide, with fewer for Skein than for SDK v2", async () => {
   const guide = readFileSync(kit.path("../docs/comparison.md"), "utf8")
   for (const server of servers) {
-    const row = guide.split("\n").find((line) => line.includes(`comparison/${server}.md`)) ?? ""
+    const row = guide.split("\n").find((line) => line.includes(`comparison/${server})`)) ?? ""
     const numbers = row.split("|").slice(2, 5).map(Number)
     const counted = await Promise.all((["skein", "fastmcp", "sdk"] as const).map((form) => linesOf(server, form)))
     assert.deepStrictEqual(numbers, counted)

@@ -74,30 +74,30 @@ describe("hello", () => {
     )
     expect(blocks.slice(0, 3).filter((block) => !guides.includes(block))).toEqual([])
   })
-
-  it("the README quotes the programs to the letter", async () => {
-    const readme = await source("../README.md")
-    expect(readme).toContain(await source("hello/server.ts"))
-    expect(readme).toContain(await source("hello/client.ts"))
-    expect(readme).toContain(await source("hello/protectedServer.ts"))
-  })
 })
 
 describe("README", () => {
-  it("quotes only programs that are tested: examples and guides", async () => {
-    const plain = (text: string): string => text.replaceAll(/^ +/gm, "").trim()
-    const guides = ["quickStdioAsync", "tasks", "tasksServed"].map((name) => `../docs/programs/${name}.ts`)
-    const files = ["hello/server.ts", "hello/client.ts", "hello/protectedServer.ts", ...guides]
-    const programs = plain((await Promise.all(files.map(source))).join("\n"))
-    const blocks = Array.from(
-      (await source("../README.md")).matchAll(/```ts\n([^]*?)```/g),
-      ([, block]) => plain(block!)
-    )
-    expect(blocks.length).toBe(6)
-    expect(blocks.filter((block) => !programs.includes(block))).toEqual([])
+  it("shows one program, which is tested, as does the first page of the site", async () => {
+    const tested = (await source("../docs/programs/quickStdioAsync.ts")).replaceAll(/^\/\/ #.*\n/gm, "")
+    for (const page of ["../README.md", "../docs/site/home.md"]) {
+      const blocks = Array.from((await source(page)).matchAll(/```ts\n([^]*?)```/g), ([, block]) => block!)
+      expect(blocks.length).toBe(1)
+      expect(tested).toContain(blocks[0])
+    }
   })
 
-  it("has at most 200 lines", async () => {
-    expect((await source("../README.md")).split("\n").length).toBeLessThanOrEqual(200)
+  it("has the numbers of the pages that it links", async () => {
+    const rows = Array.from((await source("../README.md")).matchAll(/^> - \*\*(.+)\((.+)\)$/gm))
+    expect(rows.length).toBe(4)
+    for (const [, row = "", page = ""] of rows) {
+      const text = await source(`../${page}`)
+      const numbers = row.replaceAll(/SDK v2|\d{4}-\d\d-\d\d/g, "").match(/\d+\/\d+|\d[\d,]*/g) ?? []
+      expect(numbers.length).toBeGreaterThan(0)
+      expect(numbers.filter((number) => !new RegExp(`(?<![\\d,])${number}(?![\\d,])`).test(text))).toEqual([])
+    }
+  })
+
+  it("has at most 120 lines", async () => {
+    expect((await source("../README.md")).trimEnd().split("\n").length).toBeLessThanOrEqual(120)
   })
 })

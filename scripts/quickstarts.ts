@@ -11,6 +11,12 @@ const initialize = JSON.stringify({
   params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "projects", version: "1.0.0" } }
 })
 
+/** A server of `by-hand.md` over HTTP, changed as the page says. */
+const overHttp = (text: string): string =>
+  text.replace(".runStdio()", ".runHttp({ port: 0 })")
+    .replace("import * as Stdio from \"@skein/server/Stdio\"", "import * as NodeHttp from \"@skein/server/NodeHttp\"")
+    .replace(/^Stdio\.runMain\((.+)\)$/m, "NodeHttp.runMain($1, { port: 0 })")
+
 /** Starts a server over HTTP on a free port, and returns its response to `initialize`. */
 const askHttp = (folder: string): Promise<string> =>
   new Promise((resolve, reject) => {
@@ -29,8 +35,8 @@ const askHttp = (folder: string): Promise<string> =>
   })
 
 /**
- * Makes the project as the quickstarts say, and starts each server that they show after a check of its types.
- * `packages` are the tarballs of Skein.
+ * Makes the project as `by-hand.md` says, and starts each server that it shows, on stdio and over HTTP, after a check of its
+ * types. `packages` are the tarballs of Skein.
  */
 export const startQuickstarts = async (
   folder: string,
@@ -42,23 +48,27 @@ export const startQuickstarts = async (
   runNpm(folder, "pkg", "set", "type=module")
   const installing = ["install", "--prefer-offline", "--no-audit", "--no-fund", "--silent"]
   runNpm(folder, ...installing, ...packages, "effect", "zod", "typescript", "@types/node")
-  const settings = blocksOf("getting-started.md").find(({ text }) => text.includes("compilerOptions"))
-  if (settings === undefined) throw new Error("getting-started.md shows no tsconfig.json")
+  const blocks = blocksOf("by-hand.md")
+  const settings = blocks.find(({ text }) => text.includes("compilerOptions"))
+  if (settings === undefined) throw new Error("by-hand.md shows no tsconfig.json")
   writeFileSync(join(folder, "tsconfig.json"), settings.text)
-  for (const page of ["quickstart-stdio.md", "quickstart-http.md"]) {
-    // The page about HTTP has a tool of its own after them, whose programs have names of the project.
-    const servers = blocksOf(page).filter(({ info, text }) =>
-      info.startsWith("ts ") && text.includes("name: \"hello\"")
-    )
-    if (servers.length !== 2) throw new Error(`${page} shows ${servers.length} servers instead of two`)
-    for (const { info, text } of servers) {
-      writeFileSync(join(folder, "server.ts"), text.replace("port: 3000", "port: 0"))
-      execFileSync(process.execPath, ["node_modules/typescript/bin/tsc"], { cwd: folder, stdio: "inherit" })
-      const answer = page === "quickstart-http.md"
-        ? await askHttp(folder)
-        : execFileSync(process.execPath, ["server.ts"], { cwd: folder, encoding: "utf8", input: `${initialize}\n` })
-      if (!answer.includes("\"name\":\"hello\"")) throw new Error(`${page}, ${info}: ${answer}`)
-      console.log(`${page}, ${info}: checked and started`)
+  const servers = blocks.filter(({ info, text }) => info.startsWith("ts ") && text.includes("name: \"hello\""))
+  if (servers.length !== 2) throw new Error(`by-hand.md shows ${servers.length} servers instead of two`)
+  const check = (text: string): void => {
+    writeFileSync(join(folder, "server.ts"), text)
+    execFileSync(process.execPath, ["node_modules/typescript/bin/tsc"], { cwd: folder, stdio: "inherit" })
+  }
+  for (const { info, text } of servers) {
+    check(text)
+    const answer = execFileSync(process.execPath, ["server.ts"], {
+      cwd: folder,
+      encoding: "utf8",
+      input: `${initialize}\n`
+    })
+    check(overHttp(text))
+    for (const each of [answer, await askHttp(folder)]) {
+      if (!each.includes("\"name\":\"hello\"")) throw new Error(`${info}: ${each}`)
     }
+    console.log(`${info}: checked and started, on stdio and over HTTP`)
   }
 }

@@ -22,7 +22,7 @@ const summaryOf = (text: string): string => {
 /** The paragraph and the commands of the repository's `README.md` that say what Skein is and how to install it. */
 const head = (): string => {
   const readme = readFileSync(join(root, "README.md"), "utf8")
-  const [, about] = /^# Skein\n\n([^]*?)\n\n/.exec(readme) ?? []
+  const [, about] = /^(Skein is [^]*?)\n\n/m.exec(readme) ?? []
   const [, commands] = /^```sh\n(npm install @skein\/server[^]*?)```$/m.exec(readme) ?? []
   if (about === undefined || commands === undefined) throw new Error("README.md has no description or no commands")
   return `# Skein\n\n> ${withoutLinks(about.replaceAll("\n", " ")).replaceAll("**", "")}\n\n` +

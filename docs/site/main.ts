@@ -57,6 +57,7 @@ await step("pages", () => {
   stage(staging)
   cpSync(join(site, "home.md"), join(staging, "index.md"))
   cpSync(join(site, "icon.svg"), join(staging, "public/icon.svg"))
+  cpSync(join(site, "../tour.svg"), join(staging, "public/tour.svg"))
 })
 await step("API", writeApi)
 const { build } = await import("vitepress")

@@ -14,10 +14,12 @@ export const root = join(docs, "..")
 /** A page: its path from `docs`. Its title in the sidebar is its first heading. */
 export type Page = string
 
-/** Pages under a heading. The pages of a group in a group are folded in the sidebar. */
+/** Pages under a heading. */
 export interface Group {
   readonly title: string
   readonly pages: ReadonlyArray<Page | Group>
+  /** The sidebar shows only the heading until the reader opens the group, or one of its pages. */
+  readonly isFolded?: true
   /** `llms.txt` lists the pages as optional, and `llms-full.txt` leaves them out. */
   readonly isOptional?: true
 }
@@ -27,52 +29,59 @@ export const pagesIn = (folder: string): ReadonlyArray<Page> =>
   readdirSync(join(docs, folder)).filter((name) => name.endsWith(".md") && name !== "README.md").sort()
     .map((name) => join(folder, name))
 
+/** The five paths of `docs/README.md` in its order, and the reference. */
 export const groups: ReadonlyArray<Group> = [
   {
     title: "Start",
-    pages: ["README.md", "quickstart-stdio.md", "quickstart-http.md", "getting-started.md", "effect.md"]
-  },
-  {
-    title: "Guides",
     pages: [
-      {
-        title: "Servers",
-        pages: [
-          "authoring.md",
-          "versions-and-changes.md",
-          "middleware.md",
-          "promises.md",
-          "asking.md",
-          "http.md",
-          "state.md",
-          "skills.md",
-          "composing.md",
-          "code-mode.md",
-          "remote-servers.md",
-          "openapi.md",
-          "apps.md",
-          "effect-applications.md",
-          "developing.md"
-        ]
-      },
-      {
-        title: "Clients",
-        pages: [
-          "embedding.md",
-          "calls.md",
-          "configured-servers.md",
-          "async-client.md",
-          "model-schemas.md",
-          "generated-clients.md",
-          "answering.md",
-          "staying.md",
-          "signing-in.md"
-        ]
-      },
-      { title: "Tasks", pages: ["tasks.md", "tasks-guarantees.md", "tasks-machines.md"] },
-      { title: "Authorization", pages: ["protecting.md", "proxy.md", "identity-providers.md", ...pagesIn("providers")] }
+      "README.md",
+      "quickstart-stdio.md",
+      "quickstart-http.md",
+      "quickstart-client.md",
+      "quickstart-tasks.md",
+      "by-hand.md",
+      "clone.md"
     ]
   },
+  {
+    title: "Write a server",
+    pages: [
+      "promises.md",
+      "authoring.md",
+      "asking.md",
+      "state.md",
+      "developing.md",
+      {
+        title: "More of servers",
+        pages: [
+          "versions-and-changes.md",
+          "middleware.md",
+          "composing.md",
+          "openapi.md",
+          "apps.md",
+          "skills.md",
+          "remote-servers.md",
+          "code-mode.md"
+        ]
+      }
+    ]
+  },
+  { title: "Use Effect", pages: ["effect.md", "effect-applications.md"] },
+  {
+    title: "Build a host",
+    pages: [
+      "embedding.md",
+      "async-client.md",
+      "calls.md",
+      "configured-servers.md",
+      "answering.md",
+      "staying.md",
+      "signing-in.md",
+      "model-schemas.md",
+      "generated-clients.md"
+    ]
+  },
+  { title: "Run long tasks", pages: ["tasks.md", "tasks-guarantees.md", "tasks-machines.md", "tasks-operating.md"] },
   {
     title: "Operate",
     pages: [
@@ -80,23 +89,39 @@ export const groups: ReadonlyArray<Group> = [
       "several-instances.md",
       "health.md",
       "configuration.md",
+      "console.md",
       "recipes/logs.md",
       "recipes/prometheus.md",
-      "console.md",
-      "tasks-operating.md",
-      "recipes/docker.md",
-      "recipes/hosting.md",
-      "recipes/nginx.md",
-      "recipes/kubernetes.md"
+      {
+        title: "Deploy",
+        pages: [
+          "http.md",
+          "recipes/docker.md",
+          "recipes/hosting.md",
+          "recipes/nginx.md",
+          "recipes/kubernetes.md",
+          "recipes/serverless.md"
+        ]
+      },
+      {
+        title: "Protect",
+        pages: [
+          "recipes/api-key.md",
+          "recipes/authorization.md",
+          "protecting.md",
+          "proxy.md",
+          "identity-providers.md",
+          { title: "Providers", pages: pagesIn("providers"), isFolded: true }
+        ]
+      },
+      "troubleshooting.md"
     ]
   },
   {
     title: "Recipes",
     pages: [
-      "recipes/authorization.md",
       "recipes/headers.md",
       "recipes/publish.md",
-      "recipes/serverless.md",
       "recipes/existing-application.md",
       "recipes/openapi.md",
       "recipes/testing.md"
@@ -104,6 +129,7 @@ export const groups: ReadonlyArray<Group> = [
   },
   {
     title: "Coming from",
+    isFolded: true,
     pages: [
       "coming-from/sdk-v1.md",
       "coming-from/sdk-v2.md",
@@ -111,35 +137,37 @@ export const groups: ReadonlyArray<Group> = [
       "coming-from/fastmcp-npm.md",
       "coming-from/fastmcp-python.md",
       "coming-from/effect-ai.md",
-      { title: "Five servers, three times", pages: ["comparison.md", ...pagesIn("comparison")] }
+      "comparison.md"
     ]
   },
   {
     title: "Reference",
     pages: [
       "cli.md",
-      "troubleshooting.md",
       "glossary.md",
+      "security.md",
+      "security-audit.md",
+      "tokens-and-threats.md",
       {
         title: "Limits",
+        isFolded: true,
         pages: ["limits.md", "limits-client.md", "limits-auth.md", "limits-tasks.md", "limits-proxy.md"]
       },
-      { title: "Messages", pages: pagesIn("messages"), isOptional: true }
+      { title: "Messages", pages: pagesIn("messages"), isFolded: true, isOptional: true }
     ]
   },
   {
     title: "Project",
+    isFolded: true,
     pages: [
       "architecture.md",
-      { title: "Decisions", pages: ["decisions/README.md", ...pagesIn("decisions")] },
-      "security.md",
-      "security-audit.md",
-      "tokens-and-threats.md",
+      { title: "Decisions", pages: ["decisions/README.md", ...pagesIn("decisions")], isFolded: true },
       "conformance.md",
       "benchmarks.md",
       {
         title: "Repository",
         pages: ["../CHANGELOG.md", ...pagesIn("changes"), "renamed.md", "../CONTRIBUTING.md", "../SECURITY.md"],
+        isFolded: true,
         isOptional: true
       }
     ]

@@ -4,6 +4,7 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { installing, withNotice } from "../../scripts/onNpm.ts"
 
 export const docs = join(import.meta.dirname, "..")
 
@@ -12,8 +13,8 @@ export const read = (path: string): string => readFileSync(join(docs, path), "ut
 const pagesOf = (folder: string): ReadonlyArray<string> =>
   readdirSync(join(docs, folder)).filter((name) => name.endsWith(".md")).map((name) => join(folder, name))
 
-/** The guides, with the pages of providers, of the comparison, of other libraries and of recipes. */
-export const guides = [".", "providers", "comparison", "coming-from", "recipes"].flatMap(pagesOf)
+/** The guides, with the pages of providers, of other libraries and of recipes. */
+export const guides = [".", "providers", "coming-from", "recipes"].flatMap(pagesOf)
 
 /** Reads a program of the comparison. Pages show these as a whole. */
 export const readCompared = (path: string): string => readFileSync(join(docs, "..", path), "utf8").trimEnd()
@@ -56,5 +57,8 @@ if (import.meta.main) {
       return `\`\`\`${info}\n${readCompared(file)}\n\`\`\``
     })
     writeFileSync(join(docs, guide), page)
+  }
+  for (const [page, link] of installing) {
+    writeFileSync(join(docs, "..", page), withNotice(read(join("..", page)), link))
   }
 }

@@ -7,10 +7,12 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
+import { execFile } from "node:child_process"
 import { createServer } from "node:http"
 import { join } from "node:path"
+import { promisify } from "node:util"
 import * as Intro from "../programs/effectIntro.ts"
-import { docs } from "./blocks.ts"
+import { blocksOf, docs, read } from "./blocks.ts"
 import { connect } from "./kit.ts"
 import { started } from "./process.ts"
 
@@ -31,13 +33,24 @@ describe.each(["programs/quickStdio.ts", "programs/quickStdioAsync.ts"])("%s", (
     }).pipe(Effect.scoped))
 })
 
-describe("programs/quickHttpAsync.ts", () => {
-  it.live("greets over HTTP", () =>
+describe("programs/quickClient.ts", () => {
+  it.live("lists the tools of a server over HTTP, and calls one", () =>
     Effect.gen(function*() {
-      const { url } = yield* started("quickHttpAsync")
-      const client = yield* Client.make(NodeHttp.transport({ url }))
-      expect(yield* client.callTool("greet", { name: "Ada" })).toMatchObject(greeting)
+      const { url } = yield* started("smallest")
+      const args = ["--conditions=@skein/source", join(docs, "programs/quickClient.ts"), url]
+      const { stdout } = yield* Effect.promise(() => promisify(execFile)(process.execPath, args))
+      expect(stdout).toMatch(/^greet: Greets a person by name\.\n\[ { type: 'text', text: 'Hello, Ada!' } \]\n$/)
     }).pipe(Effect.scoped))
+})
+
+describe.each([
+  ["quickstart-client.md", "client/async/src/host.ts"],
+  ["quickstart-tasks.md", "tasks/async/src/server.ts"]
+])("%s", (page, file) => {
+  it("shows a part of the created project, whose tests run with those of create-skein", () => {
+    const block = blocksOf(page).find(({ info }) => info === "typescript")
+    expect(read(`../packages/create-skein/templates/${file}`)).toContain(`\n${block!.text}\n`)
+  })
 })
 
 /** Serves a weather service, which has an answer for Berlin only. Returns its URL. */

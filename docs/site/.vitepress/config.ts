@@ -17,8 +17,16 @@ const itemsOf = ({ pages }: Group): Array<DefaultTheme.SidebarItem> =>
   pages.map((entry) =>
     typeof entry === "string"
       ? { text: labelOf(read(entry)), link: linkOf(sitePath(entry)) }
-      : { text: entry.title, collapsed: true, items: itemsOf(entry) }
+      : itemOf(entry)
   )
+
+/** A group without a mark for folding, unless it is folded. */
+function itemOf(group: Group): DefaultTheme.SidebarItem {
+  const items = itemsOf(group)
+  return group.isFolded === true
+    ? { text: group.title, collapsed: true, items }
+    : { text: group.title, items }
+}
 
 const apiItems: Array<DefaultTheme.SidebarItem> = apiPackages().map(({ modules, name }) => ({
   text: `@skein/${name}`,
@@ -29,10 +37,10 @@ const apiItems: Array<DefaultTheme.SidebarItem> = apiPackages().map(({ modules, 
 const sidebar: DefaultTheme.SidebarMulti = {
   // A sidebar of its own: the names of all modules in each page would take half of the site's size.
   "/api/": [{ text: "API", link: "/api/", items: apiItems }],
-  "/": groups.map((group) => ({
-    text: group.title,
-    items: group.title === "Reference" ? [{ text: "API", link: "/api/" }, ...itemsOf(group)] : itemsOf(group)
-  }))
+  "/": groups.map((group) => {
+    const item = itemOf(group)
+    return group.title === "Reference" ? { ...item, items: [{ text: "API", link: "/api/" }, ...itemsOf(group)] } : item
+  })
 }
 
 const { version } = JSON.parse(readFileSync(join(root, "packages/server/package.json"), "utf8")) as {
@@ -91,7 +99,7 @@ export default defineConfig({
   },
   themeConfig: {
     nav: [
-      { text: "Start", link: "/getting-started" },
+      { text: "Start", link: "/quickstart-stdio" },
       { text: "Guides", link: "/guides" },
       { text: "API", link: "/api/" },
       { text: version, link: "/changelog" }

@@ -1,4 +1,4 @@
-/** The programs of `getting-started.md`, run as a newcomer runs them. */
+/** The programs of `clone.md`, run as a newcomer runs them. */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { execFile } from "node:child_process"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
@@ -12,7 +12,7 @@ const run = (file: string) => promisify(execFile)(process.execPath, ["--conditio
 
 let folder = ""
 beforeAll(async () => {
-  folder = await mkdtemp(join(root, "scratchpad", "getting-started-"))
+  folder = await mkdtemp(join(root, "scratchpad", "clone-"))
   await writeFile(join(folder, "dice.ts"), program("dice"))
 })
 afterAll(() => rm(folder, { recursive: true }))
@@ -48,9 +48,9 @@ describe("programs/dice.ts and programs/player.ts", () => {
   })
 })
 
-describe("getting-started.md", () => {
+describe("clone.md", () => {
   it("shows a host configuration that is JSON", () => {
-    const block = read("getting-started.md").match(/```json\n([^]*?)```/)?.[1] ?? ""
+    const block = read("clone.md").match(/```json\n([^]*?)```/)?.[1] ?? ""
     expect(Object.keys(JSON.parse(block).mcpServers.dice)).toEqual(["command", "args"])
   })
 })
