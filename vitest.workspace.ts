@@ -94,6 +94,8 @@ export default defineConfig(({ mode }) => ({
     // Processes, not threads: the tests of stdio and of leaks inspect the process. Two at a time, for two cores.
     pool: "forks",
     maxWorkers: 2,
+    // As a deployed server: clients do not see the messages of unexpected errors. A test of the development provides it.
+    env: { SKEIN_DEVELOPMENT: "false" },
     execArgv: ["--expose-gc", "--conditions=@skein/source"],
     // At least ten times what a test takes, because the machine may be busy with something else. A test ends long before.
     testTimeout: 120_000,

@@ -16,7 +16,7 @@ const order = Tool.layer(
       if (tea === "oolong") return yield* new SoldOut({ message: "There is no oolong left today" })
       // The calling program reads this: a JSON-RPC error.
       if (tea === "") return yield* McpError.invalidParams("A tea has a name")
-      // Only you read this: the client gets -32603 with a reference, and the log has the cause with that reference.
+      // Only you read this, in the log. The model gets a result with `isError` and the reference of that line.
       if (tea === "coffee") return yield* Effect.die(new Error("the database password is hunter2"))
       return `One ${tea}`
     })

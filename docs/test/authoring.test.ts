@@ -112,10 +112,11 @@ describe("programs/errors.ts", () => {
       })
       const fault = yield* Effect.flip(client.callTool("order", { tea: "" }))
       expect(fault).toMatchObject({ reason: { _tag: "ProtocolError", error: { message: "A tea has a name" } } })
-      const defect = yield* Effect.flip(client.callTool("order", { tea: "coffee" }))
+      const defect = yield* client.callTool("order", { tea: "coffee" })
       expect(JSON.stringify(defect)).not.toContain("hunter2")
       const [, reference = "?"] = /reference ([\w-]+)/.exec(logged.join("\n")) ?? []
-      expect(JSON.stringify(defect.reason)).toContain(reference)
+      expect(defect).toMatchObject({ isError: true, _meta: { "io.github.skein-mcp/reference": reference } })
+      expect(textOf(defect)).toContain(reference)
     }).pipe(Effect.provide(Logger.layer([logger])))
   })
 })

@@ -104,7 +104,7 @@ const cases: ReadonlyArray<Case> = [
     before: giving(number, { a: 1 }),
     after: giving(Schema.Struct({ a: Schema.String }), { a: "2" }),
     done: ["undone"],
-    result: /^ProtocolError: .*Internal error/
+    result: /^The tool t failed unexpectedly/
   },
   {
     row: "`retry` is shortened or removed",

@@ -74,7 +74,12 @@ describe.each(Revision.all)("%s", (revision) => {
     expect(await client.callTool("price")).toMatchObject({ content: [{ text: "4 €" }] })
     expect(seen).toContain("tools/call false")
     await expect(client.callTool("closed")).rejects.toThrow("Closed until 8:00")
-    await expect(client.callTool("broken")).rejects.toThrow("Internal error")
+    expect(await client.callTool("broken")).toMatchObject({
+      isError: true,
+      content: [{
+        text: expect.stringMatching(/^The tool broken failed unexpectedly\. The log .* reference [\da-f-]+$/)
+      }]
+    })
     await expect(client.callTool("unknown")).rejects.toThrow("unknown")
   })
 })

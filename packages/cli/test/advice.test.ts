@@ -29,13 +29,13 @@ const refusing = (headers: Readonly<Record<string, string>>) =>
   })
 
 describe("the advice of a command", () => {
-  it.live("has the reference of an internal error", () =>
+  it.live("has the reference of an unexpected failure", () =>
     Effect.gen(function*() {
       const { code, err } = yield* skein("call", yield* serving(), "fail")
-      assert.strictEqual(code, 4)
+      assert.strictEqual(code, 1)
       assert.match(
         err.join("\n"),
-        /^skein: tools\/call: Internal error \(reference [\da-f-]{36}: the log of the server has the cause\)$/
+        /The tool fail failed unexpectedly\. The log of the server has the cause, with the reference [\da-f-]{36}$/
       )
     }))
 

@@ -15,7 +15,7 @@
  * - **Results.** A JSON body is structured content, and its schema is the output schema if every success is JSON. Other
  *   bodies are text, images, audio, or an embedded resource.
  * - **Failures.** A status other than 2xx is a result with `isError`: the status, advice, and the encoded error of the
- *   endpoint. A defect of a handler is `-32603` with a reference, and logged.
+ *   endpoint. A defect of a handler is a result with `isError` and a reference, and logged.
  * - **Hints.** `GET` is read-only, `PUT` and `DELETE` are destructive and idempotent, `PATCH` is destructive. The annotation
  *   {@link Hints} replaces them.
  * - **Left out.** Endpoints that stream, upgrade, or accept only multipart or streamed payloads cannot be tools. They are

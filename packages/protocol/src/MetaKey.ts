@@ -31,6 +31,12 @@ export const unprefixed: ReadonlyArray<string> = ["progressToken", "traceparent"
  */
 export const toolNames = "io.github.skein-mcp/tool-names"
 
+/**
+ * The key of this project for the reference of an unexpected failure, in the `_meta` of the result of a tool. The log of
+ * the server has the cause with the same reference.
+ */
+export const reference = "io.github.skein-mcp/reference"
+
 const label = /^[a-z](?:[a-z\d-]*[a-z\d])?$/i
 const nameSyntax = /^(?:[a-z\d](?:[\w.-]*[a-z\d])?)?$/i
 

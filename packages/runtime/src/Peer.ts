@@ -18,16 +18,8 @@ import { Bounds, type FixedBounds } from "./internal/base/fixedBounds.ts"
 import { type Identify, InboundRequests, logFailure, RunningNotifications } from "./internal/peer/inboundRequests.ts"
 import { closedError, OutboundCalls, type PeerCore, readProgress } from "./internal/peer/outboundCalls.ts"
 import * as Limits from "./Limits.ts"
-import type {
-  CallOptions,
-  CallResult,
-  Dispatcher,
-  Exchange,
-  McpRequest,
-  Progress,
-  SessionPeer
-} from "./RequestContext.ts"
-import { RequestRunner } from "./RequestRunner.ts"
+import type { CallOptions, CallResult, Exchange, McpRequest, Progress, SessionPeer } from "./RequestContext.ts"
+import { type RequestHandler, RequestRunner } from "./RequestRunner.ts"
 import type { Session, SessionEnd } from "./Session.ts"
 import type { TransportError } from "./TransportError.ts"
 
@@ -91,10 +83,7 @@ export interface BaseOptions<R> {
 }
 
 /** How a peer is made. `R` are the services that its handlers need besides the request. */
-export interface Options<R> extends BaseOptions<R> {
-  /** Answers the requests of the peer. */
-  readonly dispatch: Dispatcher<R | McpRequest>
-}
+export interface Options<R> extends BaseOptions<R>, RequestHandler<R> {}
 
 /** One side of a connection. */
 export interface Peer extends SessionPeer {

@@ -12,7 +12,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import { type Answer, type Dispatcher, type Exchange, McpRequest } from "./RequestContext.ts"
+import { type Answer, type Dispatcher, type Exchange, McpRequest, type RequestContext } from "./RequestContext.ts"
 
 /** Whole milliseconds of a clock's monotonic time. Ages and deadlines are measured in it, since it cannot be set. */
 export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
@@ -38,6 +38,18 @@ const resultOf = (value: Answer): Answer => {
   throw new TypeError("The result is not an object")
 }
 
+/** Answers the requests of peers. */
+export interface RequestHandler<R = never> {
+  readonly dispatch: Dispatcher<R | McpRequest>
+  /**
+   * The answer to a request whose handler has died, in the place of `-32603` with the reference. Must not throw.
+   * `undefined` leaves the error.
+   */
+  readonly answerDefect?:
+    | ((request: RequestContext, reference: string, cause: Cause.Cause<unknown>) => Answer | undefined)
+    | undefined
+}
+
 /**
  * Runs the requests of one peer, or of many that share a dispatcher and services. It has no state of its own: each
  * request and its sink do.
@@ -45,10 +57,10 @@ const resultOf = (value: Answer): Answer => {
 export class RequestRunner<R = never> {
   /** The services that every request starts with. */
   readonly context: Context.Context<R>
-  readonly #handler: { readonly dispatch: Dispatcher<R | McpRequest> }
+  readonly #handler: RequestHandler<R>
   readonly #clock: Clock.Clock
 
-  constructor(handler: { readonly dispatch: Dispatcher<R | McpRequest> }, context: Context.Context<R>) {
+  constructor(handler: RequestHandler<R>, context: Context.Context<R>) {
     this.context = context
     this.#handler = handler
     this.#clock = Context.get(context, Clock.Clock)
@@ -103,11 +115,22 @@ export class RequestRunner<R = never> {
     if (exchange.cancelled) return sink.discard(exchange)
     try {
       if (Exit.isSuccess(exit)) return sink.respond(exchange, JsonRpc.success(exchange.id, resultOf(exit.value)))
-      this.#fail(exchange, errorOf(exit) ?? this.defect(exchange, exit.cause))
+      const error = errorOf(exit)
+      return error === undefined ? this.#die(exchange, exit.cause) : this.#fail(exchange, error)
     } catch (error) {
       // The result or the error has no JSON form, and nothing was sent.
-      this.#fail(exchange, this.defect(exchange, Cause.die(error)))
+      this.#die(exchange, Cause.die(error))
     }
+  }
+
+  /** Answers a request that ended with a defect, or that an operator or the handler itself has interrupted. */
+  #die(exchange: Exchange, cause: Cause.Cause<unknown>): void {
+    const reference = this.#logDefect(exchange, cause)
+    const answer = cause.reasons.some(Cause.isDieReason)
+      ? this.#handler.answerDefect?.(exchange.received, reference, cause)
+      : undefined
+    if (answer === undefined) this.#fail(exchange, McpError.internal(reference))
+    else exchange.sink.respond(exchange, JsonRpc.success(exchange.id, answer))
   }
 
   #fail(exchange: Exchange, error: McpError.McpError): void {
@@ -121,15 +144,16 @@ export class RequestRunner<R = never> {
    * Logs a defect, a result that is not an object, or a handler that interrupted itself. Returns the error for the
    * peer, which contains only a reference to the log entry.
    */
-  defect(
-    { method, params }: Pick<JsonRpc.Request, "method" | "params">,
-    cause: Cause.Cause<unknown>
-  ): McpError.McpError {
+  defect(request: Pick<JsonRpc.Request, "method" | "params">, cause: Cause.Cause<unknown>): McpError.McpError {
+    return McpError.internal(this.#logDefect(request, cause))
+  }
+
+  #logDefect({ method, params }: Pick<JsonRpc.Request, "method" | "params">, cause: Cause.Cause<unknown>): string {
     const reference = globalThis.crypto.randomUUID()
     const target = Conventions.targetOf(method, params)
     const name = target === undefined ? logValue(method) : `${logValue(method)} ${quote(target, maxTargetChars)}`
     this.log(Effect.logError(`${name} failed, reference ${reference}`, cause))
-    return McpError.internal(reference)
+    return reference
   }
 
   /** Logs with the loggers among the services. */

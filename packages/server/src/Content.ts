@@ -3,7 +3,7 @@
  *
  * Each function makes one content block. Give bytes as a `Uint8Array` or as base64 text; they are sent as base64. Text
  * that is not valid base64 throws a `TypeError`. URIs, priorities and sizes are validated when a handler returns the
- * block. A block that a validating client would refuse is not sent: the request is answered with `-32603`, and the log
+ * block. A block that a validating client would refuse is not sent: the handler has failed unexpectedly, and the log
  * names the fault.
  *
  * @example

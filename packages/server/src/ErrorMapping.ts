@@ -48,7 +48,7 @@ export type Mapped = McpError.McpError | Unchanged | Hidden | Message
 /** The failure stays as it is. */
 export class Unchanged extends Data.TaggedClass("Unchanged")<{}> {}
 
-/** The client sees `-32603` and a reference, and the cause is logged with it, as for a defect. */
+/** The client sees a reference, and the cause is logged with it, as for a defect. */
 export class Hidden extends Data.TaggedClass("Hidden")<{}> {}
 
 /** The client sees this message: as a result with `isError` for a tool, else as `-32603`. */
@@ -57,7 +57,7 @@ export class Message extends Data.TaggedClass("Message")<{ readonly text: string
 /** The failure stays as it is. */
 export const unchanged: Mapped = /* @__PURE__ */ new Unchanged()
 
-/** The client sees `-32603` and a reference, and nothing else. The cause is logged with the reference. */
+/** The client sees a reference, as for a defect, and nothing else. The cause is logged with the reference. */
 export const hidden: Mapped = /* @__PURE__ */ new Hidden()
 
 /**

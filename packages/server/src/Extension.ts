@@ -31,6 +31,8 @@ export type {
   ToolCallResult
 } from "./internal/catalog/catalogState.ts"
 
+export { defectResult } from "./internal/base/defectResult.ts"
+
 /**
  * Makes the handler of a method. The params are decoded and the result is encoded in the revision of the caller. In the
  * stateless revision `resultType` and the name of the server are added to the result if they are absent. The first

@@ -12,8 +12,8 @@
  *   its start with the answers, as the module `Elicitation` describes. For the handler, the end of such a round is an
  *   early end. Concurrent input requests (`Promise.all`) go out together. Wrap effects that must not repeat in `once`.
  * - **Errors.** The client, or its model, receives the message of a `VisibleError`, of an `InputError`, of an `McpError`
- *   and of a tagged error of Effect. Any other error may contain secrets: the client receives `-32603` and a reference,
- *   and the error is logged with that reference.
+ *   and of a tagged error of Effect. Any other error may contain secrets: the client receives a reference, in a
+ *   result with `isError` from a tool and with `-32603` otherwise, and the error is logged with that reference.
  *
  * @example
  * const report = Tool.async(

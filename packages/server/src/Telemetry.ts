@@ -35,6 +35,7 @@ import * as TraceContext from "@skein/protocol/TraceContext"
 import { clip } from "@skein/protocol/Text"
 import type { Answer, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Trace from "@skein/runtime/Trace"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import { errorOf } from "@skein/runtime/RequestRunner"
@@ -232,8 +233,8 @@ const withSpan = (
 }
 
 /**
- * "SHOULD be set to the string representation of the JSON-RPC error code, if one is returned"; `tool_error` for a
- * tool's. A defect is answered with `-32603`.
+ * "SHOULD be set to the string representation of the JSON-RPC error code, if one is returned"; `tool_error` for a result
+ * of a tool with `isError`. So is a defect of a tool; any other defect is answered with `-32603`.
  */
 const failureOf = (
   request: RequestContext,
@@ -243,6 +244,8 @@ const failureOf = (
   if (outcome === "tool_error") return { type: "tool_error", code: undefined }
   if (outcome !== "error" && outcome !== "defect") return undefined
   const error = errorOf(exit)
+  const isDefect = Exit.isFailure(exit) && exit.cause.reasons.some(Cause.isDieReason)
+  if (isDefect && request.method === "tools/call") return { type: "tool_error", code: undefined }
   const code = String(error === undefined ? -32603 : McpError.codeOf(error, request.caller.revision))
   return { type: code, code }
 }

@@ -211,7 +211,8 @@ export const result: {
  *   validation: as a tool result with `isError` since 2025-11-25, and as `-32602` before, where invalid arguments were
  *   protocol errors.
  * - A failure of the handler becomes a result with `isError` and the error's `message` as text. An `McpError` becomes a
- *   JSON-RPC error. A defect is answered with `-32603` and a reference, and logged.
+ *   JSON-RPC error. A defect becomes a result with `isError` and a reference, and is logged: see
+ *   `HandlerError.Development`.
  * - Structured content is encoded by the output schema before it is sent. A value that does not match is a defect.
  *
  * A handler that acquires resources needs a scope of its own: wrap its effect in `Effect.scoped`. Otherwise the layer

@@ -10,7 +10,8 @@
  *   title, `_meta` and hints.
  * - **Failures.** A declared failure of a handler is a result with `isError`, in both failure modes: its message, or the
  *   encoded failure if it has none. Invalid arguments are answered as those of other tools. A defect, a failure that the
- *   tool does not declare, and a result that does not match its schema, are `-32603` with a reference, and logged.
+ *   tool does not declare, and a result that does not match its schema, are a result with `isError` and a reference, and
+ *   logged.
  * - **Preliminary results** are progress reports.
  * - **Approval.** A tool that needs approval asks the user before the call: see `approval`.
  * - **Provider-defined tools** run at the provider of a model. They fail the layer: leave them out with `exclude`.

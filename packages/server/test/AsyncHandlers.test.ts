@@ -141,7 +141,7 @@ for (const revision of Revision.all) {
             () => Object.assign(new Error(secret), { code: "ECONNREFUSED" })
           ]
         ) {
-          expect(yield* failing(error)).toMatch(/^-32603 /)
+          expect(yield* failing(error)).toMatch(/^failed: The tool t failed unexpectedly\. The log .* reference <id>$/)
         }
         expect(logged).toHaveLength(4)
         expect(logged[0]).toMatch(/^Error: /)
@@ -169,9 +169,10 @@ describe("an effect that fails with `Effect.tryPromise` alone", () => {
             ["prompts/get", { name: "p" }]
           ] as const
         ) {
-          const { error } = yield* client.request(method, params)
-          expect(error).toMatchObject({ code: -32603 })
-          expect(JSON.stringify(error)).not.toContain("hunter2")
+          const { error, result } = yield* client.request(method, params)
+          if (method === "tools/call") expect(base.referenceOf(result, "t")).toEqual(expect.any(String))
+          else expect(error).toMatchObject({ code: -32603 })
+          expect(JSON.stringify([error, result])).not.toContain("hunter2")
         }
       }).pipe(Effect.provide(Logger.layer([Logger.make(({ cause }) => void logged.push(cause))])))
       expect(logged).toHaveLength(3)
@@ -286,7 +287,9 @@ describe("the context of an async handler", () => {
       expect(yield* call("2026-07-28", ({ once }) => once("a", () => undefined))).toBe("undefined")
       expect(yield* call("2026-07-28", ({ once }) => once("a", () => new Date(0)))).toBe("1970-01-01T00:00:00.000Z")
       for (const value of [1n, () => 1, Number.NaN, new Map(), [new Map()]]) {
-        expect(yield* call("2026-07-28", ({ once }) => once<unknown>("a", () => value))).toMatch(/^-32603/)
+        expect(yield* call("2026-07-28", ({ once }) => once<unknown>("a", () => value))).toMatch(
+          /^failed: The tool t failed unexpectedly/
+        )
       }
     }))
 

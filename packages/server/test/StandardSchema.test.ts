@@ -89,9 +89,7 @@ describe("arguments", () => {
         })
         for (const input of [rejected, thrown]) {
           const client = yield* kit.client(kit.server(Tool.layer(Tool.make("t", { input }), () => Effect.void)))
-          const error = yield* client.error("tools/call", { name: "t", arguments: { a: "x" } })
-          expect(error).toMatchObject({ code: -32603, message: "Internal error" })
-          expect(JSON.stringify(error)).not.toContain("secret")
+          yield* client.defect("t", { a: "x" })
         }
         expect(lines.join()).toContain("the secret")
       })
@@ -168,9 +166,7 @@ describe("structured content", () => {
         const client = yield* kit.client(
           kit.server(Tool.layer(report, () => Effect.succeed({ ok: "secret" as never, at: "" })))
         )
-        const error = yield* client.error("tools/call", { name: "report" })
-        expect(error).toMatchObject({ code: -32603, message: "Internal error" })
-        expect(JSON.stringify(error)).not.toContain("secret")
+        yield* client.defect("report")
         expect(lines).toEqual([expect.stringMatching(
           / Error: The result of the tool report does not match its output schema: .+ at \["ok"\](; .+ at \["\w+"\])*$/
         )])
@@ -187,10 +183,7 @@ describe("structured content", () => {
         structuredContent: { n: 1 },
         content: [{ text: "mine" }]
       })
-      yield* kit.logged(() =>
-        Effect.map(client.error("tools/call", { name: "t", arguments: { n: 0 } }), ({ code }) =>
-          expect(code).toBe(-32603))
-      )
+      yield* kit.logged(() => client.defect("t", { n: 0 }))
     }))
 
   it.effect("is not required of a failure", () =>

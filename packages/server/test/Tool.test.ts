@@ -3,9 +3,11 @@ import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
 import type * as McpServer from "@skein/server/McpServer"
 import * as Content from "@skein/server/Content"
+import * as HandlerError from "@skein/server/HandlerError"
 import * as Tool from "@skein/server/Tool"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as kit from "./kit.ts"
 
@@ -23,6 +25,8 @@ const answerOf = (
     kit.client(kit.server(layer) as kit.Server, revision),
     (client) => client.request("tools/call", { name, arguments: args })
   )
+
+const development = Layer.succeed(HandlerError.Development, true)
 
 const strip = ({ _meta, resultType: _type, ...result }: kit.Json): kit.Json => result
 
@@ -97,11 +101,11 @@ describe("the value of a handler", () => {
   it.effect("2025-06-18 · Tool.result without structured content is a defect for a tool that MUST provide it", () =>
     kit.logged((lines) =>
       Effect.gen(function*() {
-        const { error } = yield* answerOf(
+        const { result } = yield* answerOf(
           Tool.layer(Point, () => Effect.succeed(Tool.result({ content: "x" }) as never)),
           "point"
         )
-        expect(error).toMatchObject({ code: -32603, message: "Internal error" })
+        kit.referenceOf(result, "point")
         expect(lines.join()).toContain("Expected object")
       })
     ))
@@ -173,27 +177,52 @@ for (const revision of Revision.all) {
         }]
       ] as ReadonlyArray<readonly [string, () => Effect.Effect<never>]>
     ) {
-      it.effect(`${revision} · ${what} is -32603 with a reference, and nothing else; the log has the cause`, () =>
+      it.effect(`${revision} · ${what} is a result with a reference, and nothing else; the log has the cause`, () =>
         kit.logged((lines) =>
           Effect.gen(function*() {
-            const message = yield* answer(Tool.layer(tool, handler))
-            const { reference } = message.error.data
-            expect(message.error).toEqual({ code: -32603, message: "Internal error", data: { reference } })
-            expect(JSON.stringify(message)).not.toContain("secret")
+            const { result } = yield* answer(Tool.layer(tool, handler))
+            const reference = kit.referenceOf(result, "t")
             expect(lines.join()).toContain("the secret")
             expect(lines.join()).toContain(reference)
           })
         ))
     }
 
+    it.effect(`${revision} · a defect is shown with its line in development, and one of Effect.tryPromise with its cause`, () =>
+      kit.logged(() =>
+        Effect.gen(function*() {
+          const developed = (handler: () => Effect.Effect<never, { readonly message: string }>) =>
+            Effect.map(
+              kit.client(Layer.provide(kit.server(Tool.layer(tool, handler)), development), revision),
+              (client) => client.call("t")
+            ).pipe(Effect.flatten, Effect.map(({ content }) => content[0].text))
+          const failing = () => Effect.die(new TypeError("no such tea"))
+          expect(yield* developed(failing)).toMatch(
+            /^The tool t failed unexpectedly: TypeError: no such tea \(.*Tool\.test\.ts:\d+:\d+\)\. The log .* reference [\da-f-]{36}$/
+          )
+          const rejecting = () => Effect.tryPromise(() => Promise.reject(new Error("no connection")))
+          expect(yield* developed(rejecting)).toMatch(/unexpectedly: Error: no connection \(/)
+          expect(yield* developed(() => Effect.die("a text".repeat(1000)))).toMatch(/: (a text)+[^.]*…\. The log/)
+        })
+      ))
+
+    it.effect(`${revision} · a defect of a tool that declares so may be tried again`, () =>
+      kit.logged(() =>
+        Effect.gen(function*() {
+          for (const annotations of [{ readOnlyHint: true }, { idempotentHint: true }]) {
+            const { result } = yield* answer(Tool.layer(Tool.make("t", { annotations }), () => Effect.die("no")))
+            expect(result.content[0].text).toContain("unexpectedly. The call may be tried again. The log")
+          }
+        })
+      ))
+
     it.effect(`${revision} · structured content that does not match the output schema is a defect and is not sent`, () =>
       kit.logged((lines) =>
         Effect.gen(function*() {
           const typed = Tool.make("t", { output: { sum: Schema.Int } })
           for (const value of [{ sum: 0.5 }, { sum: "secret" }, {}, undefined, null]) {
-            const message = yield* answer(Tool.layer(typed, () => Effect.succeed(value as never)))
-            expect(message.error).toMatchObject({ code: -32603, message: "Internal error" })
-            expect(JSON.stringify(message)).not.toContain("secret")
+            const { result } = yield* answer(Tool.layer(typed, () => Effect.succeed(value as never)))
+            kit.referenceOf(result, "t")
           }
           // One line each, without a stack.
           const line = / Error: The result of the tool t does not match its output schema: [^\n]+$/

@@ -3,6 +3,7 @@
  * response is validated against the official schema of the request's revision, if there is one.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as MetaKey from "@skein/protocol/MetaKey"
 import * as Revision from "@skein/protocol/Revision"
 import type { Connection, Principal, Receiver } from "@skein/runtime/Connection"
 import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
@@ -143,6 +144,11 @@ export class Client {
     return this.result("tools/call", args === undefined ? { name } : { name, arguments: args })
   }
 
+  /** Calls a tool whose handler dies, and returns the reference. Dies for any other answer. */
+  defect(name: string, args?: Json): Effect.Effect<string> {
+    return Effect.map(this.call(name, args), (result) => referenceOf(result, name))
+  }
+
   answers(id: JsonRpc.Id): ReadonlyArray<Json> {
     return this.received.filter((message) => message.id === id && message.method === undefined)
   }
@@ -165,6 +171,18 @@ export class Client {
       return { entries, pages }
     })
   }
+}
+
+/** The reference of a result for a handler that has died. Throws if the result says anything else. */
+export const referenceOf = ({ _meta, content, isError, structuredContent }: Json, name: string): string => {
+  const reference = _meta?.[MetaKey.reference]
+  const text = content[0].text.replace("The call may be tried again. ", "")
+  const isExpected = isError === true && /^[\da-f-]{36}$/.test(reference) && structuredContent === undefined &&
+    content.length === 1 &&
+    text ===
+      `The tool ${name} failed unexpectedly. The log of the server has the cause, with the reference ${reference}`
+  if (!isExpected) throw new Error(`not the result of a defect: ${JSON.stringify(content)}`)
+  return reference
 }
 
 /** The params of `initialize`. */

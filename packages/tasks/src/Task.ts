@@ -135,8 +135,9 @@ type BodyServices<R> = HandlerServices<Exclude<R, CurrentTask>>
  * at its start.
  *
  * - The value of the handler is the result of the call, as in a tool. A failure becomes a result with `isError` and the
- *   `message` of the error. In both cases the task is `completed`; in 2025-11-25 a task with `isError` is `failed`.
- * - An `McpError` becomes a JSON-RPC error, and the task is `failed`. So does a defect, as `-32603` with a reference.
+ *   `message` of the error, and a defect one with a reference. The task is `completed`; in 2025-11-25 a task with `isError`
+ *   is `failed`.
+ * - An `McpError` becomes a JSON-RPC error, and the task is `failed`.
  * - When a task is cancelled, by its client or at the end of its time to live, the handler is interrupted, and its
  *   compensations run. When the process stops, the handler is interrupted without compensations, and runs again when a
  *   process takes the task over.

@@ -110,7 +110,7 @@ const run = (
     Effect.ensuring(Effect.sync(() => running.delete(request))),
     Effect.matchCauseEffect({
       onSuccess: (result) => Effect.succeed<Outcome>({ _tag: "Result", result: { ...result } }),
-      onFailure: (cause) => failureOutcome(request, cause)
+      onFailure: (cause) => failureOutcome(tool, request, base, cause)
     }),
     Effect.provideContext(Context.add(isCheck(request) ? quiet(base) : base, McpRequest, request))
   )
@@ -121,8 +121,13 @@ const isCheck = (request: RequestContext): boolean => request instanceof TaskReq
 const quiet = (base: Context.Context<never>): Context.Context<never> =>
   Context.add(base, References.MinimumLogLevel, "None")
 
-/** An `McpError` is the outcome. For a defect the outcome has only a reference, under which the log has the cause. */
-const failureOutcome = (request: RequestContext, cause: Cause.Cause<McpError.McpError>): Effect.Effect<Outcome> => {
+/** An `McpError` is the outcome. After a defect it is the result that the call would have had without a task. */
+const failureOutcome = (
+  { definition }: ToolEntry,
+  request: RequestContext,
+  base: Context.Context<never>,
+  cause: Cause.Cause<McpError.McpError>
+): Effect.Effect<Outcome> => {
   const { caller: { revision } } = request
   // The engine interrupts: the task is suspended or cancelled, or continues elsewhere.
   if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
@@ -134,6 +139,6 @@ const failureOutcome = (request: RequestContext, cause: Cause.Cause<McpError.Mcp
   const reference = globalThis.crypto.randomUUID()
   return Effect.as(
     Effect.logError(`the handler of a task died (${reference})`, cause),
-    { _tag: "Error", error: McpError.toErrorObject(McpError.internal(reference), revision) }
+    { _tag: "Result", result: { ...Extension.defectResult(definition.name, definition, { base, cause, reference }) } }
   )
 }

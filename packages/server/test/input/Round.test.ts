@@ -274,7 +274,7 @@ describe("the end of a round", () => {
     base.logged((lines) =>
       Effect.gen(function*() {
         const { requests, output } = yield* replayed(Effect.ensuring(ask("a"), Effect.die(new Error("torn"))))
-        expect([output, requests]).toEqual(["-32603 Internal error", 1])
+        expect([output, requests]).toEqual([expect.stringMatching(/^failed: The tool t failed unexpectedly\./), 1])
         expect(lines.join()).toContain("torn")
       })
     ))

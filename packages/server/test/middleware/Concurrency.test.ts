@@ -130,8 +130,8 @@ for (const revision of support.eras) {
         const limit = Concurrency.layer({ limit: 1, maxQueuedRequests: 0 })
         const client = yield* kit.client(kit.server(limit, bad), revision)
         for (const how of ["throw", "die", "fail", "throw", "die", "fail"]) {
-          const { error, result } = yield* client.request("tools/call", { name: "bad", arguments: { how } })
-          expect(error?.code ?? result.isError).toBe(how === "fail" ? true : -32603)
+          const { content } = yield* client.call("bad", { how })
+          expect(content[0].text).toMatch(how === "fail" ? /^failed$/ : /^The tool bad failed unexpectedly/)
         }
       }))
 

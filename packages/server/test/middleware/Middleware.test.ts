@@ -111,8 +111,8 @@ for (const revision of support.eras) {
         })
         const client = yield* kit.client(kit.server(watch, broken, bad), revision)
         ends.length = 0
-        expect((yield* client.error("tools/call", { name: "bad" })).code).toBe(-32603)
-        expect((yield* client.error("tools/call", { name: "middleware" })).code).toBe(-32603)
+        yield* client.defect("bad")
+        yield* client.defect("middleware")
         expect(ends).toEqual(["Failure", "Failure"])
       }))
 
@@ -129,7 +129,7 @@ for (const revision of support.eras) {
           kit.link("2026-07-28"),
           yield* Effect.orDie(Layer.build(kit.server(odd, echo)))
         )
-        expect((yield* other.error("tools/call", { name: "echo" })).code).toBe(-32603)
+        yield* other.defect("echo")
         broken = false
         expect((yield* other.call("echo")).content[0].text).toBe("said")
       }))

@@ -96,7 +96,7 @@ for (const revision of support.eras) {
         expect(parentOf(inner)).toBe(server_[0])
       }))
 
-    it.effect("sets error.type to the JSON-RPC code, tool_error, or -32603 for a defect", () =>
+    it.effect("sets error.type to the JSON-RPC code, tool_error, for a defect of a tool too", () =>
       Effect.gen(function*() {
         const { server, spans } = traced()
         const client = yield* kit.client(server, revision)
@@ -106,12 +106,12 @@ for (const revision of support.eras) {
         expect(spans.map((span) => [span.name, span.attributes.get("error.type")])).toEqual([
           ["tools/call fails", "tool_error"],
           ["tools/call refuses", "7"],
-          ["tools/call dies", "-32603"],
+          ["tools/call dies", "tool_error"],
           ["tools/call", "-32602"],
           ["_OTHER", "-32601"]
         ])
         expect(spans.map((span) => span.attributes.get("rpc.response.status_code"))).toEqual(
-          [undefined, "7", "-32603", "-32602", "-32601"]
+          [undefined, "7", undefined, "-32602", "-32601"]
         )
         expect(spans.map((span) => exitOf(span)?._tag)).toEqual(Array.from(spans, () => "Failure"))
         const refused = exitOf(spans[1]!) as Exit.Failure<unknown, unknown>

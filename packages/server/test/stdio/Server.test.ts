@@ -19,7 +19,7 @@ interface Life {
   readonly exit: number | string
   readonly stderr: string
   readonly messages: ReadonlyArray<
-    { readonly id: number; readonly result?: unknown; readonly error?: { code: number } }
+    { readonly id: number; readonly result: { readonly isError?: boolean } }
   >
 }
 
@@ -56,7 +56,7 @@ describe("a server with failing handlers", () => {
   it("with handlers that print and throw keeps stdout clean, answers the other requests and exits with 0", async () => {
     const { exit, messages, stderr } = await life(["prints", "throws", "echo"])
     expect(exit).toBe(0)
-    expect(messages.map(({ id, error }) => error?.code ?? id)).toEqual([0, 1, -32603, 3])
+    expect(messages.map(({ id, result }) => result.isError ?? id)).toEqual([0, 1, true, 3])
     expect(stderr).toContain("printed")
     expect(stderr).toContain("thrown inside")
   })

@@ -126,8 +126,7 @@ describe("a toolkit as tools", () => {
         ])
       }
       for (const name of ["wrong", "undeclared"]) {
-        const error = yield* client.error("tools/call", { name, arguments: {} })
-        expect([error.code, JSON.stringify(error)]).toEqual([-32603, expect.not.stringContaining("secret")])
+        yield* client.defect(name, {})
       }
       const old = yield* kit.client(teas(), "2025-06-18")
       expect((yield* old.error("tools/call", { name: "price", arguments: { tea: 1 } })).code).toBe(-32602)
@@ -137,7 +136,7 @@ describe("a toolkit as tools", () => {
     kit.logged((lines) =>
       Effect.gen(function*() {
         const client = yield* kit.client(teas())
-        yield* client.error("tools/call", { name: "wrong", arguments: {} })
+        yield* client.defect("wrong", {})
         expect(lines).toEqual([
           expect.stringMatching(/ Error: The result of the tool wrong does not match its output schema: .+$/)
         ])

@@ -113,8 +113,7 @@ describe("a task that is prepared in its call", () => {
       )
       const { connect, fake } = yield* kit.server([wrong])
       const client = yield* connect({ revision: "2026-07-28" })
-      const answer = yield* client.request("tools/call", { name: "wrong" })
-      expect(answer).toMatchObject({ error: { code: -32603, message: expect.stringMatching(/^Internal error/) } })
+      yield* client.defect("wrong")
       expect(fake.rows.size).toBe(0)
       expect(logged.join("\n")).toContain(
         "Error: task \"wrong\": its schema cannot encode the value of prepare: Expected string"

@@ -41,10 +41,7 @@ describe("a call that waits for its task", () => {
           message: "Rate limit",
           data: { at: 3 }
         })
-        expect(yield* client.error("tools/call", { name: "dying" })).toMatchObject({
-          code: -32603,
-          data: { reference: expect.any(String) }
-        })
+        yield* client.defect("dying")
       }))
 
     it.effect(`${revision} · reports its progress, if requested`, () =>

@@ -9,6 +9,7 @@ import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import { compose } from "@skein/runtime/Compose"
 import { type Answer, type Dispatcher, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import type { RequestHandler } from "@skein/runtime/RequestRunner"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { MinimumLogLevel } from "effect/References"
@@ -19,13 +20,13 @@ import { type InnerCalls, internals, type MiddlewareStack } from "../catalog/cat
 import { makeRoundTrips } from "./roundTrips.ts"
 import { MethodTable, type ServerDescription } from "./methodTable.ts"
 import * as serverMethods from "./serverMethods.ts"
+import { defectResult } from "../base/defectResult.ts"
 import { type LogForwarder, lowerMinimum } from "../base/logs.ts"
 import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry.ts"
 import * as extensions from "./extensions.ts"
 
 /** A dispatcher, and the part of it that handles the calls that tools make. */
-export interface ServerDispatcher {
-  readonly dispatch: Dispatcher<McpRequest>
+export interface ServerDispatcher extends RequestHandler {
   readonly inner: InnerCalls["Service"]
 }
 
@@ -83,7 +84,15 @@ export const make = (
       : Effect.provideService(inside(request), McpRequest, request)
   })
 
-  return { dispatch, inner: { call } }
+  // Middleware has seen the defect. A prompt or a resource has no result that reports a failure.
+  const answerDefect: ServerDispatcher["answerDefect"] = (request, reference, cause) => {
+    const { caller, method, target } = request
+    if (method !== Method.CallTool.name || target === undefined) return undefined
+    const result = defectResult(target, tools.seen(target, caller)?.definition, { base, cause, reference })
+    return methods.encodeResult(Method.CallTool, result, request)
+  }
+
+  return { dispatch, answerDefect, inner: { call } }
 }
 
 /** An inner call with the name that its tool has in the server. Its author names it as the present tool does. */

@@ -38,7 +38,7 @@ export interface Endpoint {
 export const makeServerCore = (
   catalog: Catalog["Service"],
   subscriptions: SubscriptionRegistry,
-  { dispatch, inner }: ServerDispatcher,
+  { answerDefect, dispatch, inner }: ServerDispatcher,
   { identify, identifyStateless, supported }: Identity,
   limits: Limits.Limits | undefined,
   onNotification: Peer.BaseOptions<never>["onNotification"] = (peer, notification) =>
@@ -48,6 +48,7 @@ export const makeServerCore = (
   const options = (connection: Connection): Peer.Options<never> => ({
     connection,
     dispatch,
+    answerDefect,
     identify,
     onNotification,
     limits
@@ -68,7 +69,7 @@ export const makeServerCore = (
     options,
     /** A runner for the requests of a transport, which start with the transport's services. */
     runner: (context: Context.Context<never>): RequestRunner =>
-      new RequestRunner<never>({ dispatch }, services(context)),
+      new RequestRunner<never>({ dispatch, answerDefect }, services(context)),
     /** The services that requests start with, and those that only the requests which this server receives have. */
     services,
     /** Puts the server on a connection. The caller closes the peer, unless the connection ends first. */

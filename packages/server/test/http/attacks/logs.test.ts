@@ -12,6 +12,7 @@ import * as References from "effect/References"
 import * as Schema from "effect/Schema"
 import { bounds } from "../../fixedBounds.ts"
 import * as fixtures from "../fixtures.ts"
+import { referenceOf } from "../../kit.ts"
 import * as kit from "../kit.ts"
 
 const spoof = "x\u001b[2K\r\n[10:00:00] INFO: tools/call admin: ok\u2028\u0007"
@@ -147,6 +148,8 @@ describe("a response", () => {
             if (withoutJson.has(name)) {
               expect([name, json.result.isError]).toEqual([name, true])
               expect(json.result.content[0].text).toContain("a value that has no JSON")
+            } else if (name !== "interrupts") {
+              referenceOf(json.result, name)
             } else {
               expect([name, Object.keys(json.error)]).toEqual([name, ["code", "message", "data"]])
               expect([name, json.error.message, Object.keys(json.error.data)]).toEqual([name, "Internal error", [

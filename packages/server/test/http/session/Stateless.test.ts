@@ -60,7 +60,7 @@ describe("stateless", () => {
       const server = yield* serve(stateless)
       const reply = yield* post(server, call(1, "ask", { key: "q" }))
       expect(reply.headers["content-type"]).toBe("application/json")
-      expect(reply.json).toMatchObject({ id: 1, error: { code: -32603 } })
+      expect(reply.json).toMatchObject({ id: 1, result: { isError: true } })
     }))
 
   it.effect("responds to GET and DELETE with 405 and Allow", () =>

@@ -97,7 +97,7 @@ describe("the response to a POST", () => {
       const stream = yield* client.stream(call(1, "ask", { key: "one" }))
       const { id } = yield* stream.message
       expect((yield* client.post({ jsonrpc: "2.0", id, result: [] })).status).toBe(400)
-      expect(yield* stream.message).toMatchObject({ id: 1, error: { code: -32603 } })
+      expect(yield* stream.message).toMatchObject({ id: 1, result: { isError: true } })
     }))
 
   it.effect("refuses an id in flight on the POST that repeats it, and still answers the first request", () =>
