@@ -64,7 +64,6 @@ export const map = App.make("ui://shop/map", {
 })
 // #endregion
 
-// #region fallback
 const find = App.tool("find", { app: map, input: { place: Schema.String } })
 
 export const Find = App.layer(
@@ -75,4 +74,3 @@ export const Find = App.layer(
       (isShown) => isShown ? `${place} is shown on a map.` : `${place} is at 51.5 N, 0.1 W, 200 m from the station.`
     )
 )
-// #endregion

@@ -38,20 +38,16 @@ export const open = (client: Client.Client, tool: Parameters<typeof AppHost.open
   })
 // #endregion
 
-// #region show
 /** Shows the page in a frame until the scope closes, and calls the tool. */
 export const show = (iframe: AppFrame.Frame, session: AppHost.AppSession, args: { readonly [name: string]: unknown }) =>
   Effect.gen(function*() {
     yield* AppFrame.mount(iframe, session, { sandboxUrl: "https://sandbox.example.net/" })
     return yield* session.call(args)
   })
-// #endregion
 
-// #region sandbox
 const sandbox = SandboxProxy.make({ hostOrigins: ["https://chat.example.com"] })
 
 export const SandboxServer = createServer((request, response) => {
   const { body, headers, status } = sandbox.answer(request.url ?? "/")
   response.writeHead(status, headers).end(body)
 })
-// #endregion

@@ -67,7 +67,6 @@ const Table = Form.layer(table, {
 })
 // #endregion
 
-// #region upload
 const invoices = Upload.make("upload_invoices", {
   description: "Lets the user upload invoices, and stores them",
   accept: [".pdf", "image/*"],
@@ -81,7 +80,6 @@ const Invoices = Upload.layer(invoices, {
       Effect.map((ids) => `Stored as ${ids.join(", ")}`)
     )
 })
-// #endregion
 
 export const Server = McpServer.layer({ name: "desk", version: "1.0.0" }, Deploy, Seat, Table, Invoices)
 

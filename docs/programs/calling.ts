@@ -33,10 +33,8 @@ export const look = (client: Client.Client) =>
   })
 // #endregion
 
-// #region callback
 export const brew = (client: Client.Client, show: (line: string) => void) =>
   client.callTool("brew", {}, { onProgress: ({ progress, total, message }) => show(`${progress}/${total} ${message}`) })
-// #endregion
 
 // #region stream
 export const brewing = (client: Client.Client) =>

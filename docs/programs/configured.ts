@@ -36,7 +36,6 @@ export const withOptions = (file: string, tokenOf: (server: string) => Redacted.
   }))
 // #endregion
 
-// #region problems
 export const advice = ({ reason }: PoolError.PoolError): string => {
   switch (reason._tag) {
     case "MissingVariable":
@@ -47,7 +46,6 @@ export const advice = ({ reason }: PoolError.PoolError): string => {
       return reason.message
   }
 }
-// #endregion
 
 // #region asking
 export const asking = (source: ClientPool.ConfigSource, ask: (question: string) => Effect.Effect<boolean>) =>
@@ -115,7 +113,6 @@ export const answer = (pool: ClientPool.ClientPool["Service"], question: string)
   })
 // #endregion
 
-// #region follow
 export const follow = (pool: ClientPool.ClientPool["Service"], show: (line: string) => Effect.Effect<void>) =>
   Stream.runForEach(pool.changes, ({ servers, tools }) =>
     Effect.forEach(
@@ -123,4 +120,3 @@ export const follow = (pool: ClientPool.ClientPool["Service"], show: (line: stri
       ({ name, state }) => show(`${name}: ${state._tag}`),
       { discard: true }
     ))
-// #endregion

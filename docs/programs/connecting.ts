@@ -32,14 +32,12 @@ export const look = (transport: Transport) =>
   }).pipe(Effect.scoped)
 // #endregion
 
-// #region layer
 const greet = Effect.gen(function*() {
   const client = yield* Client.Client
   return yield* client.callTool("greet", { name: "Ada" })
 })
 
 export const greeted = (transport: Transport) => Effect.provide(greet, Client.layer(transport))
-// #endregion
 
 // #region serverProfile
 export const withProfile = (transport: Transport, profiles: Map<string, string>, entry: string) =>

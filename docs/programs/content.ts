@@ -25,7 +25,6 @@ const sold = Tool.async(
 )
 // #endregion
 
-// #region structured
 const Totals = Schema.Struct({ total: Schema.Finite })
 
 const totals = Tool.layer(Tool.make("totals", { output: Totals }), () =>
@@ -34,6 +33,5 @@ const totals = Tool.layer(Tool.make("totals", { output: Totals }), () =>
     content: [Content.text("8 sold, a good year"), Content.image(png, "image/png")],
     _meta: { "example.com/source": "ledger" }
   })))
-// #endregion
 
 export const Sales = McpServer.layer({ name: "sales", version: "1.0.0" }, plot, best, sold, totals)

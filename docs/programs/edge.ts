@@ -2,7 +2,6 @@ import * as Client from "@skein/client/Client"
 import * as Http from "@skein/client/Http"
 import * as Effect from "effect/Effect"
 
-// #region edge
 interface Env {
   /** A binding to the worker with the server. */
   readonly SERVER: { readonly fetch: typeof fetch }
@@ -21,4 +20,3 @@ export default {
     return Effect.runPromise(Effect.map(Effect.scoped(called), (result) => Response.json(result)))
   }
 }
-// #endregion

@@ -49,7 +49,6 @@ export const recipe = Effect.gen(function*() {
 })
 // #endregion
 
-// #region whole
 /** All tools of a server for a language model in this process: with middleware, and handlers that need the request. */
 export const recipeOfServer = Effect.gen(function*() {
   const { serve } = yield* McpServer.McpServer
@@ -58,4 +57,3 @@ export const recipeOfServer = Effect.gen(function*() {
   const { content } = yield* LanguageModel.generateText({ prompt: "How long does Sencha brew?", toolkit })
   return content
 })
-// #endregion

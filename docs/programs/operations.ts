@@ -58,14 +58,12 @@ const described = Middleware.listTools(({ caller }, next) =>
 )
 // #endregion
 
-// #region params
 // The raw level: the same for every method, on the params as the client sent them.
 const unwrapped = Middleware.layer((next) => (request) =>
   request.method === "tools/call" && request.params?.["name"] === "find"
     ? next(request.with({ params: { ...request.params, name: "search" } }))
     : next(request)
 )
-// #endregion
 
 export const Shop = McpServer.layer(
   { name: "shop", version: "1.0.0" },

@@ -43,7 +43,6 @@ export const add = async (
 }
 // #endregion
 
-// #region changes
 /** Shows the tools, and shows them again when they have changed, until the client is closed. */
 export const watch = async (client: AsyncClient, show: (tools: ReadonlyArray<string>) => void): Promise<void> => {
   for await (const change of client.changes({ tools: true })) {
@@ -51,4 +50,3 @@ export const watch = async (client: AsyncClient, show: (tools: ReadonlyArray<str
     show((await client.listTools()).map(({ name }) => name))
   }
 }
-// #endregion

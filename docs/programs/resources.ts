@@ -31,7 +31,6 @@ const note = ResourceTemplate.layer(
 )
 // #endregion
 
-// #region updated
 const write = Tool.layer(
   Tool.make("write", { input: { text: Schema.String } }),
   ({ text }) =>
@@ -41,7 +40,6 @@ const write = Tool.layer(
       return `Written: notes://home/${index}`
     })
 )
-// #endregion
 
 export const NoteServer = McpServer.layer(
   // #region caching

@@ -47,13 +47,11 @@ const Point = JsonSchema.make<{ readonly x: number; readonly y: number }>({
 const move = Tool.layer(Tool.make("move", { input: Point }), ({ x, y }) => Effect.succeed(`Moved to ${x}, ${y}`))
 // #endregion
 
-// #region header
 // Clients of 2026-07-28 also send `region` as the header `Mcp-Param-Region`, so that gateways can route by it.
 const report = Tool.layer(
   Tool.make("report", { input: { region: Schema.String.annotate({ "x-mcp-header": "Region" }) } }),
   ({ region }) => Effect.succeed(`All is well in ${region}`)
 )
-// #endregion
 
 export const Schemas = McpServer.layer(
   { name: "schemas", version: "1.0.0" },

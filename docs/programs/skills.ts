@@ -28,13 +28,11 @@ export const served = (folder: string) =>
   )
 // #endregion
 
-// #region list
 export const check = (folder: string) =>
   Effect.map(NodeSkills.list(folder), ({ leftOut, skills }) => [
     ...leftOut.map(({ error, path }) => `${path} is left out: ${error.message}`),
     ...skills.flatMap(({ changes, path }) => changes.map((change) => `${path}: ${change}`))
   ])
-// #endregion
 
 // #region dynamic
 export const daily = (report: Effect.Effect<string>) =>
@@ -74,11 +72,9 @@ export const answer = (servers: Readonly<Record<string, Client.Client>>, questio
   })
 // #endregion
 
-// #region approval
 /** Whether the user has approved the skill as it is now. */
 export const isApproved = (server: string, entry: RemoteSkill.Entry, approvals: ReadonlyMap<string, string>) =>
   Effect.map(
     RemoteSkill.fingerprint(entry),
     (fingerprint) => fingerprint !== undefined && approvals.get(`${server} ${entry.uri}`) === fingerprint
   )
-// #endregion
