@@ -26,7 +26,6 @@ export const answerFirst = (id: string, sure: boolean) =>
   })
 // #endregion
 
-// #region counts
 interface Count {
   readonly tool: string
   readonly status: string
@@ -42,4 +41,3 @@ export const counts = Effect.flatMap(SqlClient.SqlClient, (sql) =>
     SELECT tool, status, COUNT(*) AS count, SUM(CASE waits WHEN 0 THEN 0 ELSE 1 END) AS waiting,
       MIN(updated_at) AS since
     FROM skein_tasks GROUP BY tool, status ORDER BY tool, status`)
-// #endregion

@@ -8,7 +8,6 @@ import * as Layer from "effect/Layer"
 import * as Semaphore from "effect/Semaphore"
 import { bakeOne } from "./mill.ts"
 
-// #region ovens
 /** This process has two ovens, for any number of tasks. */
 class Ovens extends Context.Service<Ovens, Semaphore.Semaphore>()("bakery/Ovens") {
   static readonly layer = Layer.effect(Ovens, Semaphore.make(2))
@@ -18,6 +17,5 @@ const Baking = Task.layer(
   Task.make("bake"),
   () => Step.run("bake", {}, () => Effect.flatMap(Ovens, (ovens) => ovens.withPermits(1)(bakeOne)))
 ).pipe(Layer.provide(Ovens.layer))
-// #endregion
 
 export const Scarce = McpServer.layer({ name: "bakery", version: "1.0.0" }, Baking, Tasks.layer())

@@ -329,14 +329,17 @@ describe("tasks-machines.md", () => {
       const { context } = yield* run(Bakery, inMemory)
       const sql = Context.get(context, SqlClient.SqlClient)
       const tables = yield* sql<{ readonly name: string }>`SELECT name FROM sqlite_master WHERE type = 'table'`
-      const listed = Array.from(page.matchAll(/^ *\| `(skein_\w+)` +\|/gm), ([, name]) => name)
+      const listed = Array.from(page.matchAll(/`(skein_task\w+)`/g), ([, name]) => name)
       expect(listed.toSorted()).toEqual(tables.map(({ name }) => name).toSorted())
     }))
 
   it("lists log messages that the engine writes", () => {
     const files = globSync(join(docs, "../packages/tasks/src/**/*.ts"))
     const source = files.map((file) => readFileSync(file, "utf8")).join("\n").replaceAll("${longLog}", "10000")
-    const listed = Array.from(page.matchAll(/In the log: "([^"]+)"/g), ([, message = ""]) => message)
+    const listed = Array.from(
+      page.slice(page.indexOf("### Logs and alerts")).matchAll(/^- "([^"]+)"/gm),
+      ([, message = ""]) => message
+    )
     expect(listed.length).toBeGreaterThan(5)
     expect(listed.filter((message) => !source.includes(message))).toEqual([])
   })
