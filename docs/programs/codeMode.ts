@@ -46,15 +46,12 @@ console.log("orders:", orders.length)
 return sums`
 // #endregion
 
-// #region async
 export const shop = new AsyncServer({ name: "shop", version: "1.0.0" })
   .use(CodeMode.layer(
     { limits: { timeout: "10 seconds" } },
     Tool.async(Tool.make("today"), () => "A rainy day")
   ))
-// #endregion
 
-// #region sandbox
 /** Programs are lists of names of tools, which are called one after the other. */
 const lists: Sandbox.Sandbox = {
   run: ({ code }, host) =>
@@ -68,4 +65,3 @@ export const ShopOfLists = McpServer.layer(
   { name: "shop", version: "1.0.0" },
   Layer.provide(CodeMode.layer({}, ...definitions), Layer.succeed(Sandbox.Sandbox, lists))
 )
-// #endregion

@@ -9,7 +9,6 @@ import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
-// #region server
 const Tea = Schema.Literals(["assam", "sencha", "shincha"])
 const menu = ["assam", "sencha"]
 
@@ -66,6 +65,5 @@ export const TeaHouse = McpServer.layer(
   ...resources,
   review
 )
-// #endregion
 
 if (import.meta.main) NodeHttp.runMain(TeaHouse)
