@@ -94,16 +94,11 @@ describe("architecture.md", () => {
     expect(listed).toEqual(Object.fromEntries(several.filter(([, names]) => names.length > 1)))
   })
 
-  it("has a glossary of at most twenty terms", () => {
-    const rows = page.slice(page.indexOf("## Glossary")).split("\n").filter((line) => line.startsWith("| ")).slice(2)
+  it("leads to a glossary with at most twenty terms of Skein", () => {
+    const [own = ""] = read("glossary.md").split("## Terms of the specification")
+    const rows = own.split("\n").filter((line) => line.startsWith("| ")).slice(2)
     expect(rows.length).toBeGreaterThan(10)
     expect(rows.length).toBeLessThanOrEqual(20)
-  })
-
-  it("has the terms of glossary.md in its glossary, with the same meanings", () => {
-    const rows = (text: string) =>
-      text.split("\n").filter((line) => line.startsWith("| ")).map((line) => line.replaceAll(/ +/g, " "))
-    const [own = ""] = read("glossary.md").split("## Terms of the specification")
-    expect(rows(own)).toEqual(rows(page.slice(page.indexOf("## Glossary"))))
+    expect(page).toContain("](glossary.md)")
   })
 })
