@@ -77,6 +77,21 @@ if (chromium === undefined) {
   const name = "a browser is needed: install Debian's `chromium`, or set CHROMIUM to one"
   it.skipIf((process.env["CI"] ?? "") === "")(name, () => assert.fail("there is no Chromium in the PATH"))
 } else {
+  /** Shows a page that declares addresses of another origin, until its first log. The code finds the origin as `foreign`. */
+  const declaring = Effect.fnUntraced(function*(code: string, connectDomains: (foreign: string) => Array<string>) {
+    const script = yield* Effect.promise(() => kit.bundle({ text: kit.hostScript() }))
+    const { foreign } = yield* kit.open(script, [])
+    const app = pageOf(code, { csp: { connectDomains: connectDomains(foreign.origin) } })
+    const { url } = yield* kit.open(script, [show(app)])
+    url.searchParams.set("foreign", foreign.origin)
+    const tab = yield* Effect.flatMap(browser(chromium), (open) => Effect.promise(open))
+    yield* Effect.promise(async () => {
+      await tab.goto(url)
+      await tab.until("state.logs.length > 0")
+    })
+    return { foreign, tab }
+  })
+
   describe("a malicious page", () => {
     it.live(
       "reaches no other origin, no storage, neither the host nor the proxy, and no permission but those granted",
@@ -127,23 +142,13 @@ if (chromium === undefined) {
       "reaches the origins that it declares, as far as the host allows them",
       () =>
         Effect.scoped(Effect.gen(function*() {
-          let foreign = ""
-          const app = (): App.App =>
-            pageOf(
-              `view.log("info", { declared: await fetch(foreign + "/data").then((answer) => answer.status) })`,
-              { csp: { connectDomains: [foreign, "https://refused.example"] } }
-            )
-          const script = yield* Effect.promise(() => kit.bundle({ text: kit.hostScript() }))
-          const first = yield* kit.open(script, [])
-          foreign = first.foreign.origin
-          const { url } = yield* kit.open(script, [show(app())])
-          url.searchParams.set("foreign", foreign)
-          const tab = yield* Effect.flatMap(browser(chromium), (open) => Effect.promise(open))
+          const { foreign, tab } = yield* declaring(
+            `view.log("info", { declared: await fetch(foreign + "/data").then((answer) => answer.status) })`,
+            (foreign) => [foreign, "https://refused.example"]
+          )
           yield* Effect.promise(async () => {
-            await tab.goto(url)
-            await tab.until("state.logs.length > 0")
             expect(await tab.evaluate("state.logs[0]")).toEqual({ declared: 200 })
-            expect(first.foreign.paths).toEqual(["/data"])
+            expect(foreign.paths).toEqual(["/data"])
             expect(await tab.evaluate("state.session.policy.rejected.map(({ value }) => value)")).toEqual([
               "\"https://refused.example\""
             ])
@@ -233,26 +238,16 @@ if (chromium === undefined) {
       "reaches a path that it declares, and no other path of the origin",
       () =>
         Effect.scoped(Effect.gen(function*() {
-          let foreign = ""
-          const app = (): App.App =>
-            pageOf(
-              `
-              const status = (path) => fetch(foreign + path).then((answer) => answer.status, () => "refused")
-              view.log("info", [await status("/open_data/a"), await status("/other")])
+          const { foreign, tab } = yield* declaring(
+            `
+            const status = (path) => fetch(foreign + path).then((answer) => answer.status, () => "refused")
+            view.log("info", [await status("/open_data/a"), await status("/other")])
             `,
-              { csp: { connectDomains: [foreign + "/open_data/"] } }
-            )
-          const script = yield* Effect.promise(() => kit.bundle({ text: kit.hostScript() }))
-          const first = yield* kit.open(script, [])
-          foreign = first.foreign.origin
-          const { url } = yield* kit.open(script, [show(app())])
-          url.searchParams.set("foreign", foreign)
-          const tab = yield* Effect.flatMap(browser(chromium), (open) => Effect.promise(open))
+            (foreign) => [foreign + "/open_data/"]
+          )
           yield* Effect.promise(async () => {
-            await tab.goto(url)
-            await tab.until("state.logs.length > 0")
             expect(await tab.evaluate("state.logs[0]")).toEqual([200, "refused"])
-            expect(first.foreign.paths).toEqual(["/open_data/a"])
+            expect(foreign.paths).toEqual(["/open_data/a"])
           })
         })),
       120_000

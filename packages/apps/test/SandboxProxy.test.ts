@@ -109,6 +109,8 @@ describe("a document", () => {
         writeFileSync(file, text)
         assert.strictEqual(yield* read, text)
       }
+      const device = yield* Effect.flip(AppFile.read("/dev/zero"))
+      assert.strictEqual(device.message, "The page \"zero\" cannot be read")
       writeFileSync(file, "x".repeat(4_194_305))
       const large = yield* Effect.flip(read)
       assert.strictEqual(large.message, "The page \"page.html\" has 4194305 bytes, more than 4194304")

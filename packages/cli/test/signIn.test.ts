@@ -88,6 +88,42 @@ describe("skein login", () => {
       assert.strictEqual(visits().length, 1)
     }), 60_000)
 
+  it.live(
+    "names metadata of another host, and uses it with --resource-metadata, also to renew tokens",
+    () =>
+      Effect.gen(function*() {
+        const { counts, metadata, url } = yield* protectedServer({
+          metadataElsewhere: true,
+          accessTokenLifetime: "3 seconds"
+        })
+        for (const command of [["login", url], ["call", "--login", url, "brew"]]) {
+          const { env, visits } = yield* person()
+          const refused = yield* skein(env, ...command)
+          assert.notStrictEqual(refused.code, 0)
+          assert.include(
+            refused.err,
+            `The server names its metadata at "${metadata}", which is of another origin and is not read. If that metadata is ` +
+              "to be trusted, set its URL as resourceMetadata of the server in the option servers, or in skein with " +
+              "--resource-metadata"
+          )
+          assert.deepStrictEqual(visits(), [])
+          const [name = "", ...rest] = command
+          const accepted = yield* skein(env, name, "--resource-metadata", metadata!, ...rest)
+          assert.deepStrictEqual([accepted.code, visits().length], [0, 1], accepted.err)
+          const before = (yield* Effect.promise(() => counts())).refreshes
+          assert.deepStrictEqual(yield* skein(env, "call", url, "brew"), { code: 0, out: "Green tea\n", err: "" })
+          assert.isAbove((yield* Effect.promise(() => counts())).refreshes, before)
+          assert.strictEqual(visits().length, 1)
+        }
+        const { env } = yield* person()
+        const odd = yield* skein(env, "login", "--resource-metadata", "http://tea.example/metadata", url)
+        assert.deepStrictEqual([odd.code, /resourceMetadata is not an https URL/.test(odd.err)], [4, true], odd.err)
+        const none = yield* skein(env, "login", "--resource-metadata", "metadata", url)
+        assert.deepStrictEqual([none.code, /--resource-metadata needs a URL: "metadata"/.test(none.err)], [2, true])
+      }),
+    120_000
+  )
+
   it.live("asks once for several processes that begin a sign-in together", () =>
     Effect.gen(function*() {
       const { counts, url } = yield* protectedServer()

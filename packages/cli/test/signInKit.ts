@@ -23,6 +23,8 @@ export interface Counts {
 export interface Protected {
   readonly url: string
   readonly issuer: string
+  /** The metadata of the server, with `metadataElsewhere`. */
+  readonly metadata?: string
   /** Asks the authorization server what happened. `revoke` ends all grants first. */
   readonly counts: (revoke?: "revoke") => Promise<Counts>
 }
@@ -40,7 +42,7 @@ export const protectedServer = (options: object = {}): Effect.Effect<Protected, 
         return {
           child,
           lines,
-          at: JSON.parse(String(first.value)) as { readonly url: string; readonly issuer: string }
+          at: JSON.parse(String(first.value)) as Omit<Protected, "counts">
         }
       }),
       ({ child }) =>

@@ -67,6 +67,7 @@ const none = {
   paste: false,
   port: undefined,
   redirectUri: undefined,
+  resourceMetadata: undefined,
   scopes: undefined
 }
 

@@ -277,17 +277,28 @@ describe("over HTTP", () => {
       assert.include(gone.err, "The console was not reached")
       const other = yield* Effect.acquireRelease(
         Effect.callback<ReturnType<typeof createServer>>((resume) => {
-          const server = createServer((request, response) =>
-            response.end(request.url === "/tree" ? "{\"version\":9}" : "<html>")
-          )
+          const server = createServer((request, response) => {
+            if (request.url === "/tree") return void response.end("{\"version\":9}")
+            if (request.url === "/deep/tree") {
+              return void response.end(`{"version":1,"rows":${"[".repeat(100_000)}${"]".repeat(100_000)}}`)
+            }
+            if (request.url !== "/endless/tree") return void response.end("<html>")
+            // Until the command closes the connection.
+            response.write("{\"version\":1,\"rows\":\"")
+            const fill = (): void => {
+              while (!response.destroyed && response.write(" ".repeat(1024 * 1024)));
+            }
+            response.on("drain", fill)
+            fill()
+          })
           server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
         }),
         (server) =>
           Effect.sync(() => server.closeAllConnections()).pipe(Effect.andThen(Effect.sync(() => server.close())))
       )
       const origin = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
-      for (const path of ["/", "/else/"]) {
-        const { code, err } = yield* run([origin + path])
+      for (const path of ["/", "/else/", "/endless/", "/deep/"]) {
+        const { code, err } = yield* run([origin + path, "--json"])
         assert.strictEqual(code, 4)
         assert.match(err, /another version of its messages|not a console of Skein/)
       }

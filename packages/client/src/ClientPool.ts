@@ -46,7 +46,7 @@ import { type AppliedConfig, type ConfigSource, PoolConfig, type Reload } from "
 import { type PoolChange, PoolChanges } from "./internal/pool/poolChanges.ts"
 import { PoolEntry, type Server, type State } from "./internal/pool/poolEntry.ts"
 import type { Items, Kind } from "./internal/pool/serverLists.ts"
-import type { Ready } from "./internal/toolkit/source.ts"
+import type { Ready, ReadyOptions } from "./internal/toolkit/source.ts"
 import type { Middleware } from "./Middleware.ts"
 import * as Reconnect from "./Reconnect.ts"
 import type * as ServerConfig from "./ServerConfig.ts"
@@ -54,7 +54,7 @@ import type * as ServerConfig from "./ServerConfig.ts"
 export type { AppliedConfig, Config, ConfigSource, ConfiguredServer, Reload } from "./internal/pool/configuredPool.ts"
 export type { PoolChange } from "./internal/pool/poolChanges.ts"
 export type { Broken, Open, Opening, Server, State } from "./internal/pool/poolEntry.ts"
-export type { Ready } from "./internal/toolkit/source.ts"
+export type { Ready, ReadyOptions } from "./internal/toolkit/source.ts"
 
 /** The options of a pool. */
 export interface Options {
@@ -84,14 +84,6 @@ export interface Options {
    * is one of its own options.
    */
   readonly reconnect?: Reconnect.Policy | undefined
-}
-
-/** The options of `ready`. */
-export interface ReadyOptions {
-  /** Selects servers by name: all by default. */
-  readonly servers?: ((server: string) => boolean) | undefined
-  /** How long to wait for a server that is opened for the first time, and then for its list. Default: not at all. */
-  readonly readyTimeout?: Duration.Input | undefined
 }
 
 /** A server of the pool: its name and its state. */

@@ -90,6 +90,12 @@ export class Credentials extends Context.Service<Credentials, {
    * const extensions = { "io.modelcontextprotocol/oauth-client-credentials": {} }
    */
   readonly extensions?: Readonly<Record<string, JsonObject>> | undefined
+  /**
+   * Returns for whom the requests to a server act, as a text without a secret that stays the same while tokens are renewed
+   * and differs for another person: a digest of an issuer and a subject, for example. A `ServerProfile` contains it, and
+   * is used only while it is the same. Without it, or for `undefined`, all credentials count as the same.
+   */
+  readonly authorizationContext?: ((server: URL) => Effect.Effect<string | undefined>) | undefined
 }>()("@skein/client/Credentials") {}
 
 /** A token, or an effect that returns the current one. */

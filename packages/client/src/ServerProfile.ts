@@ -14,8 +14,9 @@
  * A server with a session-based revision keeps opening sessions after it has learned the stateless one. Therefore its
  * profile expires 24 hours after the probe that led to it, also within a client: the next connection probes again.
  *
- * A profile belongs to one URL and to one set of credentials, because a gateway may choose the server by the caller.
- * Store it by both. Clients never share one.
+ * A profile belongs to one URL and to one authorization context, because a gateway may choose the server by the caller.
+ * Store it by both. Clients never share one. Credentials that name their context (`OAuth` of `@skein/auth` does) are
+ * checked: after a sign-in as another person the next connection probes again, within a client too.
  *
  * ```ts
  * const client = yield* Client.make(transport, { serverProfile: known === undefined ? undefined : JSON.parse(known) })
@@ -43,4 +44,6 @@ export interface ServerProfile {
    * its first use.
    */
   readonly negotiatedAt?: number | undefined
+  /** `Credentials.authorizationContext` of the negotiation. The profile is ignored where the present one differs. */
+  readonly authorizationContext?: string | undefined
 }

@@ -122,6 +122,11 @@ export interface Connection {
    */
   readonly extensions?: Readonly<Record<string, JsonRpc.JsonObject>> | undefined
   /**
+   * Returns for whom the requests of the connection act, as its credentials identify it, without a secret. A client uses a
+   * stored result of a negotiation only for the same one.
+   */
+  readonly authorizationContext?: Effect.Effect<string | undefined> | undefined
+  /**
    * Whether the peer stops this side when it stops sending: the client of a stdio server ends it by closing its stdin
    * ("lifecycle", shutdown). The requests of such a peer are then stopped, and not cancelled by their sender: see
    * `RequestContext.stopped`.

@@ -47,7 +47,8 @@ import { isBusy } from "./internal/sqlite/sqliteError.ts"
 /** The database and how to open it. */
 export interface Options {
   /**
-   * The file. It is created if it does not exist, but its folder is not. `:memory:` opens a database in memory that
+   * The file. It is created if it does not exist, for its owner only (mode 600), but its folder is not. A `file:` URI gets
+   * the mode that SQLite chooses: most systems then let all users read it. `:memory:` opens a database in memory that
    * only this client has.
    */
   readonly filename: string
@@ -195,6 +196,20 @@ const isAboutSqlite = (warning: string | Error, type: unknown): boolean =>
 const isInMemory = (filename: string): boolean =>
   filename === ":memory:" || filename.startsWith("file::memory:") || /^file:.*[?&]mode=memory/.test(filename)
 
+/**
+ * Creates a file for its owner only, as most systems let all users read the files that SQLite creates. SQLite gives its
+ * other files the same mode. A `file:` URI may require that the file exists, and is left to SQLite.
+ */
+const createFile = (path: string): void => {
+  if (path === "" || isInMemory(path) || path.startsWith("file:")) return
+  const { closeSync, openSync } = process.getBuiltinModule("node:fs")
+  try {
+    closeSync(openSync(path, "ax", 0o600))
+  } catch {
+    // It exists, or SQLite reports the problem.
+  }
+}
+
 /** Opens a file until the scope closes. Errors name `filename`. */
 const openFile = (
   filename: string,
@@ -205,6 +220,7 @@ const openFile = (
     try: () => {
       // Loaded on demand: a program that never opens a database does not pay for it.
       const { DatabaseSync } = loadNodeSqlite()
+      createFile(path)
       const database = new DatabaseSync(path, { timeout: 0 })
       try {
         prepare(database)

@@ -221,6 +221,23 @@ describe("SqliteClient on a file", () => {
       expect(yield* on(filename, (sql) => sql`SELECT * FROM t`, { exclusive: true })).toEqual([{ a: 1 }])
     })))
 
+  it.effect("creates a file for its owner only, with the files beside it, and leaves the mode of an existing one", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const filename = yield* temporary
+      const modes = () =>
+        ["", "-wal", "-owner"].map((suffix) => (statSync(`${filename}${suffix}`).mode & 0o777).toString(8))
+      const write = (expected: ReadonlyArray<string>) =>
+        on(filename, (sql) =>
+          Effect.gen(function*() {
+            yield* sql`CREATE TABLE IF NOT EXISTS t (a)`
+            yield* sql`INSERT INTO t VALUES (1)`
+            expect(modes()).toEqual(expected)
+          }), { exclusive: true })
+      yield* write(["600", "600", "600"])
+      chmodSync(filename, 0o644)
+      yield* write(["644", "644", "644"])
+    })))
+
   it.effect("exclusive · gives the file of the lock the mode of the database", () =>
     Effect.scoped(Effect.gen(function*() {
       const filename = yield* temporary

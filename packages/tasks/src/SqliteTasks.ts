@@ -41,14 +41,6 @@ export interface Options extends TaskEngine.Options {
   readonly migrate?: boolean | undefined
 }
 
-/**
- * Creates the file for its owner only: it contains the data of callers, and most systems let all users read new files.
- */
-const createFile = (filename: string): Effect.Effect<void> =>
-  filename === ":memory:" || filename.startsWith("file:")
-    ? Effect.void
-    : Effect.promise(() => open(filename, "ax", 0o600).then((file) => file.close(), () => {}))
-
 /** The client of a file that is prepared first. */
 const clientOf = (
   prepared: Effect.Effect<void, TaskError>,
@@ -72,7 +64,7 @@ const clientOf = (
 export const migrate = (
   { dryRun = false, filename }: Pick<Options, "filename"> & { readonly dryRun?: boolean | undefined }
 ): Effect.Effect<{ readonly from: number; readonly to: number }, TaskError> => {
-  const prepared = dryRun ? checkFile(filename) : createFile(filename)
+  const prepared = dryRun ? checkFile(filename) : Effect.void
   return Effect.provide(sqlStore.migrateTables(dryRun), clientOf(prepared, { filename, exclusive: !dryRun }))
 }
 
@@ -160,5 +152,5 @@ export const layer = (
 ): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | TaskSchedules | SqlClient, TaskError> =>
   Layer.provideMerge(
     engine.layerSingle(options, migrate),
-    clientOf(createFile(filename), { filename, synchronous, exclusive: true })
+    clientOf(Effect.void, { filename, synchronous, exclusive: true })
   )

@@ -30,7 +30,10 @@ const nameOf = (file: string | URL): string => quote(String(file).replace(/^.*[/
 export const read = (file: string | URL): Effect.Effect<string, PageUnavailable> =>
   Effect.tryPromise({
     try: async (signal) => {
-      const { size } = await stat(file)
+      const found = await stat(file)
+      // A device or a pipe could be endless.
+      if (!found.isFile()) throw new Error("it is not a file")
+      const { size } = found
       return size > maxFileBytes ? size : await readFile(file, { encoding: "utf8", signal })
     },
     catch: (cause) => new PageUnavailable({ message: `The page ${nameOf(file)} cannot be read`, cause })

@@ -14,6 +14,7 @@
  * const main = Effect.provide(Effect.scoped(program), [Loopback.layer(), FileTokenStore.layer({ app: "teahouse" })])
  */
 import type { Credentials } from "@skein/client/Credentials"
+import * as Digest from "@skein/runtime/Digest"
 import * as Clock from "effect/Clock"
 import { quote } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
@@ -260,8 +261,27 @@ const extensionsOf = ({ _tag }: Definition): OAuth["extensions"] => {
   }
 }
 
+/**
+ * Identifies who has signed in: by the ID token, else by the grant, which a refresh keeps. A grant without a person is
+ * identified by its client. Tokens that cannot be read count as none: requests report that failure.
+ */
+const contextOf = (
+  { definition, settings }: Environment,
+  tokens: Effect.Effect<SavedTokens | undefined, OAuthError>
+): Effect.Effect<string | undefined> =>
+  Effect.matchEffect(tokens, {
+    onFailure: () => Effect.undefined,
+    onSuccess: (saved) => {
+      if (saved === undefined) return Effect.undefined
+      const { clientId, grantedAt, issuer, person } = saved
+      const grant = definition._tag === "AuthorizationCode" ? grantedAt : undefined
+      return Digest.sha256Base64Url(JSON.stringify([settings.account, issuer, clientId, person?.subject ?? grant]))
+    }
+  })
+
 const fromServers = (environment: Environment, serverOf: FindServer): OAuth => ({
   extensions: extensionsOf(environment.definition),
+  authorizationContext: (url) => contextOf(environment, serverOf(url).read),
   headers: (request) => serverOf(request.server ?? request.url).headers(request),
   refused: (challenge) => {
     const server = serverOf(challenge.server ?? challenge.url)

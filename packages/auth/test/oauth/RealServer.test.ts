@@ -72,6 +72,9 @@ describe("oidc-provider", () => {
       const { dev, servers } = yield* startBoth()
       const oauth = yield* OAuth.make({ grant })
       assert.strictEqual(yield* request(oauth, servers.url), 200)
+      const context = oauth.authorizationContext!(servers.url)
+      const before = yield* context
+      assert.match(before!, /^[\w-]{43}$/)
       const state = Option.getOrThrow(yield* oauth.state(servers.url))
       assert.deepInclude(state, { issuer: dev.issuer, isRenewable: true, registration: "dynamic" })
       expire(servers)
@@ -79,10 +82,13 @@ describe("oidc-provider", () => {
       const all = Array.from({ length: 50 }, () => request(oauth, servers.url))
       assert.deepEqual(new Set(yield* Effect.all(all, { concurrency: "unbounded" })), new Set([200]))
       assert.deepInclude(yield* dev.counts, { authorizations: 1, refreshes: 1, refreshReuses: 0 })
+      assert.strictEqual(yield* context, before)
       servers.required = "mcp:write"
       assert.strictEqual(yield* request(oauth, servers.url), 200)
       assert.includeMembers([...Option.getOrThrow(yield* oauth.state(servers.url)).scopes], ["mcp:read", "mcp:write"])
       assert.strictEqual((yield* dev.counts).authorizations, 2)
+      // The second sign-in may be that of another person: without an ID token nothing tells.
+      assert.notStrictEqual(yield* context, before)
       // The access token is a JWT, which the server cannot revoke: its grant is revoked, which is not a failure.
       const warnings: Array<unknown> = []
       const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
@@ -91,6 +97,7 @@ describe("oidc-provider", () => {
       yield* Effect.provide(oauth.signOut(servers.url), Logger.layer([logger]))
       assert.deepEqual(warnings, [])
       assert.isAbove((yield* dev.counts).revocations, 0)
+      assert.isUndefined(yield* context)
     }).pipe(Effect.provide([ada, TokenStore.layerMemory])))
 
   it.effect("names the person of the ID token, and nobody without one", () =>

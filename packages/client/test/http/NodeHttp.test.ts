@@ -25,6 +25,22 @@ const server = RawServer.http(async (request, response) => {
   response.writeHead(200, { "Content-Type": "application/json" }).end(answer(JSON.parse(text)))
 })
 
+/** The server over TLS. Returns its port. */
+const tlsServer = Effect.map(
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const tls = Https.createServer({ cert: certificate, key: privateKey }, async (request, response) => {
+        const text = await RawServer.readBody(request)
+        response.writeHead(200, { "Content-Type": "application/json" }).end(answer(JSON.parse(text)))
+      })
+      await new Promise<void>((resolve) => tls.listen(0, "127.0.0.1", resolve))
+      return tls
+    }),
+    (tls) => Effect.sync(() => tls.close().closeAllConnections())
+  ),
+  (tls) => (tls.address() as AddressInfo).port
+)
+
 const call = (client: Client.Client, name: string) =>
   Effect.map(client.callTool(name), ({ content }) => (content[0] as { readonly text: string }).text)
 
@@ -92,17 +108,7 @@ describe("NodeHttp.transport", () => {
 
     it.live("opens a tunnel for https, and trusts the certificates that Node trusts", () =>
       Effect.gen(function*() {
-        const tls = yield* Effect.acquireRelease(
-          Effect.promise(async () => {
-            const tls = https.createServer({ cert: certificate, key: privateKey }, async (request, response) => {
-              const text = await RawServer.readBody(request)
-              response.writeHead(200, { "Content-Type": "application/json" }).end(answer(JSON.parse(text)))
-            })
-            await new Promise<void>((resolve) => tls.listen(0, "127.0.0.1", resolve))
-            return tls
-          }),
-          (tls) => Effect.sync(() => tls.close().closeAllConnections())
-        )
+        const port = yield* tlsServer
         const { connect } = process.getBuiltinModule("node:net")
         const { getCACertificates, setDefaultCACertificates } = process.getBuiltinModule("node:tls")
         const tunnels: Array<string | undefined> = []
@@ -110,7 +116,6 @@ describe("NodeHttp.transport", () => {
           Effect.promise(async () => {
             const proxy = http.createServer().on("connect", (request, socket) => {
               tunnels.push(request.url)
-              const { port } = tls.address() as AddressInfo
               const inner = connect(port, "127.0.0.1", () => {
                 socket.write("HTTP/1.1 200 OK\r\n\r\n")
                 inner.pipe(socket).pipe(inner)
@@ -140,18 +145,7 @@ describe("NodeHttp.transport", () => {
 
   it.live("agent: connects with TLS if the agent trusts the server's certificate", () =>
     Effect.gen(function*() {
-      const tls = yield* Effect.acquireRelease(
-        Effect.promise(async () => {
-          const tls = Https.createServer({ cert: certificate, key: privateKey }, async (request, response) => {
-            const text = await RawServer.readBody(request)
-            response.writeHead(200, { "Content-Type": "application/json" }).end(answer(JSON.parse(text)))
-          })
-          await new Promise<void>((resolve) => tls.listen(0, "127.0.0.1", () => resolve()))
-          return tls
-        }),
-        (tls) => Effect.sync(() => (tls.close(), tls.closeAllConnections()))
-      )
-      const { port } = tls.address() as AddressInfo
+      const port = yield* tlsServer
       const url = `https://localhost:${port}/mcp`
       const agent = new Https.Agent({
         ca: certificate,

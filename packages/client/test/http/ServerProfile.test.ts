@@ -369,3 +369,62 @@ describe("a server profile that cannot be used", () => {
       assert.strictEqual(client.serverProfile?.httpMode, "sse")
     }))
 })
+
+describe("a profile and its authorization context", () => {
+  const secret = "token-of-nobody"
+  const credentials = (who: () => string | undefined) => ({
+    headers: () => Effect.succeed({ authorization: `Bearer ${secret}` }),
+    refused: () => Effect.succeed(false),
+    authorizationContext: (server: URL) =>
+      Effect.sync(() => who() === undefined ? undefined : `${who()} at ${server.pathname}`)
+  })
+
+  it.live("is used only by the same one, and contains no credentials", () =>
+    Effect.gen(function*() {
+      const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.stateful)
+      const probes = () => asked(exchanges).filter((what) => what === discover).length
+      const use = (who: string | undefined, serverProfile: ServerProfile | undefined) =>
+        Effect.scoped(Effect.gen(function*() {
+          const before = probes()
+          const transport = NodeHttp.transport({ url, credentials: credentials(() => who) })
+          const client = yield* Client.make(transport, { serverProfile })
+          return { profile: stored(client.serverProfile) as ServerProfile, probed: probes() - before }
+        }))
+      const ada = yield* use("ada", undefined)
+      assert.deepStrictEqual([ada.profile.authorizationContext, ada.probed], ["ada at /mcp", 1])
+      assert.notInclude(JSON.stringify(ada.profile), secret)
+      assert.deepStrictEqual(yield* use("ada", ada.profile), { profile: ada.profile, probed: 0 })
+      const eve = yield* use("eve", ada.profile)
+      assert.deepStrictEqual([eve.profile.authorizationContext, eve.probed], ["eve at /mcp", 1])
+      const nobody = yield* use(undefined, ada.profile)
+      assert.deepStrictEqual([nobody.profile.authorizationContext, nobody.probed], [undefined, 1])
+      assert.strictEqual((yield* use(undefined, nobody.profile)).probed, 0)
+      assert.strictEqual((yield* use("ada", nobody.profile)).probed, 1)
+    }))
+
+  it.effect("is not used for the next connection of a client after a sign-in as another person", () =>
+    Effect.gen(function*() {
+      let who = "ada"
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25"))
+      const connect = Effect.map(
+        server.transport.connect,
+        (connection) =>
+          Object.assign(connection, { httpMode: "streamable", authorizationContext: Effect.sync(() => who) })
+      )
+      const client = yield* Client.make({ ...server.transport, connect, connectWith: () => connect }, {
+        reconnect: { initialDelay: 0 }
+      })
+      const probesOfReconnect = Effect.gen(function*() {
+        const before = server.methods.length
+        server.disconnect()
+        yield* TestClock.adjust("1 minute")
+        yield* client.ping()
+        return server.methods.slice(before).filter((method) => method === "server/discover").length
+      })
+      assert.strictEqual(yield* probesOfReconnect, 0)
+      who = "eve"
+      assert.strictEqual(yield* probesOfReconnect, 1)
+      assert.strictEqual(client.serverProfile?.authorizationContext, "eve")
+      assert.strictEqual(yield* probesOfReconnect, 0)
+    }))
+})

@@ -6,15 +6,15 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
 import { ClientError, Timeout } from "@skein/client/ClientError"
+import type { ReadyOptions } from "@skein/client/ClientPool"
 import type { PoolError } from "@skein/client/PoolError"
 import * as RemoteSkill from "./RemoteSkill.ts"
 
 /** The members of a pool that a toolkit of skills uses. */
 export interface SkillPool {
-  readonly ready: (options: {
-    readonly servers: ((server: string) => boolean) | undefined
-    readonly readyTimeout: Duration.Input
-  }) => Effect.Effect<ReadonlyArray<{ readonly server: string; readonly tools: unknown }>>
+  readonly ready: (
+    options: ReadyOptions
+  ) => Effect.Effect<ReadonlyArray<{ readonly server: string; readonly tools: unknown }>>
   readonly client: (name: string) => Effect.Effect<RemoteSkill.SkillClient, ClientError | PoolError>
 }
 

@@ -55,6 +55,11 @@ export class RegistrationFailed extends PrintableError.tagged("RegistrationFaile
     readonly status?: number | undefined
     /** The error code of a refused registration (RFC 7591, 3.2.2): `invalid_redirect_uri`, for example. */
     readonly error?: string | undefined
+    /**
+     * The answers in the places of metadata where there is none, in words, at the end of `message` too: sentences, each
+     * after ". ".
+     */
+    readonly seen?: string | undefined
   }
 > {}
 

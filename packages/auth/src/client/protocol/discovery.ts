@@ -44,9 +44,15 @@ interface Seen {
   readonly notes: Array<string>
   /** The failure of a place whose document may be there later. */
   failure: OAuthError | undefined
+  /** How a document of another origin is allowed, after a note about one. Empty where no option does. */
+  remedy: string
 }
 
-const nothingSeen = (): Seen => ({ notes: [], failure: undefined })
+const nothingSeen = (): Seen => ({ notes: [], failure: undefined, remedy: "" })
+
+const allowMetadata =
+  ". If that metadata is to be trusted, set its URL as resourceMetadata of the server in the option " +
+  "servers, or in skein with --resource-metadata"
 
 /**
  * Reads a document. A status of 4xx, a redirect to another origin, and a page that is not metadata mean that there is none:
@@ -77,7 +83,9 @@ const document = <A>(
         const target = redirectTarget(status, headers, url)
         if (target === undefined) return note(`answered ${status}, a redirect that cannot be followed`)
         if (!staysOnOrigin(target, url)) {
-          return note(`answered ${status} and leads to ${place(target)}, which is of another origin and is not read`)
+          return note(
+            `answered ${status} and leads to ${place(target)}, which is of another origin and is not read${seen.remedy}`
+          )
         }
         return redirects < maxRedirects
           ? document(outbound, target, read, seen, redirects + 1)
@@ -175,7 +183,7 @@ export const discover = Effect.fnUntraced(function*(
   { configured, named }: MetadataPlace,
   preferred: ReadonlyArray<string>
 ): Effect.fn.Return<Discovery, OAuthError> {
-  const seen = nothingSeen()
+  const seen: Seen = { ...nothingSeen(), remedy: allowMetadata }
   if (!isSecure(url)) {
     return yield* fail(
       new InsecureUrl({
@@ -189,10 +197,7 @@ export const discover = Effect.fnUntraced(function*(
   const elsewhere = configured === undefined && named !== undefined ? URL.parse(named) : null
   if (elsewhere !== null && !staysOnOrigin(elsewhere, url)) {
     seen.notes.push(
-      `The server names its metadata at ${
-        place(elsewhere)
-      }, which is of another origin and is not read. If the metadata ` +
-        "is to be trusted, set resourceMetadata for the server in the option servers"
+      `The server names its metadata at ${place(elsewhere)}, which is of another origin and is not read${seen.remedy}`
     )
   }
   for (const at of places) {
@@ -233,6 +238,7 @@ export const discover = Effect.fnUntraced(function*(
     )
   }
   // 2025-03-26: the server is its own authorization server, at the root of its origin.
+  seen.remedy = ""
   const server = yield* serverMetadataOf(outbound, url.origin, seen)
   const notes = describeSeen(seen)
   return { resource: undefined, server: { ...server ?? defaultServerMetadata(url), seen: notes } }

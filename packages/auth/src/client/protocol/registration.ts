@@ -51,7 +51,8 @@ export const registrationFailed = (
           : `Register a client there by hand and configure it (Grant.authorizationCode, client)${seen}`),
       issuer,
       status,
-      error
+      error,
+      seen
     })
   )
 

@@ -10,12 +10,12 @@ import { quoteLine, sanitize } from "../base/format.ts"
 import { tokenFolder, usedTokenFolder } from "../base/nodeProcess.ts"
 import { CommandFailed, failed, logLine, Process } from "../base/process.ts"
 import {
-  givenClient,
   inStore,
   interactive,
   loadLogin,
   loginKey,
   makeOAuth,
+  namedBy,
   oauthFailed,
   openStore,
   placeOf,
@@ -121,13 +121,13 @@ export const login = (line: LoginLine): Effect.Effect<void, CommandFailed, Proce
     const { json, url } = line
     const signIn = yield* interactive(line, process)
     const store = yield* openStore(yield* tokenFolder)
-    const client = givenClient(line, process)
+    const named = namedBy(line, process)
     const signedIn = Effect.gen(function*() {
       const last = yield* inStore(loadLogin(store, url))
       if (last !== undefined && last.at >= performance.timeOrigin) return
-      const oauth = yield* makeOAuth(url, store, signIn, client, line)
+      const oauth = yield* makeOAuth(url, store, signIn, named, line)
       yield* Effect.mapError(oauth.signIn(url), oauthFailed)
-      yield* inStore(saveLogin(store, url, client))
+      yield* inStore(saveLogin(store, url, named))
     })
     yield* Effect.catchTag(
       store.withLock(loginKey(url), signedIn, { lockTimeout }),

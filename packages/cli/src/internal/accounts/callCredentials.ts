@@ -30,18 +30,18 @@ const oauthFor = Effect.fnUntraced(function*(
   const folder = options === undefined ? yield* usedTokenFolder : yield* tokenFolder
   if (folder === undefined) return undefined
   const process = yield* Process
-  const { givenClient, inStore, interactive, loadLogin, makeOAuth, openStore, saveLogin, storedSignIn } = yield* Effect
+  const { inStore, interactive, loadLogin, makeOAuth, namedBy, openStore, saveLogin, storedSignIn } = yield* Effect
     .promise(() => import("./signIn.ts"))
   const store = yield* openStore(folder)
   if (options === undefined) {
     const { oauth, state } = yield* storedSignIn(url, store)
     return state === undefined ? undefined : oauth
   }
-  const given = givenClient(options, process)
-  const client = given ?? (yield* inStore(loadLogin(store, url)))?.client
-  const oauth = yield* makeOAuth(url, store, yield* interactive(options, process), client, options)
-  if (given === undefined) return oauth
-  const remember = Effect.ignore(saveLogin(store, url, given))
+  const given = namedBy(options, process)
+  const named = { ...yield* inStore(loadLogin(store, url)), ...given }
+  const oauth = yield* makeOAuth(url, store, yield* interactive(options, process), named, options)
+  if (Object.keys(given).length === 0) return oauth
+  const remember = Effect.ignore(saveLogin(store, url, named))
   return {
     ...oauth,
     refused: (challenge) => Effect.tap(oauth.refused(challenge), (again) => again ? remember : Effect.void)
@@ -73,6 +73,7 @@ export const makeSignIns = Effect.fnUntraced(function*(
             isFinal = challenge.status === 403 && challenge.wwwAuthenticate === undefined
             return oauth === undefined ? Effect.succeed(false) : oauth.refused(challenge)
           }),
+        authorizationContext: (server) => oauth?.authorizationContext?.(server) ?? Effect.undefined,
         replied: (reply) => oauth?.replied?.(reply)
       }
     },

@@ -32,12 +32,20 @@ export type ManualClient = typeof ManualClient.Type
 /** The URL as keys and messages have it: without a fragment. */
 export const placeOf = ({ origin, pathname, search }: URL): string => `${origin}${pathname}${search}`
 
+/** The values that a person names for a sign-in. They are stored, so that later calls renew the tokens in the same way. */
+const Named = Schema.Struct({
+  /** The client, if it was registered by hand. */
+  client: Schema.optionalKey(ManualClient),
+  /** Where the protected resource metadata of the server is. */
+  resourceMetadata: Schema.optionalKey(Schema.String)
+})
+export type Named = typeof Named.Type
+
 /** The last sign-in of a person at a server. */
 const Login = Schema.Struct({
   /** In milliseconds since the epoch. */
   at: Schema.Number,
-  /** The client, if it was registered by hand. */
-  client: Schema.optionalKey(ManualClient)
+  ...Named.fields
 })
 
 /** The key of the last sign-in at a server, and of the lock that a sign-in holds. */
@@ -55,28 +63,32 @@ export const loadLogin = (
     (text) => Option.getOrUndefined(Option.flatMap(text, (text) => decodeLogin(Redacted.value(text))))
   )
 
-/** Stores that a person has signed in, so that later calls renew the tokens with the same client. */
+/** Stores that a person has signed in, and how. */
 export const saveLogin = (
   store: TokenStore["Service"],
   url: URL,
-  client: ManualClient | undefined
+  named: Named
 ): Effect.Effect<void, TokenStoreError> =>
   Effect.flatMap(Clock.currentTimeMillis, (at) => {
-    const login: typeof Login.Type = { at, ...(client === undefined ? {} : { client }) }
+    const login: typeof Login.Type = { ...named, at }
     return store.set(loginKey(url), Redacted.make(JSON.stringify(login)))
   })
 
-/** The client of the command line. */
-export const givenClient = (
-  { clientId, issuer, redirectUri }: SignInOptions,
+/** The values that the command line names. */
+export const namedBy = (
+  { clientId, issuer, redirectUri, resourceMetadata }: SignInOptions,
   { env }: Process["Service"]
-): ManualClient | undefined =>
-  clientId === undefined || issuer === undefined ? undefined : {
-    clientId,
-    issuer,
-    ...(redirectUri === undefined ? {} : { redirectUri }),
-    hasSecret: (env[secretVariable] ?? "") !== ""
-  }
+): Named => ({
+  ...(clientId === undefined || issuer === undefined ? {} : {
+    client: {
+      clientId,
+      issuer,
+      ...(redirectUri === undefined ? {} : { redirectUri }),
+      hasSecret: (env[secretVariable] ?? "") !== ""
+    }
+  }),
+  ...(resourceMetadata === undefined ? {} : { resourceMetadata })
+})
 
 const grantOf = (client: ManualClient | undefined, { env }: Process["Service"]) => {
   if (client === undefined) return Grant.authorizationCode({ clientName: "Skein" })
@@ -151,17 +163,18 @@ export const makeOAuth = (
   url: URL,
   store: TokenStore["Service"],
   signIn: SignIn["Service"],
-  client: ManualClient | undefined,
-  options: Pick<SignInOptions, "assumePkce" | "omitResource" | "scopes"> | undefined
+  { client, resourceMetadata }: Named,
+  options?: Pick<SignInOptions, "assumePkce" | "omitResource" | "scopes">
 ): Effect.Effect<OAuth.OAuth, CommandFailed, Process | Scope.Scope> =>
   Effect.flatMap(Process, (process) =>
     OAuth.make({
       grant: grantOf(client, process),
       scopes: options?.scopes,
-      servers: options === undefined ? {} : {
+      servers: {
         [placeOf(url)]: {
-          assumePkce: options.assumePkce,
-          ...(options.omitResource ? { resource: "omit" } : {})
+          resourceMetadata,
+          assumePkce: options?.assumePkce,
+          ...(options?.omitResource === true ? { resource: "omit" } : {})
         }
       }
     }).pipe(
@@ -173,7 +186,7 @@ export const makeOAuth = (
 /** The stored sign-in at a server, without asking anybody. */
 export const storedSignIn = Effect.fnUntraced(function*(url: URL, store: TokenStore["Service"]) {
   const login = yield* inStore(loadLogin(store, url))
-  const oauth = yield* makeOAuth(url, store, refusing(url), login?.client, undefined)
+  const oauth = yield* makeOAuth(url, store, refusing(url), login ?? {})
   const state = yield* Effect.mapError(oauth.state(url), oauthFailed)
   return { oauth, state: Option.getOrUndefined(state) }
 })
@@ -193,7 +206,7 @@ const report = ({ message, reason }: OAuthError): string => {
         answer === undefined ? "" : ` (${quoteLine(String(answer))})`
       }. ` +
         "Try skein call first: the server may require no sign-in. Otherwise register a client there by hand, and " +
-        `pass it with --client-id <id> --issuer ${issuer}`
+        `pass it with --client-id <id> --issuer ${issuer}${reason.seen ?? ""}`
     }
     case "PkceUnsupported":
       return `The metadata of ${

@@ -12,6 +12,8 @@ export interface SignInOptions {
   /** The redirect URI that this client is registered with. Any on this computer by default. */
   readonly redirectUri: string | undefined
   readonly scopes: ReadonlyArray<string> | undefined
+  /** The URL of the protected resource metadata of this server, also of another origin. */
+  readonly resourceMetadata: string | undefined
   /** Whether the `resource` parameter is left out, for this server. */
   readonly omitResource: boolean
   /** Whether the authorization server of this server supports PKCE although it does not announce it. */
@@ -31,6 +33,11 @@ export const hasAuthorization = (headers: Readonly<Record<string, string>>): boo
 /** Whether any option is given. */
 export const isGiven = (options: SignInOptions): boolean =>
   options.paste || options.noBrowser || options.omitResource || options.assumePkce ||
-  [options.clientId, options.issuer, options.redirectUri, options.scopes, options.port].some((each) =>
-    each !== undefined
-  )
+  [
+    options.clientId,
+    options.issuer,
+    options.redirectUri,
+    options.scopes,
+    options.resourceMetadata,
+    options.port
+  ].some((each) => each !== undefined)

@@ -5,6 +5,7 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { ContentBlock } from "@skein/protocol/Content"
 import * as Json from "@skein/protocol/Json"
 import { isObject } from "@skein/protocol/JsonRpc"
+import * as Nesting from "@skein/protocol/Nesting"
 import { cut, printable, withoutColors } from "@skein/protocol/Text"
 import type { Tool } from "@skein/protocol/Tool"
 import type { Console } from "./process.ts"
@@ -49,6 +50,27 @@ export const quoteLine = (text: string): string => printable(text, maxLine)
  * for the program's.
  */
 export const quoteBlock = (text: string): string => sanitize(text).replaceAll("\n", "\n  | ")
+
+const isPrintable = /* @__PURE__ */ Nesting.refusing(
+  (value: unknown) => JSON.stringify(value, undefined, 2) !== undefined,
+  () => false
+)
+
+/**
+ * The JSON of an answer of at most `maxChars`. Rejects for a longer one, for other text, and for values that are nested
+ * deeper than the stack, which could not be printed.
+ */
+export const readJsonBody = async (response: Response, maxChars: number): Promise<unknown> => {
+  const decoder = new TextDecoder("utf-8", { fatal: true })
+  let text = ""
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk as Uint8Array, { stream: true })
+    if (text.length > maxChars) throw new Error(`it has more than ${maxChars} characters`)
+  }
+  const value: unknown = JSON.parse(text + decoder.decode())
+  if (!isPrintable(value)) throw new Error(`it ${Nesting.problem}`)
+  return value
+}
 
 /** The size of the decoded data, in bytes. */
 const decodedBytes = (base64: string): number => Math.floor(base64.replace(/=+$/, "").length * 3 / 4)

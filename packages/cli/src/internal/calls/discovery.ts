@@ -7,10 +7,9 @@
  */
 import { isLoopback, mayBeLocal } from "@skein/protocol/Hostname"
 import { isObject } from "@skein/protocol/JsonRpc"
-import * as Nesting from "@skein/protocol/Nesting"
 import * as Effect from "effect/Effect"
 import type { Colors } from "../base/colors.ts"
-import { quoteLine, quoteName } from "../base/format.ts"
+import { quoteLine, quoteName, readJsonBody } from "../base/format.ts"
 import { type CommandFailed, failed } from "../base/process.ts"
 import { cell, denseTable } from "../base/textTable.ts"
 
@@ -61,17 +60,6 @@ const refused = "an address must be https, and of this computer only for its own
 
 const textOf = (value: unknown): string => typeof value === "string" ? value : ""
 
-/** The text of a body. Throws for one that is too large. */
-const readBody = async (response: Response): Promise<string> => {
-  const decoder = new TextDecoder("utf-8", { fatal: true })
-  let text = ""
-  for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk as Uint8Array, { stream: true })
-    if (text.length > maxDocumentChars) throw new Error(`it has more than ${maxDocumentChars} characters`)
-  }
-  return text + decoder.decode()
-}
-
 const reasonOf = (error: unknown): string => {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
   return cause instanceof Error ? cause.message : String(cause)
@@ -82,15 +70,6 @@ interface Inspected {
   readonly domain: URL
   readonly timeout: number | undefined
 }
-
-/** Parses a document. Throws for one that `--json` could not print. */
-const parseDocument = (text: string): unknown => {
-  const value: unknown = JSON.parse(text)
-  if (!isPrintable(value)) throw new Error(`it ${Nesting.problem}`)
-  return value
-}
-
-const isPrintable = Nesting.refusing((value: unknown) => JSON.stringify(value, undefined, 2) !== undefined, () => false)
 
 /** Reads a document. Fails with the reason in words. */
 const readJson = (from: URL, accept: string, { domain, timeout }: Inspected): Effect.Effect<unknown, string> => {
@@ -104,7 +83,7 @@ const readJson = (from: URL, accept: string, { domain, timeout }: Inspected): Ef
       for (let redirects = 0; redirects <= maxRedirects; redirects++) {
         const response = await fetch(url, init)
         const location = response.headers.get("location")
-        if (response.ok) return parseDocument(await readBody(response))
+        if (response.ok) return await readJsonBody(response, maxDocumentChars)
         await response.body?.cancel()
         if (response.status < 300 || response.status >= 400 || location === null) {
           throw new Error(`HTTP ${response.status}`)

@@ -41,6 +41,14 @@ export const signInFlags = {
     "Print the URL, and paste the address that the browser goes to: for a shell on another computer"
   ),
   noBrowser: toggle("no-browser", "Print the URL instead of opening it"),
+  resourceMetadata: option(
+    "resource-metadata",
+    "<url>",
+    "The metadata of the server for its sign-in, where the server names one of another host that you trust; only for " +
+      "the server of this command",
+    (text) =>
+      URL.canParse(text) ? Effect.succeed(text) : invalid(`--resource-metadata needs a URL: ${JSON.stringify(text)}`)
+  ),
   omitResource: toggle(
     "omit-resource",
     "Do not send the resource parameter, which some authorization servers refuse (Microsoft Entra: AADSTS9010010); " +

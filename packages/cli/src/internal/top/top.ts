@@ -7,7 +7,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { hasColors } from "../base/colors.ts"
-import { quoteLine } from "../base/format.ts"
+import { quoteLine, readJsonBody } from "../base/format.ts"
 import { CommandFailed, failed, Process, type Screen } from "../base/process.ts"
 import { headOf, lineOf, makeTree, readChanges, type Row, type RowAction } from "./topRows.ts"
 import { TopScreen } from "./topScreen.ts"
@@ -31,7 +31,7 @@ const patience = 5_000
 // How much of the answer to an action is shown, in characters.
 const maxMessage = 400
 
-// The most characters of one event, so that a wrong server cannot fill the memory.
+// The most characters of one event, and of the answer to one request, so that a wrong server cannot fill the memory.
 const maxEventChars = 32 * 1024 * 1024
 
 /** Sends a request to the console. Redirects are not followed: they could carry the password elsewhere. */
@@ -62,7 +62,7 @@ const send = async (line: TopLine, path: string, init: RequestInit = {}): Promis
 }
 
 const json = async (response: Response): Promise<JsonObject> => {
-  const value: unknown = await response.json().catch(() => undefined)
+  const value: unknown = await readJsonBody(response, maxEventChars).catch(() => undefined)
   if (!isObject(value)) throw failed(4, "This is not a console of Skein: its answer is not a JSON object")
   return value
 }

@@ -151,6 +151,8 @@ export class Connected implements NegotiatedConnection, Peer.Options<never> {
   // Why messages were dropped. Each reason is logged once.
   #dropped: Set<string> | undefined = undefined
 
+  authorizationContext: string | undefined
+
   constructor(connection: Connection, shared: SharedState, mayInitialize: boolean) {
     this.connection = connection
     this.#shared = shared
@@ -166,8 +168,9 @@ export class Connected implements NegotiatedConnection, Peer.Options<never> {
     })
   }
 
-  agreed(agreement: Agreement): void {
+  agreed(agreement: Agreement, authorizationContext: string | undefined): void {
     this.#agreement = agreement
+    this.authorizationContext = authorizationContext
     this.isStateless = Revision.era(agreement.revision) === "stateless"
     this.setLogLevel(undefined)
   }

@@ -17,7 +17,7 @@ import type { Telemetry } from "../../Telemetry.ts"
 import { implementationOf } from "../base/serverInfo.ts"
 
 /** The result of the handshake. */
-export interface Agreement extends Omit<ServerProfile, "httpMode"> {
+export interface Agreement extends Omit<ServerProfile, "authorizationContext" | "httpMode"> {
   /**
    * Present if the server had not answered the probe when the session was opened. `verdict` is the agreement for the next
    * connection, once the server has answered.
@@ -38,6 +38,8 @@ export interface NegotiatedConnection {
   /** The variant of HTTP that the server speaks. It is stored in the server profile. */
   readonly httpMode: string | undefined
   readonly agreement: Agreement
+  /** For whom its requests acted after the handshake. It is stored in the server profile. */
+  readonly authorizationContext: string | undefined
   /** Notifies one owner when the connection and all of its fibers have ended; at once if they have ended already. */
   readonly onEnd: (owner: ConnectionOwner) => void
   readonly revision: Revision.Revision
@@ -65,10 +67,10 @@ export interface NegotiatedConnection {
 
 /** The server profile, to be stored for the next connection; `undefined` while the server is silent about it. */
 export const serverProfileOf = (
-  { agreement: { silence, ...agreed }, httpMode }: NegotiatedConnection
+  { agreement: { silence, ...agreed }, authorizationContext, httpMode }: NegotiatedConnection
 ): ServerProfile | undefined => {
   const profile = silence === undefined ? agreed : silence.verdict
-  return profile === undefined ? undefined : { ...profile, httpMode }
+  return profile === undefined ? undefined : { ...profile, httpMode, authorizationContext }
 }
 
 /**
@@ -77,7 +79,7 @@ export const serverProfileOf = (
  */
 export const readServerProfile = (value: unknown): ServerProfile | undefined => {
   if (!isObject(value)) return undefined
-  const { capabilities, info, instructions, negotiatedAt, revision, httpMode = null } = value
+  const { authorizationContext, capabilities, info, instructions, negotiatedAt, revision, httpMode = null } = value
   if (!Revision.is(revision) || !isObject(capabilities)) return undefined
   if (httpMode !== null && typeof httpMode !== "string") return undefined
   return {
@@ -86,7 +88,8 @@ export const readServerProfile = (value: unknown): ServerProfile | undefined => 
     httpMode: httpMode ?? undefined,
     info: isObject(info) ? info : undefined,
     instructions: typeof instructions === "string" ? instructions : undefined,
-    negotiatedAt: typeof negotiatedAt === "number" ? negotiatedAt : undefined
+    negotiatedAt: typeof negotiatedAt === "number" ? negotiatedAt : undefined,
+    authorizationContext: typeof authorizationContext === "string" ? authorizationContext : undefined
   }
 }
 

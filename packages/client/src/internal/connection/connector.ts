@@ -158,7 +158,11 @@ export class Connector implements ConnectionSource {
           const connection = new Connected(opened, this.#shared, settings.sessions.length > 0)
           return Effect.as(connection.closeWith(scope), connection)
         }))
-        connection.agreed(yield* handshake(connection.peer, { ...settings, extensions: opened.extensions }))
+        const { authorizationContext = Effect.undefined, extensions } = opened
+        const context = yield* authorizationContext
+        const agreement = yield* handshake(connection.peer, { ...settings, authorizationContext: context, extensions })
+        // A request of the handshake may have signed a person in.
+        connection.agreed(agreement, yield* authorizationContext)
         yield* this.#shared.answers.opened(connection)
         const beats = this.#shared.options.heartbeat
         if (beats !== undefined) yield* heartbeat(beats, connection)

@@ -44,6 +44,8 @@ export interface Settings {
   readonly shared: Pick<SharedState, "answers" | "callClock" | "options">
   /** The extensions of the connection, which its client declares. Undefined before the connection is open. */
   readonly extensions?: Connection["extensions"]
+  /** For whom the requests of the connection act. Undefined before the connection is open. */
+  readonly authorizationContext?: string | undefined
 }
 
 const text = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
@@ -302,12 +304,15 @@ export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, 
   })
 
 /**
- * Uses a stored server profile. In the stateless revision nothing is sent; in a session-based one, the session is
+ * Uses a stored server profile. Fails, without a request, if it is that of another authorization context. In the stateless revision nothing is sent; in a session-based one, the session is
  * opened.
  */
 export const resume =
   (serverProfile: ServerProfile) => (peer: Peer, settings: Settings): Effect.Effect<Agreement, ClientError> => {
-    const { capabilities, info, instructions, negotiatedAt, revision } = serverProfile
+    const { authorizationContext, capabilities, info, instructions, negotiatedAt, revision } = serverProfile
+    if (authorizationContext !== settings.authorizationContext) {
+      return Effect.fail(negotiation("server/discover", "The profile is that of another authorization context"))
+    }
     return Revision.era(revision) === "session"
       ? initialize(peer, settings, revision, negotiatedAt)
       : Effect.succeed({ revision, info, capabilities, instructions })

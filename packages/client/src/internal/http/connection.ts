@@ -55,6 +55,10 @@ export class HttpConnection implements Connection, StreamableChannel {
     return this.settings.credentials?.extensions
   }
 
+  get authorizationContext(): Connection["authorizationContext"] {
+    return this.settings.credentials?.authorizationContext?.(this.settings.url)
+  }
+
   open(receiver: Receiver): void {
     this.#receiver = receiver
     this.#deliverNext()

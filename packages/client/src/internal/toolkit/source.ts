@@ -31,12 +31,17 @@ export interface Ready {
   readonly instructions: string | undefined
 }
 
+/** The options of `ready` of a pool. */
+export interface ReadyOptions {
+  /** Selects servers by name: all by default. */
+  readonly servers?: ((server: string) => boolean) | undefined
+  /** How long to wait for a server that is opened for the first time, and then for its list. Default: not at all. */
+  readonly readyTimeout?: Duration.Input | undefined
+}
+
 /** The members of a pool that a toolkit uses. */
 export interface ToolPool {
-  readonly ready: (options: {
-    readonly servers: ((server: string) => boolean) | undefined
-    readonly readyTimeout: Duration.Input
-  }) => Effect.Effect<ReadonlyArray<Ready>>
+  readonly ready: (options: ReadyOptions) => Effect.Effect<ReadonlyArray<Ready>>
   readonly client: (name: string) => Effect.Effect<ToolClient, ClientError | PoolError>
 }
 
