@@ -12,7 +12,7 @@
 import { Encoded, type Id, isObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import type * as Revision from "@skein/protocol/Revision"
-import { clip } from "@skein/protocol/Text"
+import { clip, printable } from "@skein/protocol/Text"
 import type { Answer, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import { errorOf } from "@skein/runtime/RequestRunner"
 import * as Effect from "effect/Effect"
@@ -158,6 +158,11 @@ const createdTask = (exit: Exit.Exit<Answer, McpError.McpError>): unknown => {
   return resultType === "task" ? taskId : isObject(task) ? task["taskId"] : undefined
 }
 
-const log = (entry: Entry): Effect.Effect<void> => {
-  return Effect.annotateLogs(Effect.logInfo(`${describeRequest(entry)}: ${entry.outcome}`), { ...omitUndefined(entry) })
-}
+// Names of a client are in the entry, and some loggers write annotations as they are: one could look like another line.
+const asAnnotation = (value: unknown): unknown => typeof value === "string" ? printable(value, Infinity) : value
+
+const log = (entry: Entry): Effect.Effect<void> =>
+  Effect.annotateLogs(
+    Effect.logInfo(`${describeRequest(entry)}: ${entry.outcome}`),
+    Object.fromEntries(Object.entries(omitUndefined(entry)).map(([name, value]) => [name, asAnnotation(value)]))
+  )

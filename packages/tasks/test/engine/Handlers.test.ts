@@ -48,13 +48,13 @@ it.effect("2025-11-25 · SHOULD log the completion of tasks, and include the aut
   })
   return Effect.gen(function*() {
     yield* work({ well: plain(() => Effect.succeed("")), dies: plain(() => Effect.die("no")) })
-    const well = yield* submit("well", { owner: "ada" })
+    const well = yield* submit("well", { owner: "ada\u001b[2J\u202e" })
     yield* ended(well.id)
     const dies = yield* submit("dies")
     yield* ended(dies.id)
     yield* settled
     expect(lines).toEqual([
-      [`${well.id.slice(0, 8)}…`, "well", "ada", ["task ended:", "completed"]],
+      [`${well.id.slice(0, 8)}…`, "well", "ada\\u{1b}[2J\\u{202e}", ["task ended:", "completed"]],
       [`${dies.id.slice(0, 8)}…`, "dies", undefined, ["task ended:", "failed"]]
     ])
   }).pipe(

@@ -15,15 +15,16 @@ import * as fixtures from "../fixtures.ts"
 import { referenceOf } from "../../kit.ts"
 import * as kit from "../kit.ts"
 
-const spoof = "x\u001b[2K\r\n[10:00:00] INFO: tools/call admin: ok\u2028\u0007"
+const spoof = "x\u001b[2K\r\n[10:00:00] INFO: tools/call admin: ok\u2028\u202e\u0007"
 const base64 = (text: string): string => `=?base64?${Buffer.from(text).toString("base64")}?=`
 
-/** Runs with a logger that records every message. */
+/** Runs with a logger that records every message, and every annotation. */
 const logged = <A, E, R>(use: (lines: ReadonlyArray<string>) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   const lines: Array<string> = []
-  const logger = Logger.make<unknown, void>(({ message }) =>
-    void lines.push(...[message].flat().filter((part): part is string => typeof part === "string"))
-  )
+  const logger = Logger.make<unknown, void>(({ fiber, message }) => {
+    const annotations = Object.values(fiber.getRef(References.CurrentLogAnnotations))
+    lines.push(...[message, annotations].flat(2).filter((part): part is string => typeof part === "string"))
+  })
   return use(lines).pipe(
     Effect.provide(Logger.layer([logger])),
     Effect.provideService(References.MinimumLogLevel, "All")
@@ -88,7 +89,10 @@ describe("a line of the log", () => {
           expect(lines.some((line) => line.includes("did not stop within"))).toBe(true)
           expect(lines.some((line) => line.includes("failed, reference"))).toBe(true)
           for (const line of lines) {
-            expect([line, [...line].filter((sign) => sign < " " || sign === "\x7f")]).toEqual([line, []])
+            expect([line, [...line].filter((sign) => sign < " " || /[\x7f\u2028\u202e]/.test(sign))]).toEqual([
+              line,
+              []
+            ])
           }
         }))
       ),

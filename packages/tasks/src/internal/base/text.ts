@@ -2,7 +2,7 @@
  * Short texts about a task: status messages, failure messages, and ids for the log.
  */
 import { isObject } from "@skein/protocol/JsonRpc"
-import { clip, cut } from "@skein/protocol/Text"
+import { clip, cut, printable } from "@skein/protocol/Text"
 import type { Outcome, State } from "../../TaskState.ts"
 
 /**
@@ -29,7 +29,8 @@ export const messageOf = (error: unknown): string => error instanceof Error ? er
 export const logAnnotations = ({ id, owner, tool }: Pick<State, "id" | "owner" | "tool">): Record<string, unknown> => ({
   task: shortTaskId(id),
   tool,
-  ...(owner === null ? undefined : { owner })
+  // The id of a principal is a text of its issuer.
+  ...(owner === null ? undefined : { owner: printable(owner, Infinity) })
 })
 
 /** Characters of a failure message. The whole message is in the outcome. */
