@@ -167,7 +167,7 @@ const bridged = Effect.fnUntraced(function*(
     port: 0,
     maxSessions,
     maxBodyBytes,
-    warn: (text) => console.warn(`skein conformance: ${text}`),
+    warn: (text) => console.warn(`skein conformance: ${sanitize(text)}`),
     connect
   })
 })
