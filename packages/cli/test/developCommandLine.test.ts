@@ -46,7 +46,7 @@ const optionOf = (member: string): string => `--${member.replaceAll(/[A-Z]/g, (l
 for (const command of ["dev", "conformance"] as const) {
   describe(`skein ${command}`, () => {
     it("has the default of each bound", () => {
-      const { code, err, line } = run(command, "server.ts")
+      const { code, err, line } = run(command, "node server.ts")
       assert.deepStrictEqual([code, err], [0, ""])
       assert.deepInclude(line, defaults[command])
     })
@@ -58,7 +58,7 @@ for (const command of ["dev", "conformance"] as const) {
         assert.deepStrictEqual([code, line[member]], [0, member.startsWith("max") ? 7 : 7_000])
         assert.deepInclude(line["target"], { command: "node", args: ["server.js", option, "8"] })
         for (const value of ["0", "-1", "x", "", "9999999999"]) {
-          const wrong = run(command, `${option}=${value}`, "server.ts")
+          const wrong = run(command, `${option}=${value}`, "node server.ts")
           assert.deepStrictEqual([wrong.code, wrong.err.includes(`skein: ${option} must be a`)], [2, true], value)
         }
       })
@@ -66,8 +66,8 @@ for (const command of ["dev", "conformance"] as const) {
 
     it("takes up to 256 MiB as --max-body-bytes", () => {
       const most = 256 * 1024 * 1024
-      assert.strictEqual(run(command, "--max-body-bytes", `${most}`, "server.ts").line["maxBodyBytes"], most)
-      const { code, err } = run(command, "--max-body-bytes", `${most + 1}`, "server.ts")
+      assert.strictEqual(run(command, "--max-body-bytes", `${most}`, "node server.ts").line["maxBodyBytes"], most)
+      const { code, err } = run(command, "--max-body-bytes", `${most + 1}`, "node server.ts")
       assert.deepStrictEqual(
         [code, err.split("\n")[0]],
         [2, `skein: --max-body-bytes must be a whole number from 1 to ${most}: "${most + 1}"`]

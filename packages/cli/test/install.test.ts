@@ -18,7 +18,8 @@ import {
 import { dirname, join } from "node:path"
 import { changedLines, withEntry } from "../src/internal/install/configEdit.ts"
 import type { Place } from "../src/internal/base/nodeFiles.ts"
-import { defaultName, type HostName, hostNames, hosts } from "../src/internal/install/hosts.ts"
+import { defaultName } from "../src/internal/install/entryName.ts"
+import { type HostName, hostNames, hosts } from "../src/internal/install/hosts.ts"
 import { install } from "../src/internal/install/install.ts"
 import type { InstallLine } from "../src/internal/install/install.ts"
 import { type CommandFailed, Process } from "../src/internal/base/process.ts"
@@ -39,6 +40,7 @@ const lineOf = (host: HostName, options: Partial<InstallLine> = {}): InstallLine
   env: {},
   project: false,
   yes: true,
+  force: false,
   print: false,
   json: false,
   ...options
@@ -91,14 +93,15 @@ const existing = (member: string): string =>
 const jsonHosts = hostNames.filter((host) => hosts[host].format === "json")
 
 describe("skein install", () => {
-  it.effect("writes the command that serves a module, and with npx in the file of a project", () =>
+  it.live("writes the command that serves a module, and with npx in the file of a project", () =>
     Effect.gen(function*() {
       const at = yield* place
       const module: InstallLine["target"] = { _tag: "Module", file: "src/server.ts" }
       put(join(at.folder, "src/server.ts"), "")
+      put(join(at.folder, "package.json"), `{ "name": "@ada/my-tea" }`)
       const line = { target: module, name: undefined, print: true, json: true, exportName: "Tea", env: { A: "b" } }
       const inProject = JSON.parse((yield* run(lineOf("claude-code", line), at)).out[0]!)
-      assert.deepStrictEqual([inProject.name, inProject.entry], ["server", {
+      assert.deepStrictEqual([inProject.name, inProject.entry], ["my-tea", {
         type: "stdio",
         command: "npx",
         args: ["skein", "run", "--export=Tea", "src/server.ts"],
@@ -107,6 +110,72 @@ describe("skein install", () => {
       const { entry } = JSON.parse((yield* run(lineOf("claude-desktop", line), at)).out[0]!)
       assert.strictEqual(entry.command, process.execPath)
       assert.match(entry.args.join(" "), /bin\/skein\.ts run --export=Tea \/.*\/project\/src\/server\.ts$/)
+    }))
+
+  it.live("names the entry after the server of the module, which it starts", () =>
+    Effect.gen(function*() {
+      const at = yield* place
+      const target = { _tag: "Module", file: join(import.meta.dirname, "teaHouse.ts") } as const
+      const { err, out } = yield* run(lineOf("cursor", { target, name: undefined, print: true, json: true }), at)
+      assert.deepStrictEqual([JSON.parse(out[0]!).name, err], ["tea-house", [`The entry for ${fileOf("cursor", at)}:`]])
+    }))
+
+  it.live("names it after the package if the server does not start, and reports why", () =>
+    Effect.gen(function*() {
+      const at = yield* place
+      put(join(at.folder, "src/server.ts"), "throw new Error('no database')")
+      const line = lineOf("cursor", { target: { _tag: "Module", file: "src/server.ts" }, name: undefined, json: true })
+      const without = yield* run({ ...line, print: true }, at)
+      assert.strictEqual(JSON.parse(without.out[0]!).name, "src")
+      put(join(at.folder, "package.json"), "{ \"name\": \"@ada/my-tea\" }")
+      const { err, out } = yield* run({ ...line, print: true }, at)
+      assert.strictEqual(JSON.parse(out[0]!).name, "my-tea")
+      assert.match(
+        err[0]!,
+        /^The server was started for its name, and failed\. The entry has that of the package: .*no database/s
+      )
+      const built = yield* run({ ...line, target: command("node", "src/server.ts"), print: true }, at)
+      assert.strictEqual(JSON.parse(built.out[0]!).name, "my-tea")
+    }))
+
+  it.effect("replaces the entry of another server with --force only, or after a question that names it", () =>
+    Effect.gen(function*() {
+      const at = yield* place
+      const file = fileOf("cursor", at)
+      const entryOf = () => JSON.parse(readFileSync(file, "utf8")).mcpServers.tea
+      const other = command("node", "/other/server.js")
+      yield* run(lineOf("cursor", { target: other, env: { SECRET: "planted" } }), at)
+      const refused = yield* run(lineOf("cursor"), at)
+      assert.deepStrictEqual([refused.code, refused.report], [
+        1,
+        "Cursor has a server tea already, which is another one: node /other/server.js. Nothing was written: add this one " +
+        "with --name <name>, or replace the other with --force"
+      ])
+      const asked = yield* run(lineOf("cursor", { yes: false }), at, "n")
+      assert.deepStrictEqual(asked.prompts, [
+        "This replaces another server with the name tea: node /other/server.js. Write this? [y]es, [n]o: "
+      ])
+      assert.deepStrictEqual(entryOf().args, ["/other/server.js"])
+      // Other variables do not make it another server.
+      assert.strictEqual((yield* run(lineOf("cursor", { target: other, env: { A: "b" } }), at)).code, 0)
+      assert.deepStrictEqual(entryOf().env, { A: "b" })
+      assert.strictEqual((yield* run(lineOf("cursor", { force: true }), at)).code, 0)
+      assert.deepStrictEqual(entryOf().args, ["-y", "tea-server"])
+    }))
+
+  it.effect("replaces the entry of the same module, whatever starts it", () =>
+    Effect.gen(function*() {
+      const at = yield* place
+      put(join(at.folder, "server.ts"), "")
+      const module = lineOf("cursor", { target: { _tag: "Module", file: "server.ts" } })
+      const path = join(at.folder, "server.ts")
+      put(
+        fileOf("cursor", at),
+        JSON.stringify({ mcpServers: { tea: { command: "/old/node", args: ["/old/skein.js", "run", path] } } })
+      )
+      assert.strictEqual((yield* run(module, at)).code, 0)
+      const elsewhere = yield* run({ ...module, target: { _tag: "Module", file: "/elsewhere/server.ts" } }, at)
+      assert.include(elsewhere.report!, `which is another one: ${path}. Nothing was written`)
     }))
 
   for (const host of jsonHosts) {
@@ -427,6 +496,9 @@ describe("skein install", () => {
       assert.include(yield* wrong("--server", "tea", "--host", "cursor", url), "--server needs --config")
       const configured = ["--config", "mcp.json", "--server", "tea", "--host", "cursor"]
       assert.include(yield* wrong(...configured, "--env", "A=b"), "cannot be used with --config")
+      for (const module of ["src/nope.ts", "nope.mjs"]) {
+        assert.include(yield* wrong("--host", "cursor", "--yes", module), `The module ${module} does not exist`)
+      }
       assert.include(yield* wrong("--host", "emacs", url), "--host must be one of")
       assert.include(yield* wrong("--host", "claude-desktop", url), "in its settings, under Connectors")
       assert.include(yield* wrong("--host", "cursor", "--env", "A=b", url), "--env needs a command")

@@ -1,5 +1,6 @@
 /** `skein call --task` and `skein tasks` on a server, over HTTP. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Elicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
@@ -21,10 +22,26 @@ const rest = Task.layer(
   () => Effect.as(Step.sleep("rest", "2 hours"), "rested")
 )
 
+/** Asks twice. */
+const ship = Task.layer(
+  Task.make("ship", { description: "Ships cakes." }),
+  () =>
+    Effect.gen(function*() {
+      const { address, express } = yield* Elicitation.accepted(Elicitation.form("Where to?", {
+        address: Schema.String,
+        express: Schema.optionalKey(Schema.Boolean)
+      }))
+      const { box } = yield* Elicitation.accepted(
+        Elicitation.form("Which box?", { box: Elicitation.choice({ s: "Small", l: "Large" }) })
+      )
+      return `${box} to ${address}${express === true ? ", express" : ""}`
+    })
+)
+
 /** Serves tasks. Returns the URL. */
 const bakery = Effect.gen(function*() {
   const server = Layer.provide(
-    McpServer.layer({ name: "bakery", version: "1.0.0" }, bake, rest, Tasks.layer()),
+    McpServer.layer({ name: "bakery", version: "1.0.0" }, bake, rest, ship, Tasks.layer()),
     MemoryTasks.layer()
   )
   const mounted = yield* Effect.acquireRelease(
@@ -68,6 +85,36 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         assert.deepStrictEqual([cancelled.code, cancelled.out], [0, ["The server was asked to cancel the task."]])
         const shown = yield* run(["tasks", "show", "--json"], url, id)
         assert.strictEqual(JSON.parse(shown.out[0]!).status, "cancelled")
+      }))
+
+    it.live("leaves a question open without a terminal, prints it, and answers it with --answer", () =>
+      Effect.gen(function*() {
+        const url = yield* bakery
+        const [id] = (yield* run(["call", "--task"], url, "ship")).out
+        const asked = [
+          "Not answered, because there is no terminal to answer on: Where to?",
+          "  --answer address=<string>",
+          "  [--answer express=<yes or no>]"
+        ].join("\n")
+        const open = "skein: The task waits for an answer: run the command again with --answer, or on a terminal"
+        for (const command of [["tasks", "wait", url, id!], ["call", "--resume", id!, url]]) {
+          const { code, err, out } = yield* run(command)
+          assert.deepStrictEqual([code, out, err], [6, [], [asked, open]])
+        }
+        const wrong = yield* run(["tasks", "wait", "--answer", "addres=Here"], url, id!)
+        assert.deepStrictEqual([wrong.code, wrong.err], [5, [
+          "Not answered, because the form has no field addres; it has: address, express: Where to?",
+          "skein: The task waits for an answer that fits"
+        ]])
+        const first = yield* run(["tasks", "wait", "--answer", "address=Here", "--answer", "express=yes"], url, id!)
+        assert.deepStrictEqual([first.code, first.err], [5, [
+          "Answered with the values of the command line: Where to?",
+          "Not answered, because the form has no field address, express; it has: box (for several forms, --answers takes " +
+          "a file with an array that has an object for each): Which box?",
+          "skein: The task waits for an answer that fits"
+        ]])
+        const done = yield* run(["tasks", "wait", "--answer", "box=Large"], url, id!)
+        assert.deepStrictEqual([done.code, done.out], [0, ["l to Here, express"]])
       }))
 
     it.live("exits with 1 for a task that does not exist", () =>

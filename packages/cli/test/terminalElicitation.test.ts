@@ -64,7 +64,7 @@ describe("a question of a server on the terminal", () => {
       assert.match(seen[0]!, /^\ntea\.example\.com asks: What would you like\?/)
       assert.notInclude(seen[0], "\u001b")
       assert.includeMembers(seen, [
-        "  The field does not accept this value.",
+        "  The field takes an integer.",
         "    2. black",
         "  name = Ada",
         "  cups = 2",

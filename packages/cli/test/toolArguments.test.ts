@@ -7,7 +7,7 @@ import { argumentsOf } from "../src/internal/base/format.ts"
 import * as Result from "effect/Result"
 import { type Assignment, parseWords } from "../src/internal/base/givenArguments.ts"
 import { suggestion } from "../src/internal/connection/suggestion.ts"
-import { toolArguments } from "../src/internal/calls/toolArguments.ts"
+import { argumentsProblem, toolArguments } from "../src/internal/calls/toolArguments.ts"
 
 /** The words as they are parsed. */
 const words = (...all: ReadonlyArray<string>): ReadonlyArray<Assignment> =>
@@ -198,5 +198,36 @@ describe("suggestions", () => {
     assert.strictEqual(suggestion("ab", ["cd"]), "")
     assert.strictEqual(suggestion("brwe", ["brew\u001b"]), "; did you mean brew\\u{1b}?")
     assert.strictEqual(suggestion("x".repeat(65), ["x".repeat(65)]), "")
+  })
+})
+
+describe("arguments that a schema refuses", () => {
+  const many = tool({
+    properties: {
+      limit: { type: "integer", maximum: 100 },
+      opts: { type: "object", properties: { deep: { type: "object", properties: { n: { type: "integer" } } } } }
+    },
+    required: ["limit"]
+  })
+
+  it("are reported with the argument and the bound, and without the value", () => {
+    assert.strictEqual(
+      argumentsProblem(many, { limit: 12_345 }),
+      "The argument limit does not fit: Expected a number of at most 100"
+    )
+    assert.strictEqual(
+      argumentsProblem(many, { limit: 1, opts: { deep: { n: "x" } } }),
+      "The argument opts does not fit at deep.n: Expected integer, got string"
+    )
+    assert.isUndefined(argumentsProblem(many, { limit: 100 }))
+    // The server decides, if the schema is of no use.
+    assert.isUndefined(argumentsProblem(tool({ $ref: "https://tea.example/schema" }), {}))
+  })
+
+  it("get the form of JSON for a member of an object", () => {
+    assert.match(
+      refused(many, "limit=1", "opts.deep.n=3"),
+      /^The tool brew has no argument opts\.deep\.n; give the whole argument as JSON: opts:=\{…\}\. Its/
+    )
   })
 })

@@ -211,7 +211,10 @@ describe("skein dev · HTTP", () => {
     const { port } = url
     const second = skein(project, ["dev", "--http", "--port", port, "server.ts"])
     assert.strictEqual(await second.ended, 3)
-    assert.match(second.err(), /The bridge cannot listen: .*EADDRINUSE/)
+    assert.match(
+      second.err(),
+      /Cannot listen on 127\.0\.0\.1:\d+: the port is taken \(EADDRINUSE\): stop the other program, or set another port \(--port\)/
+    )
     running.child.kill("SIGTERM")
     await running.ended
   }, 60_000)

@@ -39,6 +39,10 @@ export const readText = (file: string): Effect.Effect<string, FileFailed> =>
 export const writeBytes = (file: string, bytes: Uint8Array | string): Effect.Effect<void, FileFailed> =>
   attempt(() => writeFile(file, bytes), `${file} cannot be written`)
 
+/** Creates a folder, and the folders above it, unless it exists. */
+export const makeFolder = (folder: string): Effect.Effect<void, FileFailed> =>
+  attempt(async () => void await mkdir(folder, { recursive: true }), `${folder} cannot be created`)
+
 /**
  * Replaces a file by a new one at once: another process reads the old text or the new one. Its folders are created. A
  * link to the file stays one, and so does its mode; a new file can be read by this user only.

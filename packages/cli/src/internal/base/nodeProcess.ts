@@ -1,12 +1,14 @@
 /**
  * A command as a process of Node: its streams, its signals and its exit.
  */
+import { printable } from "@skein/protocol/Text"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as UserDirectories from "effect/persistence/UserDirectories"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { ansi, type Colors, hasColors, plain } from "./colors.ts"
+import { fit } from "./columns.ts"
 import { sanitize, sanitizeColored } from "./format.ts"
 import { type CommandFailed, type Console, failed, Process, type Screen, type Terminal } from "./process.ts"
 
@@ -21,7 +23,31 @@ const handled = ["SIGHUP", "SIGINT", "SIGTERM"] as const
 /** The exit code after a defect: EX_SOFTWARE of sysexits(3). */
 const defect = 70
 
-const warn = (line: string): void => void process.stderr.write(`${line}\n`)
+/** The text in the last line of the terminal. */
+let status = ""
+
+/** Whether the person types in the last line. */
+let isTyping = false
+
+// Erases the line, and goes to its beginning.
+const erased = "\r\u001b[2K"
+
+const showStatus = (text: string): void => {
+  if (isTyping || text === status) return
+  // A terminal without a size has 0 columns.
+  const columns = process.stderr.columns || 80
+  status = text
+  process.stderr.write(erased + fit(printable(text, columns), columns - 1).trimEnd())
+}
+
+/** Removes the status before another line is written. */
+const withoutStatus = (): string => {
+  if (status === "") return ""
+  status = ""
+  return erased
+}
+
+const warn = (line: string): void => void process.stderr.write(`${withoutStatus()}${line}\n`)
 
 const colorsOf = ({ isTTY }: { readonly isTTY: boolean }): Colors => hasColors(process.env, isTTY) ? ansi : plain
 
@@ -29,6 +55,7 @@ const console: Console = {
   warn,
   colors: { out: colorsOf(process.stdout), err: colorsOf(process.stderr) },
   isTerminal: process.stdout.isTTY,
+  ...process.stderr.isTTY ? { showStatus } : {},
   printBytes: (bytes) => Effect.callback<void>((resume) => void process.stdout.write(bytes, () => resume(Effect.void))),
   // Waits for the write, since output that is still buffered when a process exits is lost.
   print: (text, isColored = false) =>
@@ -41,7 +68,12 @@ const console: Console = {
 const terminal: Terminal = {
   writeLine: (line) => Effect.sync(() => warn(line)),
   readLine: (prompt) =>
-    Effect.flatMap(Effect.promise(() => import("@skein/auth/PasteSignIn")), ({ readLine }) => readLine(prompt))
+    Effect.flatMap(Effect.promise(() => import("@skein/auth/PasteSignIn")), ({ readLine }) =>
+      Effect.suspend(() => {
+        showStatus("")
+        isTyping = true
+        return Effect.ensuring(readLine(prompt), Effect.sync(() => void (isTyping = false)))
+      }))
 }
 
 // The alternate screen, without a cursor; and back.

@@ -23,6 +23,11 @@ export interface Console {
   readonly isTerminal?: boolean | undefined
   /** Writes a line to stderr. */
   readonly warn: (line: string) => void
+  /**
+   * Shows a text in the last line of the terminal, in the place of the one before; "" removes it. Undefined where stderr
+   * is not a terminal.
+   */
+  readonly showStatus?: ((text: string) => void) | undefined
   /** The colors of stdout and of stderr. Undefined: none. */
   readonly colors?: { readonly out: Colors; readonly err: Colors } | undefined
 }

@@ -14,6 +14,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
+import { attachmentsOf, saveAttachments } from "./attachments.ts"
 import { type GivenArguments, isWords } from "../base/givenArguments.ts"
 import type { Server } from "../connection/config.ts"
 import {
@@ -28,7 +29,6 @@ import {
 import { quoteName, resultText, sanitize, toolLine } from "../base/format.ts"
 import { type CommandFailed, type Console, failed, Process } from "../base/process.ts"
 import { suggesting, suggestion } from "../connection/suggestion.ts"
-import { toolArguments } from "./toolArguments.ts"
 
 /** A parsed command line of `call`. */
 export interface Invocation extends ServerInvocation {
@@ -42,6 +42,8 @@ export interface Invocation extends ServerInvocation {
   readonly task?: boolean | undefined
   /** The task to wait for, instead of a call of a tool. */
   readonly resume: Handle | undefined
+  /** The file or the folder for the images, the audio and the binary resources of the result. */
+  readonly output?: string | undefined
 }
 
 const listTools = Effect.fnUntraced(function*(client: Client.Client, invocation: Invocation, { print, warn }: Console) {
@@ -70,24 +72,28 @@ const reportTask = (created: Deferred.Deferred<RemoteTask>, { warn }: Console) =
 const toolNames = (client: Client.Client, invocation: Invocation) =>
   Effect.map(client.listTools(requestTime(invocation)), (tools) => tools.map(({ name }) => name))
 
-/** The arguments of the call. The tools are listed if the schema of this one has to convert words. */
+/**
+ * The arguments of the call. The tools are listed, and the schema of this one converts and checks words. One object of
+ * JSON is sent as it is.
+ */
 const argumentsOf = Effect.fnUntraced(function*(client: Client.Client, name: string, invocation: Invocation) {
   const { args } = invocation
-  if (args === undefined || !isWords(args)) return args
-  const tools = yield* within(
-    client.listTools(requestTime(invocation)),
-    invocation,
-    "The server did not list its tools"
-  )
+  if (args !== undefined && !isWords(args)) return args
+  const listed = within(client.listTools(requestTime(invocation)), invocation, "The server did not list its tools")
+  // A call without arguments is possible without the list.
+  const tools = yield* args === undefined ? Effect.orElseSucceed(listed, () => []) : listed
   const tool = tools.find((each) => each.name === name)
   if (tool === undefined) {
+    if (args === undefined) return undefined
     const like = suggestion(name, tools.map((each) => each.name))
     return yield* failed(4, `Unknown tool: ${quoteName(name)}${like}`)
   }
-  const converted = toolArguments(tool, args)
-  return Result.isSuccess(converted)
-    ? converted.success
-    : yield* failed(2, sanitize(converted.failure))
+  const { argumentsProblem, toolArguments } = yield* Effect.promise(() => import("./toolArguments.ts"))
+  const converted = toolArguments(tool, args ?? [])
+  if (Result.isFailure(converted)) return yield* failed(2, sanitize(converted.failure))
+  const problem = argumentsProblem(tool, converted.success)
+  if (problem !== undefined) return yield* failed(2, sanitize(problem))
+  return args === undefined ? undefined : converted.success
 })
 
 /**
@@ -97,21 +103,23 @@ const argumentsOf = Effect.fnUntraced(function*(client: Client.Client, name: str
 const startCall = (
   client: Client.Client,
   invocation: Invocation,
-  { warn }: Console,
+  { showStatus, warn }: Console,
   onTask: (task: RemoteTask) => void
 ) => {
   const { leave: leaveRunning, resume, tool, verbose } = invocation
   // Without a timeout, progress keeps a call alive, and a task may take as long as the server allows.
   const time = requestTime(invocation)
   if (resume !== undefined) {
-    const result = Effect.flatMap(client.resumeTask(resume, { ...time, leaveRunning }), (task) => {
+    // It was left running before: it goes on without this program, too.
+    const result = Effect.flatMap(client.resumeTask(resume, time), (task) => {
       onTask(task)
       return task.result
     })
     return { name: "the task", result }
   }
   if (tool === undefined) return undefined
-  const onProgress = verbose ? (progress: Progress) => warn(progressLine(progress)) : undefined
+  const show = verbose ? warn : showStatus
+  const onProgress = show && ((progress: Progress) => show(progressLine(progress)))
   const result = Effect.flatMap(
     argumentsOf(client, tool, invocation),
     (args) =>
@@ -180,7 +188,7 @@ export const call = (
   console: Console
 ): Effect.Effect<number, ClientError | CommandFailed> =>
   Effect.scoped(Effect.gen(function*() {
-    const { json, leave, tool, verbose } = invocation
+    const { json, leave, output, tool, verbose } = invocation
     const client = yield* connect(server, invocation, "skein-call")
     reportServer(client, invocation, console)
     if (invocation.task === true && tool !== undefined) return yield* startTask(client, tool, invocation, console)
@@ -197,9 +205,15 @@ export const call = (
       started.result,
       (exit) => leave ? printHandle(task, exit, console) : Effect.void
     )
+    console.showStatus?.("")
     // Logs that arrived with the result are written first.
     if (logs !== undefined) yield* Effect.andThen(Effect.yieldNow, Fiber.interrupt(logs))
-    return yield* printResult(started.name, result, json, console)
+    const code = yield* printResult(started.name, result, json, console)
+    if (output !== undefined) yield* saveAttachments(output, result, console)
+    else if (!json && console.isTerminal === true && attachmentsOf(result).length > 0) {
+      console.warn("Use --output <file or folder> to save what is not text")
+    }
+    return code
   }))
 
 const progressLine = ({ message, progress, total }: Progress): string => {
@@ -219,5 +233,7 @@ export const runCall = (invocation: Invocation): Effect.Effect<void, CommandFail
       const { listServers } = yield* Effect.promise(() => import("../connection/config.ts"))
       return yield* Effect.flatMap(listServers(target.file, { env, json }, console), console.print)
     }
-    return yield* onServer(invocation, (server, console) => call(server, invocation, console))
+    return yield* onServer(invocation, (server, console) => call(server, invocation, console), {
+      keepsQuestions: invocation.resume !== undefined
+    })
   })

@@ -1,17 +1,16 @@
 /**
  * Runs `read`, `prompt`, `complete` and `ping`: requests whose result is printed.
  */
-import { ClientError, InvalidResponse, Timeout } from "@skein/client/ClientError"
+import { ClientError, Timeout } from "@skein/client/ClientError"
 import type { AnyResourceContents } from "@skein/protocol/Content"
 import type { PromptMessage } from "@skein/protocol/Prompt"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Base64 from "effect/encoding/Base64"
-import * as Result from "effect/Result"
 import { exitCode, format, onClient, requestTime, type ServerInvocation } from "../connection/connection.ts"
 import { blockText, quoteLine, quoteName, sanitize } from "../base/format.ts"
 import { writeBytes } from "../base/nodeFiles.ts"
 import { type CommandFailed, type Console, failed, type Process } from "../base/process.ts"
+import { decodeBase64 } from "./attachments.ts"
 import { suggesting } from "../connection/suggestion.ts"
 
 /** A parsed command line of `read`. */
@@ -46,13 +45,10 @@ export interface PingLine extends ServerInvocation {
 const asJson = (value: unknown): string => JSON.stringify(value, undefined, 2)
 
 /** The bytes of binary contents. Undefined for text. */
-const bytesOf = (content: AnyResourceContents): Effect.Effect<Uint8Array | undefined, ClientError> => {
-  if (!("blob" in content)) return Effect.succeed(undefined)
-  const bytes = Base64.decode(content.blob)
-  if (Result.isSuccess(bytes)) return Effect.succeed(bytes.success)
-  const message = `The contents of ${quoteName(content.uri)} are not valid base64`
-  return Effect.fail(new ClientError({ reason: new InvalidResponse({ message, cause: bytes.failure }) }))
-}
+const bytesOf = (content: AnyResourceContents): Effect.Effect<Uint8Array | undefined, ClientError> =>
+  "blob" in content
+    ? decodeBase64(content.blob, `The contents of ${quoteName(content.uri)} are`)
+    : Effect.succeed(undefined)
 
 const describeBytes = ({ mimeType = "application/octet-stream", uri }: AnyResourceContents, bytes: Uint8Array) =>
   `${quoteName(uri)} is binary (${quoteName(mimeType)}, ${bytes.length} bytes)`

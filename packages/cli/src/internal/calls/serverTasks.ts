@@ -158,4 +158,4 @@ export const result = (
     }
     const task = yield* client.resumeTask({ taskId: id }, { ...requestTime(line), leaveRunning: true })
     return yield* printResult("the task", yield* task.result, line.json, console)
-  })
+  }, { keepsQuestions: true })

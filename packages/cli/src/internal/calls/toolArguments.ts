@@ -3,9 +3,10 @@
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import type { Tool } from "@skein/protocol/Tool"
+import * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import * as Result from "effect/Result"
 import { type Assignment, isRounded, roundedAdvice } from "../base/givenArguments.ts"
-import { argumentsOf, quoteName } from "../base/format.ts"
+import { argumentsOf, quoteLine, quoteName } from "../base/format.ts"
 import { suggestion } from "../connection/suggestion.ts"
 
 // How deep references and unions of a schema are followed: a schema may refer to itself.
@@ -157,7 +158,12 @@ export const toolArguments = (
   const members: Array<readonly [string, unknown]> = []
   for (const [name, given] of Map.groupBy(words, ({ name }) => name)) {
     const isKnown = Object.hasOwn(known, name)
-    const near = isKnown ? "" : suggestion(name, Object.keys(known))
+    const [owner = ""] = name.split(/[.[]/)
+    const near = isKnown
+      ? ""
+      : Object.hasOwn(known, owner)
+      ? `; give the whole argument as JSON: ${quoteName(owner)}:={…}.`
+      : suggestion(name, Object.keys(known))
     // Effect's struct allows further arguments, and drops them: there too a typing error is not sent.
     if (!isKnown && (!isOpen(root) || (additionalProperties === true && near !== ""))) {
       return Result.fail(`${about} has no argument ${quoteName(name)}${near === "" ? "." : near} ${has}`)
@@ -176,4 +182,19 @@ export const toolArguments = (
   }
   // `fromEntries` defines members, so that an argument named `__proto__` stays one.
   return Result.succeed(Object.fromEntries(members))
+}
+
+/**
+ * Why arguments do not fit the input schema of a tool. The message names the argument and the part of the schema, and no
+ * value: it can be a secret. Undefined if they fit, or if the schema cannot be used.
+ */
+export const argumentsProblem = (tool: Tool, args: Readonly<Record<string, unknown>>): string | undefined => {
+  const compiled = SchemaValidation.compile(tool.inputSchema)
+  const [problem] = Result.isSuccess(compiled) ? compiled.success.problems(args) : []
+  if (problem === undefined) return undefined
+  const { message, path } = problem
+  const [name, ...inside] = path.map(String)
+  if (name === undefined) return `The arguments of the tool ${quoteName(tool.name)} do not fit: ${quoteLine(message)}`
+  const at = inside.length === 0 ? "" : ` does not fit at ${quoteName(inside.join("."))}`
+  return `The argument ${quoteName(name)}${at || " does not fit"}: ${quoteLine(message)}`
 }

@@ -8,7 +8,7 @@ import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import { commandOnServer, type CountOperands, handledBy, invalid, option, toggle } from "./commandLine.ts"
+import { commandOnServer, type CountOperands, handledBy, invalid, option, text, toggle } from "./commandLine.ts"
 import { describe, type Description } from "./help.ts"
 import {
   answeringFlags,
@@ -26,7 +26,8 @@ const isHandle = (value: unknown): value is Handle => isObject(value) && typeof 
 const resumeFlag = option(
   "resume",
   "<handle>",
-  "Wait for the result of a task that was left running, and answer its questions; takes its handle or its id",
+  "Wait for the result of a task that was left running, and answer its questions; takes its handle or its id. The task " +
+    "goes on when the command ends",
   (text) => {
     if (!text.trimStart().startsWith("{")) return Effect.succeed<Handle>({ taskId: text })
     const handle = Result.try((): unknown => JSON.parse(text))
@@ -51,14 +52,15 @@ const help: Description = {
     "https://example.com/mcp",
     "src/server.ts brew tea=sencha cups=2 sugar=no",
     "\"node server.mjs\" greet '{\"name\":\"Ada\"}'",
+    "--output chart.png src/server.ts chart",
     "--answer size=large --answer milk=yes \"node server.mjs\" order"
   ],
   footer:
     "Arguments are words of the form name=value, converted by the schema of the tool (repeat the name for an array), " +
     "words of the form name:=json, or one JSON object. The result goes to stdout. Without --server, the servers of the file of --config are listed. Exit codes: " +
     "0 success, 1 the tool reported an error, 2 invalid command line, 3 no connection or no result in time, 4 the " +
-    "server refused the request or its answer was invalid, 5 the answers did not fit a form, which was declined, " +
-    "130 interrupted."
+    "server refused the request or its answer was invalid, 5 the answers did not fit a form, which was declined, 6 a " +
+    "question of the task of --resume needs an answer, and stays open, 130 interrupted."
 }
 
 /** The operands of a call are recognized by the arguments of the tool. */
@@ -80,6 +82,12 @@ export const callCommand = <const Name extends string>(name: Name) =>
         "answers without a task is printed"
     ),
     resume: resumeFlag,
+    output: text(
+      "output",
+      "<path>",
+      "Write the image, the audio or the binary resource of the result to a file, or several into a folder; existing files " +
+        "are replaced"
+    ),
     json: toggle("json", "Print the whole result as JSON"),
     target: targetArgument,
     tool: Argument.String("tool").pipe(Argument.optional, Argument.map(Option.getOrUndefined)),
@@ -87,11 +95,14 @@ export const callCommand = <const Name extends string>(name: Name) =>
   }, countCall).pipe(
     describe(help),
     Command.validate((line) => {
-      const { leave, resume, task, tool } = line
+      const { leave, output, resume, task, tool } = line
       if (task && tool === undefined) return invalid("--task needs the tool to call")
       if (task && leave) return invalid("--task and --leave exclude each other: the task is left in any case")
       if (resume !== undefined && tool !== undefined) {
         return invalid(`--resume waits for a task and cannot call a tool: ${tool}`)
+      }
+      if (output !== undefined && tool === undefined && resume === undefined) {
+        return invalid("--output needs the tool to call")
       }
       return tool === undefined && resume === undefined ? checkServer(line) : checkOneServer(line)
     }),

@@ -23,7 +23,8 @@ export const installCommand = commandOnServer("install", {
   name: option(
     "name",
     "<name>",
-    "The name of the entry; by default that of the program, its package, or the host of the URL",
+    "The name of the entry; by default that of the server of a module, else that of the package, the program, or the " +
+      "host of the URL",
     (text) =>
       /^[A-Za-z0-9_-]{1,64}$/.test(text)
         ? Effect.succeed(text)
@@ -37,7 +38,8 @@ export const installCommand = commandOnServer("install", {
   config: configFlags.config,
   server: configFlags.server,
   project: toggle("project", "Write to the file of the project in this folder, where the host has two files"),
-  yes: toggle("yes", "Write without asking"),
+  yes: toggle("yes", "Write without asking; an entry of another server is not replaced"),
+  force: toggle("force", "Replace the entry of another server, which has the same name"),
   print: toggle("print", "Print the entry, and write nothing"),
   json: toggle("json", "Print the file, the entry and whether it was written as JSON"),
   target: targetArgument
@@ -60,9 +62,11 @@ export const installCommand = commandOnServer("install", {
     ],
     footer:
       "A module is started by skein run: with this program and this Node, or with npx skein in the file of a project. " +
+      "For the name of the entry it is started once. " +
       "Paths of existing files in the command become absolute, except in the file of a project. In the file of " +
       "Codex, which is TOML, an entry of the same name is not replaced. Exit codes: 0 written, printed, or there " +
-      "already; 1 not confirmed, 2 invalid command line, 3 the file of the host cannot be used, 130 interrupted."
+      "already; 1 not confirmed, or the name is that of another server, 2 invalid command line, 3 the file of the host " +
+      "cannot be used, 130 interrupted."
   }),
   Command.validate((line) => {
     const { env, host, print, project, target, yes } = line

@@ -24,10 +24,11 @@ import {
   seconds,
   splitWords,
   text,
+  texts,
   toggle,
   withScheme
 } from "./commandLine.ts"
-import { isModule } from "../base/nodeFiles.ts"
+import { isModule, isProgramName } from "../base/nodeFiles.ts"
 import { checkSignIn, signInFlags } from "./signInFlags.ts"
 
 /** An option with a name and a value, which may be repeated. No message quotes it: the value can be a secret. */
@@ -124,6 +125,12 @@ export const answeringFlags = {
     "answers",
     "<file>",
     "A JSON file with the values of fields: an object, or an array with one for each form"
+  ),
+  sampling: texts(
+    "sampling",
+    "<text>",
+    "The answer to a sampling request of the server, in the place of a language model; can be repeated, for one request " +
+      "after the other"
   )
 }
 
@@ -131,6 +138,7 @@ export const answeringFlags = {
 export interface AnsweringLine {
   readonly answer: GivenAnswers["values"]
   readonly answersFile: string | undefined
+  readonly sampling: ReadonlyArray<string> | undefined
 }
 
 /** `--login`. */
@@ -161,6 +169,8 @@ export const serverFlags = {
   ...signInFlags
 }
 
+const moduleExtension = /\.[cm]?[jt]sx?$/
+
 /** A word as a server: undefined for an empty one. */
 export const parseTarget = (text: string) => {
   if (isUrl(text)) {
@@ -174,6 +184,9 @@ export const parseTarget = (text: string) => {
     return Effect.succeed<Target | undefined>({ _tag: "Url", url, isDomain: true })
   }
   const [command, ...args] = splitWords(text)
+  if (command !== undefined && moduleExtension.test(command) && !isProgramName(command)) {
+    return invalid(`The module ${command} does not exist`)
+  }
   return Effect.succeed<Target | undefined>(command === undefined ? undefined : { _tag: "Command", command, args })
 }
 

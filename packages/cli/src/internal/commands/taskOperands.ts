@@ -5,7 +5,14 @@ import * as Argument from "effect/cli/Argument"
 import * as Effect from "effect/Effect"
 import type { StoreLine } from "../tasks/tasks.ts"
 import { invalid } from "./commandLine.ts"
-import { checkOneServer, parseTarget, serverFlags, serverInvocationOf, type ServerLine } from "./serverOptions.ts"
+import {
+  type AnsweringLine,
+  checkOneServer,
+  parseTarget,
+  serverFlags,
+  serverInvocationOf,
+  type ServerLine
+} from "./serverOptions.ts"
 
 /** The words of a command line that are not options, and the first of them as a server. */
 export interface Operands {
@@ -17,7 +24,7 @@ export interface Operands {
 export type OperandKind = "list" | "task"
 
 /** A parsed command line with a server or a store. */
-export interface OnServerLine extends Omit<ServerLine, "target">, StoreLine {
+export interface OnServerLine extends Omit<ServerLine, "target">, StoreLine, Partial<AnsweringLine> {
   readonly operands: Operands
 }
 

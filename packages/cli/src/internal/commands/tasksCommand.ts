@@ -17,6 +17,7 @@ import {
   serverTarget,
   serverTaskFlags
 } from "./taskOperands.ts"
+import { answeringFlags } from "./serverOptions.ts"
 import type { CommandFailed, Process } from "../base/process.ts"
 import type { StoreLine } from "../tasks/tasks.ts"
 
@@ -35,13 +36,18 @@ const footer = "The store is --sqlite, --postgres, or SKEIN_TASKS: a file, or a 
   "Exit codes: 0 done, 1 there is no such task or nothing to do, 2 invalid command line, 3 the store cannot be used."
 
 /** The help of a command that takes a server too. */
-const describeOnServer = ({ footer = "", ...help }: Omit<Description, "footer"> & Partial<Description>) =>
+const describeOnServer = (
+  { codes = "", footer = "", ...help }: Omit<Description, "footer"> & Partial<Description> & {
+    /** Further exit codes. */
+    readonly codes?: string
+  }
+) =>
   describe({
     ...help,
     footer:
       `${footer}The server is a URL, a module, or a command as one word; with --config no server is named. Exit codes: ` +
       "0 done, 1 there is no such task, it has no result, or its result is an error, 2 invalid command line, 3 the store " +
-      "or the server cannot be used, 4 the server refused the request, 130 interrupted."
+      `or the server cannot be used, 4 the server refused the request, ${codes}130 interrupted.`
   })
 
 const storeFooter = "Without a server the store is meant: --sqlite, --postgres, or SKEIN_TASKS. "
@@ -158,27 +164,30 @@ const show = Command.make("show", {
   )
 )
 
-/** A command about the result of a task of a server. */
-const onResult = <const Name extends string>(name: Name, short: string, description: string, waits: boolean) =>
-  Command.make(name, { ...serverTaskFlags, json: storeFlags.json }).pipe(
-    describeOnServer({ short, description, usage: ["[options] <server> <id>"] }),
-    Command.validate((line) => checkOperands(line, "task")),
-    handledBy(loadServer, ({ result }, line) => result(serverTarget(line, "task")!, idOf(line), waits))
-  )
+const ofServer = ["[options] <server> <id>"]
 
-const wait = onResult(
-  "wait",
-  "Wait for the result of a task of a server, and answer its questions",
-  "Waits for the result of a task of a server, as skein call does, and prints it. Its questions appear on the terminal. " +
-    "The task continues when the command is interrupted.",
-  true
+const wait = Command.make("wait", { ...serverTaskFlags, ...answeringFlags, json: storeFlags.json }).pipe(
+  describeOnServer({
+    short: "Wait for the result of a task of a server, and answer its questions",
+    description:
+      "Waits for the result of a task of a server, as skein call does, and prints it. Its questions appear on the " +
+      "terminal, or --answer answers them. Without both, a question stays open: it is printed, and the command ends. " +
+      "The task continues when the command is interrupted.",
+    usage: ofServer,
+    codes: "5 the answers do not fit a form and 6 a question needs an answer, which stay open, "
+  }),
+  Command.validate((line) => checkOperands(line, "task")),
+  handledBy(loadServer, ({ result }, line) => result(serverTarget(line, "task")!, idOf(line), true))
 )
 
-const result = onResult(
-  "result",
-  "Print the result of a task of a server that has ended",
-  "Prints the result of a task of a server that has ended, as skein call does.",
-  false
+const result = Command.make("result", { ...serverTaskFlags, json: storeFlags.json }).pipe(
+  describeOnServer({
+    short: "Print the result of a task of a server that has ended",
+    description: "Prints the result of a task of a server that has ended, as skein call does.",
+    usage: ofServer
+  }),
+  Command.validate((line) => checkOperands(line, "task")),
+  handledBy(loadServer, ({ result }, line) => result(serverTarget(line, "task")!, idOf(line), false))
 )
 
 const cancel = Command.make("cancel", {

@@ -3,7 +3,8 @@
  *
  * Each form takes its values from the same set, or, if the file is an array, the forms take one object each in the order
  * in which they arrive. A form that the values do not fit is declined as a whole: a value for a field that it does not
- * have is probably a mistake in the name, and half of an answer can do harm.
+ * have is probably a mistake in the name, and half of an answer can do harm. A form of a task that was started before
+ * stays open instead.
  */
 import * as Elicitation from "@skein/client/Elicitation"
 import type { ElicitValue } from "@skein/protocol/Elicitation"
@@ -16,6 +17,10 @@ import { quoteBlock, quoteLine, quoteName } from "../base/format.ts"
 import { choices, type Field, kindOf, valueOf } from "./formValues.ts"
 import { readText } from "../base/nodeFiles.ts"
 import { type CommandFailed, type Console, failed } from "../base/process.ts"
+import { type LeftOpen, stayOpen } from "./openQuestions.ts"
+
+/** The exit code when the answers of the command line do not fit a form, which is declined or stays open. */
+export const doNotFit = 5
 
 /** The answers of the command line to forms of the server. */
 export interface GivenAnswers {
@@ -105,33 +110,42 @@ export const fill = (
   return wrong === undefined ? Result.succeed(all) : Result.fail(quoteLine(wrong))
 }
 
+/** The advice about a form that the same values do not fit as a form before it. */
+const severalForms = " (for several forms, --answers takes a file with an array that has an object for each)"
+
 /**
  * The handlers of a command with answers. `others` answers URLs. `hasDeclined` returns whether a form was declined
- * because the answers do not fit it.
+ * because the answers do not fit it. With `leftOpen` such a form stays open.
  */
 export const answering = (
   given: GivenAnswers,
   { warn }: Pick<Console, "warn">,
-  others: Layer.Layer<Elicitation.Elicitation>
+  others: Layer.Layer<Elicitation.Elicitation>,
+  leftOpen?: LeftOpen
 ): Effect.Effect<
   { readonly layer: Layer.Layer<Elicitation.Elicitation>; readonly hasDeclined: () => boolean },
   CommandFailed
 > =>
   Effect.map(sourceOf(given), (source) => {
     let hasDeclined = false
+    let answered = 0
     const form = (request: Elicitation.FormRequest): Effect.Effect<Elicitation.FormAnswer> =>
-      Effect.sync(() => {
+      Effect.suspend(() => {
         const values = source._tag === "Each" ? source.values : source.left.shift()
         const content = values === undefined
           ? Result.fail("the file of --answers has no answers for a further form")
           : fill(request, values)
         if (Result.isSuccess(content)) {
+          answered++
           warn(`Answered with the values of the command line: ${quoteBlock(request.message)}`)
-          return Elicitation.accept(content.success)
+          return Effect.succeed(Elicitation.accept(content.success))
         }
+        const advice = answered > 0 && source._tag === "Each" ? severalForms : ""
+        const outcome = leftOpen === undefined ? "Declined" : "Not answered"
+        warn(`${outcome}, because ${content.failure}${advice}: ${quoteBlock(request.message)}`)
+        if (leftOpen !== undefined) return stayOpen(leftOpen, "The task waits for an answer that fits", doNotFit)
         hasDeclined = true
-        warn(`Declined, because ${content.failure}: ${quoteBlock(request.message)}`)
-        return Elicitation.decline
+        return Effect.succeed(Elicitation.decline)
       })
     const layer = Layer.effect(
       Elicitation.Elicitation,

@@ -6,14 +6,19 @@ import { ClientError, InvalidResponse, NegotiationFailed, Timeout } from "@skein
 import type { RequestOptions } from "@skein/client/Client"
 import { isObject } from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
 import type { SignInOptions } from "../accounts/signInOptions.ts"
 import type { GivenAnswers } from "./answers.ts"
 import type { Server } from "./config.ts"
 import { quoteLine, quoteName, sanitize, serverStderr } from "../base/format.ts"
 import { CommandFailed, type Console, Process, version } from "../base/process.ts"
+import { answeringOn, answeringWith } from "./modelAnswers.ts"
+import { leaveOpen } from "./openQuestions.ts"
 import { declineAll, onTerminal } from "./terminalElicitation.ts"
 
 /** The server: a URL, a module to serve, a program to start, or an entry of a configuration. */
@@ -44,6 +49,8 @@ export interface ServerInvocation {
   readonly signIn: SignInOptions | undefined
   /** Undefined if the command line has no answers: the person answers forms, if there is a terminal. */
   readonly answers?: GivenAnswers | undefined
+  /** The answers to sampling requests, in their order. Without them the person answers, if there is a terminal. */
+  readonly sampling?: ReadonlyArray<string> | undefined
 }
 
 /**
@@ -55,9 +62,6 @@ export const exitCode = ({ reason }: ClientError): number => withoutResponse.has
 const withoutResponse: ReadonlySet<ClientError["reason"]["_tag"]> = /* @__PURE__ */ new Set(
   ["ConnectionFailed", "Closed", "HttpError", "Unauthorized", "Timeout", "NegotiationFailed"] as const
 )
-
-/** The exit code when a form of the server was declined because the answers of the command line do not fit it. */
-const declined = 5
 
 /**
  * Fails an effect that takes longer than `--timeout`. `what` is the beginning of the message: the action that was not completed. With `--login`
@@ -119,6 +123,9 @@ export const resolveEnv = (
 ): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? inherited[name]]))
 
+/** The variable that lets a server show the causes of its failures, which are those of the person who develops it. */
+export const development = { SKEIN_DEVELOPMENT: "true" } as const
+
 /** The command that starts a server on stdio: `skein run` for a module. */
 export const commandOf = (
   target: Exclude<Target, { readonly _tag: "Configured" | "Url" }>,
@@ -140,7 +147,8 @@ const serverOf = Effect.fnUntraced(function*(invocation: ServerInvocation, proce
     const { args, command } = yield* commandOf(target, invocation.exportName)
     const { transport } = yield* Effect.promise(() => import("@skein/client/Stdio"))
     const stderr = serverStderr(verbose, console)
-    const started = transport({ command, args, env: resolveEnv(env, inherited), stderr })
+    const variables = { ...target._tag === "Module" ? development : {}, ...resolveEnv(env, inherited) }
+    const started = transport({ command, args, env: variables, stderr })
     return { server: { transport: started }, signInUrl: () => undefined }
   }
   const { makeSignIns } = yield* Effect.promise(() => import("../accounts/callCredentials.ts"))
@@ -216,40 +224,57 @@ const failed = (
 
 /**
  * Runs a command on its server, with the answers to its questions. `use` returns the exit code. A form that was
- * declined because of the answers of the command line decides the exit code in any case.
+ * declined because of the answers of the command line decides the exit code in any case. With `keepsQuestions` a
+ * question that has no answer stays open, and ends the command.
  */
 export const onServer = (
   invocation: ServerInvocation,
   use: (
     server: Server,
     console: Console
-  ) => Effect.Effect<number, ClientError | CommandFailed, Process>
+  ) => Effect.Effect<number, ClientError | CommandFailed, Process>,
+  { keepsQuestions = false }: { readonly keepsQuestions?: boolean | undefined } = {}
 ): Effect.Effect<void, CommandFailed, Process> =>
   Effect.gen(function*() {
     const process = yield* Process
     const { console, terminal } = process
-    const onPerson = terminal === undefined
-      ? declineAll(console)
-      : onTerminal(terminal, sanitize(serverName(invocation)))
-    const { answers } = invocation
+    const leftOpen = yield* Deferred.make<never, CommandFailed>()
+    const turn = Semaphore.makeUnsafe(1)
+    const name = sanitize(serverName(invocation))
+    const onPerson = terminal !== undefined
+      ? onTerminal(terminal, name, turn)
+      : keepsQuestions
+      ? leaveOpen(console, leftOpen)
+      : declineAll(console)
+    const { answers, sampling = [] } = invocation
+    const model = sampling.length > 0
+      ? answeringWith(sampling, console)
+      : terminal === undefined
+      ? Layer.empty
+      : answeringOn(terminal, name, turn)
     const given = answers === undefined ? undefined : yield* Effect.flatMap(
       Effect.promise(() => import("./answers.ts")),
-      ({ answering }) => answering(answers, console, onPerson)
+      ({ answering, doNotFit }) =>
+        Effect.map(
+          answering(answers, console, onPerson, keepsQuestions ? leftOpen : undefined),
+          (answering) => ({ ...answering, doNotFit })
+        )
     )
     const { server, signInUrl } = yield* serverOf(invocation, process)
     const exit = yield* use(server, console).pipe(
-      Effect.provide(given?.layer ?? onPerson),
+      Effect.raceFirst(Deferred.await(leftOpen)),
+      Effect.provide([given?.layer ?? onPerson, model]),
       Effect.provideService(References.LogToStderr, true),
       Effect.provideService(References.MinimumLogLevel, invocation.verbose ? "Debug" : "None"),
       Effect.catchTag("ClientError", (error) => failed(error, invocation, signInUrl())),
       Effect.result
     )
-    const hasDeclined = given?.hasDeclined() === true
+    const declined = given?.hasDeclined() === true ? given.doNotFit : undefined
     if (exit._tag === "Failure") {
       const { exitCode, report } = exit.failure
-      return yield* new CommandFailed({ exitCode: hasDeclined ? declined : exitCode, report })
+      return yield* new CommandFailed({ exitCode: declined ?? exitCode, report })
     }
-    const code = hasDeclined ? declined : exit.success
+    const code = declined ?? exit.success
     if (code !== 0) return yield* new CommandFailed({ exitCode: code })
   }).pipe(Effect.scoped)
 
@@ -259,6 +284,8 @@ interface ClientNeeds {
   readonly client?: Client.Options | undefined
   /** The advice at the end of the message, if the server has none of the revisions. */
   readonly negotiationAdvice?: string | undefined
+  /** Whether a question that has no answer stays open, and ends the command. */
+  readonly keepsQuestions?: boolean | undefined
 }
 
 /** Runs a command on a client of its server. */
@@ -269,7 +296,7 @@ export const onClient = (
     ClientError | CommandFailed,
     Process | Scope.Scope
   >,
-  { client: more, negotiationAdvice }: ClientNeeds = {}
+  { client: more, keepsQuestions, negotiationAdvice }: ClientNeeds = {}
 ): Effect.Effect<void, CommandFailed, Process> =>
   onServer(invocation, (server, console) =>
     Effect.scoped(Effect.gen(function*() {
@@ -285,4 +312,4 @@ export const onClient = (
       )
       reportServer(client, invocation, console)
       return (yield* use(client, console, server)) ?? 0
-    })))
+    })), { keepsQuestions })

@@ -45,5 +45,16 @@ export const valueOf = (field: Field, typed: string, isListed: boolean): ElicitV
   return typed.trim() === "" || !Number.isFinite(number) ? undefined : number
 }
 
-/** The type of a field, in words. */
-export const kindOf = (field: Field): string => field.type === "array" ? "comma-separated list" : field.type
+/** The type of a field, in a word or two. */
+export const kindOf = ({ type }: Field): string =>
+  type === "array" ? "comma-separated list" : type === "boolean" ? "yes or no" : type
+
+/** The values that a field takes, in words. */
+export const takes = (field: Field): string =>
+  choices(field) !== undefined
+    ? `${field.type === "array" ? "some" : "one"} of the choices`
+    : field.type === "boolean"
+    ? "yes or no"
+    : field.type === "integer"
+    ? "an integer"
+    : `a ${kindOf(field)}`

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Semaphore from "effect/Semaphore"
 import { quoteBlock, quoteLine, quoteName } from "../base/format.ts"
-import { choices, type Field, kindOf, valueOf } from "./formValues.ts"
+import { choices, type Field, kindOf, takes, valueOf } from "./formValues.ts"
 import type { Console, Terminal } from "../base/process.ts"
 
 const shown = (value: ElicitValue | undefined): string =>
@@ -33,7 +33,7 @@ const askField = Effect.fnUntraced(function*(
     if (typed === "-") return { value: undefined }
     const value = valueOf(field, typed, true)
     if (value !== undefined) return { value }
-    yield* writeLine("  The field does not accept this value.")
+    yield* writeLine(`  The field takes ${takes(field)}.`)
   }
 })
 
@@ -92,14 +92,19 @@ const askConsent = (terminal: Terminal, serverName: string, request: Elicitation
     return Elicitation.consent(required ? terminal.readLine("Press Enter when you are done there. ") : undefined)
   })
 
-/** Asks the user, one question at a time. `serverName` is the name under which the user started the server. */
-export const onTerminal = (terminal: Terminal, serverName: string): Layer.Layer<Elicitation.Elicitation> => {
-  const turn = Semaphore.makeUnsafe(1)
-  return Elicitation.layer({
+/**
+ * Asks the user, one question at a time: `turn` has one permit. `serverName` is the name under which the user started the
+ * server.
+ */
+export const onTerminal = (
+  terminal: Terminal,
+  serverName: string,
+  turn: Semaphore.Semaphore = Semaphore.makeUnsafe(1)
+): Layer.Layer<Elicitation.Elicitation> =>
+  Elicitation.layer({
     form: (request) => turn.withPermit(askForm(terminal, serverName, request)),
     url: (request) => turn.withPermit(askConsent(terminal, serverName, request))
   })
-}
 
 /** Declines every question, and reports it on stderr. */
 export const declineAll = ({ warn }: Pick<Console, "warn">): Layer.Layer<Elicitation.Elicitation> => {

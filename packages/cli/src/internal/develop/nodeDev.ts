@@ -9,15 +9,16 @@ import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import { existsSync } from "node:fs"
 import { relative, resolve, sep } from "node:path"
-import { resolveEnv } from "../connection/connection.ts"
+import { development, resolveEnv } from "../connection/connection.ts"
 import { sanitize, sanitizeOutput } from "../base/format.ts"
 import { isModule as isServed } from "../base/nodeFiles.ts"
+import { isFolder, projectFolder } from "../base/nodeProject.ts"
 import { type CommandFailed, failed, Process } from "../base/process.ts"
 import { type BridgeBounds, serveBridge } from "./nodeHttpBridge.ts"
 import { ownCommand, runCommandLine } from "../base/nodeProgram.ts"
 import { restart, start } from "./nodeRestart.ts"
 import { supervise } from "./nodeSupervise.ts"
-import { isFolder, isIgnoredFolder, projectFolder, watchFiles } from "./nodeWatch.ts"
+import { isIgnoredFolder, watchFiles } from "./nodeWatch.ts"
 import { type Output, Relay } from "./relay.ts"
 import type { HttpLine } from "./nodeRun.ts"
 
@@ -128,7 +129,7 @@ export const dev = (line: DevLine): Effect.Effect<void, CommandFailed, Process> 
       log(`Watching ${paths.join(", ")}`)
       return yield* restart(yield* subscribe, {
         ...commandOf(line),
-        env: resolveEnv(line.env, process.env),
+        env: { ...development, ...resolveEnv(line.env, process.env) },
         debounce: line.debounce,
         killTimeout: line.killTimeout,
         log
@@ -138,7 +139,7 @@ export const dev = (line: DevLine): Effect.Effect<void, CommandFailed, Process> 
       const relay = new Relay(host, { log, maxWaiting: line.maxWaiting })
       yield* Effect.forkScoped(supervise(relay, yield* subscribe, {
         ...commandOf(line),
-        env: resolveEnv(line.env, process.env),
+        env: { ...development, ...resolveEnv(line.env, process.env) },
         debounce: line.debounce,
         startTimeout: line.startTimeout,
         closeTimeout: line.closeTimeout,
@@ -155,7 +156,10 @@ export const dev = (line: DevLine): Effect.Effect<void, CommandFailed, Process> 
         message: (message) => relay.fromHost(message),
         end: () => Deferred.doneUnsafe(ended, Effect.void)
       })
-      log(`Watching ${paths.join(", ")}`)
+      const hint = process.stdin.isTTY
+        ? ". A client speaks MCP on stdin: --inspector starts one, and --http serves a URL"
+        : ""
+      log(`Watching ${paths.join(", ")}${hint}`)
       yield* Deferred.await(ended)
       return yield* drain(relay, line.drainTimeout)
     }

@@ -1,10 +1,10 @@
 /**
  * A folder of modules as a server: which modules it has, and what the server is called.
  */
-import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs"
-import { basename, join } from "node:path"
+import { type Dirent, readdirSync, statSync } from "node:fs"
+import { join } from "node:path"
+import { isFolder, projectName, readManifest } from "../base/nodeProject.ts"
 import { unusableFile } from "./nodeLoadModule.ts"
-import { isFolder, projectFolder } from "./nodeWatch.ts"
 
 /** The number of modules that a folder and its subfolders may have. */
 const maxModules = 1_000
@@ -70,24 +70,10 @@ const pathsOf = (folder: string, given: string): ReadonlyArray<string> => {
   return found.toSorted()
 }
 
-/** The nearest `package.json` of a file or a folder; undefined if there is none. */
-export const readManifest = (path: string): Readonly<Record<string, unknown>> | undefined => {
-  const file = join(projectFolder(path), "package.json")
-  if (statSync(file, { throwIfNoEntry: false }) === undefined) return undefined
-  try {
-    const manifest: unknown = JSON.parse(readFileSync(file, "utf8"))
-    return typeof manifest === "object" && manifest !== null ? manifest as Readonly<Record<string, unknown>> : {}
-  } catch (error) {
-    throw unusableFile(`${file} cannot be read: ${error instanceof Error ? error.message : error}`)
-  }
-}
-
 /** The name and the version in the nearest `package.json`. */
 const packageOf = (folder: string): { readonly name: string; readonly version: string } => {
-  const { name, version } = readManifest(folder) ?? {}
-  const textOf = (value: unknown, byDefault: string): string =>
-    typeof value === "string" && value !== "" ? value : byDefault
-  return { name: textOf(name, basename(projectFolder(folder))), version: textOf(version, "0.0.0") }
+  const { version } = readManifest(folder) ?? {}
+  return { name: projectName(folder), version: typeof version === "string" && version !== "" ? version : "0.0.0" }
 }
 
 /** Reads the folder at an absolute path; undefined if the path is that of a file. */

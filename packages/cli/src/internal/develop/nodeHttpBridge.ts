@@ -49,7 +49,7 @@ export const serveBridge = (
   }).pipe(
     Effect.provide(logger(warn)),
     Effect.mapBoth({
-      onFailure: ({ message }) => failed(3, `The bridge cannot listen: ${message}`),
+      onFailure: ({ message }) => failed(3, `${message}${message.includes("EADDRINUSE") ? " (--port)" : ""}`),
       onSuccess: ({ url }) => url
     })
   )

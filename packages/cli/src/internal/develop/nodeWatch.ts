@@ -4,8 +4,9 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { existsSync, type FSWatcher, readdirSync, statSync, watch } from "node:fs"
+import { existsSync, type FSWatcher, readdirSync, watch } from "node:fs"
 import { basename, dirname, extname, join, relative, resolve, sep } from "node:path"
+import { isFolder } from "../base/nodeProject.ts"
 
 /** The extensions that count, unless the command line names a file. Data files are often written by the server. */
 export const extensions: ReadonlyArray<string> = "ts mts cts tsx js mjs cjs jsx py rb php go rs java kt cs ex exs"
@@ -21,15 +22,6 @@ export interface WatchOptions {
   readonly maxFolders: number
   readonly onChange: (path: string) => void
   readonly warn: (line: string) => void
-}
-
-/** Whether a path is that of a folder, or of a link to one. */
-export const isFolder = (path: string): boolean => {
-  try {
-    return statSync(path).isDirectory()
-  } catch {
-    return false
-  }
 }
 
 /** Whether a folder of this name is not watched, unless the command line names it. */
@@ -120,15 +112,3 @@ export const watchFiles = (
     }),
     (close) => Effect.sync(close)
   ))
-
-/** The folder of the nearest `package.json` of a file or a folder, or the folder itself. */
-export const projectFolder = (path: string): string => {
-  const folder = isFolder(path) ? resolve(path) : dirname(resolve(path))
-  let at = folder
-  while (!existsSync(join(at, "package.json"))) {
-    const parent = dirname(at)
-    if (parent === at) return folder
-    at = parent
-  }
-  return at
-}

@@ -136,6 +136,12 @@ const valueOf = (text: string, member: string): { readonly rest: JsonObject; rea
   return { rest, servers: isObject(servers) ? servers : {} }
 }
 
+/** The entry of this name. Undefined if there is none, or if the text is not valid. */
+export const presentEntry = (file: string, member: string, name: string): unknown => {
+  const { servers } = valueOf(file.replace(byteOrderMark, ""), member)
+  return Object.hasOwn(servers, name) ? servers[name] : undefined
+}
+
 /**
  * The text with the entry. It replaces an entry of the same name. Returns the same text if the entry is there already,
  * and fails if the text is not valid, or has no place for the entry.

@@ -1,7 +1,6 @@
 /**
  * The hosts that `install` writes to: their files, and the form of an entry in them.
  */
-import { cut } from "@skein/protocol/Text"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Place } from "../base/nodeFiles.ts"
 
@@ -140,20 +139,3 @@ export const hosts = {
 export type HostName = keyof typeof hosts
 
 export const hostNames = Object.keys(hosts) as ReadonlyArray<HostName>
-
-/** Words that start another program: the name of the server is in a word after them. */
-const launchers = new Set(["node", "npx", "npm", "bunx", "bun", "deno", "python", "python3", "uv", "uvx", "docker"])
-const verbs = new Set(["run", "exec", "x", "tool", "dlx"])
-
-/** A name for an entry: of letters, digits, hyphens and underscores, which all hosts take. */
-export const nameFrom = (text: string): string => cut(text.replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, ""), 64)
-
-/** The name of an entry that is not given: that of the program or its package, or of the host of a URL. */
-export const defaultName = (server: InstalledServer): string => {
-  if (server._tag === "Url") return nameFrom(new URL(server.url).hostname.replace(/^(www|mcp|api)\./, "")) || "server"
-  const words = [server.command, ...server.args]
-  const base = (word: string): string =>
-    word.replace(/^@[^/]+\//, "").split(/[\\/]/).at(-1)!.replace(/(.)@[^@]*$/, "$1").replace(/\.\w+$/, "")
-  const word = words.find((word) => !word.startsWith("-") && !launchers.has(base(word)) && !verbs.has(word))
-  return nameFrom(base(word ?? server.command)) || "server"
-}

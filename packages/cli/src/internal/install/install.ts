@@ -1,16 +1,18 @@
 /**
  * Runs `install`: writes the entry of a server into the file of a host.
  */
-import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Nesting from "@skein/protocol/Nesting"
+import { cut } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { colorChanges, plain } from "../base/colors.ts"
-import { changedLines, withEntry } from "./configEdit.ts"
-import { sanitize } from "../base/format.ts"
+import { changedLines, presentEntry, withEntry } from "./configEdit.ts"
+import { entryName } from "./entryName.ts"
+import { quoteLine, sanitize } from "../base/format.ts"
 import { existing, type Place, readText, replaceText, thisPlace } from "../base/nodeFiles.ts"
 import type { Target } from "../connection/connection.ts"
-import { defaultName, type Host, type HostName, hosts, type InstalledServer, nameFrom, noUrls } from "./hosts.ts"
+import { type Host, type HostName, hosts, type InstalledServer, noUrls } from "./hosts.ts"
 import { type CommandFailed, failed, Process } from "../base/process.ts"
 import { tomlEntry, withTomlEntry } from "./tomlEdit.ts"
 
@@ -29,6 +31,8 @@ export interface InstallLine {
   readonly project: boolean
   /** Whether to write without asking. */
   readonly yes: boolean
+  /** Whether to replace the entry of another server, which has the same name. */
+  readonly force: boolean
   /** Whether to print the entry instead of writing it. */
   readonly print: boolean
   readonly json: boolean
@@ -136,8 +140,29 @@ const edit = Effect.fnUntraced(function*(file: string, { format, member }: Host,
     : yield* failed(3, `${file} ${after.failure}. Nothing was written`)
 })
 
+/** The last word of the command that serves a module, which is its path; and the whole command line of other servers. */
+const placeOf = (entry: JsonObject): string => {
+  const { args, command, httpUrl, url = httpUrl } = entry
+  if (typeof url === "string") return url
+  const words = [command, ...Array.isArray(args) ? args : []].map(String)
+  return words.includes("run") && words.some((word) => /skein(?:\.[jt]s)?$/.test(word))
+    ? words.at(-1)!
+    : words.join(" ")
+}
+
+/** The server of an entry that a new entry would replace, if it is another one. Its variables are not shown. */
+const otherServer = (present: unknown, entry: JsonObject): string | undefined => {
+  if (present === undefined) return undefined
+  if (!isObject(present)) return "an entry that is not an object"
+  const place = placeOf(present)
+  return place === placeOf(entry) ? undefined : quoteLine(cut(place, maxPlace))
+}
+
+// How much of the command line of another server a message shows, in characters.
+const maxPlace = 200
+
 /** Asks for the confirmation of a change. */
-const confirm: Effect.Effect<boolean, CommandFailed, Process> = Effect.gen(function*() {
+const confirm = Effect.fnUntraced(function*(question: string): Effect.fn.Return<boolean, CommandFailed, Process> {
   const { terminal } = yield* Process
   if (terminal === undefined) {
     return yield* failed(
@@ -146,34 +171,25 @@ const confirm: Effect.Effect<boolean, CommandFailed, Process> = Effect.gen(funct
     )
   }
   while (true) {
-    const typed = yield* terminal.readLine("Write this? [y]es, [n]o: ")
+    const typed = yield* terminal.readLine(`${question} [y]es, [n]o: `)
     if (typed === undefined || /^n/i.test(typed.trim())) return false
     if (/^y/i.test(typed.trim())) return true
   }
 })
 
-/** The name of the entry by the target: "" if the server decides. */
-const nameOf = (target: InstallLine["target"]): string =>
-  target._tag === "Configured"
-    ? nameFrom(target.server ?? "")
-    : target._tag === "Module"
-    ? defaultName({ _tag: "Command", command: target.file, args: [], env: {} })
-    : ""
-
 /** `skein install`. `place` is that of this process by default. */
 export const install = (line: InstallLine, given?: Place): Effect.Effect<void, CommandFailed, Process> =>
   Effect.gen(function*() {
     const { console, env } = yield* Process
-    const { json, print, yes } = line
+    const { force, json, print, yes } = line
     const place = given ?? thisPlace(env)
     const host: Host = hosts[line.host]
     const isProject = line.project || host.userFile === undefined
     const file = (isProject ? host.projectFile! : host.userFile!)(place)
     const server = yield* serverOf(line, place, isProject)
-    const named = nameOf(line.target)
-    const name = line.name ?? (named || defaultName(server))
     const entry = host.entry(server)
     if (entry === undefined) return yield* failed(2, noUrls)
+    const name = line.name ?? (yield* entryName(line, server, place, console))
     const report = (isWritten: boolean, text: string) =>
       console.print(
         json ? JSON.stringify({ host: line.host, file, name, entry, isWritten }, undefined, 2) : text
@@ -195,7 +211,18 @@ export const install = (line: InstallLine, given?: Place): Effect.Effect<void, C
     if (isProject && Object.keys(server._tag === "Url" ? server.headers : server.env).length > 0) {
       console.warn("The file of a project is often committed: it has the values of variables and headers in plain text")
     }
-    if (!yes && !(yield* confirm)) return yield* failed(1, "Nothing was written")
+    const other = otherServer(presentEntry(before, host.member, name), entry)
+    if (other !== undefined && yes && !force) {
+      return yield* failed(
+        1,
+        `${host.title} has a server ${name} already, which is another one: ${other}. Nothing was written: add this one with ` +
+          "--name <name>, or replace the other with --force"
+      )
+    }
+    const question = other === undefined || force
+      ? "Write this?"
+      : `This replaces another server with the name ${name}: ${other}. Write this?`
+    if (!yes && !(yield* confirm(question))) return yield* failed(1, "Nothing was written")
     // The host or the person can have changed the file while the question was open.
     const now = yield* edit(file, host, name, entry)
     if (now.before !== before) return yield* failed(3, `${file} has changed meanwhile. Nothing was written`)

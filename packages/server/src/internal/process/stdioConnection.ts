@@ -38,11 +38,17 @@ export const connect = (options: StdioOptions = {}): Effect.Effect<Connection, T
         : over(input, output, { ...options, stopsWithPeer: true, write }))
   })
 
+/** For a person who starts the program in a shell, and would take it for one that hangs. */
+const hint = "This program speaks MCP on stdin, and waits for a client. To call it: skein call \"<its command>\"\n"
+
 // A paused stdin reads ahead, and would keep the process alive.
 const over = (input: Readable, output: Writable, options: NodeStreams.Options) =>
   input !== process.stdin ? NodeStreams.make(input, output, options) : Effect.andThen(
     Effect.acquireRelease(
-      Effect.sync(() => void process.stdin.ref?.()),
+      Effect.sync(() => {
+        process.stdin.ref?.()
+        if (process.stdin.isTTY) process.stderr.write(hint)
+      }),
       () => Effect.sync(() => void process.stdin.unref?.())
     ),
     NodeStreams.make(input, output, options)
