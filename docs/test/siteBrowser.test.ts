@@ -87,6 +87,27 @@ if (chromium === undefined || !isBuilt) {
         })
       })), 120_000)
 
+    it.live.each([
+      ["sticky sessions", "Several instances"],
+      ["api key", "Recipe: an API key"],
+      ["file upload", "Tools with a page"],
+      ["rate limit", "Middleware"],
+      ["health check", "Health and shutdown"]
+    ])("finds first for %s: %s", ([words, page]) =>
+      Effect.scoped(Effect.gen(function*() {
+        const origin = yield* serving
+        const tab = yield* opening(yield* browser(chromium), 1400)
+        yield* Effect.promise(async () => {
+          await tab.goto(origin)
+          await tab.until("document.querySelector('.VPHero')")
+          await tab.evaluate("document.querySelector('#local-search button').click()")
+          await tab.until("document.activeElement.id === 'localsearch-input'")
+          await tab.send("Input.insertText", { text: words })
+          await tab.until("document.querySelector('.result')")
+          expect(await tab.evaluate("document.querySelector('.result').textContent")).toContain(page)
+        })
+      })), 120_000)
+
     it.live("draws the diagrams, in light and dark colours", () =>
       Effect.scoped(Effect.gen(function*() {
         const origin = yield* serving
