@@ -62,7 +62,6 @@ const trip = Tool.layer(Tool.make("trip"), () =>
   }))
 // #endregion
 
-// #region key
 const rate = Effect.map(Effect.clockWith((clock) => clock.currentTimeMillis), (now) => now % 100)
 
 const exchange = Tool.layer(Tool.make("exchange"), () =>
@@ -73,7 +72,6 @@ const exchange = Tool.layer(Tool.make("exchange"), () =>
     )
     return sure ? `Changed at ${offered}` : "Not changed"
   }))
-// #endregion
 
 // #region url
 const pay = Tool.layer(Tool.make("pay"), () =>

@@ -22,7 +22,6 @@ export const total = (client: Client.Client, cups: number) =>
   )
 // #endregion
 
-// #region read
 export const look = (client: Client.Client) =>
   Effect.gen(function*() {
     const { contents } = yield* client.readResource("notes://folders")
@@ -31,7 +30,6 @@ export const look = (client: Client.Client) =>
     const first = yield* client.listResourcesPage()
     return { contents, folders: completion.values, more: first.nextCursor !== undefined }
   })
-// #endregion
 
 export const brew = (client: Client.Client, show: (line: string) => void) =>
   client.callTool("brew", {}, { onProgress: ({ progress, total, message }) => show(`${progress}/${total} ${message}`) })

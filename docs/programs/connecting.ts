@@ -23,14 +23,12 @@ export const transports = (args: ReadonlyArray<string>, url: string, server: Mcp
 })
 // #endregion
 
-// #region open
 export const look = (transport: Transport) =>
   Effect.gen(function*() {
     const client = yield* Client.make(transport, { info: { name: "my-host", version: "2.1.0" } })
     const tools = yield* client.listTools()
     return { revision: client.revision, server: client.server?.name, tools: tools.map(({ name }) => name) }
   }).pipe(Effect.scoped)
-// #endregion
 
 const greet = Effect.gen(function*() {
   const client = yield* Client.Client
