@@ -22,7 +22,11 @@ const project = () => {
   const [bin, folder] = [join(root, "bin"), join(root, "tea")]
   for (const path of [bin, folder, join(folder, "src"), join(folder, "src/tools")]) mkdirSync(path)
   symlinkSync(join(docs, "../node_modules"), join(folder, "node_modules"))
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "tea", type: "module" }))
+  const described = { name: "tea-house", version: "1.0.0", author: "Ada", mcpName: "io.github.ada/tea-house" }
+  writeFileSync(
+    join(folder, "package.json"),
+    JSON.stringify({ ...described, type: "module", description: "Brews tea." })
+  )
   writeFileSync(join(folder, "src/server.ts"), regionsOf(read("programs/developed.ts")).get("server")!)
   writeFileSync(join(folder, "src/tools/brew.ts"), regionsOf(read("programs/folderBrew.ts")).get("tool")!)
   writeFileSync(join(folder, "src/tools/menu.ts"), regionsOf(read("programs/folderMenu.ts")).get("menu")!)
