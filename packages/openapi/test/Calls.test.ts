@@ -89,6 +89,40 @@ describe("a request", () => {
       })
   )
 
+  it.effect.each([[], [""], {}, { a: "" }])(
+    "is refused if a path argument leaves its segment empty, since the path would be that of another operation: %j",
+    (id) =>
+      Effect.gen(function*() {
+        const api = new MockApi()
+        const document = operation("/pets/{id}", "get", {
+          parameters: [{ name: "id", in: "path", required: true, schema: { type: ["array", "object"] } }]
+        })
+        const client = yield* connect(document, {}, api)
+        expect(textOf(yield* client.callTool("it", { id }))).toBe("The argument \"id\" must not be empty")
+        expect(api.seen).toEqual([])
+      })
+  )
+
+  it.effect("sends JSON where a document has no media type for a body", () =>
+    Effect.gen(function*() {
+      for (const key of ["", "applicationjson; version=1"]) {
+        const api = new MockApi()
+        const schema = { type: "object", properties: { name: { type: "string" } } }
+        const client = yield* connect(
+          operation("/", "post", { requestBody: { content: { [key]: { schema } } } }),
+          {},
+          api
+        )
+        yield* client.callTool("it", { name: "Rex" })
+        expect(api.last).toMatchObject({ headers: { "content-type": "application/json" }, body: "{\"name\":\"Rex\"}" })
+      }
+      const bytes = operation("/", "post", { requestBody: { content: { "audio/ogg": {}, "codecs=opus": {} } } })
+      const client = yield* connect(bytes)
+      expect((yield* client.listTools())[0]!.inputSchema.properties).toMatchObject({
+        body: { contentEncoding: "base64" }
+      })
+    }))
+
   it.effect("keeps other dots and slashes inside of the segment", () =>
     Effect.gen(function*() {
       const api = new MockApi()

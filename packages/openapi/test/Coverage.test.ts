@@ -94,7 +94,7 @@ describe("a keyword of a schema", () => {
     discriminator: [{ propertyName: "kind", mapping: { dog: "#/Small" } }, { oneOf: [{ $ref: "#/Small" }] }]
   }
   // Those that concern the properties of an object, or are read before schemas are converted: see `Documents`.
-  const others = new Set(["readOnly", "writeOnly", "$id", "$anchor", "$defs", "$dynamicRef", "$dynamicAnchor"])
+  const others = new Set(["readOnly", "writeOnly", "$id", "$anchor", "$defs", "$dynamicAnchor"])
   const keywords = (["honoured", "translated"] as const).flatMap((each) => fieldsOf("Schema", each))
 
   it.each(keywords.filter((each) => !others.has(each)))("reaches the model: %s", (keyword) => {
@@ -141,6 +141,10 @@ describe("a field that is reported", () => {
       documentOf({ "/": { parameters: [{ name: "a", in: "cookie", allowReserved: true }], post: {} } }),
       "#/paths/~1/parameters/0/allowReserved"
     ],
+    "Request Body content": [
+      operation("/", "post", { requestBody: { content: { "": { schema: { type: "object" } } } } }),
+      `${body}/`
+    ],
     "Media Type schema": [
       operation("/", "post", { requestBody: { content: { "text/xml": { schema: { type: "object" } } } } }),
       `${body}/text~1xml/schema`
@@ -180,6 +184,14 @@ describe("a field that is reported", () => {
     "Schema patternProperties": [
       operation("/", "post", schema({ patternProperties: { "^(?!a)": {} } })),
       `${json}/schema/patternProperties/^(?!a)`
+    ],
+    "Schema $dynamicRef": [
+      operation("/", "post", schema({ $dynamicRef: "#item" }), {
+        components: {
+          schemas: { A: { $dynamicAnchor: "item" }, B: { $id: "b", $dynamicAnchor: "item" } }
+        }
+      }),
+      `${json}/schema/$dynamicRef`
     ],
     "Schema $schema": [
       operation("/", "post", schema({ $schema: "http://json-schema.org/draft-04/schema#" })),

@@ -249,7 +249,16 @@ describe("references to other documents", () => {
       const chain = new MockApi(({ url }) => json({ $ref: `https://pets.example/${Number(/\d+$/.exec(url)![0]) + 1}` }))
       expect(yield* reasonOf(main("https://pets.example/1"), options, chain))
         .toMatchObject({ _tag: "LimitExceeded", limit: "documents" })
-      expect(chain.seen).toHaveLength(50)
+      expect(chain.seen).toHaveLength(1_000)
+      const half = new MockApi(({ url }) =>
+        new Response(`{ "$ref": "https://pets.example/${Number(/\d+$/.exec(url)![0]) + 1}" }`.padEnd(17 * 1024 * 1024))
+      )
+      expect(yield* reasonOf(main("https://pets.example/1"), options, half)).toMatchObject({
+        _tag: "LimitExceeded",
+        limit: "documentBytes",
+        message: "The document https://pets.example/2 has more than 33554432 bytes together with the other documents " +
+          "of references"
+      })
       const large = new MockApi(() => new Response("x".repeat(32 * 1024 * 1024 + 1)))
       expect(yield* reasonOf(main(ref), options, large))
         .toMatchObject({ _tag: "LimitExceeded", limit: "documentBytes" })
@@ -327,6 +336,84 @@ describe("references by an identifier", () => {
     }))
 })
 
+describe("a $dynamicRef", () => {
+  // The example of OpenAPI 3.1.1, "Generic Data Structures": a list whose items another schema determines.
+  const List = {
+    $id: "list",
+    type: "object",
+    properties: { items: { type: "array", items: { $dynamicRef: "#item" } } },
+    $defs: { item: { $dynamicAnchor: "item", not: {} } }
+  }
+  const Pets = { $id: "pets", $ref: "list", $defs: { item: { $dynamicAnchor: "item", type: "string" } } }
+  const Tree = {
+    $id: "tree",
+    $dynamicAnchor: "node",
+    type: "object",
+    properties: { name: { type: "string" }, children: { type: "array", items: { $dynamicRef: "#node" } } },
+    required: ["name"]
+  }
+  const listing = (schemas: object, $ref: string, openapi = "3.1.1") =>
+    list(
+      operation("/", "post", {
+        requestBody: { content: { "application/json": { schema: { properties: { it: { $ref } } } } } }
+      }, { components: { schemas }, openapi })
+    )
+  const accepts = (schemas: object, $ref: string, value: unknown, openapi = "3.1.1") =>
+    Effect.gen(function*() {
+      const document = operation("/", "post", {
+        requestBody: { content: { "application/json": { schema: { properties: { it: { $ref } } } } } }
+      }, { components: { schemas }, openapi })
+      const client = yield* connect(document)
+      return (yield* client.callTool("it", { it: value })).isError !== true
+    })
+
+  it.effect("3.1.1 · leads to its anchor, if no other schema has it", () =>
+    Effect.gen(function*() {
+      expect((yield* listing({ Tree }, "tree")).leftOut).toEqual([])
+      expect(yield* accepts({ Tree }, "tree", { name: "a", children: [{ name: "b" }] })).toBe(true)
+      expect(yield* accepts({ Tree }, "tree", { name: "a", children: [{ children: [] }] })).toBe(false)
+    }))
+
+  it.effect("3.1.1 · accepts what one of its targets accepts, and is reported", () =>
+    Effect.gen(function*() {
+      const schemas = { List, Pets }
+      expect((yield* listing(schemas, "pets")).leftOut).toEqual([{
+        kind: "part",
+        place: "#/components/schemas/List/properties/items/items/$dynamicRef",
+        message: "\"#item\" has several targets. A value of any of them is accepted"
+      }])
+      expect(yield* accepts(schemas, "pets", { items: ["Rex"] })).toBe(true)
+      expect(yield* accepts(schemas, "pets", { items: [1] })).toBe(false)
+    }))
+
+  it.effect("3.1.1 · accepts every value with more than 16 targets", () =>
+    Effect.gen(function*() {
+      const more = Object.fromEntries(
+        Array.from({ length: 16 }, (_, at) => [`S${at}`, { $id: `s${at}`, $dynamicAnchor: "item", type: "null" }])
+      )
+      expect(yield* accepts({ List, ...more }, "list", { items: [1] })).toBe(true)
+    }))
+
+  it.effect("3.1.1 · is a reference to an $anchor as a $ref is, and a broken one takes its operation", () =>
+    Effect.gen(function*() {
+      const A = { $id: "a", properties: { b: { $dynamicRef: "#b" } }, $defs: { b: { $anchor: "b", type: "string" } } }
+      const B = { $id: "b", $dynamicAnchor: "b" }
+      const C = { $id: "c", $dynamicAnchor: "b" }
+      expect((yield* listing({ A, B, C }, "a")).leftOut).toEqual([])
+      expect(yield* accepts({ A, B, C }, "a", { b: 1 })).toBe(false)
+      expect((yield* listing({ A: { $id: "a", items: { $dynamicRef: "#none" } } }, "a")).leftOut).toEqual([
+        expect.objectContaining({ kind: "operation", message: expect.stringContaining("leads to nothing") })
+      ])
+    }))
+
+  it.effect("3.0.3 · has no meaning", () =>
+    Effect.gen(function*() {
+      const ref = "#/components/schemas/Any"
+      expect((yield* listing({ Any: { $dynamicRef: "#none" } }, ref, "3.0.3")).leftOut).toEqual([])
+      expect(yield* accepts({ Any: { $dynamicRef: "#none" } }, ref, 1, "3.0.3")).toBe(true)
+    }))
+})
+
 describe("a document in a file", () => {
   const folder = (files: Readonly<Record<string, string>>) =>
     Effect.acquireRelease(
@@ -359,6 +446,22 @@ describe("a document in a file", () => {
       expect((yield* reasonOf(url("none.json"))).message).toMatch(/^Cannot read the document file:.*none.json: ENOENT$/)
       truncateSync(url("api/a.json"), 32 * 1024 * 1024 + 1)
       expect(yield* reasonOf(url("api/a.json"))).toMatchObject({ limit: "documentBytes" })
+    }))
+
+  it.effect("may have hundreds of files, with a part in each", () =>
+    Effect.gen(function*() {
+      const names = Array.from({ length: 120 }, (_, at) => `p${at}`)
+      const root = yield* folder({
+        "a.json": JSON.stringify(
+          documentOf(Object.fromEntries(names.map((name) => [`/${name}`, { $ref: `paths/${name}.yaml` }])))
+        ),
+        ...Object.fromEntries(names.flatMap((name) => [
+          [`paths/${name}.yaml`, `get: { parameters: [{ $ref: '../parts/${name}.yaml' }] }`],
+          [`parts/${name}.yaml`, `{ name: ${name}, in: query }`]
+        ]))
+      })
+      const { definitions, leftOut } = yield* list(pathToFileURL(join(root, "a.json")))
+      expect([definitions.length, leftOut]).toEqual([120, []])
     }))
 
   it.effect("does not follow a symbolic link out of its folder without the option", () =>

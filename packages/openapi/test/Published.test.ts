@@ -7,19 +7,22 @@ const title = isInstalled
   ? "a public document"
   : "a public document (skipped: npm ci --ignore-scripts --prefix packages/openapi/test/published installs them)"
 
-describe.skipIf(!isInstalled)(title, () => {
+describe.skipIf(!isInstalled && process.env["CI"] !== "true")(title, () => {
+  it("is one of at least 100", () => expect(documents.length).toBeGreaterThan(100))
+
   it.live.each(documents)(
-    "has a tool with a valid schema for every operation, and calls them: %s",
-    ([, url]) =>
+    "has a tool with a valid schema for every operation, and calls them: $name",
+    (document) =>
       Effect.gen(function*() {
-        const { called, failures, invalidSchemas, leftOut, operations, tools } = yield* measure(url)
-        expect({ tools, leftOut, invalidSchemas, failures }).toEqual({
-          tools: operations,
-          leftOut: 0,
+        const { called, failures, invalidSchemas, leftOut, tools, unaccounted } = yield* measure(document)
+        expect({ unaccounted, invalidSchemas, failures }).toEqual({
+          unaccounted: [],
           invalidSchemas: [],
           failures: []
         })
-        expect(called).toBeGreaterThan(Math.min(10, tools) / 2)
+        // No other operation of these documents is unusable.
+        expect(leftOut.filter((reason) => reason !== "No request can have the method \"TRACE\"")).toEqual([])
+        expect(called).toBeGreaterThan(Math.min(document.maxCalls / 6, tools) / 2)
       }),
     120_000
   )

@@ -41,7 +41,7 @@ export const exampleOf = (root: JsonObject, node: unknown, depth = 0): unknown =
   const [type] = Array.isArray(schema["type"]) ? schema["type"] : [schema["type"]]
   if (choice !== undefined && type === undefined) return exampleOf(root, choice, depth + 1)
   if (type === "array") {
-    const count = Number(schema["minItems"] ?? 0)
+    const count = Number(schema["minItems"] ?? 1)
     return Array.from({ length: Math.min(count, 5) }, () => depth > 8 ? null : exampleOf(root, items, depth + 1))
   }
   if (type === "boolean") return true
@@ -52,9 +52,14 @@ export const exampleOf = (root: JsonObject, node: unknown, depth = 0): unknown =
   }
   if (type === "string") return text(schema)
   if (type === "null" || depth > 8) return null
-  const members = Array.isArray(allOf) ? allOf.map((member) => exampleOf(root, member, depth + 1)).filter(isObject) : []
+  const all = Array.isArray(allOf) ? allOf.map((member) => exampleOf(root, member, depth + 1)) : []
+  const plain = all.find((member) => !isObject(member) && member !== null)
+  if (type === undefined && plain !== undefined) return plain
+  const members = all.filter(isObject)
   const properties = isObject(schema["properties"]) ? schema["properties"] : {}
-  const names = Array.isArray(required) ? required.map(String) : []
+  const given = Array.isArray(required) ? required.map(String) : []
+  // An argument of a path must not be empty.
+  const names = given.length === 0 && depth === 1 ? Object.keys(properties).slice(0, 1) : given
   return Object.assign(
     {},
     ...members,

@@ -11,19 +11,20 @@ import * as Layer from "effect/Layer"
 import { load } from "js-yaml"
 import { readFileSync } from "node:fs"
 import { json, MockApi, type Seen, textOf } from "../kit.ts"
+import type { Published } from "./documents.ts"
 import { exampleOf, follow } from "./example.ts"
 
 const baseUrl = "https://mock.example/base"
-const methods = ["get", "put", "post", "delete", "options", "head", "patch"]
-
-/** The largest number of operations of a document that are called. */
-const maxCalls = 60
+const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace"]
 
 /** The numbers of a document, and what is wrong with its tools. */
 export interface Measured {
   readonly operations: number
   readonly tools: number
-  readonly leftOut: number
+  /** The operations that are left out: their reasons. */
+  readonly leftOut: ReadonlyArray<string>
+  /** The places of operations that are neither a tool nor left out, or both. */
+  readonly unaccounted: ReadonlyArray<string>
   readonly millis: number
   readonly listChars: number
   readonly largestTool: number
@@ -33,7 +34,7 @@ export interface Measured {
 }
 
 const read = (url: URL): JsonObject => {
-  const text = readFileSync(url, "utf8")
+  const text = readFileSync(url, "utf8").replace(/^\ufeff/, "")
   return (url.pathname.endsWith(".json") ? JSON.parse(text) : load(text)) as JsonObject
 }
 
@@ -48,8 +49,16 @@ const answerOf = (root: JsonObject, node: JsonObject): Response => {
     : json(exampleOf(root, follow(root, media)["schema"]))
 }
 
-const itemsOf = (root: JsonObject): ReadonlyArray<readonly [string, JsonObject]> =>
-  Object.entries(isObject(root["paths"]) ? root["paths"] : {}).map(([path, item]) => [path, follow(root, item)])
+/** The path items, of which each may be in a file of its own. */
+const itemsOf = (root: JsonObject, url: URL): ReadonlyArray<readonly [string, JsonObject]> =>
+  Object.entries(isObject(root["paths"]) ? root["paths"] : {}).map(([path, item]) => {
+    const reference = isObject(item) ? item["$ref"] : undefined
+    const isFile = typeof reference === "string" && !reference.startsWith("#")
+    return [path, isFile ? read(new URL(reference, url)) : follow(root, item)]
+  })
+
+const placeOf = (path: string, method: string): string =>
+  `#/paths/${path.replaceAll("~", "~0").replaceAll("/", "~1")}/${method}`
 
 /** Says how a request differs from the operation that was called. */
 const faultOf = (
@@ -81,17 +90,21 @@ const faultOf = (
   const content = follow(root, node["requestBody"])["content"]
   const types = isObject(content) ? Object.keys(content).map((key) => key.split(";")[0]) : []
   return type === undefined || type === "multipart/form-data" || types.includes(type) ||
-      types.some((each) => each?.includes("*"))
+      types.some((each) => each?.includes("*") || !each?.includes("/"))
     ? undefined
     : `the body is ${type}, not ${types.join()}`
 }
 
 /** Measures a document. */
-export const measure = (url: URL): Effect.Effect<Measured, unknown> =>
+export const measure = ({ maxCalls, url }: Published): Effect.Effect<Measured, unknown> =>
   Effect.scoped(Effect.gen(function*() {
     const root = read(url)
-    const items = new Map(itemsOf(root))
-    const options: OpenApi.Options = { baseUrl, maxOperations: 5_000 }
+    const items = new Map(itemsOf(root, url))
+    const options: OpenApi.Options = {
+      baseUrl,
+      maxOperations: 5_000,
+      allowReference: ({ href }) => href.startsWith(new URL("node_modules/@mojaloop/", import.meta.url).href)
+    }
     const api = new MockApi()
     const start = performance.now()
     const server = McpServer.layer({ name: "api", version: "1", pageSize: 5_000 }, OpenApi.layer(url, options))
@@ -104,7 +117,7 @@ export const measure = (url: URL): Effect.Effect<Measured, unknown> =>
     const invalidSchemas: Array<string> = []
     const failures: Array<string> = []
     let called = 0
-    const every = Math.max(1, Math.ceil(tools.length / maxCalls))
+    const calls = Math.min(maxCalls, tools.length)
     const byName = new Map(definitions.map(({ name, operation }) => [name, operation]))
     for (const [at, { inputSchema, name }] of tools.entries()) {
       let validate
@@ -116,7 +129,7 @@ export const measure = (url: URL): Effect.Effect<Measured, unknown> =>
       }
       const args = exampleOf(inputSchema as JsonObject, inputSchema) as JsonObject
       // A value for a pattern, for example, needs more than the generator can do.
-      if (at % every !== 0 || !validate(args)) continue
+      if (called >= Math.ceil((at + 1) * calls / tools.length) || !validate(args)) continue
       const operation = byName.get(name)!
       const item = items.get(operation.path)!
       api.answer = () => answerOf(root, item[operation.method.toLowerCase()] as JsonObject)
@@ -126,11 +139,21 @@ export const measure = (url: URL): Effect.Effect<Measured, unknown> =>
       const fault = api.seen.length === before ? "no request" : faultOf(root, operation, item, api.last)
       if (fault !== undefined || result.isError === true) failures.push(`${name}: ${fault ?? textOf(result)}`)
     }
+    const places = [...items].flatMap(([path, item]) =>
+      methods.filter((method) => isObject(item[method])).map((method) => placeOf(path, method))
+    )
+    const found = [
+      ...definitions.map(({ operation: { method, path } }) => placeOf(path, method.toLowerCase())),
+      ...leftOut.filter(({ kind }) => kind === "operation").map(({ place }) => place)
+    ]
     const sizes = tools.map((tool) => JSON.stringify(tool).length)
     return {
-      operations: [...items.values()].flatMap((item) => methods.filter((method) => isObject(item[method]))).length,
+      operations: places.length,
       tools: tools.length,
-      leftOut: leftOut.filter(({ kind }) => kind === "operation").length,
+      leftOut: leftOut.filter(({ kind }) => kind === "operation").map(({ message }) => message),
+      unaccounted: [...places, ...found].filter((place) =>
+        found.filter((each) => each === place).length !== 1 || !places.includes(place)
+      ),
       millis: Math.round(millis),
       listChars: sizes.reduce((sum, size) => sum + size, 0),
       largestTool: Math.max(...sizes),

@@ -62,8 +62,13 @@ const kinds: ReadonlyArray<readonly [RegExp, BodyKind]> = [
   [/^multipart\/form-data\b/, "multipart"],
   [/^\*\/\*|^application\/\*/, "json"],
   [/^text\/|\bxml\b|\byaml\b|\bgraphql\b|\b(?:nd|geo)?json(?:l|lines|-seq)?\b/, "text"],
-  [/^(?!multipart\/)./, "bytes"]
+  [/^(?!multipart\/).*\//, "bytes"],
+  // Not a media type: a mistake of the document, nearly always in place of JSON.
+  [/^[^/]*$/, "json"]
 ]
+
+/** Whether a key of `content` is a media type or a range of them. */
+export const isMediaType = (key: string): boolean => key.includes("/")
 
 /** Chooses the media type that is written best. */
 export const choose = (content: JsonObject): { readonly key: string; readonly kind: BodyKind } | undefined => {
@@ -205,9 +210,9 @@ const contentTypesOf = ({ encoding }: JsonObject): ReadonlyMap<string, string> =
     })
   )
 
-/** The media type of a body whose key in the document is a range. */
+/** The media type of a body whose key in the document is a range, or no media type. */
 const concrete = (key: string, kind: BodyKind): string =>
-  !key.includes("*")
+  isMediaType(key) && !key.includes("*")
     ? key
     : kind === "json"
     ? "application/json"

@@ -68,12 +68,16 @@ const valueOf = (argument: Argument, args: JsonObject): unknown => {
   return typeof value === "string" && !/json\b/i.test(mediaType) ? value : toJson(value)
 }
 
+/** Whether a value would leave its path segment empty, so that the path would be that of another operation. */
+const isEmpty = (value: unknown): boolean =>
+  typeof value === "object" && value !== null ? Object.values(value).every((each) => each === "") : value === ""
+
 const pathOf = (path: string, list: ReadonlyArray<Argument>, args: JsonObject): Result.Result<string, string> => {
   let out = path
   for (const argument of list) {
     if (argument.place !== "path") continue
     const value = valueOf(argument, args)
-    if (value === undefined || value === null || value === "") return fault(argument.name, "must not be empty")
+    if (value === undefined || value === null || isEmpty(value)) return fault(argument.name, "must not be empty")
     const texts = typeof value === "object" ? Object.entries(value).flat() : [value]
     if (texts.some((text) => leavesPath(textOf(text)))) {
       return fault(argument.name, `must not have a path segment "." or ".."`)

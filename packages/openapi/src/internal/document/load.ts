@@ -23,10 +23,10 @@ import { isBeside, readFile } from "./nodeFile.ts"
 import type { Document, Version } from "./pointer.ts"
 import { isUnknown, localize } from "./references.ts"
 
-/** The most other documents that references lead to. */
-const maxDocuments = 50
+/** The most other documents that references lead to. Some authors write each schema in a file of its own. */
+const maxDocuments = 1_000
 
-/** The most bytes of each document. */
+/** The most bytes of the document, and of all other documents together. */
 const maxDocumentBytes = 32 * 1024 * 1024
 
 /** The time to load all documents. */
@@ -47,20 +47,36 @@ const loadFailed = (url: URL, why: string) =>
 const exceeded = (limit: LimitExceeded["limit"], message: string) =>
   new OpenApiError({ reason: new LimitExceeded({ message, limit }) })
 
-const tooLarge = (url: URL) =>
-  exceeded("documentBytes", `The document ${url.href} has more than ${maxDocumentBytes} bytes`)
+/** The bytes and values that are left for the document, or for all other documents. */
+interface Budget {
+  bytes: number
+  values: number
+  /** The words of messages after the name of a document. */
+  readonly together: string
+}
+
+const budget = (together: string): Budget => ({ bytes: maxDocumentBytes, values: maxValues, together })
+
+const tooLarge = (url: URL, { together }: Budget) =>
+  exceeded("documentBytes", `The document ${url.href} has more than ${maxDocumentBytes} bytes${together}`)
+
+/** Decodes the bytes of a document. `undefined` stands for too many. */
+const decode = (bytes: Uint8Array | undefined, url: URL, left: Budget): Effect.Effect<string, OpenApiError> => {
+  left.bytes -= bytes?.length ?? 0
+  return bytes === undefined || left.bytes < 0
+    ? Effect.fail(tooLarge(url, left))
+    : Effect.succeed(new TextDecoder().decode(bytes))
+}
 
 /** Reads the text of a document: of a file only in the folder of `beside`, if it is given. */
 const fetchText = Effect.fnUntraced(function*(
   client: HttpClient,
   url: URL,
   { allowHttp }: LoadOptions,
+  left: Budget,
   beside?: URL
 ) {
-  if (url.protocol === "file:") {
-    const bytes = yield* readFile(url, maxDocumentBytes, beside)
-    return bytes === undefined ? yield* tooLarge(url) : new TextDecoder().decode(bytes)
-  }
+  if (url.protocol === "file:") return yield* decode(yield* readFile(url, left.bytes, beside), url, left)
   if (url.protocol !== "https:" && !(allowHttp && url.protocol === "http:")) {
     return yield* loadFailed(url, "only https: and file: URLs are loaded; http: needs the option allowHttp")
   }
@@ -73,15 +89,15 @@ const fetchText = Effect.fnUntraced(function*(
     return yield* loadFailed(url, "it redirects, which is not followed. Use the URL that it leads to")
   }
   if (response.status !== 200) return yield* loadFailed(url, `the status of the answer is ${response.status}`)
-  const { bytes, isCut } = yield* Effect.mapError(boundedBody.read(response, maxDocumentBytes), failed)
-  return isCut ? yield* tooLarge(url) : new TextDecoder().decode(bytes)
+  const { bytes, isCut } = yield* Effect.mapError(boundedBody.read(response, left.bytes), failed)
+  return yield* decode(isCut ? undefined : bytes, url, left)
 })
 
 // The bounds of parsing: a few lines of YAML with nested aliases stand for billions of values.
 const maxAliases = 10_000
 const maxDepth = 500
 
-/** The most values of a document, where the target of an alias counts each time. */
+/** The most values of the document, and of all other documents together, where the target of an alias counts each time. */
 const maxValues = 10_000_000
 
 // YAML is read with the types of JSON, so that a date stays a text.
@@ -98,11 +114,10 @@ const readText = (text: string): unknown => {
   return loadYaml(text, { schema, json: true, maxAliases, maxDepth })
 }
 
-/** Whether a tree has at most `maxValues` values and `maxDepth` levels. */
-const isBounded = (root: unknown): boolean => {
-  let count = 0
+/** Whether a tree has at most `maxDepth` levels, and at most as many values as are left. */
+const isBounded = (root: unknown, left: Budget): boolean => {
   const fits = (value: unknown, depth: number): boolean =>
-    ++count <= maxValues && depth <= maxDepth && childrenOf(value).every((child) => fits(child, depth + 1))
+    --left.values >= 0 && depth <= maxDepth && childrenOf(value).every((child) => fits(child, depth + 1))
   return fits(root, 0)
 }
 
@@ -115,7 +130,7 @@ const firstLine = (error: unknown): string =>
     : clip((error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "", 300)
 
 /** Parses a document. */
-const parse = Effect.fnUntraced(function*(text: string, url: URL | undefined) {
+const parse = Effect.fnUntraced(function*(text: string, url: URL | undefined, left: Budget) {
   const name = url === undefined ? "the document" : `the document ${url.href}`
   const failed = (why: string) =>
     new OpenApiError({ reason: new ParseFailed({ message: `Cannot parse ${name}: ${why}`, url: url?.href }) })
@@ -124,7 +139,9 @@ const parse = Effect.fnUntraced(function*(text: string, url: URL | undefined) {
     catch: (error) => failed(firstLine(error))
   })
   if (!isObject(parsed)) return yield* failed("it is not an object")
-  if (!isBounded(parsed)) return yield* failed(`it has more than ${maxValues} values or ${maxDepth} levels`)
+  if (!isBounded(parsed, left)) {
+    return yield* failed(`it has more than ${maxDepth} levels, or more than ${maxValues} values${left.together}`)
+  }
   return parsed
 })
 
@@ -138,6 +155,7 @@ const loadTime = () => exceeded("loadTime", `The document was not loaded within 
 /** Makes the function that reads the documents of references, until a time in milliseconds. */
 const makeReader = (base: URL | undefined, client: HttpClient, options: LoadOptions, until: number) => {
   const { allowReference } = options
+  const left = budget(" together with the other documents of references")
   let count = 0
   return Effect.fnUntraced(function*(url: URL) {
     if (isUnknown(url)) {
@@ -151,8 +169,8 @@ const makeReader = (base: URL | undefined, client: HttpClient, options: LoadOpti
       return yield* exceeded("documents", `The references lead to more than ${maxDocuments} other documents`)
     }
     const duration = until - (yield* Clock.currentTimeMillis)
-    return yield* fetchText(client, url, options, isAllowed ? undefined : base).pipe(
-      Effect.flatMap((text) => parse(text, url)),
+    return yield* fetchText(client, url, options, left, isAllowed ? undefined : base).pipe(
+      Effect.flatMap((text) => parse(text, url, left)),
       Effect.timeoutOrElse({ duration, orElse: () => Effect.fail(loadTime()) })
     )
   })
@@ -178,14 +196,15 @@ export const load = (
   Effect.gen(function*() {
     const url = source instanceof URL ? source : options.documentUrl
     const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(loadTimeout)
+    const left = budget("")
     const text = source instanceof URL
-      ? yield* Effect.timeoutOrElse(fetchText(client, source, options), {
+      ? yield* Effect.timeoutOrElse(fetchText(client, source, options, left), {
         duration: loadTimeout,
         orElse: () => Effect.fail(loadTime())
       })
       : source
     // The parsed document of the caller is not changed. The copy also has no members that JSON does not have.
-    const root = yield* parse(typeof text === "string" ? text : JSON.stringify(text), url)
+    const root = yield* parse(typeof text === "string" ? text : JSON.stringify(text), url, left)
     const version = yield* versionOf(root)
     yield* localize(root, url, version !== "3.0", makeReader(url, client, options, until))
     return { root, url, version }

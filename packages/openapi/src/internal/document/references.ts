@@ -56,6 +56,8 @@ class Collector {
   readonly resources = new Map<string, string>()
   /** The places of anchors, by their URLs. */
   readonly anchors = new Map<string, string>()
+  /** The places of the schemas with each `$dynamicAnchor`. */
+  readonly dynamicAnchors = new Map<string, Array<string>>()
   /** The references other than `#/…` in the document itself, which are local already. */
   readonly references: Array<Reference> = []
   readonly #seen = new WeakSet<object>()
@@ -84,7 +86,7 @@ class Collector {
 
   #enter(node: Record<string, unknown>, scope: Scope): Scope {
     const inner = this.#hasSchemaIds ? this.#identify(node, scope) : scope
-    for (const key of ["$ref", "$dynamicRef"] as const) {
+    for (const key of this.#hasSchemaIds ? (["$ref", "$dynamicRef"] as const) : (["$ref"] as const)) {
       const reference = node[key]
       if (typeof reference !== "string" || (key === "$ref" && reference.startsWith("#/") && inner.resource === "#")) {
         continue
@@ -107,6 +109,11 @@ class Collector {
     for (const name of [$anchor, $dynamicAnchor]) {
       if (typeof name === "string") this.anchors.set(`${base}#${name}`, scope.place)
     }
+    if (typeof $dynamicAnchor === "string") {
+      const places = this.dynamicAnchors.get($dynamicAnchor)
+      if (places === undefined) this.dynamicAnchors.set($dynamicAnchor, [scope.place])
+      else places.push(scope.place)
+    }
     return isBase ? { ...scope, base, resource: scope.place } : scope
   }
 
@@ -121,6 +128,22 @@ class Collector {
       ? scope.document + url.hash.slice(1)
       : within
   }
+}
+
+/** The most targets of a `$dynamicRef`. With more it accepts every value. */
+const maxTargets = 16
+
+/**
+ * Makes a `$dynamicRef` accept each of its targets, if there are several. The schemas that lead to it choose one of them
+ * (JSON Schema 2020-12, 8.2.3.2), but a definition is converted once for all of these schemas. The keyword stays, for the
+ * report of the parts that have an effect only in part.
+ */
+const chooseAmong = (targets: ReadonlyArray<string>, first: string, node: Record<string, unknown>): boolean => {
+  if (targets.length < 2 || !targets.includes(first)) return false
+  const { allOf } = node
+  const anyOf = targets.map(($ref) => ({ $ref }))
+  if (targets.length <= maxTargets) node["allOf"] = [...(Array.isArray(allOf) ? allOf : []), { anyOf }]
+  return true
 }
 
 /**
@@ -163,7 +186,10 @@ export const localize = Effect.fnUntraced(function*(
     // An anchor that a known document lacks stays an anchor, which leads to nothing.
     const isKnown = collector.resources.has(withoutFragment(target))
     const place = collector.placeOf(root, reference) ?? (isKnown ? target.hash : target.href)
-    // A `$dynamicRef` leads to its anchor, as it does where no other schema overrides it.
+    if (key === "$dynamicRef" && chooseAmong(collector.dynamicAnchors.get(target.hash.slice(1)) ?? [], place, node)) {
+      continue
+    }
+    // Without another anchor of its name, a `$dynamicRef` is a `$ref`.
     if (key === "$dynamicRef" && node["$ref"] === undefined) delete node[key]
     if (key === "$ref" || node["$ref"] === undefined) node["$ref"] = place
   }

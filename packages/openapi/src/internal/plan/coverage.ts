@@ -4,7 +4,7 @@
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { quote } from "@skein/protocol/Text"
-import { choose } from "../arguments/body.ts"
+import { choose, isMediaType } from "../arguments/body.ts"
 import { isStyleOf, places } from "../arguments/arguments.ts"
 import type { Document } from "../document/pointer.ts"
 import type { Found } from "../document/operations.ts"
@@ -98,7 +98,7 @@ export const coverage: Readonly<Record<ObjectName, Treatments>> = {
     translated: ["name", "description", "deprecated", "example", "examples"],
     reported: ["in", "style", "allowReserved"]
   },
-  "Request Body": { honoured: ["content", "required"], translated: ["description"] },
+  "Request Body": { honoured: ["required"], translated: ["description"], reported: ["content"] },
   "Media Type": {
     honoured: ["encoding"],
     translated: ["example", "examples"],
@@ -145,9 +145,9 @@ export const coverage: Readonly<Record<ObjectName, Treatments>> = {
     ],
     translated: [
       ...["title", "description", "default", "deprecated", "example", "examples (3.1)", "format", "pattern", "oneOf"],
-      ...["nullable (3.0)", "exclusiveMaximum", "exclusiveMinimum", "$dynamicRef (3.1)", "$dynamicAnchor (3.1)"]
+      ...["nullable (3.0)", "exclusiveMaximum", "exclusiveMinimum", "$dynamicAnchor (3.1)"]
     ],
-    reported: ["discriminator", "patternProperties (3.1)", "$schema (3.1)"],
+    reported: ["discriminator", "patternProperties (3.1)", "$schema (3.1)", "$dynamicRef (3.1)"],
     unused: ["externalDocs", "xml", "$comment (3.1)", "$vocabulary (3.1)"]
   },
   Discriminator: { translated: ["propertyName", "mapping"], unused: ["defaultMapping (3.2)"] },
@@ -222,6 +222,9 @@ export class Reporter {
       const chosen = choose(content)
       if (chosen === undefined) return
       const within = at + pointer("content", chosen.key).slice(1)
+      if (!isMediaType(chosen.key)) {
+        this.#add(within, `${quote(chosen.key, 100)} is not a media type. The body is sent as application/json`)
+      }
       this.#enter(content[chosen.key], within, (media, from) => this.#mediaType(media, from, chosen.kind))
     })
     for (const [status, each] of entriesOf(node["responses"])) {
@@ -319,7 +322,14 @@ export class Reporter {
     }
   }
 
-  #keywords({ $schema, anyOf, discriminator, oneOf, patternProperties }: JsonObject, place: string): void {
+  #keywords(schema: JsonObject, place: string): void {
+    const { $dynamicRef, $schema, anyOf, discriminator, oneOf, patternProperties } = schema
+    if ($dynamicRef !== undefined && this.#document.version !== "3.0") {
+      this.#add(
+        `${place}/$dynamicRef`,
+        `${quote(String($dynamicRef), 100)} has several targets. A value of any of them is accepted`
+      )
+    }
     if (!isDialect($schema)) {
       this.#add(`${place}/$schema`, `A schema of ${quote(String($schema))} is read as JSON Schema 2020-12`)
     }
