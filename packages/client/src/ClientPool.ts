@@ -297,6 +297,12 @@ export interface ConfigOptions extends Options {
    */
   readonly include?: ((name: string, entry: ServerConfig.Entry) => boolean) | undefined
   /**
+   * What happens if one of several configurations cannot be used, or an entry: it is left out with a warning in the log
+   * and is in `config.problems` (`"warn"`, the default), or the pool fails (`"fail"`). Use `"fail"` if a later
+   * configuration disables servers that must not run. The only configuration of a pool always fails it.
+   */
+  readonly onInvalidConfig?: "warn" | "fail" | undefined
+  /**
    * How often the configuration is read again, to apply its changes: never by default. A configuration that cannot be
    * read changes nothing, and is logged once. `"2 seconds"` suits a file that a person edits.
    */
@@ -307,14 +313,15 @@ export interface ConfigOptions extends Options {
 export interface ConfiguredPool extends PoolService {
   /**
    * The configuration as it was applied last: the servers by name, the disabled and the excluded ones, and one error per
-   * invalid entry.
+   * invalid entry, and per configuration that cannot be used.
    */
   readonly config: AppliedConfig
   /**
    * Reads the configuration again and applies the differences. A server whose entry is unchanged keeps its connection.
    * One whose entry has changed is closed and opened again, and one without an entry is closed and removed. A server
-   * whose entry has become invalid keeps its connection. Servers that were added by `add` are not affected. Waits for
-   * the closings. Fails with `ConfigUnreadable` or `InvalidConfig`, and then changes nothing.
+   * whose entry has become invalid keeps its connection, and so do those of one of several configurations that cannot
+   * be used. Servers that were added by `add` are not affected. Waits for the closings. Fails with `ConfigUnreadable` or
+   * `InvalidConfig` if no configuration can be used, and then changes nothing.
    */
   readonly reload: Effect.Effect<Reload, PoolError>
 }
@@ -324,8 +331,8 @@ export interface ConfiguredPool extends PoolService {
  * earlier one. Like `make`, it does not wait for any server.
  *
  * Each entry that is invalid, or for which the pool has no place (`maxServers`), is logged and listed in
- * `config.problems`. The other servers run. Fails with `ConfigUnreadable` or `InvalidConfig` if a whole configuration
- * cannot be used.
+ * `config.problems`, and so is a configuration that cannot be used beside others. The other servers run. Fails with
+ * `ConfigUnreadable` or `InvalidConfig` if no configuration can be used; `onInvalidConfig` makes each problem an error.
  *
  * `NodeConfig` makes sources from files and objects. In browsers, make one with `ServerConfig.read`.
  *
@@ -340,10 +347,10 @@ export const fromConfig = Effect.fnUntraced(function*(
   source: ConfigSource | ReadonlyArray<ConfigSource>,
   options: ConfigOptions = {}
 ): Effect.fn.Return<ConfiguredPool, PoolError, Scope.Scope> {
-  const { include, watchInterval } = options
+  const { include, onInvalidConfig = "warn", watchInterval } = options
   const pool = yield* make({}, options)
   const sources: ReadonlyArray<ConfigSource> = "read" in source ? [source] : source
-  const config = new PoolConfig(sources, include, pool)
+  const config = new PoolConfig(sources, include, onInvalidConfig === "fail", pool)
   yield* config.reload
   if (watchInterval !== undefined) yield* Effect.forkScoped(config.watch(watchInterval))
   // The members of the pool include getters, which must stay getters.
@@ -356,7 +363,7 @@ export const fromConfig = Effect.fnUntraced(function*(
 })
 
 /**
- * Provides a pool of the servers of a configuration, as {@link fromConfig} makes it. Its options `watchInterval` and `include`
+ * Provides a pool of the servers of a configuration, as {@link fromConfig} makes it. All of its options
  * apply. A program that calls `reload` or reads `config` uses {@link fromConfig} instead.
  *
  * @example

@@ -9,6 +9,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
@@ -271,6 +272,57 @@ describe("a pool from a configuration", () => {
       assert.deepStrictEqual(names(pool), ["a"])
       assert.strictEqual((yield* factsOf(pool, "a")).env["A"], "project")
       assert.deepStrictEqual([pool.config.disabled, pool.config.problems.length], [["b"], 1])
+    }).pipe(Effect.scoped))
+
+  it.live.each(["missing", "not JSON", "{}"])(
+    "leaves out one of several files that cannot be used: %s",
+    (text) =>
+      Effect.gen(function*() {
+        const { path, write } = yield* configFile
+        if (text !== "missing") write(text)
+        const logged: Array<string> = []
+        const logger = Logger.make(({ message }) => void logged.push(String(message)))
+        const sources = [NodeConfig.file(path), NodeConfig.object({ mcpServers: { b: server("b") } })]
+        const tag = text === "missing" ? "ConfigUnreadable" : "InvalidConfig"
+        yield* Effect.gen(function*() {
+          const pool = yield* ClientPool.fromConfig(sources)
+          assert.deepStrictEqual([names(pool), pool.config.problems.map(({ reason }) => reason._tag)], [["b"], [tag]])
+          const { pid } = yield* factsOf(pool, "b")
+          yield* pool.reload
+          assert.deepStrictEqual(logged, [
+            `${
+              pool.config.problems[0]!.message
+            }. The servers of the other configurations run. Correct it, or make this ` +
+            "an error with the option onInvalidConfig"
+          ])
+          write({ mcpServers: { a: server("a"), b: {} } })
+          assert.deepStrictEqual((yield* pool.reload).added, ["a"])
+          const a = yield* factsOf(pool, "a")
+          // Its servers stay while the file cannot be used again.
+          write("not JSON")
+          assert.deepStrictEqual((yield* pool.reload).unchanged.toSorted(), ["a", "b"])
+          assert.deepStrictEqual([(yield* factsOf(pool, "a")).pid, (yield* factsOf(pool, "b")).pid], [a.pid, pid])
+          write({ mcpServers: {} })
+          assert.deepStrictEqual((yield* pool.reload).removed, ["a"])
+        }).pipe(Effect.provide(Logger.layer([logger])))
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("fails for several files that cannot be used, and for a file or an entry with onInvalidConfig: \"fail\"", () =>
+    Effect.gen(function*() {
+      const { folder, path, write } = yield* configFile
+      const good = NodeConfig.object({ mcpServers: { a: server("a") } })
+      const fail = { onInvalidConfig: "fail" } as const
+      const tagOf = (sources: ReadonlyArray<ClientPool.ConfigSource>, options: ClientPool.ConfigOptions = {}) =>
+        Effect.map(Effect.flip(ClientPool.fromConfig(sources, options)), ({ reason }) => reason._tag)
+      assert.strictEqual(yield* tagOf([NodeConfig.file(path), NodeConfig.file(folder)]), "ConfigUnreadable")
+      assert.strictEqual(yield* tagOf([good, NodeConfig.file(path)], fail), "ConfigUnreadable")
+      assert.strictEqual(yield* tagOf([good, NodeConfig.object({ mcpServers: { b: {} } })], fail), "InvalidEntry")
+      write({ mcpServers: {} })
+      const pool = yield* ClientPool.fromConfig([good, NodeConfig.file(path)], fail)
+      write("not JSON")
+      assert.strictEqual((yield* Effect.flip(pool.reload)).reason._tag, "InvalidConfig")
+      assert.deepStrictEqual(names(pool), ["a"])
     }).pipe(Effect.scoped))
 
   it.live("reports the entries beyond maxServers, and runs the others", () =>

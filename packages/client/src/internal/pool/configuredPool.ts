@@ -62,6 +62,9 @@ interface Pool {
 
 const serverOf = ({ reason }: PoolError): string | undefined => "server" in reason ? reason.server : undefined
 
+const isOfSource = ({ reason }: PoolError): boolean =>
+  reason._tag === "ConfigUnreadable" || reason._tag === "InvalidConfig"
+
 /** Joins the configurations of several sources. An entry of a later source replaces that of an earlier one. */
 const merge = (configs: ReadonlyArray<Config>): Config => {
   const servers = new Map<string, ConfiguredServer>()
@@ -89,25 +92,55 @@ export class PoolConfig {
   readonly #turns = Semaphore.makeUnsafe(1)
   // The keys of the servers that the configuration has added to the pool.
   readonly #running = new Map<string, string>()
+  /** The configurations of the sources as they were read last. */
+  readonly #last = new Map<ConfigSource, Config>()
+  readonly #isStrict: boolean
   #reported: ReadonlySet<string> = new Set()
   current: AppliedConfig = { servers: new Map(), disabled: [], excluded: [], problems: [] }
 
   constructor(
     sources: ReadonlyArray<ConfigSource>,
     include: ((name: string, entry: Entry) => boolean) | undefined,
+    isStrict: boolean,
     pool: Pool
   ) {
     this.#sources = sources
     this.#include = include
+    this.#isStrict = isStrict
     this.#pool = pool
   }
 
   /** Reads the configuration and applies the differences. Several reloads at the same time run one after the other. */
   get reload(): Effect.Effect<Reload, PoolError> {
     return this.#turns.withPermit(Effect.gen({ self: this }, function*() {
-      const read = yield* Effect.forEach(this.#sources, (source) => source.read)
-      return yield* Effect.uninterruptible(this.#apply(merge(read)))
+      return yield* Effect.uninterruptible(this.#apply(yield* this.#read))
     }))
+  }
+
+  /**
+   * Reads the sources. One that cannot be used, beside others that can, is a problem, and has the servers that it had
+   * before. Fails if no source can be used.
+   */
+  get #read(): Effect.Effect<Config, PoolError> {
+    return Effect.gen({ self: this }, function*() {
+      const last = this.#last
+      const read = yield* Effect.forEach(
+        this.#sources,
+        (source) => Effect.map(Effect.result(source.read), (result) => ({ source, result }))
+      )
+      const failures = read.flatMap(({ result }) => Result.isFailure(result) ? [result.failure] : [])
+      if (failures.length > 0 && (this.#isStrict || failures.length === read.length)) return yield* failures[0]!
+      const config = merge(read.map(({ result, source }) => {
+        if (Result.isSuccess(result)) {
+          last.set(source, result.success)
+          return result.success
+        }
+        const { disabled = [], problems = [], servers = new Map() } = last.get(source) ?? {}
+        return { servers, disabled, problems: [...problems, result.failure] }
+      }))
+      const [problem] = config.problems
+      return this.#isStrict && problem !== undefined ? yield* problem : config
+    })
   }
 
   /**
@@ -188,7 +221,14 @@ export class PoolConfig {
   /** Logs the problems that the previous reading did not have. */
   #report(problems: ReadonlyArray<PoolError>): Effect.Effect<void> {
     const before = this.#reported
-    this.#reported = new Set(problems.map(({ message }) => message))
+    this.#reported = new Set(
+      problems.map((problem) =>
+        isOfSource(problem)
+          ? `${problem.message}. The servers of the other configurations run. Correct it, or make this an error with ` +
+            "the option onInvalidConfig"
+          : problem.message
+      )
+    )
     return Effect.forEach(
       Array.from(this.#reported).filter((message) => !before.has(message)),
       (message) => Effect.logWarning(message),
