@@ -297,9 +297,10 @@ export interface ConfigOptions extends Options {
    */
   readonly include?: ((name: string, entry: ServerConfig.Entry) => boolean) | undefined
   /**
-   * What happens if one of several configurations cannot be used, or an entry: it is left out with a warning in the log
-   * and is in `config.problems` (`"warn"`, the default), or the pool fails (`"fail"`). Use `"fail"` if a later
-   * configuration disables servers that must not run. The only configuration of a pool always fails it.
+   * The handling of an entry that cannot be used, and of such a configuration among several: it is left out with a
+   * warning in the log, and is in `config.problems` (`"warn"`, the default), or it fails the pool (`"fail"`). Use
+   * `"fail"` if a later configuration disables servers that must not run. If no configuration can be used, the pool
+   * fails in both cases.
    */
   readonly onInvalidConfig?: "warn" | "fail" | undefined
   /**

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import type * as Revision from "@skein/protocol/Revision"
 import type { McpRequest } from "@skein/runtime/RequestContext"
 import type { InputError } from "@skein/server/InputError"
+import * as Json from "@skein/protocol/Json"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -259,6 +260,31 @@ describe("a form", () => {
           expect(failure(result)).toMatchObject({ reason: { _tag: "InvalidResponse" }, method: "elicitation/create" })
           expect(failure(result)!.message).toContain(`"a"`)
         }
+      }
+    }))
+
+  it.effect("rejects an integer that JavaScript rounds, by its path, also when the handler runs again", () =>
+    Effect.gen(function*() {
+      for (const revision of ["2025-11-25", "2026-07-28"] as const) {
+        const question = Elicitation.accepted(Elicitation.form("?", { id: Schema.Finite }))
+        const handler = Effect.gen(function*() {
+          const rejected = yield* Effect.match(question, { onFailure: ({ message }) => message, onSuccess: String })
+          const { id } = yield* question
+          const { id: last } = yield* Elicitation.accepted(Elicitation.form("And?", { id: Schema.Finite }))
+          return [rejected, id, last].join("\n")
+        })
+        const given = ["1915883588174806058", "9007199254740992", "7"]
+        const client = yield* kit.client(kit.tool(handler), {
+          revision,
+          answer: () => Json.parse(`{"action":"accept","content":{"id":${given.shift()}}}`) as kit.Json
+        })
+        expect((yield* client.call("t")).split("\n")).toEqual([
+          "invalid response to elicitation/create: content.id is 1915883588174806058, an integer beyond 2^53 that would " +
+          "be rounded: write it as a string",
+          "9007199254740992",
+          "7"
+        ])
+        expect(given).toEqual([])
       }
     }))
 

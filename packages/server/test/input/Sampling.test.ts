@@ -1,6 +1,7 @@
 /** Sampling: the messages that may be sent, and both shapes of content. */
 import { describe, expect, it } from "@effect/vitest"
 import type { InputError } from "@skein/server/InputError"
+import * as Json from "@skein/protocol/Json"
 import * as Content from "@skein/server/Content"
 import * as Sampling from "@skein/server/Sampling"
 import * as Effect from "effect/Effect"
@@ -30,6 +31,22 @@ const result = (id: string) => Sampling.toolResult({ id }, "ok")
 const tools = [{ name: "f", description: "F", inputSchema: { type: "object" as const } }]
 
 describe("sampling", () => {
+  it.effect("rejects an integer that JavaScript rounds in the arguments of a tool call of the model", () =>
+    Effect.gen(function*() {
+      for (const revision of ["2025-11-25", "2026-07-28"] as const) {
+        const answer = JSON.stringify(sampled([{ ...use("1"), input: { ids: [0] } }], "toolUse"))
+        const { result } = yield* asking(
+          revision,
+          { messages: [Sampling.user("Hi")], maxTokens: 10, tools },
+          Json.parse(answer.replace("[0]", "[1915883588174806058]")) as kit.Json
+        )
+        expect(failure(result)).toMatchObject({
+          reason: { _tag: "InvalidResponse" },
+          message: expect.stringContaining("content[0].input.ids[0] is 1915883588174806058, an integer beyond 2^53")
+        })
+      }
+    }))
+
   for (const revision of revisions) {
     it.effect(`${revision} · reads one block or several as a list`, () =>
       Effect.gen(function*() {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import * as Json from "@skein/protocol/Json"
 import { StoreError, TaskError } from "@skein/tasks/TaskError"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
@@ -263,6 +264,12 @@ describe("io.modelcontextprotocol/tasks · tasks/update", () => {
         expect([error?.code, error?.message]).toEqual([-32602, expect.stringContaining("params.inputResponses")])
         expect(error.message).toContain("second")
       }
+      const rounded = Json.parse("{\"action\":\"accept\",\"content\":{\"name\":1915883588174806058}}")
+      expect((yield* update({ first: yes("a"), second: rounded })).error).toMatchObject({
+        code: -32602,
+        message: "Invalid params: params.inputResponses[\"second\"]: content.name is 1915883588174806058, an integer " +
+          "beyond 2^53 that would be rounded: write it as a string"
+      })
       expect(yield* open).toEqual(["input_required", "first", "second"])
       for (const params of [{}, { inputResponses: [] }, { inputResponses: "x" }]) {
         expect((yield* update((params as kit.Json).inputResponses)).error.code).toBe(-32602)

@@ -5,6 +5,7 @@
 import * as CanonicalJson from "@skein/protocol/CanonicalJson"
 import type { InputRequests } from "@skein/protocol/InputRequired"
 import * as Codec from "@skein/protocol/Codec"
+import * as Json from "@skein/protocol/Json"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
@@ -69,7 +70,9 @@ export const makeRoundTrips = (methods: MethodTable, options: Options) => {
     return Effect.gen(function*() {
       const opened = yield* Effect.promise(() => codec.open(sealed))
       if (opened === undefined) return yield* refused("params.requestState: this server has not issued it")
-      const { answers, expires, onces, pending, principal, request: digested, rounds }: SealedState = JSON.parse(opened)
+      const { answers, expires, onces, pending, principal, request: digested, rounds } = Json.parse(
+        opened
+      ) as SealedState
       if (principal !== principalOf(request)) {
         return yield* refused("params.requestState: it was issued to another principal")
       }
@@ -97,7 +100,7 @@ export const makeRoundTrips = (methods: MethodTable, options: Options) => {
         { method, asked, expires: timeout === undefined ? undefined : now + timeout }
       ])
     }
-    const requestState = yield* Effect.promise(() => codec.seal(JSON.stringify(sealed)))
+    const requestState = yield* Effect.promise(() => codec.seal(Json.exactText(sealed)!))
     if (requestState.length > maxChars) {
       const message = `requestState exceeds maxChars (${maxChars}): the responses so far need ` +
         `${requestState.length} characters`

@@ -2,6 +2,7 @@
  * One input request, in any revision: validates and encodes it, sends it to the client, and decodes the response.
  */
 import * as Codec from "@skein/protocol/Codec"
+import * as Json from "@skein/protocol/Json"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
@@ -145,14 +146,15 @@ export const requestInput = <P, R>(
       return Effect.matchEffect(task ?? request.request(method.name, sent, timed), {
         onFailure: (error) => Effect.fail(toInputError(error, method.name, revision)),
         onSuccess: (answer) => {
+          const invalid = (why: string) => {
+            const message = `invalid response to ${method.name}: ${why}`
+            return failInput(method.name, revision, new InputError.InvalidResponse({ message }))
+          }
+          // The content of a form, or the arguments of the tool calls of a model.
+          const rounded = Json.integerIn(answer, "content")
+          if (rounded !== undefined) return invalid(`${rounded.path} ${Json.problem(rounded)}`)
           const result = Codec.decodeResult(method, revision, answer, [])
-          return Result.isSuccess(result)
-            ? Effect.succeed(result.success)
-            : failInput(
-              method.name,
-              revision,
-              new InputError.InvalidResponse({ message: `invalid response to ${method.name}: ${result.failure}` })
-            )
+          return Result.isSuccess(result) ? Effect.succeed(result.success) : invalid(result.failure)
         }
       })
     })

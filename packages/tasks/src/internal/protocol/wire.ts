@@ -5,6 +5,7 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Codec from "@skein/protocol/Codec"
 import type { InputRequest } from "@skein/protocol/InputRequired"
+import * as Json from "@skein/protocol/Json"
 import { Encoded, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
@@ -121,6 +122,8 @@ export const toStoredAnswer = (
   const method = methodOf(name, revision) ?? methodOf(name, caller.revision)
   if (method === undefined) return Result.fail(`${revision} has no ${name}`)
   const root = `params.inputResponses[${JSON.stringify(key)}]`
+  const rounded = Json.integerIn(given, "content")
+  if (rounded !== undefined) return Result.fail(`${root}: ${rounded.path} ${Json.problem(rounded)}`)
   const read = Codec.decode(method.result, revision, given, root)
   if (Result.isFailure(read) || revision === caller.revision) return read as Result.Result<JsonObject, string>
   const written = Codec.encode(method.result, caller.revision, read.success)

@@ -1,6 +1,7 @@
 /**
  * Texts as they are stored: escaped so that every database returns them unchanged, and encrypted if there is a key.
  */
+import * as Json from "@skein/protocol/Json"
 import * as Effect from "effect/Effect"
 import { isSqlError } from "effect/sql/SqlError"
 import type { Cipher } from "../../Encryption.ts"
@@ -53,11 +54,11 @@ export const isPermanent = (error: unknown): boolean => {
 export const permanentError = (message: string, cause?: unknown): TaskError =>
   new TaskError({ reason: new StoreError({ message, cause: new PermanentFailure(message, { cause }) }) })
 
-/** A value as JSON text. Fails for a value without a JSON form: a `bigint`, a cycle, `undefined`. */
+/** A value as JSON text, with the digits of numbers that JavaScript rounds. Fails for a value without a JSON form: a `bigint`, a cycle, `undefined`. */
 export const toJson = (value: unknown): Effect.Effect<string, TaskError> =>
   Effect.try({
     try: () => {
-      const text = JSON.stringify(value) as string | undefined
+      const text = Json.exactText(value)
       if (text === undefined) throw new TypeError("undefined has no JSON form")
       return text
     },
@@ -67,7 +68,7 @@ export const toJson = (value: unknown): Effect.Effect<string, TaskError> =>
 /** The value of a JSON text. Fails for invalid JSON. */
 export const fromJson = <A>(text: string): Effect.Effect<A, TaskError> =>
   Effect.try({
-    try: () => JSON.parse(text) as A,
+    try: () => Json.parse(text) as A,
     catch: (cause) => permanentError(`invalid JSON in a stored text: ${String(cause)}`, cause)
   })
 
