@@ -1,6 +1,6 @@
 /** Modules as servers of the commands that connect to one, as processes. */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { chmod } from "node:fs/promises"
+import { afterAll, assert, beforeAll, describe, expect, it } from "@effect/vitest"
+import { chmod, mkdir } from "node:fs/promises"
 import { join } from "node:path"
 import { greeting, makeProject, type Project, run } from "./project.ts"
 
@@ -46,6 +46,39 @@ describe("skein · a module as the server", () => {
   it("is inspected, with options after its path", async () => {
     const { code, out } = await run(project, ["inspect", "./server.ts", "--tools"])
     assert.deepStrictEqual([code, out], [0, "TOOL   DESCRIPTION\ngreet  Greets.\n"])
+  }, 120_000)
+
+  it("is inspected with the parts that it left out: operations and skills", async () => {
+    await mkdir(join(project.folder, "skills/empty"), { recursive: true })
+    await project.write("skills/empty/SKILL.md", "---\nname: empty\n---\nText\n")
+    await project.write(
+      "parts.ts",
+      `
+      import * as NodeSkills from "@skein/skills/NodeSkills"
+      import * as OpenApi from "@skein/openapi/OpenApi"
+      import * as McpServer from "@skein/server/McpServer"
+      import * as Layer from "effect/Layer"
+      const document = {
+        openapi: "3.1.0",
+        servers: [{ url: "https://pets.example" }],
+        paths: { "/a": { get: {} }, "/b": { get: { parameters: [{ $ref: "#/none" }] } } }
+      }
+      export const Server = McpServer.layer(
+        { name: "parts", version: "1.0.0" },
+        Layer.mergeAll(OpenApi.layer(document), NodeSkills.layer(new URL("skills", import.meta.url)))
+      )`
+    )
+    const warnings = [
+      "\"empty\" was left out of the skills: The skill \"empty\" is invalid: its description must have 1 to 1024 characters",
+      "The operation #/paths/~1b/get of the OpenAPI document is left out: The reference \"#/none\" leads to nothing"
+    ]
+    const { code, out } = await run(project, ["inspect", "--json", "parts.ts"])
+    expect([code, JSON.parse(out).warnings.toSorted()]).toEqual([0, warnings])
+    const text = await run(project, ["inspect", "--tools", "parts.ts"])
+    const [table, list] = text.out.split("\n\n")
+    expect(table).toBe("TOOL   DESCRIPTION\nget_a  GET /a")
+    expect(list!.trim().split("\n").toSorted()).toEqual([...warnings, "WARNINGS OF THE SERVER"])
+    expect((await run(project, ["inspect", "--json", "server.ts"])).out).not.toContain("warnings")
   }, 120_000)
 
   it("is the export of --export, and the report of skein run asks for it", async () => {

@@ -30,10 +30,15 @@ export const sanitizeColored = (text: string): string =>
 
 /**
  * The use of the stderr of a server's process. With `--verbose` it is written to stderr, each part that arrives on lines
- * of its own: a server that writes to the terminal itself could control it, and imitate this program.
+ * of its own: a server that writes to the terminal itself could control it, and imitate this program. Otherwise `read`
+ * receives it.
  */
-export const serverStderr = (verbose: boolean, { warn }: Pick<Console, "warn">): "capture" | ((text: string) => void) =>
-  verbose ? (text) => warn(sanitizeOutput(text.replace(/\r?\n$/, ""))) : "capture"
+export const serverStderr = (
+  verbose: boolean,
+  { warn }: Pick<Console, "warn">,
+  read?: (text: string) => void
+): "capture" | ((text: string) => void) =>
+  verbose ? (text) => warn(sanitizeOutput(text.replace(/\r?\n$/, ""))) : read ?? "capture"
 
 // How much of a name is shown, in characters. A longer one would wrap into lines that look like those of this program.
 const maxName = 200

@@ -26,6 +26,7 @@ import { argumentsOf, firstArguments, quoteBlock, quoteLine, quoteName, sanitize
 import { type CommandFailed, Process } from "../base/process.ts"
 import { cell, denseTable } from "../base/textTable.ts"
 import { lintTable, lintTools } from "./lint.ts"
+import { ServerWarnings, warningsText } from "./serverWarnings.ts"
 import { cardTable, cardText, differencesOf, discover, type Found } from "./discovery.ts"
 
 const parts = ["info", "tools", "resources", "templates", "prompts"] as const
@@ -212,8 +213,9 @@ const isMethodNotFound = ({ reason }: ClientError): boolean =>
   reason._tag === "ProtocolError" && reason.error.code === -32601
 
 /** Inspects one server, which a card has named if the person gave a domain. */
-const inspectServer = (line: InspectLine, found?: Found): Effect.Effect<void, CommandFailed, Process> =>
-  onClient(line, function*(client, { colors, print, warn }, server) {
+const inspectServer = (line: InspectLine, found?: Found): Effect.Effect<void, CommandFailed, Process> => {
+  const warnings = new ServerWarnings()
+  return onClient({ ...line, onStderr: warnings.read }, function*(client, { colors, print, warn }, server) {
     const isSelected = line.lint || parts.some((part) => line[part])
     const selected = parts.filter((part) => !isSelected || line[part] || (line.lint && part === "tools"))
     const lists = listsOf(client, line)
@@ -271,10 +273,15 @@ const inspectServer = (line: InspectLine, found?: Found): Effect.Effect<void, Co
       if (items.length > 0) texts.push(yield* format(list.name, () => text(colors?.out)))
       else if (isSelected) warn(`The server has no ${list.name}`)
     }
+    if (warnings.list.length > 0) {
+      json["warnings"] = warnings.list
+      texts.push(warningsText(warnings.list))
+    }
     if (line.json) yield* print(yield* format("the server", () => JSON.stringify(json, undefined, 2)))
     else if (texts.length > 0) yield* print(texts.join("\n\n"), true)
     return code
   })
+}
 
 /** Inspects the server of a domain, or lists its servers if there are several. */
 const inspectDomain = (line: InspectLine, origin: URL): Effect.Effect<void, CommandFailed, Process> =>

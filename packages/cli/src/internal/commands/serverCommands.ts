@@ -80,7 +80,8 @@ export const inspectCommand = commandOnServer("inspect", {
     short: "Show what a server offers: tools, resources, prompts, capabilities",
     description:
       "Shows what an MCP server offers: its name and revision, its capabilities, extensions and instructions, and its " +
-      "tools, resources, resource templates and prompts. Without a selection, everything is shown. For a domain, the " +
+      "tools, resources, resource templates and prompts. Without a selection, everything is shown. The warnings that a " +
+      "process of Skein logs at its start, such as parts of an OpenAPI document that it left out, follow. For a domain, the " +
       "server cards that its AI Catalog lists are read (experimental): the server of the only card is inspected, and " +
       "several are listed.",
     examples: [

@@ -44,6 +44,8 @@ export interface ServerInvocation {
   /** The only revision of the protocol that the client accepts. Undefined: all. */
   readonly revision?: Revision.Revision | undefined
   readonly verbose: boolean
+  /** Receives the stderr of a process that the command line starts, without `--verbose`. */
+  readonly onStderr?: ((text: string) => void) | undefined
   readonly json: boolean
   /** How the person signs in when the server requires it. Undefined without `--login`. */
   readonly signIn: SignInOptions | undefined
@@ -146,7 +148,7 @@ const serverOf = Effect.fnUntraced(function*(invocation: ServerInvocation, proce
   if (target._tag === "Command" || target._tag === "Module") {
     const { args, command } = yield* commandOf(target, invocation.exportName)
     const { transport } = yield* Effect.promise(() => import("@skein/client/Stdio"))
-    const stderr = serverStderr(verbose, console)
+    const stderr = serverStderr(verbose, console, invocation.onStderr)
     const variables = { ...target._tag === "Module" ? development : {}, ...resolveEnv(env, inherited) }
     const started = transport({ command, args, env: variables, stderr })
     return { server: { transport: started }, signInUrl: () => undefined }
