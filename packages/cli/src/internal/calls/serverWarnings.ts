@@ -2,7 +2,7 @@
  * The warnings that a server of Skein logs before it serves: parts that it could not use, such as an operation of an OpenAPI
  * document or a skill, and has left out. No message of the protocol has them, so that they are read from its stderr.
  */
-import { withoutColors } from "@skein/protocol/Text"
+import { cut, withoutColors } from "@skein/protocol/Text"
 import { quoteLine } from "../base/format.ts"
 
 /** How many warnings are shown. */
@@ -23,9 +23,9 @@ export class ServerWarnings {
   /** Reads a part of stderr, which may end within a line. */
   readonly read = (text: string): void => {
     const lines = (this.#rest + text).split("\n")
-    this.#rest = lines.pop()!.slice(0, maxLineChars)
+    this.#rest = cut(lines.pop()!, maxLineChars)
     for (const line of lines) {
-      const message = warning.exec(withoutColors(line.slice(0, maxLineChars)).trimEnd())?.[1]
+      const message = warning.exec(withoutColors(cut(line, maxLineChars)).trimEnd())?.[1]
       if (message === undefined) continue
       if (this.#found.size < maxWarnings) this.#found.add(quoteLine(message))
       else this.#more++
