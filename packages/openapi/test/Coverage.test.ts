@@ -127,6 +127,10 @@ describe("a field that is reported", () => {
     "OpenAPI webhooks": [documentOf({}, { webhooks: { a: {} } }), "#/webhooks"],
     "Path Item trace": [operation("/", "trace", {}), "#/paths/~1/trace"],
     "Operation callbacks": [operation("/", "post", { callbacks: { a: {} } }), "#/paths/~1/post/callbacks"],
+    "Parameter name": [
+      operation("/{b}", "post", { parameters: [{ name: "a", in: "path" }, { name: "b", in: "path" }] }),
+      "#/paths/~1{b}/post/parameters/0/name"
+    ],
     "Parameter in": [
       operation("/", "post", { parameters: [{ name: "a", in: "body" }] }),
       "#/paths/~1/post/parameters/0/in"

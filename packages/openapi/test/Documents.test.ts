@@ -99,6 +99,24 @@ describe("an operation that cannot be called", () => {
       }])
     }))
 
+  it.effect("is one without a slash in its path, or that is not an object; a parameter without a name is reported", () =>
+    Effect.gen(function*() {
+      const { definitions, leftOut } = yield* list(documentOf({
+        "/ok": { get: { parameters: [{ name: "a", in: "query" }] }, put: null },
+        pets: { get: {} },
+        "/text": { get: "a" },
+        "/unnamed": { get: { parameters: [{ in: "query" }, null, { name: "a", in: "query" }] } },
+        "x-note": { get: {} }
+      }))
+      expect(definitions.map(({ name }) => name)).toEqual(["get_ok", "get_unnamed"])
+      expect(leftOut.map(({ message, place }) => [place, message])).toEqual([
+        ["#/paths/pets", "The path \"pets\" must begin with a slash"],
+        ["#/paths/~1text/get", "The operation is not an object"],
+        ["#/paths/~1unnamed/get/parameters/0", "The parameter has no name. It is not sent"],
+        ["#/paths/~1unnamed/get/parameters/1", "The parameter has no name. It is not sent"]
+      ])
+    }))
+
   it.effect("fails the layer with onInvalidOperation: \"fail\"", () =>
     Effect.gen(function*() {
       expect((yield* reasonOf(broken, { onInvalidOperation: "fail" }))._tag).toBe("InvalidReference")

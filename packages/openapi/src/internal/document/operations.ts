@@ -31,6 +31,7 @@ export interface Operation {
 
 /** A parameter with its place in the document. */
 export interface Parameter {
+  /** The parameter. One that is not usable, since it has no name, is empty. */
   readonly node: JsonObject
   readonly place: string
 }
@@ -121,12 +122,11 @@ const parametersOf = (
   for (const [owner, place] of owners) {
     for (const [at, each] of listOf(owner["parameters"]).entries()) {
       const node = withDescription(version, each, resolve(root, each))
-      if (!isObject(node) || typeof node["name"] !== "string") continue
       const reference = isObject(each) ? each["$ref"] : undefined
-      found.set(`${String(node["in"])} ${node["name"]}`, {
-        node,
-        place: typeof reference === "string" ? reference : `${place}/parameters/${at}`
-      })
+      const where = typeof reference === "string" ? reference : `${place}/parameters/${at}`
+      // One without a name is reported, and not sent.
+      if (!isObject(node) || typeof node["name"] !== "string") found.set(where, { node: {}, place: where })
+      else found.set(`${String(node["in"])} ${node["name"]}`, { node, place: where })
     }
   }
   return [...found.values()]
@@ -139,8 +139,8 @@ const itemOf = (root: JsonObject, node: unknown): JsonObject => {
 }
 
 /**
- * Lists the operations in the order of the document. An operation without a usable base URL, and a path with a broken
- * reference, come as a failure with their place.
+ * Lists the operations in the order of the document. An operation without a usable base URL, or that is not an object, and
+ * a path without a slash, or with a broken reference, come as a failure with their place.
  */
 export const operationsOf = (
   document: Document,
@@ -148,13 +148,18 @@ export const operationsOf = (
 ): ReadonlyArray<Result.Result<Found, { readonly place: string; readonly error: OpenApiError }>> => {
   const { root, version } = document
   const paths = objectAt(root, root["paths"])
-  return Object.entries(paths).filter(([path]) => path.startsWith("/")).flatMap(([path, each]) => {
+  return Object.entries(paths).filter(([path]) => !path.startsWith("x-")).flatMap(([path, each]) => {
     const place = pointer("paths", path)
+    if (!path.startsWith("/")) {
+      return [Result.fail({ place, error: invalid(`The path ${quote(path, 300)} must begin with a slash`, place) })]
+    }
     const item = Result.try({ try: () => itemOf(root, each), catch: (error) => error as OpenApiError })
     if (Result.isFailure(item)) return [Result.fail({ place, error: item.failure })]
     return nodesOf(version, item.success).flatMap(({ keys, method, node }) => {
-      if (!isObject(node)) return []
+      // Some programs write `null` for each method that a path does not have.
+      if (node === undefined || node === null) return []
       const at = pointer("paths", path, ...keys)
+      if (!isObject(node)) return [Result.fail({ place: at, error: invalid("The operation is not an object", at) })]
       return [
         Result.try({
           try: () => find(document, baseUrl, path, item.success, { method, node, place: at }),

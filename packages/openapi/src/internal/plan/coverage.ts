@@ -95,8 +95,8 @@ export const coverage: Readonly<Record<ObjectName, Treatments>> = {
   "External Documentation": { unused: ["description", "url"] },
   Parameter: {
     honoured: ["required", "allowEmptyValue", "explode", "schema", "content"],
-    translated: ["name", "description", "deprecated", "example", "examples"],
-    reported: ["in", "style", "allowReserved"]
+    translated: ["description", "deprecated", "example", "examples"],
+    reported: ["name", "in", "style", "allowReserved"]
   },
   "Request Body": { honoured: ["required"], translated: ["description"], reported: ["content"] },
   "Media Type": {
@@ -212,11 +212,17 @@ export class Reporter {
   }
 
   /** Adds the parts without effect of an operation that is registered. */
-  addOperation({ node, parameters, place }: Found): void {
+  addOperation({ node, operation: { path }, parameters, place }: Found): void {
     if (!isEmpty(node["callbacks"])) {
       this.#add(`${place}/callbacks`, "Callbacks are requests of the API, which no tool can receive")
     }
-    for (const parameter of parameters()) this.#parameter(parameter.node, parameter.place)
+    for (const parameter of parameters()) {
+      const { in: where, name } = parameter.node
+      if (where === "path" && !path.includes(`{${String(name)}}`)) {
+        this.#add(`${parameter.place}/name`, `The path ${quote(path, 100)} has no {${String(name)}}. It is not sent`)
+      }
+      this.#parameter(parameter.node, parameter.place)
+    }
     this.#enter(node["requestBody"], `${place}/requestBody`, (request, at) => {
       const content = isObject(request["content"]) ? request["content"] : {}
       const chosen = choose(content)
@@ -261,6 +267,7 @@ export class Reporter {
   #parameter(parameter: JsonObject, place: string): void {
     this.#enter(parameter, place, (node, at) => {
       const { allowReserved, content, in: where, name, schema, style } = node
+      if (name === undefined) return this.#add(at, "The parameter has no name. It is not sent")
       const named = `The parameter ${quote(String(name))}`
       if (!places.has(where)) {
         return this.#add(
