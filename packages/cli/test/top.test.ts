@@ -255,7 +255,7 @@ describe("over HTTP", () => {
       const text = yield* run([at, "--once"])
       assert.deepEqual([text.code, text.err], [0, ""])
       expect(text.out).toMatch(
-        /^NAME +STATE +WAITS FOR +AGE +PROGRESS +PRINCIPAL +TRACE\n▾ tea house 1\.2\.0 +running\n {4}Evil\\u\{1b\}\[31m 3\.1 +idle +messages +\ds +ada\n$/
+        /^NAME +STATE +WAITS FOR +AGE +PROGRESS +PRINCIPAL +TRACE\n▾ tea house 1\.2\.0 +running +\d answered, 0 failed\n {4}Evil\\u\{1b\}\[31m 3\.1 +idle +messages +\ds +ada\n$/
       )
       // Without a terminal it prints once too.
       assert.include((yield* run([at])).out, "tea house")

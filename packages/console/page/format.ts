@@ -36,7 +36,8 @@ const names: Readonly<Record<string, string>> = {
   queue: "Queue",
   worker: "Worker",
   group: "Group",
-  problem: "Problem"
+  problem: "Problem",
+  failure: "Failure"
 }
 
 /** The kind of a row, for people. */
@@ -55,6 +56,7 @@ const letters: Readonly<Record<string, string>> = {
   worker: "W",
   group: "≡",
   problem: "!",
+  failure: "!",
   more: "…"
 }
 

@@ -33,6 +33,7 @@ export type Kind =
   | "worker"
   | "group"
   | "problem"
+  | "failure"
   | (string & {})
 
 /** The states of nodes that have a color. Any other text is a state too. */

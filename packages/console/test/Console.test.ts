@@ -2,21 +2,25 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import * as Protect from "@skein/auth/Protect"
 import * as TokenVerifier from "@skein/auth/TokenVerifier"
+import * as Client from "@skein/client/Client"
 import * as Console from "@skein/console/Console"
 import * as ConsoleSource from "@skein/console/ConsoleSource"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as Http from "@skein/server/Http"
+import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as TestClock from "effect/testing/TestClock"
 import { readFileSync } from "node:fs"
 import { request } from "node:http"
 import { pageModule, target } from "../../../scripts/consolePage.ts"
 import type { Acted, Interrupted, Row, Rows, Tree } from "../src/internal/messages.ts"
 import { counted } from "../../protocol/test/reads.ts"
-import { clipJson } from "../src/internal/serverSource.ts"
+import { clipJson, makeServerSource } from "../src/internal/serverSource.ts"
 import * as kit from "./kit.ts"
 
 /** The failure of a source. */
@@ -82,6 +86,31 @@ const live = <A, E>(title: string, effect: () => Effect.Effect<A, E, never>) => 
 const scoped = Effect.scoped
 
 describe("the tree", () => {
+  it.effect("has the requests per second and the last failures of a server without sessions", () =>
+    scoped(Effect.gen(function*() {
+      const server = Context.get(yield* Layer.build(kit.tea), McpServer.McpServer)
+      const source = makeServerSource(server, 100)
+      const query = { limit: 10, maxRows: 100, showPayloads: false }
+      const rows = Effect.map(source.read(query), ({ nodes }) => nodes)
+      const summary = Effect.map(rows, ([node]) => node!.summary)
+      expect(yield* summary).toBe(undefined)
+      const client = yield* Client.make(InMemoryTransport.transport(server.serve), { revisions: ["2026-07-28"] })
+      for (let call = 0; call < 9; call++) yield* client.readResource("tea://menu")
+      yield* Effect.flip(client.callTool("juggle"))
+      yield* TestClock.adjust("2 seconds")
+      // With the request that discovers the server.
+      expect(yield* summary).toBe("5.5 per second, 11 answered, 1 failed")
+      for (let failure = 0; failure < 30; failure++) yield* Effect.flip(client.readResource(`tea://${failure}`))
+      const failures = (yield* rows).filter(({ parent }) => parent === "failures")
+      expect(failures.length).toBe(20)
+      expect(failures[0]).toMatchObject({
+        kind: "failure",
+        label: "resources/read tea://29",
+        state: "failed",
+        summary: expect.stringContaining("-32602")
+      })
+    })))
+
   live(
     "has sessions, requests, questions, queued requests, streams and subscriptions, with principal and trace",
     () =>

@@ -135,6 +135,31 @@ export interface SessionInfo {
   readonly subscriptions: ReadonlyArray<string>
 }
 
+/** A request that has failed: with a JSON-RPC error, or a tool with `isError`. */
+export interface FailureInfo {
+  readonly method: string
+  /** The tool, prompt or resource that it names, up to 256 characters. */
+  readonly target: string | undefined
+  /** When it ended, in milliseconds of the monotonic clock. */
+  readonly at: number
+  /**
+   * The code and the message of the error, up to 256 characters. For a tool's result its text, if the snapshot was asked
+   * for params.
+   */
+  readonly error: string
+  /** The id of the principal that sent it. */
+  readonly principal: string | undefined
+}
+
+/** The requests that a server has answered since its start, those of tasks and cancelled ones not included. */
+export interface TallyInfo {
+  readonly requests: number
+  /** How many of them failed: with a JSON-RPC error, or a tool with `isError`. */
+  readonly failures: number
+  /** The last 20 failures, newest first. */
+  readonly last: ReadonlyArray<FailureInfo>
+}
+
 /** A server and its sessions. */
 export interface ServerInfo {
   readonly name: string
@@ -146,6 +171,8 @@ export interface ServerInfo {
   readonly requests: ReadonlyArray<RequestInfo>
   /** How many long-lived HTTP streams are open. */
   readonly streams: number
+  /** The requests that it has answered. */
+  readonly tally: TallyInfo
   /**
    * The work of extensions that runs in this process, from any client: tasks, by their ids, as the calls that created
    * them. A task that sleeps, or waits for input, does not run.
@@ -253,6 +280,7 @@ export const server = (options: {
   readonly peers: Iterable<Peer>
   readonly endpoints?: Iterable<{ readonly requests: Iterable<Exchange>; readonly streams: number }> | undefined
   readonly tasks?: Iterable<RequestContext> | undefined
+  readonly tally: TallyInfo
   /** The part of a session that only its server knows. */
   readonly describe?: ((peer: Peer) => Pick<SessionInfo, "connection" | "principal"> | undefined) | undefined
   /** The subscription that a request is. */
@@ -274,6 +302,7 @@ export const server = (options: {
       sessions: Array.from(options.peers, (peer) => sessionAt(peer, now, at, describe?.(peer))),
       requests: Array.from(options.endpoints ?? []).flatMap(({ requests }) => Array.from(requests, at)),
       streams: Array.from(options.endpoints ?? []).reduce((sum, { streams }) => sum + streams, 0),
+      tally: options.tally,
       tasks: Array.from(options.tasks ?? [], ({ exchange }) => at(exchange))
     }
   })

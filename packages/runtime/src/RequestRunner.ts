@@ -38,9 +38,16 @@ const resultOf = (value: Answer): Answer => {
   throw new TypeError("The result is not an object")
 }
 
+/** Counts the requests that end, for `McpServer.inspect`. A cancelled request is not counted. */
+export interface RequestTally {
+  readonly answered: (request: Exchange, answer: Answer) => void
+  readonly failed: (request: Exchange, error: McpError.McpError) => void
+}
+
 /** Answers the requests of peers. */
 export interface RequestHandler<R = never> {
   readonly dispatch: Dispatcher<R | McpRequest>
+  readonly tally?: RequestTally | undefined
   /**
    * The answer to a request whose handler has died, in the place of `-32603` with the reference. Must not throw.
    * `undefined` leaves the error.
@@ -114,7 +121,7 @@ export class RequestRunner<R = never> {
     const { sink } = exchange
     if (exchange.cancelled) return sink.discard(exchange)
     try {
-      if (Exit.isSuccess(exit)) return sink.respond(exchange, JsonRpc.success(exchange.id, resultOf(exit.value)))
+      if (Exit.isSuccess(exit)) return this.#answer(exchange, resultOf(exit.value))
       const error = errorOf(exit)
       return error === undefined ? this.#die(exchange, exit.cause) : this.#fail(exchange, error)
     } catch (error) {
@@ -130,10 +137,16 @@ export class RequestRunner<R = never> {
       ? this.#handler.answerDefect?.(exchange.received, reference, cause)
       : undefined
     if (answer === undefined) this.#fail(exchange, McpError.internal(reference))
-    else exchange.sink.respond(exchange, JsonRpc.success(exchange.id, answer))
+    else this.#answer(exchange, answer)
+  }
+
+  #answer(exchange: Exchange, answer: Answer): void {
+    exchange.sink.respond(exchange, JsonRpc.success(exchange.id, answer))
+    this.#handler.tally?.answered(exchange, answer)
   }
 
   #fail(exchange: Exchange, error: McpError.McpError): void {
+    this.#handler.tally?.failed(exchange, error)
     exchange.sink.respond(
       exchange,
       JsonRpc.failure(exchange.id, McpError.toErrorObject(error, exchange.caller.revision))

@@ -30,13 +30,15 @@ describe("Inspect", () => {
       yield* fork(first.peer.request("roots/list"))
       yield* first.handlers.exchanges.get(1)!.progress({ progress: 2, total: 8, message: "digging" })
       yield* TestClock.adjust(500)
-      const tree = yield* Inspect.server({ name: "garden", version: "1.2.3", peers: [first.peer, second.peer] })
+      const tally = { requests: 7, failures: 0, last: [] }
+      const tree = yield* Inspect.server({ name: "garden", version: "1.2.3", peers: [first.peer, second.peer], tally })
       expect(tree).toEqual({
         name: "garden",
         version: "1.2.3",
         now: 86_402_000,
         requests: [],
         streams: 0,
+        tally,
         tasks: [],
         sessions: [
           {

@@ -43,6 +43,19 @@ const subscriptionNodes = (
     principal
   }))
 
+const count = (number: number): string => number.toLocaleString("en")
+
+/** The work of a server in a line: most requests end before a snapshot could contain them. */
+const summaryOf = ({ failures, requests }: ServerInfo["tally"], rate: number | undefined): string | undefined => {
+  if (requests === 0) return undefined
+  const perSecond = rate === undefined ? "" : `${count(rate)} per second, `
+  return `${perSecond}${count(requests)} answered, ${count(failures)} failed`
+}
+
+// The reads over which requests per second are counted, and the age of the oldest of them in milliseconds.
+const rateReads = 5
+const maxRateAge = 60_000
+
 const groupNode = (id: string, label: string): Node => ({
   id,
   parent: "server",
@@ -55,6 +68,18 @@ const groupNode = (id: string, label: string): Node => ({
 export const makeServerSource = (server: McpServer["Service"], maxPayloadChars: number): Source => {
   // Converts the monotonic clock of the snapshots to Unix time. Once, so that the beginning of a row does not change.
   let offset: number | undefined
+  // The last reads, for the requests per second since the oldest of them.
+  const reads: Array<{ readonly at: number; readonly requests: number }> = []
+
+  /** The requests per second over the last reads, rounded. Undefined while there are none. */
+  const rateOf = ({ now, tally: { requests } }: ServerInfo): number | undefined => {
+    while (reads.length > 0 && (reads.length > rateReads || now - reads[0]!.at > maxRateAge)) reads.shift()
+    const [oldest] = reads
+    reads.push({ at: now, requests })
+    if (oldest === undefined || requests === oldest.requests) return undefined
+    const rate = (requests - oldest.requests) * 1_000 / Math.max(1, now - oldest.at)
+    return rate < 10 ? Math.round(rate * 10) / 10 : Math.round(rate)
+  }
 
   /** A request of the server that waits for the client. */
   const questionNode = (call: SessionInfo["calls"][number], session: SessionInfo, parent: string): Node => ({
@@ -206,12 +231,18 @@ export const makeServerSource = (server: McpServer["Service"], maxPayloadChars: 
     offset ??= at - info.now
     const busy = info.sessions.filter(({ requests }) => requests.length > 0).length
     const tasks = info.tasks.length
+    const { failures, last, requests } = info.tally
+    const rate = rateOf(info)
     const nodes: Array<Node> = [{
       id: "server",
       kind: "server",
       label: `${info.name} ${info.version}`,
       state: "running",
+      summary: summaryOf(info.tally, rate),
       details: defined({
+        "requests answered": requests,
+        "requests failed": failures,
+        "requests per second": rate,
         sessions: info.sessions.length,
         "busy sessions": busy,
         "stateless requests": info.requests.length,
@@ -230,6 +261,24 @@ export const makeServerSource = (server: McpServer["Service"], maxPayloadChars: 
       for (const request of info.requests) {
         add("stateless", info.requests.length, requestNodes(request, "stateless", undefined, query))
       }
+    }
+    if (last.length > 0) {
+      nodes.push({ ...groupNode("failures", "Last failures"), summary: `${count(failures)} since the start` })
+      add(
+        "failures",
+        last.length,
+        last.map(({ at, error, method, principal, target }, place): Node => ({
+          // The number of a failure since the start.
+          id: `f${failures - place}`,
+          parent: "failures",
+          kind: "failure",
+          label: target === undefined ? method : `${method} ${target}`,
+          state: "failed",
+          summary: error,
+          since: at + offset!,
+          principal
+        }))
+      )
     }
     if (tasks > 0) {
       nodes.push(groupNode("tasks", "Tasks that run in this process"))

@@ -25,8 +25,12 @@ export class EncodedResult extends JsonRpc.Encoded {
   }
 }
 
+/** The members of a result. Those of a result that was encoded without it are not known. */
+export const resultOf = (answer: Answer): JsonRpc.JsonObject =>
+  answer instanceof EncodedResult ? answer.result : answer as JsonRpc.JsonObject
+
 const ofAnswer = (answer: Answer): Outcome => {
-  const result = answer instanceof EncodedResult ? answer.result : answer as JsonRpc.JsonObject
+  const result = resultOf(answer)
   return result["isError"] === true ? "tool_error" : result["resultType"] === "input_required" ? "input_required" : "ok"
 }
 

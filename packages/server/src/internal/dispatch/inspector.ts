@@ -47,6 +47,7 @@ export const makeInspector = (server: { readonly name: string; readonly version:
         params: options.params,
         peers: subscriptions.peers,
         endpoints: core.endpoints,
+        tally: { requests: core.tally.requests, failures: core.tally.failures, last: core.tally.last(options) },
         tasks: core.catalog[internals].extensions.all.flatMap(({ running }) => [...running ?? []]),
         describe: (peer) => {
           const http = sessions.get(peer)

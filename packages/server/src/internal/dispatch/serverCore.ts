@@ -7,6 +7,7 @@ import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
 import type { Exchange } from "@skein/runtime/RequestContext"
 import { RequestRunner } from "@skein/runtime/RequestRunner"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import type { Catalog } from "../../Catalog.ts"
 import { InnerCalls, internals } from "../catalog/catalogState.ts"
@@ -14,6 +15,7 @@ import type { ServerObserver } from "../base/outcome.ts"
 import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry.ts"
 import type { ServerDispatcher } from "./dispatcher.ts"
 import type { Identity } from "./identity.ts"
+import { Tally } from "./tally.ts"
 
 /** The part of a session over HTTP that `McpServer.inspect` and `interrupt` use. */
 export interface HttpSession {
@@ -44,11 +46,13 @@ export const makeServerCore = (
   onNotification: Peer.BaseOptions<never>["onNotification"] = (peer, notification) =>
     subscriptions.onNotification(peer, notification)
 ) => {
-  const { middleware } = catalog[internals]
+  const { base, middleware } = catalog[internals]
+  const tally = new Tally(Context.get(base, Clock.Clock))
   const options = (connection: Connection): Peer.Options<never> => ({
     connection,
     dispatch,
     answerDefect,
+    tally,
     identify,
     onNotification,
     limits
@@ -61,6 +65,8 @@ export const makeServerCore = (
     limits,
     /** The revisions that the server speaks, newest first. */
     revisions: supported,
+    /** The requests that have ended. */
+    tally,
     /** The HTTP endpoints of the server. */
     endpoints: new Set<Endpoint>(),
     /** Finds the caller of a stateless request, or the reason to refuse it. */
@@ -69,7 +75,7 @@ export const makeServerCore = (
     options,
     /** A runner for the requests of a transport, which start with the transport's services. */
     runner: (context: Context.Context<never>): RequestRunner =>
-      new RequestRunner<never>({ dispatch, answerDefect }, services(context)),
+      new RequestRunner<never>({ dispatch, answerDefect, tally }, services(context)),
     /** The services that requests start with, and those that only the requests which this server receives have. */
     services,
     /** Puts the server on a connection. The caller closes the peer, unless the connection ends first. */
