@@ -99,7 +99,7 @@ describe("the tree", () => {
       yield* Effect.flip(client.callTool("juggle"))
       yield* TestClock.adjust("2 seconds")
       // With the request that discovers the server.
-      expect(yield* summary).toBe("5.5 per second, 11 answered, 1 failed")
+      expect(yield* summary).toBe("5.5 requests per second, 11 answered, 1 failed")
       for (let failure = 0; failure < 30; failure++) yield* Effect.flip(client.readResource(`tea://${failure}`))
       const failures = (yield* rows).filter(({ parent }) => parent === "failures")
       expect(failures.length).toBe(20)

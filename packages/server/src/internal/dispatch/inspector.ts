@@ -1,6 +1,6 @@
 /**
  * Looks at a running server, and interrupts parts of it. A snapshot is computed on demand: requests and sessions store
- * nothing for it.
+ * nothing for it, apart from counters and the last failures.
  */
 import * as McpError from "@skein/protocol/McpError"
 import * as Inspect from "@skein/runtime/Inspect"
