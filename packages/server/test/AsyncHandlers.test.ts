@@ -208,6 +208,34 @@ describe("the end of an async handler", () => {
       expect(log).toEqual(["aborted", "AbortError true", "later AbortError", "finally"])
     }))
 
+  const ends: ReadonlyArray<readonly [name: string, end: () => string]> = [["returns", () => "done"], ["throws", () => {
+    throw new VisibleError("no")
+  }]]
+  for (const [name, end] of ends) {
+    it.effect(`a handler that ${name} has not ended early: the signal does not abort, and later calls are rejected`, () =>
+      Effect.gen(function*() {
+        const seen: Array<HandlerContext> = []
+        const server = base.server(
+          Tool.async(Tool.make("sync"), (_, context) => {
+            seen.push(context)
+            return end()
+          }),
+          Tool.async(Tool.make("async"), async (_, context) => {
+            seen.push(context)
+            await context.progress({ progress: 1 })
+            return end()
+          })
+        )
+        const client = yield* kit.client(server, { revision: "2025-11-25" })
+        for (const tool of ["sync", "async"]) yield* client.request("tools/call", { name: tool })
+        expect(seen.map(({ signal }) => signal.aborted)).toEqual([false, false])
+        for (const { progress } of seen) {
+          const late = yield* Effect.promise(() => progress({ progress: 2 }).catch((error: Error) => error.name))
+          expect(late).toBe("AbortError")
+        }
+      }))
+  }
+
   it.effect("2026-07-28 · the end of a round aborts, and ignores what the handler does then", () =>
     Effect.gen(function*() {
       const log: Array<string> = []

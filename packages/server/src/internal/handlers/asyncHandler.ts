@@ -50,6 +50,10 @@ class RunningHandler<R> implements HandlerContext<R> {
   #next: Next<never> | undefined = undefined
   /** Continues the fiber of the request, if it waits. */
   #resume: (() => void) | undefined = undefined
+  /** Whether the function has returned or thrown, or its promise is settled: then it does not end early. */
+  #isSettled = false
+  /** Whether the handler has ended: no effect of the context runs any more. */
+  #isOver = false
   /** Closed when the handler ends: releases the values of the session that it uses. */
   #scope: Scope.Closeable | undefined = undefined
 
@@ -83,15 +87,20 @@ class RunningHandler<R> implements HandlerContext<R> {
     )
     /** The handler has ended. An effect that it did not wait for does not run any more. */
     const end = (exit: Exit.Exit<A, HandlerError>) => {
+      this.#isSettled = true
       this.#next = { _tag: "End", exit: exit as Exit.Exit<never, HandlerError> }
       this.#resume?.()
     }
     const begun = Effect.suspend(() => {
       try {
         const value = call(this)
-        if (!Predicate.isPromiseLike(value)) return Effect.succeed(value)
+        if (!Predicate.isPromiseLike(value)) {
+          this.#isSettled = true
+          return Effect.succeed(value)
+        }
         value.then((value) => end(Exit.succeed(value)), (error: unknown) => end(Exit.failCause(causeOf(error))))
       } catch (error) {
+        this.#isSettled = true
         return Effect.failCause(causeOf(error))
       }
       return loop
@@ -99,17 +108,17 @@ class RunningHandler<R> implements HandlerContext<R> {
     return Effect.onExit(begun, () => this.#end)
   }
 
-  /** Ends what the handler has left running. */
+  /** Interrupts the effects that the handler has left running, and aborts the signal if the handler ends early. */
   readonly #end = Effect.suspend(() => {
     this.#resume = undefined
-    this.#controller.abort(endedError())
+    this.#isOver = true
+    if (!this.#isSettled) this.#controller.abort(endedError())
     for (const fiber of this.#branches) fiber.interruptUnsafe()
     return this.#scope === undefined ? Effect.void : Scope.close(this.#scope, Exit.void)
   })
 
   readonly run = <A, E>(effect: Effect.Effect<A, E, R | McpRequest>): Promise<A> => {
-    const { signal } = this
-    if (signal.aborted) return handled(Promise.reject(signal.reason))
+    if (this.#isOver) return handled(Promise.reject(this.signal.reason ?? endedError()))
     const isOwn = this.#isFree
     return handled(
       new Promise<A>((resolve, reject) => {
