@@ -114,7 +114,7 @@ describe(`${modern} · sdk-v2`, () => {
     const end = other.call("stuck", {}, { onProgress: () => running.resolve() }).then(() => undefined, String)
     await running.promise
     await closing.close()
-    expect(await end).toContain("the server is shutting down")
+    expect(await end).toContain("which may have run: check that before you send it again")
     expect(other.clientErrors).toEqual([])
     await other.close()
   })

@@ -111,3 +111,48 @@ export const wellFormed = (text: string): string => {
   const native = (text as { readonly toWellFormed?: () => string }).toWellFormed
   return native === undefined ? text.replace(/\p{Surrogate}/gu, "\ufffd") : native.call(text)
 }
+
+/** How many changes of a character may lead to a suggestion. */
+const maxDistance = 2
+
+// A peer can list many long names, and the time of a comparison is the product of two lengths.
+const [maxNames, maxNameLength] = [1_000, 64]
+
+/** How many characters must be inserted, deleted, replaced or swapped to make one text the other. */
+const distance = (one: string, other: string): number => {
+  let before: Array<number> = []
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
+  for (let at = 1; at <= one.length; at++) {
+    const next = [at]
+    for (let to = 1; to <= other.length; to++) {
+      const isSame = one[at - 1] === other[to - 1]
+      const isSwapped = at > 1 && to > 1 && one[at - 1] === other[to - 2] && one[at - 2] === other[to - 1]
+      const best = Math.min(row[to]! + 1, next[to - 1]! + 1, row[to - 1]! + (isSame ? 0 : 1))
+      next.push(isSwapped ? Math.min(best, before[to - 2]! + 1) : best)
+    }
+    before = row
+    row = next
+  }
+  return row[other.length]!
+}
+
+/**
+ * The name that a text with at most two mistakes means, for "did you mean …?"; `undefined` if no name is near. Compares the
+ * first 1,000 names, and texts of at most 64 characters, without regard to case.
+ *
+ * @example
+ * Text.nearest("breww", ["brew", "steep"]) // "brew"
+ */
+export const nearest = (text: string, names: ReadonlyArray<string>): string | undefined => {
+  if (text.length > maxNameLength) return undefined
+  let found: string | undefined
+  let least = Math.min(maxDistance, text.length - 1)
+  for (const name of names.slice(0, maxNames)) {
+    if (Math.abs(name.length - text.length) > least) continue
+    const changes = distance(text.toLowerCase(), name.toLowerCase())
+    if (changes > least || (found !== undefined && changes === least)) continue
+    found = name
+    least = changes
+  }
+  return found
+}

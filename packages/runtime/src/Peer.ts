@@ -19,7 +19,7 @@ import { type Identify, InboundRequests, logFailure, RunningNotifications } from
 import { closedError, OutboundCalls, type PeerCore, readProgress } from "./internal/peer/outboundCalls.ts"
 import * as Limits from "./Limits.ts"
 import type { CallOptions, CallResult, Exchange, McpRequest, Progress, SessionPeer } from "./RequestContext.ts"
-import { type RequestHandler, RequestRunner } from "./RequestRunner.ts"
+import { logInterrupted, type RequestHandler, RequestRunner } from "./RequestRunner.ts"
 import type { Session, SessionEnd } from "./Session.ts"
 import type { TransportError } from "./TransportError.ts"
 
@@ -402,7 +402,10 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
       if (this.#draining && this.#running > 0) yield* Effect.timeoutOption(this.#awaitIdle, this.limits.shutdownTimeout)
       this.#draining = false
       this.#requests.discardQueued()
-      for (const exchange of this.requests) exchange.cancel(this.#stopping)
+      const interrupted = [...this.requests]
+      for (const exchange of interrupted) exchange.cancel(this.#stopping)
+      // The sessions of an HTTP endpoint, which stop together, have one line.
+      if (this.connection.stopsWithPeer === true) yield* logInterrupted(interrupted)
       for (const fiber of this.#notifications?.running.keys() ?? none) fiber.interruptUnsafe()
       const { interruptTimeout } = this.bounds
       const closing = this.#scope === undefined ? undefined : this.fork(Scope.close(this.#scope, Exit.void))

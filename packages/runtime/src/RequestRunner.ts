@@ -20,6 +20,23 @@ export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.mono
 // The most characters of the target of a request in a log line. It may be a long URI.
 const maxTargetChars = 256
 
+/** The most requests that a log line names. */
+const maxNames = 10
+
+/** A request in a log line: its method, and the tool, prompt or resource that it names. */
+const describe = ({ method, params }: Pick<JsonRpc.Request, "method" | "params">): string => {
+  const target = Conventions.targetOf(method, params)
+  return target === undefined ? logValue(method) : `${logValue(method)} ${quote(target, maxTargetChars)}`
+}
+
+/** Logs the requests that this side interrupts because it stops. */
+export const logInterrupted = (requests: ReadonlyArray<Exchange>): Effect.Effect<void> => {
+  if (requests.length === 0) return Effect.void
+  const names = requests.slice(0, maxNames).map(describe)
+  if (requests.length > maxNames) names.push("…")
+  return Effect.logWarning(`Requests interrupted (${requests.length}): ${names.join(", ")}`)
+}
+
 /** The JSON-RPC error that a request ended with, if there is one. A defect beside the error takes precedence. */
 export const errorOf = (exit: Exit.Exit<Answer, McpError.McpError>): McpError.McpError | undefined => {
   if (exit._tag === "Success" || exit.cause.reasons.some(Cause.isDieReason)) return undefined
@@ -161,10 +178,9 @@ export class RequestRunner<R = never> {
     return McpError.internal(this.#logDefect(request, cause))
   }
 
-  #logDefect({ method, params }: Pick<JsonRpc.Request, "method" | "params">, cause: Cause.Cause<unknown>): string {
+  #logDefect(request: Pick<JsonRpc.Request, "method" | "params">, cause: Cause.Cause<unknown>): string {
     const reference = globalThis.crypto.randomUUID()
-    const target = Conventions.targetOf(method, params)
-    const name = target === undefined ? logValue(method) : `${logValue(method)} ${quote(target, maxTargetChars)}`
+    const name = describe(request)
     this.log(Effect.logError(`${name} failed, reference ${reference}`, cause))
     return reference
   }

@@ -18,6 +18,8 @@ export interface Sealer {
   readonly open: (sealed: string, associatedData: string) => Promise<string | undefined>
   /** Whether the hint of a text is that of the first secret. Other texts must be sealed again before theirs is removed. */
   readonly isCurrent: (sealed: string) => boolean
+  /** Whether the hint of a text is that of one of the secrets. */
+  readonly isKnown: (sealed: string) => boolean
 }
 
 const nonceBytes = 12
@@ -98,6 +100,7 @@ export const make = async (secrets: ReadonlyArray<Uint8Array>, purpose: string):
   return {
     seal: (text, associatedData) => seal(first, text, associatedData),
     open: (sealed, associatedData) => open(keys, sealed, associatedData),
-    isCurrent: (sealed) => sealed.startsWith(`${first.hint}.`)
+    isCurrent: (sealed) => sealed.startsWith(`${first.hint}.`),
+    isKnown: (sealed) => keys.some(({ hint }) => sealed.startsWith(`${hint}.`))
   }
 }

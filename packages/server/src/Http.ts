@@ -49,6 +49,8 @@ export interface Endpoint {
   readonly sessions: number
   /** The number of open streams without an end of their own: those of `subscriptions/listen` and of GET. */
   readonly streams: number
+  /** The number of requests in progress, in sessions and without, as `maxInFlightRequests` counts them. */
+  readonly inFlightRequests: number
   /** How many bytes are retained for clients, as `maxRetainedBytes` counts them. */
   readonly retainedBytes: number
   /**

@@ -16,6 +16,7 @@ import type { RequestContext } from "@skein/runtime/RequestContext"
 import type { TransportError } from "@skein/runtime/TransportError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { constTrue } from "effect/Function"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { identity, makeForwarding } from "./internal/bridge/forwarding.ts"
@@ -53,7 +54,7 @@ export const serve = Effect.fnUntraced(function*(
   const core = makeServerCore(
     catalog,
     subscriptions,
-    { dispatch, inner: { call: dispatch } },
+    { dispatch, inner: { call: dispatch }, hasMethod: constTrue },
     identity,
     limits,
     (peer, notification) => forwarding.onNotification(peer, notification)

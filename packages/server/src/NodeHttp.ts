@@ -26,6 +26,7 @@ import type { LogOptions } from "./internal/process/logFormat.ts"
 import * as main from "./internal/process/nodeMain.ts"
 import type { McpServer } from "./McpServer.ts"
 import type * as NodeRoutes from "./NodeRoutes.ts"
+import * as RequestState from "./RequestState.ts"
 
 export type { RequestInput } from "./internal/http/adapters/node.ts"
 
@@ -202,8 +203,11 @@ const isRouteBeside = (paths: ReadonlyArray<string>): (path: string) => boolean 
     path.startsWith("/") && !exact.has("*") && !exact.has(path) && !prefixes.some((prefix) => path.startsWith(prefix))
 }
 
-const drain = (drainDelay: number): Effect.Effect<void> =>
-  Effect.andThen(Effect.logInfo(`Shutting down after drainDelay (${drainDelay} ms)`), Effect.sleep(drainDelay))
+/** Logs that the server shuts down. */
+const logShutdown = ({ inFlightRequests, sessions }: Http.Endpoint, drainDelay: number): Effect.Effect<void> => {
+  const delay = drainDelay === 0 ? "" : `, drainDelay: ${drainDelay} ms`
+  return Effect.logInfo(`Shutting down (requests: ${inFlightRequests}, sessions: ${sessions}${delay})`)
+}
 
 /**
  * Listens until the scope closes. Fails with `TransportError` if it cannot listen, for example because the port is in
@@ -212,8 +216,14 @@ const drain = (drainDelay: number): Effect.Effect<void> =>
  * @example
  * const { url } = yield* NodeHttp.serve({ port: 0 })
  */
-export const serve = Effect.fnUntraced(function*<R = never>(
-  given: Options<R> = {}
+export const serve = <R = never>(
+  options: Options<R> = {}
+): Effect.Effect<Server["Service"], TransportError, McpServer | Scope.Scope | R> => listen(options, false)
+
+/** `isMain` if it is the server of the process, which logs its end. */
+const listen = Effect.fnUntraced(function*<R = never>(
+  given: Options<R>,
+  isMain: boolean
 ): Effect.fn.Return<Server["Service"], TransportError, McpServer | Scope.Scope | R> {
   // The finalizer of the listener closes it, between its two steps.
   const inner = yield* Scope.fork(yield* Effect.scope)
@@ -234,12 +244,16 @@ export const serve = Effect.fnUntraced(function*<R = never>(
     port,
     limits: options.limits,
     handle: handler,
+    shared,
     beforeEnd: (exit) =>
       Effect.suspend(() => {
-        shared.closing = true
         if (probes !== undefined) probes.isDraining = true
         const isFailure = Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
-        return isFailure || drainDelay === 0 ? Effect.void : drain(drainDelay)
+        const delay = isFailure ? 0 : drainDelay
+        const log = delay > 0 || isMain ? logShutdown(endpoint, delay) : Effect.void
+        if (delay === 0) return log
+        shared.closing = true
+        return Effect.andThen(log, Effect.sleep(delay))
       }),
     end: Effect.all([Scope.close(inner, Exit.void), routes?.close ?? Effect.void], { concurrency: 2, discard: true })
   })
@@ -259,6 +273,11 @@ export const layer = <R = never>(options?: Options<R>): Layer.Layer<Server, Tran
 
 /** Options of a server process. */
 export interface MainOptions<R = McpServer> extends Options<R>, LogOptions {
+  /**
+   * The keys of `RequestState`, which all instances of a server behind a load balancer need: secrets of at least 32 bytes. The
+   * first one encrypts, all of them decrypt. One random key by default. Those of `RequestState.layer` win.
+   */
+  readonly stateKeys?: ReadonlyArray<RequestState.Key> | undefined
   /**
    * Runs once the server listens, instead of logging the URL, with the services of the layer. It is interrupted when the
    * process ends.
@@ -308,8 +327,10 @@ export const runMain = <E, R = never>(
 ): void => {
   const options = fillIn(given, variables, process.env, given.environment)
   if (typeof options === "string") return main.runMain(main.invalidEnvironment(options), { logFormat: given.logFormat })
-  const { onListening = announce, ...rest } = options
-  const program = Effect.scoped(Effect.flatMap(serve(rest), (at) => Effect.andThen(onListening(at), Effect.never)))
+  const { onListening = announce, stateKeys, ...rest } = options
+  const program = Effect.scoped(
+    Effect.flatMap(listen(rest, true), (at) => Effect.andThen(onListening(at), Effect.never))
+  )
   // The finalizers of the server run after the requests in progress, and get 5 more seconds.
   const served = Effect.catchCause(
     Effect.provide(program, mcp),
@@ -317,7 +338,9 @@ export const runMain = <E, R = never>(
   )
   const { logFormat, logLevel } = options
   const { drainDelay, shutdownTimeout } = endOf(options)
-  main.runMain(served, { logFormat, logLevel, shutdownTimeout: drainDelay + shutdownTimeout + 5_000 })
+  const keyed = stateKeys === undefined ? served : Effect.provide(served, RequestState.layer({ keys: stateKeys }))
+  const { environment } = given
+  main.runMain(keyed, { environment, logFormat, logLevel, shutdownTimeout: drainDelay + shutdownTimeout + 5_000 })
 }
 
 /** A server inside of an application without Effect. */

@@ -53,7 +53,8 @@ export const serve = Effect.fnUntraced(function*(
     port,
     limits: { maxConnections: limits?.maxConnections ?? 1_000 },
     handle: (message, response) => adapter.receive(message, response, shared, undefined, handle),
-    beforeEnd: () => Effect.sync(() => void (shared.closing = true)),
+    shared,
+    beforeEnd: () => Effect.void,
     end: Effect.void
   })
   return { host: address.address, port: address.port, url: server.urlOf(address, "/") }

@@ -9,7 +9,8 @@
  * not single-use**: until it expires, a client may send it twice.
  *
  * Each server generates a random key when it first needs one. That suffices for one process. **Behind a load balancer
- * all instances need the same keys**, and so does a server whose pending requests must survive a restart:
+ * all instances need the same keys**, and so does a server whose pending requests must survive a restart. Set the variable
+ * `SKEIN_STATE_KEYS` of `NodeHttp.runMain`, or the keys of the layer:
  *
  * @example
  * const State = Layer.unwrap(Effect.map(Config.Redacted("STATE_KEY"), (key) => RequestState.layer({ keys: [key] })))
@@ -85,10 +86,12 @@ export const bytesOf = (key: Key): Uint8Array => {
   return new TextEncoder().encode(typeof key === "string" ? key : Redacted.value(key))
 }
 
-const minKeyBytes = 32
+/** @internal */
+export const minKeyBytes = 32
 
 /**
- * Sets the keys and bounds of the servers that it is provided to. Fails with `RequestStateKeyError` `KeyTooShort` for a
+ * Sets the keys and bounds of the servers that it is provided to. Without `keys` these are those of `SKEIN_STATE_KEYS`, where
+ * `NodeHttp.runMain` runs the server. Fails with `RequestStateKeyError` `KeyTooShort` for a
  * key of fewer than 32 bytes.
  *
  * @example
@@ -101,7 +104,9 @@ export const layer = (options: Options): Layer.Layer<never, RequestStateKeyError
     RequestState,
     Effect.suspend(() => {
       const short = options.keys?.findIndex((key) => bytesOf(key).length < minKeyBytes) ?? -1
-      if (short < 0) return Effect.succeed(options)
+      if (short < 0) {
+        return Effect.map(RequestState, ({ keys }) => options.keys === undefined ? { ...options, keys } : options)
+      }
       const message = `RequestState key ${short + 1} has fewer than ${minKeyBytes} bytes`
       return Effect.fail(new RequestStateKeyError({ reason: new KeyTooShort({ message, index: short }) }))
     })

@@ -5,6 +5,7 @@
  * Stdio.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, tools))
  */
 import type { TransportError } from "@skein/runtime/TransportError"
+import type { Peer } from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -29,11 +30,18 @@ export interface MainOptions extends connection.StdioOptions, ProcessOptions {}
  * const end = yield* Stdio.serve()
  */
 export const serve = (options?: connection.StdioOptions): Effect.Effect<SessionEnd, TransportError, McpServer> =>
+  serveUntil(options, () => Effect.void)
+
+/** `onInterrupt` runs before the requests in progress are interrupted. */
+const serveUntil = (options: connection.StdioOptions | undefined, onInterrupt: (peer: Peer) => Effect.Effect<void>) =>
   Effect.scoped(Effect.gen(function*() {
     const server = yield* McpServer
     const peer = yield* server.serve(yield* connection.connect(options))
-    return yield* peer.ended
+    return yield* Effect.onInterrupt(peer.ended, () => onInterrupt(peer))
   }))
+
+const logShutdown = (peer: Peer): Effect.Effect<void> =>
+  Effect.logInfo(`Shutting down (requests: ${[...peer.requests].length})`)
 
 /**
  * Serves stdin and stdout in the background, for a process that does other work too.
@@ -60,7 +68,7 @@ export const layer = (options?: connection.StdioOptions): Layer.Layer<never, Tra
 export const runMain = <E>(server: Layer.Layer<McpServer, E>, options?: MainOptions): void =>
   main.runStdioMain(
     Effect.flatMap(
-      Effect.provide(serve(options), server),
+      Effect.provide(serveUntil(options, logShutdown), server),
       (end) => end._tag === "Lost" ? Effect.fail(end.cause) : Effect.void
     ),
     options

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Http from "@skein/server/Http"
 import type * as McpServer from "@skein/server/McpServer"
+import * as Middleware from "@skein/server/Middleware"
 import * as Progress from "@skein/server/Progress"
 import * as Tool from "@skein/server/Tool"
 import type * as Context from "effect/Context"
@@ -72,6 +73,76 @@ describe("keep-alive", () => {
     })))
 })
 
+describe("a silent call", () => {
+  const lookup = kit.modern("unknown/method")
+  const slow = Middleware.layer((next) => (request) =>
+    request.method === "unknown/method" ? Effect.andThen(Effect.sleep("1 minute"), next(request)) : next(request)
+  )
+
+  it.effect("2026-07-28 · becomes a stream with comments after streamAfter, and ends with its result", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const tool = fixtures.waiting()
+      const { send } = yield* endpoint(fixtures.server(tool.layer))
+      const first = send(wait)
+      yield* TestClock.adjust("2 seconds")
+      const second = send(wait)
+      yield* TestClock.adjust("2900 millis")
+      expect([first.status, second.status]).toEqual([undefined, undefined])
+      yield* TestClock.adjust("100 millis")
+      expect([first.status, first.chunks, second.status]).toEqual([200, [":\n\n"], undefined])
+      yield* TestClock.adjust("2 seconds")
+      expect([second.status, second.chunks]).toEqual([200, [":\n\n"]])
+      yield* TestClock.adjust("1 minute")
+      expect([comments(first), comments(second)]).toEqual([5, 5])
+      yield* tool.go
+      yield* settle
+      for (const { chunks, isClosed } of [first, second]) {
+        expect(isClosed).toBe(true)
+        expect(JSON.parse(chunks.at(-1)!.slice("data: ".length)).result.content[0].text).toBe("waited")
+      }
+    })))
+
+  it.effect("2026-07-28 · is answered with JSON if it ends before, and with 404 if the server lacks its method", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const tool = fixtures.waiting()
+      const { send } = yield* endpoint(fixtures.server(tool.layer, slow))
+      const [answer, missing] = [send(wait), send(lookup)]
+      yield* TestClock.adjust("4 seconds")
+      yield* tool.go
+      yield* settle
+      expect(JSON.parse(answer.chunks[0]!).result.content[0].text).toBe("waited")
+      yield* TestClock.adjust("1 minute")
+      expect([missing.status, missing.chunks.length]).toEqual([404, 1])
+    })))
+
+  it.effect("2026-07-28 · stays silent with streamAfter: 0, and is a stream at once with alwaysStream", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const tool = fixtures.waiting()
+      const never = (yield* endpoint(fixtures.server(tool.layer), { streamAfter: 0 })).send(wait)
+      const always = yield* endpoint(fixtures.server(tool.layer, slow), { alwaysStream: true })
+      const [atOnce, missing] = [always.send(wait), always.send(lookup)]
+      expect([atOnce.status, missing.status]).toEqual([200, undefined])
+      yield* TestClock.adjust("5 minutes")
+      expect([never.status, missing.status]).toEqual([undefined, 404])
+      expect(comments(atOnce)).toBeGreaterThan(15)
+      yield* tool.go
+      yield* settle
+      expect([never.status, never.chunks.length]).toEqual([200, 1])
+    })))
+
+  it.effect("leaves no timer when the endpoint has closed", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { close, send } = yield* endpoint(fixtures.server(fixtures.waiting().layer), { shutdownTimeout: 0 })
+      const answer = send(wait)
+      const closing = yield* Effect.forkChild(close)
+      yield* TestClock.adjust(0)
+      yield* Fiber.join(closing)
+      const sent = answer.chunks.length
+      yield* TestClock.adjust("1 minute")
+      expect([answer.isClosed, answer.chunks.length]).toEqual([true, sent])
+    })))
+})
+
 describe("a client that does not read", () => {
   const flood = Tool.layer(Tool.make("flood"), () =>
     Effect.andThen(
@@ -106,6 +177,12 @@ describe("a client that does not read", () => {
 })
 
 describe("shutdown of an endpoint", () => {
+  // Not 503 with `Retry-After`: the call may have run.
+  const interrupted = {
+    code: -32603,
+    message: expect.stringContaining("may have run: check that before you send it again")
+  }
+
   it.effect("lets requests in flight finish within shutdownTimeout", () =>
     Effect.scoped(Effect.gen(function*() {
       const tool = fixtures.waiting()
@@ -133,7 +210,7 @@ describe("shutdown of an endpoint", () => {
       yield* TestClock.adjust("200 millis")
       yield* Fiber.join(closing)
       expect(tool.seen.interrupted).toBe(1)
-      expect([answer.status, JSON.parse(answer.chunks[0]!)]).toMatchObject([503, { id: 1, error: { code: -32603 } }])
+      expect([answer.status, JSON.parse(answer.chunks[0]!)]).toMatchObject([200, { id: 1, error: interrupted }])
     })))
 
   it.effect("answers an interrupted request on its stream, if the stream has begun, and ends the stream", () =>
@@ -145,7 +222,7 @@ describe("shutdown of an endpoint", () => {
       yield* TestClock.adjust("1 millis")
       yield* Fiber.join(closing)
       const messages = answer.chunks.map((chunk) => JSON.parse(chunk.slice("data: ".length)))
-      expect(messages).toMatchObject([{ method: "notifications/progress" }, { id: 1, error: { code: -32603 } }])
+      expect(messages).toMatchObject([{ method: "notifications/progress" }, { id: 1, error: interrupted }])
       expect([answer.status, answer.isClosed]).toEqual([200, true])
     })))
 

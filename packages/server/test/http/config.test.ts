@@ -8,10 +8,17 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import * as environment from "../../src/internal/base/environment.ts"
 import { rows, variables } from "../../src/internal/http/endpoint/variables.ts"
+import { ofServers, warnUnknown } from "../../src/internal/process/unknownVariables.ts"
+import { logged } from "../kit.ts"
+import { globSync, readFileSync, statSync } from "node:fs"
+import { join } from "node:path"
 import * as fixtures from "./fixtures.ts"
 import * as kit from "./kit.ts"
+
+const root = join(import.meta.dirname, "../../../..")
 
 const all = {
   SKEIN_PORT: "8080",
@@ -22,8 +29,10 @@ const all = {
   SKEIN_CORS: "true",
   SKEIN_TRUSTED_PROXIES: "2",
   SKEIN_STATELESS: "true",
+  SKEIN_STATE_KEYS: `${"a".repeat(32)}, ${"b".repeat(32)}`,
   SKEIN_LEGACY_SSE: "true",
   SKEIN_ALWAYS_STREAM: "session",
+  SKEIN_STREAM_AFTER: "30s",
   SKEIN_REQUIRE_MCP_HEADERS: "true",
   SKEIN_EXPIRED_STREAMS: "keep",
   SKEIN_KEEP_ALIVE_INTERVAL: "0s",
@@ -53,8 +62,10 @@ const read = {
   cors: variables.cors.parse("true"),
   trustedProxies: 2,
   stateless: true,
+  stateKeys: [Redacted.make("a".repeat(32)), Redacted.make("b".repeat(32))],
   legacySse: { path: "/sse", messages: "/messages", assumeInitialized: true },
   alwaysStream: "session",
+  streamAfter: Duration.seconds(30),
   requireMcpHeaders: true,
   expiredStreams: "keep",
   keepAliveInterval: Duration.zero,
@@ -96,6 +107,12 @@ const wrong: ReadonlyArray<readonly [name: string, value: string, message: strin
   ["ALLOWED_HOSTS", "a,,b", "SKEIN_ALLOWED_HOSTS is \"a,,b\": expected names, separated by commas, or any"],
   ["TRUSTED_PROXIES", "1.5", "SKEIN_TRUSTED_PROXIES is \"1.5\": expected a whole number"],
   ["STATELESS", "1", "SKEIN_STATELESS is \"1\": expected true or false"],
+  [
+    "STATE_KEYS",
+    `${"a".repeat(32)},secret`,
+    "SKEIN_STATE_KEYS has a key that is too short (number 2): expected keys of at least 32 bytes, separated by commas, " +
+    "such as the output of openssl rand -base64 32"
+  ],
   ["CORS", "https://app.example.com", "SKEIN_CORS is \"https://app.example.com\": expected true or false"],
   ["ALWAYS_STREAM", "never", "SKEIN_ALWAYS_STREAM is \"never\": expected true, false or session"],
   ["EXPIRED_STREAMS", "drop", "SKEIN_EXPIRED_STREAMS is \"drop\": expected one of end, keep"],
@@ -214,4 +231,34 @@ describe("fillIn", () => {
       logLevel: "Debug"
     })
   })
+})
+
+describe("variables without a meaning", () => {
+  const warning = (...names: ReadonlyArray<string>) =>
+    logged((lines) => Effect.map(warnUnknown(names, "SKEIN_"), () => lines.map((line) => line.trim())))
+
+  it.effect("are named in one warning, with the variable that was meant", () =>
+    Effect.gen(function*() {
+      expect(yield* warning("PATH", "SKEIN_POTR", "SKEIN_HELTH", "SKEIN_WHATEVER", "SKEIN_PORT")).toEqual([
+        "Unknown variables, which have no effect: SKEIN_POTR (did you mean SKEIN_PORT?), " +
+        "SKEIN_HELTH (did you mean SKEIN_HEALTH?), SKEIN_WHATEVER"
+      ])
+      expect(yield* warning("SKEIN_x\n")).toEqual([expect.stringContaining("SKEIN_x\\u{a}")])
+    }))
+
+  it.effect("do not include those of servers, and of all other programs of this repository", () =>
+    Effect.gen(function*() {
+      expect(ofServers.toSorted()).toEqual(rows().map(({ name }) => name).toSorted())
+      const files = globSync("{packages/*/{src,templates},docs,examples,scripts,.ci}/**/*", {
+        cwd: root,
+        exclude: (path) => /node_modules|(^|\/)(test|messages|renamed\.md|unknownVariables\.ts)$/.test(path)
+      }).filter((path) => statSync(join(root, path)).isFile())
+      const used = new Set(
+        files.flatMap((path) => readFileSync(join(root, path), "utf8").match(/\bSKEIN_[A-Z_]+\b/g) ?? [])
+      )
+      expect(used.has("SKEIN_TASKS")).toBe(true)
+      // The mistake in the guide.
+      expect(used.delete("SKEIN_POTR")).toBe(true)
+      expect(yield* warning(...used)).toEqual([])
+    }))
 })

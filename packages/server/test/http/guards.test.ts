@@ -161,6 +161,18 @@ describe("paths, verbs and media types", () => {
         if (method === "HEAD") expect(reply.text).toBe("")
       }
       const elsewhere = yield* kit.serve(server, { path: "/api/v1/mcp" })
+      const messages = yield* Effect.forEach(
+        [{ path: "/" }, { path: "/health" }, { path: "/api/v1/mcp", headers: { accept: "text/html,*/*;q=0.8" } }],
+        (request) => kit.send(elsewhere, { method: "GET", ...request })
+      )
+      expect(messages.map(({ json, status }) => [status, json.error.message])).toEqual([
+        [404, "Not Found: there is no such endpoint here: MCP clients connect to /api/v1/mcp"],
+        [
+          404,
+          expect.stringContaining("probes are answered at /livez and /readyz, with the option health (SKEIN_HEALTH)")
+        ],
+        [400, "Bad Request: this is an endpoint for MCP clients, which a browser cannot open"]
+      ])
       expect(yield* statuses(elsewhere, [{ ...call, path: "/api/v1/mcp" }, call])).toEqual([200, 404])
       const anywhere = yield* kit.serve(server, { path: "*" })
       expect(yield* statuses(anywhere, [{ ...call, path: "/x" }, { ...call, path: "/" }])).toEqual([200, 200])

@@ -213,7 +213,7 @@ describe("drainDelay", () => {
         const listening = yield* Scope.provide(kit.serve(server, options), scope)
         const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
         yield* until(() => lines.length > 0)
-        expect(lines[0]).toContain("Shutting down after drainDelay (10000 ms)")
+        expect(lines[0]).toContain("Shutting down (requests: 0, sessions: 0, drainDelay: 10000 ms)")
         const ready = yield* kit.send(listening, probe("/readyz"))
         expect([ready.status, ready.text]).toEqual([503, "{\"status\":\"draining\"}"])
         expect((yield* kit.send(listening, probe("/livez"))).status).toBe(200)

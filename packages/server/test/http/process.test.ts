@@ -17,7 +17,11 @@ describe("a process that serves HTTP", () => {
         server.kill(signal)
         expect(yield* server.exit).toBe(code)
         expect(server.stdout.all).toEqual([])
-        expect(server.stderr.all).toEqual([expect.stringContaining(`Listening on http://127.0.0.1:${server.port}/mcp`)])
+        expect(server.stderr.all).toEqual([
+          expect.stringContaining(`Listening on http://127.0.0.1:${server.port}/mcp`),
+          expect.stringContaining("Shutting down (requests: 0, sessions: 0)"),
+          expect.stringContaining("Stopped after ")
+        ])
       }
     })))
 
@@ -35,14 +39,24 @@ describe("a process that serves HTTP", () => {
 
   it.live("interrupts and answers the requests that do not finish within shutdownTimeout", () =>
     Effect.scoped(Effect.gen(function*() {
-      const server = yield* run({ grace: 200 })
+      const server = yield* run({ shutdownTimeout: 200 })
       const [reply] = yield* Effect.all([
         kit.send(server, call("never")),
         Effect.andThen(Effect.promise(() => server.stderr.until("it began")), Effect.sync(() => server.kill("SIGTERM")))
       ], { concurrency: 2 })
-      expect([reply.status, reply.json.error.code]).toEqual([503, -32603])
+      expect([reply.status, reply.headers["retry-after"], reply.json.error]).toEqual([200, undefined, {
+        code: -32603,
+        message: expect.stringContaining("may have run")
+      }])
       expect(yield* server.exit).toBe(143)
       expect(server.stderr.all.join()).toContain("it was interrupted")
+      const lines = server.stderr.all.flatMap((line) => /(?:INFO|WARN) \(#\d+\): (.*)/.exec(line)?.[1] ?? [])
+      expect(lines.slice(-4)).toEqual([
+        "Shutting down (requests: 1, sessions: 0)",
+        "it was interrupted",
+        "Requests interrupted (1): tools/call \"never\"",
+        expect.stringMatching(/^Stopped after \d+ ms$/)
+      ])
     })))
 
   it.live("exits immediately on a second signal", () =>

@@ -184,7 +184,10 @@ describe("shutdown of the application", () => {
         return stream
       }))
       expect(yield* stream.ended).toBe("cut")
-      expect(log.map(String)).toEqual([expect.stringContaining("did not stop after their interruption")])
+      expect(log.map(String)).toEqual([
+        expect.stringContaining("Requests interrupted (1): tools/call \"stuck\""),
+        expect.stringContaining("did not stop after their interruption")
+      ])
       yield* Deferred.succeed(interrupted, undefined)
     }))
 

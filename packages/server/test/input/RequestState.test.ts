@@ -195,6 +195,35 @@ describe("keys", () => {
       const params = yield* (yield* setup()).first()
       yield* refuses(yield* setup(), params, "this server has not issued it")
     }))
+
+  it.effect("names SKEIN_STATE_KEYS in a warning, once, if a state was sealed with another key", () =>
+    base.logged((lines) =>
+      Effect.gen(function*() {
+        const warnings = () => lines.filter((line) => line.includes("SKEIN_STATE_KEYS")).length
+        const params = yield* (yield* setup()).first()
+        const server = yield* setup()
+        const own = yield* server.first()
+        for (const requestState of ["x", "s", `${own.requestState.slice(0, -4)}AAAA`]) {
+          yield* refuses(server, { ...params, requestState }, "this server has not issued it")
+        }
+        expect(warnings()).toBe(0)
+        yield* refuses(server, params, "this server has not issued it")
+        yield* refuses(server, params, "this server has not issued it")
+        expect(warnings()).toBe(1)
+      })
+    ))
+
+  it.effect("takes the keys of the surrounding services if the layer has none", () =>
+    Effect.gen(function*() {
+      const one = yield* setup({ options: { keys: [key("a")] } })
+      const other = yield* Effect.provideService(
+        setup({ options: { lifetime: "1 hour" } }),
+        RequestState.RequestState,
+        { keys: [key("a")] }
+      )
+      const { result } = yield* other.retry(yield* one.first())
+      expect(result.resultType).toBe("input_required")
+    }))
 })
 
 describe("bounds", () => {

@@ -16,6 +16,35 @@ const linesOf = async (options: object) => {
 const setVariable = (value: string): void => void (process.env["SKEIN_LOG_FORMAT"] = value)
 afterEach(() => void delete process.env["SKEIN_LOG_FORMAT"])
 
+describe("the end of a stdio server", () => {
+  it.each(
+    [["SIGTERM", ["Shutting down (requests: 1)"], [/^Stopped after \d+ ms$/]], ["the end of stdin", [], []]] as const
+  )(
+    "%s · the log names the requests that are interrupted",
+    async (end, before, after) => {
+      const child = start("logging.ts", [JSON.stringify({ logFormat: "json" })])
+      const request = {
+        jsonrpc: "2.0",
+        id: 1,
+        method: "tools/call",
+        params: { name: "wait", arguments: {}, _meta: meta() }
+      }
+      child.process.stdin!.write(`${JSON.stringify(request)}\n`)
+      await child.stderr.until("waiting")
+      if (end === "SIGTERM") child.process.kill(end)
+      else child.process.stdin!.end()
+      await child.exit
+      const messages = child.stderr.all.map((line) => (JSON.parse(line) as { readonly message: string }).message)
+      expect(messages).toEqual([
+        "waiting",
+        ...before,
+        "Requests interrupted (1): tools/call \"wait\"",
+        ...after.map((pattern) => expect.stringMatching(pattern) as string)
+      ])
+    }
+  )
+})
+
 describe("a stdio server with logFormat", () => {
   it("json · writes one object per line to stderr, and protocol messages only to stdout", async () => {
     const { stderr, stdout } = await linesOf({ logFormat: "json" })

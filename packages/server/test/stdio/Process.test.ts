@@ -68,7 +68,8 @@ describe("a stdio server's process", () => {
       await child.stderr.until("waiting")
       child.process.kill(signal)
       expect(await child.exit).toBe(code)
-      expect(child.stderr.all.slice(-2)).toEqual(["cleaning up", "cleaned up"])
+      expect(child.stderr.all.filter((line) => line.startsWith("clean"))).toEqual(["cleaning up", "cleaned up"])
+      expect(child.stderr.all.at(-1)).toMatch(/INFO \(#\d+\): Stopped after \d+ ms$/)
       expect(child.stdout.all).toEqual([])
     }
   )

@@ -1,40 +1,15 @@
 /**
- * Suggestions for a name that does not exist, as `effect/cli` has them for commands and options. It does not
- * export its edit distance.
+ * Suggestions for a name that does not exist, as `effect/cli` has them for commands and options.
  */
 import { ClientError, ProtocolError } from "@skein/client/ClientError"
+import { nearest } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import { quoteName } from "../base/format.ts"
 
-/** How many changes of a character may lead to a suggestion. */
-const maxDistance = 2
-
-// A server can list many long names, and the time of a comparison is the product of two lengths.
-const [maxNames, maxLength] = [1_000, 64]
-
-/** How many characters must be inserted, deleted or replaced to make one text the other (Levenshtein). */
-const distance = (one: string, other: string): number => {
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
-  for (let at = 1; at <= one.length; at++) {
-    const next = [at]
-    for (let to = 1; to <= other.length; to++) {
-      const isSame = one[at - 1] === other[to - 1]
-      next.push(Math.min(row[to]! + 1, next[to - 1]! + 1, row[to - 1]! + (isSame ? 0 : 1)))
-    }
-    row = next
-  }
-  return row[other.length]!
-}
-
 /** The end of a message about a name that does not exist: `; did you mean brew?`, or nothing. */
 export const suggestion = (typed: string, names: ReadonlyArray<string>): string => {
-  if (typed.length > maxLength) return ""
-  const near = names.slice(0, maxNames)
-    .filter((name) => Math.abs(name.length - typed.length) <= maxDistance)
-    .map((name) => ({ name, distance: distance(typed.toLowerCase(), name.toLowerCase()) }))
-    .filter((each) => each.distance <= maxDistance && each.distance < typed.length)
-    .toSorted((one, other) => one.distance - other.distance)[0]
-  return near === undefined ? "" : `; did you mean ${quoteName(near.name)}?`
+  const near = nearest(typed, names)
+  return near === undefined ? "" : `; did you mean ${quoteName(near)}?`
 }
 
 /**

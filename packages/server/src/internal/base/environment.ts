@@ -8,11 +8,14 @@
 import { printable } from "@skein/protocol/Text"
 import * as Duration from "effect/Duration"
 import type { LogLevel } from "effect/LogLevel"
+import * as Redacted from "effect/Redacted"
 
 /** How the value of a variable is read. */
 export interface Variable<A> {
   /** Completes the sentence "expected …". */
   readonly expected: string
+  /** Describes a value that is not valid, where the value itself is a secret. */
+  readonly describe?: (text: string) => string
   /** Returns `undefined` if the value is not valid, and `null` if it leaves the option out. */
   readonly parse: (text: string) => A | undefined
   /** The option that has the option as a member. */
@@ -89,6 +92,17 @@ export const presence = <A>(value: A): Variable<A | null> => ({
   parse: (text) => text === "true" ? value : text === "false" ? null : undefined
 })
 
+/** Secrets of at least `minBytes` bytes in UTF-8, with commas between them. Its value is in no message and no log. */
+export const secrets = (minBytes: number): Variable<ReadonlyArray<Redacted.Redacted<string>>> => {
+  const split = (text: string) => text.split(",").map((secret) => secret.trim())
+  const isShort = (secret: string) => new TextEncoder().encode(secret).length < minBytes
+  return {
+    expected: `keys of at least ${minBytes} bytes, separated by commas, such as the output of openssl rand -base64 32`,
+    describe: (text) => `has a key that is too short (number ${split(text).findIndex(isShort) + 1})`,
+    parse: (text) => split(text).some(isShort) ? undefined : split(text).map((secret) => Redacted.make(secret))
+  }
+}
+
 /** The variables of the logs, which every server process has. */
 export const logVariables = {
   logFormat: oneOf(["pretty", "json", "logfmt"]),
@@ -125,7 +139,11 @@ export const readAll = <O extends object>(
     const name = namesOf(option, variable, prefix).find((name) => (env[name] ?? "").trim() !== "")
     if (given[option] !== undefined || name === undefined) continue
     const value = variable.parse(env[name]!.trim())
-    if (value === undefined) return `${name} is "${printable(env[name]!, 128)}": expected ${variable.expected}`
+    if (value === undefined) {
+      return variable.describe === undefined
+        ? `${name} is "${printable(env[name]!, 128)}": expected ${variable.expected}`
+        : `${name} ${variable.describe(env[name]!)}: expected ${variable.expected}`
+    }
     if (value === null) continue
     if (group === undefined) filled[option] = value
     else filled[group] = { ...given, [option]: value }

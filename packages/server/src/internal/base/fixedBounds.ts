@@ -22,6 +22,8 @@ export const fixedBounds = {
   retryDelay: 1_000,
   /** Time of the head of a request to arrive at a listener. Then the answer is 408, and the connection is closed. */
   headersTimeout: 15_000,
+  /** Milliseconds without a request after which a connection is closed while a listener stops. */
+  idleCloseDelay: 100,
   /** Events of one stream that the store in memory retains. The oldest is deleted. */
   maxEventsPerStream: 1_000,
   /** Characters of the events of one session that the store in memory retains. A larger event is not stored. */

@@ -28,6 +28,8 @@ import * as extensions from "./extensions.ts"
 /** A dispatcher, and the part of it that handles the calls that tools make. */
 export interface ServerDispatcher extends RequestHandler {
   readonly inner: InnerCalls["Service"]
+  /** Whether the server implements the method of a request. */
+  readonly hasMethod: (request: RequestContext) => boolean
 }
 
 /** Makes the dispatcher of a server; `logs` forwards log messages to clients. */
@@ -44,10 +46,13 @@ export const make = (
   const extensionHandler = extensions.handlers(methods)
   const { base, extensions: added, middleware } = catalog[internals]
 
-  const handle: Dispatcher<McpRequest> = (request) => {
+  const handlerOf = (request: RequestContext) => {
     const method = Method.request(request.method, request.caller.revision)
-    const handler = (added.methods.size === 0 ? undefined : extensionHandler(request)) ??
-      (method && handlers.get(method.name))
+    return (added.methods.size === 0 ? undefined : extensionHandler(request)) ?? (method && handlers.get(method.name))
+  }
+
+  const handle: Dispatcher<McpRequest> = (request) => {
+    const handler = handlerOf(request)
     return handler === undefined ? Effect.fail(McpError.methodNotFound(request.method)) : handler(request)
   }
 
@@ -92,7 +97,7 @@ export const make = (
     return methods.encodeResult(Method.CallTool, result, request)
   }
 
-  return { dispatch, answerDefect, inner: { call } }
+  return { dispatch, answerDefect, inner: { call }, hasMethod: (request) => handlerOf(request) !== undefined }
 }
 
 /** An inner call with the name that its tool has in the server. Its author names it as the present tool does. */

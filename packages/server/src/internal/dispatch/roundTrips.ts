@@ -15,6 +15,7 @@ import type { Answer, Dispatcher, Exchange, McpRequest, RequestContext } from "@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import { withheld } from "../../Logging.ts"
 import { bytesOf, type Options, resolve } from "../../RequestState.ts"
 import type { MethodTable } from "./methodTable.ts"
 import { makeRequestStateCodec } from "./requestStateCodec.ts"
@@ -58,6 +59,17 @@ export const makeRoundTrips = (methods: MethodTable, options: Options) => {
   const { lifetime, maxChars, maxRounds } = resolve(options)
   const codec = makeRequestStateCodec(methods.description.serverInfo.name, options.keys?.map(bytesOf))
 
+  let hasWarned = false
+  /** A client can send such states on purpose, so that one of them is a warning. */
+  const warnForeign = Effect.suspend(() => {
+    const log = hasWarned ? Effect.logDebug : Effect.logWarning
+    hasWarned = true
+    return withheld(log(
+      "requestState of another instance, or of an earlier start of this server: the client must begin again. Set the same " +
+        "keys on all instances (SKEIN_STATE_KEYS, or RequestState.layer)"
+    ))
+  })
+
   /**
    * "Servers MUST treat `requestState` as an attacker-controlled input … and MUST reject state that fails
    * verification."
@@ -69,7 +81,10 @@ export const makeRoundTrips = (methods: MethodTable, options: Options) => {
     }
     return Effect.gen(function*() {
       const opened = yield* Effect.promise(() => codec.open(sealed))
-      if (opened === undefined) return yield* refused("params.requestState: this server has not issued it")
+      if (opened === undefined) {
+        if (yield* Effect.promise(() => codec.isForeign(sealed))) yield* warnForeign
+        return yield* refused("params.requestState: this server has not issued it")
+      }
       const { answers, expires, onces, pending, principal, request: digested, rounds } = Json.parse(
         opened
       ) as SealedState

@@ -40,7 +40,7 @@ export interface Endpoint {
 export const makeServerCore = (
   catalog: Catalog["Service"],
   subscriptions: SubscriptionRegistry,
-  { answerDefect, dispatch, inner }: ServerDispatcher,
+  { answerDefect, dispatch, hasMethod, inner }: ServerDispatcher,
   { identify, identifyStateless, supported }: Identity,
   limits: Limits.Limits | undefined,
   onNotification: Peer.BaseOptions<never>["onNotification"] = (peer, notification) =>
@@ -69,6 +69,8 @@ export const makeServerCore = (
     tally,
     /** The HTTP endpoints of the server. */
     endpoints: new Set<Endpoint>(),
+    /** Whether the server implements the method of a request. */
+    hasMethod,
     /** Finds the caller of a stateless request, or the reason to refuse it. */
     identifyStateless,
     /** The options of a peer on a connection. */

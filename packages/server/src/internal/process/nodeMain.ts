@@ -10,7 +10,7 @@ import type { Logger } from "effect/Logger"
 import * as Predicate from "effect/Predicate"
 import * as References from "effect/References"
 import { DefinitionError } from "../../DefinitionError.ts"
-import { fillIn, logVariables } from "../base/environment.ts"
+import { defaultPrefix, fillIn, logVariables } from "../base/environment.ts"
 import type { LogOptions } from "./logFormat.ts"
 import * as stdout from "./stdout.ts"
 
@@ -60,6 +60,11 @@ const write = ({ cause, message }: Report, loggers: Loggers | undefined, done: (
   process.stderr.write("", done)
 }
 
+const warnUnknown = /* @__PURE__ */ Effect.flatMap(
+  /* @__PURE__ */ Effect.promise(() => import("./unknownVariables.ts")),
+  (module) => module.warnUnknown(Object.keys(process.env), defaultPrefix)
+)
+
 /**
  * Runs an effect as the main program of this process, and exits when it ends.
  *
@@ -68,15 +73,16 @@ const write = ({ cause, message }: Report, loggers: Loggers | undefined, done: (
  *   143 or 130. A second signal exits immediately.
  * - It fails or dies: the cause is written to stderr, exit 1. It is interrupted without a signal: exit 130.
  *
- * The logs, and the cause of a failure, are written to stderr.
+ * The logs, and the cause of a failure, are written to stderr. The last line after a signal is the duration of the cleanup.
  */
 export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptions = {}): void => {
   const given = Defaults.resolve({ shutdownTimeout: options.shutdownTimeout }, {}, { shutdownTimeout: 5_000 })
   const shutdownTimeout = Math.min(given.shutdownTimeout, maxDelay)
   // Keeps the event loop alive for a server that only waits for a signal.
   const keepAlive = setInterval(() => {}, maxDelay)
-  const { logFormat = "pretty", logLevel } = options
+  const { environment = defaultPrefix, logFormat = "pretty", logLevel } = options
   let code: number | undefined
+  let signalledAt = 0
   let loggers: Loggers | undefined
 
   const exit = (status: number, report?: Report): void => {
@@ -90,6 +96,7 @@ export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptio
   const onSignal = (signal: keyof typeof signals): void => {
     if (code !== undefined) process.exit(signals[signal])
     code = signals[signal]
+    signalledAt = performance.now()
     setTimeout(
       () => {
         const message = `${signal}: the cleanup took longer than shutdownTimeout (${shutdownTimeout} ms)`
@@ -102,7 +109,18 @@ export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptio
   process.on("SIGTERM", onSignal)
   process.on("SIGINT", onSignal)
 
-  const leveled = logLevel === undefined ? effect : Effect.provideService(effect, References.MinimumLogLevel, logLevel)
+  // Variables with a prefix of the program may be its own.
+  const isSet = environment === defaultPrefix && Object.keys(process.env).some((name) => name.startsWith(defaultPrefix))
+  const checked = !isSet ? effect : Effect.andThen(warnUnknown, effect)
+  const logged = Effect.ensuring(
+    checked,
+    Effect.suspend(() =>
+      code === undefined
+        ? Effect.void
+        : Effect.logInfo(`Stopped after ${Math.round(performance.now() - signalledAt)} ms`)
+    )
+  )
+  const leveled = logLevel === undefined ? logged : Effect.provideService(logged, References.MinimumLogLevel, logLevel)
   // The default format needs no module.
   const program = logFormat === "pretty"
     ? leveled

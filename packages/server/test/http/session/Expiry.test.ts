@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import { ExpiryTimer } from "../../../src/internal/http/sessions/sessionExpiry.ts"
+import { ExpiryTimer } from "../../../src/internal/http/limits/expiryTimer.ts"
 
 /** A timer on the test clock, the times of its checks, and the number of fibers that it has started. */
 const make = (next: (now: number) => number) =>

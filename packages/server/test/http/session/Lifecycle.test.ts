@@ -194,7 +194,7 @@ describe("a session", () => {
 
   it.effect("expires 30 minutes after the end of its last request", () =>
     Effect.gen(function*() {
-      const server = yield* serve()
+      const server = yield* serve({ streamAfter: 0 })
       const client = yield* enter(server, "2025-11-25")
       const held = yield* Effect.forkChild(client.post(call(1, "hold", { key: "long" })), { startImmediately: true })
       yield* until(() => server.control.started.length === 1)

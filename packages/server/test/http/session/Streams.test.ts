@@ -34,6 +34,20 @@ describe("the response to a POST", () => {
         expect((yield* Fiber.join(held)).json).toMatchObject({ id: 2, result: { content: [{ text: "a done" }] } })
       }))
 
+    it.live(`${revision} · responds with a stream to a call that is silent for streamAfter, and keeps it alive`, () =>
+      Effect.gen(function*() {
+        const server = yield* serve({ streamAfter: "100 millis", keepAliveInterval: "160 millis" })
+        const client = yield* enter(server, revision)
+        const stream = yield* client.stream(call(1, "hold", { key: "a" }))
+        expect(stream.headers["content-type"]).toBe("text/event-stream")
+        // The first event of 2025-11-25 has an id, and no data.
+        if (revision === "2025-11-25") expect((yield* stream.next).id).toBe("1-0")
+        for (let seen = 0; seen < 3; seen++) expect((yield* stream.nextRaw).comment).toBe("")
+        server.control.open("a")
+        expect(yield* stream.message).toMatchObject({ id: 1, result: { content: [{ text: "a done" }] } })
+        expect(yield* stream.ended).toBe("end")
+      }))
+
     it.effect(`${revision} · responds with a stream if a message precedes the result, and ends it with the response`, () =>
       Effect.gen(function*() {
         const server = yield* serve()

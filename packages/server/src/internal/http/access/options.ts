@@ -41,8 +41,15 @@ export interface Options {
    */
   readonly keepAliveInterval?: Duration.Input | undefined
   /**
-   * Answers every request with a stream, even if the result is the first message. `"session"`: only in sessions, where
-   * a client can resume a stream, but not a JSON response. Off by default.
+   * How long a request may be in progress before its answer becomes a stream, if nothing was sent until then: 5 seconds by
+   * default, 0 for never. A stream gets comments each `keepAliveInterval`, so that no proxy gives up a silent call (504).
+   * An error after that time has the status 200. Keep it lower than the read timeout of your proxy.
+   */
+  readonly streamAfter?: Duration.Input | undefined
+  /**
+   * Answers every request with a stream, even if the result is the first message, and opens it as soon as the handler
+   * suspends. An error that was not found until then has the status 200. `"session"`: only in sessions, where a client can
+   * resume a stream, but not a JSON response. Off by default.
    */
   readonly alwaysStream?: boolean | "session" | undefined
   /**
@@ -96,7 +103,8 @@ export interface Options {
   readonly limits?: Limits | undefined
   /**
    * How long requests in flight may continue after the endpoint has begun to close: 5 seconds by default. Then they are
-   * interrupted and answered with an error: 503 if nothing was sent yet, otherwise on their stream. Raise it for handlers
+   * interrupted and answered with `-32603` and the message that they may have run. A request that arrives too late is answered
+   * with 503 and `Retry-After`. Raise it for handlers
    * that take longer, up to the time that the platform gives a process to end.
    */
   readonly shutdownTimeout?: Duration.Input | undefined
@@ -219,7 +227,7 @@ export const resolve = (options: ReadyOptions = {}, bounds: FixedBounds = fixedB
       readableCredentials: [],
       stateless: false,
       trustedProxies: 0
-    }, { keepAliveInterval: 15_000, shutdownTimeout: 5_000 }),
+    }, { keepAliveInterval: 15_000, shutdownTimeout: 5_000, streamAfter: 5_000 }),
     ...Defaults.resolve<Limits>(limits, {
       maxMessageBytes: 4 * 1024 * 1024,
       maxRetainedBytes: 128 * 1024 * 1024,

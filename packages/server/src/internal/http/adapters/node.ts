@@ -263,7 +263,9 @@ export class NodeAnswer implements HttpAnswer {
     response.on("error", ignore)
     // Any number of fibers may wait for `drain`.
     response.setMaxListeners(0)
-    response.writeHead(status, this.#added === undefined ? headers : { ...this.#added, ...headers })
+    const last = this.#shared.closing ? { connection: "close" } : undefined
+    if (this.#shared.closing) head.endConnection(response.req)
+    response.writeHead(status, { ...this.#added, ...headers, ...last })
     // Sent in one packet with the data that is written in the same turn of the event loop.
     const { socket } = response
     if (socket !== null && socket.writableCorked === 0) {

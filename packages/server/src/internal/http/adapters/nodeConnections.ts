@@ -15,7 +15,7 @@ export const answerOf = (socket: Duplex): ServerResponse | undefined =>
 /**
  * Whether a connection waits for its client: no request is being answered, or the body of the request has not arrived.
  */
-const isIdle = (socket: Socket): boolean => {
+export const isIdle = (socket: Socket): boolean => {
   const answer = answerOf(socket)
   return answer === undefined || (!answer.req.complete && !answer.headersSent)
 }

@@ -13,7 +13,7 @@ import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { Bounds, type FixedBounds } from "../../base/fixedBounds.ts"
 import { loopback } from "../access/options.ts"
-import { answerOf, makeConnections } from "./nodeConnections.ts"
+import { answerOf, isIdle, makeConnections } from "./nodeConnections.ts"
 
 /** The bounds of a listener, which shares none of them with its endpoint. */
 export interface Limits {
@@ -121,6 +121,9 @@ const refuseTunnel = (_request: IncomingMessage, socket: Duplex): void => {
   refuse(socket, 501, "Not Implemented")
 }
 
+/** The events of `node:http` that pass a request. */
+const requestEvents = ["request", "checkContinue", "checkExpectation"] as const
+
 /** Makes a server that is not listening yet, and its connections. */
 const make = (
   handle: (request: IncomingMessage, response: ServerResponse) => void,
@@ -148,8 +151,7 @@ const make = (
   const connections = makeConnections(maxConnections)
   server.on("connection", (socket) => connections.add(socket))
   // Without this listener, Node answers `Expect: 100-continue` before the head is validated.
-  server.on("checkContinue", handle)
-  server.on("checkExpectation", handle)
+  for (const event of requestEvents) if (event !== "request") server.on(event, handle)
   server.on("connect", refuseTunnel)
   server.on("clientError", refuseBytes)
   return { server, connections }
@@ -209,17 +211,94 @@ export const tryPort = (
     )
   })
 
-/** Stops accepting connections, runs `end`, and closes the connections when their last bytes were sent. */
-const close = (server: Server, sockets: ReadonlyMap<Socket, unknown>, end: Effect.Effect<void>): Effect.Effect<void> =>
+// The most turns of the event loop in which the connections of the kernel's queue are accepted, and how many turns without
+// a connection show that it is empty.
+const maxAcceptTurns = 1_000
+const quietTurns = 3
+
+const nextTurn = /* @__PURE__ */ Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
+
+/**
+ * Closes the listening socket, and calls `done` when the connections are closed, too. The kernel resets the connections in
+ * its queue then, and with them the requests that their clients have sent. So the queue is made as short as possible first:
+ * clients that are not in it begin again after a second, and then their connection is refused, which proxies retry. There is
+ * no public API to do this. Other runtimes close the socket only.
+ */
+const stopListening = (server: Server, done: () => void): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const net = process.getBuiltinModule("node:net")
+    if (!(server instanceof net.Server)) return void (server as Server).close(done)
+    const { _handle: handle } = server as Server & {
+      readonly _handle?: { readonly listen?: (backlog: number) => number } | null
+    }
+    handle?.listen?.(0)
+    let quiet = 0
+    const accepted = () => void (quiet = 0)
+    server.on("connection", accepted)
+    for (let turn = 0; quiet < quietTurns && turn < maxAcceptTurns; turn++, quiet++) yield* nextTurn
+    server.off("connection", accepted)
+    // Not `server.close`: that of `node:http` closes idle connections, on which a request may be on its way.
+    net.Server.prototype.close.call(server, done)
+  })
+
+/**
+ * Waits until the requests that clients have sent, or are sending, have arrived. A connection without a request is closed when
+ * it was idle for `idleTime` milliseconds: its client may send one before it learns of the end. The answer to that request
+ * closes the connection.
+ */
+const settle = (
+  server: Server,
+  sockets: ReadonlyMap<Socket, unknown>,
+  idleTime: number
+): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    const waiting = new Set<Socket>()
+    const arrived = (socket: Socket): void => {
+      if (waiting.delete(socket) && waiting.size === 0) resume(Effect.void)
+    }
+    const receive = (request: IncomingMessage): void => {
+      request.socket.setTimeout(0)
+      request.once("end", () => arrived(request.socket))
+    }
+    for (const socket of sockets.keys()) {
+      if (!isIdle(socket)) continue
+      waiting.add(socket)
+      socket.once("close", () => arrived(socket))
+      const answer = answerOf(socket)
+      if (answer === undefined) socket.setTimeout(idleTime)
+      else answer.req.once("end", () => arrived(socket))
+    }
+    for (const event of requestEvents) server.on(event, receive)
+    if (waiting.size === 0) resume(Effect.void)
+    return Effect.sync(() => {
+      for (const event of requestEvents) server.off(event, receive)
+    })
+  })
+
+/**
+ * Stops accepting connections, lets the requests on the open ones arrive, runs `end`, and closes the connections when their
+ * last bytes were sent.
+ */
+const close = (
+  server: Server,
+  sockets: ReadonlyMap<Socket, unknown>,
+  { end, shared }: Listener,
+  { idleCloseDelay }: FixedBounds
+): Effect.Effect<void> =>
   Effect.gen(function*() {
     const closed = Latch.makeUnsafe(false)
-    // Closes idle connections too.
-    server.close(() => closed.openUnsafe())
+    // A proxy whose connections stay open has no reason to open another one, which the kernel could reset.
+    shared.closing = false
+    yield* stopListening(server, () => closed.openUnsafe())
+    shared.closing = true
+    yield* Effect.timeoutOption(settle(server, sockets, idleCloseDelay), flushTimeout)
     yield* end
     // Everything was written: each connection is closed as soon as its data was sent.
     for (const socket of Array.from(sockets.keys())) socket.destroySoon()
     yield* Effect.timeoutOption(closed.await, flushTimeout)
     server.closeAllConnections()
+    // Ends the timer of `node:http`, too.
+    server.close()
   })
 
 /** Where a server listens, and what it answers. */
@@ -228,6 +307,8 @@ export interface Listener {
   readonly port: number
   readonly limits: Limits | undefined
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
+  /** Whether each answer closes its connection. It is set when the server does not listen any longer. */
+  readonly shared: { closing: boolean }
   /** Runs when the scope closes, while the server still listens. */
   readonly beforeEnd: (exit: Exit.Exit<unknown, unknown>) => Effect.Effect<void>
   /** Runs when the server does not listen any longer, before its connections are closed. */
@@ -235,14 +316,13 @@ export interface Listener {
 }
 
 /** Listens until the scope closes. Fails with `TransportError` `OpenFailed` if it cannot. */
-export const serve = (
-  { beforeEnd, end, handle, host, limits = {}, port }: Listener
-): Effect.Effect<AddressInfo, TransportError, Scope.Scope> =>
+export const serve = (listener: Listener): Effect.Effect<AddressInfo, TransportError, Scope.Scope> =>
   Effect.flatMap(Bounds, (bounds) => {
+    const { beforeEnd, handle, host, limits = {}, port } = listener
     const { connections, server } = make(handle, limits, bounds)
     return Effect.acquireRelease(
       listen(server, port, host),
-      (_, exit) => Effect.andThen(beforeEnd(exit), close(server, connections.sockets, end))
+      (_, exit) => Effect.andThen(beforeEnd(exit), close(server, connections.sockets, listener, bounds))
     )
   })
 

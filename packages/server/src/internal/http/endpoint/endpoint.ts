@@ -42,11 +42,20 @@ import {
   tooManyBytes
 } from "../messages/refusals.ts"
 import { Sessions } from "../sessions/sessions.ts"
+import { makeSilentAnswers } from "../limits/silentAnswers.ts"
 import { makeSlowReaders } from "../limits/slowReaders.ts"
 import { StatelessRequests } from "./stateless.ts"
 import { makeStreamExpiry } from "../sessions/streamExpiry.ts"
 
 const notFound = invalid(404, "Not Found: there is no such endpoint here")
+const noProbe = invalid(
+  404,
+  "Not Found: there is no such endpoint here: probes are answered at /livez and /readyz, with the option health (SKEIN_HEALTH)"
+)
+const noPage = invalid(400, "Bad Request: this is an endpoint for MCP clients, which a browser cannot open")
+
+// The paths at which other servers answer probes.
+const probePaths = new Set(["/health", "/healthz", "/healthcheck", "/ready", "/live"])
 const initializeTooLarge = invalid(
   413,
   "Content Too Large: initialize has too many characters, or more than 1,000 values"
@@ -80,6 +89,7 @@ export const makeEndpoint = (core: ServerCore, options: Resolved, context: Conte
     context,
     runner,
     keepAlive: makeKeepAlive(options.keepAliveInterval, context),
+    silentAnswers: makeSilentAnswers(options.streamAfter, runner, context),
     streamExpiry: makeStreamExpiry(options.expiredStreams, runner, context),
     load,
     eventStore,
@@ -119,7 +129,7 @@ export const makeEndpoint = (core: ServerCore, options: Resolved, context: Conte
       const { method } = request
       const legacyMethod = legacyRoutes?.methodOf(request.path)
       const isLegacy = legacyMethod !== undefined
-      if (request.path !== path && path !== "*" && !isLegacy) return refuse(answer, notFound)
+      if (request.path !== path && path !== "*" && !isLegacy) return refuse(answer, notFoundFor(request))
       if (method === "OPTIONS") return answerOptions(request, answer, legacyMethod)
       const isServed = isLegacy ? method === legacyMethod : method === "POST" || method === "GET" || method === "DELETE"
       if (!isServed) return refuse(answer, notAllowed(legacyMethod))
@@ -152,6 +162,7 @@ export const makeEndpoint = (core: ServerCore, options: Resolved, context: Conte
     return Effect.ensuring(
       both,
       Effect.sync(() => {
+        shared.silentAnswers.close()
         core.endpoints.delete(endpoint)
         Deferred.doneUnsafe(done, Effect.void)
       })
@@ -175,6 +186,13 @@ export const makeEndpoint = (core: ServerCore, options: Resolved, context: Conte
     } catch (defect) {
       fault(answer, defect)
     }
+  }
+
+  /** The refusal of another path: a person or a probe that sends a GET learns the right one. */
+  const notFoundFor = ({ method, path }: HttpRequest): HttpRefusal => {
+    if (method !== "GET") return notFound
+    if (probePaths.has(path)) return noProbe
+    return invalid(404, `${notFound.error.message}: MCP clients connect to ${options.path}`)
   }
 
   /** "An origin server MUST generate an Allow header field in a 405" (RFC 9110, 15.5.6). */
@@ -202,7 +220,8 @@ export const makeEndpoint = (core: ServerCore, options: Resolved, context: Conte
     if (options.stateless) {
       return refuse(answer, invalid(405, `Method Not Allowed: ${request.method}`, { allow: "POST" }))
     }
-    const classified = classify(request, undefined, core.revisions)
+    const isBrowser = request.method === "GET" && request.header("accept")?.startsWith("text/html") === true
+    const classified = isBrowser ? noPage : classify(request, undefined, core.revisions)
     if (typeof classified === "object") return refuse(answer, classified)
     if (request.method === "DELETE") return streamable.delete(request, answer)
     const refused = guards.acceptStream(request) ?? (shared.isClosing ? closing : undefined)
@@ -317,6 +336,10 @@ export const makeEndpoint = (core: ServerCore, options: Resolved, context: Conte
     /** How many long-lived streams are open. */
     get streams(): number {
       return load.streams
+    },
+    /** How many requests are in progress, without those of `subscriptions/listen`. */
+    get inFlightRequests(): number {
+      return load.requests
     },
     /** How many bytes are retained for clients. */
     get retainedBytes(): number {

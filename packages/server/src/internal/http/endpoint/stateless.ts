@@ -8,20 +8,23 @@ import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import { logValue } from "@skein/protocol/Text"
 import { Exchange, type ResponseSink } from "@skein/runtime/RequestContext"
+import { logInterrupted } from "@skein/runtime/RequestRunner"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import { clientOf } from "../../base/client.ts"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 import type { EndpointContext } from "../sessions/context.ts"
 import type { Claim, Share } from "../limits/load.ts"
+import type { SilentAnswer } from "../limits/silentAnswers.ts"
 import { memoryOf } from "../limits/memory.ts"
 import * as paramHeaders from "../messages/paramHeaders.ts"
 import {
-  closing,
   displaced,
   fromError,
   type HttpRefusal,
+  interrupted,
   json,
+  send,
   tooManyRequests,
   tooManyStreams
 } from "../messages/refusals.ts"
@@ -104,8 +107,10 @@ export class StatelessRequests {
     for (const exchange of this.suspendedRequests) exchange.release?.()
     if (this.suspended.size === 0) this.#idle.openUnsafe()
     return Effect.andThen(Effect.timeoutOption(this.#idle.await, shutdownTimeout), () => {
-      for (const exchange of this.suspendedRequests) exchange.cancel(true)
-      return Effect.andThen(Effect.timeoutOption(this.#idle.await, interruptTimeout), () => this.#abandon())
+      const interrupted = [...this.suspendedRequests]
+      for (const exchange of interrupted) exchange.cancel(true)
+      const stopped = Effect.timeoutOption(this.#idle.await, interruptTimeout)
+      return Effect.andThen(logInterrupted(interrupted), Effect.andThen(stopped, () => this.#abandon()))
     })
   })
 
@@ -119,7 +124,7 @@ export class StatelessRequests {
 }
 
 /** The response to one request: JSON if the result is the first message, a stream from the first notification on. */
-class StatelessResponse implements ResponseSink, Claim {
+class StatelessResponse implements ResponseSink, Claim, SilentAnswer {
   /** The request, once it has suspended. */
   exchange: Exchange | undefined = undefined
   share: Share | undefined = undefined
@@ -179,8 +184,8 @@ class StatelessResponse implements ResponseSink, Claim {
    */
   discard({ id }: Exchange): void {
     const isGone = this.#to.isClosed
-    if (this.#stream === undefined) return isGone ? undefined : this.#endpoint.refuse(this.#to, closing, id)
-    if (!isGone) this.#to.write(sse.message(JsonRpc.encode(JsonRpc.failure(id, closing.error))))
+    if (this.#stream === undefined) return isGone ? undefined : send(this.#to, interrupted, id)
+    if (!isGone) this.#to.write(sse.message(JsonRpc.encode(JsonRpc.failure(id, interrupted.error))))
     this.#endStream()
   }
 
@@ -207,7 +212,7 @@ class StatelessResponse implements ResponseSink, Claim {
   }
 
   suspended(exchange: Exchange): void {
-    const { keepAlive, load, streamExpiry } = this.#endpoint
+    const { core, keepAlive, load, options, silentAnswers, streamExpiry } = this.#endpoint
     this.exchange = exchange
     this.#requests.suspended.add(this)
     if (this.#stream !== undefined) this.#keepAliveSlot = keepAlive.add(this.#to)
@@ -221,11 +226,21 @@ class StatelessResponse implements ResponseSink, Claim {
     if (exchange.finished) return
     load.add(this, clientOf(this.#from), retainedBytes(exchange))
     if (exchange.method === listen) streamExpiry.add(this, this.#from.principal)
+    // A method that the server lacks MUST be answered with 404, also by a middleware that takes long.
+    if (this.#stream !== undefined || !core.hasMethod(exchange.received)) return
+    if (options.alwaysStream === true) this.#openStream()
+    else silentAnswers.add(this, exchange.startedAt!)
+  }
+
+  /** Begins the stream of a request that takes long. */
+  beginStream(): void {
+    if (this.#stream === undefined) this.#openStream().write(this.#to, sse.keepAlive)
   }
 
   ended(): void {
-    const { keepAlive, load, streamExpiry } = this.#endpoint
+    const { keepAlive, load, silentAnswers, streamExpiry } = this.#endpoint
     this.#requests.remove(this)
+    silentAnswers.remove(this)
     streamExpiry.remove(this)
     load.remove(this)
     if (this.#keepAliveSlot !== undefined) keepAlive.remove(this.#to, this.#keepAliveSlot)

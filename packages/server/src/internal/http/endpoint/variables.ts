@@ -5,6 +5,7 @@
 import type * as Duration from "effect/Duration"
 import * as Cors from "../../../Cors.ts"
 import * as LegacySse from "../../../LegacySse.ts"
+import { minKeyBytes } from "../../../RequestState.ts"
 import {
   count,
   duration,
@@ -14,6 +15,7 @@ import {
   nameOf,
   oneOf,
   presence,
+  secrets,
   text,
   toggle,
   type Variable
@@ -46,11 +48,13 @@ const settings = () => ({
   cors: presence(Cors.make()),
   trustedProxies: count,
   stateless: toggle,
+  stateKeys: secrets(minKeyBytes),
   legacySse: presence(LegacySse.make()),
   alwaysStream: {
     expected: "true, false or session",
     parse: (value: string) => value === "session" ? value : toggle.parse(value)
   },
+  streamAfter: duration,
   requireMcpHeaders: toggle,
   expiredStreams: oneOf(["end", "keep"]),
   keepAliveInterval: duration,

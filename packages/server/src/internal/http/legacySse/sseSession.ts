@@ -15,7 +15,7 @@ import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 import { isOpening } from "../messages/classify.ts"
 import { SimpleClaim } from "../limits/load.ts"
 import { memoryOf } from "../limits/memory.ts"
-import { closing, displaced, malformed } from "../messages/refusals.ts"
+import { displaced, interrupted, malformed } from "../messages/refusals.ts"
 import { HttpSessionBase, type SessionOwner } from "../sessions/sessionBase.ts"
 import * as sse from "../messages/sse.ts"
 
@@ -145,7 +145,7 @@ export class SseSession extends HttpSessionBase {
   /** Discards a request. The client receives an error if this side ends the session. */
   discardRequest(about: JsonRpc.Id): void {
     this.#requestEnded(about)
-    if (this.isEnding || this.owner.endpoint.isClosing) this.send(JsonRpc.failure(about, closing.error))
+    if (this.isEnding || this.owner.endpoint.isClosing) this.send(JsonRpc.failure(about, interrupted.error))
   }
 
   get drained(): Effect.Effect<void> {

@@ -38,7 +38,21 @@ export const busy = (message: string): HttpRefusal => ({
   headers: { "retry-after": "1" }
 })
 
-/** The server shuts down before the request was handled completely. */
+/**
+ * The server shuts down while it handles a request. The handler has begun, so that the answer must not be one that a proxy or
+ * a client repeats: it has neither the status 503 nor `Retry-After`, and is an error like one of the handler.
+ */
+export const interrupted: HttpRefusal = {
+  status: 200,
+  error: {
+    code: -32603,
+    message:
+      "Interrupted: the server shut down while it handled this request, which may have run: check that before you " +
+      "send it again"
+  }
+}
+
+/** The server shuts down, and has not begun to handle the request. */
 export const closing = busy("Service Unavailable: the server is shutting down")
 
 export const tooManyRequests = busy("Service Unavailable: too many requests in flight")

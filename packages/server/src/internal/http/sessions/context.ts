@@ -6,6 +6,7 @@ import type * as Context from "effect/Context"
 import type { ServerCore } from "../../dispatch/serverCore.ts"
 import type { KeepAlive } from "../limits/keepAlive.ts"
 import type { Load } from "../limits/load.ts"
+import type { SilentAnswers } from "../limits/silentAnswers.ts"
 import type { Store } from "../limits/eventStore.ts"
 import type { Resolved } from "../access/options.ts"
 import type { Refuse } from "../messages/refusals.ts"
@@ -21,6 +22,7 @@ export interface EndpointContext {
   /** Runs the requests, of sessions and stateless ones. */
   readonly runner: RequestRunner
   readonly keepAlive: KeepAlive
+  readonly silentAnswers: SilentAnswers
   /** The streams that end with the credentials of their principals. */
   readonly streamExpiry: StreamExpiry
   /** The requests, streams, sessions and bytes of the endpoint, by client. */

@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
+import { logInterrupted } from "@skein/runtime/RequestRunner"
 import { ServerSession } from "../../base/session.ts"
 import { clientOf } from "../../base/client.ts"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
@@ -35,7 +36,7 @@ import {
   tooManyRequests
 } from "../messages/refusals.ts"
 import type { HttpSessionBase, SessionOwner } from "./sessionBase.ts"
-import { ExpiryTimer } from "./sessionExpiry.ts"
+import { ExpiryTimer } from "../limits/expiryTimer.ts"
 import { StreamableSession } from "./streamableSession.ts"
 
 // The same answer for a session that never existed, that has ended, or that belongs to another principal.
@@ -182,8 +183,10 @@ export class Sessions implements SessionOwner {
     for (const session of [...this.open.values()]) session.drain()
     return Effect.timeoutOption(this.#allEnded, this.endpoint.options.shutdownTimeout).pipe(
       Effect.andThen(() => {
-        for (const session of [...this.open.values()]) this.end(session, { _tag: "ClosedByUs" }, true)
-        return this.#allEnded
+        const sessions = [...this.open.values()]
+        const interrupted = sessions.flatMap(({ peer }) => [...peer.requests])
+        for (const session of sessions) this.end(session, { _tag: "ClosedByUs" }, true)
+        return Effect.andThen(logInterrupted(interrupted), this.#allEnded)
       }),
       Effect.andThen(Scope.close(this.#scope, Exit.void))
     )

@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { RequestRunner } from "@skein/runtime/RequestRunner"
 import type { Claim } from "../limits/load.ts"
-import { ExpiryTimer } from "./sessionExpiry.ts"
+import { ExpiryTimer } from "../limits/expiryTimer.ts"
 
 /**
  * The streams that end with the credentials of their principals. One timer serves all of them; it runs only while there

@@ -12,8 +12,18 @@ import * as Effect from "effect/Effect"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 import type { Store } from "../limits/eventStore.ts"
 import type { Claim, Share } from "../limits/load.ts"
+import type { SilentAnswer } from "../limits/silentAnswers.ts"
 import { memoryOf } from "../limits/memory.ts"
-import { closing, displaced, type HttpRefusal, invalid, json, malformed, tooManyStreams } from "../messages/refusals.ts"
+import {
+  displaced,
+  type HttpRefusal,
+  interrupted,
+  invalid,
+  json,
+  malformed,
+  send,
+  tooManyStreams
+} from "../messages/refusals.ts"
 import { HttpSessionBase } from "./sessionBase.ts"
 import * as sse from "../messages/sse.ts"
 import { parseId, Stream, type StreamingSession } from "./stream.ts"
@@ -37,7 +47,7 @@ type Reply = JsonRpc.Success | JsonRpc.Failure | JsonRpc.Batch
  * A POST with requests, until it is answered: with one JSON text if the result is the first message, with a stream from
  * the moment another message precedes it.
  */
-class Post implements Claim {
+class Post implements Claim, SilentAnswer {
   readonly kind = "requests"
   share: Share | undefined = undefined
   bytes = 0
@@ -96,6 +106,13 @@ class Post implements Claim {
     this.stream = stream
     stream.open(this.#answer, false)
     return stream
+  }
+
+  /** Begins the stream of a request that takes long. */
+  beginStream(): void {
+    if (this.unanswered === undefined) return
+    this.#session.openStream(this)
+    this.#answer.write(sse.keepAlive)
   }
 
   has(id: JsonRpc.Id): boolean {
@@ -231,7 +248,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   /** Delivers the requests of a POST, and remembers the POST until they are answered. */
   #deliver(post: Post, message: JsonRpc.Inbound, request: HttpRequest): void {
-    if (this.owner.endpoint.options.alwaysStream && !post.isOpening) this.#openStream(post)
+    if (this.owner.endpoint.options.alwaysStream && !post.isOpening) this.openStream(post)
     const outer = this.#current
     this.#current = post
     this.arrived(request)
@@ -244,7 +261,9 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     const posts = (this.#posts ??= new Map())
     if (typeof post.id !== "object") posts.set(post.id, post)
     else for (const id of post.id) posts.set(id, post)
-    this.owner.endpoint.load.add(post, this.client, memoryOf(message) + post.replyBytes)
+    const { load, runner, silentAnswers } = this.owner.endpoint
+    load.add(post, this.client, memoryOf(message) + post.replyBytes)
+    if (post.unanswered !== undefined && !post.isOpening) silentAnswers.add(post, runner.now())
   }
 
   /** Opens the stream for messages that belong to no request. */
@@ -286,7 +305,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
       const text = JsonRpc.encode(message)
       if (about === undefined || post === undefined || post.isOpening) return this.#sendStandalone(text)
       if (post.isLost) return sendToNobody(message)
-      return (post.stream ?? this.#openStream(post)).send(text)
+      return (post.stream ?? this.openStream(post)).send(text)
     }
     if (post === undefined) return true
     const isOpened = post.isOpening && message._tag === "Success" && !post.isLost &&
@@ -327,7 +346,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   endStream(about: JsonRpc.Id, retry: number | undefined): void {
     const post = this.#find(about)
     if (post === undefined || post.isOpening || post.isLost || !this.primes) return
-    ;(post.stream ?? this.#openStream(post)).disconnect(retry)
+    ;(post.stream ?? this.openStream(post)).disconnect(retry)
   }
 
   /** Sends a message that belongs to no request, now or when the client listens. */
@@ -344,7 +363,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     return true
   }
 
-  #openStream(post: Post): Stream {
+  openStream(post: Post): Stream {
     return post.open(new Stream(this, ++this.#streams))
   }
 
@@ -354,6 +373,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   #remove(post: Post): void {
     this.owner.endpoint.load.remove(post)
+    this.owner.endpoint.silentAnswers.remove(post)
     const posts = this.#posts
     if (posts === undefined) return
     if (typeof post.id !== "object") posts.delete(post.id)
@@ -388,12 +408,10 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   /** Answers a POST with an error: with its status if nothing was sent yet, otherwise on its stream. */
   #fail(post: Post, refused: HttpRefusal): void {
     const { id, unanswered } = post
-    if (unanswered === undefined) post.fail(refused.error)
-    else {this.owner.endpoint.refuse(
-        unanswered,
-        refused,
-        typeof id !== "object" ? id : id.length === 1 ? id[0] : undefined
-      )}
+    if (unanswered === undefined) return post.fail(refused.error)
+    const one = typeof id !== "object" ? id : id.length === 1 ? id[0] : undefined
+    if (refused === interrupted) send(unanswered, refused, one)
+    else this.owner.endpoint.refuse(unanswered, refused, one)
   }
 
   /**
@@ -401,7 +419,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
    * eventually include a JSON-RPC response for each JSON-RPC request sent in the POST body".
    */
   #end(post: Post): void {
-    if (this.isEnding) this.#fail(post, this.owner.endpoint.isClosing ? closing : over)
+    if (this.isEnding) this.#fail(post, this.owner.endpoint.isClosing ? interrupted : over)
     post.end()
   }
 
@@ -411,6 +429,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     for (const post of this.#posts?.values() ?? []) {
       if (!post.isOver) this.#end(post)
       this.owner.endpoint.load.remove(post)
+      this.owner.endpoint.silentAnswers.remove(post)
     }
     this.#posts = undefined
     this.#queue = undefined

@@ -1,5 +1,5 @@
 /**
- * The one timer for the expiry of an endpoint's sessions.
+ * One timer for many deadlines: those of sessions, of streams and of silent answers.
  */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
