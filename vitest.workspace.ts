@@ -22,7 +22,7 @@ const long = [
   "packages/tasks/test/{protocol/{Shutdown,ShutdownQuestions},schedules/Schedules,store/MigrateApart,telemetry/Processes}.test.ts",
   "packages/tasks/test/engine/{Admin,CodeChanges,CutOffSteps,Outages,PacesPostgres,Postgres,SqlTasksPostgres,Replays,Takeover}.test.ts",
   "packages/{sql/test/{PgBouncer,PgClient},testing/test/Client.{faults,stdio}}.test.ts",
-  "docs/test/{clone,coming,effectApplications,http,nginx,quickstarts,tasksOperating}.test.ts",
+  "docs/test/{clone,coming,effectApplications,haproxy,http,nginx,quickstarts,tasksOperating}.test.ts",
   "interop/test/{allPairsStdio,authSdkStreams,extTasksClient,proxiedChildren,proxiedServers}.test.ts",
   "interop/test/{officialServersHttp,officialServersPool,officialServersReconnect,officialServersStdio}.test.ts",
   "interop/test/{sdkClientsHttp,sdkClientsReopen,sdkClientsTasksInline,sdkV1ClientTasks,sdkV1ServerTasks}.test.ts",

@@ -99,6 +99,7 @@ export const groups: ReadonlyArray<Group> = [
           "recipes/docker.md",
           "recipes/hosting.md",
           "recipes/nginx.md",
+          "recipes/haproxy.md",
           "recipes/kubernetes.md",
           "recipes/serverless.md"
         ]

@@ -4,6 +4,7 @@ import * as Protect from "@skein/auth/Protect"
 import * as TokenVerifier from "@skein/auth/TokenVerifier"
 import * as Client from "@skein/client/Client"
 import * as ClientHttp from "@skein/client/NodeHttp"
+import type * as Revision from "@skein/protocol/Revision"
 import * as McpServer from "@skein/server/McpServer"
 import * as Middleware from "@skein/server/Middleware"
 import * as NodeHttp from "@skein/server/NodeHttp"
@@ -14,34 +15,39 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
-import { type ChildProcess, spawn } from "node:child_process"
-import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { request } from "node:http"
 import { tmpdir } from "node:os"
-import { delimiter, join } from "node:path"
+import { join } from "node:path"
 import { freePort } from "../../scripts/freePort.ts"
-import { blocksOf } from "./blocks.ts"
 import { testedRevisions } from "./kit.ts"
 import { type Headers, initialize, modern, posting } from "./process.ts"
+import { blocks, connect, factor, findProgram, replicas, startProxy, textOf, underLoad } from "./proxyKit.ts"
 
-const program = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin"]
-  .map((folder) => join(folder, "nginx"))
-  .find((path) => {
-    try {
-      accessSync(path, constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
+const page = "recipes/nginx.md"
+const program = findProgram("nginx")
+const [upstream = "", location = "", sticky = ""] = blocks(page, "nginx")
 
-/** Starts nginx with a block of a guide in front of a port, and returns its origin. It ends with the scope. */
-const startNginx = (block: string, serverPort: number) =>
+/**
+ * Starts nginx with blocks of the recipe in front of two ports, and returns its origin. It ends with the scope. `timeout`
+ * replaces that of the recipe, in seconds.
+ */
+const startNginx = (
+  ports: readonly [number, number],
+  { timeout = 60, upstreams = upstream }: { readonly timeout?: number; readonly upstreams?: string } = {}
+) =>
   Effect.gen(function*() {
-    const folder = mkdtempSync(join(tmpdir(), "skein-nginx-"))
+    const folder = yield* Effect.acquireRelease(
+      Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-nginx-"))),
+      (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+    )
     const port = yield* Effect.promise(freePort)
     const file = join(folder, "nginx.conf")
     const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${folder};`)
+    const replaced = upstreams.replace("127.0.0.1:3001", `127.0.0.1:${ports[0]}`).replace(
+      "127.0.0.1:3002",
+      `127.0.0.1:${ports[1]}`
+    )
     writeFileSync(
       file,
       `daemon off;
@@ -52,36 +58,15 @@ events {}
 http {
   access_log off;
   ${temporary.join("\n  ")}
+  ${replaced}
   server {
     listen 127.0.0.1:${port};
-    ${block.replaceAll(/(?<=proxy_pass http:\/\/127\.0\.0\.1:)\d+/g, String(serverPort))}
+    ${location.replace("proxy_read_timeout 60s", `proxy_read_timeout ${timeout}s`)}
   }
 }
 `
     )
-    yield* Effect.acquireRelease(
-      Effect.promise(() =>
-        new Promise<ChildProcess>((resolve, reject) => {
-          const child = spawn(program!, ["-e", "stderr", "-c", file], { stdio: ["ignore", "ignore", "pipe"] })
-          let log = ""
-          child.stderr.setEncoding("utf8").on("data", (text: string) => {
-            log += text
-            // It logs its version when it listens.
-            if (/nginx\/\d/.test(log)) resolve(child)
-          })
-          child.once("error", reject)
-          child.once("exit", (code) => reject(new Error(`nginx ended with ${code}: ${log}`)))
-        })
-      ),
-      (child) =>
-        Effect.promise(() =>
-          new Promise((ended) => {
-            child.once("exit", ended)
-            child.kill("SIGKILL")
-          })
-        ).pipe(Effect.andThen(Effect.sync(() => rmSync(folder, { recursive: true }))))
-    )
-    return `http://127.0.0.1:${port}`
+    return yield* startProxy(program!, ["-e", "stderr", "-c", file], port)
   })
 
 /** Sends a request, also with a `Host` of its own, and from another address of the loopback interface. */
@@ -104,10 +89,8 @@ if (program === undefined) {
   const reason = "nginx is neither in PATH nor in /usr/sbin"
   it.skipIf(process.env["CI"] !== "true")(`nginx · not checked: ${reason}`, () => assert.fail(reason))
 } else {
-  describe.each(["recipes/nginx.md"])("%s", (guide) => {
-    const block = blocksOf(guide).find(({ info }) => info === "nginx")!.text
-
-    /** A server behind nginx, as the guide starts it. Its tool waits until the client has read each report. */
+  describe("one server", () => {
+    /** A server behind nginx, as the recipe starts it. Its tool waits until the client has read each report. */
     const serve = Effect.fnUntraced(function*(options: NodeHttp.Options = {}) {
       const reads = yield* Queue.unbounded<number>()
       const wasCancelled = yield* Deferred.make<void>()
@@ -124,7 +107,8 @@ if (program === undefined) {
         NodeHttp.layer({ port: 0, allowedHosts: ["mcp.example.com", "127.0.0.1"], trustedProxies: 1, ...options }),
         McpServer.layer({ name: "tea", version: "1.0.0" }, record, brew)
       ))
-      const origin = yield* startNginx(block, Context.get(server, NodeHttp.Server).port)
+      const { port } = Context.get(server, NodeHttp.Server)
+      const origin = yield* startNginx([port, port])
       return { addresses, origin, reads, url: `${origin}/mcp`, wasCancelled }
     })
 
@@ -176,28 +160,86 @@ if (program === undefined) {
         expect(yield* of("mcp.example.com", maxMessageBytes + 1)).toBe(413)
       }).pipe(Effect.scoped))
 
-    if (guide === "recipes/nginx.md") {
-      it.live("passes the address of the client, and none that the client writes itself", () =>
-        Effect.gen(function*() {
-          const { addresses, url } = yield* serve()
-          const { body, headers } = modern("tools/list")
-          yield* send(url, {
-            headers: { ...headers, "x-forwarded-for": "203.0.113.9" },
-            body,
-            localAddress: "127.0.0.2"
-          })
-          expect(addresses).toEqual(["127.0.0.2"])
-        }).pipe(Effect.scoped))
+    it.live("passes the address of the client, and none that the client writes itself", () =>
+      Effect.gen(function*() {
+        const { addresses, url } = yield* serve()
+        const { body, headers } = modern("tools/list")
+        yield* send(url, {
+          headers: { ...headers, "x-forwarded-for": "203.0.113.9" },
+          body,
+          localAddress: "127.0.0.2"
+        })
+        expect(addresses).toEqual(["127.0.0.2"])
+      }).pipe(Effect.scoped))
 
-      it.live("passes the metadata of a server with a sign-in", () =>
-        Effect.gen(function*() {
-          const resource = "https://mcp.example.com/mcp"
-          const verify = TokenVerifier.jwt({ issuer: "https://login.example" })
-          const { origin } = yield* serve({ protection: yield* Protect.make({ resource, verify }) })
-          const metadata = `${origin}/.well-known/oauth-protected-resource/mcp`
-          const answer = yield* Effect.promise(() => fetch(metadata))
-          expect(yield* Effect.promise(() => answer.json())).toMatchObject({ resource })
-        }).pipe(Effect.scoped))
+    it.live("passes the metadata of a server with a sign-in", () =>
+      Effect.gen(function*() {
+        const resource = "https://mcp.example.com/mcp"
+        const verify = TokenVerifier.jwt({ issuer: "https://login.example" })
+        const { origin } = yield* serve({ protection: yield* Protect.make({ resource, verify }) })
+        const metadata = `${origin}/.well-known/oauth-protected-resource/mcp`
+        const answer = yield* Effect.promise(() => fetch(metadata))
+        expect(yield* Effect.promise(() => answer.json())).toMatchObject({ resource })
+      }).pipe(Effect.scoped))
+  })
+
+  describe("two instances", () => {
+    // All times of the recipe are shorter by the same factor.
+    const times = {
+      SKEIN_STREAM_AFTER: `${Math.round(5_000 / factor)}ms`,
+      SKEIN_KEEP_ALIVE_INTERVAL: `${15_000 / factor}ms`
     }
+    const timeout = 60 / factor
+
+    it.live("pass silent calls, reports, questions and uploads of all revisions", () =>
+      Effect.gen(function*() {
+        const [one, other] = yield* replicas(page, times)
+        const url = `${yield* startNginx([one.port, other.port], { timeout })}/mcp`
+        const processes = new Set<string>()
+        for (const revision of testedRevisions) {
+          const client = yield* connect(url, revision)
+          for (let call = 0; call < 4; call++) processes.add(yield* textOf(client, "process"))
+          expect(yield* textOf(client, "silent", { seconds: 2 * timeout + 1 })).toBe("woke up")
+          expect(yield* textOf(client, "steps")).toBe("done")
+          expect(yield* textOf(client, "upload", { text: "x".repeat(3_000_000) })).toBe("3000000")
+          // Without sessions, older clients cannot be asked.
+          if (revision === "2026-07-28") expect(yield* textOf(client, "ask")).toBe("Ada of Oslo")
+        }
+        expect([...processes].toSorted()).toEqual([one, other].map(({ pid }) => String(pid)).toSorted())
+      }).pipe(Effect.scoped))
+
+    it.live("with ip_hash keep the sessions of older clients", () =>
+      Effect.gen(function*() {
+        const [one, other] = yield* replicas(page, { SKEIN_STATELESS: "false" })
+        const url = `${yield* startNginx([one.port, other.port], { upstreams: sticky })}/mcp`
+        for (let session = 0; session < 6; session++) {
+          const client = yield* connect(url, "2025-11-25")
+          for (let call = 0; call < 3; call++) yield* textOf(client, "process")
+          expect(yield* textOf(client, "ask")).toBe("Ada of Oslo")
+        }
+      }).pipe(Effect.scoped))
+
+    it.live("lose no call when one after the other restarts under load", () =>
+      Effect.gen(function*() {
+        const both = yield* replicas(page, {})
+        const origin = yield* startNginx([both[0].port, both[1].port])
+        const { answers, failures } = yield* underLoad(
+          origin,
+          Effect.forEach([...both, ...both], ({ restart }) => restart, { discard: true })
+        )
+        expect(failures).toEqual([])
+        // Each of the processes before and after a restart has answered.
+        expect(answers.size).toBeGreaterThanOrEqual(4)
+      }).pipe(Effect.scoped))
+
+    it.live("pass a call that is silent for longer than the timeout of the recipe", () =>
+      Effect.gen(function*() {
+        const [one, other] = yield* replicas(page, {})
+        const url = `${yield* startNginx([one.port, other.port])}/mcp`
+        const call = (revision: Revision.Revision) =>
+          Effect.flatMap(connect(url, revision), (client) => textOf(client, "silent", { seconds: 70 }))
+        const texts = yield* Effect.forEach(testedRevisions, call, { concurrency: "unbounded" })
+        expect(texts).toEqual(testedRevisions.map(() => "woke up"))
+      }).pipe(Effect.scoped))
   })
 }
