@@ -139,10 +139,11 @@ const maxTargets = 16
  * report of the parts that have an effect only in part.
  */
 const chooseAmong = (targets: ReadonlyArray<string>, first: string, node: Record<string, unknown>): boolean => {
+  // The length is compared first: a document may have thousands of both.
+  if (targets.length > maxTargets) return true
   if (targets.length < 2 || !targets.includes(first)) return false
   const { allOf } = node
-  const anyOf = targets.map(($ref) => ({ $ref }))
-  if (targets.length <= maxTargets) node["allOf"] = [...(Array.isArray(allOf) ? allOf : []), { anyOf }]
+  node["allOf"] = [...(Array.isArray(allOf) ? allOf : []), { anyOf: targets.map(($ref) => ({ $ref })) }]
   return true
 }
 
