@@ -4,7 +4,6 @@ import type { Transport } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 
-// #region audit
 export interface Entry {
   readonly method: string
   readonly ok: boolean
@@ -20,4 +19,3 @@ const redact: Middleware.Middleware = (next) => (call) =>
 
 export const open = (transport: Transport, write: (entry: Entry) => Effect.Effect<void>) =>
   Client.make(transport, { middleware: [audit(write), redact] })
-// #endregion

@@ -64,7 +64,6 @@ export const Order = Task.layer(order, ({ grams, tea }) =>
   }))
 // #endregion
 
-// #region application
 const Mcp = HttpRoutes.layer().pipe(
   Layer.provide(McpServer.layer({ name: "tea", version: "1.0.0" }, Telemetry.layer(), Order, Tasks.layer())),
   Layer.provide(SqlTasks.layer())
@@ -81,7 +80,6 @@ const LeftInStock = HttpRouter.add(
 
 /** The routes of the application. They, the handlers of tools and the engine of tasks have one client. */
 export const App = Layer.merge(LeftInStock, Mcp)
-// #endregion
 
 // #region postgres
 export const Database = PgClient.layerConfig({

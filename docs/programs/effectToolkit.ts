@@ -30,7 +30,6 @@ export const TeaServer = McpServer.layer({ name: "tea", version: "1.0.0" }, Tool
 )
 // #endregion
 
-// #region back
 const weigh = Tool.make("weigh", {
   description: "Returns the grams of tea for some cups",
   input: { cups: Schema.Int },
@@ -47,7 +46,6 @@ export const recipe = Effect.gen(function*() {
   const { content } = yield* LanguageModel.generateText({ prompt: "How much tea for 4 cups?", toolkit })
   return content
 })
-// #endregion
 
 /** All tools of a server for a language model in this process: with middleware, and handlers that need the request. */
 export const recipeOfServer = Effect.gen(function*() {

@@ -36,7 +36,6 @@ const City = StandardSchema.withJsonSchema(v.object({ city: v.string() }), {
 const forecast = Tool.layer(Tool.make("forecast", { input: City }), ({ city }) => Effect.succeed(`Rain in ${city}`))
 // #endregion
 
-// #region raw
 // Clients get this schema unchanged, and it validates the arguments. The type argument is your declaration of their type.
 const Point = JsonSchema.make<{ readonly x: number; readonly y: number }>({
   type: "object",
@@ -45,7 +44,6 @@ const Point = JsonSchema.make<{ readonly x: number; readonly y: number }>({
   additionalProperties: false
 })
 const move = Tool.layer(Tool.make("move", { input: Point }), ({ x, y }) => Effect.succeed(`Moved to ${x}, ${y}`))
-// #endregion
 
 // Clients of 2026-07-28 also send `region` as the header `Mcp-Param-Region`, so that gateways can route by it.
 const report = Tool.layer(
