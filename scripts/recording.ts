@@ -61,7 +61,7 @@ export const draw = (lines: ReadonlyArray<string>): string => {
   const rows = lines.map((line, index) =>
     line === "" ?
       "" :
-      `<text x="18" y="${52 + index * lineHeight}" style="animation-delay:${(index * 0.2).toFixed(1)}s">` +
+      `<text x="18" y="${52 + index * lineHeight}" style="animation-delay:${(index * 0.12).toFixed(2)}s">` +
       `${colored(line)}</text>\n`
   )
   return `<svg xmlns="http://www.w3.org/2000/svg" width="970" height="${height}" viewBox="0 0 970 ${height}">
