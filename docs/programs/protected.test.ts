@@ -1,4 +1,3 @@
-// #region testing
 import { expect, it } from "@effect/vitest"
 import * as DevServer from "@skein/auth/DevServer"
 import * as Protect from "@skein/auth/Protect"
@@ -11,6 +10,7 @@ import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 
+// #region testing
 const resource = "http://localhost:3000/mcp"
 const brew = Tool.layer(Tool.make("brew"), () => Effect.succeed("Green tea"))
 const Tea = McpServer.layer({ name: "tea", version: "1.0.0" }, Scopes.required(["tea:write"], brew))

@@ -1,4 +1,3 @@
-// #region router
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as HttpRoutes from "@skein/server/HttpRoutes"
@@ -10,6 +9,7 @@ import * as Layer from "effect/Layer"
 import { createServer } from "node:http"
 import { Hello } from "./hello.ts"
 
+// #region router
 const whoIs = Effect.map(
   HttpServerRequest,
   ({ headers }) => headers["authorization"] === "Bearer ada" ? { id: "ada" } : undefined

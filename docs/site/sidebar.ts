@@ -108,7 +108,6 @@ export const groups: ReadonlyArray<Group> = [
         title: "Protect",
         pages: [
           "recipes/api-key.md",
-          "recipes/authorization.md",
           "protecting.md",
           "proxy.md",
           "identity-providers.md",
@@ -124,7 +123,6 @@ export const groups: ReadonlyArray<Group> = [
       "recipes/headers.md",
       "recipes/publish.md",
       "recipes/existing-application.md",
-      "recipes/openapi.md",
       "recipes/testing.md"
     ]
   },

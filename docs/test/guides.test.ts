@@ -85,13 +85,13 @@ describe("the guides", () => {
 
   it("have a test for each threat to a sign-in, the published attacks included", () => {
     const page = read("tokens-and-threats.md")
-    const tables = page.slice(page.indexOf("## Threats to a client"), page.indexOf("## What is not protected"))
-    const rows = tables.split("\n").filter((line) => /^\| (?!Threat |---)/.test(line))
+    const threats = page.slice(page.indexOf("## Threats to a client"), page.indexOf("## What is not protected"))
+    const rows = threats.split("\n").filter((line) => /^- (?!\*\*)/.test(line))
     expect(rows.length).toBeGreaterThan(45)
-    expect(rows.filter((row) => !/\]\(\.\.\/packages\/(?:auth|cli)\/test\/[^)]+\) +\|$/.test(row))).toEqual([])
+    expect(rows.filter((row) => !/\(\[[^\]]+\]\(\.\.\/packages\/(?:auth|cli)\/test\/[^)]+\)\)$/.test(row))).toEqual([])
     const published = ["CVE-2025-6514", "GHSA-6x8h-498w-gv8c", "GHSA-rww4-4w9c-7733", "CVE-2026-27124"]
     const classes = ["confused deputy", "redirect URI", "token passthrough", "SSRF", "mix-up", "another resource"]
-    expect([...published, ...classes].filter((name) => !tables.includes(name))).toEqual([])
+    expect([...published, ...classes].filter((name) => !threats.includes(name))).toEqual([])
   })
 
   it("are listed in the index", () => {

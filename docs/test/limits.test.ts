@@ -94,17 +94,31 @@ interface Table {
   readonly rows: ReadonlyArray<Row>
 }
 
+/** The name of an option: the last one in a text, without the object that it is in. */
+const nameIn = (text: string): string =>
+  (Array.from(text.matchAll(/`([\w.]+)`/g), ([, name]) => name!).at(-1) ?? "").split(".").at(-1)!
+
 const rowsOf = (table: string): ReadonlyArray<Row> =>
   table.split("\n").filter((line) => line.startsWith("|")).slice(2).map((line) => {
     const [, first = "", stated = ""] = line.split("|").map((cell) => cell.trim())
-    const names = Array.from(first.matchAll(/`([\w.]+)`/g), ([, name]) => name!)
-    return { option: (names.at(-1) ?? "").split(".").at(-1)!, stated, text: line }
+    return { option: nameIn(first), stated, text: line }
   })
 
-const tables: ReadonlyArray<Table> = Array.from(
-  page.matchAll(/<!-- bounds: (\S+)(?: filled in by ([^>]+))? -->\n\n((?:\|.*\n)+)/g),
-  ([, declared = "", code, table = ""]) => ({ declared, code: code?.split(" ") ?? [declared], rows: rowsOf(table) })
-)
+/** Tables whose rows are of one file, and items of lists, each of which names its files: `<!--bounds:declared,code-->`. */
+const tables: ReadonlyArray<Table> = [
+  ...Array.from(
+    page.matchAll(/<!-- bounds: (\S+)(?: filled in by ([^>]+))? -->\n\n((?:\|.*\n)+)/g),
+    ([, declared = "", code, table = ""]) => ({ declared, code: code?.split(" ") ?? [declared], rows: rowsOf(table) })
+  ),
+  ...Array.from(
+    Map.groupBy(page.matchAll(/^- (.*): \*\*([^*]+)\*\*;.*<!--bounds:(\S+)-->$/gm), ([, , , files = ""]) => files),
+    ([files, items]) => {
+      const [declared = "", ...code] = files.split(",")
+      const rows = items.map(([text, option = "", stated = ""]) => ({ option: nameIn(option), stated, text }))
+      return { declared, code: code.length === 0 ? [declared] : code, rows }
+    }
+  )
+]
 
 /** The members of the interfaces in a file that have a doc comment. */
 const members = (path: string): ReadonlyArray<{ readonly name: string; readonly doc: string }> =>
@@ -147,6 +161,11 @@ describe.each(tables)("limits.md, $declared", ({ code, declared, rows }) => {
 })
 
 describe("limits.md", () => {
+  it("reads the default of every item", () => {
+    const items = page.match(/<!--bounds:/g)?.length
+    expect(page.match(/^- .*`: \*\*[^*]+\*\*;.*<!--bounds:\S+-->$/gm)?.length).toBe(items)
+  })
+
   it("covers every file that declares a bound", () => {
     // Files whose options are not bounds, or are listed with another file, or in prose.
     const others = new Set([
@@ -197,17 +216,17 @@ describe("limits.md", () => {
       "limits.all": both(all)
     }
     for (const [option, stated] of Object.entries(cells)) {
-      expect(page).toMatch(new RegExp(`^\\| \`${option}\` +\\| ${stated} +\\|`, "m"))
+      expect(page).toMatch(new RegExp(`^- \`${option}\`: \\*\\*${stated}\\*\\*;`, "m"))
     }
   })
 
   it("lists the bounds without an option", () => {
     const rows = Array.from(
-      page.matchAll(/^\|[^|]*\| ([^|]*?) +\|.*<!--([^\s#]+)#(\w+)--> *\|$/gm),
+      page.matchAll(/^- .*: \*\*([^*]+)\*\*;.* <!--([^\s#]+)#(\w+)-->$/gm),
       ([, stated = "", path = "", name = ""]) => ({ stated, path, name })
     )
-    expect(rows.length).toBeGreaterThan(10)
-    expect(page, "write the constant of a row as <!--path#name-->").not.toMatch(/<!-- packages\//)
+    expect(rows.length).toBe(page.match(/<!--\S+#\w+-->/g)?.length)
+    expect(page, "write a bound as - value: **bound**; … <!--path#name-->").not.toMatch(/<!-- packages\//)
     for (const { name, path, stated } of rows) {
       expect([name, filledIn(read(path), name)]).toEqual([name, amount(stated)])
     }

@@ -10,8 +10,9 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { loadAll } from "js-yaml"
+import { globSync } from "node:fs"
 import { Tenants, transportTo } from "../programs/headers.ts"
-import { blocksOf, read } from "./blocks.ts"
+import { blocksOf, docs, read } from "./blocks.ts"
 import { started } from "./process.ts"
 
 describe("programs/headers.ts", () => {
@@ -107,17 +108,34 @@ describe("Kubernetes", () => {
   })
 })
 
+/** The texts of a message of `docs/messages` between its `${…}`, which may have braces inside. */
+const textsOf = (message: string): ReadonlyArray<string> => {
+  const texts = [""]
+  let depth = 0
+  for (const part of message.split(/(\$\{|\{|\})/)) {
+    const isEnd = part === "}" && depth > 0
+    if (depth === 0 && part !== "${") texts[texts.length - 1] += part
+    if (depth === 0 && part === "${") texts.push("")
+    depth += part === "${" || (part === "{" && depth > 0) ? 1 : isEnd ? -1 : 0
+  }
+  return texts
+}
+
 describe("troubleshooting.md", () => {
-  it("names messages that the pages of messages list", () => {
-    const rows = Array.from(
-      read("troubleshooting.md").matchAll(/^### (.+)\n\n<!-- (\S+): (.+) -->$/gm),
-      ([, title = "", page = "", message = ""]) => ({ title, page, message })
+  it("has headings that are messages of the packages", () => {
+    const [own = ""] = read("troubleshooting.md").split("## Messages of other programs")
+    const titles = Array.from(own.matchAll(/^### (.+)$/gm), ([, title = ""]) => title)
+    expect(titles.length).toBeGreaterThan(15)
+    const messages = globSync("messages/*.md", { cwd: docs }).flatMap((page) =>
+      Array.from(read(page).matchAll(/^- (.+)$/gm), ([, message = ""]) => textsOf(message.replaceAll("\\`", "`")))
     )
-    expect(rows.length).toBeGreaterThan(15)
-    // The pages escape the characters that Markdown would read.
-    const plain = (text: string) => text.replaceAll("\\", "")
-    const isListed = ({ message, page }: typeof rows[number]) =>
-      plain(read(`messages/${page}.md`)).includes(`\n- ${plain(message)}\n`)
-    expect(rows.filter((row) => !isListed(row))).toEqual([])
+    /** A message that explains a title has its texts in the same order, and all words of the title outside of its values. */
+    const explains = (title: string) => (texts: ReadonlyArray<string>): boolean => {
+      const words = title.replaceAll(/⟨.*?⟩/g, "").length
+      if (texts.length === 1) return texts[0]!.startsWith(title)
+      const pattern = texts.map((text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".*")
+      return texts.join("").length >= words && new RegExp(`^${pattern}$`).test(title.replaceAll(/[⟨⟩]/g, ""))
+    }
+    expect(titles.filter((title) => !messages.some(explains(title)))).toEqual([])
   })
 })
