@@ -111,7 +111,7 @@ describe("a process that serves HTTP", () => {
   it.live("keeps running after a handler rejects", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* run()
-      expect((yield* kit.send(server, call("reject"))).json.error.code).toBe(-32603)
+      expect((yield* kit.send(server, call("reject"))).json.result.isError).toBe(true)
       expect((yield* kit.send(server, call("echo", { text: "hi" }))).status).toBe(200)
     })))
 })
