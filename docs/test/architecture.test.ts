@@ -55,12 +55,14 @@ describe("architecture.md", () => {
   })
 
   it("lists the packages, with those that each may import", () => {
-    const [, table = ""] = page.split("| Package ")
-    const rows = table.split("\n\n")[0]!.split("\n").slice(2).map((row) => row.split("|").slice(1, 3))
-    const listed = rows.map(([name = "", imports = ""]) => [
-      name.replaceAll(/[` ]/g, ""),
-      Array.from(imports.matchAll(/`([a-z-]+)`/g), ([, imported]) => imported)
-    ])
+    const section = page.slice(page.indexOf("## Packages"), page.indexOf("## Layers"))
+    const listed = Array.from(
+      section.matchAll(/^- `([\w-]+)`(?: \(imports ([^)]*)\))?:/gm),
+      ([, name = "", imports = ""]) => [
+        name,
+        Array.from(imports.matchAll(/`([a-z-]+)`/g), ([, imported]) => imported)
+      ] as const
+    )
     expect(Object.fromEntries(listed)).toEqual(mayImport)
     expect(listed.map(([name]) => name).toSorted()).toEqual(readdirSync(packages).toSorted())
   })
@@ -70,7 +72,7 @@ describe("architecture.md", () => {
     const [, body = ""] = /layers: ReadonlyArray<CallLayer> = \[([^\]]*)\]/.exec(source) ?? []
     const layers = Array.from(body.matchAll(/^  (\w+),?$/gm), ([, name = ""]) => name)
     const section = page.slice(page.indexOf("## The client's call pipeline"), page.indexOf("## Where to change what"))
-    const rows = Array.from(section.matchAll(/^\| `(\w+)` +\|/gm), ([, name = ""]) => name)
+    const rows = Array.from(section.matchAll(/^- `(\w+)`:/gm), ([, name = ""]) => name)
     expect(layers.length).toBeGreaterThan(5)
     expect(rows).toEqual(layers)
   })
@@ -80,14 +82,12 @@ describe("architecture.md", () => {
     const listed: Record<string, Array<string>> = {}
     let current = ""
     for (const row of rows) {
-      current = /^### The layers of `([\w-]+)`/.exec(row)?.[1] ?? current
-      const cells = row.split("|").map((cell) =>
-        Array.from(cell.matchAll(/^ (`[\w/`, -]+`) *$/g), ([, names = ""]) => names)[0]
-      )
-      const [, first, second] = cells
-      const [name, names] = second === undefined ? [current, first] : [first?.replaceAll("`", ""), second]
-      if (name !== undefined && names !== undefined) {
-        ;(listed[name] ??= []).push(...names.replaceAll("`", "").split(", "))
+      if (row.startsWith("### ")) current = /^### The layers of `([\w-]+)`/.exec(row)?.[1] ?? ""
+      const [, names] = /^- (`[\w/`, -]+`):/.exec(row) ?? []
+      for (const layer of names?.replaceAll("`", "").split(", ") ?? []) {
+        // A smaller package has no heading: its layers are named `package/layer`.
+        const [name, rest] = current === "" ? layer.split("/") : [current, layer]
+        if (name !== undefined && rest !== undefined) (listed[name] ??= []).push(rest)
       }
     }
     const several = Object.entries(layers).map(([name, rows]) => [name, Object.keys(rows)] as const)
