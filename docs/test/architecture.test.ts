@@ -58,10 +58,11 @@ describe("architecture.md", () => {
     const section = page.slice(page.indexOf("## Packages"), page.indexOf("## Layers"))
     const listed = Array.from(
       section.matchAll(/^- `([\w-]+)`(?: \(imports ([^)]*)\))?:/gm),
-      ([, name = "", imports = ""]) => [
-        name,
-        Array.from(imports.matchAll(/`([a-z-]+)`/g), ([, imported]) => imported)
-      ] as const
+      ([, name = "", imports = ""]) =>
+        [
+          name,
+          Array.from(imports.matchAll(/`([a-z-]+)`/g), ([, imported]) => imported)
+        ] as const
     )
     expect(Object.fromEntries(listed)).toEqual(mayImport)
     expect(listed.map(([name]) => name).toSorted()).toEqual(readdirSync(packages).toSorted())

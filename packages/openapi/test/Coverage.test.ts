@@ -8,19 +8,22 @@ import { connect, documentOf, MockApi, operation, textOf } from "./kit.ts"
 
 const treatments = ["honoured", "translated", "reported", "unused"] as const
 
-describe("the table of docs/openapi.md", () => {
+describe("the list of docs/openapi.md", () => {
   it("has each field of each object, with its treatment", () => {
     const text = readFileSync(new URL("../../../docs/openapi.md", import.meta.url), "utf8")
-    const rows = text.split("\n").map((line) =>
-      line.split(" | ").map((cell) => cell.replaceAll(/^\| | *\|?$/g, "").trim())
-    )
-    const header = rows.findIndex((cells) => cells[0] === "Object" && cells[1] === "Honoured")
-    const table = rows.slice(header + 2, header + 2 + Object.keys(coverage).length).map(([name, ...cells]) => [
+    const section = text.slice(text.indexOf("## Keywords of the specifications"), text.indexOf("Details:"))
+    const table = Array.from(section.matchAll(/^- ([A-Z][\w ]+): (.*)\.$/gm), ([, name = "", cells = ""]) => [
       name,
-      ...cells.map((cell) => cell.split(", ").filter((field) => field !== "").map((field) => field.replaceAll("`", "")))
+      ...treatments.map((each) => {
+        const [, fields = ""] = new RegExp(`(?:^|; )${each} ([^;]*)`).exec(cells) ?? []
+        return fields.split(", ").filter((field) => field !== "").map((field) => field.replaceAll("`", ""))
+      })
     ])
     expect(table).toEqual(
-      Object.entries(coverage).map(([name, fields]) => [name, ...treatments.map((each) => fields[each] ?? [])])
+      (Object.keys(coverage) as ReadonlyArray<ObjectName>).map((name) => [
+        name,
+        ...treatments.map((each) => fieldsOf(name, each))
+      ])
     )
   })
 
