@@ -29,6 +29,8 @@ export const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
  * the innermost folder that is listed.
  */
 export interface Layer {
+  /** Its purpose, and what it must not do. Each layer of a package with several has one. */
+  readonly rule?: string
   /**
    * Folders below `src`, subfolders included; `"."` is `src` itself. The default is the folder in `internal` that has
    * the layer's name.
@@ -64,6 +66,7 @@ export const maxDepth = 3
 export const layers: Readonly<Record<string, Layers>> = {
   protocol: {
     text: {
+      rule: "JSON, texts, headers and URI templates, in linear time for hostile input.",
       folders: ["internal/uriTemplate"],
       modules: [
         "CanonicalJson",
@@ -81,9 +84,16 @@ export const layers: Readonly<Record<string, Layers>> = {
         "XMcpHeader"
       ]
     },
-    validation: { modules: ["SchemaValidation"] },
-    revisions: { modules: ["Adapt", "Annotate", "Cursor", "McpError", "MetaKey", "Primitive", "Revision"] },
+    validation: {
+      rule: "Compiles a JSON Schema once and validates within a budget of steps. It imports `text` only.",
+      modules: ["SchemaValidation"]
+    },
+    revisions: {
+      rule: "Annotates schemas with the revisions that have a member, and converts between them.",
+      modules: ["Adapt", "Annotate", "Cursor", "McpError", "MetaKey", "Primitive", "Revision"]
+    },
     messages: {
+      rule: "One module for each concept, with the schemas of its messages. A message does not name its method.",
       folders: [],
       modules: [
         "BaseMetadata",
@@ -113,16 +123,40 @@ export const layers: Readonly<Record<string, Layers>> = {
         "Tool"
       ]
     },
-    methods: { folders: [], modules: ["Codec", "Method", "RequestMeta"] }
+    methods: {
+      rule: "The table of methods, and the codec from a message to a revision and back.",
+      folders: [],
+      modules: ["Codec", "Method", "RequestMeta"]
+    }
   },
   // A server with apps does not load a client, a host does not load a server, and a page loads neither.
   apps: {
-    shared: { folders: ["shared"], packages: ["protocol"] },
-    page: { folders: ["page"], layers: ["shared"], packages: ["protocol"] },
-    host: { folders: ["host"], layers: ["shared"], packages: ["protocol", "runtime", "client"] },
-    server: { folders: ["server"], layers: ["shared"], packages: ["protocol", "runtime", "server"] },
-    node: { folders: ["node"], layers: [], packages: ["protocol"], node: true },
+    shared: {
+      rule: "The messages and the policy that all sides agree on. It imports `protocol` only.",
+      folders: ["shared"],
+      packages: ["protocol"]
+    },
+    page: {
+      rule: "`View` for pages, and the parts of their scripts. It runs in a browser.",
+      folders: ["page"],
+      layers: ["shared"],
+      packages: ["protocol"]
+    },
+    host: {
+      rule: "`AppHost`: checks, frames and serves the pages of servers. It does not trust a page.",
+      folders: ["host"],
+      layers: ["shared"],
+      packages: ["protocol", "runtime", "client"]
+    },
+    server: {
+      rule: "`App` and the ready apps: a page as a resource, and the tools of a question.",
+      folders: ["server"],
+      layers: ["shared"],
+      packages: ["protocol", "runtime", "server"]
+    },
+    node: { rule: "Reads a page from a file.", folders: ["node"], layers: [], packages: ["protocol"], node: true },
     ui: {
+      rule: "Pages of components, written by a server or by a model. It imports the types of `page`.",
       folders: ["ui"],
       layers: ["shared", "server"],
       typesOf: ["page"],
@@ -131,6 +165,7 @@ export const layers: Readonly<Record<string, Layers>> = {
   },
   runtime: {
     base: {
+      rule: "Sealing, digests, back-off, counters, options, without messages or connections.",
       modules: [
         "Awaitable",
         "Backoff",
@@ -146,18 +181,27 @@ export const layers: Readonly<Record<string, Layers>> = {
       ]
     },
     connection: {
+      rule: "The contract of a transport, its framing and its bounds. It has bytes and messages, and no method.",
       folders: ["internal/framing"],
       modules: ["Connection", "InMemoryTransport", "Limits", "Ndjson", "NodeStreams", "Session", "TransportError"],
       node: "types"
     },
     request: {
+      rule: "One request in flight: `Exchange` for the code that runs it, `RequestContext` for handlers.",
       folders: ["internal/request"],
       modules: ["ClientKey", "RequestContext", "RequestError", "RequestRunner"]
     },
-    peer: { folders: ["internal/peer"], modules: ["Inspect", "Peer"] }
+    peer: {
+      rule:
+        "One side of a connection: requests in both directions, their order and their end. It sees a request only through `request`.",
+      folders: ["internal/peer"],
+      modules: ["Inspect", "Peer"]
+    }
   },
   server: {
     base: {
+      rule:
+        "Values and helpers without a server: sessions, logs, outcomes, clients. It imports `runtime` and `protocol` only.",
       modules: [
         "Caching",
         "Connection",
@@ -181,13 +225,23 @@ export const layers: Readonly<Record<string, Layers>> = {
         "TransportError"
       ]
     },
-    schema: { modules: ["JsonSchema"] },
+    schema: { rule: "Turns the schemas of authors into JSON Schema and validators.", modules: ["JsonSchema"] },
     // Input requests as tasks of 2025-11-25. Only `input` imports it, and one commit deletes it.
-    "input/legacyTasks": { layers: ["base"] },
-    input: { modules: ["Elicitation", "Roots", "Sampling"] },
-    catalog: { modules: ["Catalog", "Completion", "Extension", "Registry"] },
-    state: { modules: ["PerSession", "SqlStateStore", "State", "StateStore"] },
+    "input/legacyTasks": { rule: "Asks with a task of 2025-11-25. Only `input` imports it.", layers: ["base"] },
+    input: {
+      rule: "Asks the client for input, in every revision. It suspends one request, and never looks at another one.",
+      modules: ["Elicitation", "Roots", "Sampling"]
+    },
+    catalog: {
+      rule: "Stores entries, middleware and extensions, and finds the entry for a caller. It runs no handler.",
+      modules: ["Catalog", "Completion", "Extension", "Registry"]
+    },
+    state: {
+      rule: "Stores values of authors for an owner: a session, a principal or a connection.",
+      modules: ["PerSession", "SqlStateStore", "State", "StateStore"]
+    },
     handlers: {
+      rule: "Makes an entry of the catalog from a definition and a handler. It touches one request.",
       modules: [
         "AsyncHandler",
         "Forwarding",
@@ -202,6 +256,7 @@ export const layers: Readonly<Record<string, Layers>> = {
       ]
     },
     middleware: {
+      rule: "Functions around requests and around the calls of one entry. The dispatcher imports none of them.",
       modules: [
         "AuditLog",
         "Concurrency",
@@ -215,53 +270,111 @@ export const layers: Readonly<Record<string, Layers>> = {
         "Timeout"
       ]
     },
-    subscriptions: { layers: ["base", "schema", "catalog", "handlers"] },
+    subscriptions: {
+      rule: "Sends notifications about changes to subscribers, and declares the capabilities that promise them.",
+      layers: ["base", "schema", "catalog", "handlers"]
+    },
     dispatch: {
+      rule: "From a request to the effect of its result, for all revisions. It has no transport.",
       layers: ["base", "schema", "input", "catalog", "handlers", "subscriptions"]
     },
     composition: {
+      rule: "`McpServer`, and servers made of parts: names, mounts, transforms, hidden tools.",
       modules: ["CatalogTools", "HiddenTools", "InMemoryTransport", "McpServer", "ToolSearch", "Transform"]
     },
     // A server as a process.
-    process: { modules: ["Stdio"], node: true },
-    "http/messages": { layers: ["base", "catalog", "dispatch"] },
-    "http/limits": { modules: ["EventStore"], layers: ["base", "http/messages"] },
+    process: {
+      rule:
+        "A server as a process: stdio, stdout, signals, logs on stderr. It uses Node, as the Node modules of `http` and `bridge` do.",
+      modules: ["Stdio"],
+      node: true
+    },
+    "http/messages": {
+      rule:
+        "An HTTP request and its answer, without a framework: head, classification, refusals, events. It has no state.",
+      layers: ["base", "catalog", "dispatch"]
+    },
+    "http/limits": {
+      rule:
+        "Counts what each client has of an endpoint, stores events within bounds, and decides whose claim is given up.",
+      modules: ["EventStore"],
+      layers: ["base", "http/messages"]
+    },
     "http/access": {
+      rule:
+        "The options of an endpoint; Host, Origin and CORS; the protection that finds a principal. It refuses before a body is read.",
       modules: ["AuthenticationFailures", "Cors", "LegacySse"],
       layers: ["base", "http/messages", "http/limits"],
       typesOf: ["composition"]
     },
     "http/sessions": {
+      rule: "The sessions of an endpoint and their streams. A stateless request does not reach it.",
       layers: ["base", "dispatch", "http/messages", "http/limits", "http/access"]
     },
     "http/legacySse": {
+      rule: "HTTP+SSE of 2024-11-05.",
       layers: ["base", "http/messages", "http/limits", "http/access", "http/sessions"]
     },
-    "http/endpoint": { modules: ["HttpConfig"] },
+    "http/endpoint": {
+      rule: "One HTTP path: checks a request, reads it, and gives it to a session or runs it.",
+      modules: ["HttpConfig"]
+    },
     "http/adapters": {
+      rule:
+        "Connects `node:http`, `fetch` and the router of Effect to the endpoint. It refuses only what Node cannot parse.",
       modules: ["Http", "HttpRoutes", "NodeHttp", "NodePages", "NodeRoutes", "ServerCard", "WebHttp"],
       node: "named"
     },
-    bridge: { modules: ["NodeBridge"], node: "named" },
-    facade: { folders: [], modules: ["AsyncServer"] }
+    bridge: {
+      rule: "Serves servers behind connections over HTTP: it forwards the messages of `http`, and reads none of them.",
+      modules: ["NodeBridge"],
+      node: "named"
+    },
+    facade: {
+      rule: "The same server with promises (`AsyncServer`). No module imports it.",
+      folders: [],
+      modules: ["AsyncServer"]
+    }
   },
   // A server with skills does not load a client, nor a host a server.
   skills: {
-    shared: { folders: ["shared"], packages: ["protocol"] },
-    client: { folders: ["client"], layers: ["shared"], packages: ["protocol", "runtime", "client"] },
-    server: { folders: ["server"], layers: ["shared"], packages: ["protocol", "runtime", "server"], node: "named" }
+    shared: {
+      rule: "The messages of skills and their Markdown. It imports `protocol` only.",
+      folders: ["shared"],
+      packages: ["protocol"]
+    },
+    client: {
+      rule: "Reads skills of a server and verifies them, for hosts. It does not load a server.",
+      folders: ["client"],
+      layers: ["shared"],
+      packages: ["protocol", "runtime", "client"]
+    },
+    server: {
+      rule: "Publishes skills, from values or from a folder. It does not load a client.",
+      folders: ["server"],
+      layers: ["shared"],
+      packages: ["protocol", "runtime", "server"],
+      node: "named"
+    }
   },
   testing: {
     scenarios: {
+      rule: "The faults as values, and servers that play a script.",
       folders: [],
       modules: ["AuthorizationScenario", "RawServer", "Scenario", "ScriptedHttpServer"],
       node: true
     },
-    behaviour: { folders: ["internal"], node: true },
-    servers: { folders: [], modules: ["FaultyAuthorizationServer", "FaultyServer", "ScriptedServer"], node: true }
+    behaviour: { rule: "The code that plays them.", folders: ["internal"], node: true },
+    servers: {
+      rule: "Complete servers that fail on purpose.",
+      folders: [],
+      modules: ["FaultyAuthorizationServer", "FaultyServer", "ScriptedServer"],
+      node: true
+    }
   },
   client: {
     base: {
+      rule: "Values and helpers without a connection: errors, clocks, broadcasts, options of one call.",
       modules: [
         "Changes",
         "ClientError",
@@ -282,47 +395,121 @@ export const layers: Readonly<Record<string, Layers>> = {
       ]
     },
     // The transports. They import no other part of the client.
-    http: { modules: ["Http", "NodeHttp"], node: "named" },
-    stdio: { modules: ["Stdio"], layers: ["base"], node: true },
+    http: {
+      rule:
+        "The transport over HTTP: exchanges, streams, sessions, HTTP+SSE. It imports only `base`, and reads no result.",
+      modules: ["Http", "NodeHttp"],
+      node: "named"
+    },
+    stdio: {
+      rule: "The transport to a process. With the Node modules of `http` and `pool`, the only code that uses Node.",
+      modules: ["Stdio"],
+      layers: ["base"],
+      node: true
+    },
     // The handlers of the host for input requests of a server.
-    input: { modules: ["Elicitation", "LanguageModelSampling", "Roots", "Sampling"], layers: ["base"] },
+    input: {
+      rule: "The handlers of the host for input requests. It answers one request, whatever its transport.",
+      modules: ["Elicitation", "LanguageModelSampling", "Roots", "Sampling"],
+      layers: ["base"]
+    },
     // Opens a connection, negotiates, and replaces it when it is lost.
-    connection: { layers: ["base", "input"] },
+    connection: {
+      rule: "Opens a connection, negotiates, and replaces it when it is lost. It makes no call of the application.",
+      layers: ["base", "input"]
+    },
     // Each call, from its parameters to its result.
-    calls: { layers: ["base", "input", "connection"] },
-    toolkit: { modules: ["Toolkit"], layers: ["base", "calls"] },
-    client: { modules: ["Client", "Logging"], layers: ["base", "input", "connection", "calls", "toolkit"] },
-    pool: { modules: ["ClientPool", "NodeConfig", "ServerConfig"], node: "named" },
-    async: { modules: ["AsyncClient", "AsyncClientPool"] }
+    calls: {
+      rule: "One call from its params to its result; tasks, subscriptions and the cache.",
+      layers: ["base", "input", "connection"]
+    },
+    toolkit: {
+      rule: "Chooses tools for a model and runs them. It imports the types of calls, and no client.",
+      modules: ["Toolkit"],
+      layers: ["base", "calls"]
+    },
+    client: {
+      rule: "`Client`: the list of layers of a call, and the state that all calls and connections share.",
+      modules: ["Client", "Logging"],
+      layers: ["base", "input", "connection", "calls", "toolkit"]
+    },
+    pool: {
+      rule: "Several clients by name, from a configuration. It uses a client as an application does.",
+      modules: ["ClientPool", "NodeConfig", "ServerConfig"],
+      node: "named"
+    },
+    async: {
+      rule: "The same methods with promises. No module imports it.",
+      modules: ["AsyncClient", "AsyncClientPool"]
+    }
   },
   // A client that signs in does not load a server, and a protected server does not load a client.
   auth: {
-    shared: { folders: ["shared"], packages: ["protocol", "runtime"] },
-    sharedNode: { folders: ["shared/node"], packages: ["protocol", "runtime"], node: true },
-    stores: { folders: ["client/stores"], layers: ["shared"], packages: ["protocol", "runtime"] },
+    shared: {
+      rule: "Values for both sides: secrets, sealing, locks of one process.",
+      folders: ["shared"],
+      packages: ["protocol", "runtime"]
+    },
+    sharedNode: {
+      rule: "Checked requests to addresses that a hostile document may name. It uses Node.",
+      folders: ["shared/node"],
+      packages: ["protocol", "runtime"],
+      node: true
+    },
+    stores: {
+      rule: "Where tokens are stored, and how a store locks. It stores bytes, and does not read them.",
+      folders: ["client/stores"],
+      layers: ["shared"],
+      packages: ["protocol", "runtime"]
+    },
     // Requests and answers of OAuth. It has no state.
-    protocol: { folders: ["client/protocol"], layers: ["shared", "stores"], packages: ["protocol", "runtime"] },
-    grants: { folders: ["client/grants"], layers: ["shared", "protocol"], packages: ["protocol", "runtime"] },
+    protocol: {
+      rule: "Requests and answers of OAuth: metadata, registration, token endpoint, DPoP, challenges. It has no state.",
+      folders: ["client/protocol"],
+      layers: ["shared", "stores"],
+      packages: ["protocol", "runtime"]
+    },
+    grants: {
+      rule: "The ways to a first token that a program chooses. Each is a value.",
+      folders: ["client/grants"],
+      layers: ["shared", "protocol"],
+      packages: ["protocol", "runtime"]
+    },
     // The tokens of each server: when they are requested, refreshed and stored, and when a person is asked.
     flow: {
+      rule:
+        "The tokens of one server: when they are requested, refreshed and stored, and when a person is asked. All state is here.",
       folders: ["client/flow"],
       layers: ["shared", "stores", "protocol", "grants"],
       packages: ["protocol", "runtime", "client"]
     },
     client: {
+      rule: "`OAuth`: credentials for a client, from options to flows.",
       folders: ["client"],
       layers: ["shared", "stores", "protocol", "grants", "flow"],
       packages: ["protocol", "runtime", "client"]
     },
     clientNode: {
+      rule: "A browser, a loopback address, files: sign-ins and stores that need Node.",
       folders: ["client/node"],
       layers: ["shared", "stores", "protocol", "grants"],
       packages: ["protocol", "runtime"],
       node: true
     },
-    tokens: { folders: ["server/tokens"], layers: ["shared"], packages: ["protocol", "runtime"] },
-    server: { folders: ["server"], layers: ["shared", "tokens"], packages: ["protocol", "runtime", "server"] },
+    tokens: {
+      rule: "Verifies a token, and finds the keys and the metadata of its issuer, without the request.",
+      folders: ["server/tokens"],
+      layers: ["shared"],
+      packages: ["protocol", "runtime"]
+    },
+    server: {
+      rule: "`Protect`: finds the principal of a request, or refuses it with a challenge.",
+      folders: ["server"],
+      layers: ["shared", "tokens"],
+      packages: ["protocol", "runtime", "server"]
+    },
     proxy: {
+      rule: "An authorization server in front of a provider. It uses Node and a database.",
       folders: ["proxy"],
       layers: ["shared", "sharedNode", "tokens", "server"],
       packages: ["protocol", "runtime", "server"],
@@ -330,33 +517,84 @@ export const layers: Readonly<Record<string, Layers>> = {
     },
     // Values for both sides: they import the types of either side, and load neither.
     providers: {
+      rule: "Options for identity providers. It imports the types of both sides, and loads neither.",
       folders: ["providers"],
       layers: ["shared", "tokens"],
       typesOf: ["grants", "client", "server", "proxy"],
       packages: ["protocol", "runtime"],
       packageTypes: ["client", "server"]
     },
-    testing: { folders: ["testing"], layers: ["shared", "proxy"], packages: ["protocol", "runtime"], node: true }
+    testing: {
+      rule: "An authorization server for development, and a user for tests.",
+      folders: ["testing"],
+      layers: ["shared", "proxy"],
+      packages: ["protocol", "runtime"],
+      node: true
+    }
   },
   // Each command has a runner: it owns the type of its parsed line. The layers of runners do not import each other.
   cli: {
-    base: { packages: ["protocol", "auth"], node: "named" },
-    accounts: { packages: ["protocol", "client", "auth"], node: "named" },
-    connection: { node: "named" },
-    calls: { layers: ["base", "connection"] },
-    install: { layers: ["base", "connection"] },
-    generate: { layers: ["base", "connection"] },
-    tasks: { layers: ["base"] },
-    top: { layers: ["base"], packages: ["protocol", "console"] },
-    develop: { layers: ["base", "accounts", "connection"], node: "named" },
+    base: { rule: "Terminals, files, formats. It has no connection.", packages: ["protocol", "auth"], node: "named" },
+    accounts: { rule: "Signs in, and stores accounts.", packages: ["protocol", "client", "auth"], node: "named" },
+    connection: { rule: "Connects to the server that a command names, and answers its requests.", node: "named" },
+    calls: {
+      rule:
+        "The runners, one folder for each kind of command. A runner owns the type of its line, and imports no other runner.",
+      layers: ["base", "connection"]
+    },
+    install: {
+      rule:
+        "The runners, one folder for each kind of command. A runner owns the type of its line, and imports no other runner.",
+      layers: ["base", "connection"]
+    },
+    generate: {
+      rule:
+        "The runners, one folder for each kind of command. A runner owns the type of its line, and imports no other runner.",
+      layers: ["base", "connection"]
+    },
+    tasks: {
+      rule:
+        "The runners, one folder for each kind of command. A runner owns the type of its line, and imports no other runner.",
+      layers: ["base"]
+    },
+    top: {
+      rule:
+        "The runners, one folder for each kind of command. A runner owns the type of its line, and imports no other runner.",
+      layers: ["base"],
+      packages: ["protocol", "console"]
+    },
+    develop: {
+      rule:
+        "The runners, one folder for each kind of command. A runner owns the type of its line, and imports no other runner.",
+      layers: ["base", "accounts", "connection"],
+      node: "named"
+    },
     // Parses the command lines. It imports the types of the runners, and their code when a command runs.
-    commands: {},
-    programs: { folders: ["bin"], modules: ["Call", "Skein"], layers: ["base", "commands"], node: true }
+    commands: {
+      rule: "Parses command lines. It imports the types of the runners, and loads one when its command runs."
+    },
+    programs: {
+      rule: "The entries `skein` and `skein-call`.",
+      folders: ["bin"],
+      modules: ["Call", "Skein"],
+      layers: ["base", "commands"],
+      node: true
+    }
   },
   console: {
-    sources: { folders: [], modules: ["ConsoleError", "ConsoleSource", "RowTree"], packages: ["protocol", "runtime"] },
-    tasks: { folders: ["internal/tasks"], modules: ["ConsoleTasks"] },
+    sources: {
+      rule: "The contract of a source: rows, actions and their changes; the tree of a viewer.",
+      folders: [],
+      modules: ["ConsoleError", "ConsoleSource", "RowTree"],
+      packages: ["protocol", "runtime"]
+    },
+    tasks: {
+      rule: "A source for tasks. A console without tasks does not load it.",
+      folders: ["internal/tasks"],
+      modules: ["ConsoleTasks"]
+    },
     server: {
+      rule: "A source for servers, and the routes of the page.",
       folders: ["internal"],
       modules: ["Console"],
       layers: ["sources"],
@@ -364,25 +602,52 @@ export const layers: Readonly<Record<string, Layers>> = {
     }
   },
   sql: {
-    sqlite: { modules: ["SqliteClient"], node: true },
-    postgres: { modules: ["PgClient"], layers: [], node: true }
+    sqlite: { rule: "`SqliteClient`, on `node:sqlite`.", modules: ["SqliteClient"], node: true },
+    postgres: {
+      rule: "`PgClient`, on the driver of Effect. It does not import `sqlite`.",
+      modules: ["PgClient"],
+      layers: [],
+      node: true
+    }
   },
   tasks: {
     base: {
+      rule: "The values of a task: its state, errors, encryption, current run. It runs no query and no fiber.",
       modules: ["CurrentTask", "Encryption", "TaskAdmin", "TaskError", "TaskState"],
       packages: ["protocol", "runtime"]
     },
-    telemetry: { modules: ["TaskTelemetry"], packages: ["protocol", "runtime"] },
-    store: { packages: ["protocol", "runtime"], packageTypes: ["sql"] },
+    telemetry: {
+      rule: "Metrics and spans of tasks. The engine calls it, and it runs no query.",
+      modules: ["TaskTelemetry"],
+      packages: ["protocol", "runtime"]
+    },
+    store: {
+      rule:
+        "The SQL of tasks, their queue and their log, for both databases. It imports types of `sql` only, and no handler.",
+      packages: ["protocol", "runtime"],
+      packageTypes: ["sql"]
+    },
     engine: {
+      rule: "Runs handlers: workers, executions, steps, replays, schedules. It has no method of MCP.",
       modules: ["Step", "TaskContext", "TaskEngine", "TaskSchedules"],
       packages: ["protocol", "runtime", "server"]
     },
-    protocol: { modules: ["Task", "TaskSchedule", "TaskTools"], packages: ["protocol", "runtime", "server"] },
+    protocol: {
+      rule: "Tools that become tasks, and the methods about tasks (2026-07-28). It never calls the store.",
+      modules: ["Task", "TaskSchedule", "TaskTools"],
+      packages: ["protocol", "runtime", "server"]
+    },
     // The tasks of 2025-11-25. Only `Tasks` imports them.
-    legacy: { packages: ["protocol", "runtime", "server"] },
-    server: { folders: [], modules: ["Tasks"], packages: ["protocol", "runtime", "server"] },
+    legacy: { rule: "The tasks of 2025-11-25.", packages: ["protocol", "runtime", "server"] },
+    server: {
+      rule: "`Tasks`, the layer that joins all of it to a server.",
+      folders: [],
+      modules: ["Tasks"],
+      packages: ["protocol", "runtime", "server"]
+    },
     databases: {
+      rule:
+        "The engine on memory, SQLite, PostgreSQL, or the client of an application. Only this layer loads a driver.",
       folders: [],
       modules: ["MemoryTasks", "PostgresTasks", "SqlTasks", "SqliteTasks"],
       layers: ["engine", "store", "telemetry", "base"],
@@ -392,24 +657,52 @@ export const layers: Readonly<Record<string, Layers>> = {
   },
   openapi: {
     // The answers of an API, for `OpenApi` and `HttpApiTools`.
-    answer: { packages: ["protocol", "runtime", "server"] },
-    document: { modules: ["OpenApiError"], packages: ["protocol"], node: "named" },
-    schema: { layers: ["document"], packages: ["protocol"] },
-    arguments: { layers: ["schema", "document"], packages: ["protocol"] },
-    call: { packages: ["protocol", "runtime"] },
-    plan: { modules: ["OpenApi"] },
+    answer: {
+      rule: "Reads the answer of an API within bounds, for both kinds of tools.",
+      packages: ["protocol", "runtime", "server"]
+    },
+    document: {
+      rule: "Loads and parses a document and its references. It runs on Node for files, and makes no tool.",
+      modules: ["OpenApiError"],
+      packages: ["protocol"],
+      node: "named"
+    },
+    schema: {
+      rule: "Converts the schemas of a document to JSON Schema.",
+      layers: ["document"],
+      packages: ["protocol"]
+    },
+    arguments: {
+      rule: "The arguments of a tool: from the parts of a request, and back.",
+      layers: ["schema", "document"],
+      packages: ["protocol"]
+    },
+    call: { rule: "Sends a request to the API. It imports no server.", packages: ["protocol", "runtime"] },
+    plan: { rule: "`OpenApi`: chooses the operations, and makes a tool of each.", modules: ["OpenApi"] },
     // It reads no documents.
-    httpApi: { modules: ["HttpApiTools"], layers: ["answer", "arguments"] }
+    httpApi: {
+      rule: "`HttpApiTools`: the endpoints of an `HttpApi` of Effect, in the same process.",
+      modules: ["HttpApiTools"],
+      layers: ["answer", "arguments"]
+    }
   },
   gateway: {
-    connection: {},
-    calls: {},
-    catalog: {},
-    proxy: { folders: [], modules: ["Proxy"] }
+    connection: { rule: "Connections to a remote server, and the caller that a message of it is for." },
+    calls: { rule: "Forwards a request, and stores the call of a stateless caller between its rounds." },
+    catalog: { rule: "The entries of a remote server in the catalog. It reads the lists, and no request." },
+    proxy: { rule: "`Proxy`, the layer that joins them.", folders: [], modules: ["Proxy"] }
   },
   "code-mode": {
-    sandbox: { modules: ["ProgramError", "Sandbox"], packages: ["protocol"], node: "named" },
-    calls: { modules: ["CodeMode"] }
+    sandbox: {
+      rule: "Runs a program of a model in a thread, within bounds. It has no tool.",
+      modules: ["ProgramError", "Sandbox"],
+      packages: ["protocol"],
+      node: "named"
+    },
+    calls: {
+      rule: "`CodeMode`: the tool `execute`, and the calls of a program to hidden tools.",
+      modules: ["CodeMode"]
+    }
   },
   "create-skein": { all: { folders: ["."], node: true } }
 }
