@@ -153,7 +153,7 @@ describe("skein · HTTP", () => {
       const at = yield* teaHouseUrl
       const missing = yield* skein("read", at, "shop://nothing")
       assert.deepStrictEqual([missing.code, missing.out], [4, []])
-      assert.deepStrictEqual(missing.err, ["skein: resources/read: Resource not found"])
+      assert.deepStrictEqual(missing.err, ["skein: resources/read: Resource not found: shop://nothing"])
       const file = join(yield* folder, "no", "folder")
       const unwritable = yield* skein("read", "--output", file, at, "shop://menu")
       assert.deepStrictEqual([unwritable.code, unwritable.err], [2, [`skein: ${file} cannot be written: ENOENT`]])

@@ -34,6 +34,8 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Client from "./Client.ts"
+import type * as Http from "./Http.ts"
+import type * as Stdio from "./Stdio.ts"
 import { ClientMethods } from "./internal/async/clientMethods.ts"
 import type { AsyncHandlers } from "./internal/async/options.ts"
 import { openWith, type PromiseRunner } from "./internal/async/promiseRunner.ts"
@@ -61,6 +63,13 @@ export interface Options extends Client.Options, AsyncHandlers {
   readonly signal?: AbortSignal | undefined
 }
 
+/**
+ * The server of a client: a URL of HTTP (`http:`, `https:`), a command with its arguments such as `node server.js`, the
+ * options of `Http.transport` or `Stdio.transport`, or a transport. No shell interprets a command: spaces separate its
+ * arguments, unless quotes are around them. Browsers start no commands.
+ */
+export type Server = string | URL | Http.Options | Stdio.Options | Transport
+
 /** A client of one server. Make it with {@link AsyncClient.connect}, and close it. */
 export class AsyncClient extends ClientMethods implements AsyncDisposable {
   readonly #runner: PromiseRunner
@@ -75,14 +84,17 @@ export class AsyncClient extends ClientMethods implements AsyncDisposable {
   }
 
   /**
-   * Connects to a server. It rejects with the `ClientError`s of `Client.make`, and for `roots` with `InvalidRoot`. Nothing
-   * is left open then.
+   * Connects to a server: by its URL, by the command that starts it, by the options of `Http.transport` or
+   * `Stdio.transport`, or by any other transport. It rejects with the `ClientError`s of `Client.make`, for `roots` with
+   * `InvalidRoot`, and for a value that names no server with a `TypeError`. Nothing is left open then.
    *
    * @example
-   * const client = await AsyncClient.connect(Http.transport({ url: "https://mcp.example.com/mcp" }))
+   * const remote = await AsyncClient.connect("https://mcp.example.com/mcp")
+   * const local = await AsyncClient.connect({ command: "node", args: ["server.js"] })
    */
-  static async connect(transport: Transport, options: Options = {}): Promise<AsyncClient> {
+  static async connect(server: Server, options: Options = {}): Promise<AsyncClient> {
     const { logLevel, onLog, signal } = options
+    const transport = await transportTo(server)
     const opening = Effect.tap(
       Client.make(transport, options),
       (client) => onLog === undefined ? Effect.void : receiveLogs(client, onLog, logLevel)
@@ -104,6 +116,36 @@ export class AsyncClient extends ClientMethods implements AsyncDisposable {
     return this.close()
   }
 }
+
+const transportTo = async (server: Server): Promise<Transport> => {
+  const given: unknown = server
+  if (typeof server === "string" && !/^https?:/i.test(server)) {
+    const [command, ...args] = Array.from(
+      server.matchAll(/"([^"]*)"|'([^']*)'|\S+/g),
+      ([all, double, single]) => double ?? single ?? all
+    )
+    if (command !== undefined) return startedBy({ command, args })
+  } else if (typeof server === "string" || server instanceof URL) return reachedBy({ url: server })
+  else if (typeof given === "object" && given !== null) {
+    if ("connect" in given && Effect.isEffect(given.connect)) return given as Transport
+    if ("url" in given) return reachedBy(given as Http.Options)
+    if ("command" in given) return startedBy(given as Stdio.Options)
+  }
+  throw new TypeError(
+    `AsyncClient.connect expects a URL, a command, { url }, { command, args } or a transport, and got ${kindOf(given)}`
+  )
+}
+
+const kindOf = (value: unknown): string =>
+  value === null || value === undefined
+    ? String(value)
+    : typeof value === "object"
+    ? `an object with ${Object.keys(value).slice(0, 5).join(", ") || "no members"}`
+    : `a ${typeof value}`
+
+const reachedBy = async (options: Http.Options): Promise<Transport> => (await import("./Http.ts")).transport(options)
+
+const startedBy = async (options: Stdio.Options): Promise<Transport> => (await import("./Stdio.ts")).transport(options)
 
 /** Passes the log messages of the server to a function until the scope closes. */
 const receiveLogs = (

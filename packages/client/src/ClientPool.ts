@@ -159,9 +159,16 @@ export class ClientPool extends Context.Service<ClientPool, {
  * const pool = yield* ClientPool.make({ files: { transport: Stdio.transport({ command: "files-server" }) } })
  * const files = yield* pool.client("files")
  */
-export const make = Effect.fnUntraced(function*(
+export const make = (
   servers: Readonly<Record<string, Server>>,
   options: Options = {}
+): Effect.Effect<ClientPool["Service"], PoolError, Scope.Scope> => makeWith(servers, options, () => undefined)
+
+/** The same, with the reason why a server that a configuration names is not in the pool. */
+const makeWith = Effect.fnUntraced(function*(
+  servers: Readonly<Record<string, Server>>,
+  options: Options,
+  whyMissing: (name: string) => string | undefined
 ): Effect.fn.Return<ClientPool["Service"], PoolError, Scope.Scope> {
   const { maxServers = 100 } = options
   const context = yield* Effect.context<never>()
@@ -210,7 +217,8 @@ export const make = Effect.fnUntraced(function*(
     Effect.suspend(() => {
       const entry = pooled.get(name)
       if (entry !== undefined) return Effect.succeed(entry)
-      const message = `The pool has no server named ${name}`
+      const why = whyMissing(name)
+      const message = `The pool has no server named ${name}${why === undefined ? "" : `: ${why}`}`
       return Effect.fail(new PoolError({ reason: new ServerNotFound({ message, server: name }) }))
     })
   const add: ClientPool["Service"]["add"] = (name, server) =>
@@ -349,9 +357,9 @@ export const fromConfig = Effect.fnUntraced(function*(
   options: ConfigOptions = {}
 ): Effect.fn.Return<ConfiguredPool, PoolError, Scope.Scope> {
   const { include, onInvalidConfig = "warn", watchInterval } = options
-  const pool = yield* make({}, options)
+  const pool = yield* makeWith({}, options, (name) => config.whyMissing(name))
   const sources: ReadonlyArray<ConfigSource> = "read" in source ? [source] : source
-  const config = new PoolConfig(sources, include, onInvalidConfig === "fail", pool)
+  const config: PoolConfig = new PoolConfig(sources, include, onInvalidConfig === "fail", pool)
   yield* config.reload
   if (watchInterval !== undefined) yield* Effect.forkScoped(config.watch(watchInterval))
   // The members of the pool include getters, which must stay getters.

@@ -150,6 +150,11 @@ const sourceOf = (
   config: Effect.Effect<unknown, PoolError>,
   options: Options
 ): ConfigSource => {
+  for (const name of ["client", "http", "stdio", "timeout"] as const) {
+    const given: unknown = options[name]
+    if (given === undefined || typeof given === "function") continue
+    throw new TypeError(`The option ${name} of a configuration is a function of the entry: ${name}: (entry) => …`)
+  }
   const answers = new Map<string, string | undefined>()
   const { input } = options
   const asked = input === undefined ? undefined : (asking: ServerConfig.Input) =>

@@ -1,4 +1,5 @@
 /** A client with promises: against servers of the same kind in all revisions, and against scripted servers. */
+import { join } from "node:path"
 import { afterEach, describe, expect, expectTypeOf, it, vi } from "@effect/vitest"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
@@ -234,6 +235,36 @@ describe("AsyncClient", () => {
     expect(after.listeners).toBeLessThanOrEqual(before.listeners)
     controller.abort()
   }, 60_000)
+
+  it("connects by a URL and by the options of a transport", async () => {
+    const { close, url } = await new AsyncServer({ name: "s", version: "1" }).listen({ port: 0 })
+    try {
+      for (const server of [url, new URL(url), { url }]) {
+        await using client = await AsyncClient.connect(server)
+        expect(client.server?.name).toBe("s")
+      }
+    } finally {
+      await close()
+    }
+  })
+
+  it("connects by a command", async () => {
+    const file = join(import.meta.dirname, "support/echo server.ts")
+    const node = [process.execPath, "--conditions=@skein/source"]
+    for (const server of [`"${node[0]}" ${node[1]} '${file}'`, { command: node[0]!, args: [node[1]!, file] }]) {
+      await using client = await AsyncClient.connect(server)
+      expect((await client.callTool("echo", { text: "hi" })).content).toMatchObject([{ text: "hi" }])
+    }
+  })
+
+  it("rejects a value that names no server", async () => {
+    const connect = (server: unknown) => AsyncClient.connect(server as string)
+    const expected = "AsyncClient.connect expects a URL, a command, { url }, { command, args } or a transport, and got "
+    await expect(connect(undefined)).rejects.toThrow(`${expected}undefined`)
+    await expect(connect(3000)).rejects.toThrow(`${expected}a number`)
+    await expect(connect("  ")).rejects.toThrow(`${expected}a string`)
+    await expect(connect({ uri: "x", args: [] })).rejects.toThrow(`${expected}an object with uri, args`)
+  })
 
   it("closes when its signal aborts", async () => {
     const { signal, abort } = (() => {

@@ -153,10 +153,14 @@ export class Reader {
       answer,
       notification,
       id,
-      error: { code: -32600, message: `Invalid Request: the line exceeds ${this.maxLineBytes} bytes` }
+      error: { code: -32600, message: tooLong(this.maxLineBytes) }
     }, 0)
   }
 }
+
+const tooLong = (maxLineBytes: number): string =>
+  `Invalid Request: the line exceeds maxLineBytes (${maxLineBytes}) of its reader: send less, such as pages or a link to a ` +
+  "resource, or raise maxLineBytes there"
 
 /** Options of a `Writer`. */
 export interface WriterOptions {

@@ -34,7 +34,10 @@ const tooLong = (max: number, id?: JsonRpc.Id, answer = false, notification = fa
   answer,
   notification,
   id,
-  error: { code: -32600, message: `Invalid Request: the line exceeds ${max} bytes` }
+  error: {
+    code: -32600,
+    message: expect.stringContaining(`the line exceeds maxLineBytes (${max}) of its reader: send less`)
+  }
 })
 
 const longNote = (max: number) => tooLong(max, undefined, false, true)

@@ -23,6 +23,8 @@ import { Catalog, updated } from "./Catalog.ts"
 import type * as Completion from "./Completion.ts"
 import type { AsyncHandler, HandlerContext } from "./HandlerContext.ts"
 import * as InMemoryTransport from "./InMemoryTransport.ts"
+import { type DefinitionMistake, problemOfLayer } from "./internal/composition/serverMistake.ts"
+import type { AsyncMistake } from "./internal/handlers/handlerMistake.ts"
 import type { AnySchema } from "./internal/schema/inputSchema.ts"
 import * as McpServer from "./McpServer.ts"
 import type * as NodeHttp from "./NodeHttp.ts"
@@ -37,6 +39,10 @@ export interface Listening extends Pick<NodeHttp.Server["Service"], "host" | "po
   /** Refuses new requests, lets those in progress finish within `shutdownTimeout`, and stops. */
   readonly close: () => Promise<void>
 }
+
+type OutputOf<Output extends AnySchema> = [Output] extends [never] ? never : Tool.OutputOf<Output>
+
+type ToolAnswer<Output extends AnySchema> = Tool.Answer<NoInfer<OutputOf<Output>>>
 
 /** The variables that the reader of a template receives. */
 type TemplateVariables<T extends string, V extends ResourceTemplate.Variables> = [V] extends [never]
@@ -62,16 +68,28 @@ export class AsyncServer {
    * @example
    * server.tool("add", { input: z.object({ a: z.number(), b: z.number() }) }, ({ a, b }) => a + b)
    */
-  tool<Input extends AnySchema = {}, Output extends AnySchema = never>(
+  tool<Input extends AnySchema = {}, Output extends AnySchema = never, A = never>(
     name: string,
     options: Tool.Options<Input, Output> & Tool.CheckedSchemas<Input, Output>,
-    handler: AsyncHandler<
-      Tool.InputOf<Input>,
-      Tool.Answer<NoInfer<[Output] extends [never] ? never : Tool.OutputOf<Output>>>,
-      never
-    >
-  ): this {
-    return this.use(Tool.async(Tool.make<string, Input, Output>(name, options), handler))
+    handler: (
+      input: Tool.InputOf<Input>,
+      context: HandlerContext
+    ) => ToolAnswer<Output> | Promise<ToolAnswer<Output>> | (AsyncMistake<A, OutputOf<Output>> & A)
+  ): this
+  /** One object is the form of another library. */
+  tool(definition: "A tool needs a name, options and a handler: tool(\"name\", { input }, async ({ … }) => …)"): this
+  /** @deprecated Pass the options, too. */
+  tool(name: string, options: "A tool needs options before its handler: tool(\"name\", {}, async () => …)"): this
+  tool(...given: ReadonlyArray<unknown>): this {
+    const [name, options, handler] = given as [
+      string,
+      Tool.Options<{}, never>,
+      AsyncHandler<{}, Tool.Answer<never>, never>
+    ]
+    if (typeof name !== "string" || typeof handler !== "function") {
+      throw new TypeError("A tool needs a name, options and a handler: tool(\"name\", { input }, async ({ … }) => …)")
+    }
+    return this.use(Tool.async(Tool.make(name, options), handler))
   }
 
   /** Adds a resource: see `Resource.make` and `Resource.async`. */
@@ -134,9 +152,17 @@ export class AsyncServer {
    * @example
    * server.use(RateLimit.layer({ limit: 10, interval: "1 minute" }))
    */
-  use(...definitions: ReadonlyArray<Layer.Layer<never, unknown, Catalog>>): this {
+  use<const L extends ReadonlyArray<unknown>>(
+    ...definitions:
+      & L
+      & ReadonlyArray<
+        Layer.Layer<never, unknown, Catalog> | (DefinitionMistake<L[number], Catalog> & L[number])
+      >
+  ): this {
     if (this.#hasStarted) throw new Error(`the server ${this.#options.name} has started: add definitions before`)
-    this.#definitions.push(...definitions)
+    const problem = definitions.map(problemOfLayer).find((problem) => problem !== undefined)
+    if (problem !== undefined) throw new TypeError(problem)
+    this.#definitions.push(...definitions as ReadonlyArray<unknown> as ReadonlyArray<McpServer.Definitions>)
     return this
   }
 

@@ -12,6 +12,7 @@
  */
 import type { Annotations } from "@skein/protocol/Content"
 import type { Meta } from "@skein/protocol/Message"
+import { cut } from "@skein/protocol/Text"
 import type * as Wire from "@skein/protocol/Content"
 import * as Base64 from "effect/encoding/Base64"
 import { omitUndefined } from "./internal/base/json.ts"
@@ -50,16 +51,49 @@ const binary = <T extends string>(type: T, data: Bytes, mimeType: string, option
   ...(options && omitUndefined(options))
 })
 
-/** Makes an image block. The MIME type is `image/png`, for example. */
-export const image = (data: Bytes, mimeType: string, options?: BlockOptions): Wire.ImageContent =>
-  binary("image", data, mimeType, options)
+/**
+ * Makes an image block. The MIME type is `image/png`, for example. Without it, the type of PNG, JPEG, GIF, WebP and BMP is
+ * found in the bytes, and other bytes throw a `TypeError`.
+ *
+ * @example
+ * const chart = Content.image(await readFile("chart.png"))
+ */
+export const image = (data: Bytes, mimeType?: string, options?: BlockOptions): Wire.ImageContent =>
+  binary("image", data, mimeType ?? typeOf("image", data), options)
 
 /**
- * Makes an audio block. The MIME type is `audio/wav`, for example. Clients of 2024-11-05 receive a line of text
+ * Makes an audio block. The MIME type is `audio/wav`, for example; without it, that of WAV, MP3, Ogg, FLAC and M4A is
+ * found in the bytes. Clients of 2024-11-05 receive a line of text
  * instead.
  */
-export const audio = (data: Bytes, mimeType: string, options?: BlockOptions): Wire.AudioContent =>
-  binary("audio", data, mimeType, options)
+export const audio = (data: Bytes, mimeType?: string, options?: BlockOptions): Wire.AudioContent =>
+  binary("audio", data, mimeType ?? typeOf("audio", data), options)
+
+/** The beginning of files, in base64. */
+const signatures = {
+  image: {
+    "image/png": /^iVBORw0KGg/,
+    "image/jpeg": /^\/9j\//,
+    "image/gif": /^R0lGOD/,
+    "image/webp": /^UklGR.{7}RUJQ/,
+    "image/bmp": /^Qk[0-3]/
+  },
+  audio: {
+    "audio/wav": /^UklGR.{7}QVZF/,
+    "audio/mpeg": /^(?:SUQz|\/\/[I-Po-v])/,
+    "audio/ogg": /^T2dnU/,
+    "audio/flac": /^ZkxhQ/,
+    "audio/mp4": /^.{6}Z0eXBNNEE/
+  }
+} as const
+
+const typeOf = (kind: keyof typeof signatures, data: Bytes): string => {
+  const start = base64(typeof data === "string" ? cut(data, 64) : data.subarray(0, 48))
+  const found = Object.entries(signatures[kind]).find(([, signature]) => signature.test(start))
+  if (found !== undefined) return found[0]
+  const known = Object.keys(signatures[kind]).join(", ")
+  throw new TypeError(`The bytes are no ${kind} of a known type (${known}): pass the MIME type, too`)
+}
 
 /**
  * Makes a link to a resource that the client can read. Clients before 2025-06-18 receive its title and URI as text.

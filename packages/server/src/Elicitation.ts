@@ -135,8 +135,18 @@ export type GivenForm = AnyForm | {
 }
 
 /** Makes fields that a form cannot have a type error that names the mistake. */
-export type CheckedForm<S> = S extends AnyForm ? unknown
+export type CheckedForm<S> = S extends Form<unknown> ? unknown
+  : S extends StandardSchemaV1 ? NestedField<StandardSchemaV1.InferInput<S>>
+  : S extends AnyForm ? unknown
   : "The fields of a form are not all Effect Schemas of texts, numbers, booleans or choices. For another library, pass the schema of the whole object, such as z.object({ … })"
+
+/** Names a field of a form that has fields of its own. A list of texts is a choice. */
+type NestedField<A> = {
+  [K in keyof A & string]-?: NonNullable<A[K]> extends infer Value
+    ? Value extends ReadonlyArray<string> | string | number | boolean | bigint ? never
+    : `The field \`${K}\` of a form must be a text, a number, a boolean or a choice: a form is flat`
+    : never
+}[keyof A & string] extends infer Problem ? [Problem] extends [never] ? unknown : Problem : never
 
 /** The content of an accepted form. */
 export type ContentOf<S extends GivenForm> = S extends Form<infer A> ? A : TypeOf<S>

@@ -75,7 +75,10 @@ export interface HandlerContext<R = never> {
   /** Requests the roots of the client: see `Roots.list`. */
   readonly roots: (options?: Roots.Options) => Promise<ReadonlyArray<Roots.Root>>
   /** Reports progress: see `Progress.report`. Resolves when the report is sent. */
-  readonly progress: (progress: Progress) => Promise<void>
+  readonly progress: {
+    (progress: Progress): Promise<void>
+    (progress: "Pass one object: progress({ progress: 1, total: 2 })", total: unknown): Promise<void>
+  }
   /** Logs to the loggers of the server, and to the client if it wants logs: see `Logging`. */
   readonly log: Log
   /**

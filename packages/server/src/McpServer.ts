@@ -20,6 +20,7 @@ import * as Caching from "./Caching.ts"
 import * as Catalog from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { EventBus, type ListKind } from "./EventBus.ts"
+import { type DefinitionMistake, problemOfLayer } from "./internal/composition/serverMistake.ts"
 import * as naming from "./internal/composition/naming.ts"
 import { placed } from "./internal/catalog/placement.ts"
 import { definitionProblem } from "./internal/catalog/validateDefinition.ts"
@@ -133,13 +134,13 @@ export type Definitions = Layer.Layer<never, unknown, unknown>
  *   Resource.layer(menu, readMenu)
  * ).pipe(Layer.provide(Database.layer))
  */
-export const layer = <const L extends ReadonlyArray<Definitions>>(
+export const layer = <const L extends ReadonlyArray<unknown>>(
   options: Options,
-  ...definitions: L
+  ...definitions: L & ReadonlyArray<Definitions | (DefinitionMistake<L[number]> & L[number])>
 ): Layer.Layer<
   McpServer | Catalog.Catalog,
-  Layer.Error<L[number]>,
-  Exclude<Layer.Services<L[number]>, Catalog.Catalog>
+  Layer.Error<Extract<L[number], Definitions>>,
+  Exclude<Layer.Services<Extract<L[number], Definitions>>, Catalog.Catalog>
 > =>
   Layer.effectContext(Effect.gen(function*() {
     const problem = definitionProblem(describe(options))
@@ -158,7 +159,9 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
     // Each server has its own memo map, so that a second server with the same definitions registers them too.
     const memo = placed(context)
     const building = Layer.succeedContext(Context.merge(provided, loggers))
-    for (const definition of definitions) {
+    for (const definition of definitions as ReadonlyArray<unknown> as ReadonlyArray<Definitions>) {
+      const problem = problemOfLayer(definition)
+      if (problem !== undefined) return yield* Effect.die(new TypeError(`${options.name} cannot be served: ${problem}`))
       yield* Layer.buildWithMemoMap(Layer.provide(definition, building), memo, scope)
     }
     const bus = Context.getOrUndefined(services, EventBus)
@@ -204,15 +207,19 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
  *   McpServer.mount({ prefix: "shop", separator: "." }, ShopServer)
  * )
  */
-export const mount = <const L extends ReadonlyArray<Definitions>>(
+export const mount = <const L extends ReadonlyArray<unknown>>(
   at: string | undefined | naming.MountOptions,
-  ...definitions: L
-): Layer.Layer<never, Layer.Error<L[number]> | DefinitionError, Layer.Services<L[number]> | Catalog.Catalog> =>
+  ...definitions: L & ReadonlyArray<Definitions | (DefinitionMistake<L[number]> & L[number])>
+): Layer.Layer<
+  never,
+  Layer.Error<Extract<L[number], Definitions>> | DefinitionError,
+  Layer.Services<Extract<L[number], Definitions>> | Catalog.Catalog
+> =>
   // Building the definitions in a loop loses the types of their errors and services: hence the cast. A server without
   // mounts does not load their code.
   Layer.unwrap(Effect.map(
     Effect.promise(() => import("./internal/composition/mount.ts")),
-    ({ mount }) => mount(naming.make(at), definitions)
+    ({ mount }) => mount(naming.make(at), definitions as ReadonlyArray<unknown> as ReadonlyArray<Definitions>)
   )) as never
 
 const make = (

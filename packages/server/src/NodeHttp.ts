@@ -15,6 +15,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
+import { problemOfLayer, type ServerMistake } from "./internal/composition/serverMistake.ts"
 import { defaultPrefix, fillIn, namesOf } from "./internal/base/environment.ts"
 import * as health from "./internal/http/endpoint/health.ts"
 import { resolve } from "./internal/http/access/options.ts"
@@ -321,19 +322,21 @@ const portVariable = (
  * @example
  * NodeHttp.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, tools), { port: 3000 })
  */
-export const runMain = <E, R = never>(
-  mcp: Layer.Layer<McpServer | R, E>,
+export const runMain = <E, S, R = never>(
+  mcp: Layer.Layer<McpServer | R, E> | (ServerMistake<S, McpServer> & S),
   given: MainOptions<McpServer | R> = {}
 ): void => {
   const options = fillIn(given, variables, process.env, given.environment)
-  if (typeof options === "string") return main.runMain(main.invalidEnvironment(options), { logFormat: given.logFormat })
+  if (typeof options === "string") return main.runMain(main.invalid(options), { logFormat: given.logFormat })
+  const problem = problemOfLayer(mcp)
+  if (problem !== undefined) return main.runMain(main.invalid(problem), options)
   const { onListening = announce, stateKeys, ...rest } = options
   const program = Effect.scoped(
     Effect.flatMap(listen(rest, true), (at) => Effect.andThen(onListening(at), Effect.never))
   )
   // The finalizers of the server run after the requests in progress, and get 5 more seconds.
   const served = Effect.catchCause(
-    Effect.provide(program, mcp),
+    Effect.provide(program, mcp as Layer.Layer<McpServer | R, E>),
     (cause) => causeOf(cause, options, portVariable(given))
   )
   const { logFormat, logLevel } = options

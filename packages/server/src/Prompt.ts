@@ -28,6 +28,7 @@ import type * as Wire from "@skein/protocol/Prompt"
 import { clip } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Catalog, HandlerServices } from "./Catalog.ts"
@@ -37,6 +38,7 @@ import type { DefinitionError } from "./DefinitionError.ts"
 import type { AsyncHandler } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import { toEffect } from "./internal/handlers/asyncHandler.ts"
+import type { EffectMistake } from "./internal/handlers/handlerMistake.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/handlers/captureServices.ts"
 import { checkBlocks } from "./internal/catalog/validateDefinition.ts"
 import { failWithMcpError } from "./internal/handlers/handlerError.ts"
@@ -100,8 +102,8 @@ export interface Prompt<A> {
 /** One message of a prompt. */
 export type Message = Wire.PromptMessage
 
-/** The value that a handler returns: the text of one user message, messages, or the whole result. */
-export type Answer = string | ReadonlyArray<Message> | Wire.GetPromptResult
+/** The value that a handler returns: the text of one user message, one message, several, or the whole result. */
+export type Answer = string | Message | ReadonlyArray<Message> | Wire.GetPromptResult
 
 /** Makes a message of the user. */
 export const user = (content: string | Content.ContentBlock): Message => message("user", content)
@@ -147,15 +149,15 @@ export const make = <A extends Arguments = {}>(
  */
 export const layer = <
   A,
-  E extends HandlerError = never,
   R = never,
-  C extends Completion.Sources<keyof A & string> = {}
+  C extends Completion.Sources<keyof A & string> = {},
+  B = never
 >(
   prompt: Prompt<A>,
-  handler: (args: A) => Effect.Effect<Answer, E, R>,
+  handler: (args: A) => Effect.Effect<Answer, HandlerError, R> | (EffectMistake<B, "Prompt"> & B),
   options?: Completion.Options<keyof A & string, C>
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R | Completion.Services<C>>> =>
-  registerLayer(register("add", prompt, handler, options?.complete))
+  registerLayer(register("add", prompt, handler as Handler<A, HandlerError, R>, options?.complete))
 
 /**
  * Registers a prompt with a handler that returns a value or a promise. Its errors reach the client by the rules of
@@ -175,27 +177,36 @@ export { async_ as async }
 /** Registers a prompt with its handler until the scope closes, while the server runs. Fails as `layer` does. */
 export const add = <
   A,
-  E extends HandlerError = never,
   R = never,
-  C extends Completion.Sources<keyof A & string> = {}
+  C extends Completion.Sources<keyof A & string> = {},
+  B = never
 >(
   prompt: Prompt<A>,
-  handler: (args: A) => Effect.Effect<Answer, E, R>,
+  handler: (args: A) => Effect.Effect<Answer, HandlerError, R> | (EffectMistake<B, "Prompt"> & B),
   options?: Completion.Options<keyof A & string, C>
 ): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R | Completion.Services<C>>> =>
-  registerScoped(register("add", prompt, handler, options?.complete))
+  registerScoped(register("add", prompt, handler as Handler<A, HandlerError, R>, options?.complete))
 
 /**
  * Replaces the prompt of the same name until the scope closes. Fails with `DefinitionError` `NotFound` if no prompt has
  * the name, and otherwise as `layer` does.
  */
-export const replace: typeof add = (prompt, handler, options) =>
-  registerScoped(register("replace", prompt, handler, options?.complete))
+export const replace: typeof add = <
+  A,
+  R,
+  C extends Completion.Sources<keyof A & string>
+>(
+  prompt: Prompt<A>,
+  handler: unknown,
+  options?: Completion.Options<keyof A & string, C>
+) => registerScoped(register("replace", prompt, handler as Handler<A, HandlerError, R>, options?.complete))
+
+type Handler<A, E, R> = (args: A) => Effect.Effect<Answer, E, R>
 
 const register = <A, E extends HandlerError, R, C extends object>(
   how: "add" | "replace",
   prompt: Prompt<A>,
-  handler: (args: A) => Effect.Effect<Answer, E, R>,
+  handler: Handler<A, E, R>,
   complete: C | undefined
 ): Register<R | Completion.Services<C>> =>
 (catalog, provide) =>
@@ -222,9 +233,21 @@ const register = <A, E extends HandlerError, R, C extends object>(
     })
   })
 
+const expected = "return a text, Prompt.user(…), a list of messages, or { messages: [ … ] }"
+
 const toResult = (answer: Answer, description: string | undefined): Wire.GetPromptResult => {
+  if (typeof answer !== "string" && !(Predicate.isObject(answer) || Array.isArray(answer))) {
+    throw new TypeError(`the handler returned ${answer === null ? "null" : typeof answer}: ${expected}`)
+  }
   const whole = typeof answer !== "string" && "messages" in answer
-  const messages = whole ? answer.messages : typeof answer === "string" ? [user(answer)] : answer
+  const messages = whole
+    ? answer.messages
+    : typeof answer === "string"
+    ? [user(answer)]
+    : "role" in answer
+    ? [answer]
+    : answer
+  if (!Array.isArray(messages)) throw new TypeError(`the handler returned an object without messages: ${expected}`)
   checkBlocks(messages.map(({ content }) => content))
   if (whole) return answer
   return description === undefined ? { messages } : { description, messages }

@@ -22,6 +22,7 @@ import { DefinitionError, InvalidUri } from "./DefinitionError.ts"
 import type { HandlerContext } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import { toEffect } from "./internal/handlers/asyncHandler.ts"
+import type { EffectMistake } from "./internal/handlers/handlerMistake.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/handlers/captureServices.ts"
 import { readResource, type ResourceBody } from "./internal/handlers/readResource.ts"
 import type { Visible } from "./Registry.ts"
@@ -85,10 +86,11 @@ export const notFound: (uri: string) => McpError.McpError = McpError.resourceNot
  * @example
  * const live = Resource.layer(menu, Effect.succeed("# Tea"))
  */
-export const layer = <E extends HandlerError = never, R = never>(
+export const layer = <R = never, A = never>(
   resource: Resource,
-  read: Effect.Effect<Answer, E, R>
-): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> => registerLayer(register("add", resource, read))
+  read: Effect.Effect<Answer, HandlerError, R> | (EffectMistake<A, "Resource"> & A)
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
+  registerLayer(register("add", resource, read as Effect.Effect<Answer, HandlerError, R>))
 
 /**
  * Registers a resource with a reader that returns a value or a promise. Its errors reach the client by the rules of
@@ -105,17 +107,18 @@ const async_ = <R = never>(
 export { async_ as async }
 
 /** Registers a resource with its reader until the scope closes, while the server runs. Fails as `layer` does. */
-export const add = <E extends HandlerError = never, R = never>(
+export const add = <R = never, A = never>(
   resource: Resource,
-  read: Effect.Effect<Answer, E, R>
+  read: Effect.Effect<Answer, HandlerError, R> | (EffectMistake<A, "Resource"> & A)
 ): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R>> =>
-  registerScoped(register("add", resource, read))
+  registerScoped(register("add", resource, read as Effect.Effect<Answer, HandlerError, R>))
 
 /**
  * Replaces the resource of the same URI until the scope closes. Fails with `DefinitionError` `NotFound` if no resource
  * has the URI, and otherwise as `layer` does.
  */
-export const replace: typeof add = (resource, read) => registerScoped(register("replace", resource, read))
+export const replace: typeof add = <R>(resource: Resource, read: unknown) =>
+  registerScoped(register("replace", resource, read as Effect.Effect<Answer, HandlerError, R>))
 
 const register = <E extends HandlerError, R>(
   how: "add" | "replace",

@@ -29,6 +29,7 @@ import { DefinitionError, InvalidUriTemplate } from "./DefinitionError.ts"
 import type { HandlerContext } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import { toEffect } from "./internal/handlers/asyncHandler.ts"
+import type { EffectMistake } from "./internal/handlers/handlerMistake.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/handlers/captureServices.ts"
 import { readResource, type ResourceBody } from "./internal/handlers/readResource.ts"
 import { settle } from "./internal/schema/standardSchema.ts"
@@ -161,15 +162,18 @@ export const make = <const T extends string, V extends Variables = never>(
  */
 export const layer = <
   V,
-  E extends HandlerError = never,
   R = never,
-  C extends Completion.Sources<keyof V & string> = {}
+  C extends Completion.Sources<keyof V & string> = {},
+  A = never
 >(
   template: ResourceTemplate<V>,
-  read: (variables: V, uri: string) => Effect.Effect<Answer, E, R>,
+  read: (
+    variables: V,
+    uri: string
+  ) => Effect.Effect<Answer, HandlerError, R> | (EffectMistake<A, "ResourceTemplate"> & A),
   options?: Completion.Options<keyof V & string, C>
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R | Completion.Services<C>>> =>
-  registerLayer(register("add", template, read, options?.complete))
+  registerLayer(register("add", template, read as Reader<V, HandlerError, R>, options?.complete))
 
 /**
  * Registers a template with a reader that returns a value or a promise. Its errors reach the client by the rules of
@@ -195,27 +199,39 @@ export { async_ as async }
 /** Registers a template with its reader until the scope closes, while the server runs. Fails as `layer` does. */
 export const add = <
   V,
-  E extends HandlerError = never,
   R = never,
-  C extends Completion.Sources<keyof V & string> = {}
+  C extends Completion.Sources<keyof V & string> = {},
+  A = never
 >(
   template: ResourceTemplate<V>,
-  read: (variables: V, uri: string) => Effect.Effect<Answer, E, R>,
+  read: (
+    variables: V,
+    uri: string
+  ) => Effect.Effect<Answer, HandlerError, R> | (EffectMistake<A, "ResourceTemplate"> & A),
   options?: Completion.Options<keyof V & string, C>
 ): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R | Completion.Services<C>>> =>
-  registerScoped(register("add", template, read, options?.complete))
+  registerScoped(register("add", template, read as Reader<V, HandlerError, R>, options?.complete))
 
 /**
  * Replaces the template of the same text until the scope closes. Fails with `DefinitionError` `NotFound` if no template
  * has the text, and otherwise as `layer` does.
  */
-export const replace: typeof add = (template, read, options) =>
-  registerScoped(register("replace", template, read, options?.complete))
+export const replace: typeof add = <
+  V,
+  R,
+  C extends Completion.Sources<keyof V & string>
+>(
+  template: ResourceTemplate<V>,
+  read: unknown,
+  options?: Completion.Options<keyof V & string, C>
+) => registerScoped(register("replace", template, read as Reader<V, HandlerError, R>, options?.complete))
+
+type Reader<V, E, R> = (variables: V, uri: string) => Effect.Effect<Answer, E, R>
 
 const register = <V, E extends HandlerError, R, C extends object>(
   how: "add" | "replace",
   template: ResourceTemplate<V>,
-  read: (variables: V, uri: string) => Effect.Effect<Answer, E, R>,
+  read: Reader<V, E, R>,
   complete: C | undefined
 ): Register<R | Completion.Services<C>> =>
 (catalog, provide) => {

@@ -9,6 +9,7 @@ import type { Peer } from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { problemOfLayer, type ServerMistake } from "./internal/composition/serverMistake.ts"
 import * as connection from "./internal/process/stdioConnection.ts"
 import type { MainOptions as ProcessOptions } from "./internal/process/nodeMain.ts"
 import * as main from "./internal/process/nodeMain.ts"
@@ -65,11 +66,17 @@ export const layer = (options?: connection.StdioOptions): Layer.Layer<never, Tra
  * @example
  * Stdio.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, tools))
  */
-export const runMain = <E>(server: Layer.Layer<McpServer, E>, options?: MainOptions): void =>
+export const runMain = <E, S>(
+  server: Layer.Layer<McpServer, E> | (ServerMistake<S, McpServer> & S),
+  options?: MainOptions
+): void => {
+  const problem = problemOfLayer(server)
+  if (problem !== undefined) return main.runStdioMain(main.invalid(problem), options)
   main.runStdioMain(
     Effect.flatMap(
-      Effect.provide(serveUntil(options, logShutdown), server),
+      Effect.provide(serveUntil(options, logShutdown), server as Layer.Layer<McpServer, E>),
       (end) => end._tag === "Lost" ? Effect.fail(end.cause) : Effect.void
     ),
     options
   )
+}

@@ -35,15 +35,16 @@ import type * as Scope from "effect/Scope"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import type { Catalog, HandlerServices, ToolEntry } from "./Catalog.ts"
 import type * as Content from "./Content.ts"
-import type { DefinitionError } from "./DefinitionError.ts"
-import type { AsyncHandler } from "./HandlerContext.ts"
+import { DefinitionError, InvalidValue } from "./DefinitionError.ts"
+import type { AsyncHandler, HandlerContext } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import { toEffect } from "./internal/handlers/asyncHandler.ts"
+import type { AsyncMistake, EffectMistake } from "./internal/handlers/handlerMistake.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/handlers/captureServices.ts"
 import * as inputSchema from "./internal/schema/inputSchema.ts"
 import type { AnySchema, Checked, Codec } from "./internal/schema/inputSchema.ts"
 import * as jsonSchema from "./internal/schema/jsonSchema.ts"
-import type { Data, Mistake } from "./internal/handlers/toolAnswer.ts"
+import type { Data } from "./internal/handlers/toolAnswer.ts"
 import * as toolCall from "./internal/handlers/toolCall.ts"
 import { withVersion } from "./internal/handlers/toolVersion.ts"
 import { omitUndefined } from "./internal/base/json.ts"
@@ -51,6 +52,7 @@ import * as Logging from "./Logging.ts"
 import type { Visible } from "./Registry.ts"
 
 export type { AnySchema, Codec } from "./internal/schema/inputSchema.ts"
+export type { AsyncMistake, EffectMistake } from "./internal/handlers/handlerMistake.ts"
 export type { ResultOptions, ToolResult as Result } from "./internal/handlers/toolCall.ts"
 
 /** The arguments that a handler receives for a schema. */
@@ -129,6 +131,10 @@ export interface Options<Input extends AnySchema, Output extends AnySchema> {
 export interface CheckedSchemas<Input extends AnySchema, Output extends AnySchema> {
   readonly input?: Checked<Input, "input"> | undefined
   readonly output?: Checked<Output, "output"> | undefined
+  // The names of other libraries.
+  readonly inputSchema?: "It is named `input` here"
+  readonly outputSchema?: "It is named `output` here"
+  readonly parameters?: "It is named `input` here"
 }
 
 /**
@@ -156,9 +162,10 @@ export interface Tool<Name extends string, Input, Output> {
  * with the `type` of a content block but without its members, or a whole `{ content: [ … ] }`. The model receives a
  * result with `isError` that names the tool and the value, and the log has the same message.
  */
-export type Answer<Output> = [Output] extends [never]
-  ? Content.Input | number | boolean | bigint | null | Data | toolCall.ToolResult<undefined> | Mistake | void
-  : Output | toolCall.ToolResult<Output>
+export type Answer<Output> = [Output] extends [never] ? AnyAnswer : Output | toolCall.ToolResult<Output>
+
+/** The value that the handler of a tool without an output schema returns: see `Answer`. */
+export type AnyAnswer = Content.Input | number | boolean | bigint | null | Data | toolCall.ToolResult<undefined> | void
 
 /**
  * Defines a tool. The name should be 1 to 128 characters of `A-Z a-z 0-9 _ - .` (2025-11-25, "Tool Names"). Another
@@ -225,12 +232,15 @@ export const result: {
  * const live = Tool.layer(forecast, ({ city, days = 1 }) =>
  *   Effect.flatMap(Weather, (weather) => weather.forecast(city, days)))
  */
-export const layer = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
+export const layer = <Name extends string, Input, Output, R = never, A = never>(
   tool: Tool<Name, Input, Output>,
   // `NoInfer`: inferred from the handler, the output of a tool without an output schema would be the type that the
   // handler returns.
-  handler: (input: Input) => Effect.Effect<Answer<NoInfer<Output>>, E, R>
-): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> => registerLayer(register("add", tool, handler))
+  handler: (
+    input: Input
+  ) => Effect.Effect<Answer<NoInfer<Output>>, HandlerError, R> | (EffectMistake<A, "Tool", Output> & A)
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
+  registerLayer(register("add", tool, handler as Handler<Input, NoInfer<Output>, HandlerError, R>))
 
 /**
  * Registers a tool with a handler that returns a value or a promise, in the place of an effect. Everything else is as in
@@ -244,10 +254,14 @@ export const layer = <Name extends string, Input, Output, E extends HandlerError
  *   return response.text()
  * })
  */
-const async_ = <Name extends string, Input, Output, R = never>(
+const async_ = <Name extends string, Input, Output, R = never, A = never>(
   tool: Tool<Name, Input, Output>,
-  handler: AsyncHandler<Input, Answer<NoInfer<Output>>, R>
-): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> => layer(tool, toEffect(handler))
+  handler: (
+    input: Input,
+    context: HandlerContext<R>
+  ) => Answer<NoInfer<Output>> | Promise<Answer<NoInfer<Output>>> | (AsyncMistake<A, Output> & A)
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
+  layer(tool, toEffect(handler as AsyncHandler<Input, Answer<NoInfer<Output>>, R>))
 export { async_ as async }
 
 /**
@@ -257,22 +271,29 @@ export { async_ as async }
  * @example
  * Effect.scoped(Effect.andThen(Tool.add(forecast, handler), Effect.never))
  */
-export const add = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
+export const add = <Name extends string, Input, Output, R = never, A = never>(
   tool: Tool<Name, Input, Output>,
-  handler: (input: Input) => Effect.Effect<Answer<NoInfer<Output>>, E, R>
+  handler: (
+    input: Input
+  ) => Effect.Effect<Answer<NoInfer<Output>>, HandlerError, R> | (EffectMistake<A, "Tool", Output> & A)
 ): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R>> =>
-  registerScoped(register("add", tool, handler))
+  registerScoped(register("add", tool, handler as Handler<Input, NoInfer<Output>, HandlerError, R>))
 
 /**
  * Replaces the tool of the same name until the scope closes. Fails with `DefinitionError` `NotFound` if no tool has the
  * name, and otherwise as `layer` does.
  */
-export const replace: typeof add = (tool, handler) => registerScoped(register("replace", tool, handler))
+export const replace: typeof add = <Name extends string, Input, Output, R>(
+  tool: Tool<Name, Input, Output>,
+  handler: unknown
+) => registerScoped(register("replace", tool, handler as Handler<Input, Output, HandlerError, R>))
+
+type Handler<Input, Output, E, R> = (input: Input) => Effect.Effect<Answer<Output>, E, R>
 
 const register = <Name extends string, Input, Output, E extends HandlerError, R>(
   how: "add" | "replace",
   tool: Tool<Name, Input, Output>,
-  handler: (input: Input) => Effect.Effect<Answer<Output>, E, R>
+  handler: Handler<Input, Output, E, R>
 ): Register<R> =>
 (catalog, provide) =>
   Effect.flatMap(describe(tool), ({ definition, headers }) => {
@@ -299,10 +320,25 @@ const warnAboutName = (name: string): Effect.Effect<void> =>
       `The tool name ${quote(name)} should be 1 to 128 characters of A-Z a-z 0-9 _ - .`
     ))
 
+/** Options of other libraries, and what they are named here. Types refuse them, and untyped programs pass them. */
+const foreignNames: { readonly [option: string]: string } = {
+  inputSchema: "it is named input here",
+  outputSchema: "it is named output here",
+  parameters: "it is named input here",
+  execute: "the handler is the second argument of Tool.layer and Tool.async"
+}
+
 /** Makes the tool as `tools/list` returns it, and lists the arguments that clients copy into headers. */
 const describe = Effect.fnUntraced(
   function*<Name extends string, Input, Output>({ input, name, options, output }: Tool<Name, Input, Output>) {
     yield* warnAboutName(name)
+    const foreign = Object.keys(foreignNames).find((option) => option in options)
+    if (foreign !== undefined) {
+      const message = `The tool ${quote(name)} is invalid: it has no option ${foreign}: ${foreignNames[foreign]}`
+      return yield* Effect.fail(
+        new DefinitionError({ reason: new InvalidValue({ message }), kind: "tool", definition: name })
+      )
+    }
     // Every option that is not taken out here is sent in `tools/list`.
     const { listedAs: _, metadata: __, tags: ___, visible: ____, ...listed } = options
     const inputSchema = input === undefined

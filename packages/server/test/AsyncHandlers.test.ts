@@ -106,7 +106,9 @@ for (const revision of Revision.all) {
           const tooMany = ({ elicit }: HandlerContext) =>
             elicit("How many?", z.object({ people: z.int().max(2) })).then(() => "")
           expect(yield* call(revision, tooMany)).toContain("failed: invalid form content")
-          const nested = ({ elicit }: HandlerContext) => elicit("?", z.object({ a: z.object({ b: z.string() }) }))
+          // The types refuse it.
+          const fields = z.object({ a: z.object({ b: z.string() }) }) as never
+          const nested = ({ elicit }: HandlerContext) => elicit("?", fields)
           expect(yield* call(revision, nested)).toContain(
             "a form cannot have the field \"a\": it has fields of its own"
           )

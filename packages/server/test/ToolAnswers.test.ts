@@ -64,7 +64,27 @@ const refused: Readonly<Record<string, readonly [value: unknown, problem: string
   "a symbol": [Symbol("a"), "a symbol, which has no JSON"],
   "a circular value": [circle, "a value that has no JSON, such as one that refers to itself or has a bigint"],
   "an object with a bigint": [{ n: 1n }, "a value that has no JSON, such as one that refers to itself or has a bigint"],
-  "a Map": [new Map([[1, 2]]), "an instance of Map, which has no JSON: return its content as an object or text"],
+  "a Map": [new Map([[1, 2]]), "a Map, which has no JSON: return Object.fromEntries(map), or an array"],
+  "a Set": [new Set([1]), "a Set, which has no JSON: return Array.from(set)"],
+  "a response": [
+    new Response("a"),
+    "a Response, which has no JSON: return await response.text(), or await response.json()"
+  ],
+  "a generator": [
+    (function*() {})(),
+    "a generator, which has no JSON: return Array.from(generator), or use Effect.gen"
+  ],
+  "an instance of a class without a name": [
+    new (class {
+      toJSON() {}
+    })(),
+    "an instance of Object, which has no JSON: return its content as an object or text"
+  ],
+  "a block of a type that does not exist": [
+    [{ type: "txt", text: "a" }],
+    "a content block of the type \"txt\", which does not exist: the types are text, image, audio, resource_link, resource; " +
+    "return JSON.stringify(value) if it is data"
+  ],
   "an error": [
     new Error("hunter2"),
     "an instance of Error, which has no JSON: return its content as an object or text"
@@ -113,6 +133,22 @@ const refused: Readonly<Record<string, readonly [value: unknown, problem: string
     "content blocks among other items: return blocks only, or JSON.stringify(value) if it is data"
   ]
 }
+
+it.effect("a handler of Tool.layer that returns no effect", () =>
+  Effect.gen(function*() {
+    const returning = (value: () => unknown) =>
+      Effect.gen(function*() {
+        const server = base.server(Tool.layer(Tool.make("t"), value as () => Effect.Effect<string>))
+        return (yield* (yield* base.client(server)).call("t")).content[0].text
+      })
+    expect(yield* returning(() => Promise.resolve("a"))).toBe(
+      "The handler of the tool t returned a promise, and not an effect: use Tool.async, or wrap it in Effect.promise"
+    )
+    expect(yield* returning(() => Promise.reject(new Error("a")))).toContain("a promise, and not an effect")
+    expect(yield* returning(function*() {})).toContain("a generator, and not an effect: wrap it in Effect.gen")
+    expect(yield* returning(() => "a")).toContain("no effect: return Effect.succeed(value), or use Tool.async")
+    expect(yield* returning(() => Effect.fail("sold out"))).toBe("sold out")
+  }))
 
 /** A server with a tool for each value, named by its position, whose handler is not checked by types. */
 const serverOf = (values: ReadonlyArray<unknown>) =>

@@ -127,6 +127,12 @@ export const policy = (
 /** The handler of a task: its effect may use the services of its task and those that the layer captures. */
 type Body<Input, Output, E, R> = (input: Input) => Effect.Effect<Tool.Answer<Output>, E, R>
 
+/** The same as an async function. */
+type Handler<Input, Output, R> = (
+  input: Input,
+  context: TaskContext<R>
+) => Tool.Answer<Output> | Promise<Tool.Answer<Output>>
+
 /** The services that the layer of a handler captures. */
 type BodyServices<R> = HandlerServices<Exclude<R, CurrentTask>>
 
@@ -147,11 +153,16 @@ type BodyServices<R> = HandlerServices<Exclude<R, CurrentTask>>
  * @example
  * const baking = Task.layer(bake, ({ cakes }) => Step.run("bake", {}, () => bakeAll(cakes)))
  */
-export const layer = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
+export const layer = <Name extends string, Input, Output, R = never, A = never>(
   task: Tool.Tool<Name, Input, Output>,
-  body: Body<Input, NoInfer<Output>, E, R>
+  body: (
+    input: Input
+  ) => Effect.Effect<Tool.Answer<NoInfer<Output>>, HandlerError, R> | (Tool.EffectMistake<A, "Task", Output> & A)
 ): Layer.Layer<never, DefinitionError, Catalog | BodyServices<R>> =>
-  Layer.merge(Tool.layer(asDurable(task), withCurrentTask(body)), requireTasksLayer)
+  Layer.merge(
+    Tool.layer(asDurable(task), withCurrentTask(body as Body<Input, NoInfer<Output>, HandlerError, R>)),
+    requireTasksLayer
+  )
 
 /**
  * Offers a task with a handler that returns a promise. The second argument of the handler has steps, sleeps and
@@ -166,13 +177,14 @@ export const layer = <Name extends string, Input, Output, E extends HandlerError
  *   return answer.action === "accept" && answer.content.sure ? `${cakes} cakes of ${flour}` : "Nothing"
  * })
  */
-const async_ = <Name extends string, Input, Output, R = never>(
+const async_ = <Name extends string, Input, Output, R = never, A = never>(
   task: Tool.Tool<Name, Input, Output>,
   handler: (
     input: Input,
     context: TaskContext<R>
-  ) => Tool.Answer<NoInfer<Output>> | Promise<Tool.Answer<NoInfer<Output>>>
-): Layer.Layer<never, DefinitionError, Catalog | BodyServices<R>> => layer(task, toEffect(handler))
+  ) => Tool.Answer<NoInfer<Output>> | Promise<Tool.Answer<NoInfer<Output>>> | (Tool.AsyncMistake<A, Output> & A)
+): Layer.Layer<never, DefinitionError, Catalog | BodyServices<R>> =>
+  layer(task, toEffect(handler as Handler<Input, NoInfer<Output>, R>))
 export { async_ as async }
 
 /**
@@ -182,11 +194,13 @@ export { async_ as async }
  * @example
  * const addBaking = Catalog.persistent(Task.add(bake, ({ cakes }) => Step.run("bake", {}, () => bakeAll(cakes))))
  */
-export const add = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
+export const add = <Name extends string, Input, Output, R = never, A = never>(
   task: Tool.Tool<Name, Input, Output>,
-  body: Body<Input, NoInfer<Output>, E, R>
+  body: (
+    input: Input
+  ) => Effect.Effect<Tool.Answer<NoInfer<Output>>, HandlerError, R> | (Tool.EffectMistake<A, "Task", Output> & A)
 ): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | BodyServices<R>> =>
-  Tool.add(asDurable(task), withCurrentTask(body))
+  Tool.add(asDurable(task), withCurrentTask(body as Body<Input, NoInfer<Output>, HandlerError, R>))
 
 /**
  * Replaces the tool or task with the same name until the scope closes. Tasks of the replaced definition continue with
@@ -195,7 +209,10 @@ export const add = <Name extends string, Input, Output, E extends HandlerError =
  * @example
  * const bakeFaster = Catalog.persistent(Task.replace(bake, ({ cakes }) => Step.run("bake", {}, () => bakeAll(cakes))))
  */
-export const replace: typeof add = (task, body) => Tool.replace(asDurable(task), withCurrentTask(body))
+export const replace: typeof add = <Name extends string, Input, Output, R>(
+  task: Tool.Tool<Name, Input, Output>,
+  body: unknown
+) => Tool.replace(asDurable(task), withCurrentTask(body as Body<Input, NoInfer<Output>, HandlerError, R>))
 
 /**
  * Offers a task that is prepared in the call, before the task starts and while the client is connected. The prepared

@@ -193,10 +193,10 @@ describe("2026-07-28", () => {
       assert.strictEqual(paramsOf(server).length, 6)
     }))
 
-  it.effect("retries a request at most maxRounds times (default 10), then fails with LimitExceeded", () =>
+  it.effect("retries a request at most maxRounds times (default 16), then fails with LimitExceeded", () =>
     Effect.gen(function*() {
       for (
-        const [options, rounds] of [[{}, 10], [{ limits: { maxRounds: 2 } }, 2], [
+        const [options, rounds] of [[{}, 16], [{ limits: { maxRounds: 2 } }, 2], [
           { limits: { maxRounds: 0 } },
           0
         ]] as const

@@ -64,7 +64,8 @@ const scripts = (template: Template) => ({
   start: `${withEnv} dist/main.cjs`,
   build: "skein build --sourcemap src/main.ts",
   check: "tsc",
-  test: "vitest run",
+  // The logs of a server in memory are printed for failed tests only.
+  test: "vitest run --silent=passed-only",
   inspect: {
     stdio: `${inspector} node src/main.ts`,
     http: `${inspector} --transport http --server-url http://127.0.0.1:3000/mcp`,

@@ -235,7 +235,7 @@ describe("bounds", () => {
         options === undefined ? server : Layer.provide(server, RequestState.layer(options)),
         { revision, answer: () => kit.accept({ text: "" }) }
       )
-      expect(yield* client.call("t")).toBe(
+      expect(yield* client.call("t")).toContain(
         `failed: tools/call was answered with input requests ${expected} times (maxRounds): elicitation/create was not sent`
       )
       expect(client.asked).toHaveLength(expected)

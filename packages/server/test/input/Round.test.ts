@@ -290,7 +290,8 @@ describe("the identity of an input request", () => {
       // Without a key it is requested until the rounds are used up.
       const endless = yield* replayed(varying())
       expect(endless.output).toBe(
-        "failed: tools/call was answered with input requests 16 times (maxRounds): elicitation/create was not sent"
+        "failed: tools/call was answered with input requests 16 times (maxRounds): elicitation/create was not sent. " +
+          "A question whose text differs each time, as with a time or a random number, needs a key, or its value in once"
       )
       expect(endless.requests).toBe(17)
     }))

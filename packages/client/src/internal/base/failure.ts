@@ -1,6 +1,7 @@
 /**
  * Converts the failure of a request to a `ClientError`.
  */
+import { isObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import { printableLines } from "@skein/protocol/Text"
 import type { TransportError } from "@skein/runtime/TransportError"
@@ -41,10 +42,16 @@ export const endText = (end: SessionEnd | undefined): string => {
   }
 }
 
+/** The URI that the server has no resource for, unless its message has it. */
+const missingResource = ({ data, message, reason }: McpError.McpError): string => {
+  const uri = reason === "ResourceNotFound" && isObject(data) ? data["uri"] : undefined
+  return typeof uri !== "string" || message.includes(uri) ? "" : `: ${quotedMessage(uri)}`
+}
+
 /** The `ClientError` for the failure of a request. */
 export const fromRequest = (method: string, error: McpError.McpError | RequestError): ClientError => {
   if (McpError.isMcpError(error)) {
-    const message = `${method}: ${quotedMessage(error.message)}`
+    const message = `${method}: ${quotedMessage(error.message)}${missingResource(error)}`
     return new ClientError({ reason: new ProtocolError({ message, error, cause: error }), method })
   }
   const { undelivered } = error

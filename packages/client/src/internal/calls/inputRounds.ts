@@ -37,7 +37,9 @@ export const provideInput: CallLayer = onResponse((call, { answer, connection, s
   }
   const maxRounds = limitOf(client.options, "maxRounds")
   if (rounds >= maxRounds) {
-    const message = `${name} was answered with input requests more than ${maxRounds} times (maxRounds)`
+    const message = `${name} was answered with input requests more than ${maxRounds} times (limits.maxRounds). ` +
+      "Their texts may differ each time, as with a time or a random number: then the server must give them a key, or keep " +
+      "the value in once"
     return Effect.fail(clientError(LimitExceeded, message, name))
   }
   const { inputRequests, requestState } = answer.result

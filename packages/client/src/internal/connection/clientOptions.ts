@@ -30,7 +30,7 @@ export interface Limits extends ConnectionLimits {
   readonly maxBufferedNotifications?: number | undefined
   /**
    * How many times one request may be answered with input requests (`input_required`) before it fails with
-   * `LimitExceeded`: 10 by default. The host answers input requests with the services `Elicitation`, `Sampling` and
+   * `LimitExceeded`: 16 by default, as the servers of Skein allow. The host answers input requests with the services `Elicitation`, `Sampling` and
    * `Roots`. Raise it for a server that asks for each value on its own.
    */
   readonly maxRounds?: number | undefined
@@ -42,7 +42,7 @@ export interface Limits extends ConnectionLimits {
   readonly maxRetries?: number | undefined
 }
 
-const defaultLimits = { maxItems: 10_000, maxBufferedNotifications: 256, maxRounds: 10, maxRetries: 3 }
+const defaultLimits = { maxItems: 10_000, maxBufferedNotifications: 256, maxRounds: 16, maxRetries: 3 }
 
 /** A bound that connections do not have, by its name. */
 export const limitOf = ({ limits }: Options, name: keyof typeof defaultLimits): number =>

@@ -110,6 +110,14 @@ export class PoolConfig {
     this.#pool = pool
   }
 
+  /** Why a server that the configuration names is not in the pool. */
+  whyMissing(name: string): string | undefined {
+    const { disabled, excluded, problems } = this.current
+    if (disabled.includes(name)) return "its entry is disabled"
+    if (excluded.some((entry) => entry.name === name)) return "the option include has left it out"
+    return problems.find((problem) => serverOf(problem) === name)?.message
+  }
+
   /** Reads the configuration and applies the differences. Several reloads at the same time run one after the other. */
   get reload(): Effect.Effect<Reload, PoolError> {
     return this.#turns.withPermit(Effect.gen({ self: this }, function*() {

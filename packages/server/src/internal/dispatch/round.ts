@@ -20,6 +20,7 @@ import * as Effect from "effect/Effect"
 import * as Hex from "effect/encoding/Hex"
 import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
+import * as Logging from "../../Logging.ts"
 import { OnceStore } from "../base/onceStore.ts"
 import { sha256 } from "../base/digest.ts"
 
@@ -128,8 +129,12 @@ export class Round extends OnceStore implements Contract {
   #tooManyRounds(method: string): Effect.Effect<never, RequestError> {
     const { maxRounds } = this.#owner
     const message =
-      `${this.request.method} was answered with input requests ${maxRounds} times (maxRounds): ${method} was not sent`
-    return Effect.fail(new RequestError({ reason: new LimitExceeded({ message }), method }))
+      `${this.request.method} was answered with input requests ${maxRounds} times (maxRounds): ${method} was not sent. ` +
+      "A question whose text differs each time, as with a time or a random number, needs a key, or its value in once"
+    return Effect.andThen(
+      Logging.withheld(Effect.logWarning(message)),
+      Effect.fail(new RequestError({ reason: new LimitExceeded({ message }), method }))
+    )
   }
 
   #suspend(key: string, fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<never> {

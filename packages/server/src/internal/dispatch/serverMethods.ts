@@ -199,9 +199,13 @@ const installCompletion = (methods: MethodTable): void => {
     if (complete !== undefined) return Effect.map(complete(value, context?.arguments ?? {}), completionOf)
     return target.names().includes(name)
       ? Effect.succeed(completionOf([]))
-      : Effect.fail(McpError.invalidParams(`Unknown argument: ${clip(name)}`))
+      : Effect.fail(McpError.invalidParams(`Unknown argument: ${clip(name)}${namesOf(target.names())}`))
   })
 }
+
+/** The names of the arguments that exist, for a message. */
+const namesOf = (names: ReadonlyArray<string>): string =>
+  names.length === 0 ? "; it has none" : `; it has ${clip(names.join(", "), 512)}`
 
 // ---- subscriptions
 

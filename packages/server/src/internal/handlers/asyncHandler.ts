@@ -16,6 +16,7 @@ import * as Predicate from "effect/Predicate"
 import * as Scope from "effect/Scope"
 import type * as Elicitation from "../../Elicitation.ts"
 import type { AsyncHandler, HandlerContext, Log } from "../../HandlerContext.ts"
+import type { Progress } from "../../Progress.ts"
 import type { HandlerError } from "../../HandlerError.ts"
 import type { Principal } from "../../Principal.ts"
 import type { AsyncState, State } from "../../State.ts"
@@ -169,7 +170,8 @@ class RunningHandler<R> implements HandlerContext<R> {
   readonly roots: HandlerContext<R>["roots"] = (options) =>
     this.#using(() => import("../../Roots.ts"), ({ list }) => list(options))
 
-  readonly progress: HandlerContext<R>["progress"] = (progress) => this.run(this.request.progress(progress))
+  readonly progress: HandlerContext<R>["progress"] = (progress: Progress | string) =>
+    this.run(this.request.progress(progress as Progress))
 
   readonly once: HandlerContext<R>["once"] = (key, run, options) =>
     this.#using(() => import("../../Once.ts"), ({ onceOfJson }) => onceOfJson(key, attempt(run), options))

@@ -9,9 +9,9 @@ import * as Exit from "effect/Exit"
 import type { HandlerError } from "../../HandlerError.ts"
 import * as InputError from "../../InputError.ts"
 
-/** Returns the error's message, or its tag or name if the message is empty. */
+/** Returns the error's message, or its tag or name if the message is empty. An untyped handler may fail with a text. */
 export const messageOf = (error: HandlerError & { readonly _tag?: unknown; readonly name?: unknown }): string =>
-  error.message || String(error._tag ?? error.name ?? "Error")
+  typeof error === "string" ? error : error?.message || String(error?._tag ?? error?.name ?? "Error")
 
 const isMissingCapability = (error: HandlerError): error is InputError.InputError =>
   error instanceof InputError.InputError && error.reason._tag === "MissingCapability"

@@ -7,6 +7,7 @@ import * as Json from "@skein/protocol/Json"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Nesting from "@skein/protocol/Nesting"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Content from "../../Content.ts"
 
 /** Marks the type of `Tool.result`. No value has it. */
@@ -23,42 +24,18 @@ export type Data = object & {
     | ReadonlyArray<
       Atom | (object & { readonly type?: never })
     >
-  // Functions, bytes, effects, promises, and results whose structured content needs an output schema.
+  // Functions, effects, and results whose structured content needs an output schema.
   readonly bind?: never
-  readonly BYTES_PER_ELEMENT?: never
   readonly [Effect.TypeId]?: never
   readonly [resultBrand]?: never
-  // A type like those of `Mistake` would be closer to the promise of an async handler than `Promise` is.
-  readonly then?: "a promise has no JSON: await it, or wrap it in Effect.promise"
+  // Bytes, maps, sets, promises, generators and responses of `fetch`.
+  readonly BYTES_PER_ELEMENT?: never
+  readonly [Symbol.toStringTag]?: never
+  readonly bodyUsed?: never
+  readonly next?: Atom | (object & { readonly bind?: never })
 }
 
 type Atom = string | number | boolean | null | undefined
-
-/**
- * Types that no value has. Each is the closest type to a mistake, so that the error of the compiler has the name of the
- * missing member, which is the remedy.
- */
-export type Mistake = WholeResult | Uncalled | Unrun | Bytes
-
-// With an interface, the compiler prefers `Data`, which has as many members of `{ content }`.
-type WholeResult = { readonly content: unknown } & {
-  readonly "return the content blocks themselves, or Tool.result({ content, … })": never
-}
-
-interface Uncalled {
-  (...args: never): unknown
-  readonly "a function has no JSON: call it, and return its result": never
-}
-
-interface Unrun {
-  readonly [Effect.TypeId]: unknown
-  readonly pipe: unknown
-  readonly "an effect has no JSON: run it, or return it as the effect of Tool.layer": never
-}
-
-interface Bytes extends Uint8Array {
-  readonly "bytes have no JSON: return Content.image, Content.audio or Content.resource": never
-}
 
 /** A returned value for which nothing is sent. */
 export class Refusal {
@@ -91,10 +68,32 @@ export const toContent = (value: unknown): Answered => {
   }
 }
 
+/** The problem of a handler of `Tool.layer` that returned something else than an effect. */
+export const notAnEffect = (value: unknown): Refusal => {
+  if (!Predicate.isPromiseLike(value)) {
+    const what = isIterating(value)
+      ? "a generator, and not an effect: wrap it in Effect.gen"
+      : "no effect: return Effect.succeed(value), or use Tool.async"
+    return new Refusal(what)
+  }
+  // Its rejection would end the process.
+  value.then(undefined, () => {})
+  return new Refusal("a promise, and not an effect: use Tool.async, or wrap it in Effect.promise")
+}
+
+const isIterating = (value: unknown): boolean => isObject(value) && typeof value["next"] === "function"
+
 const contentOf = (value: object): Answered => {
   const items: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
   const meant = items.filter(hasBlockType)
-  if (meant.length === 0) return isWholeResult(value) ? wholeResult : jsonOf(value)
+  if (meant.length === 0) {
+    const wrong = items.find(isMisnamedBlock)
+    if (wrong === undefined) return isWholeResult(value) ? wholeResult : jsonOf(value)
+    return new Refusal(
+      `a content block of the type ${JSON.stringify(wrong.type)}, which does not exist: the types are ` +
+        `${Object.keys(members).join(", ")}; return JSON.stringify(value) if it is data`
+    )
+  }
   const malformed = meant.find((item) => !hasMembers(item))
   if (malformed !== undefined) {
     return new Refusal(
@@ -120,6 +119,15 @@ type Block = JsonObject & { readonly type: keyof typeof members }
 
 const hasBlockType = (value: unknown): value is Block =>
   isObject(value) && typeof value["type"] === "string" && Object.hasOwn(members, value["type"])
+
+/** The types of content of other APIs, and typos of those of blocks. */
+const misnamed = new Set(["txt", "texts", "string", "markdown", "json", "img", "images", "image_url", "input_text"]
+  .concat("output_text", "input_image", "input_audio", "sound", "file", "document", "resourceLink", "link"))
+
+const isMisnamedBlock = (value: unknown): value is { readonly type: string } =>
+  isObject(value) && misnamed.has(value["type"] as string) &&
+  ["text", "data", "image_url", "source"].some((name) => value[name] !== undefined) &&
+  Object.keys(value).length <= 3
 
 const hasMembers = (block: Block): boolean => {
   const has = (name: string) => typeof block[name] === "string"
@@ -166,9 +174,19 @@ const jsonOf = (value: object): Answered => {
     if (Nesting.exceedsStack(error)) throw error
     return new Refusal("a value that has no JSON, such as one that refers to itself or has a bigint", error)
   }
-  return new Refusal(
-    `an instance of ${value.constructor.name}, which has no JSON: return its content as an object or text`
-  )
+  return new Refusal(withoutJson(value))
+}
+
+const withoutJson = (value: object): string => {
+  if (value instanceof Map) return "a Map, which has no JSON: return Object.fromEntries(map), or an array"
+  if (value instanceof Set) return "a Set, which has no JSON: return Array.from(set)"
+  if (isIterating(value)) return "a generator, which has no JSON: return Array.from(generator), or use Effect.gen"
+  if ("bodyUsed" in value) {
+    return "a Response, which has no JSON: return await response.text(), or await response.json()"
+  }
+  // The name of an anonymous class is empty.
+  const name = value.constructor?.name || Object.prototype.toString.call(value).slice(8, -1)
+  return `an instance of ${name}, which has no JSON: return its content as an object or text`
 }
 
 const isPlain = (value: object): boolean => {

@@ -16,7 +16,7 @@ import type { Handled, ToolEntry } from "../../Catalog.ts"
 import * as Content from "../../Content.ts"
 import type { HandlerError } from "../../HandlerError.ts"
 import * as Logging from "../../Logging.ts"
-import { Refusal, type resultBrand, toContent } from "./toolAnswer.ts"
+import { notAnEffect, Refusal, type resultBrand, toContent } from "./toolAnswer.ts"
 import { checkBlocks } from "../catalog/validateDefinition.ts"
 import type { Reader, Writer } from "../schema/inputSchema.ts"
 import { isUnknown, messageOf, recordFailure, toolErrorOf } from "./handlerError.ts"
@@ -142,7 +142,9 @@ export const make = <Input, Output, E extends HandlerError>(
   )
 
   const finish = (effect: Effect.Effect<unknown, E, McpRequest>): Effect.Effect<Wire.CallToolResult, E, McpRequest> =>
-    Effect.flatMap(effect, (value) => settle(toResult(value)))
+    Effect.isEffect(effect)
+      ? Effect.flatMap(effect, (value) => settle(toResult(value)))
+      : refuseResult(tool.name, notAnEffect(effect))
 
   const run = (input: Input): Handled<Wire.CallToolResult> => Effect.catch(finish(handler(input)), recover)
 

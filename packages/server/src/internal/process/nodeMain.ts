@@ -143,10 +143,10 @@ export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptio
 export const runStdioMain = <E>(effect: Effect.Effect<unknown, E>, given: MainOptions = {}): void => {
   stdout.guard()
   const options = fillIn(given, logVariables, process.env, given.environment)
-  if (typeof options === "string") runMain(invalidEnvironment(options), given)
+  if (typeof options === "string") runMain(invalid(options), given)
   else runMain(effect, options)
 }
 
-/** The program of a process whose environment has a value that is not valid. */
-export const invalidEnvironment = (message: string): Effect.Effect<never, TransportError> =>
+/** The program of a process that cannot start, because of its environment or of the value that it was to run. */
+export const invalid = (message: string): Effect.Effect<never, TransportError> =>
   Effect.fail(new TransportError({ reason: new OpenFailed({ message }) }))

@@ -1,0 +1,126 @@
+/** Mistakes of untyped programs: the message that says what to do. */
+import { describe, expect, it } from "@effect/vitest"
+import { AsyncServer } from "@skein/server/AsyncServer"
+import * as Content from "@skein/server/Content"
+import * as McpServer from "@skein/server/McpServer"
+import * as Prompt from "@skein/server/Prompt"
+import * as Resource from "@skein/server/Resource"
+import * as ResourceTemplate from "@skein/server/ResourceTemplate"
+import * as Tool from "@skein/server/Tool"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as kit from "./kit.ts"
+
+/** The reason why a server with this definition is not built. */
+const problemOf = (definition: unknown): Effect.Effect<string> =>
+  Effect.map(
+    Effect.exit(
+      Effect.scoped(Layer.build(McpServer.layer({ name: "s", version: "1" }, definition as Layer.Layer<never>)))
+    ),
+    (exit) => Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "built"
+  )
+
+describe("a server", () => {
+  for (
+    const [name, definition, problem] of [
+      ["a tool", Tool.make("t"), "the definition \"t\" needs its handler: use Tool.layer(definition, handler)"],
+      ["a prompt", Prompt.make("p"), "the definition \"p\" needs its handler: use Prompt.layer(definition, handler)"],
+      ["a resource", Resource.make("a://b"), "the definition \"a://b\" needs its handler: use Resource.layer("],
+      [
+        "a template",
+        ResourceTemplate.make("a://{b}", { name: "n" }),
+        "the definition \"a://{b}\" needs its handler: use ResourceTemplate.layer("
+      ],
+      ["a promise", Promise.resolve(Layer.empty), "a promise is not a layer: await it first"],
+      ["a function", () => Layer.empty, "a function is not a layer: call it"],
+      ["an async server", new AsyncServer({ name: "a", version: "1" }), "an AsyncServer runs itself"],
+      ["nothing", undefined, "expected a layer, and got undefined"],
+      ["an object", {}, "expected a layer, such as that of Tool.layer(definition, handler)"]
+    ] as ReadonlyArray<readonly [string, unknown, string]>
+  ) {
+    it.effect(`is not built with ${name} in the place of a layer`, () =>
+      Effect.gen(function*() {
+        expect(yield* problemOf(definition)).toContain(`s cannot be served: ${problem}`)
+        const server = new AsyncServer({ name: "s", version: "1" })
+        expect(() => server.use(definition as Layer.Layer<never>)).toThrow(problem)
+      }))
+  }
+
+  it.effect("names the options of other libraries", () =>
+    Effect.gen(function*() {
+      const given = (options: object) => problemOf(Tool.layer(Tool.make("t", options), () => Effect.void))
+      expect(yield* given({ inputSchema: {} })).toContain("it has no option inputSchema: it is named input here")
+      expect(yield* given({ outputSchema: {} })).toContain("it has no option outputSchema: it is named output here")
+      expect(yield* given({ parameters: {} })).toContain("it has no option parameters: it is named input here")
+      expect(yield* given({ execute: () => "" })).toContain("the handler is the second argument of Tool.layer")
+    }))
+
+  it("refuses a tool without a name, options or handler at once", () => {
+    const tool = (...given: ReadonlyArray<unknown>) => () =>
+      (new AsyncServer({ name: "s", version: "1" }).tool as (...given: ReadonlyArray<unknown>) => unknown)(...given)
+    const problem = "A tool needs a name, options and a handler"
+    expect(tool({ name: "t", execute: () => "" })).toThrow(problem)
+    expect(tool("t", () => "")).toThrow(problem)
+    expect(tool("t", {})).toThrow(problem)
+  })
+})
+
+describe("a prompt", () => {
+  it.effect("may be one message", () =>
+    Effect.gen(function*() {
+      const client = yield* kit.client(
+        kit.server(Prompt.layer(Prompt.make("p"), () => Effect.succeed(Prompt.assistant("a"))))
+      )
+      expect((yield* client.result("prompts/get", { name: "p" })).messages).toEqual([
+        { role: "assistant", content: { type: "text", text: "a" } }
+      ])
+    }))
+
+  it.effect("names what its handler may return", () =>
+    kit.logged((lines) =>
+      Effect.gen(function*() {
+        for (const value of [undefined, 3, { text: "a" }]) {
+          const prompt = Prompt.layer(Prompt.make("p"), () => Effect.succeed(value as never))
+          yield* (yield* kit.client(kit.server(prompt))).error("prompts/get", { name: "p" })
+          expect(lines.at(-1)).toContain("return a text, Prompt.user(…), a list of messages, or { messages: [ … ] }")
+        }
+      })
+    ))
+})
+
+describe("Content.image and Content.audio", () => {
+  const bytes = (text: string) => Buffer.from(text, "latin1")
+
+  it("find the type of known files", () => {
+    const images = {
+      "image/png": "\x89PNG\r\n\x1a\n",
+      "image/jpeg": "\xff\xd8\xff\xe0",
+      "image/gif": "GIF89a",
+      "image/webp": "RIFF\xff\x01\x02\x03WEBPVP8 ",
+      "image/bmp": "BM\x00\x01"
+    }
+    for (const [type, start] of Object.entries(images)) {
+      expect(Content.image(bytes(`${start}${"x".repeat(100)}`)).mimeType).toBe(type)
+      expect(Content.image(bytes(`${start}${"x".repeat(100)}`).toString("base64")).mimeType).toBe(type)
+    }
+    const sounds = {
+      "audio/wav": "RIFF\xff\x01\x02\x03WAVEfmt ",
+      "audio/mpeg": "ID3\x04",
+      "audio/ogg": "OggS",
+      "audio/flac": "fLaC",
+      "audio/mp4": "\0\0\0\x1cftypM4A "
+    }
+    for (const [type, start] of Object.entries(sounds)) {
+      expect(Content.audio(bytes(`${start}${"x".repeat(100)}`)).mimeType).toBe(type)
+    }
+    expect(Content.audio(bytes("\xff\xfb\x90x")).mimeType).toBe("audio/mpeg")
+  })
+
+  it("require the type of others", () => {
+    expect(() => Content.image(bytes("<svg>"))).toThrow("pass the MIME type, too")
+    expect(() => Content.audio(bytes("\x89PNG\r\n\x1a\n"))).toThrow("The bytes are no audio of a known type (audio/wav")
+    expect(Content.image(bytes("<svg>"), "image/svg+xml").mimeType).toBe("image/svg+xml")
+  })
+})
