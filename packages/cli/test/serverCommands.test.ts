@@ -188,6 +188,21 @@ describe("skein · HTTP", () => {
       assert.deepStrictEqual([none.code, none.out, none.err], [0, [], ["The server has no suggestions"]])
     }))
 
+  it.live("complete names the arguments of a prompt and the variables of a template, if the server refuses the name", () =>
+    Effect.gen(function*() {
+      const at = yield* teaHouseUrl
+      const prompt = yield* skein("complete", at, "review", "te", "ssa")
+      assert.deepStrictEqual([prompt.code, prompt.out, prompt.err[0]], [
+        4,
+        [],
+        "The arguments of review are tea, tone"
+      ])
+      const template = yield* skein("complete", at, "shop://teas/{tea}", "te")
+      assert.deepStrictEqual([template.code, template.err[0]], [4, "The arguments of shop://teas/{tea} are tea"])
+      const unknown = yield* skein("complete", at, "revue", "tea")
+      assert.deepStrictEqual([unknown.code, unknown.err.length], [4, 1])
+    }))
+
   it.live("ping prints the time of each round trip", () =>
     Effect.gen(function*() {
       const at = yield* teaHouseUrl

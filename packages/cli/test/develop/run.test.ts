@@ -20,6 +20,7 @@ beforeAll(async () => {
       const { shape } = new Point({ kind: Kind.Second })
       export default new AsyncServer({ name: "greeter", version: "1.0.0" }).tool("greet", {}, () => "kind " + shape.kind)`,
     "kind.ts": "export enum Kind { First, Second }\nexport interface Shape { kind: Kind }",
+    "idle.ts": "const server = 1",
     "several.ts": greeting("one", "export const Other = Server"),
     "definitions.ts": `
       import * as Tool from "@skein/server/Tool"
@@ -91,6 +92,11 @@ describe("skein run · a module that cannot be served", () => {
     ["throws", ["thrown.ts"], /thrown\.ts cannot be loaded: Error: no database\n +at file:\S+thrown\.ts:1:7\n$/],
     ["is not valid", ["mistake.ts"], /mistake\.ts cannot be loaded: /],
     ["has no server", ["kind.ts"], /The module kind\.ts exports no server.*: its exports are Kind\n$/],
+    [
+      "ends without a server",
+      ["idle.ts"],
+      /The module idle\.ts exports no server, and has started none: export a layer/
+    ],
     ["has several servers", ["several.ts"], /exports several layers, select one with --export: Other, Server\n$/],
     ["does not have the export", ["--export", "Tea", "several.ts"], /has no export Tea: its exports are Other, Server/],
     [

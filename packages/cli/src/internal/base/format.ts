@@ -83,6 +83,10 @@ const decodedBytes = (base64: string): number => Math.floor(base64.replace(/=+$/
 const media = (kind: string, mimeType: string | undefined, data: string): string =>
   `[${kind}: ${mimeType ?? "application/octet-stream"}, ${decodedBytes(data)} bytes]`
 
+/** The name of the status of a task. A result with `isError`, such as that of a person who declined, is not a failure. */
+export const taskStatus = (status: string, isError: boolean): string =>
+  isError && status === "completed" ? "completed (error)" : status
+
 /** A block of content as text. */
 export const blockText = (block: ContentBlock): string => {
   switch (block.type) {

@@ -6,6 +6,7 @@ import type { ClientError } from "@skein/client/ClientError"
 import * as Logging from "@skein/client/Logging"
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Json from "@skein/protocol/Json"
+import * as MetaKey from "@skein/protocol/MetaKey"
 import type { Handle, RemoteTask, State } from "@skein/client/RemoteTask"
 import type { Progress } from "@skein/runtime/RequestContext"
 import * as Deferred from "effect/Deferred"
@@ -26,7 +27,7 @@ import {
   type ServerInvocation,
   within
 } from "../connection/connection.ts"
-import { quoteName, resultText, sanitize, toolLine } from "../base/format.ts"
+import { quoteName, resultText, sanitize, taskStatus, toolLine } from "../base/format.ts"
 import { type CommandFailed, type Console, failed, Process } from "../base/process.ts"
 import { suggesting, suggestion } from "../connection/suggestion.ts"
 
@@ -209,6 +210,10 @@ export const call = (
     // Logs that arrived with the result are written first.
     if (logs !== undefined) yield* Effect.andThen(Effect.yieldNow, Fiber.interrupt(logs))
     const code = yield* printResult(started.name, result, json, console)
+    const isUnexpected = result.isError === true && result._meta?.[MetaKey.reference] !== undefined
+    if (isUnexpected && !verbose && invocation.target._tag === "Command") {
+      console.warn("Use --verbose to see the log of the server")
+    }
     if (output !== undefined) yield* saveAttachments(output, result, console)
     else if (!json && console.isTerminal === true && attachmentsOf(result).length > 0) {
       console.warn("Use --output <file or folder> to save what is not text")
@@ -221,8 +226,11 @@ const progressLine = ({ message, progress, total }: Progress): string => {
   return sanitize(message === undefined ? count : `${count} ${message}`)
 }
 
-const stateLine = ({ status, statusMessage }: State): string =>
-  sanitize(statusMessage === undefined ? status : `${status}: ${statusMessage}`)
+const stateLine = (state: State): string => {
+  const { statusMessage } = state
+  const status = taskStatus(state.status, state.status === "completed" && state.result.isError === true)
+  return sanitize(statusMessage === undefined ? status : `${status}: ${statusMessage}`)
+}
 
 /** Runs the command in this process. */
 export const runCall = (invocation: Invocation): Effect.Effect<void, CommandFailed, Process> =>

@@ -1,13 +1,14 @@
 /**
  * Runs `read`, `prompt`, `complete` and `ping`: requests whose result is printed.
  */
+import type * as Client from "@skein/client/Client"
 import { ClientError, Timeout } from "@skein/client/ClientError"
 import type { AnyResourceContents } from "@skein/protocol/Content"
 import type { PromptMessage } from "@skein/protocol/Prompt"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { exitCode, format, onClient, requestTime, type ServerInvocation } from "../connection/connection.ts"
-import { blockText, quoteLine, quoteName, sanitize } from "../base/format.ts"
+import { blockText, firstArguments, quoteLine, quoteName, sanitize } from "../base/format.ts"
 import { writeBytes } from "../base/nodeFiles.ts"
 import { type CommandFailed, type Console, failed, type Process } from "../base/process.ts"
 import { decodeBase64 } from "./attachments.ts"
@@ -109,18 +110,36 @@ export const prompt = (line: PromptLine): Effect.Effect<void, CommandFailed, Pro
       : yield* print(result.messages.map(messageText).join("\n"))
   })
 
+/** The names of the arguments of a prompt, or of the variables of a template, as the server lists them. */
+const argumentNames = (client: Client.Client, { of, ...line }: CompleteLine) =>
+  isTemplate(of)
+    ? Effect.succeed(Array.from(of.matchAll(/[{,][+#./;?&]?([\w.%]+)/g), ([, name]) => name!))
+    : Effect.map(client.listPrompts(requestTime(line)), (prompts) =>
+      prompts.find(({ name }) => name === of)?.arguments?.map(({ name }) => name) ?? [])
+
 const isTemplate = (text: string): boolean => /\{|:\/\//.test(text)
 
 /** `skein complete`. */
 export const complete = (line: CompleteLine): Effect.Effect<void, CommandFailed, Process> =>
   onClient(line, function*(client, { print, warn }) {
     const { argument, of, typed: value } = line
-    const result = yield* client.complete({
+    const completing = client.complete({
       ref: isTemplate(of) ? { type: "ref/resource", uri: of } : { type: "ref/prompt", name: of },
       argument: { name: argument, value },
       ...Object.keys(line.with).length === 0 ? {} : { contextArguments: line.with },
       ...requestTime(line)
     })
+    const result = yield* Effect.tapError(
+      completing,
+      (error) =>
+        error.reason._tag !== "ProtocolError" ? Effect.void : Effect.map(
+          Effect.orElseSucceed(argumentNames(client, line), (): ReadonlyArray<string> => []),
+          (names) => {
+            if (names.length === 0 || names.includes(argument)) return
+            warn(`The arguments of ${quoteName(of)} are ${firstArguments(names, quoteName).join(", ")}`)
+          }
+        )
+    )
     if (line.json) return yield* print(yield* format(of, () => asJson(result.completion)))
     const { hasMore, total, values } = result.completion
     if (values.length === 0) warn("The server has no suggestions")

@@ -3,6 +3,7 @@
  */
 import type * as Client from "@skein/client/Client"
 import { ClientError } from "@skein/client/ClientError"
+import { isObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import type { DetailedTask, Task, TaskStatus } from "@skein/protocol/Task"
@@ -10,7 +11,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { printResult } from "./call.ts"
 import { format, onClient, requestTime, type ServerInvocation } from "../connection/connection.ts"
-import { quoteName } from "../base/format.ts"
+import { quoteName, taskStatus } from "../base/format.ts"
 import { type CommandFailed, failed, type Process } from "../base/process.ts"
 import type { Colors } from "../base/colors.ts"
 import { cell, denseTable } from "../base/textTable.ts"
@@ -111,7 +112,7 @@ const describe = (task: AnyTask, now: number): string => {
   const questions = "inputRequests" in task ? Object.entries(task.inputRequests) : []
   const since = (time: string) => `${cell(time)}${ageOf(time, now) === "" ? "" : `, ${ageOf(time, now)} ago`}`
   const fields = [
-    ["status", status],
+    ["status", taskStatus(status, "result" in task && isObject(task.result) && task.result["isError"] === true)],
     ["message", cell(statusMessage)],
     ["created", since(createdAt)],
     ["changed", since(lastUpdatedAt)],

@@ -244,11 +244,14 @@ const escapeOf = (code: string): string => {
 
 /**
  * The text of the file. Hosts often kill a server, and Node writes its compile cache when a process exits: the start
- * writes it after some seconds too. Node 20 has no such cache.
+ * writes it after some seconds too. Node 20 has no such cache. With a source map, stack traces have the lines of the
+ * sources without an option of Node.
  */
 const fileOf = (code: string, mapName: string | undefined): string => {
   const escape = escapeOf(code)
+  const mapped = mapName === undefined ? "" : "process.setSourceMapsEnabled(true);"
   const head = "#!/usr/bin/env node\n\"use strict\";{const M=require(\"node:module\");M.enableCompileCache?.();" +
+    mapped +
     "const s=require(\"node:fs\").readFileSync(__filename,\"utf8\"),m=new M(__filename,module.parent);" +
     "m.filename=__filename;m.paths=module.paths;" +
     `m._compile("\\n"+s.slice(s.indexOf("/*\\n")+2,-3).replaceAll(${JSON.stringify(escape)},"*"+"/"),__filename);` +
@@ -261,11 +264,12 @@ const reasonOf = (error: unknown): string =>
   withoutColors(error instanceof Error ? error.message : String(error)).trim()
 
 const fail = (line: BuildLine, error: unknown): never => {
-  const reason = reasonOf(error)
-  const advice = /top-level await/i.test(reason)
-    ? "\nMove the await into a layer or a function: the file is CommonJS"
-    : ""
-  throw unusableFile(`${line.module} cannot be bundled: ${reason}${advice}`)
+  // The first line of rolldown recommends an option that this command does not have. The lines after it have the place.
+  const [first, ...rest] = reasonOf(error).split("\n").filter((text) => !/^(?:Build failed with .*)?$/.test(text))
+  const reason = /top-level await/i.test(first ?? "")
+    ? "a module awaits at its top level, and the file is CommonJS, which Node loads faster. Move the await into a layer or a function"
+    : first
+  throw unusableFile(`${line.module} cannot be bundled: ${[reason, ...rest].join("\n")}`)
 }
 
 const writeFiles = async (file: string, text: string, map: string | undefined): Promise<void> => {

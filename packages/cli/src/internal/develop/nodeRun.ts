@@ -219,7 +219,16 @@ export const loadServer = (line: RunLine): Promise<LoadedServer | undefined> =>
 /** Returns a function that starts the server of a module or a folder. */
 export const prepareServer = async (line: RunLine): Promise<() => void> => {
   const loaded = await loadServer(line)
-  if (loaded === undefined) return () => {}
+  // A module without exports starts its server, which reads stdin or listens: without one the process ends.
+  if (loaded === undefined) {
+    return () =>
+      void process.once("beforeExit", () => {
+        if (process.stdin.readableFlowing !== null) return
+        exitWith(
+          `The module ${line.module} exports no server, and has started none: export a layer of McpServer.layer or an AsyncServer`
+        )
+      })
+  }
   const { Effect, Layer, layer, transport } = loaded
   const { host, port } = line
   const server = checked(layer, line.module, Effect, Layer)

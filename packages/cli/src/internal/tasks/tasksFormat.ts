@@ -11,6 +11,7 @@ import type {
   ToolState,
   WorkerState
 } from "@skein/tasks/TaskAdmin"
+import { taskStatus } from "../base/format.ts"
 import type { Colors } from "../base/colors.ts"
 import { cell, table } from "../base/textTable.ts"
 import { formatAge } from "../base/columns.ts"
@@ -45,7 +46,7 @@ export const describeTasks = (tasks: ReadonlyArray<ListedTask>, now: number, col
     tasks.map(({ place, state }) => [
       state.id,
       cell(state.tool),
-      state.isError ? `${state.status} (error)` : state.status,
+      taskStatus(state.status, state.isError),
       formatAge(now - state.createdAt),
       placeOf(place, now),
       cell(state.statusMessage ?? "")
@@ -82,7 +83,7 @@ export const describeTask = (task: InspectedTask, now: number, withValues: boole
   const { runs = 0, attempts = 0 } = place._tag === "Settled" ? {} : place
   const fields: ReadonlyArray<readonly [string, string | undefined]> = [
     ["tool", cell(state.tool)],
-    ["status", state.isError ? `${state.status}, with an error` : state.status],
+    ["status", taskStatus(state.status, state.isError)],
     ["message", state.statusMessage && cell(state.statusMessage)],
     ["where", placeOf(place, now)],
     ["worker", place._tag === "Running" ? place.worker : undefined],

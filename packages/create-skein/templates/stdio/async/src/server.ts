@@ -1,8 +1,6 @@
 /** The server: its tools and resources. `main.ts` starts it. */
+import { AsyncServer } from "@skein/server/AsyncServer"
 import { VisibleError } from "@skein/server/HandlerError"
-import * as McpServer from "@skein/server/McpServer"
-import * as Resource from "@skein/server/Resource"
-import * as Tool from "@skein/server/Tool"
 import { z } from "zod"
 import { convert, unitNames, units } from "./units.ts"
 
@@ -10,13 +8,16 @@ const digits = Number(process.env["DIGITS"] ?? 6)
 
 const unit = z.enum(unitNames)
 
-const conversion = Tool.async(
-  Tool.make("convert", {
+const server = new AsyncServer({ name: "skein-template", version: "1.0.0" })
+
+server.tool(
+  "convert",
+  {
     description: "Converts a value from one unit to another.",
     input: z.object({ value: z.number(), from: unit, to: unit }),
     output: z.object({ value: z.number(), unit }),
     annotations: { readOnlyHint: true }
-  }),
+  },
   async ({ from, to, value }) => {
     const converted = convert(value, from, to)
     if (converted === undefined) {
@@ -27,9 +28,10 @@ const conversion = Tool.async(
   }
 )
 
-const list = Resource.async(
-  Resource.make("units://all", { description: "All units with their kinds.", mimeType: "application/json" }),
+server.resource(
+  "units://all",
+  { description: "All units with their kinds.", mimeType: "application/json" },
   async () => JSON.stringify(units)
 )
 
-export const Server = McpServer.layer({ name: "skein-template", version: "1.0.0" }, conversion, list)
+export const Server = server.toLayer()

@@ -13,7 +13,10 @@ const order = Task.make("order", {
   ttl: "3 days"
 })
 
-/** The server, with the time that an order is packed. */
+/**
+ * The server, with the time that an order is packed. It is a layer rather than an `AsyncServer`, because its tasks need a
+ * store, which `main.ts` and the tests provide.
+ */
 export const makeServer = (packingTime: Duration.Input) =>
   McpServer.layer(
     { name: "skein-template", version: "1.0.0" },
