@@ -105,38 +105,67 @@ describe("the refresh interval", () => {
 })
 
 describe("long lists of a remote server", () => {
-  it.effect("are read again after a pause that is nine times as long as the last reading", () =>
+  /** Follows a client whose lists take some time to read. */
+  const following = Effect.gen(function*() {
+    const changes = yield* Queue.unbounded<{ readonly _tag: "ToolListChanged" }>()
+    let [marked, reads] = [0, 0]
+    let duration: Duration.Input = 0
+    const client = {
+      capabilities: { tools: { listChanged: true } },
+      changes: () => Stream.tap(Stream.fromQueue(changes), () => Effect.sync(() => marked++)),
+      listTools: () => Effect.andThen(Effect.sync(() => reads++), Effect.as(Effect.sleep(duration), []))
+    }
+    const listing = { includes: (kind: string) => kind === "tools", update: () => Effect.void, clear: Effect.void }
+    const lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] }
+    const { follow } = makeRefresh(listing, { label: "far" }, "1 millis", lists, undefined)
+    return {
+      follow: (first: Duration.Input) => {
+        duration = first
+        return Effect.forkScoped(follow(client as never), { startImmediately: true })
+      },
+      lasts: (next: Duration.Input) => void (duration = next),
+      change: Effect.suspend(() => {
+        const before = marked
+        return Effect.andThen(Queue.offer(changes, { _tag: "ToolListChanged" }), turns(() => marked > before))
+      }),
+      reads: () => reads
+    }
+  })
+
+  it.effect("take a tenth of the time, with pauses of at most a minute", () =>
     Effect.gen(function*() {
-      const changes = yield* Queue.unbounded<{ readonly _tag: "ToolListChanged" }>()
-      let [marked, reads] = [0, 0]
-      const client = {
-        capabilities: { tools: { listChanged: true } },
-        changes: () => Stream.tap(Stream.fromQueue(changes), () => Effect.sync(() => marked++)),
-        listTools: () => Effect.andThen(Effect.sync(() => reads++), Effect.as(Effect.sleep("2 seconds"), []))
-      }
-      const listing = { includes: (kind: string) => kind === "tools", update: () => Effect.void, clear: Effect.void }
-      const lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] }
-      const { follow } = makeRefresh(listing, { label: "far" }, "1 millis", lists, undefined)
-      const change = Effect.andThen(Queue.offer(changes, { _tag: "ToolListChanged" }), turns(() => marked > reads - 1))
-      yield* Effect.forkScoped(follow(client as never), { startImmediately: true })
-      yield* TestClock.adjust("2 seconds")
+      const { change, follow, lasts, reads } = yield* following
+      yield* follow("4 seconds")
+      yield* TestClock.adjust("4 seconds")
+      // The pause is 36 seconds, of which 18 are for the readings of two seconds that need none.
       yield* change
       yield* TestClock.adjust("17 seconds")
-      expect(reads).toBe(1)
+      expect(reads()).toBe(1)
       yield* TestClock.adjust("1 seconds")
-      expect(reads).toBe(2)
-      // The pause grows to a minute at most.
-      client.listTools = () => Effect.andThen(Effect.sync(() => reads++), Effect.as(Effect.sleep("1 minute"), []))
-      yield* TestClock.adjust("2 seconds")
+      expect(reads()).toBe(2)
+      lasts("1 minute")
+      yield* TestClock.adjust("4 seconds")
       yield* change
-      yield* TestClock.adjust("18 seconds")
-      expect(reads).toBe(3)
+      yield* TestClock.adjust("31 seconds")
+      expect(reads()).toBe(2)
+      yield* TestClock.adjust("1 seconds")
+      expect(reads()).toBe(3)
       yield* TestClock.adjust("1 minute")
       yield* change
       yield* TestClock.adjust("59 seconds")
-      expect(reads).toBe(3)
+      expect(reads()).toBe(3)
       yield* TestClock.adjust("1 seconds")
-      expect(reads).toBe(4)
+      expect(reads()).toBe(4)
+    }))
+
+  it.effect("are read at once if they change seldom", () =>
+    Effect.gen(function*() {
+      const { change, follow, reads } = yield* following
+      yield* follow("500 millis")
+      yield* TestClock.adjust("500 millis")
+      yield* change
+      yield* TestClock.adjust("1 millis")
+      expect(reads()).toBe(2)
     }))
 
   it.live("are taken over in many turns of the event loop", () =>

@@ -22,9 +22,12 @@ export const RefreshInterval = Context.Reference<Duration.Input>("@skein/gateway
 // The pause before a list is read again that could not be read.
 const retryDelay = "5 seconds"
 
-// How many times as long as the last reading took, nothing is read again. A remote server that has long lists, and
-// reports changes of them all the time, then takes a tenth of the time of this process.
+// How many times as long as a reading took, nothing is read again. A remote server that has long lists, and reports changes of
+// them all the time, then takes a tenth of the time of this process.
 const restFactor = 9
+// Readings of two seconds in all need no such pause: a single change of short lists is read at once, also on a machine that is
+// busy. In milliseconds of pauses.
+const unrestedTime = 2_000 * restFactor
 // The longest such pause, in milliseconds: a slow remote server is not a large one.
 const maxRest = 60_000
 
@@ -51,8 +54,8 @@ export const makeRefresh = (
   const failing = new Set<Kind>()
   /** One group at a time is read, so that `onListing` is not run twice at once. */
   const turn = Semaphore.makeUnsafe(1)
-  /** When changed lists may be read again, in milliseconds. It is one time for all kinds. */
-  let restsUntil = 0
+  /** When the pauses after all readings are over, in milliseconds. They are those of all kinds together. */
+  let restedAt = 0
 
   /** Offers the lists that were read last. */
   const restore = Effect.forEach(kinds, (kind) => listing.update(kind, lists[kind], false), { discard: true })
@@ -128,7 +131,7 @@ export const makeRefresh = (
 
   const rest = Effect.flatMap(
     Clock.currentTimeMillis,
-    (now) => restsUntil > now ? Effect.sleep(restsUntil - now) : Effect.void
+    (now) => Effect.sleep(Math.max(0, restedAt - unrestedTime - now))
   )
 
   const read = (groups: ReadonlyArray<Group>, client: Client): Effect.Effect<void> =>
@@ -150,7 +153,8 @@ export const makeRefresh = (
       )
     }
     const now = yield* Clock.currentTimeMillis
-    restsUntil = now + Math.min(maxRest, restFactor * (now - startedAt))
+    const pauses = Math.max(restedAt, now) + restFactor * (now - startedAt)
+    restedAt = Math.min(pauses, now + unrestedTime + maxRest)
   })
 
   const readKind = <K extends Kind>(kind: K, client: Client): Effect.Effect<void> => {
