@@ -29,13 +29,11 @@ const deliver = Task.layer(Task.make("deliver", { ttl: "7 days" }), () =>
   ))
 // #endregion
 
-// #region race
 const fetched = Task.layer(Task.make("fetch", { ttl: "7 days" }), () =>
   Effect.raceFirst(
     Effect.as(Elicitation.accepted(Elicitation.form("Fetched?", { by: Schema.String })), "Fetched"),
     Effect.as(Step.sleep("patience", "12 hours"), "Given away")
   ))
-// #endregion
 
 export const Asking = McpServer.layer(
   { name: "bakery", version: "1.0.0" },

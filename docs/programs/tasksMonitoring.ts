@@ -4,7 +4,6 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as SqlClient from "effect/sql/SqlClient"
 
-// #region engine
 /** Tasks of an owner (`null`: anonymous callers) that have not changed for an hour. */
 export const stalled = (owner: Owner) =>
   Effect.gen(function*() {
@@ -24,7 +23,6 @@ export const answerFirst = (id: string, sure: boolean) =>
     const [question] = (yield* get(id))?.questions ?? []
     return question !== undefined && (yield* answer(id, question.key, { action: "accept", content: { sure } }))
   })
-// #endregion
 
 interface Count {
   readonly tool: string

@@ -14,11 +14,9 @@ export const print = Task.make("print", {
 })
 // #endregion
 
-// #region pause
 /** Holds the tasks of a tool while its printers are repaired. */
 export const repair = (work: Effect.Effect<void>) =>
   Effect.gen(function*() {
     const { pause, resume } = yield* TaskAdmin
     yield* Effect.acquireUseRelease(pause("print"), () => work, () => Effect.orDie(resume("print")))
   })
-// #endregion

@@ -29,7 +29,6 @@ const nightly = TaskSchedule.layer("nightly report", report, {
 export const Office = McpServer.layer({ name: "office", version: "1.0.0" }, reporting, nightly, Tasks.layer())
 // #endregion
 
-// #region dynamic
 /** Each shop chooses when it gets its report. */
 export const subscribe = (shop: string, cron: string, timeZone: string) =>
   Effect.flatMap(TaskSchedules.TaskSchedules, (schedules) =>
@@ -43,7 +42,6 @@ export const subscribe = (shop: string, cron: string, timeZone: string) =>
 
 export const unsubscribe = (shop: string) =>
   Effect.flatMap(TaskSchedules.TaskSchedules, (schedules) => schedules.remove(`report of ${shop}`))
-// #endregion
 
 const arrived = new Set<string>(["0817"])
 const isThere = (parcel: string) => Effect.sync(() => arrived.has(parcel))

@@ -57,14 +57,12 @@ const today = Effect.map(Clock.currentTimeMillis, (now) => new Date(now).toISOSt
 const day = Step.run("day", { success: Schema.String }, () => today)
 // #endregion
 
-// #region parallel
 const cakes = (count: number) =>
   Effect.forEach(
     Array.from({ length: count }, (_, index) => index + 1),
     (cake) => Step.run(`bake ${cake}`, {}, () => bakeOne),
     { concurrency: 3, discard: true }
   )
-// #endregion
 
 export const Stepping = McpServer.layer(
   { name: "bakery", version: "1.0.0" },

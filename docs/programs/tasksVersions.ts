@@ -45,14 +45,12 @@ const after = Task.layer(bake, () =>
   }))
 // #endregion
 
-// #region check
 /** The differences between the code of this process and the tasks that exist, as lines. */
 export const checked = Effect.gen(function*() {
   const admin = yield* TaskAdmin.TaskAdmin
   const { findings } = yield* admin.check({ limit: 10_000 })
   return findings.map(({ count, details, kind, tool }) => `${tool}: ${count} ${kind}: ${details.join(", ")}`)
 })
-// #endregion
 
 /** Code that older tasks cannot continue without a difference. */
 const renamed = Task.layer(bake, () =>
