@@ -87,7 +87,5 @@ export const report = Effect.gen(function*() {
 })
 // #endregion
 
-// #region client
 /** Requests go through a client of your own, with its retries, its proxy or its limits. */
 export const throughClient = (client: Layer.Layer<HttpClient.HttpClient>) => Layer.provide(PetServer, client)
-// #endregion
