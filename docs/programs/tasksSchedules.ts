@@ -47,7 +47,6 @@ const arrived = new Set<string>(["0817"])
 const isThere = (parcel: string) => Effect.sync(() => arrived.has(parcel))
 const pauseMinutes = 20
 
-// #region polling
 const track = Task.layer(
   Task.make("track", { input: { parcel: Schema.String, day: Schema.Int }, ttl: "300 days" }),
   ({ day, parcel }) =>
@@ -67,6 +66,5 @@ export const Tracking = McpServer.layer(
   track,
   Tasks.layer({ maxTtl: "365 days" })
 )
-// #endregion
 
 export const arrives = (parcel: string) => void arrived.add(parcel)

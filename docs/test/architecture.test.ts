@@ -54,18 +54,11 @@ describe("architecture.md", () => {
     expect(named.filter((file) => !existsSync(pathOf(file)) && !existsSync(join(docs, "..", file)))).toEqual([])
   })
 
-  it("lists the packages, with those that each may import", () => {
+  it("lists the packages", () => {
     const section = page.slice(page.indexOf("## Packages"), page.indexOf("## Layers"))
-    const listed = Array.from(
-      section.matchAll(/^- `([\w-]+)`(?: \(imports ([^)]*)\))?:/gm),
-      ([, name = "", imports = ""]) =>
-        [
-          name,
-          Array.from(imports.matchAll(/`([a-z-]+)`/g), ([, imported]) => imported)
-        ] as const
-    )
-    expect(Object.fromEntries(listed)).toEqual(mayImport)
-    expect(listed.map(([name]) => name).toSorted()).toEqual(readdirSync(packages).toSorted())
+    const listed = Array.from(section.matchAll(/^- `([\w-]+)`:/gm), ([, name = ""]) => name)
+    expect(listed.toSorted()).toEqual(Object.keys(mayImport).toSorted())
+    expect(listed.toSorted()).toEqual(readdirSync(packages).toSorted())
   })
 
   it("lists the layers of the client's pipeline in their order", () => {
