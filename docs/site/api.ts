@@ -55,6 +55,7 @@ const indexOf = (packages: ReadonlyArray<ApiPackage>): string =>
 /** Writes the pages of the API beside the others. Takes about twenty seconds. */
 export const writeApi = async (): Promise<void> => {
   const { Application } = await import("typedoc")
+  const { printSources } = await import("./signatures.ts")
   const packages = apiPackages()
   const app = await Application.bootstrapWithPlugins({
     plugin: [fileURLToPath(import.meta.resolve("typedoc-plugin-markdown"))],
@@ -71,6 +72,7 @@ export const writeApi = async (): Promise<void> => {
     disableGit: true,
     sourceLinkTemplate: `${repository}/blob/main/packages/{path}#L{line}`,
     readme: "none",
+    theme: "skein",
     excludeExternals: true,
     excludeInternal: true,
     excludePrivate: true,
@@ -83,10 +85,12 @@ export const writeApi = async (): Promise<void> => {
       hideBreadcrumbs: true,
       useCodeBlocks: true,
       useHTMLAnchors: true,
+      expandParameters: true,
       parametersFormat: "table",
       expandObjects: true
     }
   })
+  printSources(app)
   const project = await app.convert()
   if (project === undefined) throw new Error("TypeDoc found errors in the packages")
   await app.generateOutputs(project)
@@ -98,6 +102,9 @@ export const writeApi = async (): Promise<void> => {
       const page = readFileSync(join(typedoc, at), "utf8")
         // A list of names, such as `A`, `E` and `R`, which the signature has already.
         .replaceAll(/^#+ Type Parameters\n\n\| Type Parameter \|\n(?:\|.*\n)+\n/gm, "")
+        // Members of a base class that is an expression, such as `Data.TaggedError("NotFound")`, and those of dependencies.
+        .replaceAll(/^#+ (?:Inherited from|Overrides)\n\n`.*\(.*\n+/gm, "")
+        .replaceAll(/^Defined in: \[\.\.\/node\\_modules.*\n+/gm, "")
         // The pages of TypeDoc have the paths of the sources, and those of the site the import paths.
         .replaceAll(/\]\(((?:[\w-]+|\.\.)(?:\/[\w-]+|\/\.\.)*\.md)/g, (_, target: string) => {
           const path = join(dirname(at), target).replaceAll("\\", "/")

@@ -19,9 +19,11 @@ export const serveSite = async (folder: string, base: string, port: number): Pro
     // The URL standard removes `..` from the path.
     const { pathname } = new URL(url, "http://site")
     const file = pathname.startsWith(base) ? fileOf(folder, pathname.slice(base.length)) : undefined
-    if (file === undefined) return void response.writeHead(404).end()
-    response.setHeader("content-type", types[extname(file)] ?? "text/plain; charset=utf-8")
-    response.end(readFileSync(join(folder, file)))
+    const name = file ?? "404.html"
+    response.writeHead(file === undefined ? 404 : 200, {
+      "content-type": types[extname(name)] ?? "text/plain; charset=utf-8"
+    })
+    response.end(readFileSync(join(folder, name)))
   })
   await new Promise<void>((resolve, reject) => void server.once("error", reject).listen(port, "127.0.0.1", resolve))
   return server

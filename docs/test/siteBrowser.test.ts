@@ -9,7 +9,7 @@ import { find } from "../../packages/client/test/browser/chromium.ts"
 import { deadLinks } from "../site/links.ts"
 import { built } from "../site/places.ts"
 import { serveSite } from "../site/serve.ts"
-import { pages, sitePath } from "../site/sidebar.ts"
+import { docs, pages, sitePath } from "../site/sidebar.ts"
 
 const chromium = find()
 /** Whether the site is built, with all pages of this checkout. */
@@ -44,6 +44,11 @@ const opening = (open: () => Promise<Tab>, width: number, scheme: "light" | "dar
 const problemsOf = async (tab: Tab): Promise<unknown> => tab.evaluate("window.problems")
 const found =
   "[...document.querySelectorAll('.result')].find(({ textContent }) => textContent.includes('Long-running tasks'))"
+const isTableWide =
+  "[...document.querySelectorAll('.vp-doc table')].some(({ clientWidth, scrollWidth }) => scrollWidth > clientWidth)"
+/** Code in tables that has a part of it on the next line. Longer code may end a line between two words. */
+const broken = "[...document.querySelectorAll('td code')].filter((code) => /^[^ ]{1,24}$/.test(code.textContent) && " +
+  "code.getClientRects().length > 1).map(({ textContent }) => textContent)"
 const heading = "document.querySelector('.vp-doc h1')"
 
 if (chromium === undefined || !isBuilt) {
@@ -92,8 +97,10 @@ if (chromium === undefined || !isBuilt) {
       ["api key", "Recipe: an API key"],
       ["file upload", "Tools with a page"],
       ["rate limit", "Middleware"],
-      ["health check", "Health and shutdown"]
-    ])("finds first for %s: %s", ([words, page]) =>
+      ["health check", "Health and shutdown"],
+      ["timeout", "Behind a proxy"],
+      ["504", "504 Gateway Time-out"]
+    ])("finds for %s: %s", ([words, page]) =>
       Effect.scoped(Effect.gen(function*() {
         const origin = yield* serving
         const tab = yield* opening(yield* browser(chromium), 1400)
@@ -104,9 +111,31 @@ if (chromium === undefined || !isBuilt) {
           await tab.until("document.activeElement.id === 'localsearch-input'")
           await tab.send("Input.insertText", { text: words })
           await tab.until("document.querySelector('.result')")
-          expect(await tab.evaluate("document.querySelector('.result').textContent")).toContain(page)
+          const first =
+            "[...document.querySelectorAll('.result')].slice(0, 3).map(({ textContent }) => textContent).join()"
+          expect(await tab.evaluate(first)).toContain(page)
         })
       })), 120_000)
+
+    it.live("answers an unknown path with a page that leads home", () =>
+      Effect.scoped(Effect.gen(function*() {
+        const origin = yield* serving
+        const tab = yield* opening(yield* browser(chromium), 1400)
+        yield* Effect.promise(async () => {
+          assert.strictEqual((await fetch(`${origin}/recipes/nowhere`)).status, 404)
+          await tab.goto(`${origin}/recipes/nowhere`)
+          await tab.until("document.querySelector('h1')?.textContent === 'Page not found'")
+          assert.strictEqual(await tab.evaluate("document.querySelectorAll('#local-search button').length"), 1)
+          await tab.evaluate("document.querySelector('.NotFound a').click()")
+          await tab.until("document.querySelector('.VPHero')")
+        })
+      })), 120_000)
+
+    it("has the signature of a function as its source has it", () => {
+      const source = readFileSync(join(docs, "../packages/server/src/Tool.ts"), "utf8")
+      const [, signature] = /^export const add = ([^]*?) =>\n {2}registerScoped/m.exec(source) ?? []
+      expect(readFileSync(join(built, "api/server/Tool.md"), "utf8")).toContain(`\`\`\`ts\nfunction add${signature}\n`)
+    })
 
     it.live("draws the diagrams, in light and dark colours", () =>
       Effect.scoped(Effect.gen(function*() {
@@ -130,7 +159,7 @@ if (chromium === undefined || !isBuilt) {
       })), 120_000)
 
     it.live(
-      "shows each page without an error, and no page is wider than a phone",
+      "shows each page without an error, and no page or table is wider than a phone",
       () =>
         Effect.scoped(Effect.gen(function*() {
           const origin = yield* serving
@@ -141,13 +170,38 @@ if (chromium === undefined || !isBuilt) {
             for (const path of [...pages.map(sitePath), "api/index.md", "api/server/Tool.md", "api/client/Client.md"]) {
               await tab.goto(`${origin}/${path.replace(/\.md$/, ".html")}`)
               await tab.until(heading)
-              if (await tab.evaluate("document.documentElement.scrollWidth > innerWidth") === true) wide.push(path)
+              if (await tab.evaluate(`document.documentElement.scrollWidth > 390 || ${isTableWide}`) === true) {
+                wide.push(path)
+              }
               problems.push(...await problemsOf(tab) as ReadonlyArray<unknown>)
             }
           })
           expect({ problems, wide }).toEqual({ problems: [], wide: [] })
         })),
       300_000
+    )
+
+    it.live.each([390, 1280])(
+      "shows whole names and all columns in tables at %i pixels",
+      (width) =>
+        Effect.scoped(Effect.gen(function*() {
+          const origin = yield* serving
+          const tab = yield* opening(yield* browser(chromium), width)
+          yield* Effect.promise(async () => {
+            for (const page of ["limits", "configuration", "several-instances", "comparison"]) {
+              await tab.goto(`${origin}/${page}.html`)
+              await tab.until(heading)
+              expect([page, await tab.evaluate(broken), await tab.evaluate(isTableWide)]).toEqual([page, [], false])
+            }
+            await tab.goto(`${origin}/limits.html`)
+            await tab.until(heading)
+            const cell = "document.querySelector('.vp-doc td')"
+            const column = await tab.evaluate("document.querySelector('.vp-doc th').textContent")
+            expect(await tab.evaluate(`getComputedStyle(${cell}, '::before').content`))
+              .toBe(width < 600 ? JSON.stringify(column) : "none")
+          })
+        })),
+      120_000
     )
   })
 }

@@ -6,6 +6,7 @@ import { apiPackages } from "../api.ts"
 import { built, staging } from "../places.ts"
 import { type Group, groups, labelOf, read, root, sitePath } from "../sidebar.ts"
 import { repository } from "../stage.ts"
+import { labelCells } from "../tables.ts"
 
 /** The anchor of a heading, as GitHub makes it. */
 const slugify = (title: string): string =>
@@ -84,6 +85,7 @@ export default defineConfig({
         const link = `<a href="${repository}/blob/main/${path}">${path}</a>`
         return `<div class="program">${fence!(tokens, index, options, env, self)}<p>${link}</p></div>`
       }
+      labelCells(markdown)
       // A placeholder of a message, such as `<server>`, is text. TypeDoc writes HTML.
       for (const rule of ["html_inline", "html_block"] as const) {
         const raw = markdown.renderer.rules[rule]!
@@ -109,12 +111,12 @@ export default defineConfig({
     search: {
       provider: "local",
       options: {
-        // Guides come before the pages of the API. Of these, the comment of the module and the names of its exports are
-        // found: with all members the index would be four times as large.
+        // Guides come before the pages of the API, the messages and the history. Of a page of the API, the comment of the
+        // module and the names of its exports are found: with all members the index would be four times as large.
         miniSearch: {
           searchOptions: {
             boost: { title: 4, titles: 2 },
-            boostDocument: (id: string) => id.includes("/api/") ? 0.2 : 1
+            boostDocument: (id: string) => /\/(?:api|messages|decisions|changes)\//.test(id) ? 0.2 : 1
           }
         },
         _render: (source, env, markdown) => {
@@ -123,6 +125,11 @@ export default defineConfig({
           return markdown.render([source.split(/^## /m)[0], ...names].join("\n\n"), env)
         }
       }
+    },
+    notFound: {
+      title: "Page not found",
+      quote: "No page has this address. Search for it with the field above, or start at the home page.",
+      linkText: "Home"
     },
     logo: "/icon.svg",
     socialLinks: [{ icon: "github", link: repository }]
