@@ -1,15 +1,16 @@
 /** The signatures and types of the API reference, as the sources have them. */
-import { type Application, Converter, type Reflection } from "typedoc"
+import { type Application, Converter, type Reflection, ReflectionKind } from "typedoc"
 import { MarkdownTheme } from "typedoc-plugin-markdown"
 import ts from "typescript"
 
 const isOfDependency = (node: ts.Node): boolean => node.getSourceFile().isDeclarationFile
 
-/** A part of a file, without the indentation of its first line, and without lines that are comments. */
+/** A part of a file, without the indentation of its first line and without comments, which the page has below it. */
 const slice = ({ text }: ts.SourceFile, start: number, end: number): string => {
   const line = text.slice(text.lastIndexOf("\n", start) + 1, start)
   const [indentation = ""] = /^ */.exec(line) ?? []
-  return text.slice(start, end).replaceAll(/^ *\/\/.*\n/gm, "").replaceAll(`\n${indentation}`, "\n")
+  const comments = /^ *(?:\/\/.*|\/\*\*[^]*?\*\/)\n/gm
+  return text.slice(start, end).replaceAll(comments, "").replaceAll(`\n${indentation}`, "\n")
 }
 
 /** A signature from its type parameters to its return type, which the compiler adds where the source has none. */
@@ -23,15 +24,18 @@ const signatureOf = (node: ts.SignatureDeclaration, signature: ts.Signature, che
   return `${head}: ${checker.typeToString(signature.getReturnType(), node, ts.TypeFormatFlags.NoTruncation)}`
 }
 
-/** A type alias, or a property or constant with a type. Of a type with comments the page has each member. */
-const declarationOf = (node: ts.Declaration | undefined): string | undefined => {
-  if (node === undefined || isOfDependency(node)) return undefined
-  const isConstant = ts.isVariableDeclaration(node)
-  const hasType = isConstant || ts.isTypeAliasDeclaration(node) || ts.isPropertySignature(node) ||
-    ts.isPropertyDeclaration(node)
-  if (!hasType || node.type === undefined) return undefined
-  const text = slice(node.getSourceFile(), node.getStart(), node.type.end).replace(/^(?:export |override )+/, "")
-  return text.includes("/**") ? undefined : isConstant ? `const ${text}` : text
+/** A type alias, or a property or constant with a type. A symbol may be a constant and a type. */
+const declarationOf = (kind: ReflectionKind, nodes: ReadonlyArray<ts.Declaration>): string | undefined => {
+  for (const node of nodes) {
+    const isConstant = kind === ReflectionKind.Variable && ts.isVariableDeclaration(node)
+    const isType = kind === ReflectionKind.TypeAlias && ts.isTypeAliasDeclaration(node)
+    const isProperty = kind === ReflectionKind.Property &&
+      (ts.isPropertySignature(node) || ts.isPropertyDeclaration(node))
+    if (!(isConstant || isType || isProperty) || node.type === undefined || isOfDependency(node)) continue
+    const text = slice(node.getSourceFile(), node.getStart(), node.type.end).replace(/^(?:export |override )+/, "")
+    return isConstant ? `const ${text}` : text
+  }
+  return undefined
 }
 
 /** The tables without descriptions, and the type of the result, which repeat the signature above them. */
@@ -56,7 +60,7 @@ export const printSources = (app: Application): void => {
     signatures.set(reflection, signatureOf(node as ts.SignatureDeclaration, signature, context.checker))
   })
   app.converter.on(Converter.EVENT_CREATE_DECLARATION, (context, reflection) => {
-    const text = declarationOf(context.getSymbolFromReflection(reflection)?.declarations?.[0])
+    const text = declarationOf(reflection.kind, context.getSymbolFromReflection(reflection)?.declarations ?? [])
     if (text !== undefined) declarations.set(reflection, text)
   })
   const theme = class extends MarkdownTheme {
