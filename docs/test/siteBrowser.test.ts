@@ -9,7 +9,7 @@ import { find } from "../../packages/client/test/browser/chromium.ts"
 import { deadLinks } from "../site/links.ts"
 import { built } from "../site/places.ts"
 import { serveSite } from "../site/serve.ts"
-import { docs, pages, sitePath } from "../site/sidebar.ts"
+import { docs, pages, read, sitePath } from "../site/sidebar.ts"
 
 const chromium = find()
 /** Whether the site is built, with all pages of this checkout. */
@@ -142,11 +142,13 @@ if (chromium === undefined || !isBuilt) {
         const origin = yield* serving
         const open = yield* browser(chromium)
         const backgrounds: Array<unknown> = []
+        const diagrams = read("architecture.md").split("```mermaid").length - 1
+        expect(diagrams).toBeGreaterThan(0)
         for (const scheme of ["light", "dark"] as const) {
           const tab = yield* opening(open, 1400, scheme)
           yield* Effect.promise(async () => {
             await tab.goto(`${origin}/architecture.html`)
-            await tab.until("document.querySelectorAll('.diagram svg').length === 3")
+            await tab.until(`document.querySelectorAll('.diagram svg').length === ${diagrams}`)
             assert.strictEqual(
               await tab.evaluate("document.documentElement.classList.contains('dark')"),
               scheme === "dark"
