@@ -9,7 +9,6 @@ const hello = Tool.layer(Tool.make("hello"), () => Effect.succeed("Hello"))
 const wait = Tool.layer(Tool.make("wait"), () => Effect.andThen(Progress.report({ progress: 1 }), Effect.never))
 const bye = Tool.layer(Tool.make("bye"), () => Effect.succeed("Bye"))
 
-// #region bounded
 const Small = McpServer.layer(
   {
     name: "small",
@@ -33,4 +32,3 @@ export const Listening = NodeHttp.layer({
     maxConnections: 200
   }
 }).pipe(Layer.provide(Small))
-// #endregion

@@ -33,7 +33,6 @@ const checkout = Tool.layer(
 )
 // #endregion
 
-// #region async
 // One value for each session, or for each user where there are no sessions.
 const visits = State.make("visits", { schema: z.int(), initial: 0, scope: "session", stateless: "user" })
 
@@ -41,7 +40,6 @@ const greet = Tool.async(Tool.make("greet"), async (_, { state }) => {
   const count = await state(visits).update((n) => n + 1)
   return count === 1 ? "Welcome" : `Welcome back, for the ${count}. time`
 })
-// #endregion
 
 // #region perSession
 // A folder of each session: deleted when the session ends, however it ends.
@@ -63,7 +61,6 @@ const note = Tool.layer(
 )
 // #endregion
 
-// #region perSessionAsync
 const kettle = PerSession.async("kettle", {
   acquire: () => Kettle.plugIn(),
   release: (kettle) => kettle.unplug()
@@ -73,7 +70,6 @@ const boil = Tool.async(Tool.make("boil"), async (_, { use }) => {
   const own = await use(kettle)
   return own.boil()
 })
-// #endregion
 
 const files = Layer.merge(NodeFileSystem.layer, NodePath.layer)
 const definitions = [order, checkout, greet, note.pipe(Layer.provide(files)), boil] as const
@@ -90,11 +86,9 @@ export const shared = (filename: string) =>
   )
 // #endregion
 
-// #region stored
 // The carts stay when the process ends. Any other layer of `KeyValueStore` works too.
 export const stored = (directory: string) =>
   McpServer.layer({ name: "tea-shop", version: "1.0.0" }, ...definitions).pipe(
     Layer.provide(StateStore.layerKeyValue({ prefix: "tea-shop-" })),
     Layer.provide(KeyValueStore.layerFileSystem(directory))
   )
-// #endregion

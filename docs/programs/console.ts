@@ -33,15 +33,12 @@ export const OnAPath = (secret: string) =>
   }).pipe(Layer.provide(Hello))
 // #endregion
 
-// #region tasks
 /** A console that also shows the tasks of the engine. */
 export const WithTasks = Console.layer({ port: 0 }).pipe(
   Layer.provide(Layer.provideMerge(ConsoleTasks.layer, ConsoleSource.ConsoleSources.layer)),
   Layer.provide([Hello, MemoryTasks.layer()])
 )
-// #endregion
 
-// #region source
 /** A queue of this program. */
 export interface Jobs {
   readonly count: Effect.Effect<number>
@@ -95,9 +92,7 @@ export const WithJobs = (jobs: Jobs) =>
     Layer.provide(Layer.provideMerge(ConsoleSource.layer(jobsSource(jobs)), ConsoleSource.ConsoleSources.layer)),
     Layer.provide(Hello)
   )
-// #endregion
 
-// #region interrupt
 /** Interrupts the requests of a principal. Returns how many there were. */
 export const interruptAll = (principal: string) =>
   Effect.gen(function*() {
@@ -108,4 +103,3 @@ export const interruptAll = (principal: string) =>
     for (const { key } of theirs) yield* server.interrupt(key)
     return theirs.length
   })
-// #endregion

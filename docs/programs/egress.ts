@@ -3,7 +3,6 @@ import { lookup, type LookupAddress } from "node:dns"
 import { Agent } from "node:https"
 import { BlockList, isIP, type LookupFunction } from "node:net"
 
-// #region egress
 const inside = new BlockList()
 for (const [net, bits] of [["0.0.0.0", 8], ["10.0.0.0", 8], ["127.0.0.0", 8], ["169.254.0.0", 16]] as const) {
   inside.addSubnet(net, bits)
@@ -36,4 +35,3 @@ export const typed = (text: string) => {
   if (url?.protocol !== "https:" || (isIP(host) > 0 && isInside(host))) return undefined
   return NodeHttp.transport({ url, agent })
 }
-// #endregion

@@ -1,4 +1,3 @@
-// #region fastify
 import * as NodeHttp from "@skein/server/NodeHttp"
 import Fastify from "fastify"
 import { Hello } from "./hello.ts"
@@ -14,4 +13,3 @@ app.addHook("preClose", () => mcp.close())
 await app.listen({ port: 3000, host: "127.0.0.1" })
 
 process.once("SIGTERM", () => app.close())
-// #endregion

@@ -22,10 +22,8 @@ export const inventory = (tea: Transport, notes: Transport, broken: Transport) =
   })
 // #endregion
 
-// #region use
 export const bill = (pool: ClientPool.ClientPool["Service"]) =>
   Effect.flatMap(pool.client("tea"), (tea) => tea.callTool("bill", { tea: "sencha", cups: 2 }))
-// #endregion
 
 // #region toolkit
 export const answer = (pool: ClientPool.ClientPool["Service"], prompt: string, asks: ReadonlyArray<string>) =>

@@ -3,7 +3,6 @@ import * as Polling from "@skein/server/Polling"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 
-// #region polling
 const report = Tool.layer(Tool.make("report"), () =>
   Effect.gen(function*() {
     // The connection is closed, and the client resumes the stream after 10 ms. The handler continues.
@@ -11,6 +10,5 @@ const report = Tool.layer(Tool.make("report"), () =>
     yield* Effect.sleep("50 millis")
     return "The report"
   }))
-// #endregion
 
 export const Reports = McpServer.layer({ name: "reports", version: "1.0.0" }, report)

@@ -10,7 +10,6 @@ import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 
-// #region testing
 const resource = "http://localhost:3000/mcp"
 const brew = Tool.layer(Tool.make("brew"), () => Effect.succeed("Green tea"))
 const Tea = McpServer.layer({ name: "tea", version: "1.0.0" }, Scopes.required(["tea:write"], brew))
@@ -30,4 +29,3 @@ it.live("brews only with the scope tea:write", () =>
     expect((yield* call("tea:read", "tea:write")).content).toEqual([{ type: "text", text: "Green tea" }])
     expect((yield* Effect.flip(call("tea:read"))).message).toContain("needs the scopes: tea:write")
   }).pipe(Effect.provide(Tea)))
-// #endregion

@@ -47,7 +47,6 @@ const whoami = Tool.layer(
 )
 // #endregion
 
-// #region task
 /** Why a step got no answer. Its outcome is stored, so it is a schema. */
 class NoAnswer extends Schema.TaggedError<NoAnswer>()("NoAnswer", { reason: Schema.String, message: Schema.String }) {}
 
@@ -84,7 +83,6 @@ const watch = Task.layer(
       return `Repositories, week by week: ${counts.join(", ")}`
     })
 )
-// #endregion
 
 // #region server
 const Server = McpServer.layer(

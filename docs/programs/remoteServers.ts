@@ -20,14 +20,12 @@ export const Files = Proxy.layer(
 export const Desk = McpServer.layer({ name: "desk", version: "1.0.0" }, add, Files)
 // #endregion
 
-// #region named
 /** Tools and prompts have a prefix: `files_read`. */
 export const Prefixed = McpServer.layer({ name: "desk", version: "1.0.0" }, McpServer.mount("files", Files))
 
 /** A function makes the names. Without a prefix, URIs stay as they are. */
 export const renamed = (transport: Transport) =>
   McpServer.mount({ name: (own, kind) => `${kind}.${own}` }, Proxy.layer(Client.make(transport)))
-// #endregion
 
 // #region chosen
 export const readOnly = (transport: Transport) =>
@@ -38,14 +36,12 @@ export const readOnly = (transport: Transport) =>
   })
 // #endregion
 
-// #region visible
 /** Only administrators see the tools of the remote server. */
 export const forAdmins = (transport: Transport) =>
   Catalog.visibleTo(
     ({ principal }) => principal?.["role"] === "admin",
     Proxy.layer(Client.make(transport))
   )
-// #endregion
 
 /** Returns the token that a user has at the remote server. */
 export const tokenOf = (principal: Principal | undefined): string => `token of ${principal?.id ?? "nobody"}`
@@ -71,11 +67,9 @@ const child = Client.make(Stdio.transport({ command: "npx", args: ["@example/she
 export const Shell = Proxy.layer(child, { connections: Proxy.perSession(() => child, { maxConnections: 20 }) })
 // #endregion
 
-// #region stored
 /** Lists what was listed last, even if the remote server is down when this server starts. */
 export const remembered = (
   transport: Transport,
   stored: Proxy.Lists | undefined,
   store: (lists: Proxy.Lists) => Effect.Effect<void>
 ) => Proxy.layer(Client.make(transport), { initial: stored, onListing: store })
-// #endregion

@@ -30,7 +30,6 @@ export const program = (url: string) =>
   Effect.provide(brew(url), [Loopback.layer({ name: "Tea House" }), FileTokenStore.layer({ app: "teahouse" })])
 // #endregion
 
-// #region state
 export const show = (url: string) =>
   Effect.gen(function*() {
     const oauth = yield* OAuth.make({ grant: Grant.authorizationCode({ clientName: "Tea House" }) })
@@ -39,7 +38,6 @@ export const show = (url: string) =>
     yield* oauth.signOut(url)
     return Option.map(state, ({ issuer, scopes }) => `${issuer}: ${scopes.join(" ")}`)
   }).pipe(Effect.scoped)
-// #endregion
 
 // #region ports
 export const registered = Loopback.layer({ name: "Tea House", host: "localhost", ports: [33418, 33419] })
@@ -87,7 +85,6 @@ export const job = (url: string, issuer: string) =>
   }).pipe(Effect.scoped, Effect.provide(TokenStore.layerMemory))
 // #endregion
 
-// #region others
 /** A pod of Kubernetes presents its own token, which Kubernetes replaces in the file. */
 export const workload = Grant.jwtBearer({
   clientId: "pod",
@@ -106,16 +103,13 @@ export const employee = (idToken: Redacted.Redacted) =>
     issuer: "https://login.tea.example",
     identityProvider: { issuer: "https://idp.acme.example", clientId: "agent", idToken }
   })
-// #endregion
 
 // #region stores
 /** `TOKEN_KEYS="<new key>,<old key>"`, each from `openssl rand -base64 32`: the first one writes, all of them read. */
 export const shared = Layer.provide(EncryptedTokenStore.layerConfig("TOKEN_KEYS"), SqlTokenStore.layer())
 // #endregion
 
-// #region embedded
 export const embedded = (showWindow: (url: URL) => Effect.Effect<URLSearchParams, SignIn.SignInError>) =>
   Layer.succeed(SignIn.SignIn, {
     open: () => Effect.succeed({ redirectUri: "teahouse://callback", authorize: (url) => showWindow(url) })
   })
-// #endregion

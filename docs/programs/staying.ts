@@ -12,7 +12,6 @@ export const reconnecting = (transport: Transport) =>
   })
 // #endregion
 
-// #region status
 export const watch = (client: Client.Client, show: (line: string) => Effect.Effect<void>) =>
   Stream.runForEach(client.status, (status) => {
     switch (status._tag) {
@@ -24,7 +23,6 @@ export const watch = (client: Client.Client, show: (line: string) => Effect.Effe
         return show(`Ended: ${status.end._tag}`)
     }
   })
-// #endregion
 
 // #region retry
 export const pay = (client: Client.Client, invoice: string) =>
@@ -32,7 +30,6 @@ export const pay = (client: Client.Client, invoice: string) =>
   client.callTool("pay", { invoice, idempotencyKey: invoice }, { retry: true })
 // #endregion
 
-// #region process
 export const startServer = (args: ReadonlyArray<string>, onStderr: (text: string) => void) =>
   Client.make(
     Stdio.transport({
@@ -44,4 +41,3 @@ export const startServer = (args: ReadonlyArray<string>, onStderr: (text: string
     }),
     { reconnect: true }
   )
-// #endregion

@@ -6,12 +6,10 @@ import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
 import * as Otlp from "effect/observability/Otlp"
 
-// #region tracing
 export const traced = (transport: Transport) =>
   Client.make(transport, { telemetry: Telemetry.make({ attributes: { "server.address": "example.com" } }) })
 
 export const tracedTo = (baseUrl: string) =>
   Layer.provide(Otlp.layerJson({ baseUrl, resource: { serviceName: "my-host" } }), FetchHttpClient.layer)
-// #endregion
 
 export const turn = (client: Client.Client) => Effect.withSpan(client.callTool("greet", { name: "Ada" }), "turn")

@@ -38,7 +38,6 @@ const whoami = Tool.layer(
   () => Effect.map(Principal.current, Option.match({ onNone: () => "anonymous", onSome: ({ id }) => id }))
 )
 
-// #region vault
 const Vault = McpServer.layer(
   { name: "vault", version: "1.0.0" },
   RateLimit.layer({ limit: 30, interval: "1 minute", methods: "all" }),
@@ -59,4 +58,3 @@ createServer((request, response) => {
   if (principal === undefined) return response.writeHead(401, { "www-authenticate": "Bearer" }).end()
   mcp.handler(request, response, { principal })
 }).listen(3000, "127.0.0.1")
-// #endregion
