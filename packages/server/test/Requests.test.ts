@@ -199,6 +199,7 @@ describe("the server's view", () => {
         sessions: [],
         requests: [],
         streams: 0,
+        tally: { requests: 0, failures: 0, last: [] },
         tasks: []
       })
       const legacy = yield* Effect.provide(kit.connect("2025-06-18"), context)

@@ -70,7 +70,9 @@ export const serverProfileOf = (
   { agreement: { silence, ...agreed }, authorizationContext, httpMode }: NegotiatedConnection
 ): ServerProfile | undefined => {
   const profile = silence === undefined ? agreed : silence.verdict
-  return profile === undefined ? undefined : { ...profile, httpMode, authorizationContext }
+  return profile === undefined
+    ? undefined
+    : { ...profile, httpMode, ...(authorizationContext === undefined ? undefined : { authorizationContext }) }
 }
 
 /**
