@@ -151,8 +151,10 @@ const generated = ["internal/pageHtml.ts", "shared/pageScripts.ts", "internal/sa
 /** A package's page, from its sources. */
 export const render = (name: string): string => {
   const sources = globSync(`packages/${name}/{src,page}/**/*.ts`, { cwd: root }).toSorted()
+  const listed = new Set<string>()
   const sections = sources.filter((path) => !generated.some((name) => path.endsWith(name))).flatMap((path) => {
-    const messages = messagesOf(readFileSync(join(root, path), "utf8"))
+    const messages = messagesOf(readFileSync(join(root, path), "utf8")).filter((each) => !listed.has(each))
+    for (const each of messages) listed.add(each)
     const module = path.slice(`packages/${name}/`.length).replace(/^src\//, "")
     return messages.length === 0
       ? []
@@ -163,7 +165,7 @@ export const render = (name: string): string => {
   }
   return `# Messages of ${published}
 
-Every message that a user, an operator or a model can see, by module. \`\${…}\` is a value that is filled in. \`npm run messages\`
+Every message that a user, an operator or a model can see, by the first module that has it. \`\${…}\` is a value that is filled in. \`npm run messages\`
 writes this page, and a test compares it with the code.
 
 ${sections.join("\n")}`

@@ -7,7 +7,6 @@ import type { Transport } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import { createServer } from "node:http"
 
-// #region connect
 /** A client whose host shows pages, and the tools for its model. */
 export const connect = (transport: Transport) =>
   Effect.gen(function*() {
@@ -15,7 +14,6 @@ export const connect = (transport: Transport) =>
     const tools = yield* client.listTools()
     return { client, tools, forModel: tools.filter(UiMeta.isForModel) }
   })
-// #endregion
 
 /** Asks the user of the host. */
 export interface User {

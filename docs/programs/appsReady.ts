@@ -48,7 +48,6 @@ const Seat = Choice.layer(seat, {
   handle: ({ chosen }) => Effect.succeed(`The seat ${chosen} is booked`)
 })
 
-// #region form
 const table = Form.make("book_table", {
   description: "Lets the user book a table",
   input: { day: Schema.String },
@@ -65,7 +64,6 @@ const Table = Form.layer(table, {
   ask: ({ day }) => Effect.succeed({ title: `A table on ${day}`, submit: "Book", initial: { people: 2 } }),
   handle: ({ input, values }) => book(input.day, values.people)
 })
-// #endregion
 
 const invoices = Upload.make("upload_invoices", {
   description: "Lets the user upload invoices, and stores them",

@@ -44,7 +44,6 @@ const pageOf = (contains: string) => {
 }
 // #endregion
 
-// #region layer
 const Teas = UiApp.layer(teas, ({ contains = "" }) =>
   Effect.sync(() => ({
     text: `The teas and the pots in stock: ${JSON.stringify([...stock])}`,
@@ -57,7 +56,6 @@ const Order = UiApp.layer(order, ({ pots, tea }) => {
   stock.set(tea, left)
   return Effect.succeed({ text: `The user has ordered ${pots} pots of ${tea}`, ui: pageOf("") })
 })
-// #endregion
 
 // #region generated
 const Generated = GeneratedUi.layer({ allowTools: [teas] })

@@ -51,7 +51,6 @@ const order = Tool.layer(Tool.make("order"), () =>
   }))
 // #endregion
 
-// #region parallel
 const trip = Tool.layer(Tool.make("trip"), () =>
   Effect.gen(function*() {
     const [from, to] = yield* Effect.all([
@@ -60,7 +59,6 @@ const trip = Tool.layer(Tool.make("trip"), () =>
     ], { concurrency: "unbounded" })
     return `${from.city} to ${to.city}`
   }))
-// #endregion
 
 const rate = Effect.map(Effect.clockWith((clock) => clock.currentTimeMillis), (now) => now % 100)
 

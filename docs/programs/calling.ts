@@ -41,13 +41,11 @@ export const brewing = (client: Client.Client) =>
   )
 // #endregion
 
-// #region cancel
 export const unlessStopped = (client: Client.Client, stop: Effect.Effect<void>) =>
   Effect.raceFirst(
     Effect.as(client.callTool("wait"), "done"),
     Effect.as(stop, "stopped") // Interrupts the call, and notifies the server.
   )
-// #endregion
 
 // #region reason
 export const find = (client: Client.Client, uri: string) =>

@@ -1,4 +1,3 @@
-// #region theirs
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeStdio from "@effect/platform-node/NodeStdio"
 import * as McpProtocol from "effect/ai/McpProtocol"
@@ -70,4 +69,3 @@ McpServer.layerStdio({
   Layer.launch,
   NodeRuntime.runMain
 )
-// #endregion

@@ -1,4 +1,3 @@
-// #region theirs
 import { acceptedContent, inputRequired, inputResponse, McpServer } from "@modelcontextprotocol/server"
 import { serveStdio } from "@modelcontextprotocol/server/stdio"
 import { z } from "zod"
@@ -54,4 +53,3 @@ const makeServer = () => {
 }
 
 serveStdio(makeServer)
-// #endregion

@@ -84,6 +84,4 @@ export const Office = McpServer.layer(
 )
 // #endregion
 
-// #region tools
 export const ForToolsOnly = McpServer.layer({ name: "notes", version: "1.0.0" }, ...weather, CatalogTools.layer())
-// #endregion

@@ -62,7 +62,6 @@ export const asking = (source: ClientPool.ConfigSource, ask: (question: string) 
   })
 // #endregion
 
-// #region guarded
 export const guarded = (source: ClientPool.ConfigSource, log: (line: string) => Effect.Effect<void>) => {
   const audit: Middleware.Middleware = (next) => (call) =>
     Middleware.isToolCall(call)
@@ -74,7 +73,6 @@ export const guarded = (source: ClientPool.ConfigSource, log: (line: string) => 
       : next(call)
   return ClientPool.fromConfig(source, { middleware: [audit, readOnly] })
 }
-// #endregion
 
 export const rewriting = (source: ClientPool.ConfigSource, secret: string) => {
   const redact: Middleware.Middleware = (next) => (call) =>

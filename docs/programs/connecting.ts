@@ -37,7 +37,6 @@ const greet = Effect.gen(function*() {
 
 export const greeted = (transport: Transport) => Effect.provide(greet, Client.layer(transport))
 
-// #region serverProfile
 export const withProfile = (transport: Transport, profiles: Map<string, string>, entry: string) =>
   Effect.gen(function*() {
     const stored = profiles.get(entry)
@@ -49,7 +48,6 @@ export const withProfile = (transport: Transport, profiles: Map<string, string>,
     if (client.serverProfile !== undefined) profiles.set(entry, JSON.stringify(client.serverProfile))
     return client
   })
-// #endregion
 
 // #region bearer
 export const asAda = (url: string, token: Redacted.Redacted) =>

@@ -16,14 +16,12 @@ const plot = Tool.layer(Tool.make("plot"), () =>
   ]))
 // #endregion
 
-// #region data
 const best = Tool.layer(Tool.make("best"), () => Effect.succeed({ month: "feb", sold: 5 }))
 
 const sold = Tool.async(
   Tool.make("sold", { input: { months: Schema.Array(Schema.Finite) } }),
   ({ months }) => months.reduce((sum, month) => sum + month, 0)
 )
-// #endregion
 
 const Totals = Schema.Struct({ total: Schema.Finite })
 

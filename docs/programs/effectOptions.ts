@@ -75,10 +75,8 @@ export const Made = HttpApiTools.layer(Account, {
 })
 // #endregion
 
-// #region stdio
 /** The same tools for a process on stdio, which has a router and no HTTP server. */
 export const WithoutHttp = McpServer.layer({ name: "tea", version: "1.0.0" }, HttpApiTools.layer(Api)).pipe(
   Layer.provide(ApiLive.pipe(HttpRouter.provideRequest(OrdersInMemory))),
   Layer.provide([HttpRouter.layer, HttpServer.layerServices])
 )
-// #endregion

@@ -13,7 +13,6 @@ import * as Schema from "effect/Schema"
 import { Account, AccountLive } from "./effectOptions.ts"
 import { Api, ApiLive, Order, Orders } from "./effectOrders.ts"
 
-// #region tool
 class NotReordered extends Data.TaggedError("NotReordered")<{ readonly message: string }> {}
 
 const reorder = Tool.make("reorder", {
@@ -33,7 +32,6 @@ export const Reorder = Tool.layer(reorder, ({ id }) =>
   }))
 
 export const Tea = McpServer.layer({ name: "tea", version: "1.0.0" }, HttpApiTools.layer(Api), Reorder)
-// #endregion
 
 class NotSignedIn extends Data.TaggedError("NotSignedIn")<{ readonly message: string }> {}
 
@@ -55,7 +53,6 @@ const Tools = McpServer.layer(
   Whoami
 )
 
-// #region caller
 const whoIs = Effect.map(
   HttpServerRequest,
   ({ headers }) => headers["authorization"] === "Bearer the token of ada" ? { id: "ada" } : undefined
@@ -65,6 +62,5 @@ const Authenticated = HttpRouter.middleware(
 )
 
 const Mcp = HttpRoutes.layer().pipe(Layer.provide([Authenticated.layer, Tools]))
-// #endregion
 
 export const Routes = Layer.mergeAll(ApiLive, AccountLive, Mcp)

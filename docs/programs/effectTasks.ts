@@ -81,7 +81,6 @@ const LeftInStock = HttpRouter.add(
 /** The routes of the application. They, the handlers of tools and the engine of tasks have one client. */
 export const App = Layer.merge(LeftInStock, Mcp)
 
-// #region postgres
 export const Database = PgClient.layerConfig({
   url: Config.Redacted("DATABASE_URL"),
   maxConnections: Config.succeed(20),
@@ -89,4 +88,3 @@ export const Database = PgClient.layerConfig({
   startupParameters: Config.succeed({ idle_in_transaction_session_timeout: "3000", statement_timeout: "30000" }),
   connectTimeout: Config.succeed(Duration.seconds(10))
 })
-// #endregion

@@ -26,7 +26,5 @@ export const follow = (client: Client.Client, uri: string, show: (text: string) 
 }
 // #endregion
 
-// #region logs
 export const listen = (client: Client.Client) =>
   Effect.forkScoped(Logging.forward(client, { level: "notice" }), { startImmediately: true })
-// #endregion

@@ -28,16 +28,6 @@ const ownShop = Middleware.callTool(
   { tools: ["search"] }
 )
 
-// Changes the result of all tools.
-const masked = Middleware.callTool((_, next) =>
-  Effect.map(next(), ({ content, ...rest }) => ({
-    ...rest,
-    content: content.map((block) =>
-      block.type === "text" ? { ...block, text: block.text.replaceAll(/\b(?:\d{4} ?){4}\b/g, "(card)") } : block
-    )
-  }))
-)
-
 // Answers some calls without the handler. A model reads the message, and can act on it.
 const confirmed = Middleware.callTool(
   ({ caller, name }, next) =>
@@ -47,6 +37,16 @@ const confirmed = Middleware.callTool(
   { tools: ({ definition }) => definition.annotations?.destructiveHint === true }
 )
 // #endregion
+
+// Changes the result of all tools.
+const masked = Middleware.callTool((_, next) =>
+  Effect.map(next(), ({ content, ...rest }) => ({
+    ...rest,
+    content: content.map((block) =>
+      block.type === "text" ? { ...block, text: block.text.replaceAll(/\b(?:\d{4} ?){4}\b/g, "(card)") } : block
+    )
+  }))
+)
 
 // #region lists
 const described = Middleware.listTools(({ caller }, next) =>

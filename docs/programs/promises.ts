@@ -30,7 +30,6 @@ const order = Tool.async(
 )
 // #endregion
 
-// #region server
 const price = Tool.async(
   Tool.make("price", {
     description: "Returns the price of a tea.",
@@ -45,4 +44,3 @@ const price = Tool.async(
 )
 
 export const Shop = McpServer.layer({ name: "shop", version: "1.0.0" }, price, list, advise, order)
-// #endregion

@@ -1,10 +1,8 @@
+import type { AsyncHandler, HandlerContext } from "@skein/server/HandlerContext"
 import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
-import { z } from "zod"
-
-// #region context
-import type { AsyncHandler, HandlerContext } from "@skein/server/HandlerContext"
 import { AsyncLocalStorage } from "node:async_hooks"
+import { z } from "zod"
 
 const running = new AsyncLocalStorage<HandlerContext>()
 
@@ -17,7 +15,6 @@ export const getContext = (): HandlerContext => {
   if (context === undefined) throw new Error("getContext was called outside of a handler")
   return context
 }
-// #endregion
 
 const pack = async (tea: string): Promise<string> => {
   const answer = await getContext().elicit(`How much ${tea}?`, z.object({ grams: z.int() }))

@@ -1,5 +1,4 @@
 /** A host whose client has promises. */
-// #region host
 import { AsyncClient } from "@skein/client/AsyncClient"
 import { ClientError } from "@skein/client/ClientError"
 import * as Stdio from "@skein/client/Stdio"
@@ -8,6 +7,7 @@ import { z } from "zod"
 /** Asks the user for the value of a field. `undefined`: the user declines. */
 export type Ask = (question: string, signal: AbortSignal) => Promise<string | undefined>
 
+// #region host
 export const connect = (args: ReadonlyArray<string>, ask: Ask): Promise<AsyncClient> =>
   AsyncClient.connect(Stdio.transport({ command: process.execPath, args }), {
     info: { name: "my-host", version: "1.0.0" },

@@ -1,4 +1,3 @@
-// #region pool
 import { AsyncClientPool } from "@skein/client/AsyncClientPool"
 import { ClientError } from "@skein/client/ClientError"
 import * as NodeConfig from "@skein/client/NodeConfig"
@@ -7,6 +6,7 @@ import { PoolError } from "@skein/client/PoolError"
 /** Asks the user whether a server may do something. */
 export type Confirm = (question: string, signal: AbortSignal) => Promise<boolean>
 
+// #region pool
 export const open = (file: string, confirm: Confirm) =>
   AsyncClientPool.fromConfig(NodeConfig.file(file), {
     watchInterval: "2 seconds",

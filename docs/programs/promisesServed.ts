@@ -1,5 +1,4 @@
 /** An HTTP server without effects: callers, middleware, completion, updates, probes and routes. */
-// #region served
 import { AsyncServer } from "@skein/server/AsyncServer"
 import { Refusal } from "@skein/server/Http"
 import * as McpError from "@skein/server/McpError"
@@ -31,6 +30,7 @@ export const shop = new AsyncServer({ name: "shop", version: "1.0.0" })
     return next()
   }))
 
+// #region served
 export const listen = (port: number) =>
   shop.listen({
     port,

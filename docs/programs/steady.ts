@@ -20,7 +20,6 @@ const exchange = Effect.suspend(() => {
     : Effect.succeed(answer)
 })
 
-// #region steady
 const rate = Tool.layer(
   Tool.make("rate", {
     description: "The exchange rate of a currency.",
@@ -30,6 +29,7 @@ const rate = Tool.layer(
   ({ currency }) => Effect.map(exchange, (value) => `${currency} ${value}`)
 )
 
+// #region steady
 export const Rates = McpServer.layer(
   { name: "rates", version: "1.0.0" },
   // The model does not see addresses of the internal network.
