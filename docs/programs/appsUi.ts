@@ -8,7 +8,6 @@ import * as Schema from "effect/Schema"
 
 const stock = new Map([["Sencha", 12], ["Earl Grey", 3], ["Darjeeling", 0]])
 
-// #region tree
 const teas = UiApp.tool("teas", {
   description: "Shows the teas of the shop, and lets the user order them",
   input: { contains: Schema.optionalKey(Schema.String) }
@@ -17,6 +16,7 @@ const teas = UiApp.tool("teas", {
 /** For the button of the page: models do not get it. */
 const order = UiApp.tool("order", { visibility: ["app"], input: { tea: Schema.String, pots: Schema.Int } })
 
+// #region tree
 const pageOf = (contains: string) => {
   const found = [...stock].filter(([name]) => name.includes(contains))
   return Ui.column([

@@ -1,4 +1,3 @@
-// #region theirs
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js"
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
 import { z } from "zod"
@@ -39,4 +38,3 @@ server.registerPrompt("advise", { argsSchema: { guest: z.string() } }, ({ guest 
 }))
 
 await server.connect(new StdioServerTransport())
-// #endregion

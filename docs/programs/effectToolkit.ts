@@ -10,7 +10,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 
-// #region toolkit
 const Brew = AiTool.make("brew", {
   description: "Returns how to brew a tea",
   parameters: Schema.Struct({ tea: Schema.String }),
@@ -22,7 +21,6 @@ export const Teas = AiToolkit.make(Brew)
 export const TeasLive = Teas.toLayer({
   brew: ({ tea }) => Effect.succeed(tea === "Sencha" ? { minutes: 2, celsius: 70 } : { minutes: 4, celsius: 95 })
 })
-// #endregion
 
 // #region server
 export const TeaServer = McpServer.layer({ name: "tea", version: "1.0.0" }, ToolkitTools.layer(Teas)).pipe(

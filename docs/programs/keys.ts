@@ -13,11 +13,9 @@ const orders = Tool.layer(Tool.make("order"), () =>
     ({ sure }) => sure ? "Ordered" : "Left alone"
   ))
 
-// #region keys
 // STATE_KEY is the same for all instances: `openssl rand -base64 32`.
 const State = Layer.unwrap(
   Effect.map(Config.Redacted("STATE_KEY"), (key) => RequestState.layer({ keys: [key], lifetime: "5 minutes" }))
 )
 
 export const Shop = McpServer.layer({ name: "shop", version: "1.0.0" }, orders).pipe(Layer.provide(State))
-// #endregion

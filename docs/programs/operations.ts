@@ -48,7 +48,6 @@ const masked = Middleware.callTool((_, next) =>
   }))
 )
 
-// #region lists
 const described = Middleware.listTools(({ caller }, next) =>
   Effect.map(next(), (tools) =>
     tools.map((tool) => ({
@@ -56,7 +55,6 @@ const described = Middleware.listTools(({ caller }, next) =>
       description: `${tool.description ?? ""} Today for ${caller.principal?.["shop"] ?? "nobody"}.`
     })))
 )
-// #endregion
 
 // The raw level: the same for every method, on the params as the client sent them.
 const unwrapped = Middleware.layer((next) => (request) =>

@@ -7,7 +7,6 @@ import { z } from "zod"
 /** Asks the user for the value of a field. `undefined`: the user declines. */
 export type Ask = (question: string, signal: AbortSignal) => Promise<string | undefined>
 
-// #region host
 export const connect = (args: ReadonlyArray<string>, ask: Ask): Promise<AsyncClient> =>
   AsyncClient.connect(Stdio.transport({ command: process.execPath, args }), {
     info: { name: "my-host", version: "1.0.0" },
@@ -24,6 +23,7 @@ export const connect = (args: ReadonlyArray<string>, ask: Ask): Promise<AsyncCli
     onLog: ({ data, level }) => console.error(level, data)
   })
 
+// #region host
 const Sum = z.object({ sum: z.number() })
 
 /** The sum, or `undefined` if the server takes longer than ten seconds. */

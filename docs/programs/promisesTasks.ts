@@ -1,5 +1,4 @@
 /** A task whose handler returns a promise. */
-// #region task
 import { VisibleError } from "@skein/server/HandlerError"
 import * as McpServer from "@skein/server/McpServer"
 import * as Task from "@skein/tasks/Task"
@@ -25,4 +24,3 @@ const buy = Task.async(
 )
 
 export const Buying = McpServer.layer({ name: "buying", version: "1.0.0" }, buy, Tasks.layer())
-// #endregion

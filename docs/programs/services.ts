@@ -6,7 +6,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 
-// #region services
 class Notes extends Context.Service<Notes, {
   readonly add: (text: string) => Effect.Effect<number>
   readonly all: Effect.Effect<ReadonlyArray<string>>
@@ -31,4 +30,3 @@ const all = Resource.layer(
 export const Notebook = McpServer.layer({ name: "notebook", version: "1.0.0" }, add, all).pipe(
   Layer.provide(Notes.layer)
 )
-// #endregion

@@ -34,13 +34,11 @@ export const check = (folder: string) =>
     ...skills.flatMap(({ changes, path }) => changes.map((change) => `${path}: ${change}`))
   ])
 
-// #region dynamic
 export const daily = (report: Effect.Effect<string>) =>
   Catalog.visibleTo(
     ({ principal }) => principal !== undefined,
     Skill.dynamic({ name: "daily", description: "The state of the shop today.", instructions: report })
   )
-// #endregion
 
 // #region load
 export const limits = (client: Client.Client) =>
