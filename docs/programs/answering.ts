@@ -73,7 +73,6 @@ export const models = (screen: Screen, answer: (request: Sampling.Request) => Ef
   )
 // #endregion
 
-// #region languageModel
 export const languageModel = (screen: Screen) =>
   LanguageModelSampling.layer({
     // With a provider, in its own terms: `withConfigOverride({ max_output_tokens: maxTokens })`.
@@ -84,4 +83,3 @@ export const languageModel = (screen: Screen) =>
         (yes) => yes ? Effect.succeed(request) : Effect.fail(new Sampling.SamplingRefused({}))
       )
   })
-// #endregion

@@ -34,12 +34,10 @@ export const look = (client: Client.Client) =>
 export const brew = (client: Client.Client, show: (line: string) => void) =>
   client.callTool("brew", {}, { onProgress: ({ progress, total, message }) => show(`${progress}/${total} ${message}`) })
 
-// #region stream
 export const brewing = (client: Client.Client) =>
   Progress.stream((onProgress) => client.callTool("brew", {}, { onProgress })).pipe(
     Stream.map((update) => update._tag === "Progress" ? update.message : update.result.content)
   )
-// #endregion
 
 export const unlessStopped = (client: Client.Client, stop: Effect.Effect<void>) =>
   Effect.raceFirst(

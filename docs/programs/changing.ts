@@ -25,9 +25,9 @@ const maintenance = Tool.layer(
       return "Done"
     }))
 )
+// #endregion
 
 // A switch without a scope: until it is set again.
 const close = Tool.layer(Tool.make("close"), () => Effect.as(Catalog.setEnabled("tool", "unlock", false), "Closed"))
 
 export const Cellar = McpServer.layer({ name: "cellar", version: "1.0.0" }, unlock, maintenance, close)
-// #endregion

@@ -73,7 +73,6 @@ export const ReadOnly = McpServer.layer(
 )
 // #endregion
 
-// #region search
 export const Office = McpServer.layer(
   { name: "office", version: "1.0.0" },
   ToolSearch.layer(
@@ -82,6 +81,5 @@ export const Office = McpServer.layer(
     Tool.layer(Tool.make("invoice", { description: "Writes an invoice" }), () => Effect.succeed("Written"))
   )
 )
-// #endregion
 
 export const ForToolsOnly = McpServer.layer({ name: "notes", version: "1.0.0" }, ...weather, CatalogTools.layer())

@@ -1,4 +1,3 @@
-// #region after
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as HttpApiTools from "@skein/openapi/HttpApiTools"
@@ -8,6 +7,7 @@ import * as Layer from "effect/Layer"
 import { createServer } from "node:http"
 import { Api, ApiLive, OrdersInMemory } from "./effectOrders.ts"
 
+// #region after
 const Tools = McpServer.layer({ name: "tea", version: "1.0.0" }, HttpApiTools.layer(Api))
 const Mcp = HttpRoutes.layer().pipe(Layer.provide(Tools))
 

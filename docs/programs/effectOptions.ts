@@ -64,7 +64,6 @@ export const AccountLive = HttpApiBuilder.layer(Account).pipe(
   Layer.provide(SignedInLive)
 )
 
-// #region credentials
 export const Forwarded = HttpApiTools.layer(Account, { forwardHeaders: ["authorization"] })
 
 export const Made = HttpApiTools.layer(Account, {
@@ -73,7 +72,6 @@ export const Made = HttpApiTools.layer(Account, {
       authorization: caller.principal?.id === "ada" ? "Bearer the token of ada" : ""
     }))
 })
-// #endregion
 
 /** The same tools for a process on stdio, which has a router and no HTTP server. */
 export const WithoutHttp = McpServer.layer({ name: "tea", version: "1.0.0" }, HttpApiTools.layer(Api)).pipe(

@@ -23,9 +23,7 @@ const report = Tool.async(
 )
 // #endregion
 
-// #region send
 export const transportTo = (url: string) =>
   Http.transport({ url, headers: { "x-tenant": "ada", "accept-language": "de" } })
-// #endregion
 
 export const Tenants = McpServer.layer({ name: "tenants", version: "1.0.0" }, tenant, locale, report)

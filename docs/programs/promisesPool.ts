@@ -14,13 +14,13 @@ export const open = (file: string, confirm: Confirm) =>
     elicit: async ({ message, server }, { signal }) =>
       await confirm(`${server.label}: ${message}`, signal) ? { action: "accept", content: {} } : { action: "decline" }
   })
+// #endregion
 
 /** A line for each tool, or for a server that cannot be listed. */
 export const inventory = async (pool: AsyncClientPool): Promise<ReadonlyArray<string>> =>
   (await pool.tools()).flatMap(({ error, items, server }) =>
     error === undefined ? items.map(({ name }) => `${server} ${name}`) : [`${server}: ${error.message}`]
   )
-// #endregion
 
 /** A call that a language model asks for, in the form of its provider. */
 export interface ToolUse {

@@ -13,14 +13,12 @@ export const bake = (client: Client.Client, show: (line: string) => void) =>
   })
 // #endregion
 
-// #region start
 export const begin = (client: Client.Client, keep: (handle: RemoteTask.Handle) => Effect.Effect<void>) =>
   Effect.gen(function*() {
     const started = yield* client.startTask("bake", { cakes: 3 })
     if (started._tag === "RemoteTask") yield* keep(started.handle)
     return started
   })
-// #endregion
 
 // #region resume
 export const finish = (client: Client.Client, handle: RemoteTask.Handle, show: (line: string) => void) =>

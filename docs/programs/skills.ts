@@ -56,7 +56,6 @@ export const limits = (client: Client.Client) =>
   )
 // #endregion
 
-// #region toolkit
 export const answer = (servers: Readonly<Record<string, Client.Client>>, question: string) =>
   Effect.gen(function*() {
     const skills = yield* SkillToolkit.make(servers, { needsApproval: (server) => server !== "shop" })
@@ -68,7 +67,6 @@ export const answer = (servers: Readonly<Record<string, Client.Client>>, questio
       toolkit: skills
     })
   })
-// #endregion
 
 /** Whether the user has approved the skill as it is now. */
 export const isApproved = (server: string, entry: RemoteSkill.Entry, approvals: ReadonlyMap<string, string>) =>

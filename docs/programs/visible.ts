@@ -5,7 +5,6 @@ import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 
-// #region visible
 const whoami = Tool.layer(Tool.make("whoami"), () =>
   Effect.map(
     Principal.current,
@@ -14,6 +13,7 @@ const whoami = Tool.layer(Tool.make("whoami"), () =>
 
 const reset = Tool.layer(Tool.make("reset"), () => Effect.succeed("All gone"))
 
+// #region visible
 export const Guarded = McpServer.layer(
   { name: "guarded", version: "1.0.0" },
   whoami,
