@@ -34,8 +34,13 @@ const pages = ["README.md", ...guides.map((guide) => `docs/${guide}`)]
 describe("the names in the guides", () => {
   it.each(pages)("exist: %s", (page) => {
     const all = readFileSync(join(root, page), "utf8")
-    // The first column of a table in these pages, and nothing else in them, has the names of the other library or version.
-    const text = /coming-from|renamed/.test(page) ? all.replaceAll(/^\|[^|]*\|/gm, "|") : all
+    // The first column of a table of `coming-from`, and the text before the colon of an item of `renamed.md`, has the names of
+    // the other library or version. Nothing else in these pages has them.
+    const text = page.includes("coming-from")
+      ? all.replaceAll(/^\|[^|]*\|/gm, "|")
+      : page.endsWith("renamed.md")
+      ? all.replaceAll(/^- (?:`[^`\n]*`|[^`:\n])*: /gm, "- ")
+      : all
     const unknown = Array.from(text.matchAll(/`([A-Z]\w+)\.([a-zA-Z]\w*)[^`\n]*`/g))
       .filter(([, module = "", name = ""]) =>
         declared.get(module)?.has(name) === false && !["ts", "test"].includes(name) && module !== "Redacted"
