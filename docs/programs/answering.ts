@@ -54,12 +54,10 @@ export const open = (transport: Transport, screen: Screen) =>
   Client.layer(transport).pipe(Layer.provide(forms(screen, "The tea house")))
 // #endregion
 
-// #region roots
 export const workspace = Effect.gen(function*() {
   const folders = yield* SubscriptionRef.make<ReadonlyArray<Roots.Root>>([{ uri: "file:///home/ada/tea" }])
   return { folders, roots: Roots.layerStream(SubscriptionRef.changes(folders)) }
 })
-// #endregion
 
 // #region sampling
 export const models = (screen: Screen, answer: (request: Sampling.Request) => Effect.Effect<Sampling.Answer>) =>

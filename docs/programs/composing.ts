@@ -9,7 +9,6 @@ import * as Transform from "@skein/server/Transform"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
-// #region part
 const forecast = Tool.make("forecast", { input: { city: Schema.String } })
 const cities = Resource.make("data://cities", { mimeType: "text/plain" })
 const add = Tool.make("addCity", { input: { city: Schema.String } })
@@ -24,7 +23,6 @@ export const weather = [
       Effect.as(`Added ${city}`)
     ))
 ] as const
-// #endregion
 
 // #region mount
 // A server of its own, with a middleware around its tools.

@@ -45,7 +45,6 @@ export class SoldOut extends Schema.TaggedError<SoldOut>()("SoldOut", { tea: Sch
   }
 }
 
-// #region step
 const order = Task.make("order", {
   description: "Orders tea, and blends it",
   input: { tea: Schema.String, grams: Schema.Int },
@@ -62,7 +61,6 @@ export const Order = Task.layer(order, ({ grams, tea }) =>
     yield* Step.sleep("blending", blending)
     return { left: yield* Step.run("left", { success: Schema.Int }, () => stock.left(tea)) }
   }))
-// #endregion
 
 const Mcp = HttpRoutes.layer().pipe(
   Layer.provide(McpServer.layer({ name: "tea", version: "1.0.0" }, Telemetry.layer(), Order, Tasks.layer())),

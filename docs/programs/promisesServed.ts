@@ -30,7 +30,6 @@ export const shop = new AsyncServer({ name: "shop", version: "1.0.0" })
     return next()
   }))
 
-// #region served
 export const listen = (port: number) =>
   shop.listen({
     port,
@@ -50,4 +49,3 @@ export const listen = (port: number) =>
       }
     })
   })
-// #endregion
