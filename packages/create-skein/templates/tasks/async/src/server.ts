@@ -14,7 +14,7 @@ const order = Task.make("order", {
 })
 
 /**
- * The server, with the time that an order is packed. It is a layer rather than an `AsyncServer`, because its tasks need a
+ * The server. Packing an order takes `packingTime`. It is a layer rather than an `AsyncServer`, because its tasks need a
  * store, which `main.ts` and the tests provide.
  */
 export const makeServer = (packingTime: Duration.Input) =>

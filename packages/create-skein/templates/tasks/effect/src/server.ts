@@ -19,7 +19,7 @@ const order = Task.make("order", {
   ttl: "3 days"
 })
 
-/** The server, with the time that an order is packed. */
+/** The server. Packing an order takes `packingTime`. */
 export const makeServer = (packingTime: Duration.Input) =>
   McpServer.layer(
     { name: "skein-template", version: "1.0.0" },
