@@ -3,13 +3,14 @@
  *
  * publint and attw check each tarball. Then all are installed with Effect in an empty project, without the source
  * condition: no package that an application shares is installed twice, Node imports every exported module, and the
- * compiler checks every declaration.
+ * compiler checks every declaration. Last, each project of a README gets only what the README says to install.
  */
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { packages, root } from "./build.ts"
+import { checkEntries } from "./entries.ts"
 import { leftover } from "./leftover.ts"
 import { checkCopies } from "./peers.ts"
 import { publicModules } from "./publicModules.ts"
@@ -128,6 +129,8 @@ try {
   console.log(
     `${smoke(join(temporary, "project"), tarballs)} modules imported and type-checked from the installed tarballs`
   )
+  const projects = checkEntries(join(temporary, "entries"), tarballs)
+  console.log(`modules imported in ${projects} projects that have what a README says to install`)
 } catch (error) {
   // A tool that fails explains it on stdout.
   const { stdout } = error as { readonly stdout?: unknown }

@@ -5,7 +5,7 @@
  *
  * A person is asked for consent each time, before anything reaches the provider. The provider's tokens are encrypted in
  * the store and never leave the server. The engine is `oidc-provider`, an optional peer dependency that you install; it
- * needs Node.
+ * needs Node. This module needs the package `@skein/server` too.
  *
  * A proxy is an authorization server: read `docs/proxy.md` and `docs/tokens-and-threats.md` first. On a host that is not loopback it needs https and
  * `keys`, or it does not start.

@@ -3,7 +3,8 @@
  * it is about to expire. A client never sees it, and its own token never reaches the upstream.
  *
  * Ask for the token where you use it, each time: a token that you keep expires. Do not return it from a step of a task,
- * which would store it. A task runs for days, and `current` gives each of its runs a token that is valid then.
+ * which would store it. A task runs for days, and `current` gives each of its runs a token that is valid then. This
+ * module needs the package `@skein/server`.
  *
  * @example
  * const issues = Tool.layer(Tool.make("issues"), () =>

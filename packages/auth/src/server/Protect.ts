@@ -4,7 +4,7 @@
  * The protection is the option `protection` of every HTTP adapter. It publishes the metadata of the resource, so that
  * clients find the authorization server, verifies the token of each request, and makes the principal: sessions, tasks and
  * answers belong to it, and streams end with its token. Handlers cannot read the token. `Scopes` protects single tools,
- * resources and prompts.
+ * resources and prompts. This module needs the package `@skein/server`.
  *
  * @example
  * const protection = Protect.make({

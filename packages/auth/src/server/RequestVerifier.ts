@@ -3,7 +3,8 @@
  *
  * Use them where a proxy or TLS has authenticated the sender: `certificate` for client certificates (mTLS),
  * `signedHeader` for a signed assertion of a proxy, with `cloudflareAccess`, `googleIap` and `awsAlb` for these products,
- * and `trustedHeader` for a plain header of a proxy. `protection` makes the option `protection` of an adapter.
+ * and `trustedHeader` for a plain header of a proxy. `protection` makes the option `protection` of an adapter. This
+ * module needs the package `@skein/server`.
  *
  * @example
  * const protection = yield* RequestVerifier.protection(

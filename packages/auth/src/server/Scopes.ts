@@ -5,7 +5,8 @@
  * so that the client can get a token that has them (a step-up). If a message about the request was sent already, in a
  * batch and over HTTP+SSE, the client gets a JSON-RPC error with the same scopes in its `data`.
  *
- * The scopes of a caller are `principal.scopes`, which `Protect` sets. A principal of your own may have them too.
+ * The scopes of a caller are `principal.scopes`, which `Protect` sets. A principal of your own may have them too. This
+ * module needs the package `@skein/server`.
  *
  * @example
  * const Server = McpServer.layer(

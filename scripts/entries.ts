@@ -1,0 +1,107 @@
+/**
+ * Imports the modules of each package in projects that have only what a README says to install.
+ *
+ * `npm run pack` runs it with the tarballs. Each line `npm install …` of `README.md`, `docs/by-hand.md` and the README of a
+ * package is a project of its own. npm installs no optional peer there, so each module that needs one is listed here.
+ */
+import { execFileSync } from "node:child_process"
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { basename, join } from "node:path"
+import { root } from "./build.ts"
+import { publicModules } from "./publicModules.ts"
+import { runNpm } from "./tarballs.ts"
+
+/** The modules that cannot be imported without an optional peer, with the peer. Their doc comments name it. */
+export const needs: Readonly<Record<string, string>> = {
+  "@skein/auth/Protect": "@skein/server",
+  "@skein/auth/Proxy": "@skein/server",
+  "@skein/auth/RequestVerifier": "@skein/server",
+  "@skein/auth/Scopes": "@skein/server",
+  "@skein/auth/UpstreamToken": "@skein/server",
+  "@skein/server/NodeRoutes": "@effect/platform-node"
+}
+
+/** The lines of `README.md` that add to a project, with the packages that the project has. */
+const additions: Readonly<Record<string, ReadonlyArray<string>>> = {
+  "@skein/auth oidc-provider": ["@skein/client effect", "@skein/server effect"]
+}
+
+/** Returns the packages of each project that a page says to install, as in `"@skein/server effect"`. */
+export const projectsOf = (page: string): ReadonlyArray<string> =>
+  Array.from(page.matchAll(/^npm install ([^#\n]+)/gm), ([, words = ""]) => words.replace(/--\S+/g, "").trim())
+    .filter((line) => line.includes("@skein/"))
+    .flatMap((line) => additions[line]?.map((others) => `${line} ${others}`) ?? [line])
+
+/** The projects of all pages, without repeats. */
+export const projects = (): ReadonlyArray<string> => {
+  const pages = ["README.md", "docs/by-hand.md", ...globSync("packages/*/README.md", { cwd: root }).toSorted()]
+  return [...new Set(pages.flatMap((page) => projectsOf(readFileSync(join(root, page), "utf8"))))]
+}
+
+/** The import paths of the modules of a package. */
+const modulesOf = (name: string): ReadonlyArray<string> =>
+  publicModules(join(root, "packages", name.slice("@skein/".length))).map((module) => `${name}/${module.name}`)
+
+/** The version of a package in this repository, or the newest one if only users install it. */
+const versionOf = (name: string): string => {
+  const manifest = join(root, "node_modules", name, "package.json")
+  return existsSync(manifest)
+    ? (JSON.parse(readFileSync(manifest, "utf8")) as { readonly version: string }).version
+    : "*"
+}
+
+/** A program that imports modules, and prints the message of each that fails. */
+const program = `
+const failures = {}
+for (const name of process.argv.slice(2)) {
+  await import(name).catch((error) => { failures[name] = error.code + ": " + error.message })
+}
+console.log(JSON.stringify(failures))
+`
+
+/**
+ * Installs each project and imports all modules of its packages. Fails if a module cannot be imported, except those of
+ * `needs` without their peer, which must fail and name it. Returns the number of projects.
+ */
+export const checkEntries = (folder: string, tarballs: ReadonlyArray<string>): number => {
+  const files = Object.fromEntries(
+    tarballs.filter((path) => basename(path).startsWith("skein-"))
+      .map((path) => [`@skein/${/skein-(.+?)-\d/.exec(basename(path))?.[1]}`, `file:${path}`])
+  )
+  const refused = new Set<string>()
+  const all = projects()
+  for (const line of all) {
+    const packages = line.split(" ")
+    mkdirSync(folder)
+    writeFileSync(
+      join(folder, "package.json"),
+      JSON.stringify({
+        private: true,
+        type: "module",
+        dependencies: Object.fromEntries(packages.map((name) => [name, files[name] ?? versionOf(name)])),
+        // The dependencies of a tarball are tarballs too.
+        overrides: files
+      })
+    )
+    runNpm(folder, "install", "--prefer-offline", "--no-audit", "--no-fund", "--silent")
+    const modules = packages.filter((name) => name in files).flatMap(modulesOf)
+    writeFileSync(join(folder, "entries.js"), program)
+    const output = execFileSync(process.execPath, ["entries.js", ...modules], { cwd: folder, encoding: "utf8" })
+    const failures = JSON.parse(output) as Readonly<Record<string, string>>
+    for (const module of modules) {
+      const peer = needs[module]
+      const isMissing = peer !== undefined && !existsSync(join(folder, "node_modules", peer))
+      const failure = failures[module] ?? ""
+      const isExpected = isMissing
+        ? failure.startsWith(`ERR_MODULE_NOT_FOUND: Cannot find package '${peer}' `)
+        : failure === ""
+      const outcome = failure === "" ? `works without ${peer}` : `fails: ${failure}`
+      if (!isExpected) throw new Error(`after npm install ${line}, import "${module}" ${outcome}`)
+      if (isMissing) refused.add(module)
+    }
+    rmSync(folder, { recursive: true })
+  }
+  const stale = Object.keys(needs).filter((module) => !refused.has(module))
+  if (stale.length > 0) throw new Error(`no project lacks the peers of ${stale.join(", ")}`)
+  return all.length
+}
