@@ -143,6 +143,12 @@ export const layer = <const L extends ReadonlyArray<unknown>>(
   Exclude<Layer.Services<Extract<L[number], Definitions>>, Catalog.Catalog>
 > =>
   Layer.effectContext(Effect.gen(function*() {
+    // Untyped programs pass a name alone, or nothing.
+    if (typeof options?.name !== "string" || typeof options.version !== "string") {
+      return yield* Effect.die(
+        new TypeError("a server needs a name and a version: pass { name, version } as its options")
+      )
+    }
     const problem = definitionProblem(describe(options))
     if (problem !== undefined) return yield* Effect.die(new TypeError(`${options.name} cannot be served: ${problem}`))
     const context = yield* Effect.context<Scope.Scope>()

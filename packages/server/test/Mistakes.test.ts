@@ -48,6 +48,18 @@ describe("a server", () => {
       }))
   }
 
+  for (const options of ["shop", { info: { name: "s", version: "1" } }, { name: "s" }, undefined]) {
+    it.effect(`needs a name and a version, and is not built with ${JSON.stringify(options)}`, () =>
+      Effect.gen(function*() {
+        const exit = yield* Effect.exit(
+          Effect.scoped(Layer.build(McpServer.layer(options as unknown as McpServer.Options)))
+        )
+        expect(String(Exit.isFailure(exit) ? Cause.squash(exit.cause) : "built")).toContain(
+          "a server needs a name and a version: pass { name, version } as its options"
+        )
+      }))
+  }
+
   it.effect("names the options of other libraries", () =>
     Effect.gen(function*() {
       const given = (options: object) => problemOf(Tool.layer(Tool.make("t", options), () => Effect.void))

@@ -370,4 +370,23 @@ describe("a pool from a configuration", () => {
       const listed = (yield* pool.tools).map(({ result }) => Result.getOrThrow(result).map(({ name }) => name))
       assert.deepStrictEqual(listed, [["x"], ["y"]])
     }).pipe(Effect.scoped))
+
+  for (const option of ["client", "http", "stdio", "timeout"]) {
+    it(`refuses a value for the option ${option}, which is a function`, () => {
+      assert.throws(
+        () => NodeConfig.object({}, { [option]: {} } as NodeConfig.Options),
+        `The option ${option} of a configuration is a function of the entry: ${option}: (entry) => …`
+      )
+    })
+  }
+
+  it.effect("names the problem of an entry whose client is wanted", () =>
+    Effect.gen(function*() {
+      const pool = yield* ClientPool.fromConfig(
+        NodeConfig.object({ mcpServers: { vars: { command: "x", env: { A: "${NOWHERE}" } } } }, { env: {} })
+      )
+      const error = yield* Effect.flip(pool.client("vars"))
+      assert.include(error.message, "The pool has no server named vars: The server \"vars\" in")
+      assert.include(error.message, "uses ${NOWHERE} in env.A, which has no value: set the variable")
+    }).pipe(Effect.scoped))
 })
