@@ -126,6 +126,7 @@ export class Grid {
     for (const slot of this.#slots) {
       const isHidden = slot.index < first || slot.index >= last
       if (slot.element.hidden !== isHidden) slot.element.hidden = isHidden
+      if (isHidden) set(slot.element, "aria-selected", "false")
     }
     const active = this.#selected >= first && this.#selected < last ? this.#slots[this.#selected % needed] : undefined
     set(this.#grid, "aria-activedescendant", active?.element.id)

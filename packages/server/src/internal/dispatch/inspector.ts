@@ -2,13 +2,13 @@
  * Looks at a running server, and interrupts parts of it. A snapshot is computed on demand: requests and sessions store
  * nothing for it, apart from counters and the last failures.
  */
-import * as McpError from "@skein/protocol/McpError"
 import * as Inspect from "@skein/runtime/Inspect"
 import type { Peer } from "@skein/runtime/Peer"
 import type { Exchange } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import { internals } from "../catalog/catalogState.ts"
 import type { HttpSession, ServerCore } from "./serverCore.ts"
+import { interruptedByOperator } from "./tally.ts"
 import { ServerSession } from "../base/session.ts"
 
 /** The result of `McpServer.interrupt`. */
@@ -16,11 +16,6 @@ export type Interrupted =
   | { readonly _tag: "Request"; readonly method: string }
   | { readonly _tag: "Session" }
   | { readonly _tag: "NotFound" }
-
-const interruptedByOperator = new McpError.McpError({
-  reason: "InternalError",
-  message: "The request was interrupted by the operator of the server"
-})
 
 /** Ends a request early, and answers it. */
 const interruptRequest = (exchange: Exchange): void => {

@@ -14,6 +14,12 @@ import { resultOf } from "../base/outcome.ts"
 const maxFailures = 20
 const maxChars = 256
 
+/** The error of a request that an operator has interrupted, which is not counted as a failure. */
+export const interruptedByOperator = new McpError.McpError({
+  reason: "InternalError",
+  message: "The request was interrupted by the operator of the server"
+})
+
 /** A failure, with the text of a tool's result. */
 interface Failure extends FailureInfo {
   readonly text?: string
@@ -40,6 +46,7 @@ export class Tally implements RequestTally {
 
   failed(request: Exchange, error: McpError.McpError): void {
     this.requests++
+    if (error === interruptedByOperator) return
     const { code, message } = McpError.toErrorObject(error, request.caller.revision)
     this.#add(request, `${code} ${message}`)
   }
