@@ -124,8 +124,7 @@ describe("npm start", () => {
         yield* Effect.promise(() => server.until(ready))
         server.kill(signal)
         expect(yield* Effect.promise(() => server.ended)).toBe(code)
-        expect(server.out()).toMatch(/Shutting down\..*\n$/)
-        expect(server.err()).toBe("")
+        expect(server.err()).toMatch(/^.*Shutting down.*\n.*Stopped after \d+ ms\n$/)
       }))
   }
 

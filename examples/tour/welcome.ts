@@ -173,11 +173,10 @@ export interface Parts {
   readonly auth: Auth | undefined
 }
 
-/** Prints the introduction and never ends. When the server shuts down, it prints a last line. */
+/** Prints the introduction and never ends. */
 export const welcome = (url: string, parts: Parts): Effect.Effect<never, never, McpServer.McpServer> =>
   print(parts.auth === undefined ? introduction(url, parts) : signIn(url, parts.auth)).pipe(
     Effect.andThen(Effect.orDie(firstRequests)),
     Effect.andThen(parts.console === undefined ? Effect.never : Effect.orDie(exampleSession)),
-    Effect.andThen(Effect.never),
-    Effect.onInterrupt(() => print("\nShutting down. Running requests may finish."))
+    Effect.andThen(Effect.never)
   )
