@@ -47,6 +47,7 @@ export type State =
   | "lost"
   | "done"
   | "failed"
+  | "completed (error)"
   | (string & {})
 
 /** Progress of a node. */

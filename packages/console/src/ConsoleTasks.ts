@@ -6,7 +6,7 @@
  * - Workers, of a PostgreSQL database.
  * - Tasks: those that have not ended, with what each waits for, and their logs and open questions on request.
  *   Interrupting a row cancels its task, and its compensations run. A task that waits can be checked now.
- * - Failed tasks: the newest ones, with their reasons and logs. They can run again, from the beginning or from a step.
+ * - Tasks that ended with an error: the newest ones, with their reasons and logs. They can run again, from the beginning or from a step.
  *
  * The rows have no arguments and results. With `showPayloads` a step shows its record, which may hold data of users.
  *
@@ -68,8 +68,10 @@ const makeSource = (admin: TaskAdmin["Service"], interval: number): ConsoleSourc
           ...tasks.map(TaskRows.liveNode),
           group(
             TaskRows.groups.failed,
-            "Failed tasks",
-            "failed",
+            "Tasks that ended with an error",
+            statistics.tasks.some(({ count, status }) => status === "failed" && count > 0)
+              ? "failed"
+              : "completed (error)",
             ({ count, errors, status }) => status === "failed" ? count : errors,
             newest
           ),

@@ -59,6 +59,9 @@ export interface Options<Row> {
 
 const none: ReadonlySet<string> = new Set()
 
+/** Whether a row is that of a task, a step or a request which has ended with an error. It is not live. */
+const hasEnded = ({ state }: TreeRow): boolean => state === "failed" || state === "completed (error)"
+
 /** The rows that a console has sent, and those of them that are visible. */
 export class RowTree<Row extends TreeRow> {
   readonly #options: Options<Row>
@@ -140,7 +143,7 @@ export class RowTree<Row extends TreeRow> {
     const before = this.#rows.get(row.id)
     if (before !== undefined && before.parent !== row.parent) this.#siblings(before).delete(row.id)
     // The logs of tasks that have failed are opened one by one.
-    if (before === undefined && row.kind === "task" && row.state === "failed") this.#collapsed.add(row.id)
+    if (before === undefined && row.kind === "task" && hasEnded(row)) this.#collapsed.add(row.id)
     this.#rows.set(row.id, row)
     if (isExtra) this.#extra.add(row.id)
     else this.#extra.delete(row.id)
@@ -188,8 +191,8 @@ export class RowTree<Row extends TreeRow> {
   /** How many rows there are of each kind, without those that have failed: these are not live. */
   counts(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>()
-    for (const { kind, state } of this.#rows.values()) {
-      if (state !== "failed") counts.set(kind, (counts.get(kind) ?? 0) + 1)
+    for (const row of this.#rows.values()) {
+      if (!hasEnded(row)) counts.set(row.kind, (counts.get(row.kind) ?? 0) + 1)
     }
     return counts
   }

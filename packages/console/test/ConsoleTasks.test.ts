@@ -95,7 +95,7 @@ it.live("shows tasks by pages with what they wait for, their logs on request, an
     expect((yield* read(query)).nodes).toEqual([
       { id: "queue", kind: "group", label: "Queue", state: "idle" },
       { id: "tasks", kind: "group", label: "Tasks", state: "idle" },
-      { id: "failed", kind: "group", label: "Failed tasks", state: "idle" }
+      { id: "failed", kind: "group", label: "Tasks that ended with an error", state: "idle" }
     ])
 
     const { runTasks, submit } = yield* TaskEngine
@@ -222,7 +222,7 @@ it.live("shows failed tasks with their reasons and logs, and runs them again fro
       more: { total: 2, after: "0" }
     })
     expect(row!.canInterrupt).toBeUndefined()
-    expect(yield* group("failed")).toMatchObject({ label: "Failed tasks", state: "failed" })
+    expect(yield* group("failed")).toMatchObject({ label: "Tasks that ended with an error", state: "failed" })
     const log = yield* more({ ...query, limit: 100, parent: row!.id, after: row!.more!.after })
     expect(log.nodes.map(({ label, state }) => [label, state])).toEqual([["charge", "done"], ["ship", "done"]])
     expect(log.nodes[1]!.actions).toEqual([{
@@ -250,6 +250,18 @@ it.live("shows failed tasks with their reasons and logs, and runs them again fro
     const second = yield* more({ ...query, parent: "failed", after: rest!.after })
     expect([second.nodes.map((node) => node.id), second.after]).toEqual([[`failed/${id}`], undefined])
   }).pipe(Effect.provide(program), Effect.scoped))
+
+it.live("does not call a result with isError a failure: a person may have declined", () =>
+  Effect.gen(function*() {
+    const { below, group } = yield* open
+    const { runTasks, submit } = yield* TaskEngine
+    const result = { content: [{ type: "text", text: "The user declined" }], isError: true }
+    yield* runTasks(() => ({ durable: true, run: () => Effect.succeed({ _tag: "Result", result }) }))
+    yield* submit(task("declined"))
+    const [row] = yield* eventually(below("failed"), (rows) => rows.length === 1)
+    expect(row!.state).toBe("completed (error)")
+    expect(yield* group("failed")).toMatchObject({ state: "completed (error)" })
+  }).pipe(Effect.provide(program)))
 
 it.live("does not run a failed task again from its compensations, and warns about undone steps", () =>
   Effect.gen(function*() {

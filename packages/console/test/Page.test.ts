@@ -195,7 +195,7 @@ if (chromium === undefined) {
         }
         yield* Effect.promise(async () => {
           await tab.goto(url)
-          await tab.until(`${labels}.includes("Failed tasks")`)
+          await tab.until(`${labels}.includes("Tasks that ended with an error")`)
           await select("brew")
           // Without a confirmation nothing happens, and the focus returns to the button.
           await press(tab, "a", 65)

@@ -85,13 +85,16 @@ const rerun: Action = {
 /** Whether a task has failed: with an error of the protocol, or with a result that has `isError`. */
 export const hasFailed = ({ isError, status }: State): boolean => status === "failed" || isError
 
-/** A task that has failed. `state.statusMessage` is the message of its error. */
+/**
+ * A task that has failed. `state.statusMessage` is the message of its error. A result with `isError`, such as that of a person
+ * who declined, is not called a failure, as in the commands of the command line.
+ */
 export const failedNode = ({ events, state }: ListedTask): Node => ({
   id: prefixes.failed + state.id,
   parent: groups.failed,
   kind: "task",
   label: labelOf(state),
-  state: "failed",
+  state: state.status === "failed" ? "failed" : "completed (error)",
   summary: state.statusMessage,
   since: state.createdAt,
   progress: state.progress,
