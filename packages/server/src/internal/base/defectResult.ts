@@ -6,7 +6,6 @@ import { clip } from "@skein/protocol/Text"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import { Development } from "../../HandlerError.ts"
-import * as Content from "../../Content.ts"
 
 /** The most characters of the message of a cause. */
 const maxMessageChars = 2_000
@@ -35,7 +34,7 @@ export const defectResult = (
   const again = idempotentHint === true || readOnlyHint === true ? " The call may be tried again." : ""
   const text = `The tool ${clip(tool)} failed unexpectedly${shown}.${again} ` +
     `The log of the server has the cause, with the reference ${reference}`
-  return { content: [Content.text(text)], isError: true, _meta: { [MetaKey.reference]: reference } }
+  return { content: [{ type: "text", text }], isError: true, _meta: { [MetaKey.reference]: reference } }
 }
 
 /** The name, the message and the line of an error. `Effect.tryPromise` without `catch` wraps the error. */
