@@ -2,7 +2,7 @@
 import { afterAll, assert, beforeAll, describe, expect, it } from "@effect/vitest"
 import { chmod, mkdir } from "node:fs/promises"
 import { join } from "node:path"
-import { greeting, makeProject, type Project, run } from "./project.ts"
+import { asWord, greeting, makeProject, program, type Project, run } from "./project.ts"
 
 let project: Project
 
@@ -79,6 +79,31 @@ describe("skein · a module as the server", () => {
     expect(table).toBe("TOOL   DESCRIPTION\nget_a  GET /a")
     expect(list!.trim().split("\n").toSorted()).toEqual([...warnings, "WARNINGS OF THE SERVER"])
     expect((await run(project, ["inspect", "--json", "server.ts"])).out).not.toContain("warnings")
+  }, 120_000)
+
+  it("is called with the warnings of its start, once and before the result, and only of a module", async () => {
+    await project.write(
+      "named.mjs",
+      `
+      import { AsyncServer } from "@skein/server/AsyncServer"
+      export const server = new AsyncServer({ name: "named", version: "1.0.0" }).tool("my tool!", {}, () => {
+        console.error("[10:00:00.000] WARN (#1): a warning of the call")
+        return "done"
+      })`
+    )
+    const warning = "The tool name \"my tool!\" should be 1 to 128 characters of A-Z a-z 0-9 _ - ."
+    const shown = `The server warns: ${warning}\n`
+    assert.deepStrictEqual(await run(project, ["call", "named.mjs", "my tool!"]), {
+      code: 0,
+      out: "done\n",
+      err: shown
+    })
+    assert.deepStrictEqual(await run(project, ["call", "named.mjs"]), { code: 0, out: "my tool!()\n", err: shown })
+    const verbose = await run(project, ["call", "--verbose", "named.mjs", "my tool!"])
+    assert.include(verbose.err, warning)
+    assert.notInclude(verbose.err, "The server warns")
+    const command = asWord([process.execPath, ...program, "run", "named.mjs"])
+    assert.deepStrictEqual(await run(project, ["call", command, "my tool!"]), { code: 0, out: "done\n", err: "" })
   }, 120_000)
 
   it("is the export of --export, and the report of skein run asks for it", async () => {

@@ -30,6 +30,7 @@ import {
 import { quoteName, resultText, sanitize, taskStatus, toolLine } from "../base/format.ts"
 import { type CommandFailed, type Console, failed, Process } from "../base/process.ts"
 import { suggesting, suggestion } from "../connection/suggestion.ts"
+import { ServerWarnings } from "./serverWarnings.ts"
 
 /** A parsed command line of `call`. */
 export interface Invocation extends ServerInvocation {
@@ -179,6 +180,16 @@ const printHandle = (
   return print(JSON.stringify(task.handle))
 }
 
+/** Shows what the server logged at its start, so that the author of a module sees it before the result. */
+const showWarnings = (warnings: ServerWarnings, { warn }: Console) =>
+  // The log that the process wrote before it answered has then been read.
+  Effect.andThen(
+    Effect.yieldNow,
+    Effect.sync(() => {
+      for (const warning of warnings.list) warn(`The server warns: ${warning}`)
+    })
+  )
+
 /**
  * Calls the tool, waits for the task, or lists the tools. Returns the exit code: 1 when the tool reported an error,
  * else 0.
@@ -186,12 +197,14 @@ const printHandle = (
 export const call = (
   server: Server,
   invocation: Invocation,
-  console: Console
+  console: Console,
+  warnings?: ServerWarnings
 ): Effect.Effect<number, ClientError | CommandFailed> =>
   Effect.scoped(Effect.gen(function*() {
     const { json, leave, output, tool, verbose } = invocation
     const client = yield* connect(server, invocation, "skein-call")
     reportServer(client, invocation, console)
+    if (warnings !== undefined) yield* showWarnings(warnings, console)
     if (invocation.task === true && tool !== undefined) return yield* startTask(client, tool, invocation, console)
     const logs = verbose ? yield* tailLogs(client, invocation) : undefined
     const created = yield* Deferred.make<RemoteTask>()
@@ -241,7 +254,11 @@ export const runCall = (invocation: Invocation): Effect.Effect<void, CommandFail
       const { listServers } = yield* Effect.promise(() => import("../connection/config.ts"))
       return yield* Effect.flatMap(listServers(target.file, { env, json }, console), console.print)
     }
-    return yield* onServer(invocation, (server, console) => call(server, invocation, console), {
-      keepsQuestions: invocation.resume !== undefined
-    })
+    // The person who calls a module is its author. With --verbose the whole log is shown.
+    const warnings = target._tag === "Module" && !invocation.verbose ? new ServerWarnings() : undefined
+    return yield* onServer(
+      { ...invocation, onStderr: warnings?.read },
+      (server, console) => call(server, invocation, console, warnings),
+      { keepsQuestions: invocation.resume !== undefined }
+    )
   })

@@ -1,6 +1,7 @@
 /**
- * The warnings that a server of Skein logs before it serves: parts that it could not use, such as an operation of an OpenAPI
- * document or a skill, and has left out. No message of the protocol has them, so that they are read from its stderr.
+ * The warnings that a server of Skein logs before it serves: a name that clients may refuse, or parts that it could not use and
+ * has left out, such as an operation of an OpenAPI document. No message of the protocol has them, so that they are read from
+ * its stderr.
  */
 import { cut, withoutColors } from "@skein/protocol/Text"
 import { quoteLine } from "../base/format.ts"
