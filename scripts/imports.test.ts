@@ -72,7 +72,7 @@ describe("the check of imports", () => {
     expect(
       problems({ "left/a.ts": uses("./in/a.ts"), "left/in/a.ts": "", "left/in/b.ts": lazy("../b.ts"), "left/b.ts": "" })
     )
-      .toEqual(["circle of folders: left, left/in"])
+      .toEqual(["circle of folders and public modules: left, left/in"])
   })
 
   it("rejects a module without a layer, and a row without a module", () => {

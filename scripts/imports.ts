@@ -1,6 +1,6 @@
 /**
  * Checks the imports of the packages against their layers (`scripts/layers.ts`), and rejects circles between modules
- * and between folders. In contrast to the linter, it follows `import()` and `import("…").Type`, resolves each path, and
+ * and between folders and public modules. In contrast to the linter, it follows `import()` and `import("…").Type`, resolves each path, and
  * checks that each module belongs to a layer.
  */
 import { globSync, readFileSync } from "node:fs"
@@ -144,7 +144,8 @@ export const problemsOf = (rows: Layers, modules: Modules): ReadonlyArray<string
   ...rowProblems(rows, modules),
   ...layerProblems(rows, modules),
   ...circles(modules).map((paths) => `circle of modules: ${paths.join(", ")}`),
-  ...circles(grouped(modules, folderOf)).map((folders) => `circle of folders: ${folders.join(", ")}`)
+  ...circles(grouped(modules, (path) => folderOf(path) ?? path))
+    .map((paths) => `circle of folders and public modules: ${paths.join(", ")}`)
 ]
 
 if (import.meta.main) {
