@@ -4,7 +4,7 @@ import type { MarkdownRenderer } from "vitepress"
 /** The mark of code in a cell. */
 const inCell = "cell"
 
-/** Code of more characters may end a line between the words of a name: `limits.`, `SKEIN_MAX_SESSIONS_`. */
+/** Code of more characters may end a line between the words of a name: `limits.`, `max-`. */
 const longName = 24
 
 /** Marks the places where a line of code in a cell may end: `style.css` forbids all others. */
