@@ -132,6 +132,7 @@ interface Settings {
   readonly shutdownTimeout: number
   readonly maxStderrChars: number
   readonly onStderr: ((text: string) => void) | undefined
+  readonly inheritsStderr: boolean
 }
 
 class ChildConnection implements StdioConnection {
@@ -253,7 +254,11 @@ class ChildConnection implements StdioConnection {
     const status = this.#process.status
     if (status !== undefined && status.code !== 0) {
       const cause = new ServerExited({ pid: this.pid, ...status, stderr: this.stderr() })
-      return this.#lost(cause.message, cause)
+      const { message } = cause
+      return this.#lost(
+        this.#settings.inheritsStderr ? `${message}; its messages are on the stderr of this process` : message,
+        cause
+      )
     }
     if (status === undefined && this.#stdinBroken) return this.#lost("The server no longer reads its stdin")
     this.#finish({ _tag: "ClosedByPeer" })
@@ -300,7 +305,8 @@ export const connect = (options: Options): Effect.Effect<StdioConnection, Transp
     const settings: Settings = {
       shutdownTimeout: Duration.toMillis(shutdownTimeout),
       maxStderrChars,
-      onStderr: typeof stderr === "function" ? stderr : undefined
+      onStderr: typeof stderr === "function" ? stderr : undefined,
+      inheritsStderr: stderr === "inherit"
     }
     const scope = yield* Effect.scope
     const run = Effect.runForkWith(yield* Effect.context<never>())

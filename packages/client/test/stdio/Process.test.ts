@@ -275,6 +275,14 @@ describe("a server that exits", () => {
       expect(connection.stderr()).toBe("")
     }).pipe(Effect.scoped))
 
+  it.live("names the place of its stderr output with `inherit`", () =>
+    Effect.gen(function*() {
+      const { ended } = yield* open("brief", { with: ["4"], stderr: "inherit" })
+      expect(lost(yield* ended).message).toBe(
+        "The server exited with code 4; its messages are on the stderr of this process"
+      )
+    }).pipe(Effect.scoped))
+
   it.live("has its whole stderr passed to the configured function, and the last part kept", () =>
     Effect.gen(function*() {
       let received = ""
