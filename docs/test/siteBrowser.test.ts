@@ -41,6 +41,15 @@ const opening = (open: () => Promise<Tab>, width: number, scheme: "light" | "dar
     return tab
   })
 
+/** Opens the first page, and types a text into its search. */
+const search = async (tab: Tab, origin: string, text: string): Promise<void> => {
+  await tab.goto(origin)
+  await tab.until("document.querySelector('.VPHero')")
+  await tab.evaluate("document.querySelector('#local-search button').click()")
+  await tab.until("document.activeElement.id === 'localsearch-input'")
+  await tab.send("Input.insertText", { text })
+}
+
 const problemsOf = async (tab: Tab): Promise<unknown> => tab.evaluate("window.problems")
 const found =
   "[...document.querySelectorAll('.result')].find(({ textContent }) => textContent.includes('Long-running tasks'))"
@@ -79,11 +88,7 @@ if (chromium === undefined || !isBuilt) {
         const origin = yield* serving
         const tab = yield* opening(yield* browser(chromium), 1400)
         yield* Effect.promise(async () => {
-          await tab.goto(origin)
-          await tab.until("document.querySelector('.VPHero')")
-          await tab.evaluate("document.querySelector('#local-search button').click()")
-          await tab.until("document.activeElement.id === 'localsearch-input'")
-          await tab.send("Input.insertText", { text: "compensation" })
+          await search(tab, origin, "compensation")
           await tab.until(found)
           await tab.evaluate(`${found}.click()`)
           await tab.until(`${heading}?.textContent.startsWith('Long-running tasks')`)
@@ -105,11 +110,7 @@ if (chromium === undefined || !isBuilt) {
         const origin = yield* serving
         const tab = yield* opening(yield* browser(chromium), 1400)
         yield* Effect.promise(async () => {
-          await tab.goto(origin)
-          await tab.until("document.querySelector('.VPHero')")
-          await tab.evaluate("document.querySelector('#local-search button').click()")
-          await tab.until("document.activeElement.id === 'localsearch-input'")
-          await tab.send("Input.insertText", { text: words })
+          await search(tab, origin, words)
           await tab.until("document.querySelector('.result')")
           const first =
             "[...document.querySelectorAll('.result')].slice(0, 3).map(({ textContent }) => textContent).join()"
