@@ -263,9 +263,12 @@ export class NodeAnswer implements HttpAnswer {
     response.on("error", ignore)
     // Any number of fibers may wait for `drain`.
     response.setMaxListeners(0)
-    const last = this.#shared.closing ? { connection: "close" } : undefined
-    if (this.#shared.closing) head.endConnection(response.req)
-    response.writeHead(status, { ...this.#added, ...headers, ...last })
+    if (this.#added !== undefined) headers = { ...this.#added, ...headers }
+    if (this.#shared.closing) {
+      head.endConnection(response.req)
+      headers = { ...headers, connection: "close" }
+    }
+    response.writeHead(status, headers)
     // Sent in one packet with the data that is written in the same turn of the event loop.
     const { socket } = response
     if (socket !== null && socket.writableCorked === 0) {
