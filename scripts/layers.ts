@@ -21,7 +21,21 @@ export const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   gateway: ["protocol", "runtime", "server", "client"],
   apps: ["protocol", "runtime", "server", "client"],
   skills: ["protocol", "runtime", "server", "client"],
-  "code-mode": ["protocol", "runtime", "server"]
+  "code-mode": ["protocol", "runtime", "server"],
+  skein: [
+    "protocol",
+    "runtime",
+    "server",
+    "client",
+    "testing",
+    "sql",
+    "tasks",
+    "auth",
+    "cli",
+    "console",
+    "openapi",
+    "gateway"
+  ]
 }
 
 /**
@@ -704,7 +718,19 @@ export const layers: Readonly<Record<string, Layers>> = {
       modules: ["CodeMode"]
     }
   },
-  "create-skein": { all: { folders: ["."], node: true } }
+  "create-skein": { all: { folders: ["."], node: true } },
+  skein: {
+    base: {
+      rule: "Plain types, and the opaque values that contain layers of Effect.",
+      node: true
+    },
+    server: {
+      rule: "Servers, definitions and their services: the entry `skein`.",
+      folders: [],
+      modules: ["index"],
+      node: true
+    }
+  }
 }
 
 /** Returns the folders of a layer. */
