@@ -239,6 +239,14 @@ export const layers: Readonly<Record<string, Layers>> = {
         "TransportError"
       ]
     },
+    files: {
+      rule: "Reads content blocks from files.",
+      folders: [],
+      modules: ["NodeContent"],
+      layers: ["base"],
+      packages: ["protocol"],
+      node: true
+    },
     schema: { rule: "Turns the schemas of authors into JSON Schema and validators.", modules: ["JsonSchema"] },
     // Input requests as tasks of 2025-11-25. Only `input` imports it, and one commit deletes it.
     "input/legacyTasks": { rule: "Asks with a task of 2025-11-25. Only `input` imports it.", layers: ["base"] },
