@@ -9,6 +9,7 @@
 import { chmod, copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { basename, dirname, join, relative } from "node:path"
 import { annotate, type SourceMap } from "./annotate.ts"
+import { buildBundled } from "./bundled.ts"
 import { type File, group, type Groups, groups, type Package, read, reexports } from "./group.ts"
 
 export const root: string = join(import.meta.dirname, "..")
@@ -35,6 +36,9 @@ export const packages: ReadonlyArray<string> = [
   .map(
     (name) => join(root, "packages", name)
   )
+
+/** The folder of the package `skein`, which contains the code of the others. */
+export const bundled: string = join(root, "packages/skein")
 
 /**
  * The modules that every client or server program imports. The modules that they load are the core of each package,
@@ -112,4 +116,7 @@ export const buildAll = async (packages: ReadonlyArray<Package>): Promise<void> 
   }
 }
 
-if (import.meta.main) await buildAll(await Promise.all(packages.map(read)))
+if (import.meta.main) {
+  await buildAll(await Promise.all(packages.map(read)))
+  await buildBundled(bundled)
+}

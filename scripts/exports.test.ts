@@ -17,6 +17,10 @@ const capitalModules = (name: string): ReadonlyArray<string> =>
     .map((file) => file.replaceAll("\\", "/").slice(0, -".ts".length))
     .toSorted()
 
+/** The modules of the package `skein`, which are its entries. */
+const entryModules = (): ReadonlyArray<string> =>
+  globSync("*.ts", { cwd: join(root, "skein/src") }).map((file) => file.slice(0, -".ts".length)).toSorted()
+
 /** The `paths` of the compiler for the public modules of a package, in `tsconfig.base.json`. */
 const compilerPaths = (name: string): Readonly<Record<string, string>> =>
   Object.fromEntries(
@@ -26,10 +30,11 @@ const compilerPaths = (name: string): Readonly<Record<string, string>> =>
     ).filter(([specifier]) => specifier.startsWith(`@skein/${name}/`))
   )
 
-describe.each(packages)("@skein/%s", (name) => {
+describe.each(packages)("the package %s", (name) => {
   it("exports each module with a capital name by this name, and no other", () => {
     const modules = publicModules(join(root, name))
-    expect(modules.map(({ path }) => path).toSorted()).toEqual(capitalModules(name))
+    const expected = name === "skein" ? entryModules() : capitalModules(name)
+    expect(modules.map(({ path }) => path).toSorted()).toEqual(expected)
     for (const { name, path } of modules) expect(basename(path)).toBe(name)
   })
 
@@ -40,18 +45,22 @@ describe.each(packages)("@skein/%s", (name) => {
     const entryOf = (path: string) => ({
       "@skein/source": `./src/${path}.ts`,
       types: `./dist/${path}.d.ts`,
+      // Bundlers take the code without the lines that start Node's compile cache.
+      ...(name === "skein" ? { module: `./dist/code/${path}.js` } : undefined),
       default: `./dist/${path}.js`
     })
     const pathOf = new Map(publicModules(join(root, name)).map(({ name, path }) => [`./${name}`, path]))
     for (const [subpath, target] of Object.entries(exports)) {
       if (typeof target !== "object" || target === null) continue
-      expect(target).toEqual(entryOf(subpath === "./*" ? "*" : pathOf.get(subpath)!))
+      expect(target).toEqual(
+        entryOf(subpath === "./*" ? "*" : pathOf.get(subpath === "." ? "./index" : subpath)!)
+      )
     }
   })
 
   it("resolves its import paths to the same modules for the compiler", () => {
-    // No package imports the one without the prefix.
-    if (name === "create-skein") return
+    // No package imports those without the prefix.
+    if (name === "create-skein" || name === "skein") return
     const modules = publicModules(join(root, name))
     const isFlat = modules.every(({ name, path }) => name === path)
     expect(compilerPaths(name)).toEqual(

@@ -3,15 +3,17 @@
  *
  * publint and attw check each tarball. Then all are installed with Effect in an empty project, without the source
  * condition: no package that an application shares is installed twice, Node imports every exported module, and the
- * compiler checks every declaration. Last, each project of a README gets only what the README says to install.
+ * compiler checks every declaration. The package `skein` is installed alone. Last, each project of a README gets only what
+ * the README says to install.
  */
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
-import { packages, root } from "./build.ts"
+import { bundled, packages, root } from "./build.ts"
 import { checkEntries } from "./entries.ts"
 import { leftover } from "./leftover.ts"
+import { checkBundled } from "./packBundled.ts"
 import { checkCopies } from "./peers.ts"
 import { publicModules } from "./publicModules.ts"
 
@@ -24,7 +26,8 @@ const runNpm = (cwd: string, ...args: ReadonlyArray<string>): string =>
 const bin = (name: string): string => join(root, "node_modules", ".bin", name)
 
 /** Returns the subpaths that a package exports: each public module. */
-const subpaths = (folder: string): ReadonlyArray<string> => publicModules(folder).map(({ name }) => `./${name}`)
+const subpaths = (folder: string): ReadonlyArray<string> =>
+  publicModules(folder).map(({ name }) => name === "index" ? "." : `./${name}`)
 
 /** The published name of a package. */
 const nameOf = (folder: string): string =>
@@ -114,21 +117,27 @@ const smoke = (project: string, tarballs: ReadonlyArray<string>): number => {
   return modules.length
 }
 
+/** Packs a package, and checks the tarball with publint and attw. */
+const packChecked = (folder: string): string => {
+  const tarball = pack(folder, temporary)
+  run(root, bin("publint"), tarball, "--strict")
+  run(root, bin("attw"), tarball, "--profile", "esm-only", "--entrypoints", ...subpaths(folder))
+  console.log(`${basename(tarball)}  publint and attw: passed`)
+  return tarball
+}
+
 const temporary = mkdtempSync(join(tmpdir(), "skein-pack-"))
 try {
   const tarballs: Array<string> = []
   for (const folder of packages) {
     checkDeclarations(folder)
     await checkLeftovers(folder)
-    const tarball = pack(folder, temporary)
-    run(root, bin("publint"), tarball, "--strict")
-    run(root, bin("attw"), tarball, "--profile", "esm-only", "--entrypoints", ...subpaths(folder))
-    console.log(`${basename(tarball)}  publint and attw: passed`)
-    tarballs.push(tarball)
+    tarballs.push(packChecked(folder))
   }
   console.log(
     `${smoke(join(temporary, "project"), tarballs)} modules imported and type-checked from the installed tarballs`
   )
+  console.log(checkBundled(bundled, join(temporary, "alone"), packChecked(bundled), runNpm))
   const projects = checkEntries(join(temporary, "entries"), tarballs)
   console.log(`modules imported in ${projects} projects that have what a README says to install`)
 } catch (error) {

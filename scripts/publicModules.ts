@@ -28,6 +28,8 @@ export const publicModules = (folder: string): ReadonlyArray<PublicModule> => {
   const found = Object.entries(exports).flatMap(([subpath, target]): ReadonlyArray<PublicModule> => {
     const file = typeof target === "object" ? target?.[source] : undefined
     if (file === undefined) return []
+    // The entry of the package itself has the name of its file, `index`.
+    if (subpath === ".") return [{ name: "index", path: file.slice("./src/".length, -".ts".length) }]
     if (subpath !== "./*") {
       return [{ name: subpath.slice("./".length), path: file.slice("./src/".length, -".ts".length) }]
     }

@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { packages, root } from "./build.ts"
+import { bundled, packages, root } from "./build.ts"
 import { inSources, replace } from "./versions.ts"
 
 interface Manifest {
@@ -31,7 +31,9 @@ describe("the version", () => {
     ) {
       expect([folder, version]).toEqual([folder, isPrivate === true ? undefined : main.version])
       for (const [name, range] of Object.entries({ ...dependencies, ...devDependencies, ...peerDependencies })) {
-        if (name.startsWith("@skein/")) expect([folder, name, range]).toEqual([folder, name, main.version])
+        if (name === "skein" || name.startsWith("@skein/")) {
+          expect([folder, name, range]).toEqual([folder, name, main.version])
+        }
       }
     }
     const sources = inSources(root)
@@ -64,12 +66,12 @@ describe("the changesets", () => {
   it("give all published packages one version, and the others none", () => {
     const { fixed } = json<{ readonly fixed: ReadonlyArray<ReadonlyArray<string>> }>(".changeset/config.json")
     const others = workspaces.filter(([, manifest]) => manifest.private === true).map(([, { name }]) => `!${name}`)
-    expect(fixed).toEqual([["@skein/*", "create-skein", ...others.toSorted()]])
+    expect(fixed).toEqual([["@skein/*", "create-skein", "skein", ...others.toSorted()]])
   })
 
   it("know the packages that npm run build builds", () => {
     expect(published.map((folder) => basename(folder)).toSorted()).toEqual(
-      packages.map((folder) => basename(folder)).toSorted()
+      [...packages, bundled].map((folder) => basename(folder)).toSorted()
     )
   })
 })

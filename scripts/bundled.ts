@@ -1,0 +1,181 @@
+/**
+ * Builds the package `skein`: all that its entries need, Effect and the other packages included, in a few minified files
+ * without dependencies. Code that several entries need is in shared files.
+ *
+ * An entry for Node is a file of a few lines. It switches the compile cache of Node on, which has an effect on code that
+ * is compiled afterwards, and loads the rest. Bundlers get the rest directly, by the condition `module`.
+ *
+ * The declarations are bundled, too. The build fails if one of them needs a type of another package.
+ */
+import { chmod, cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
+import { builtinModules, isBuiltin } from "node:module"
+import { basename, dirname, join, relative } from "node:path"
+import { type OutputChunk, type Plugin, rolldown, type RolldownOutput } from "rolldown"
+import { dts } from "rolldown-plugin-dts"
+import { publicModules } from "./publicModules.ts"
+
+/** The programs of the package, by the name of their file, with the module that has their `main`. */
+const programs: Readonly<Record<string, string>> = { skein: "@skein/cli/Skein" }
+
+/** The names of files by which a package of others is recognized. */
+const packageOf = (path: string): string | undefined => {
+  const at = path.lastIndexOf("/node_modules/")
+  if (at === -1) return undefined
+  const [scope, name] = path.slice(at + "/node_modules/".length).split("/")
+  return path.slice(0, at) + "/node_modules/" + (scope!.startsWith("@") ? `${scope}/${name}` : scope)
+}
+
+/**
+ * The text of an entry for Node. Deno, and older versions of Bun, have no compile cache. `require` of an ES module needs no
+ * top-level `await`, so that a CommonJS program can require the entry, too.
+ */
+const starter = (file: string, names: ReadonlyArray<string>): string =>
+  `import * as module from "node:module"
+module.enableCompileCache?.()
+const code = module.createRequire(import.meta.url)("${file}")
+${names.map((name) => `export const ${name} = code.${name}\n`).join("")}`
+
+const isChunk = (file: RolldownOutput["output"][number]): file is OutputChunk => file.type === "chunk"
+
+/** Fails for a module that is neither bundled nor a part of Node. */
+const onlyNode = (imports: Iterable<string>): void => {
+  for (const name of imports) {
+    if (!isBuiltin(name) && !name.startsWith(".") && !name.endsWith(".js")) {
+      throw new Error(`the package skein must not import ${name}: bundle it`)
+    }
+  }
+}
+
+/** Writes the licenses of the packages that are bundled. */
+const writeNotices = async (folder: string, modules: Iterable<string>): Promise<void> => {
+  const folders = new Set<string>()
+  for (const module of modules) {
+    const found = packageOf(module)
+    if (found !== undefined) folders.add(found)
+  }
+  const notices: Array<string> = []
+  for (const path of [...folders].toSorted()) {
+    const { license, name, version } = JSON.parse(await readFile(join(path, "package.json"), "utf8")) as {
+      readonly license?: string
+      readonly name?: string
+      readonly version?: string
+    }
+    const file = (await readdir(path)).find((file) => /^licen[cs]e/i.test(file))
+    const text = file === undefined ? "" : (await readFile(join(path, file), "utf8")).trim()
+    notices.push(`${name} ${version} (${license})\n\n${text}`.trim())
+  }
+  await writeFile(join(folder, "dist", "NOTICES.txt"), `${notices.join(`\n\n${"-".repeat(80)}\n\n`)}\n`)
+}
+
+/** Bundles the code of the entries. */
+const bundleCode = async (
+  folder: string,
+  entries: Readonly<Record<string, string>>
+): Promise<ReadonlyArray<string>> => {
+  const dist = join(folder, "dist")
+  const bundle = await rolldown({
+    input: { ...entries },
+    cwd: folder,
+    platform: "node",
+    tsconfig: false,
+    resolve: { conditionNames: ["node", "import", "module", "default"] },
+    external: [...builtinModules, /^node:/],
+    onLog: (level, log, handler) => {
+      // A dependency may have an optional import that is not installed, such as `pg-native`.
+      if (log.code === "UNRESOLVED_IMPORT") throw new Error(log.message)
+      // A module that one entry loads when it needs it may be loaded at once by another entry.
+      if (log.code === "INEFFECTIVE_DYNAMIC_IMPORT") return
+      handler(level, log)
+    }
+  })
+  const { output } = await bundle.write({
+    dir: dist,
+    format: "esm",
+    minify: true,
+    keepNames: false,
+    sourcemap: true,
+    sourcemapExcludeSources: true,
+    entryFileNames: "code/[name].js",
+    chunkFileNames: "code/[name]-[hash].js",
+    hashCharacters: "hex"
+  })
+  await bundle.close()
+  const chunks = output.filter(isChunk)
+  onlyNode(chunks.flatMap(({ dynamicImports, imports }) => [...imports, ...dynamicImports]))
+  for (const { exports, fileName, isEntry, name } of chunks) {
+    if (!isEntry) continue
+    if (name in programs) {
+      await mkdir(join(dist, "bin"), { recursive: true })
+      const program = join(dist, "bin", `${name}.js`)
+      await writeFile(
+        program,
+        `#!/usr/bin/env node\n${starter(`../${fileName}`, [])}code.main(process.argv.slice(2))\n`
+      )
+      await chmod(program, 0o755)
+    } else await writeFile(join(dist, `${name}.js`), starter(`./${fileName}`, exports))
+  }
+  return chunks.flatMap(({ moduleIds }) => moduleIds)
+}
+
+/**
+ * Finds declarations: the compiler leaves `.ts` in their imports, and a package `@skein/*` has them in its `dist`. Remembers
+ * which of our modules import types of Effect.
+ */
+const finding = (importsEffect: Map<string, string>): Plugin => ({
+  name: "declarations",
+  resolveId: (source, importer) => {
+    if (importer === undefined) return undefined
+    if (/^(?:effect|@effect)\//.test(source)) importsEffect.set(importer, source)
+    return /^\..*(?<!\.d)\.ts$/.test(source)
+      ? join(dirname(importer), source.replace(/\.ts$/, ".d.ts"))
+      : undefined
+  }
+})
+
+/** Bundles the declarations of the entries. */
+const bundleTypes = async (folder: string, entries: Readonly<Record<string, string>>): Promise<void> => {
+  const importsEffect = new Map<string, string>()
+  const bundle = await rolldown({
+    input: { ...entries },
+    cwd: folder,
+    platform: "node",
+    tsconfig: false,
+    resolve: { conditionNames: ["types", "node", "import", "default"] },
+    plugins: [finding(importsEffect), dts({ dtsOnly: true, generator: "oxc", tsconfig: false })],
+    external: [...builtinModules, /^node:/],
+    checks: { pluginTimings: false }
+  })
+  const { output } = await bundle.write({
+    dir: join(folder, "dist"),
+    format: "esm",
+    entryFileNames: "[name].d.ts",
+    chunkFileNames: "types/[name]-[hash].d.ts"
+  })
+  await bundle.close()
+  for (const { fileName, imports, modules } of output.filter(isChunk)) {
+    onlyNode(imports)
+    const used = Object.entries(modules).flatMap(([id, { renderedLength }]) => renderedLength > 0 ? [id] : [])
+    if (!used.some((id) => /\/node_modules\/(?:effect|@effect)\//.test(id))) continue
+    const importers = used.filter((id) => importsEffect.has(id))
+      .map((id) => `${relative(folder, id)} (${importsEffect.get(id)})`)
+    throw new Error(
+      `the declarations of ${fileName} need types of Effect, by way of\n  ${importers.slice(0, 10).join("\n  ")}`
+    )
+  }
+}
+
+/** Builds `dist` of the package, from the compiler's output of the package and from `dist` of the other packages. */
+export const buildBundled = async (folder: string): Promise<void> => {
+  await rm(join(folder, "dist"), { recursive: true, force: true })
+  const modules = publicModules(folder)
+  const at = (extension: string) =>
+    Object.fromEntries(modules.map(({ path }) => [path, join(folder, ".tsbuild", `${path}${extension}`)]))
+  const code = await bundleCode(folder, { ...at(".js"), ...programs })
+  await bundleTypes(folder, at(".d.ts"))
+  await writeNotices(folder, code)
+  await cp(join(folder, "../../LICENSE"), join(folder, "LICENSE"))
+  const files = await readdir(join(folder, "dist"), { recursive: true })
+  console.log(`packages/${basename(folder)}/dist  ${modules.length} entries in ${files.length} files`)
+}
+
+if (import.meta.main) await buildBundled(join(dirname(import.meta.dirname), "packages/skein"))

@@ -1,0 +1,78 @@
+/**
+ * Checks the packed package `skein` as its user has it: alone in a project, without another package.
+ */
+import { execFileSync } from "node:child_process"
+import { globSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { root } from "./build.ts"
+import { publicModules } from "./publicModules.ts"
+
+/** The most bytes of the installed package. */
+const maxBytes = 8_000_000
+
+/** The oldest compiler that reads the declarations, and the last one of each major version. */
+const compilers: ReadonlyArray<string> = ["5.6", "5.9", "6.0"]
+
+const run = (cwd: string, file: string, ...args: ReadonlyArray<string>): string =>
+  execFileSync(file, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
+
+/** The import paths of the package. */
+const entriesOf = (folder: string): ReadonlyArray<string> =>
+  publicModules(folder).map(({ name }) => name === "index" ? "skein" : `skein/${name}`)
+
+/** A program that imports each entry as an ES module and as a CommonJS module, and expects the same values of both. */
+const program = (entries: ReadonlyArray<string>): string =>
+  `import { createRequire } from "node:module"
+const require = createRequire(import.meta.url)
+for (const name of ${JSON.stringify(entries)}) {
+  const imported = await import(name)
+  const required = require(name)
+  if (Object.keys(imported).length === 0) throw new Error(name + " exports nothing")
+  for (const key of Object.keys(imported)) if (imported[key] !== required[key]) throw new Error(name + ": " + key)
+}
+`
+
+/**
+ * Installs the tarball in an empty project, and checks it: one package within its size, every entry can be imported and
+ * required, the program `skein` starts, and the declarations compile with old and new compilers. `install` runs npm.
+ */
+export const checkBundled = (
+  folder: string,
+  project: string,
+  tarball: string,
+  install: (cwd: string, ...args: ReadonlyArray<string>) => void
+): string => {
+  const flags = ["--prefer-offline", "--no-audit", "--no-fund", "--silent"]
+  mkdirSync(project)
+  writeFileSync(join(project, "package.json"), JSON.stringify({ name: "alone", private: true, type: "module" }))
+  install(project, "install", ...flags, tarball)
+  const installed = readdirSync(join(project, "node_modules")).filter((name) => !name.startsWith("."))
+  if (installed.join() !== "skein") throw new Error(`skein installs other packages: ${installed.join(", ")}`)
+  const files = globSync("node_modules/skein/**/*", { cwd: project }).map((path) => statSync(join(project, path)))
+  const bytes = files.reduce((sum, file) => file.isFile() ? sum + file.size : sum, 0)
+  if (bytes > maxBytes) throw new Error(`skein has ${bytes} bytes, more than ${maxBytes}`)
+  const entries = entriesOf(folder)
+  writeFileSync(join(project, "alone.mjs"), program(entries))
+  run(project, process.execPath, "alone.mjs")
+  run(project, join(project, "node_modules/.bin/skein"), "--help")
+  writeFileSync(join(project, "alone.ts"), entries.map((name, at) => `export * as m${at} from "${name}"\n`).join(""))
+  install(
+    project,
+    "install",
+    ...flags,
+    ...compilers.map((version) => `typescript-${version}@npm:typescript@${version}`)
+  )
+  const options = ["--noEmit", "--module", "nodenext", "--target", "es2022", "--strict", "--exactOptionalPropertyTypes"]
+  const types = ["--types", "node", "--typeRoots", join(root, "node_modules/@types")]
+  for (const version of ["7", ...compilers]) {
+    const [file, ...args] = version === "7"
+      ? [join(root, "node_modules/.bin/tsc")]
+      : [process.execPath, `node_modules/typescript-${version}/bin/tsc`]
+    run(project, file!, ...args, ...options, ...types, "alone.ts")
+    run(project, file!, ...args, ...options, ...types, "--skipLibCheck", "alone.ts")
+  }
+  const size = `${(bytes / 1_000_000).toFixed(1)} MB in ${files.length} files`
+  return `skein alone: ${size}, ${entries.length} entries imported, required, and type-checked by ${
+    1 + compilers.length
+  } compilers`
+}
