@@ -58,16 +58,42 @@ export const make = (options: Options = {}): Effect.Effect<Service, DevServerErr
 export const layer = (options: Options = {}): Layer.Layer<DevServer, DevServerError> =>
   Layer.effect(DevServer, make(options))
 
+/** A development server that runs outside of Effect. */
+export interface Started extends Pick<Service, "issuer" | "scopes" | "users">, AsyncDisposable {
+  /** Returns the counts of the events so far. */
+  readonly counts: () => Counts
+  /** Signs with a new key from now on. Keys of earlier tokens stay published. */
+  readonly rotateKeys: () => Promise<void>
+  /** Removes all grants: their refresh tokens work no longer. */
+  readonly revokeAll: () => Promise<void>
+  /** Issues a signed access token without a client, for tests of a protected server. */
+  readonly issueToken: (options: TokenOptions) => Promise<string>
+  /** Stops the server. `await using` does so at the end of a block. */
+  readonly close: () => Promise<void>
+}
+
 /**
  * Starts a server outside of Effect. Call `close` at the end.
  *
  * @example
  * const server = await DevServer.start({ port: 4000 })
+ * const token = await server.issueToken({ resource: "http://127.0.0.1:3000/mcp" })
  */
-export const start = async (
-  options: Options = {}
-): Promise<Pick<Service, "issuer" | "scopes" | "users"> & { readonly close: () => Promise<void> }> => {
+export const start = async (options: Options = {}): Promise<Started> => {
   const scope = Scope.makeUnsafe()
-  const { issuer, scopes, users } = await Effect.runPromise(Scope.provide(make(options), scope))
-  return { issuer, scopes, users, close: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
+  const { counts, issueToken, issuer, revokeAll, rotateKeys, scopes, users } = await Effect.runPromise(
+    Scope.provide(make(options), scope)
+  )
+  const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
+  return {
+    issuer,
+    scopes,
+    users,
+    counts: () => Effect.runSync(counts),
+    rotateKeys: () => Effect.runPromise(rotateKeys),
+    revokeAll: () => Effect.runPromise(revokeAll),
+    issueToken: (options) => Effect.runPromise(issueToken(options)),
+    close,
+    [Symbol.asyncDispose]: close
+  }
 }

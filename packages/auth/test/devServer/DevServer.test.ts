@@ -474,6 +474,19 @@ describe("DevServer", () => {
         (yield* kit.getJson(`${plain.issuer}/.well-known/openid-configuration`))["issuer"],
         plain.issuer
       )
+      const token = yield* Effect.promise(() => plain.issueToken({ resource, subject: "mary" }))
+      assert.strictEqual(kit.claimsOf(token).sub, "mary")
+      const keys = Effect.map(
+        kit.getJson(`${plain.issuer}/jwks`),
+        ({ keys }) => (keys as ReadonlyArray<unknown>).length
+      )
+      assert.strictEqual(yield* keys, 1)
+      yield* Effect.promise(plain.rotateKeys)
+      assert.strictEqual(yield* keys, 2)
+      const client = yield* kit.connect(plain.issuer, { redirectUri })
+      yield* kit.signIn(client, resource)
+      assert.strictEqual(plain.counts().authorizations, 1)
+      yield* Effect.promise(plain.revokeAll)
       yield* Effect.promise(plain.close)
       yield* Effect.gen(function*() {
         const { issuer, scopes } = yield* DevServer.DevServer

@@ -136,6 +136,30 @@ describe("workload identity", () => {
       })
     ))
 
+  it.effect("takes secrets and assertions from async functions, and reports their errors without the text", () =>
+    withServers((servers) =>
+      Effect.gen(function*() {
+        const { issuer } = servers
+        const pod = (assertion: () => Promise<Redacted.Redacted>) =>
+          OAuth.make({ grant: Grant.jwtBearer({ assertion, clientId: "pod", issuer }) })
+        assert.strictEqual(yield* request(yield* pod(async () => Redacted.make("a1")), servers.url), 200)
+        assert.strictEqual(servers.forms("/as/token")[0]!["assertion"], "a1")
+        servers.accepted.clear()
+        const job = (clientSecret: () => Redacted.Redacted | Promise<Redacted.Redacted>) =>
+          OAuth.make({ grant: Grant.clientCredentials({ clientId: "job", clientSecret, issuer }), account: "job" })
+        assert.strictEqual(yield* request(yield* job(async () => Redacted.make("s")), servers.url), 200)
+        servers.accepted.clear()
+        const throws = () => {
+          throw new Error("planted")
+        }
+        for (const failing of [yield* job(throws), yield* pod(async () => throws())]) {
+          const error = yield* Effect.flip(failing.signIn(servers.url))
+          assert.strictEqual(error.reason._tag, "CredentialUnavailable")
+          assert.notInclude(String(error), "planted")
+        }
+      })
+    ))
+
   it.effect("leaves out the client of an assertion that names none", () =>
     withServers((servers) =>
       Effect.gen(function*() {

@@ -73,6 +73,18 @@ describe("Loopback", () => {
       assert.isFalse(yield* Effect.promise(() => listens(port)))
     }))
 
+  it.live("opens the page by an async function, and prints its URL by another if that rejects", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const printed = Promise.withResolvers<string>()
+      const { answer, redirectUri } = yield* start({
+        open: async () => Promise.reject(new Error("no window")),
+        print: async (text) => printed.resolve(text)
+      })
+      assert.include(yield* Effect.promise(() => printed.promise), page.href)
+      yield* get(`${redirectUri}?code=c1&state=s1`)
+      assert.strictEqual((yield* Fiber.join(answer)).get("code"), "c1")
+    })))
+
   it.live("returns an answer with an error as an answer, and shows another page", () =>
     Effect.scoped(Effect.gen(function*() {
       const { answer, redirectUri } = yield* start()

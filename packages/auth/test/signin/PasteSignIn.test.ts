@@ -57,6 +57,38 @@ describe("PasteSignIn", () => {
       assert.notInclude(problems.join("\n"), "planted")
     }))
 
+  it.effect("asks on a terminal of async functions, and aborts the signal of a question that is no longer open", () =>
+    Effect.gen(function*() {
+      const lines: Array<string> = []
+      const writeLine = async (line: string) => void lines.push(line)
+      const answer = `${redirectUri}?code=c1&state=s1`
+      const { params } = yield* signIn({ terminal: { writeLine, readLine: async () => answer } })
+      assert.strictEqual(params.get("code"), "c1")
+      assert.strictEqual(lines.length, 1)
+      let asked: AbortSignal | undefined
+      const readLine = (_: string, signal: AbortSignal) => {
+        asked = signal
+        return new Promise<undefined>(() => {})
+      }
+      const waiting = yield* Effect.forkChild(Effect.flip(signIn({ terminal: { writeLine, readLine } })), {
+        startImmediately: true
+      })
+      yield* Effect.promise(async () => {
+        while (asked === undefined) await new Promise(setImmediate)
+      })
+      yield* TestClock.adjust("5 minutes")
+      assert.include((yield* Fiber.join(waiting)).message, "was not pasted within 5m")
+      assert.isTrue(asked!.aborted)
+    }))
+
+  it.effect("fails when the terminal does", () =>
+    Effect.gen(function*() {
+      const writeLine = () => {}
+      const readLine = () => Promise.reject(new Error("closed"))
+      const error = yield* Effect.flip(signIn({ terminal: { writeLine, readLine } }))
+      assert.include(error.message, "The terminal for the answer of the sign-in failed.")
+    }))
+
   it.effect("returns an answer with an error as an answer", () =>
     Effect.gen(function*() {
       const { params } = yield* signIn(person(`${redirectUri}?error=access_denied&state=s1`))

@@ -30,6 +30,31 @@ storeTests("KeyValueTokenStore with the lock of FileTokenStore", (options) =>
     return yield* Effect.all([make, make])
   }))
 
+/** Locks of a service that several programs use: promises, in the order of arrival. */
+const lockService = () => {
+  const queues = new Map<string, Promise<void>>()
+  const counts = { aborted: 0, acquired: 0, released: 0 }
+  const acquire: KeyValueTokenStore.AcquireLock = async (key, signal) => {
+    const held = Promise.withResolvers<void>()
+    const before = queues.get(key)
+    queues.set(key, held.promise)
+    signal.addEventListener("abort", () => void counts.aborted++)
+    await before
+    counts.acquired++
+    return async () => {
+      counts.released++
+      held.resolve()
+    }
+  }
+  return { acquire, counts }
+}
+
+storeTests("KeyValueTokenStore with a function that acquires a lock", (options) =>
+  Effect.gen(function*() {
+    const make = makeOn(yield* memory, { ...options, lock: lockService().acquire })
+    return yield* Effect.all([make, make])
+  }))
+
 /** A `KeyValueStore` whose errors quote what was to be written. */
 const broken = KeyValueStore.makeStringOnly({
   get: (key) => Effect.fail(new KeyValueStore.KeyValueStoreError({ method: "get", key, message: "no connection" })),
@@ -49,6 +74,31 @@ const broken = KeyValueStore.makeStringOnly({
 })
 
 describe("KeyValueTokenStore", () => {
+  it.live("releases a lock that is obtained after lockTimeout, and aborts the signal of its wait", () =>
+    Effect.gen(function*() {
+      const { acquire, counts } = lockService()
+      const values = yield* memory
+      const store = yield* makeOn(values, { lock: acquire })
+      const other = yield* makeOn(values, { lock: acquire, lockTimeout: 1 })
+      const release = yield* holdLock(store, "a")
+      assert.strictEqual(yield* reasonOf(other.withLock("a", Effect.void)), "LockTimeout")
+      assert.deepStrictEqual(counts, { aborted: 1, acquired: 1, released: 0 })
+      yield* release
+      yield* store.withLock("a", Effect.void)
+      assert.deepStrictEqual(counts, { aborted: 3, acquired: 3, released: 3 })
+    }))
+
+  it.effect("reports a lock that cannot be obtained, and ends with a lock that cannot be released", () =>
+    Effect.gen(function*() {
+      const values = yield* memory
+      const refused = yield* makeOn(values, { lock: () => Promise.reject(new Error("no connection")) })
+      const error = yield* Effect.flip(refused.withLock("a", Effect.void))
+      assert.strictEqual(error.reason._tag, "StoreUnavailable")
+      assert.include(error.message, "the lock of the token store could not be obtained")
+      const stuck = yield* makeOn(values, { lock: () => () => Promise.reject(new Error("no connection")) })
+      assert.strictEqual(yield* stuck.withLock("a", Effect.succeed(1)), 1)
+    }))
+
   it.effect("reports the errors of the KeyValueStore without the value", () =>
     Effect.gen(function*() {
       const store = yield* makeOn(broken, { lock: "process" })

@@ -2,6 +2,7 @@
  * Obtains tokens by each grant, and renews them.
  */
 import { quote } from "@skein/protocol/Text"
+import * as Awaitable from "@skein/runtime/Awaitable"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as jose from "jose"
@@ -154,11 +155,13 @@ const assertionOf = (
 ): Effect.Effect<string, OAuthError> =>
   Effect.matchEffect(
     environment.provide(
-      assertion({
-        issuer: target.server.issuer,
-        resource: target.resource ?? target.url.href,
-        scopes: target.scopes
-      })
+      Awaitable.call(() =>
+        assertion({
+          issuer: target.server.issuer,
+          resource: target.resource ?? target.url.href,
+          scopes: target.scopes
+        })
+      )
     ),
     {
       // The failure may quote the assertion.

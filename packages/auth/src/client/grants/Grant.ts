@@ -6,7 +6,7 @@
  * - `jwtBearer`: a workload presents a token of its platform (RFC 7523).
  * - `identityAssertion`: the identity provider of an enterprise vouches for a person who is signed in there (ID-JAG).
  *
- * Secrets are `Redacted`, or an effect that returns one, such as a `Config`: see `Secret`. The type parameter of a
+ * Secrets are `Redacted`, or an effect or an async function that returns one, such as a `Config`: see `Secret`. The type parameter of a
  * `Grant` is the services that it needs; `OAuth.make` requires them.
  *
  * @example
@@ -17,7 +17,7 @@
  *   issuer: "https://login.example"
  * })
  */
-import type * as Effect from "effect/Effect"
+import type { Awaitable } from "@skein/runtime/Awaitable"
 import type * as Redacted from "effect/Redacted"
 import type { PrivateKey, Secret } from "../../shared/Secret.ts"
 import type { SignIn } from "./SignIn.ts"
@@ -104,8 +104,8 @@ export interface JwtBearerOptions<R = never> extends ClientAuthentication<R> {
    * asked: `assertion` must then make a JWT for `request.issuer`, because one for another audience could be used there.
    */
   readonly issuer?: string | undefined
-  /** Returns a JWT that the authorization server trusts. It runs once for each token. */
-  readonly assertion: (request: AssertionRequest) => Effect.Effect<Redacted.Redacted, unknown, R>
+  /** Returns a JWT that the authorization server trusts, by an effect or a promise. It runs once for each token. */
+  readonly assertion: (request: AssertionRequest) => Awaitable<Redacted.Redacted, unknown, R>
 }
 
 /** The identity provider of an enterprise, and a person who is signed in there. */

@@ -12,6 +12,7 @@
  * const program = Effect.provide(main, [Loopback.layer({ name: "Tea House" }), FileTokenStore.layer({ app: "teahouse" })])
  */
 import { printable, quote } from "@skein/protocol/Text"
+import * as Awaitable from "@skein/runtime/Awaitable"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -46,15 +47,15 @@ export interface Options {
    */
   readonly signInTimeout?: Duration.Input | undefined
   /**
-   * Opens the sign-in page. `openBrowser` by default. When it fails, the URL is printed. `false` prints it at once. It
-   * is interrupted when the person has come back.
+   * Opens the sign-in page, by an effect or a function that may return a promise. `openBrowser` by default. When it fails,
+   * the URL is printed. `false` prints it at once. An effect is interrupted when the person has come back.
    */
-  readonly open?: ((url: URL) => Effect.Effect<unknown, unknown>) | false | undefined
+  readonly open?: ((url: URL) => Effect.Effect<unknown, unknown> | PromiseLike<unknown> | void) | false | undefined
   /**
    * Prints a text with the URL for a person whose browser was not opened. To stderr by default: on a stdio server
    * stdout carries protocol messages only.
    */
-  readonly print?: ((text: string) => Effect.Effect<void>) | undefined
+  readonly print?: ((text: string) => Effect.Effect<void> | PromiseLike<void> | void) | undefined
 }
 
 /**
@@ -185,8 +186,13 @@ export const make = (options: Options = {}): SignIn["Service"] => ({
     return {
       redirectUri,
       authorize: (url, state) => {
-        const printed = print(invitation(url, opening.resource, redirectUri))
-        const shown = open === false ? printed : Effect.catchCause(open(url), () => printed)
+        const printed = Effect.mapError(
+          Awaitable.call<void, unknown>(() => print(invitation(url, opening.resource, redirectUri))),
+          (cause) => new SignInError({ message: "The URL of the sign-in page could not be printed.", cause })
+        )
+        const shown = open === false
+          ? printed
+          : Effect.catchCause(Awaitable.call<unknown, unknown>(() => open(url)), () => printed)
         const answered = Effect.raceFirst(server.answer(redirectUri, state), Effect.andThen(shown, Effect.never))
         return withinTimeout(
           Effect.andThen(Browser.check(url), answered),

@@ -15,6 +15,7 @@
  * const program = Effect.provide(main, [PasteSignIn.layer(), FileTokenStore.layer({ app: "teahouse" })])
  */
 import { printable, quote } from "@skein/protocol/Text"
+import * as Awaitable from "@skein/runtime/Awaitable"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -25,12 +26,15 @@ import { parse, type Wanted } from "./pastedAnswer.ts"
 import { isRegistered, parseLoopback } from "../protocol/redirectUri.ts"
 import { type OpenOptions, SignIn, SignInError } from "../grants/SignIn.ts"
 
-/** A terminal with a person who reads and types. */
+/** A terminal with a person who reads and types. Its functions return effects, promises or values. */
 export interface Terminal {
   /** Writes a line, without the line break at its end. */
-  readonly writeLine: (line: string) => Effect.Effect<void>
-  /** Shows the prompt and returns the line that was typed, or `undefined` when the input has ended. */
-  readonly readLine: (prompt: string) => Effect.Effect<string | undefined, SignInError>
+  readonly writeLine: (line: string) => Awaitable.Awaitable<void>
+  /**
+   * Shows the prompt and returns the line that was typed, or `undefined` when the input has ended. The signal aborts when
+   * the sign-in has ended before the person typed.
+   */
+  readonly readLine: (prompt: string, signal: AbortSignal) => Awaitable.Awaitable<string | undefined, SignInError>
 }
 
 /** The options of `layer` and `make`. */
@@ -99,18 +103,35 @@ const redirectUriOf = (
   return Effect.fail(new SignInError({ message }))
 }
 
+const terminalFailed = (cause: unknown): SignInError =>
+  cause instanceof SignInError
+    ? cause
+    : new SignInError({ message: "The terminal for the answer of the sign-in failed.", cause })
+
+const write = ({ writeLine }: Terminal, line: string): Effect.Effect<void, SignInError> =>
+  Effect.mapError(Awaitable.call<void, unknown>(() => writeLine(line)), terminalFailed)
+
+const read = ({ readLine }: Terminal): Effect.Effect<string | undefined, SignInError> =>
+  Effect.suspend(() => {
+    const controller = new AbortController()
+    return Awaitable.call<string | undefined, unknown>(() => readLine("Address: ", controller.signal)).pipe(
+      Effect.mapError(terminalFailed),
+      Effect.onInterrupt(() => Effect.sync(() => controller.abort()))
+    )
+  })
+
 /** Asks until the person pastes the answer. */
-const ask = ({ readLine, writeLine }: Terminal, wanted: Wanted) =>
+const ask = (terminal: Terminal, wanted: Wanted) =>
   Effect.gen(function*() {
     const { maxPastes } = yield* SignInBounds
     for (let pastes = 0; pastes < maxPastes; pastes++) {
-      const text = yield* readLine("Address: ")
+      const text = yield* read(terminal)
       if (text === undefined) {
         return yield* new SignInError({ message: "The input ended before the answer of the sign-in was pasted." })
       }
       const answer = parse(text, wanted)
       if (typeof answer !== "string") return answer
-      yield* writeLine(answer)
+      yield* write(terminal, answer)
     }
     const message = `The answer of the sign-in was not among ${maxPastes} pasted texts. Start again.`
     return yield* new SignInError({ message })
@@ -132,7 +153,8 @@ export const make = (options: Options = {}): SignIn["Service"] => ({
         redirectUri,
         authorize: Effect.fnUntraced(function*(url, state) {
           yield* check(url)
-          yield* terminal.writeLine(
+          yield* write(
+            terminal,
             `To sign in at ${resource}, open this URL in a browser on any computer:\n\n  ${url.href}\n\n` +
               `After the sign-in the browser goes to an address that begins with ${redirectUri} and may report that ` +
               "the page cannot be reached. Copy the whole address from the browser and paste it here."
