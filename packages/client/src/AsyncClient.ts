@@ -41,6 +41,7 @@ import type { AsyncHandlers } from "./internal/async/options.ts"
 import { openWith, type PromiseRunner } from "./internal/async/promiseRunner.ts"
 import { bindOnRead } from "./internal/client/client.ts"
 
+export type { AsyncToolkit, ToolkitOptions, ToolkitTool } from "./internal/async/asyncToolkit.ts"
 export type { CallTool, OutputOf, OutputSchema } from "./internal/async/clientMethods.ts"
 export type * from "./internal/async/options.ts"
 

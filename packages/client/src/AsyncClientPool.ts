@@ -24,23 +24,21 @@
  * const { name, arguments: args } = await askModel(tools)
  * const { content } = await call(name, args)
  */
-import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { Prompt } from "@skein/protocol/Prompt"
 import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
 import type { Tool } from "@skein/protocol/Tool"
-import { quote } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import type { ClientError } from "./ClientError.ts"
 import * as ClientPool from "./ClientPool.ts"
-import { toCallOptions } from "./internal/async/asyncTask.ts"
 import { ClientMethods } from "./internal/async/clientMethods.ts"
-import type { Abortable, AsyncCallOptions, AsyncHandlers } from "./internal/async/options.ts"
+import { type AsyncToolkit, makeToolkit, type ToolkitOptions } from "./internal/async/asyncToolkit.ts"
+import type { Abortable, AsyncHandlers } from "./internal/async/options.ts"
 import { openWith, type PromiseRunner } from "./internal/async/promiseRunner.ts"
 import { bindOnRead } from "./internal/client/client.ts"
-import { type ChooseOptions, chooseTools, type Summary } from "./internal/toolkit/choose.ts"
-import { PoolError, ToolNotFound } from "./PoolError.ts"
+
+export type { AsyncToolkit, ToolkitOptions, ToolkitTool } from "./internal/async/asyncToolkit.ts"
 
 /** The handlers of a pool, and the signal that closes it. */
 export interface AsyncOptions extends AsyncHandlers {
@@ -73,35 +71,6 @@ export interface Entry {
 export type Listing<A> =
   | { readonly server: string; readonly items: ReadonlyArray<A>; readonly error?: undefined }
   | { readonly server: string; readonly error: ClientError; readonly items?: undefined }
-
-/** The options of a toolkit: which tools it has. See `Toolkit.Options`. */
-export type ToolkitOptions = Abortable<ChooseOptions>
-
-/** A tool for a language model. */
-export interface ToolkitTool {
-  /** The unique name, of 1 to 64 letters, digits, `_` and `-`: `<server>_<tool>` if that is one. See `Toolkit`. */
-  readonly name: string
-  readonly description: string | undefined
-  /** The JSON Schema of the arguments, in the form that `schemas` selects. `tool` has that of the server. */
-  readonly inputSchema: Tool["inputSchema"]
-  /** The server that has the tool. */
-  readonly server: string
-  /** The tool as the server sent it, with its own name, its title and its annotations. */
-  readonly tool: Tool
-}
-
-/** The tools of the servers that are ready, for a language model. */
-export interface AsyncToolkit extends Summary {
-  readonly tools: ReadonlyArray<ToolkitTool>
-  /**
-   * Calls a tool by its name in the toolkit. A result with `isError` is returned. Rejects with the `ClientError` of the
-   * server, or with a `PoolError`: `ToolNotFound` for a name that is not in `tools`.
-   *
-   * @example
-   * const { content, isError } = await toolkit.call("files_read", { path: "a.txt" }, { signal })
-   */
-  readonly call: (name: string, args?: object, options?: AsyncCallOptions) => Promise<CallToolResult>
-}
 
 type Pool = ClientPool.ClientPool["Service"]
 
@@ -242,41 +211,8 @@ export class AsyncClientPool implements AsyncDisposable {
    * @example
    * const toolkit = await pool.toolkit({ include: (server, { name }) => name !== "delete", maxTools: 128 })
    */
-  toolkit({ signal, ...options }: ToolkitOptions = {}): Promise<AsyncToolkit> {
-    const choice = Effect.map(
-      chooseTools(this.#pool, options, this.#warned),
-      ({ chosen, ...rest }): AsyncToolkit => {
-        const remotes = new Map(chosen.map(({ name, remote }) => [name, remote]))
-        return {
-          ...rest,
-          tools: chosen.map(({ description, inputSchema, name, remote: { server, tool } }) => ({
-            name,
-            description,
-            inputSchema,
-            server: server!,
-            tool
-          })),
-          call: (name, args, options = {}) =>
-            this.#runner.run(
-              Effect.suspend(() => {
-                const remote = remotes.get(name)
-                if (remote === undefined) {
-                  const message = `The toolkit has no tool named ${quote(name)}`
-                  return Effect.fail(new PoolError({ reason: new ToolNotFound({ message, tool: name }) }))
-                }
-                return Effect.flatMap(remote.client, ({ callTool }) =>
-                  callTool(
-                    remote.tool.name,
-                    args === undefined ? undefined : remote.restore(args),
-                    toCallOptions(this.#runner, options)
-                  ))
-              }),
-              options.signal
-            )
-        }
-      }
-    )
-    return this.#runner.run(choice, signal)
+  toolkit(options?: ToolkitOptions): Promise<AsyncToolkit> {
+    return makeToolkit(this.#runner, this.#pool, options, this.#warned)
   }
 
   /** Closes all servers in parallel. Resolves when nothing runs any more: see the module. */

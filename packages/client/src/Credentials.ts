@@ -121,3 +121,47 @@ export const bearer = (token: Token): Credentials["Service"] => {
     refused: ({ attempt, status }) => Effect.succeed(status === 401 && attempt === 1)
   }
 }
+
+/** Credentials whose functions return promises, or values. The members are those of `Credentials`. */
+export interface AsyncCredentials {
+  readonly headers: (request: CredentialsRequest, context: AsyncContext) => Headers | PromiseLike<Headers>
+  /** Without it, refused requests fail with `Unauthorized`. */
+  readonly refused?:
+    | ((challenge: Challenge, context: AsyncContext) => boolean | PromiseLike<boolean>)
+    | undefined
+  readonly replied?: ((reply: CredentialsReply) => void) | undefined
+  readonly extensions?: Readonly<Record<string, JsonObject>> | undefined
+  readonly authorizationContext?:
+    | ((server: URL) => string | undefined | PromiseLike<string | undefined>)
+    | undefined
+}
+
+/** The last argument of an async function of credentials. */
+export interface AsyncContext {
+  /** Aborts when the credentials are no longer needed. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Makes credentials of async functions. A rejection is a failure of the function.
+ *
+ * @example
+ * Http.transport({ url, credentials: Credentials.async({ headers: async () => ({ "x-api-key": await readKey() }) }) })
+ */
+export { asyncCredentials as async }
+
+const asyncCredentials = (
+  { authorizationContext, extensions, headers, refused, replied }: AsyncCredentials
+): Credentials["Service"] => ({
+  headers: (request) => attempt(async (signal) => headers(request, { signal })),
+  refused: (challenge) =>
+    refused === undefined ? Effect.succeed(false) : attempt(async (signal) => refused(challenge, { signal })),
+  replied,
+  extensions,
+  authorizationContext: authorizationContext &&
+    ((server) => Effect.promise(async () => authorizationContext(server)))
+})
+
+/** Runs an async function. The failure is the reason of its rejection. */
+const attempt = <A>(run: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, unknown> =>
+  Effect.catchDefect(Effect.promise(run), (error) => Effect.fail(error))

@@ -15,6 +15,7 @@
  *   follow a task (`tasks/get`, for instance). It does not see the handshake, the heartbeat or the streams of
  *   `changes`.
  * - A service that it needs is captured where it is made. See the example of an audit log.
+ * - {@link async} makes one of an async function.
  *
  * @example
  * **Retry.** Repeat reads that timed out. `next(call)` may be run any number of times.
@@ -65,6 +66,7 @@ import type { CallToolRequestParams } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
+import * as FiberSet from "effect/FiberSet"
 import { ClientError, Denied } from "./ClientError.ts"
 import type { CallToolOptions } from "./internal/base/callOptions.ts"
 
@@ -102,6 +104,48 @@ export type Handler = (call: Call) => Effect.Effect<JsonObject, ClientError>
 
 /** Wraps a handler. It is applied once per client, not once per call. */
 export type Middleware = (next: Handler) => Handler
+
+/** The last argument of an async middleware. */
+export interface AsyncContext {
+  /** Aborts when the call is cancelled. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Makes a middleware of an async function. `next` makes the call, or another one, and returns a promise of the result; it
+ * rejects with the `ClientError` of the call. An error that the function throws is that of the call: throw a `ClientError`,
+ * or the error of `next`. Any other error is unexpected: it rejects the promise of an `AsyncClient`, and is a defect of a
+ * `Client`.
+ *
+ * @example
+ * const timed = Middleware.async(async (call, next) => {
+ *   const start = performance.now()
+ *   try {
+ *     return await next()
+ *   } finally {
+ *     console.error(call.method.name, performance.now() - start)
+ *   }
+ * })
+ */
+export { asyncMiddleware as async }
+
+const asyncMiddleware = (
+  handle: (
+    call: Call,
+    next: (call?: Call) => Promise<JsonObject>,
+    context: AsyncContext
+  ) => JsonObject | PromiseLike<JsonObject>
+): Middleware =>
+(next) =>
+(call) =>
+  Effect.scoped(Effect.gen(function*() {
+    // The calls run in the context of the caller, and end with the function.
+    const run = yield* FiberSet.makeRuntimePromise<never, JsonObject, ClientError>()
+    return yield* Effect.catchDefect(
+      Effect.promise(async (signal) => handle(call, (changed = call) => run(next(changed)), { signal })),
+      (error) => error instanceof ClientError ? Effect.fail(error) : Effect.die(error)
+    )
+  }))
 
 /** A call of a tool. */
 export interface ToolCall extends Call {

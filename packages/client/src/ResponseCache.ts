@@ -69,6 +69,32 @@ export interface Store {
   readonly invalidate: (stale: Stale) => Effect.Effect<void, unknown>
 }
 
+/** A store whose functions return promises, or values. */
+export interface AsyncStore {
+  readonly get: (key: Key) => Entry | undefined | PromiseLike<Entry | undefined>
+  /** Stores an entry, in place of the previous one. */
+  readonly set: (key: Key, entry: Entry) => unknown
+  readonly invalidate: (stale: Stale) => unknown
+}
+
+/**
+ * Makes a store of async functions.
+ *
+ * @example
+ * const store = ResponseCache.async({
+ *   get: async (key) => JSON.parse(await redis.get(JSON.stringify(key)) ?? "null") ?? undefined,
+ *   set: (key, entry) => redis.set(JSON.stringify(key), JSON.stringify(entry)),
+ *   invalidate: () => redis.flushdb()
+ * })
+ */
+export { asyncStore as async }
+
+const asyncStore = (store: AsyncStore): Store => ({
+  get: (key) => Effect.tryPromise(async () => store.get(key)),
+  set: (key, entry) => Effect.tryPromise(async () => void await store.set(key, entry)),
+  invalidate: (stale) => Effect.tryPromise(async () => void await store.invalidate(stale))
+})
+
 /** The bounds of a store in memory. */
 export interface MemoryOptions {
   /**

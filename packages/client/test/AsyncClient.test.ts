@@ -459,10 +459,10 @@ describe("AsyncClient", () => {
 })
 
 describe("the methods of both clients", () => {
-  it("AsyncClient has the members of Client, and those that close it", () => {
-    type Closing = "close" | typeof Symbol.asyncDispose
+  it("AsyncClient has the members of Client, those that close it, and a toolkit", () => {
+    type Added = "close" | "toolkit" | typeof Symbol.asyncDispose
     // Log messages go to the option `onLog`.
     expectTypeOf<Exclude<keyof Client, keyof AsyncClient>>().toEqualTypeOf<"logs">()
-    expectTypeOf<Exclude<keyof AsyncClient, keyof Client>>().toEqualTypeOf<Closing>()
+    expectTypeOf<Exclude<keyof AsyncClient, keyof Client>>().toEqualTypeOf<Added>()
   })
 })

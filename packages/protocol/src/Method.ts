@@ -25,6 +25,7 @@ import { EmptyResult, NotificationParams, RequestParams } from "./Message.ts"
 import { PaginatedRequestParams } from "./Pagination.ts"
 import { CancelledNotificationParams, ProgressNotificationParams } from "./Progress.ts"
 import { GetPromptRequestParams, GetPromptResult, ListPromptsResult } from "./Prompt.ts"
+import { AnyObject } from "./Primitive.ts"
 import * as Resource from "./Resource.ts"
 import * as Revision from "./Revision.ts"
 import { ListRootsRequestParams, ListRootsResult } from "./Roots.ts"
@@ -368,6 +369,17 @@ const table = <M extends Window & { readonly name: string }>(all: ReadonlyArray<
 
 /** Returns the request with a name in a revision, or `undefined`. */
 export const request: (name: string, revision: Revision.Revision) => AnyRequest | undefined = table(requests)
+
+/**
+ * Returns the request with a name: that of the revision, or else that of another revision, or else a request of an extension,
+ * whose params and result are any objects.
+ *
+ * @example
+ * Method.named("com.example/jobs", "2026-07-28").capability // undefined
+ */
+export const named = (name: string, revision: Revision.Revision): AnyRequest =>
+  request(name, revision) ?? requests.find((method) => method.name === name) ??
+    make(name, "both", AnyObject, AnyObject)
 
 /** Returns the notification with a name in a revision, or `undefined`. */
 export const notification: (name: string, revision: Revision.Revision) => AnyNotification | undefined = table(

@@ -95,6 +95,14 @@ describe("the table", () => {
     ])
   })
 
+  it("named returns the method of the revision, or of another one, or one of an extension", () => {
+    expect(Method.named("tasks/get", "2025-11-25")).toBe(Method.LegacyGetTask)
+    expect(Method.named("tasks/get", "2026-07-28")).toBe(Method.GetTask)
+    expect(Method.named("ping", "2026-07-28")).toBe(Method.Ping)
+    const { capability, from, name, since } = Method.named("com.example/jobs", "2026-07-28")
+    expect({ capability, from, name, since }).toEqual({ name: "com.example/jobs", from: "both" })
+  })
+
   it("returns undefined for a name that is not in the table", () => {
     for (const name of ["", "tools", "constructor", "__proto__", "notifications/initialized"]) {
       expect(Method.request(name, "2025-11-25")).toBeUndefined()

@@ -6,8 +6,9 @@ import type { ServerCapabilities } from "@skein/protocol/Capabilities"
 import type { CompleteResult } from "@skein/protocol/Completion"
 import type { Implementation } from "@skein/protocol/Implementation"
 import type { ListTasksResult } from "@skein/protocol/LegacyTask"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { LoggingLevel } from "@skein/protocol/Logging"
-import type * as Method from "@skein/protocol/Method"
+import * as Method from "@skein/protocol/Method"
 import type { GetPromptResult, ListPromptsResult, Prompt } from "@skein/protocol/Prompt"
 import type {
   ListResourcesResult,
@@ -31,6 +32,7 @@ import type { ServerProfile } from "../../ServerProfile.ts"
 import type { Status } from "../../Status.ts"
 import { bindOnRead } from "../client/client.ts"
 import { fromStarted, fromTask, toCallOptions } from "./asyncTask.ts"
+import { type AsyncToolkit, makeToolkit, type ToolkitOptions } from "./asyncToolkit.ts"
 import type { Abortable, AsyncCallOptions, AsyncRequestOptions, AsyncStarted, AsyncTask } from "./options.ts"
 import type { PromiseRunner } from "./promiseRunner.ts"
 
@@ -61,6 +63,7 @@ export interface CallTool {
 export class ClientMethods {
   readonly #client: Client.Client
   readonly #runner: PromiseRunner
+  readonly #warned = { about: "" }
 
   constructor(client: Client.Client, runner: PromiseRunner) {
     this.#client = client
@@ -171,6 +174,17 @@ export class ClientMethods {
     return this.#run(this.#client.listTasksPage(options), options)
   }
 
+  /**
+   * The present tools for a language model, with their own names. Make a toolkit for each conversation, or after a change.
+   * Rejects if the tools cannot be listed. For the tools of many servers use `AsyncClientPool`.
+   *
+   * @example
+   * const { call, tools } = await client.toolkit({ schemas: "openai", maxTools: 128 })
+   */
+  toolkit(options?: ToolkitOptions): Promise<AsyncToolkit<undefined>> {
+    return makeToolkit(this.#runner, this.#client, options, this.#warned)
+  }
+
   // ---- resources and prompts
 
   /** Lists one page of the resources. */
@@ -235,8 +249,22 @@ export class ClientMethods {
   }
 
   /** Sends a request of the method table, or of an extension: see `Client.request`. */
-  request<P, R>(method: Method.RequestMethod<P, R>, params: P, options?: AsyncRequestOptions): Promise<R> {
-    return this.#run(this.#client.request(method, params, options), options)
+  request<P, R>(method: Method.RequestMethod<P, R>, params: P, options?: AsyncRequestOptions): Promise<R>
+  /**
+   * Sends a request by the name of its method. A method that the protocol does not define returns the members of its result
+   * as the server sent them.
+   *
+   * @example
+   * const { jobs } = await client.request("com.example/jobs", { state: "running" })
+   */
+  request(method: string, params?: JsonObject, options?: AsyncRequestOptions): Promise<JsonObject>
+  request(
+    method: string | Method.RequestMethod<unknown, unknown>,
+    params: unknown = {},
+    options?: AsyncRequestOptions
+  ): Promise<unknown> {
+    const entry = typeof method === "string" ? Method.named(method, this.revision) : method
+    return this.#run(this.#client.request(entry, params, options), options)
   }
 
   /** Requests all pages of a list of an extension: see `Client.requestAll`. */

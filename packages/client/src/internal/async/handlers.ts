@@ -7,9 +7,10 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import type { AsyncHandlers, AsyncUrlAnswer, HandlerContext } from "./options.ts"
 import type { UrlAnswer } from "../../Elicitation.ts"
-import type { InvalidRoot } from "../../Roots.ts"
+import type { InvalidRoot, Root } from "../../Roots.ts"
 
 /** Runs an async handler. Its signal aborts when the effect is interrupted. A rejection is a defect. */
 const attempt = <A>(run: (context: HandlerContext) => A | PromiseLike<A>): Effect.Effect<A> =>
@@ -23,6 +24,13 @@ const toUrlAnswer = (answer: AsyncUrlAnswer): UrlAnswer => {
   const settled = Promise.allSettled([done])
   return { action: "accept", done: Effect.promise(() => settled) }
 }
+
+/** The elements of an async iterable. After an error its last element remains. */
+const rootsOf = (roots: AsyncIterable<ReadonlyArray<Root>>): Stream.Stream<ReadonlyArray<Root>> =>
+  Stream.catchCause(
+    Stream.fromAsyncIterable(roots, (error) => error),
+    (cause) => Stream.fromEffectDrain(Effect.logWarning("The iterable of roots has failed", cause))
+  )
 
 /** Builds the services of the handlers that are given. */
 export const build = Effect.fnUntraced(function*(
@@ -52,6 +60,8 @@ export const build = Effect.fnUntraced(function*(
     layers.push(
       typeof roots === "function"
         ? Roots.layerEffect((server) => attempt((context) => roots(server, context)))
+        : Symbol.asyncIterator in roots
+        ? Roots.layerStream(rootsOf(roots))
         : Roots.layer(roots)
     )
   }

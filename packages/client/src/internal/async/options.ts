@@ -48,11 +48,13 @@ export interface AsyncHandlers {
   /** The features that `sample` supports: see `Sampling.Options`. */
   readonly sampling?: Sampling.Options | undefined
   /**
-   * The roots, or a function that returns the roots for a server. `connect` rejects with `InvalidRoot` if a fixed root
-   * is invalid. An invalid root that the function returns is left out and logged.
+   * The roots, a function that returns the roots for a server, or an async iterable of roots, whose latest element counts:
+   * the servers of sessions are notified of each change (see `Roots.layerStream`). `connect` rejects with `InvalidRoot`
+   * if a fixed root is invalid. An invalid root of a function or an iterable is left out and logged.
    */
   readonly roots?:
     | ReadonlyArray<Root>
+    | AsyncIterable<ReadonlyArray<Root>>
     | ((server: RequestingServer, context: HandlerContext) => ReadonlyArray<Root> | PromiseLike<ReadonlyArray<Root>>)
     | undefined
 }

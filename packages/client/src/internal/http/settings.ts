@@ -100,11 +100,16 @@ export interface Settings {
   /** The endpoint of the server: an absolute `http:` or `https:` URL. Any other fails with `ConnectionFailed`. */
   readonly url: string | URL
   /**
-   * Headers for every request, or an effect that returns them and runs for each request. The headers of the protocol
-   * (`Accept`, `Content-Type`, `Last-Event-ID`, `MCP-Protocol-Version`, `Mcp-*`) are ignored here. `Authorization` here
-   * together with `credentials` fails with `ConnectionFailed`, or with `HttpError` if an effect returns it.
+   * Headers for every request, or an effect or a function that returns them and runs for each request; a function may
+   * return a promise. The headers of the protocol (`Accept`, `Content-Type`, `Last-Event-ID`, `MCP-Protocol-Version`,
+   * `Mcp-*`) are ignored here. `Authorization` here together with `credentials` fails with `ConnectionFailed`, or with
+   * `HttpError` if an effect or a function returns it.
    */
-  readonly headers?: Headers | Effect.Effect<Headers, unknown> | undefined
+  readonly headers?:
+    | Headers
+    | Effect.Effect<Headers, unknown>
+    | (() => Headers | PromiseLike<Headers>)
+    | undefined
   /** The credentials of the requests. By default the service `Credentials`, if there is one. */
   readonly credentials?: Credentials["Service"] | undefined
   /**
@@ -189,7 +194,12 @@ export const resolve = (settings: Settings, context: Context.Context<never>): Re
   }
   url.hash = ""
   const given = settings.headers
-  const fixed = given === undefined || Effect.isEffect(given) ? undefined : customHeaders(given)
+  const dynamic: Resolved["dynamic"] = typeof given === "function"
+    ? Effect.catchDefect(Effect.promise(async () => given()), (error) => Effect.fail(error))
+    : Effect.isEffect(given)
+    ? given as Effect.Effect<Headers, unknown>
+    : undefined
+  const fixed = given === undefined || dynamic !== undefined ? undefined : customHeaders(given as Headers)
   const wrong = fixed === undefined ? undefined : invalidHeader(fixed)
   if (wrong !== undefined) return openFailed(`The header ${JSON.stringify(wrong)} cannot be sent`)
   const credentials = settings.credentials ?? Context.getOrUndefined(context, Credentials)
@@ -204,7 +214,7 @@ export const resolve = (settings: Settings, context: Context.Context<never>): Re
     ...options,
     url,
     headers: fixed,
-    dynamic: Effect.isEffect(given) ? given as Effect.Effect<Headers, unknown> : undefined,
+    dynamic,
     credentials,
     resumption: settings.resumption === undefined ? defaultResumption : resolveResumption(settings.resumption)
   }
