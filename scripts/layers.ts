@@ -664,7 +664,7 @@ export const layers: Readonly<Record<string, Layers>> = {
     server: {
       rule: "`Tasks`, the layer that joins all of it to a server.",
       folders: [],
-      modules: ["Tasks"],
+      modules: ["AsyncTasks", "Tasks"],
       packages: ["protocol", "runtime", "server"]
     },
     databases: {

@@ -28,11 +28,14 @@ import { Catalog, type HandlerServices } from "@skein/server/Catalog"
 import type { DefinitionError } from "@skein/server/DefinitionError"
 import * as JsonForm from "@skein/protocol/JsonForm"
 import type { HandlerError } from "@skein/server/HandlerError"
+import * as AsyncHandler from "@skein/server/AsyncHandler"
 import * as Extension from "@skein/server/Extension"
+import type { HandlerContext } from "@skein/server/HandlerContext"
 import * as Tool from "@skein/server/Tool"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Struct from "effect/Struct"
@@ -288,6 +291,45 @@ export const layerPrepared = <
   )
   return Layer.merge(tool, requireTasksLayer)
 }
+
+/**
+ * Offers a task that is prepared in the call, with functions that return promises: see `layerPrepared`. The handler receives
+ * what JSON makes of the prepared value, as for the result of a step.
+ *
+ * @example
+ * const order = Task.asyncPrepared(
+ *   Task.make("order", { input: { cakes: Schema.Int } }),
+ *   (_, { principal }) => accountOf(principal),
+ *   ({ cakes }, account, { step }) => step("bake", () => bakeFor(account, cakes))
+ * )
+ */
+export const asyncPrepared = <Name extends string, Input, Output, P>(
+  task: Tool.Tool<Name, Input, Output>,
+  prepare: ((input: Input, context: HandlerContext) => P | Promise<P>) & JsonForm.Checked<P>,
+  handler: (
+    input: Input,
+    prepared: JsonForm.JsonForm<P>,
+    context: TaskContext
+  ) => Tool.Answer<NoInfer<Output>> | Promise<Tool.Answer<NoInfer<Output>>>
+): Layer.Layer<never, DefinitionError, Catalog> => {
+  const prepared = AsyncHandler.toEffect(prepare as (input: Input, context: HandlerContext) => P | Promise<P>)
+  return layerPrepared(
+    task,
+    PreparedForm,
+    (input) =>
+      Effect.flatMap(prepared(input), (value) => {
+        const form = value === undefined ? Result.succeed([]) : Result.map(JsonForm.make(value, "it"), (form) => [form])
+        return Result.isSuccess(form)
+          ? Effect.succeed(form.success)
+          : Effect.die(new Error(`task "${task.name}": the value of prepare cannot be stored: ${form.failure}`))
+      }),
+    (input, [value]) =>
+      toEffect((input: Input, context: TaskContext) => handler(input, value as JsonForm.JsonForm<P>, context))(input)
+  )
+}
+
+/** A list of the prepared value, or of none for `undefined`. */
+const PreparedForm = /* @__PURE__ */ Schema.Array(Schema.Unknown)
 
 const missingTasksLayer = new Error("task definitions require `Tasks.layer`: add it to the definitions of the server")
 

@@ -48,6 +48,19 @@ export interface TaskContext<R = never> extends HandlerContext<R | CurrentTask> 
     run: ((step: RunningStep) => A | Promise<A>) & Checked<A>,
     options?: StepOptions<A, R>
   ) => Promise<JsonForm<NoInfer<A>>>
+  /**
+   * Runs a step whose statements and whose record are one transaction of the store, so that it runs exactly once. If the
+   * function throws, its writes are rolled back. It must be short and do nothing but SQL: on SQLite all other statements wait
+   * for it. The tables are in the database of the tasks.
+   *
+   * @example
+   * await transaction("book", (sql) => sql`INSERT INTO orders (id, tea) VALUES (${id}, ${tea})`)
+   */
+  readonly transaction: <A>(
+    name: string,
+    run: ((sql: Sql, step: RunningStep) => A | Promise<A>) & Checked<A>,
+    options?: StepOptions<A, R>
+  ) => Promise<JsonForm<NoInfer<A>>>
   /** Sleeps, across restarts: see `Step.sleep`. */
   readonly sleep: (name: string, duration: Duration.Input) => Promise<void>
   /**
@@ -69,6 +82,15 @@ export interface RunningStep {
   /** Aborts when the process stops and the step has not ended within `shutdownTimeout`, and when the task is cancelled. */
   readonly signal: AbortSignal
 }
+
+/** A value in a statement. */
+export type SqlValue = string | number | bigint | boolean | null | Uint8Array | Date
+
+/** Runs a statement of a transaction, whose values become parameters, and resolves with its rows. */
+export type Sql = <Row extends object = { readonly [column: string]: unknown }>(
+  text: TemplateStringsArray,
+  ...values: ReadonlyArray<SqlValue>
+) => Promise<ReadonlyArray<Row>>
 
 /** Options of a step. */
 export interface StepOptions<A, R> {

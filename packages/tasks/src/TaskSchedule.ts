@@ -10,19 +10,18 @@
  * ).pipe(Layer.provide(SqliteTasks.layer({ filename: "tasks.db" })))
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import { latest } from "@skein/protocol/Revision"
 import { Catalog } from "@skein/server/Catalog"
 import * as Extension from "@skein/server/Extension"
 import type * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
 import { awaitStore } from "./internal/engine/engineContext.ts"
 import { checkSchedule } from "./internal/engine/scheduleTimes.ts"
-import { withAllInputCapabilities } from "./internal/protocol/inputCapability.ts"
-import { findTaskService } from "./internal/protocol/taskService.ts"
+import { makeTask } from "./internal/protocol/applicationTask.ts"
 import type { TaskError } from "./TaskError.ts"
 import { TaskSchedules, type TimeOptions } from "./TaskSchedules.ts"
-import type { NewTask, Owner } from "./TaskState.ts"
+import type { Owner } from "./TaskState.ts"
 
 /** The options of a schedule among the definitions of a server. */
 export interface Options extends TimeOptions {
@@ -72,30 +71,11 @@ export const layer = <Name extends string, Input, Output>(
     return {
       name: `schedule ${name}`,
       ready: Effect.suspend(() => {
-        const service = findTaskService(catalog)
-        if (service === undefined) return unscheduled(name, "the server has no `Tasks.layer`")
-        const entry = catalog.tools.get(task.name)
-        const policy = entry && service.policyFor(entry)
-        if (policy === undefined) return unscheduled(name, `"${task.name}" is not a task of this server`)
-        if (policy.prepares) return unscheduled(name, `"${task.name}" is prepared in the call of a client`)
-        const caller = { revision: latest, capabilities: {}, info: undefined, principal: undefined }
-        const { args, owner = null, timeArgument, ...times } = options
-        const { limits, pollIntervalMs, pool, priority, ttlMs } = policy
-        return Effect.asVoid(awaitStore(schedules.set(name, {
-          ...times,
-          timeArgument,
-          task: {
-            tool: task.name,
-            args: args ?? {},
-            owner,
-            pool,
-            priority,
-            ttlMs,
-            pollIntervalMs,
-            caller: policy.inputFrom === "anyone" ? withAllInputCapabilities(caller) as NewTask["caller"] : caller,
-            limits: owner === null ? { ...limits, client: {} } : limits
-          }
-        })))
+        const { args = {}, owner = null, timeArgument, ...times } = options
+        const made = makeTask(catalog, { tool: task.name, args, owner })
+        return Result.isFailure(made)
+          ? unscheduled(name, made.failure)
+          : Effect.asVoid(awaitStore(schedules.set(name, { ...times, timeArgument, task: made.success })))
       })
     }
   }))

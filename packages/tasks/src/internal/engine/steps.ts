@@ -13,7 +13,7 @@ import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import { isSqlError } from "effect/sql/SqlError"
+import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import * as Tracer from "effect/Tracer"
 import type { StepOptions } from "../../CurrentTask.ts"
 import { excerptOf } from "../base/excerpt.ts"
@@ -219,9 +219,12 @@ const recordText = (name: string, recorded: RecordedExit, happened: Happened): s
 const hasLostTransaction = ({ reasons }: Cause.Cause<unknown>): boolean =>
   reasons.some((reason) => {
     const error = Cause.isDieReason(reason) ? reason.defect : Cause.isFailReason(reason) ? reason.error : undefined
-    return isSqlError(error) &&
-      ["ConnectionError", "DeadlockError", "SerializationError"].includes(error.reason._tag)
+    return isSqlError(error) && isLostTransaction(error)
   })
+
+/** Whether the database has ended a transaction with this error. */
+export const isLostTransaction = ({ reason }: SqlError): boolean =>
+  ["ConnectionError", "DeadlockError", "SerializationError"].includes(reason._tag)
 
 /** The exit of an effect. An interruption from outside interrupts, unless the effect comes to its end nevertheless. */
 const exitOf = <A, E, R>(

@@ -6,15 +6,26 @@ import * as AsyncHandler from "@skein/server/AsyncHandler"
 import type { HandlerContext } from "@skein/server/HandlerContext"
 import { VisibleError } from "@skein/server/HandlerError"
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import { SqlClient } from "effect/sql/SqlClient"
+import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import { CurrentTask, type StepOptions as EffectStepOptions, type UndoReason } from "../../CurrentTask.ts"
 import { messageOf } from "../base/text.ts"
-import { UnrecordedValue } from "./steps.ts"
-import { type Retry, type RunningStep, StepError, type StepOptions, type TaskContext } from "../../TaskContext.ts"
+import { isLostTransaction, UnrecordedValue } from "./steps.ts"
+import {
+  type Retry,
+  type RunningStep,
+  type Sql,
+  type SqlValue,
+  StepError,
+  type StepOptions,
+  type TaskContext
+} from "../../TaskContext.ts"
 
 /** The context of a task, from that of its handler or of a compensation. */
 export const taskContext = <R>(
@@ -27,6 +38,7 @@ export const taskContext = <R>(
     taskId: task.id,
     setStatusMessage: (message) => run(task.setStatusMessage(message)),
     step: (name, execute, options) => run(step(task, name, execute, options)),
+    transaction: (name, execute, options) => run(transaction(task, name, execute, options)),
     sleep: (name, duration) => run(task.sleep(name, duration)),
     compensate: (undo) => run(task.compensate((reason) => compensation(task, undo, reason))),
     continueWith: (args) => run(task.continueWith(args))
@@ -59,21 +71,85 @@ const step = <A, R>(
   task: CurrentTask["Service"],
   name: string,
   execute: (step: RunningStep) => A | Promise<A>,
-  { compensate, retry }: StepOptions<A, R> = {}
+  options?: StepOptions<A, R>
+) => recordedStep(task, name, (key) => AsyncHandler.attempt((signal) => execute({ key, signal })), options)
+
+const transaction = <A, R>(
+  task: CurrentTask["Service"],
+  name: string,
+  execute: (sql: Sql, step: RunningStep) => A | Promise<A>,
+  options?: StepOptions<A, R>
+) =>
+  recordedStep(
+    task,
+    name,
+    (key) =>
+      Effect.contextWith((context: Context.Context<never>) => {
+        const { end, sql } = statementsOf(context)
+        return Effect.ensuring(AsyncHandler.attempt((signal) => execute(sql, { key, signal })), end)
+      }),
+    options,
+    true
+  )
+
+/**
+ * The function that runs the statements of a transaction, in whose context it is made, and the effect that ends it: it
+ * waits for running statements, so that none runs outside of the transaction.
+ */
+const statementsOf = (context: Context.Context<never>): { readonly sql: Sql; readonly end: Effect.Effect<void> } => {
+  const client = Context.getOrUndefined(context, SqlClient)
+  const running = new Set<Promise<unknown>>()
+  let isOver = false
+  const sql = async (text: TemplateStringsArray, ...values: ReadonlyArray<SqlValue>) => {
+    if (client === undefined) throw new Error("the store of the tasks has no client for SQL")
+    if (isOver) throw new Error("the transaction is over: await each statement")
+    const rows = Effect.runPromiseWith(context)(client(text, ...values))
+    running.add(rows)
+    try {
+      return await rows
+    } catch (cause) {
+      // The message of a tagged error would be one that clients may see.
+      throw new Error(messageOf(cause), { cause })
+    } finally {
+      running.delete(rows)
+    }
+  }
+  const end = Effect.promise(async () => {
+    isOver = true
+    await Promise.allSettled(running)
+  })
+  return { sql: sql as Sql, end }
+}
+
+/** The error with which the database has ended the transaction of a step, which then starts again. */
+const lostTransaction = (error: unknown): SqlError | undefined => {
+  const { cause } = error as { readonly cause?: unknown }
+  return isSqlError(cause) && isLostTransaction(cause) ? cause : undefined
+}
+
+const recordedStep = <A, R>(
+  task: CurrentTask["Service"],
+  name: string,
+  attempt: (key: string) => Effect.Effect<A, unknown>,
+  { compensate, retry }: StepOptions<A, R> = {},
+  transactional = false
 ): Effect.Effect<JsonForm.JsonForm<A>, VisibleError | StepError, R> => {
   /** The error that the step has thrown in this process. */
   let cause: unknown
   const options: EffectStepOptions<ReadonlyArray<unknown>, Thrown> = {
     success: Recorded,
     error: Thrown,
-    retry: retry === undefined ? undefined : scheduleOf(retry)
+    retry: retry === undefined ? undefined : scheduleOf(retry),
+    transactional
   }
   const attempted = (key: string): Effect.Effect<A, Thrown> =>
     Effect.catchCause(
-      AsyncHandler.attempt((signal) => execute({ key, signal })),
+      attempt(key),
       (failed) => {
         if (Cause.hasInterruptsOnly(failed)) return Effect.failCause(failed as Cause.Cause<never>)
         cause = Cause.squash(failed)
+        const lost = transactional ? lostTransaction(cause) : undefined
+        if (lost !== undefined) return Effect.die(lost)
         return Effect.fail({ message: messageOf(cause), isVisible: failed.reasons.some(Cause.isFailReason) })
       }
     )
