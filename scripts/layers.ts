@@ -734,7 +734,6 @@ export const layers: Readonly<Record<string, Layers>> = {
     },
     server: {
       rule: "Servers, definitions and their services: the entry `skein`.",
-      folders: [],
       modules: ["index"],
       node: true
     }

@@ -53,6 +53,7 @@ type TemplateVariables<T extends string, V extends ResourceTemplate.Variables> =
 export class AsyncServer {
   readonly #options: McpServer.Options
   readonly #definitions: Array<McpServer.Definitions> = []
+  #services: Layer.Layer<never, unknown> = Layer.empty
   /** The catalogs of the servers that run now: of one, unless its layer is built several times. */
   readonly #catalogs = new Set<Catalog["Service"]>()
   #hasStarted = false
@@ -167,6 +168,19 @@ export class AsyncServer {
   }
 
   /**
+   * Provides layers to the whole server: stores of states, loggers, the keys of `RequestState`. A later one may need an
+   * earlier one. Throws after the start of the server.
+   *
+   * @example
+   * server.provide(StateStore.layerMemory({ maxEntries: 1_000 }))
+   */
+  provide(...services: ReadonlyArray<Layer.Layer<never, unknown>>): this {
+    if (this.#hasStarted) throw new Error(`the server ${this.#options.name} has started: provide services before`)
+    for (const service of services) this.#services = Layer.provideMerge(service, this.#services)
+    return this
+  }
+
+  /**
    * Adds definitions while the server runs: `Tool.async`, `Resource.async` and so on. Clients are notified of the changed
    * lists, of a kind that the server had at its start or that `declareListChanged` names. The promise has a function that
    * removes the definitions. It rejects with `DefinitionError`, for a name that exists for example, and before the start.
@@ -213,10 +227,11 @@ export class AsyncServer {
         Effect.sync(() => void this.#catalogs.add(catalog)),
         () => Effect.sync(() => void this.#catalogs.delete(catalog))
       )))
-    return McpServer.layer(this.#options, ...this.#definitions, running) as Layer.Layer<
+    const server = McpServer.layer(this.#options, ...this.#definitions, running) as Layer.Layer<
       McpServer.McpServer | Catalog,
       unknown
     >
+    return Layer.provide(server, this.#services)
   }
 
   /**

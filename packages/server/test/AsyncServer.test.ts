@@ -121,4 +121,15 @@ describe("AsyncServer", () => {
     server.tool("c", {}, () => () => 7)
     server.tool("d", { input: { n: Schema.Int } }, ({ n }) => n.toFixed(0))
   })
+
+  it.effect("provides layers to the whole server", () =>
+    Effect.gen(function*() {
+      const name = Context.Reference<string>("test/name", { defaultValue: () => "none" })
+      const server = new AsyncServer({ name: "shop", version: "1.0.0" })
+        .use(Tool.layer(Tool.make("name"), () => name))
+        .provide(Layer.succeed(name, "first"), Layer.effect(name, Effect.map(name, (before) => `${before}, second`)))
+      const client = yield* kit.client(server.toLayer() as Server, { revision: "2025-06-18" })
+      expect(yield* client.call("name")).toBe("first, second")
+      expect(() => server.provide(Layer.empty)).toThrow("has started: provide services before")
+    }))
 })

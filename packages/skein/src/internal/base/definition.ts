@@ -3,6 +3,7 @@
  * public.
  */
 import { quote } from "@skein/protocol/Text"
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 
@@ -22,9 +23,26 @@ export interface Opaque<Kind extends string> {
  */
 export interface Definition extends Opaque<"definition"> {}
 
+/**
+ * Something that a whole server uses: a store, a logger, a tracer. Pass it to `use` of an `AsyncServer`.
+ *
+ * @example
+ * new AsyncServer({ name: "shop", version: "1.0.0" }).use(stateStore({ maxEntries: 1_000 }))
+ */
+export interface Service extends Opaque<"service"> {}
+
+/** A way to reach a server: `AsyncClient.connect` of `skein/client` opens its connections. */
+export interface Transport extends Opaque<"transport"> {}
+
+/** Authenticates the requests of an HTTP endpoint: the option `protection`. `skein/auth` makes one. */
+export interface Protection extends Opaque<"protection"> {}
+
 type AnyLayer = Layer.Layer<never, unknown, unknown>
 
 const layers = /* @__PURE__ */ new WeakMap<object, AnyLayer>()
+
+/** The opaque values whose layers provide services to a server. The others register something in it. */
+const services = /* @__PURE__ */ new WeakSet<object>()
 
 /** Makes an opaque value of a layer. */
 export const opaque = <A extends Opaque<string>>(layer: AnyLayer): A => {
@@ -35,6 +53,24 @@ export const opaque = <A extends Opaque<string>>(layer: AnyLayer): A => {
 
 /** Makes a definition of a layer that registers something in a server. */
 export const define = (layer: AnyLayer): Definition => opaque<Definition>(layer)
+
+/** Makes a definition whose module is loaded when its server is built: a server loads only what it uses. */
+export const defineLazily = <M>(load: () => Promise<M>, make: (module: M) => AnyLayer): Definition =>
+  define(lazily(load, make))
+
+/** Makes a layer whose module is loaded when it is built. */
+export const lazily = <M>(load: () => Promise<M>, make: (module: M) => AnyLayer): AnyLayer =>
+  Layer.unwrap(Effect.map(Effect.promise(load), make))
+
+/** Makes a service of a layer that is provided to a whole server. */
+export const serve = (layer: AnyLayer): Service => {
+  const value = opaque<Service>(layer)
+  services.add(value)
+  return value
+}
+
+/** Whether a value is a service. */
+export const isService = (value: Definition | Service): value is Service => services.has(value)
 
 /**
  * Returns the layer of a definition or another opaque value. Throws a `TypeError` that says what to do for a value of
@@ -50,6 +86,9 @@ const problemOf = (value: unknown): string => {
   if (Layer.isLayer(value)) {
     return "this value was made by Effect or a package @skein/*, which do not work together with the package skein: " +
       "make it with a function of skein, or use AsyncServer of @skein/server/AsyncServer"
+  }
+  if (Predicate.hasProperty(value, "runStdio")) {
+    return "an AsyncServer runs itself: use server.runStdio(), server.runHttp() or server.listen()"
   }
   if (Predicate.isPromiseLike(value)) return "a promise is not a definition: await it first"
   if (typeof value === "function") return "a function is not a definition: use tool(name, options, handler)"

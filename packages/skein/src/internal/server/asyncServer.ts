@@ -1,0 +1,219 @@
+/**
+ * The class `AsyncServer`.
+ */
+import * as Core from "@skein/server/AsyncServer"
+import { type Definition, isService, layerOf, type Service, type Transport } from "../base/definition.ts"
+import { endpointOptions, mainOptions } from "./coreHttp.ts"
+import type { CompletionOptions, Completions } from "./completion.ts"
+import type { Handler, HandlerContext } from "./handlerContext.ts"
+import type { HttpMainOptions, HttpOptions } from "./httpOptions.ts"
+import type { ServerOptions, StdioOptions } from "./options.ts"
+import { type CheckedArguments, prompt, type PromptAnswer, type PromptOptions } from "./prompt.ts"
+import type { Principal } from "./request.ts"
+import {
+  type CheckedVariables,
+  resource,
+  type ResourceAnswer,
+  type ResourceOptions,
+  template,
+  type TemplateOptions,
+  type TemplateVariables
+} from "./resource.ts"
+import type { AnySchema, ReadBy } from "./schema.ts"
+import { type CheckedSchemas, tool, type ToolHandler, type ToolOptions } from "./tool.ts"
+
+/** A server that listens on HTTP. */
+export interface Listening {
+  readonly host: string
+  readonly port: number
+  /** The URL of the endpoint. */
+  readonly url: string
+  /** Refuses new requests, lets those in progress finish within `shutdownTimeout`, and stops. */
+  readonly close: () => Promise<void>
+}
+
+/** Returns the server of `@skein/server` that an `AsyncServer` is. */
+export let coreOf: (server: AsyncServer) => Core.AsyncServer
+
+/**
+ * A server of the Model Context Protocol. Its definitions are added one after the other; `runStdio`, `runHttp` or `listen`
+ * starts it.
+ *
+ * @example
+ * new AsyncServer({ name: "shop", version: "1.0.0" })
+ *   .tool("price", { input: z.object({ tea: z.string() }) }, async ({ tea }, { signal }) => priceOf(tea, signal))
+ *   .resource("shop://menu", { mimeType: "text/markdown" }, () => readFile("menu.md", "utf8"))
+ *   .runStdio()
+ */
+export class AsyncServer {
+  readonly #core: Core.AsyncServer
+
+  static {
+    coreOf = (server) => server.#core
+  }
+
+  /** The name and version of the server, its instructions, and further options. */
+  constructor(options: ServerOptions) {
+    this.#core = new Core.AsyncServer(options as never)
+  }
+
+  /**
+   * Adds a tool. Arguments that do not match the input schema never reach the handler: the model receives the message of the
+   * validation.
+   *
+   * @example
+   * server.tool("add", { input: z.object({ a: z.number(), b: z.number() }) }, ({ a, b }) => a + b)
+   */
+  tool<Input extends AnySchema = {}, Output extends AnySchema = never, A = never>(
+    name: string,
+    options: ToolOptions<Input, Output> & CheckedSchemas<Input, Output>,
+    handler: ToolHandler<Input, Output, A>
+  ): this
+  /** One object is the form of another library. */
+  tool(definition: "A tool needs a name, options and a handler: tool(\"name\", { input }, async ({ … }) => …)"): this
+  /** @deprecated Pass the options, too. */
+  tool(name: string, options: "A tool needs options before its handler: tool(\"name\", {}, async () => …)"): this
+  tool(...given: ReadonlyArray<unknown>): this {
+    return this.use((tool as (...given: ReadonlyArray<unknown>) => Definition)(...given))
+  }
+
+  /**
+   * Adds a resource.
+   *
+   * @example
+   * server.resource("shop://menu", { mimeType: "text/markdown" }, () => readFile("menu.md", "utf8"))
+   */
+  resource(
+    uri: string,
+    options: ResourceOptions,
+    read: (context: HandlerContext) => ResourceAnswer | Promise<ResourceAnswer>
+  ): this {
+    return this.use(resource(uri, options, read))
+  }
+
+  /**
+   * Adds a template of resources (RFC 6570). `completion` has the suggestions for variables: lists, or functions that return
+   * lists or promises.
+   *
+   * @example
+   * server.template("notes://{id}", { name: "note" }, async ({ id }) => notes.read(id), {
+   *   complete: { id: async (typed) => notes.search(typed) }
+   * })
+   */
+  template<
+    const T extends string,
+    V extends AnySchema = never,
+    C extends Completions<keyof TemplateVariables<T, V> & string> = {}
+  >(
+    uriTemplate: T,
+    options: TemplateOptions<V> & CheckedVariables<T, V>,
+    read: (
+      variables: TemplateVariables<T, V>,
+      uri: string,
+      context: HandlerContext
+    ) => ResourceAnswer | Promise<ResourceAnswer>,
+    completion?: CompletionOptions<keyof TemplateVariables<T, V> & string, C>
+  ): this {
+    return this.use(template<T, V, C>(uriTemplate, options, read, completion))
+  }
+
+  /**
+   * Adds a prompt. `completion` has the suggestions for arguments: lists, or functions that return lists or promises.
+   *
+   * @example
+   * server.prompt("greet", { arguments: z.object({ name: z.string() }) }, ({ name }) => `Greet ${name}`)
+   */
+  prompt<A extends AnySchema = {}, C extends Completions<keyof ReadBy<A> & string> = {}>(
+    name: string,
+    options: PromptOptions<A> & CheckedArguments<A>,
+    handler: Handler<ReadBy<A>, PromptAnswer>,
+    completion?: CompletionOptions<keyof ReadBy<A> & string, C>
+  ): this {
+    return this.use(prompt<A, C>(name, options, handler, completion))
+  }
+
+  /**
+   * Adds definitions: those of `tool`, `resource`, `template` and `prompt`, middleware and other parts, and the services of the
+   * whole server, such as stores. Middleware that is added first is the outermost. Throws after the start of the server: `add`
+   * adds definitions then.
+   *
+   * @example
+   * server.use(rateLimit({ limit: 10, interval: "1 minute" }), price)
+   */
+  use(...parts: ReadonlyArray<Definition | Service>): this {
+    for (const part of parts) {
+      const layer = layerOf(part)
+      if (isService(part)) this.#core.provide(layer as never)
+      else this.#core.use(layer as never)
+    }
+    return this
+  }
+
+  /**
+   * Adds definitions while the server runs. Clients are notified of the changed lists, of a kind that the server had at its start
+   * or that `declareListChanged` names. The promise has a function that removes the definitions. It rejects for a name that
+   * exists, for example, and before the start.
+   *
+   * @example
+   * const remove = await server.add(tool("refund", {}, async () => refund()))
+   */
+  add(...definitions: ReadonlyArray<Definition>): Promise<() => Promise<void>> {
+    return this.#core.add(...definitions.map((definition) => layerOf(definition) as never))
+  }
+
+  /**
+   * Notifies the clients that subscribed to a resource of a change, from anywhere in the program. It does not wait for them.
+   * Nothing happens while the server does not run. `parent` is a subscribed resource that the changed one belongs to.
+   *
+   * @example
+   * watch("menu.md", () => void server.updated("shop://menu"))
+   */
+  updated(uri: string, options?: { readonly parent?: string | undefined }): Promise<void> {
+    return this.#core.updated(uri, options)
+  }
+
+  /**
+   * A transport for clients in this process, such as those of tests. The server starts with the first connection of the
+   * transport, and closes after its last one. `principal` is the caller that the server sees: none by default.
+   *
+   * @example
+   * const client = await AsyncClient.connect(server.transport())
+   */
+  transport(options?: { readonly principal?: Principal | undefined }): Transport {
+    return this.#core.transport(options) as unknown as Transport
+  }
+
+  /**
+   * Runs the process as a server on stdio.
+   *
+   * - When stdin ends, requests in progress may finish within `shutdownTimeout` (5 seconds). The exit code is 0.
+   * - After SIGTERM or SIGINT, requests in progress are interrupted. The exit code is 143 or 130. A second signal exits
+   *   immediately.
+   * - If the server cannot be built or loses its connection, the cause is written to stderr, and the exit code is 1.
+   */
+  runStdio(options?: StdioOptions): void {
+    this.#core.runStdio(options as never)
+  }
+
+  /**
+   * Runs the process as a server on HTTP. It logs the URL to stderr.
+   *
+   * - After SIGTERM or SIGINT and the `drainDelay` (0), requests in progress may finish within `shutdownTimeout` (5 seconds). The
+   *   exit code is 143 or 130. A second signal exits immediately.
+   * - If the server cannot be built or cannot listen, the cause is written to stderr, and the exit code is 1.
+   */
+  runHttp(options: HttpMainOptions = {}): void {
+    this.#core.runHttp(mainOptions(options))
+  }
+
+  /**
+   * Listens on HTTP, in a process that does other work too, such as a test. Rejects if the server cannot be built or cannot
+   * listen.
+   *
+   * @example
+   * const { close, url } = await server.listen({ port: 0 })
+   */
+  listen(options: HttpOptions = {}): Promise<Listening> {
+    return this.#core.listen(endpointOptions(options) as never)
+  }
+}
