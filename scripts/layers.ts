@@ -121,12 +121,14 @@ export const layers: Readonly<Record<string, Layers>> = {
         "Implementation",
         "Initialize",
         "InputRequired",
+        "Introduction",
         "LegacyTask",
         "Logging",
         "Message",
         "Pagination",
         "Progress",
         "Prompt",
+        "RequestMeta",
         "Resource",
         "Roots",
         "Sampling",
@@ -140,7 +142,7 @@ export const layers: Readonly<Record<string, Layers>> = {
     methods: {
       rule: "The table of methods, and the codec from a message to a revision and back.",
       folders: [],
-      modules: ["Codec", "Method", "RequestMeta"]
+      modules: ["Codec", "Method", "Stamp"]
     }
   },
   // A server with apps does not load a client, a host does not load a server, and a page loads neither.

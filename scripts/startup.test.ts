@@ -80,6 +80,19 @@ const listening = `
     Effect.runPromise(Effect.scoped(Layer.build(Layer.provide(NodeHttp.layer({ port: 0, ...options }), server))))
 `
 
+/** A server on stdio that has answered `initialize`. `answer` waits for its next message. */
+const initialized = `
+  const [McpServer, Stdio, { PassThrough }] = await Promise.all([
+    "@skein/server/McpServer", "@skein/server/Stdio", "node:stream"
+  ].map((name) => import(name)))
+  const [input, output] = [new PassThrough(), new PassThrough()]
+  const answer = () => new Promise((resolve) => output.once("data", resolve))
+  Stdio.runMain(McpServer.layer({ name: "s", version: "1" }), { input, output })
+  input.write('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",' +
+    '"capabilities":{},"clientInfo":{"name":"c","version":"1"}}}\\n')
+  await answer()
+`
+
 const cases: ReadonlyArray<Case> = [
   {
     title: "a server loads the validation of JSON Schema with the module JsonSchema",
@@ -95,6 +108,18 @@ const cases: ReadonlyArray<Case> = [
     second: load("server/NodeHttp"),
     later: 10,
     present: [skein("NodeHttp")]
+  },
+  {
+    title: "a server on stdio answers initialize before it loads the schemas of messages",
+    first: initialized,
+    absent: [/\/effect\/\w+\/Schema/, skein("Codec", "Method")],
+    second: `
+      input.write('{"jsonrpc":"2.0","id":2,"method":"ping"}\\n')
+      await answer()
+      process.exit(0)
+    `,
+    later: 30,
+    present: [skein("Codec"), skein("Method")]
   },
   {
     title: "a server on HTTP loads neither the other transports nor Effect's streams",
@@ -151,11 +176,13 @@ const mark = "-- second phase"
 
 /** The URLs of the modules that each phase of a program loads. */
 const modulesOf = ({ first, second }: Case): readonly [first: string, second: string] => {
+  // A server on stdio redirects `console.log`.
   const hooks = `
-    const { registerHooks } = await import("node:module")
-    registerHooks({ load: (url, context, next) => (console.log(url), next(url, context)) })
+    const [{ registerHooks }, { writeSync }] = await Promise.all([import("node:module"), import("node:fs")])
+    const print = (line) => void writeSync(1, line + "\\n")
+    registerHooks({ load: (url, context, next) => (print(url), next(url, context)) })
   `
-  const program = [hooks, first, `console.log("${mark}")`, second].join("\n")
+  const program = [hooks, first, `print("${mark}")`, second].join("\n")
   const flags = ["--conditions=@skein/source", "--input-type=module", "--eval", program]
   const [before = "", after = ""] = execFileSync(process.execPath, flags, { encoding: "utf8" }).split(`${mark}\n`)
   return [before, after]

@@ -1,6 +1,6 @@
 /** Reads params and results of every method in every revision. A codec returns a value or a line, and does not throw. */
 import * as Codec from "@skein/protocol/Codec"
-import * as Initialize from "@skein/protocol/Initialize"
+import * as Introduction from "@skein/protocol/Introduction"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
@@ -32,7 +32,7 @@ export const codecTarget: Target = {
         line(Codec.encodeParams(method, revision, value))
         JsonRpc.parse(value)
         if (JsonRpc.isObject(value)) {
-          line(Initialize.read(value))
+          line(Introduction.read(value))
           line(RequestMeta.read(value))
           RequestMeta.versionOf(value)
           if (isRequest) {

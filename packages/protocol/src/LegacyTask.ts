@@ -7,12 +7,12 @@ import { isObject, type JsonObject } from "./JsonRpc.ts"
 import { Meta, notificationFields } from "./Message.ts"
 import { pageFields } from "./Pagination.ts"
 import { AnyObject } from "./Primitive.ts"
+import { relatedTask } from "./RequestMeta.ts"
 import { Task, taskStateFields } from "./Task.ts"
 
-/** The `_meta` key that ties a message to a task. Its value is a {@link RelatedTaskMetadata}. */
-export const relatedTask = "io.modelcontextprotocol/related-task"
+export { relatedTask }
 
-/** The task that a message belongs to. */
+/** The task that a message belongs to, under the key {@link relatedTask} of its `_meta`. */
 export class RelatedTaskMetadata extends Schema.Opaque<RelatedTaskMetadata>()(Schema.Struct({
   taskId: Schema.String
 })) {}

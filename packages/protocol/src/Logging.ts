@@ -5,18 +5,10 @@
 import * as Schema from "effect/Schema"
 import { notificationFields, requestFields } from "./Message.ts"
 import { AnyValue } from "./Primitive.ts"
+import { logLevels } from "./RequestMeta.ts"
 
 /** The severity of a log message, as in syslog (RFC 5424); the least severe first. */
-export const LoggingLevel = Schema.Literals([
-  "debug",
-  "info",
-  "notice",
-  "warning",
-  "error",
-  "critical",
-  "alert",
-  "emergency"
-])
+export const LoggingLevel = Schema.Literals(logLevels)
 export type LoggingLevel = typeof LoggingLevel.Type
 
 /** The params of `logging/setLevel`. */

@@ -1,19 +1,14 @@
 /**
  * The reserved keys of `_meta`, and the metadata in the `_meta` of each stateless request.
  *
- * Transports and sessions use this module; the model's params only require `_meta` to be an object. In 2026-07-28
- * (basic/index, `_meta`) every request must carry `protocolVersion` and `clientCapabilities`, should carry
- * `clientInfo`, and may carry `logLevel`.
+ * Transports and sessions use this module, which needs no schema; the model's params only require `_meta` to be an
+ * object. `Stamp` writes the metadata. In 2026-07-28 (basic/index, `_meta`) every request must carry `protocolVersion`
+ * and `clientCapabilities`, should carry `clientInfo`, and may carry `logLevel`.
  */
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
-import { ClientCapabilities } from "./Capabilities.ts"
-import * as Codec from "./Codec.ts"
-import { Implementation, isImplementation } from "./Implementation.ts"
+import type { Implementation } from "./Implementation.ts"
+import { isImplementation } from "./Introduction.ts"
 import { isObject, type JsonObject } from "./JsonRpc.ts"
-import { LoggingLevel } from "./Logging.ts"
-import { ProgressToken } from "./Progress.ts"
-import type { Revision } from "./Revision.ts"
 
 /** The key for the revision of a request. */
 export const protocolVersion = "io.modelcontextprotocol/protocolVersion"
@@ -27,18 +22,25 @@ export const logLevel = "io.modelcontextprotocol/logLevel"
 export const serverInfo = "io.modelcontextprotocol/serverInfo"
 /** The key for the id of the `subscriptions/listen` request that a notification belongs to. */
 export const subscriptionId = "io.modelcontextprotocol/subscriptionId"
-export { relatedTask } from "./LegacyTask.ts"
+/** The key for the task that a message belongs to, in 2025-11-25: an object with its `taskId`. */
+export const relatedTask = "io.modelcontextprotocol/related-task"
 /** The key for the token of a request that asks for progress notifications. */
 export const progressToken = "progressToken"
 
-/** The `_meta` of a request, since 2026-07-28. */
-export class RequestMetaObject extends Schema.Opaque<RequestMetaObject>()(Schema.Struct({
-  progressToken: Schema.optionalKey(ProgressToken),
-  [protocolVersion]: Schema.String,
-  [clientInfo]: Schema.optionalKey(Implementation),
-  [clientCapabilities]: ClientCapabilities,
-  [logLevel]: Schema.optionalKey(LoggingLevel)
-})) {}
+/** The severities of log messages, as in syslog (RFC 5424); the least severe first. */
+export const logLevels = [
+  "debug",
+  "info",
+  "notice",
+  "warning",
+  "error",
+  "critical",
+  "alert",
+  "emergency"
+] as const
+
+/** The severity of a log message. */
+export type LogLevel = (typeof logLevels)[number]
 
 /** The metadata of a stateless request, as {@link read} returns it. */
 export interface RequestMeta {
@@ -47,7 +49,7 @@ export interface RequestMeta {
   readonly clientInfo: Implementation | undefined
   /** The capabilities of the client as received. Nothing in them is checked. */
   readonly clientCapabilities: JsonObject
-  readonly logLevel: LoggingLevel | undefined
+  readonly logLevel: LogLevel | undefined
 }
 
 const metaOf = (params: JsonObject | undefined): JsonObject | undefined => {
@@ -67,13 +69,11 @@ export const versionOf = (params: JsonObject | undefined): string | undefined =>
   return typeof version === "string" ? version : undefined
 }
 
-const revision: Revision = "2026-07-28"
-
 /** One line that names the path. */
 const problem = (key: string, what: string): Result.Result<never, string> =>
   Result.fail(`params._meta[${JSON.stringify(key)}]: ${what}`)
 
-const levels: ReadonlySet<unknown> = new Set(LoggingLevel.literals)
+const levels: ReadonlySet<unknown> = new Set(logLevels)
 
 /**
  * Reads the metadata of a stateless request.
@@ -96,52 +96,12 @@ export const read = (params: JsonObject | undefined): Result.Result<RequestMeta,
   }
   const level = meta[logLevel] ?? undefined
   if (level !== undefined && !levels.has(level)) {
-    return problem(logLevel, `Expected one of ${LoggingLevel.literals.join(", ")}`)
+    return problem(logLevel, `Expected one of ${logLevels.join(", ")}`)
   }
   return Result.succeed({
     protocolVersion: version,
     clientInfo: info,
     clientCapabilities: capabilities,
-    logLevel: level as LoggingLevel | undefined
+    logLevel: level as LogLevel | undefined
   })
 }
-
-/** The metadata that a client writes into each of its requests. */
-export interface Stamp {
-  readonly protocolVersion: string
-  readonly clientCapabilities: ClientCapabilities
-  readonly clientInfo?: Implementation | undefined
-  readonly logLevel?: LoggingLevel | undefined
-}
-
-/**
- * Makes the function that writes a client's metadata into the params of its requests. Make one per client.
- *
- * The function returns a copy of the params. Members of `_meta` that the caller has set take precedence over the
- * metadata, so a caller can set another `logLevel` for one request.
- *
- * @example
- * const stampRequest = RequestMeta.stamper({
- *   protocolVersion: Revision.latest,
- *   clientCapabilities: { roots: {} },
- *   clientInfo: { name: "app", version: "1.0.0" }
- * })
- * const params = stampRequest({ name: "add", arguments: { a: 1, b: 2 } })
- */
-export const stamper = (stamp: Stamp): (params: JsonObject | undefined) => JsonObject => {
-  const lowered = Codec.encode(ClientCapabilities, revision, stamp.clientCapabilities)
-  const base: JsonObject = {
-    [protocolVersion]: stamp.protocolVersion,
-    ...(stamp.clientInfo === undefined ? {} : { [clientInfo]: stamp.clientInfo }),
-    [clientCapabilities]: Result.isSuccess(lowered) ? lowered.success : stamp.clientCapabilities,
-    ...(stamp.logLevel === undefined ? {} : { [logLevel]: stamp.logLevel })
-  }
-  // A spread defines members, so that a member named `__proto__` stays a member.
-  return (params) => {
-    const meta = metaOf(params)
-    return { ...params, _meta: meta === undefined ? base : { ...base, ...meta } }
-  }
-}
-
-/** Writes the metadata into the params of one request. Use {@link stamper} for more than one. */
-export const stamp = (params: JsonObject | undefined, values: Stamp): JsonObject => stamper(values)(params)

@@ -1,4 +1,5 @@
 import * as RequestMeta from "@skein/protocol/RequestMeta"
+import * as Stamp from "@skein/protocol/Stamp"
 import * as Result from "effect/Result"
 import { describe, expect, it } from "vitest"
 
@@ -10,7 +11,7 @@ const stamp = {
 
 describe("the metadata of a request", () => {
   it("2026-07-28 · reads the metadata that a stamper wrote", () => {
-    const params = RequestMeta.stamp({ name: "a" }, stamp)
+    const params = Stamp.stamp({ name: "a" }, stamp)
     expect(RequestMeta.isModern(params)).toBe(true)
     expect(RequestMeta.versionOf(params)).toBe("2026-07-28")
     expect(Result.getOrThrow(RequestMeta.read(params))).toEqual({
@@ -26,7 +27,7 @@ describe("the metadata of a request", () => {
   it("a stamper keeps other members of _meta, and reserved keys that the caller has set", () => {
     const raw = JSON.parse("{\"__proto__\":{\"x\":1},\"_meta\":{\"progressToken\":7,\"__proto__\":{\"y\":1}}}")
     raw._meta[RequestMeta.logLevel] = "debug"
-    const params = RequestMeta.stamp(raw, { ...stamp, logLevel: "error" })
+    const params = Stamp.stamp(raw, { ...stamp, logLevel: "error" })
     expect(Result.getOrThrow(RequestMeta.read(params)).logLevel).toBe("debug")
     expect(params["_meta"]).toMatchObject({ progressToken: 7 })
     expect(JSON.stringify(params)).toContain("\"__proto__\":{\"x\":1}")

@@ -1,7 +1,7 @@
 /** JSON that is nested 100,000 levels deep, deeper than the stack: it is read or refused, and nothing throws. */
 import * as Codec from "@skein/protocol/Codec"
 import * as Definitions from "./oracle/Definitions.ts"
-import * as Initialize from "@skein/protocol/Initialize"
+import * as Introduction from "@skein/protocol/Introduction"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
@@ -81,7 +81,7 @@ describe("values nested deeper than the stack", () => {
 
   it("the handshake, the metadata of a request and x-mcp-header are read or refused", () => {
     for (const shape of shapes) {
-      expect(Result.isFailure(Initialize.read({ protocolVersion: shape, capabilities: shape }))).toBe(true)
+      expect(Result.isFailure(Introduction.read({ protocolVersion: shape, capabilities: shape }))).toBe(true)
       expect(Result.isFailure(RequestMeta.read({ _meta: shape }))).toBe(true)
       const meta = { [RequestMeta.protocolVersion]: "a", [RequestMeta.clientCapabilities]: { shape } }
       expect(Result.isSuccess(RequestMeta.read({ _meta: meta }))).toBe(true)

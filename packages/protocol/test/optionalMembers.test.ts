@@ -9,6 +9,7 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
+import * as Stamp from "@skein/protocol/Stamp"
 import * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -40,7 +41,7 @@ describe("a decoded value", () => {
         clientInfo: { name: "a", version: "1", icons: listed.tools[0]!.icons }
       })
     )
-    const stamped = RequestMeta.stamp({}, { protocolVersion, clientCapabilities: capabilities, clientInfo })
+    const stamped = Stamp.stamp({}, { protocolVersion, clientCapabilities: capabilities, clientInfo })
     expect(Result.getOrThrow(RequestMeta.read(stamped)).clientInfo).toEqual(clientInfo)
 
     const task = Result.getOrThrow(Codec.decodeResult(Method.GetTask, "2026-07-28", {
@@ -67,8 +68,8 @@ describe("an optional member of undefined", () => {
       "Mcp-Name"
     )
     const stamp = { protocolVersion: "2026-07-28", clientCapabilities: {}, clientInfo: undefined, logLevel: undefined }
-    expect(RequestMeta.stamp(undefined, stamp)).toEqual(
-      RequestMeta.stamp(undefined, { protocolVersion: "2026-07-28", clientCapabilities: {} })
+    expect(Stamp.stamp(undefined, stamp)).toEqual(
+      Stamp.stamp(undefined, { protocolVersion: "2026-07-28", clientCapabilities: {} })
     )
     const Item = Schema.Struct({
       a: Annotate.field(Schema.optionalKey(Schema.String), { default: undefined, lower: undefined, until: undefined })

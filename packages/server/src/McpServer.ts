@@ -24,9 +24,11 @@ import { type DefinitionMistake, problemOfLayer } from "./internal/composition/s
 import * as naming from "./internal/composition/naming.ts"
 import { placed } from "./internal/catalog/placement.ts"
 import { definitionProblem } from "./internal/catalog/validateDefinition.ts"
-import * as dispatcher from "./internal/dispatch/dispatcher.ts"
+import type { ServerDispatcher } from "./internal/dispatch/dispatcher.ts"
+import * as lateDispatcher from "./internal/dispatch/lateDispatcher.ts"
 import { Fibers } from "./internal/base/fibers.ts"
 import { type Interrupted, makeInspector } from "./internal/dispatch/inspector.ts"
+import type { ServerDescription } from "./internal/dispatch/methodTable.ts"
 import { makeServerCore, type ServerCore } from "./internal/dispatch/serverCore.ts"
 import { SubscriptionRegistry } from "./internal/subscriptions/subscriptionRegistry.ts"
 import * as identity from "./internal/dispatch/identity.ts"
@@ -180,7 +182,9 @@ export const layer = <const L extends ReadonlyArray<unknown>>(
     }
     if (bus !== undefined) yield* bus.subscribe((change) => subscriptions.deliver(change))
     yield* Effect.addFinalizer(() => Effect.sync(() => subscriptions.shutdown()))
-    return Context.add(provided, McpServer, make(options, catalog, subscriptions, logs))
+    const description = descriptionOf(options)
+    const dispatcher = yield* lateDispatcher.make(description, catalog, subscriptions, logs, fibers)
+    return Context.add(provided, McpServer, make(options, catalog, subscriptions, dispatcher, description.revisions))
     // Building the definitions in a loop loses the types of their errors and services: hence the cast.
   })) as never
 
@@ -232,16 +236,12 @@ const make = (
   options: Options,
   catalog: Catalog.Catalog["Service"],
   subscriptions: SubscriptionRegistry,
-  logs: LogForwarder | undefined
+  dispatcher: ServerDispatcher,
+  revisions: ReadonlyArray<Revision.Revision>
 ): McpServer["Service"] => {
-  const revisions = (options.revisions ?? Revision.all).toSorted().toReversed()
-  const { instructions, limits, name, version } = options
+  const { limits, name, version } = options
   const { base } = catalog[internals]
-  const pageSize = Math.max(1, Math.floor(options.pageSize ?? 1000))
-  const hints = Object.entries(options.caching ?? {}).map(([method, hint]) => [method, Caching.toWire(hint)] as const)
-  const description = { serverInfo: describe(options), instructions, revisions, pageSize, caching: new Map(hints) }
-  const dispatch = dispatcher.make(description, catalog, subscriptions, logs)
-  const core = makeServerCore(catalog, subscriptions, dispatch, identity.make(revisions), limits)
+  const core = makeServerCore(catalog, subscriptions, dispatcher, identity.make(revisions), limits)
   const inspector = makeInspector({ name, version }, core)
   const serve = (connection: Connection): Effect.Effect<Peer.Peer, never, Scope.Scope> =>
     Effect.acquireRelease(
@@ -261,6 +261,17 @@ const make = (
     interrupt: inspector.interrupt,
     [internals]: core
   })
+}
+
+const descriptionOf = (options: Options): ServerDescription => {
+  const { caching = {}, instructions, pageSize = 1000, revisions = Revision.all } = options
+  return {
+    serverInfo: describe(options),
+    instructions,
+    revisions: revisions.toSorted().toReversed(),
+    pageSize: Math.max(1, Math.floor(pageSize)),
+    caching: new Map(Object.entries(caching).map(([method, hint]) => [method, Caching.toWire(hint)]))
+  }
 }
 
 const describe = ({ name, version, title, description, websiteUrl, icons }: Options): Implementation =>

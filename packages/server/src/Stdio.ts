@@ -10,6 +10,7 @@ import type { SessionEnd } from "@skein/runtime/Session"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { problemOfLayer, type ServerMistake } from "./internal/composition/serverMistake.ts"
+import { AnswersEarly } from "./internal/dispatch/lateDispatcher.ts"
 import * as connection from "./internal/process/stdioConnection.ts"
 import type { MainOptions as ProcessOptions } from "./internal/process/nodeMain.ts"
 import * as main from "./internal/process/nodeMain.ts"
@@ -72,9 +73,10 @@ export const runMain = <E, S>(
 ): void => {
   const problem = problemOfLayer(server)
   if (problem !== undefined) return main.runStdioMain(main.invalid(problem), options)
+  const served = Effect.provide(serveUntil(options, logShutdown), server as Layer.Layer<McpServer, E>)
   main.runStdioMain(
     Effect.flatMap(
-      Effect.provide(serveUntil(options, logShutdown), server as Layer.Layer<McpServer, E>),
+      Effect.provideService(served, AnswersEarly, true),
       (end) => end._tag === "Lost" ? Effect.fail(end.cause) : Effect.void
     ),
     options

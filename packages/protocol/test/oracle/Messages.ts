@@ -8,7 +8,7 @@ import { EmptyResult, NotificationParams, RequestId, RequestParams } from "@skei
 import * as Method from "@skein/protocol/Method"
 import { PaginatedRequestParams } from "@skein/protocol/Pagination"
 import { CancelledNotificationParams } from "@skein/protocol/Progress"
-import { RequestMetaObject } from "@skein/protocol/RequestMeta"
+import { RequestMetaObject } from "@skein/protocol/Stamp"
 import { latest, type Revision, within } from "@skein/protocol/Revision"
 
 /** A revision, or `tasks` for the extension `io.modelcontextprotocol/tasks`, which has its own official schema. */

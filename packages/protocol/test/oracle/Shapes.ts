@@ -17,11 +17,11 @@ import * as Pagination from "@skein/protocol/Pagination"
 import * as Primitive from "@skein/protocol/Primitive"
 import * as Progress from "@skein/protocol/Progress"
 import * as Prompt from "@skein/protocol/Prompt"
-import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Resource from "@skein/protocol/Resource"
 import { latest, type Revision, within } from "@skein/protocol/Revision"
 import * as Roots from "@skein/protocol/Roots"
 import * as Sampling from "@skein/protocol/Sampling"
+import * as Stamp from "@skein/protocol/Stamp"
 import * as Subscription from "@skein/protocol/Subscription"
 import * as Task from "@skein/protocol/Task"
 import * as TaskAugmentation from "@skein/protocol/TaskAugmentation"
@@ -213,7 +213,7 @@ const groups = (): ReadonlyArray<Group> => [
       JSONArray: Schema.Array(Primitive.AnyValue),
       MethodNotFoundError: error(-32601),
       ParseError: error(-32700),
-      RequestMetaObject: RequestMeta.RequestMetaObject,
+      RequestMetaObject: Stamp.RequestMetaObject,
       ResultType: Schema.String,
       SubscriptionFilter: Subscription.SubscriptionFilter,
       SubscriptionsAcknowledgedNotificationParams: Subscription.SubscriptionsAcknowledgedNotificationParams,

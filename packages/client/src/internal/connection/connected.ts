@@ -8,7 +8,7 @@ import type { Implementation } from "@skein/protocol/Implementation"
 import type { LoggingLevel } from "@skein/protocol/Logging"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
-import * as RequestMeta from "@skein/protocol/RequestMeta"
+import * as Stamp from "@skein/protocol/Stamp"
 import * as Revision from "@skein/protocol/Revision"
 import * as Task from "@skein/protocol/Task"
 import type { Connection, Origin } from "@skein/runtime/Connection"
@@ -80,7 +80,7 @@ export const stamper = (
 ) => {
   const ofTasks = tasks === false ? undefined : { [Task.extension]: {} }
   const clientCapabilities = declared(capabilities, ofHost, ofTransport, ofTasks)
-  return RequestMeta.stamper({ protocolVersion, clientInfo, clientCapabilities, logLevel })
+  return Stamp.stamper({ protocolVersion, clientInfo, clientCapabilities, logLevel })
 }
 
 const asItIs = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => params

@@ -1,8 +1,9 @@
 /**
  * Forwards Effect's logs to clients as `notifications/message`. `Logging.ts` describes the behavior for authors.
  */
-import { LoggingLevel, type LoggingMessageNotificationParams } from "@skein/protocol/Logging"
+import type { LoggingLevel, LoggingMessageNotificationParams } from "@skein/protocol/Logging"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { logLevels } from "@skein/protocol/RequestMeta"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -15,7 +16,7 @@ import type { Fibers } from "./fibers.ts"
 import { toBoundedJson } from "./json.ts"
 
 /** From the least severe to the most. */
-const rank = Object.fromEntries(LoggingLevel.literals.map((level, i) => [level, i])) as { readonly [l: string]: number }
+const rank = Object.fromEntries(logLevels.map((level, i) => [level, i])) as { readonly [l: string]: number }
 
 /** The levels that clients receive instead of Effect's; `debug` for all others. */
 const levels: ReadonlyMap<LogLevel, LoggingLevel> = new Map([

@@ -3,7 +3,7 @@
  * session otherwise. One connection may carry both. Nothing here changes anything: `serverMethods.ts` opens the
  * session.
  */
-import * as Initialize from "@skein/protocol/Initialize"
+import * as Introduction from "@skein/protocol/Introduction"
 import type { JsonObject, Request } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
@@ -81,7 +81,7 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
     const revision = sessionRevisions.find((revision) => revision === known) ?? sessionRevisions[0]
     // The error of a stateless server names its revisions: an older client can show its user nothing else.
     if (revision === undefined) return unsupported(typeof requested === "string" ? requested : "", Revision.latest)
-    const params = Initialize.read(request.params)
+    const params = Introduction.read(request.params)
     if (Result.isFailure(params)) return invalid(params.failure, revision)
     const { clientInfo, capabilities } = params.success
     return { revision, info: toInfo(clientInfo), capabilities, principal: origin?.principal }

@@ -6,14 +6,13 @@ import type { CompleteRequestParams, CompleteResult } from "@skein/protocol/Comp
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import * as Revision from "@skein/protocol/Revision"
 import type { SubscriptionFilter } from "@skein/protocol/Subscription"
 import { clip } from "@skein/protocol/Text"
-import type { Caller, RequestContext, SessionPeer } from "@skein/runtime/RequestContext"
+import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { Catalog, Completers } from "../../Catalog.ts"
 import type { Guard } from "../../Registry.ts"
-import { ServerSession } from "../base/session.ts"
+import type { ServerSession } from "../base/session.ts"
 import { internals, type Subscription } from "../catalog/catalogState.ts"
 import { isVisible } from "../catalog/entryStore.ts"
 import { provideRequest } from "../catalog/hookList.ts"
@@ -22,7 +21,7 @@ import * as capabilities from "../subscriptions/capabilities.ts"
 import type { ListenSubscription } from "../subscriptions/subscriptionRegistry.ts"
 import { callTool } from "./callTool.ts"
 import * as extensions from "./extensions.ts"
-import { alreadyInitialized } from "./identity.ts"
+import { initialize } from "./initialize.ts"
 import { installListing } from "./listing.ts"
 import type { MethodTable } from "./methodTable.ts"
 
@@ -56,32 +55,9 @@ const installLifecycle = (methods: MethodTable): void => {
   const { catalog, description, subscriptions } = methods
   const instructions = description.instructions === undefined ? undefined : { instructions: description.instructions }
 
-  const openSession = (peer: SessionPeer, { capabilities, info, principal, revision }: Caller): ServerSession =>
-    subscriptions.openSession(new ServerSession(peer, revision, info, capabilities, principal))
-
   // Session-based revisions only. `MethodTable.encodeResult` encodes the result.
   methods.add(Method.Ping, () => Effect.succeed({}))
-  // The params were read when the caller was identified.
-  methods.set(Method.Initialize, (request) =>
-    Effect.suspend(() => {
-      const { peer } = request
-      // A second `initialize` may have been received while a middleware delayed the first one.
-      if (peer?.session !== undefined && peer.hasSessionId) return Effect.fail(alreadyInitialized())
-      const caller = peer === undefined ? request.caller : openSession(peer, request.caller)
-      const isSingleRequest = peer !== undefined && subscriptions.singleRequestPeers.has(peer)
-      // A client that names its version in another way than this library accepts only that name.
-      const requested = request.params?.["protocolVersion"]
-      return Effect.succeed(methods.encodeResult(Method.Initialize, {
-        protocolVersion: Revision.read(requested) === caller.revision ? requested as string : caller.revision,
-        capabilities: extensions.declared(
-          catalog,
-          caller,
-          isSingleRequest ? capabilities.alone(catalog) : capabilities.of(catalog)
-        ),
-        serverInfo: description.serverInfo,
-        ...instructions
-      }, request))
-    }))
+  methods.set(Method.Initialize, initialize(description, catalog, subscriptions))
   methods.add(Method.Discover, (_params, { caller }) =>
     Effect.sync(() => ({
       supportedVersions: description.revisions,

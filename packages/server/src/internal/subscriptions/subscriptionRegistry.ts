@@ -5,7 +5,6 @@ import { KeyedCounter } from "@skein/runtime/KeyedCounter"
 import type { LoggingLevel } from "@skein/protocol/Logging"
 import type { Id, JsonObject, Notification } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import type { Peer } from "@skein/runtime/Peer"
 import type { Caller, RequestContext, SessionPeer } from "@skein/runtime/RequestContext"
@@ -31,9 +30,9 @@ import { clientOf, largestBeside } from "../base/client.ts"
 type Subscriber = NotificationTarget & { readonly caller: Caller }
 
 const listChangedMethods: { readonly [kind in ListKind]: string } = {
-  tools: Method.ToolListChanged.name,
-  resources: Method.ResourceListChanged.name,
-  prompts: Method.PromptListChanged.name
+  tools: "notifications/tools/list_changed",
+  resources: "notifications/resources/list_changed",
+  prompts: "notifications/prompts/list_changed"
 }
 
 const limitReached = (message: string): McpError.McpError => new McpError.McpError({ reason: "InternalError", message })
@@ -270,7 +269,7 @@ export class SubscriptionRegistry implements ChangeListener {
       exchange.dropParams(request, retained)
       // The acknowledgment comes before every notification.
       this.#pending.send(listen, "", {
-        method: Method.SubscriptionsAcknowledged.name,
+        method: "notifications/subscriptions/acknowledged",
         params: { notifications: agreed }
       })
       const released = Effect.callback<ListenSubscription>((resume) => {
@@ -381,7 +380,7 @@ export class SubscriptionRegistry implements ChangeListener {
   }
 
   #notifyResource(uri: string, subscribed: string): void {
-    const { name } = Method.ResourceUpdated
+    const name = "notifications/resources/updated"
     const notification = { method: name, params: { uri } }
     // One notification about the parent replaces several about its parts.
     const ofParent = uri === subscribed ? notification : { method: name, params: { uri: subscribed } }
