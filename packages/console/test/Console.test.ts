@@ -208,7 +208,8 @@ describe("interrupts", () => {
           const message = JSON.parse(/\{.*\}/.exec(text)![0])
           expect(message.error).toEqual({
             code: -32603,
-            message: "The request was interrupted by the operator of the server"
+            message:
+              "Interrupted: the request was interrupted by the operator of the server and may have run: check that before you send it again"
           })
         }
         await kit.until(async () => !(await rowsOf(at)).some(({ kind }) => kind === "request"))

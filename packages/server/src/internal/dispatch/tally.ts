@@ -17,7 +17,8 @@ const maxChars = 256
 /** The error of a request that an operator has interrupted, which is not counted as a failure. */
 export const interruptedByOperator = new McpError.McpError({
   reason: "InternalError",
-  message: "The request was interrupted by the operator of the server"
+  message:
+    "Interrupted: the request was interrupted by the operator of the server and may have run: check that before you send it again"
 })
 
 /** A failure, with the text of a tool's result. */

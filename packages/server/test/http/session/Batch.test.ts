@@ -76,6 +76,19 @@ describe("batches", () => {
       expect([none.status, none.headers["content-type"], none.text]).toEqual([200, "text/event-stream", ""])
     }))
 
+  it.effect("answers each member that may have run when the session ends", () =>
+    Effect.gen(function*() {
+      const server = yield* serve()
+      const client = yield* enter(server, revision)
+      const batch = [call(1, "hold", { key: "a" }), call(2, "hold", { key: "b" })]
+      const held = yield* Effect.forkChild(client.post(batch))
+      yield* until(() => server.control.started.length === 2)
+      expect((yield* client.delete()).status).toBe(204)
+      const { json, status } = yield* Fiber.join(held)
+      const error = { code: -32603, message: expect.stringContaining("may have run") }
+      expect([status, json]).toEqual([200, [1, 2].map((id) => ({ jsonrpc: "2.0", id, error }))])
+    }))
+
   it.effect("rejects a whole batch with a repeated id, an id in flight, initialize, too many members, or no member", () =>
     Effect.gen(function*() {
       const server = yield* serve()

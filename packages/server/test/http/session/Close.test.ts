@@ -1,9 +1,13 @@
 /** The shutdown of an endpoint that has sessions. */
 import { describe, expect, it } from "@effect/vitest"
+import * as McpServer from "@skein/server/McpServer"
+import * as Middleware from "@skein/server/Middleware"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
+import * as kit from "../kit.ts"
 import { post } from "../kit.ts"
 import { call, enter, initialize, sampled, serve, until } from "./kit.ts"
 
@@ -34,6 +38,22 @@ describe("close", () => {
       expect(yield* asking.ended).toBe("end")
       yield* Fiber.join(closing)
       expect([server.endpoint.sessions, server.endpoint.streams]).toEqual([0, 0])
+    }))
+
+  it.effect("answers an initialize that it interrupts with 503 and Retry-After, since it may be repeated", () =>
+    Effect.gen(function*() {
+      const begun = yield* Deferred.make<void>()
+      const held = Middleware.layer((next) => (request) =>
+        request.method === "initialize"
+          ? Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+          : next(request)
+      )
+      const server = yield* kit.serve(McpServer.layer({ name: "s", version: "1" }, held), { shutdownTimeout: 0 })
+      const opening = yield* Effect.forkChild(post(server, initialize("2025-11-25")))
+      yield* Deferred.await(begun)
+      yield* server.endpoint.close
+      const { headers, json, status } = yield* Fiber.join(opening)
+      expect([status, headers["retry-after"], json.error.code]).toEqual([503, "1", -32603])
     }))
 
   it.live("ends 200 idle streams cleanly, without a reset and without waiting for shutdownTimeout", () =>

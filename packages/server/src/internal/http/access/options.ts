@@ -103,9 +103,9 @@ export interface Options {
   readonly limits?: Limits | undefined
   /**
    * How long requests in flight may continue after the endpoint has begun to close: 5 seconds by default. Then they are
-   * interrupted and answered with `-32603` and the message that they may have run. A request that arrives too late is answered
-   * with 503 and `Retry-After`. Raise it for handlers
-   * that take longer, up to the time that the platform gives a process to end.
+   * interrupted and answered with `-32603` and the message that they may have run. A request that arrives too late is
+   * answered with 503 and `Retry-After`. Raise it for handlers that take longer, up to the time that the platform gives a
+   * process to end.
    */
   readonly shutdownTimeout?: Duration.Input | undefined
 }
@@ -125,16 +125,16 @@ export interface Limits {
    *
    * At the bound stored events are deleted first. Then the client that retains the most gives up what waits for it:
    * bodies that are being read (503), unsent answers (the connection is closed), sessions that are half open or were idle
-   * for a minute. Requests of a client in progress are given up (503) only for a client that retains at most half as
-   * much, or for a message of at most a sixteenth of their size. If that does not suffice, a new body is answered with
-   * 503 and `Retry-After`.
+   * for a minute. Requests of a client in progress are given up (`-32603`: they may have run) only for a client that
+   * retains at most half as much, or for a message of at most a sixteenth of their size. If that does not suffice, a new
+   * body is answered with 503 and `Retry-After`.
    */
   readonly maxRetainedBytes?: number | undefined
   /**
    * Requests that are handled at the same time, in all revisions together: 10,000 by default. Requests that end without
    * suspending are not counted, nor is `subscriptions/listen`. At the bound the next request is answered with 503 and
-   * `Retry-After`, or the oldest request of a client that has at least twice as many is given up (503). `McpServer` has
-   * a bound of this name for each connection.
+   * `Retry-After`, or the oldest request of a client that has at least twice as many is given up (`-32603`: it may have
+   * run). `McpServer` has a bound of this name for each connection.
    */
   readonly maxInFlightRequests?: number | undefined
   /**

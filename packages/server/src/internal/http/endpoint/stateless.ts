@@ -24,7 +24,7 @@ import {
   type HttpRefusal,
   interrupted,
   json,
-  send,
+  logDisplaced,
   tooManyRequests,
   tooManyStreams
 } from "../messages/refusals.ts"
@@ -157,11 +157,8 @@ class StatelessResponse implements ResponseSink, Claim, SilentAnswer {
     const exchange = this.exchange!
     this.#endpoint.load.remove(this)
     if (exchange.release !== undefined) return exchange.release()
-    if (this.#stream === undefined) this.#endpoint.refuse(this.#to, displaced, exchange.id)
-    else {
-      this.#to.write(sse.message(JsonRpc.encode(JsonRpc.failure(exchange.id, displaced.error))))
-      this.#endStream()
-    }
+    this.#endpoint.runner.log(logDisplaced)
+    this.#fail(exchange, displaced)
     exchange.cancel()
   }
 
@@ -182,10 +179,15 @@ class StatelessResponse implements ResponseSink, Claim, SilentAnswer {
    * Ends the response of a request without a result. A client that is still connected, because the server shuts down,
    * receives an error: without one it might wait forever.
    */
-  discard({ id }: Exchange): void {
+  discard(exchange: Exchange): void {
+    this.#fail(exchange, interrupted)
+  }
+
+  #fail({ id }: Exchange, error: JsonRpc.ErrorObject): void {
+    const text = JsonRpc.encode(JsonRpc.failure(id, error))
     const isGone = this.#to.isClosed
-    if (this.#stream === undefined) return isGone ? undefined : send(this.#to, interrupted, id)
-    if (!isGone) this.#to.write(sse.message(JsonRpc.encode(JsonRpc.failure(id, interrupted.error))))
+    if (this.#stream === undefined) return isGone ? undefined : this.#to.reply(200, json, text)
+    if (!isGone) this.#to.write(sse.message(text))
     this.#endStream()
   }
 

@@ -15,7 +15,7 @@ import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 import { isOpening } from "../messages/classify.ts"
 import { SimpleClaim } from "../limits/load.ts"
 import { memoryOf } from "../limits/memory.ts"
-import { displaced, interrupted, malformed } from "../messages/refusals.ts"
+import { displaced, interrupted, logDisplaced, malformed, sessionEnded } from "../messages/refusals.ts"
 import { HttpSessionBase, type SessionOwner } from "../sessions/sessionBase.ts"
 import * as sse from "../messages/sse.ts"
 
@@ -125,7 +125,8 @@ export class SseSession extends HttpSessionBase {
 
   /** Gives up a request at a bound of the endpoint: answers it with an error, and cancels it. */
   #displace(id: JsonRpc.Id): void {
-    this.send(JsonRpc.failure(id, displaced.error))
+    this.owner.fork(logDisplaced)
+    this.send(JsonRpc.failure(id, displaced))
     this.receiver.message(JsonRpc.notification("notifications/cancelled", { requestId: id }))
   }
 
@@ -145,7 +146,8 @@ export class SseSession extends HttpSessionBase {
   /** Discards a request. The client receives an error if this side ends the session. */
   discardRequest(about: JsonRpc.Id): void {
     this.#requestEnded(about)
-    if (this.isEnding || this.owner.endpoint.isClosing) this.send(JsonRpc.failure(about, interrupted.error))
+    const { isClosing } = this.owner.endpoint
+    if (this.isEnding || isClosing) this.send(JsonRpc.failure(about, isClosing ? interrupted : sessionEnded))
   }
 
   get drained(): Effect.Effect<void> {

@@ -38,33 +38,42 @@ export const busy = (message: string): HttpRefusal => ({
   headers: { "retry-after": "1" }
 })
 
-/**
- * The server shuts down while it handles a request. The handler has begun, so that the answer must not be one that a proxy or
- * a client repeats: it has neither the status 503 nor `Retry-After`, and is an error like one of the handler.
- */
-export const interrupted: HttpRefusal = {
-  status: 200,
-  error: {
-    code: -32603,
-    message:
-      "Interrupted: the server shut down while it handled this request, which may have run: check that before you " +
-      "send it again"
-  }
-}
-
 /** The server shuts down, and has not begun to handle the request. */
 export const closing = busy("Service Unavailable: the server is shutting down")
 
 export const tooManyRequests = busy("Service Unavailable: too many requests in flight")
-
-/** A request in progress is given up at a bound, for a client with a smaller share. */
-export const displaced = busy("Service Unavailable: the server is overloaded, and this client has the largest share")
 
 export const tooManyBytes = busy(
   "Service Unavailable: the server retains too much for its clients (maxRetainedBytes)"
 )
 
 export const tooManyStreams = busy("Service Unavailable: too many open streams")
+
+/**
+ * Why a request is not answered whose handler has begun. A proxy or a client repeats a request that was refused, so this is
+ * an error like one of the handler: neither the status is 503 or 404, nor is there a `Retry-After`.
+ */
+const unanswered = (message: string): JsonRpc.ErrorObject => ({ code: -32603, message })
+
+export const interrupted = unanswered(
+  "Interrupted: the server shut down while it handled this request, which may have run: check that before you send it again"
+)
+
+/** The request is given up at a bound, for a client with a smaller share. */
+export const displaced = unanswered(
+  "Interrupted: the server is overloaded, and this client has the largest share: the request may have run: check that " +
+    "before you send it again"
+)
+
+/** The log line of a request that is given up. */
+export const logDisplaced = /* @__PURE__ */ Effect.logDebug(
+  "HTTP: gave up a request of the client with the largest share, because the server is overloaded"
+)
+
+export const sessionEnded = unanswered(
+  "Interrupted: the session ended while the server handled this request, which may have run: check that before you send " +
+    "it again"
+)
 
 /** The refusal of a message that belongs to a session and does not have its id. */
 export const noSession = invalid(400, "Bad Request: the Mcp-Session-Id header is missing")

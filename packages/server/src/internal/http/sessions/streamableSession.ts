@@ -15,13 +15,15 @@ import type { Claim, Share } from "../limits/load.ts"
 import type { SilentAnswer } from "../limits/silentAnswers.ts"
 import { memoryOf } from "../limits/memory.ts"
 import {
+  closing,
   displaced,
-  type HttpRefusal,
   interrupted,
   invalid,
   json,
+  logDisplaced,
   malformed,
-  send,
+  sessionEnded,
+  tooManyRequests,
   tooManyStreams
 } from "../messages/refusals.ts"
 import { HttpSessionBase } from "./sessionBase.ts"
@@ -39,7 +41,6 @@ const unknownEvent = invalid(
   400,
   "Bad Request: the events after this Last-Event-ID do not exist, or are no longer stored"
 )
-const over = invalid(404, "Not Found: the session is over")
 
 type Reply = JsonRpc.Success | JsonRpc.Failure | JsonRpc.Batch
 
@@ -137,10 +138,12 @@ class Post implements Claim, SilentAnswer {
     stream.complete()
   }
 
-  /** Sends an error for its requests, if it has a stream. */
+  /** Answers its requests with an error: on its stream, or with JSON if nothing was sent yet. */
   fail(error: JsonRpc.ErrorObject): void {
-    const ids = typeof this.id === "object" ? this.id : [this.id]
-    for (const id of ids) this.stream?.send(JsonRpc.encode(JsonRpc.failure(id, error)))
+    const { id, stream } = this
+    const texts = (typeof id === "object" ? id : [id]).map((id) => JsonRpc.encode(JsonRpc.failure(id, error)))
+    if (stream !== undefined) { for (const text of texts) stream.send(text) }
+    else this.unanswered?.reply(200, json, typeof id === "object" ? `[${texts.join()}]` : texts[0]!)
   }
 
   /** One of its requests was discarded. Returns whether that was the last one. */
@@ -385,7 +388,8 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   displace(post: Post): void {
     // "The `initialize` request MUST NOT be cancelled by clients", so its session ends.
     if (post.isOpening) return this.owner.end(this, { _tag: "ClosedByUs" })
-    this.#fail(post, displaced)
+    this.owner.fork(logDisplaced)
+    post.fail(displaced)
     post.end()
     this.#remove(post)
     for (const requestId of typeof post.id === "object" ? post.id : [post.id]) {
@@ -405,21 +409,19 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     if (this.#posts === undefined) this.owner.end(this, { _tag: "ClosedByUs" })
   }
 
-  /** Answers a POST with an error: with its status if nothing was sent yet, otherwise on its stream. */
-  #fail(post: Post, refused: HttpRefusal): void {
-    const { id, unanswered } = post
-    if (unanswered === undefined) return post.fail(refused.error)
-    const one = typeof id !== "object" ? id : id.length === 1 ? id[0] : undefined
-    if (refused === interrupted) send(unanswered, refused, one)
-    else this.owner.endpoint.refuse(unanswered, refused, one)
-  }
-
   /**
    * Ends a POST that is not answered. If the session ends, the client receives an error: "The SSE stream SHOULD
    * eventually include a JSON-RPC response for each JSON-RPC request sent in the POST body".
    */
   #end(post: Post): void {
-    if (this.isEnding) this.#fail(post, this.owner.endpoint.isClosing ? interrupted : over)
+    const { isClosing, refuse } = this.owner.endpoint
+    if (this.isEnding) {
+      if (!post.isOpening) post.fail(isClosing ? interrupted : sessionEnded)
+      // The client may repeat `initialize`.
+      else if (post.unanswered !== undefined) {
+        refuse(post.unanswered, isClosing ? closing : tooManyRequests, post.id as JsonRpc.Id)
+      }
+    }
     post.end()
   }
 
