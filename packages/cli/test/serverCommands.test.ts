@@ -180,6 +180,8 @@ describe("skein · HTTP", () => {
       const at = yield* teaHouseUrl
       const prompt = yield* skein("complete", at, "review", "tea", "ssa")
       assert.deepStrictEqual([prompt.code, prompt.out], [0, ["assam"]])
+      const word = yield* skein("complete", at, "review", "tea=ssa")
+      assert.deepStrictEqual([word.code, word.out], [0, ["assam"]])
       const others = yield* skein("complete", "--with", "tea=assam", at, "review", "tone", "assam s")
       assert.deepStrictEqual(others.out, ["assam strict"])
       const template = yield* skein("complete", "--json", at, "shop://teas/{tea}", "tea")

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Sampling from "@skein/server/Sampling"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import * as Task from "@skein/tasks/Task"
@@ -10,7 +11,8 @@ import * as Tasks from "@skein/tasks/Tasks"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import { answering, listen, skein } from "./serverKit.ts"
+import type { Terminal } from "../src/internal/base/process.ts"
+import { answering, listen, skein, starting } from "./serverKit.ts"
 
 const bake = Task.layer(
   Task.make("bake", { description: "Bakes cakes.", input: { cakes: Schema.Int } }),
@@ -38,10 +40,20 @@ const ship = Task.layer(
     })
 )
 
+/** Asks a language model. */
+const praise = Task.layer(
+  Task.make("praise", { description: "Praises cakes." }),
+  () =>
+    Effect.map(
+      Sampling.createMessage({ messages: [{ role: "user", content: { type: "text", text: "Praise" } }], maxTokens: 9 }),
+      ({ content }) => JSON.stringify(content)
+    )
+)
+
 /** Serves tasks. Returns the URL. */
 const bakery = Effect.gen(function*() {
   const server = Layer.provide(
-    McpServer.layer({ name: "bakery", version: "1.0.0" }, bake, rest, ship, Tasks.layer()),
+    McpServer.layer({ name: "bakery", version: "1.0.0" }, bake, rest, ship, praise, Tasks.layer()),
     MemoryTasks.layer()
   )
   const mounted = yield* Effect.acquireRelease(
@@ -115,6 +127,40 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         ]])
         const done = yield* run(["tasks", "wait", "--answer", "box=Large"], url, id!)
         assert.deepStrictEqual([done.code, done.out], [0, ["l to Here, express"]])
+      }))
+
+    it.live("leaves a question open at the end of the input of a terminal, wherever it comes", () =>
+      Effect.gen(function*() {
+        const url = yield* bakery
+        const [id] = (yield* run(["call", "--task"], url, "ship")).out
+        const typing = (lines: ReadonlyArray<string>, command: ReadonlyArray<string>) => {
+          const left = [...lines]
+          const terminal: Terminal = { writeLine: () => Effect.void, readLine: () => Effect.sync(() => left.shift()) }
+          return starting([...command, "--revision", revision, url, id!], { terminal }).running
+        }
+        const open = "skein: The task waits for an answer: run the command again to give it"
+        for (const lines of [[], ["y"], ["y", "Here", "yes"]]) {
+          const { code, err, out } = yield* typing(lines, ["tasks", "wait"])
+          assert.deepStrictEqual([code, out, err], [6, [], [open]])
+        }
+        const resumed = yield* starting(["call", "--revision", revision, "--resume", id!, url], {
+          terminal: { writeLine: () => Effect.void, readLine: () => Effect.succeed(undefined) }
+        }).running
+        assert.deepStrictEqual([resumed.code, resumed.err], [6, [open]])
+        const done = yield* typing(["y", "Here", "-", "y", "y", "Large", "y"], ["tasks", "wait"])
+        assert.deepStrictEqual([done.code, done.out], [0, ["l to Here"]])
+      }))
+
+    it.live("leaves a sampling request open at the end of the input", () =>
+      Effect.gen(function*() {
+        const url = yield* bakery
+        const [id] = (yield* run(["call", "--task", "--sampling", "unused"], url, "praise")).out
+        const terminal: Terminal = { writeLine: () => Effect.void, readLine: () => Effect.succeed(undefined) }
+        const ended = yield* starting(["tasks", "wait", "--revision", revision, url, id!], { terminal }).running
+        const open = "skein: The task waits for an answer: run the command again to give it"
+        assert.deepStrictEqual([ended.code, ended.err], [6, [open]])
+        const done = yield* run(["tasks", "wait", "--sampling", "Sweet"], url, id!)
+        assert.deepStrictEqual([done.code, done.out], [0, ["[{\"type\":\"text\",\"text\":\"Sweet\"}]"]])
       }))
 
     it.live("exits with 1 for a task that does not exist", () =>

@@ -119,10 +119,17 @@ const argumentNames = (client: Client.Client, { of, ...line }: CompleteLine) =>
 
 const isTemplate = (text: string): boolean => /\{|:\/\//.test(text)
 
+/** The argument and its text, also as one word of the form name=value. */
+const typedIn = ({ argument, typed }: CompleteLine): readonly [argument: string, value: string] => {
+  const [, name, value] = (typed === "" && /^([^=]+)=(.*)$/s.exec(argument)) || []
+  return [name ?? argument, value ?? typed]
+}
+
 /** `skein complete`. */
 export const complete = (line: CompleteLine): Effect.Effect<void, CommandFailed, Process> =>
   onClient(line, function*(client, { print, warn }) {
-    const { argument, of, typed: value } = line
+    const { of } = line
+    const [argument, value] = typedIn(line)
     const completing = client.complete({
       ref: isTemplate(of) ? { type: "ref/resource", uri: of } : { type: "ref/prompt", name: of },
       argument: { name: argument, value },

@@ -170,7 +170,7 @@ export const completeCommand = commandOnServer("complete", {
     short: "Print suggestions for an argument of a prompt or of a resource template",
     description:
       "Prints the suggestions of an MCP server for an argument of a prompt, or for a variable of a resource template, one " +
-      "in a line. A text with {…} or :// is a URI template.",
+      "in a line. A text with {…} or :// is a URI template. The argument and its text may be one word, name=value.",
     operands: "<prompt or template> <argument> [<typed>]",
     examples: [
       "https://example.com/mcp review language py",

@@ -171,7 +171,7 @@ const wait = Command.make("wait", { ...serverTaskFlags, ...answeringFlags, json:
     short: "Wait for the result of a task of a server, and answer its questions",
     description:
       "Waits for the result of a task of a server, as skein call does, and prints it. Its questions appear on the " +
-      "terminal, or --answer answers them. Without both, a question stays open: it is printed, and the command ends. " +
+      "terminal, or --answer answers them. Without both, or at the end of the input, a question stays open, and the command ends. " +
       "The task continues when the command is interrupted.",
     usage: ofServer,
     codes: "5 the answers do not fit a form and 6 a question needs an answer, which stay open, "

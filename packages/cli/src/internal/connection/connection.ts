@@ -18,7 +18,7 @@ import type { Server } from "./config.ts"
 import { quoteLine, quoteName, sanitize, serverStderr } from "../base/format.ts"
 import { CommandFailed, type Console, Process, version } from "../base/process.ts"
 import { answeringOn, answeringWith } from "./modelAnswers.ts"
-import { leaveOpen } from "./openQuestions.ts"
+import { leaveOpen, stayOpen } from "./openQuestions.ts"
 import { declineAll, onTerminal } from "./terminalElicitation.ts"
 
 /** The server: a URL, a module to serve, a program to start, or an entry of a configuration. */
@@ -243,17 +243,20 @@ export const onServer = (
     const leftOpen = yield* Deferred.make<never, CommandFailed>()
     const turn = Semaphore.makeUnsafe(1)
     const name = sanitize(serverName(invocation))
+    const atEnd = keepsQuestions
+      ? stayOpen(leftOpen, "The task waits for an answer: run the command again to give it")
+      : undefined
     const onPerson = terminal !== undefined
-      ? onTerminal(terminal, name, turn)
+      ? onTerminal(terminal, name, turn, atEnd)
       : keepsQuestions
       ? leaveOpen(console, leftOpen)
       : declineAll(console)
     const { answers, sampling = [] } = invocation
     const model = sampling.length > 0
-      ? answeringWith(sampling, console)
+      ? answeringWith(sampling, console, atEnd)
       : terminal === undefined
       ? Layer.empty
-      : answeringOn(terminal, name, turn)
+      : answeringOn(terminal, name, turn, atEnd)
     const given = answers === undefined ? undefined : yield* Effect.flatMap(
       Effect.promise(() => import("./answers.ts")),
       ({ answering, doNotFit }) =>

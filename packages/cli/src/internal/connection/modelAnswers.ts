@@ -28,10 +28,11 @@ const messagesOf = ({ messages, systemPrompt }: Sampling.Request): ReadonlyArray
   })
 ]
 
-/** Answers each request with the next of the texts. A further request is refused. */
+/** Answers each request with the next of the texts. A further request is refused, unless `atEnd` leaves it open. */
 export const answeringWith = (
   texts: ReadonlyArray<string>,
-  { warn }: Pick<Console, "warn">
+  { warn }: Pick<Console, "warn">,
+  atEnd?: Effect.Effect<never>
 ): Layer.Layer<Sampling.Sampling> => {
   const left = [...texts]
   return Sampling.layer(() =>
@@ -41,23 +42,29 @@ export const answeringWith = (
         warn("Answered a sampling request with the text of --sampling")
         return Effect.succeed(answer(text))
       }
-      warn(`Refused a sampling request: --sampling has answers for ${texts.length} only`)
-      return refused
+      const outcome = atEnd === undefined ? "Refused" : "Did not answer"
+      warn(`${outcome} a sampling request: --sampling has answers for ${texts.length} only`)
+      return atEnd ?? refused
     })
   )
 }
 
-/** Lets the person answer. `turn` is taken while a question is on the terminal. */
+/**
+ * Lets the person answer. `turn` is taken while a question is on the terminal. The end of the input refuses, unless `atEnd`
+ * leaves the request open.
+ */
 export const answeringOn = (
   { readLine, writeLine }: Terminal,
   serverName: string,
-  turn: Semaphore.Semaphore
+  turn: Semaphore.Semaphore,
+  atEnd: Effect.Effect<never, Sampling.SamplingRefused> = refused
 ): Layer.Layer<Sampling.Sampling> =>
   Sampling.layer((request) =>
     turn.withPermit(Effect.gen(function*() {
       yield* writeLine(`\n${serverName} asks a language model (sampling), of at most ${request.maxTokens} tokens:`)
       for (const line of messagesOf(request)) yield* writeLine(line)
       const text = yield* readLine("Answer in its place (an empty line refuses): ")
-      return text === undefined || text === "" ? yield* refused : answer(text)
+      if (text === undefined) return yield* atEnd
+      return text === "" ? yield* refused : answer(text)
     }))
   )

@@ -37,12 +37,17 @@ const askField = Effect.fnUntraced(function*(
   }
 })
 
-/** Asks until the user types one of the letters. The end of the input cancels. */
-const choose = ({ readLine }: Terminal, prompt: string, letters: string): Effect.Effect<string> =>
+/** What the end of the input (Ctrl-D) means: the user cancels, unless the question stays open. */
+type AtEnd = Effect.Effect<typeof Elicitation.cancel>
+
+const cancelAtEnd: AtEnd = /* @__PURE__ */ Effect.succeed(Elicitation.cancel)
+
+/** Asks until the user types one of the letters. `undefined`: the input has ended. */
+const choose = ({ readLine }: Terminal, prompt: string, letters: string): Effect.Effect<string | undefined> =>
   Effect.gen(function*() {
     while (true) {
       const typed = yield* readLine(prompt)
-      if (typed === undefined) return "c"
+      if (typed === undefined) return undefined
       const letter = typed.trim().toLowerCase()[0] ?? ""
       if (letter !== "" && letters.includes(letter)) return letter
     }
@@ -51,10 +56,17 @@ const choose = ({ readLine }: Terminal, prompt: string, letters: string): Effect
 const refusal = (letter: string): typeof Elicitation.decline | typeof Elicitation.cancel | undefined =>
   letter === "d" ? Elicitation.decline : letter === "c" ? Elicitation.cancel : undefined
 
-const askForm = Effect.fnUntraced(function*(terminal: Terminal, serverName: string, request: Elicitation.FormRequest) {
+const askForm = Effect.fnUntraced(function*(
+  terminal: Terminal,
+  serverName: string,
+  request: Elicitation.FormRequest,
+  atEnd: AtEnd
+) {
   const { defaults, message, problem, requestedSchema } = request
   yield* terminal.writeLine(`\n${serverName} asks: ${quoteBlock(message)}`)
-  const first = refusal(yield* choose(terminal, "Answer? [y]es, [d]ecline, [c]ancel: ", "ydc"))
+  const begun = yield* choose(terminal, "Answer? [y]es, [d]ecline, [c]ancel: ", "ydc")
+  if (begun === undefined) return yield* atEnd
+  const first = refusal(begun)
   if (first !== undefined) return first
   yield* terminal.writeLine("  (Enter takes the value in brackets, - leaves the field empty)")
   let content: Elicitation.Content = defaults
@@ -63,7 +75,7 @@ const askForm = Effect.fnUntraced(function*(terminal: Terminal, serverName: stri
     for (const [name, field] of Object.entries(requestedSchema.properties)) {
       const given = Object.hasOwn(content, name) ? content[name] : undefined
       const answer = yield* askField(terminal, name, field, given)
-      if (answer === undefined) return Elicitation.cancel
+      if (answer === undefined) return yield* atEnd
       entered.push([name, answer.value])
     }
     content = Object.fromEntries(entered)
@@ -76,34 +88,38 @@ const askForm = Effect.fnUntraced(function*(terminal: Terminal, serverName: stri
       if (value !== undefined) yield* terminal.writeLine(`  ${quoteName(name)} = ${quoteLine(shown(value))}`)
     }
     const letter = yield* choose(terminal, "Send this? [y]es, [e]dit, [d]ecline, [c]ancel: ", "yedc")
+    if (letter === undefined) return yield* atEnd
     if (letter === "e") continue
     return refusal(letter) ?? Elicitation.accept(content)
   }
 })
 
-const askConsent = (terminal: Terminal, serverName: string, request: Elicitation.UrlRequest) =>
+const askConsent = (terminal: Terminal, serverName: string, request: Elicitation.UrlRequest, atEnd: AtEnd) =>
   Effect.gen(function*() {
     const { host, message, required, url, warnings } = request
     yield* terminal.writeLine(`\n${serverName} asks: ${quoteBlock(message)}`)
     yield* terminal.writeLine(`It asks you to visit ${host}:\n  ${url.href}`)
     for (const warning of warnings) yield* terminal.writeLine(`  Warning: ${quoteLine(String(warning))}`)
-    const answer = refusal(yield* choose(terminal, "Will you open it? [y]es, [d]ecline, [c]ancel: ", "ydc"))
+    const letter = yield* choose(terminal, "Will you open it? [y]es, [d]ecline, [c]ancel: ", "ydc")
+    if (letter === undefined) return yield* atEnd
+    const answer = refusal(letter)
     if (answer !== undefined) return answer
     return Elicitation.consent(required ? terminal.readLine("Press Enter when you are done there. ") : undefined)
   })
 
 /**
  * Asks the user, one question at a time: `turn` has one permit. `serverName` is the name under which the user started the
- * server.
+ * server. The end of the input cancels a question, unless `atEnd` leaves it open.
  */
 export const onTerminal = (
   terminal: Terminal,
   serverName: string,
-  turn: Semaphore.Semaphore = Semaphore.makeUnsafe(1)
+  turn: Semaphore.Semaphore = Semaphore.makeUnsafe(1),
+  atEnd: AtEnd = cancelAtEnd
 ): Layer.Layer<Elicitation.Elicitation> =>
   Elicitation.layer({
-    form: (request) => turn.withPermit(askForm(terminal, serverName, request)),
-    url: (request) => turn.withPermit(askConsent(terminal, serverName, request))
+    form: (request) => turn.withPermit(askForm(terminal, serverName, request, atEnd)),
+    url: (request) => turn.withPermit(askConsent(terminal, serverName, request, atEnd))
   })
 
 /** Declines every question, and reports it on stderr. */
