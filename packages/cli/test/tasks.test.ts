@@ -50,7 +50,10 @@ const start = (
       bake: durable(({ cakes, end }) =>
         Effect.gen(function*() {
           yield* Step.run("flour\u001b[2J", {}, () => Effect.void)
-          if (end === "ask") yield* Effect.orDie(ask("More?"))
+          if (end === "ask") {
+            const { action } = yield* Effect.orDie(ask("More?"))
+            if (action === "decline") return yield* Effect.fail({ message: "No more" })
+          }
           if (end === "die") return yield* Effect.die("no oven")
           if (end === "fail") return yield* Effect.fail({ message: "The cake is burnt" })
           return `${String(cakes)} cakes`
@@ -179,6 +182,14 @@ describe("skein tasks", () => {
         ids.unshift(id)
         yield* inServer(ended(id))
       }
+      // A person who declines makes a task an error of its caller, and not a failure.
+      const { id: asking } = yield* inServer(submit("bake", { args: { end: "ask" } }))
+      const { questions } = yield* inServer(until(asking, ({ questions }) => questions.length === 1))
+      yield* inServer(
+        Effect.flatMap(TaskEngine, (engine) => engine.answer(asking, questions[0]!.key, { action: "decline" }))
+      )
+      yield* inServer(ended(asking))
+      expect(yield* output(tasks("list"))).toMatch(new RegExp(`${asking} +bake +completed \\(error\\) .*No more`))
       const lines = (yield* output(tasks("failed"))).split("\n")
       expect(lines).toHaveLength(3)
       expect(lines[1]).toMatch(new RegExp(`^${ids[1]} +bake +completed \\(error\\) .*The cake is burnt$`))

@@ -72,7 +72,7 @@ const makeSource = (admin: TaskAdmin["Service"], interval: number): ConsoleSourc
             statistics.tasks.some(({ count, status }) => status === "failed" && count > 0)
               ? "failed"
               : "completed (error)",
-            ({ count, errors, status }) => status === "failed" ? count : errors,
+            ({ count, declined, errors, status }) => status === "failed" ? count : errors - declined,
             newest
           ),
           ...newest.map(TaskRows.failedNode)

@@ -229,7 +229,10 @@ describe("the server's view", () => {
       const slow = Tool.layer(Tool.make("slow"), () => Effect.ensuring(Effect.never, latch.await))
       const context = yield* Layer.build(kit.server(slow))
       const { inspect, interrupt } = Context.get(context, McpServer.McpServer)
-      const error = { code: -32603, message: expect.stringContaining("interrupted by the operator of the server and may have run") }
+      const error = {
+        code: -32603,
+        message: expect.stringContaining("interrupted by the operator of the server and may have run")
+      }
       for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         latch.closeUnsafe()
         const client = yield* Effect.provide(kit.connect(revision), context)

@@ -23,7 +23,10 @@ export interface TaskFilter {
   readonly pool?: string | undefined
   readonly owner?: Owner | undefined
   readonly status?: ReadonlyArray<TaskStatus> | undefined
-  /** `true`: tasks whose status is `failed`, and those that are `completed` with a result that has `isError`. */
+  /**
+   * `true`: tasks whose status is `failed`, and those that are `completed` with a result that has `isError`, unless a person
+   * had declined the question before.
+   */
   readonly hasFailed?: true | undefined
   /** The id of the worker that runs them. */
   readonly worker?: string | undefined
@@ -129,6 +132,8 @@ export interface Statistics {
     readonly count: number
     /** How many of these have a result with `isError`. They are `completed`. */
     readonly errors: number
+    /** How many of the errors are results after a person declined or dismissed a question. They are not failures. */
+    readonly declined: number
   }>
   /** The tasks that are not settled, by pool, tool and state. */
   readonly queue: ReadonlyArray<{

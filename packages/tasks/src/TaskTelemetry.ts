@@ -9,8 +9,8 @@
  * series of their own; further ones are counted together, as `_OTHER`:
  *
  * - `mcp.server.task.submissions` counts created tasks, in the process that has created them; `mcp.server.task.ends`
- *   counts ended tasks by `outcome`, in the process that has ended them: `completed`, `tool_error` (a result with
- *   `isError`), `failed` (a JSON-RPC error), `cancelled`, `given_up` (`maxAttempts`).
+ *   counts ended tasks by `outcome`, in the process that has ended them: `completed`, `declined` (a result with
+ *   `isError` after a person declined), `tool_error` (another one), `failed` (a JSON-RPC error), `cancelled`, `given_up` (`maxAttempts`).
  * - `mcp.server.task.start.delay` and `mcp.server.task.duration`: histograms in seconds, from the creation of a task to
  *   its first run and to its end.
  * - `mcp.server.task.step.attempts` by `step`, `outcome` (`ok`, `error`, `defect`, `interrupted`) and `retry`, and

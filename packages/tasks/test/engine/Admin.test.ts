@@ -257,9 +257,50 @@ for (const [store, layer] of stores) {
         ])
         expect((yield* admin.list({ hasFailed: true, tool: "dies" })).map(({ state }) => state.id)).toEqual([ids[1]])
         expect((yield* admin.statistics).tasks).toEqual([
-          { tool: "dies", status: "failed", count: 1, errors: 0 },
-          { tool: "fine", status: "completed", count: 1, errors: 0 },
-          { tool: "refuses", status: "completed", count: 1, errors: 1 }
+          { tool: "dies", status: "failed", count: 1, errors: 0, declined: 0 },
+          { tool: "fine", status: "completed", count: 1, errors: 0, declined: 0 },
+          { tool: "refuses", status: "completed", count: 1, errors: 1, declined: 0 }
+        ])
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("does not list a task as failed whose question a person declined, and counts it apart", () =>
+      Effect.gen(function*() {
+        const admin = yield* TaskAdmin
+        const engine = yield* TaskEngine
+        const released: Array<string> = []
+        const step = (name: string) => Step.run(name, { success: Schema.String }, () => Effect.succeed(name))
+        const refusing = { error: Schema.Struct({ message: Schema.String }) }
+        yield* work({
+          order: durable(({ pays }) =>
+            Effect.gen(function*() {
+              yield* step("reserve")
+              yield* Step.compensate(() => Effect.sync(() => void released.push("reserve")))
+              const { action } = yield* Effect.orDie(ask("Where to?"))
+              if (pays === true) yield* Step.run("pay", refusing, () => Effect.fail({ message: "No money" }))
+              return action === "accept" ? "sent" : yield* Effect.fail({ message: "No address" })
+            })
+          )
+        })
+        const end = (action: string, args: object = {}) =>
+          Effect.gen(function*() {
+            const { id } = yield* submit("order", { args: { ...args } })
+            const { questions: [question] } = yield* until(id, ({ questions }) => questions.length === 1)
+            yield* engine.answer(id, question!.key, { action })
+            return yield* ended(id)
+          })
+        yield* end("accept")
+        for (const action of ["decline", "cancel"]) {
+          expect(yield* end(action)).toMatchObject({ status: "completed", isError: true, statusMessage: "No address" })
+        }
+        expect(released).toEqual(["reserve", "reserve"])
+        expect(yield* admin.list({ hasFailed: true })).toEqual([])
+        // A failure after an answer is one.
+        const failed = [yield* end("accept", { pays: true }), yield* end("decline", { pays: true })]
+        expect((yield* admin.list({ hasFailed: true })).map(({ state }) => state.id).toSorted()).toEqual(
+          failed.map(({ id }) => id).toSorted()
+        )
+        expect((yield* admin.statistics).tasks).toEqual([
+          { tool: "order", status: "completed", count: 5, errors: 4, declined: 2 }
         ])
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
@@ -270,7 +311,7 @@ for (const [store, layer] of stores) {
         yield* submit("fine")
         yield* Effect.sleep(30)
         const before = yield* admin.statistics
-        expect(before.tasks).toEqual([{ tool: "fine", status: "working", count: 2, errors: 0 }])
+        expect(before.tasks).toEqual([{ tool: "fine", status: "working", count: 2, errors: 0, declined: 0 }])
         expect(before.queue).toMatchObject([{ pool: "default", tool: "fine", state: "ready", count: 2 }])
         expect(before.queue[0]!.oldestMs).toBeGreaterThanOrEqual(30)
         yield* work(tools)

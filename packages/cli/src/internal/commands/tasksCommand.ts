@@ -132,7 +132,8 @@ const list = Command.make("list", {
 const failed = Command.make("failed", storeFlags).pipe(
   onStore(
     "List tasks that have failed, newest first",
-    "Lists the 50 newest tasks that have failed, with an error of the protocol or a result with isError, and their reasons."
+    "Lists the 50 newest tasks that have failed, with an error of the protocol or a result with isError, and their " +
+      "reasons. A task that ended because a person declined is not among them."
   ),
   handledBy(load, ({ list }, line) => list({ ...line, status: [], hasFailed: true, limit: 50 }))
 )

@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Hint } from "../../Caching.ts"
 import type { Catalog, Handled } from "../../Catalog.ts"
+import { withFailureOf } from "../handlers/handlerError.ts"
 import { offered } from "../subscriptions/capabilities.ts"
 import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry.ts"
 
@@ -82,7 +83,7 @@ export class MethodTable {
       ? this.completeResult(this.#withHint(method.name, result)) as R
       : result
     const encoded = Codec.encodeResult(method, revision, complete)
-    if (Result.isSuccess(encoded)) return encoded.success
+    if (Result.isSuccess(encoded)) return withFailureOf(result as object, encoded.success)
     throw new Error(`the result of ${method.name} has no form in ${revision}: ${encoded.failure.message}`)
   }
 

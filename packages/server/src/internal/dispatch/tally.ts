@@ -8,7 +8,9 @@ import type { FailureInfo, Options } from "@skein/runtime/Inspect"
 import type { Answer, Exchange } from "@skein/runtime/RequestContext"
 import { monotonicMillis, type RequestTally } from "@skein/runtime/RequestRunner"
 import type * as Clock from "effect/Clock"
+import { InputError } from "../../InputError.ts"
 import { resultOf } from "../base/outcome.ts"
+import { failureOf } from "../handlers/handlerError.ts"
 
 // The failures that are remembered, and the most characters of their texts.
 const maxFailures = 20
@@ -26,6 +28,12 @@ interface Failure extends FailureInfo {
   readonly text?: string
 }
 
+/** Whether a result or an error stands for a person who declined or dismissed a question, which is not a failure. */
+const isRefusal = (made: object): boolean => {
+  const failure = failureOf(made)
+  return failure instanceof InputError && (failure.reason._tag === "Declined" || failure.reason._tag === "Cancelled")
+}
+
 export class Tally implements RequestTally {
   readonly #clock: Clock.Clock
   /** Oldest first. */
@@ -39,15 +47,16 @@ export class Tally implements RequestTally {
 
   answered(request: Exchange, answer: Answer): void {
     this.requests++
-    const { content, isError } = resultOf(answer)
-    if (isError !== true) return
+    const result = resultOf(answer)
+    const { content, isError } = result
+    if (isError !== true || isRefusal(result)) return
     const [first] = Array.isArray(content) ? content : []
     this.#add(request, "the tool returned an error", typeof first?.text === "string" ? first.text : undefined)
   }
 
   failed(request: Exchange, error: McpError.McpError): void {
     this.requests++
-    if (error === interruptedByOperator) return
+    if (error === interruptedByOperator || isRefusal(error)) return
     const { code, message } = McpError.toErrorObject(error, request.caller.revision)
     this.#add(request, `${code} ${message}`)
   }

@@ -34,6 +34,13 @@ export const recordFailure = <A extends object>(made: A, failure: HandlerError):
 /** Returns the failure that a result or an error stands for, if a handler failed with one. */
 export const failureOf = (made: object): HandlerError | undefined => failures.get(made)
 
+/** Records the failure of a result for a changed copy of it. A result without `isError` stands for none. */
+export const withFailureOf = <A extends object>(result: object, copy: A): A => {
+  if (!("isError" in result) || copy === result) return copy
+  const failure = failureOf(result)
+  return failure === undefined ? copy : recordFailure(copy, failure)
+}
+
 /** Returns the failure of an operation and whether it is a defect: `undefined` after a success and an interruption. */
 export const failureOfExit = (
   exit: Exit.Exit<object, McpError.McpError>

@@ -5,6 +5,7 @@
  * The stored status decides. For a cancelled task, a run replays a durable handler up to the point that it had reached,
  * because only the handler knows its compensations, and then runs these.
  */
+import { isObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Backoff from "@skein/runtime/Backoff"
 import * as Cause from "effect/Cause"
@@ -24,7 +25,7 @@ import { awaitStore, type EngineContext, isKeyError } from "./engineContext.ts"
 import type { FoundHandler } from "./handlerRegistry.ts"
 import { maxGapMs } from "./observations.ts"
 import { Run } from "./run.ts"
-import { TaskLog } from "./taskLog.ts"
+import { type EventKey, isUnobserved, TaskLog } from "./taskLog.ts"
 
 /** Milliseconds that a task waits for a handler before it waits in the queue. */
 const handlerWaitMs = 500
@@ -293,14 +294,21 @@ const runForward = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<N
   Effect.flatMap(run.supervise(callHandler(run, handler)), (exit): Effect.Effect<Next> => {
     // The result of a handler that has ended counts, also if the run was to end. Compensations are left to the next run.
     if (Exit.isSuccess(exit)) {
-      return run.mayUndo || !hasFailed(exit.value) ? conclude(run, handler, exit.value) : Effect.succeed(nextOf(run))
+      return run.mayUndo || !hasFailed(exit.value)
+        ? conclude(run, handler, exit.value, hasDeclined(run))
+        : Effect.succeed(nextOf(run))
     }
     if (run.ending !== undefined) return Effect.succeed(nextOf(run))
     return Effect.flatMap(defectOutcome(run, exit.cause), (outcome) => conclude(run, handler, outcome))
   })
 
-/** Compensates a failed task, and stores the outcome. */
-const conclude = (run: Run, handler: FoundHandler["handler"], outcome: Outcome): Effect.Effect<Next> =>
+/** Compensates a failed task, and stores the outcome. `wasDeclined`: a failure is that of a person who declined. */
+const conclude = (
+  run: Run,
+  handler: FoundHandler["handler"],
+  outcome: Outcome,
+  wasDeclined = false
+): Effect.Effect<Next> =>
   Effect.gen(function*() {
     const { engine, log, task } = run
     const { store } = engine
@@ -316,8 +324,9 @@ const conclude = (run: Run, handler: FoundHandler["handler"], outcome: Outcome):
     engine.codeChanges.noteProgress(task.id)
     if (log.isReplay && !hasFailed(outcome)) yield* engine.codeChanges.reportUnreached(task.id, log.unreached)
     const status = outcome._tag === "Result" ? "completed" : "failed"
+    const isDeclined = wasDeclined && isErrorResult(outcome)
     const finished = yield* Effect.catchDefect(
-      awaitStore(store.finish(task.id, { status, outcome }, log.nextSeq)),
+      awaitStore(store.finish(task.id, { status, outcome, isDeclined }, log.nextSeq)),
       (defect) => isPermanent(defect) ? Effect.succeed(defect) : Effect.die(defect)
     )
     // A handler that returns a value without a JSON form has a defect.
@@ -325,7 +334,7 @@ const conclude = (run: Run, handler: FoundHandler["handler"], outcome: Outcome):
       return yield* conclude(run, handler, yield* defectOutcome(run, Cause.die(finished)))
     }
     if (!finished) return yield* afterEnd(run, handler)
-    run.trace?.conclude(isErrorResult(outcome) ? "tool_error" : status)
+    run.trace?.conclude(isDeclined ? "declined" : isErrorResult(outcome) ? "tool_error" : status)
     // "Log task creation, completion, and retrieval events": creation and retrieval are requests, for an audit log.
     yield* Effect.logDebug("task ended:", outcome._tag === "Error" ? "failed" : "completed")
     return "done"
@@ -417,6 +426,17 @@ const undoAll = (run: Run, reason: UndoReason): Effect.Effect<void> =>
       { discard: true }
     )
   })
+
+/** Whether the last event that the handler has observed is the answer of a person who declined or dismissed a question. */
+const hasDeclined = ({ answers, log }: Run): boolean => {
+  let last: EventKey | undefined
+  for (const entry of log.entries) {
+    if (entry.kind === "undo") break
+    if (!isUnobserved(entry)) last = entry
+  }
+  const answer = last?.kind === "answer" ? answers.get(last.name) : undefined
+  return isObject(answer) && (answer["action"] === "decline" || answer["action"] === "cancel")
+}
 
 const hasFailed = (outcome: Outcome): boolean => outcome._tag === "Error" || isErrorResult(outcome)
 

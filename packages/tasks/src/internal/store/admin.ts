@@ -8,7 +8,7 @@ import * as Struct from "effect/Struct"
 import type { ListedTask, Statistics, TaskPlace, WorkerState } from "../../TaskAdmin.ts"
 import { currentMillis, maxTime, numberOf, type Parameter, type Row, textOf } from "./database.ts"
 import { databaseNow } from "./queue.ts"
-import { listColumns, ownerToRow, queued, type StoreContext, toListed } from "./rows.ts"
+import { errorKinds, listColumns, ownerToRow, queued, type StoreContext, toListed } from "./rows.ts"
 import type { QueueCount } from "../telemetry/taskMetrics.ts"
 import type { AdminStore, CheckStore, UnsettledTask } from "./store.ts"
 import { escape, unescape } from "./storedText.ts"
@@ -60,7 +60,7 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
       if (pool !== undefined) add("skein_tasks.pool = ?", escape(pool))
       if (owner !== undefined) add("skein_tasks.owner = ?", ownerToRow(owner))
       if (worker !== undefined) add("queue.worker = ?", worker)
-      if (hasFailed === true) add("(skein_tasks.status = 'failed' OR skein_tasks.is_error = 1)")
+      if (hasFailed === true) add(`(skein_tasks.status = 'failed' OR skein_tasks.is_error = ${errorKinds.failed})`)
       if (status !== undefined) {
         if (status.length === 0) return Effect.succeed([])
         add(`skein_tasks.status IN (${status.map(() => "?").join()})`, ...status)
@@ -77,7 +77,10 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
   const selectOne = database.prepare(`SELECT ${columns}, ${placeColumns} ${from} WHERE skein_tasks.id = ?`)
 
   const selectStatus = database.prepare(
-    `SELECT tool, status, COUNT(*) AS tasks, SUM(is_error) AS errors FROM skein_tasks GROUP BY tool, status ORDER BY tool, status`
+    `SELECT tool, status, COUNT(*) AS tasks,
+       SUM(CASE WHEN is_error = ${errorKinds.none} THEN 0 ELSE 1 END) AS errors,
+       SUM(CASE WHEN is_error = ${errorKinds.declined} THEN 1 ELSE 0 END) AS declined
+     FROM skein_tasks GROUP BY tool, status ORDER BY tool, status`
   )
   const selectWorkers = database.prepare(
     `SELECT id, pools, host, started_at, expires_at, expires_at < ${database.isPostgres ? databaseNow : "0"} AS lost, (
@@ -119,7 +122,8 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
           tool: unescape(textOf(row, "tool")),
           status: textOf(row, "status") as TaskStatus,
           count: numberOf(row, "tasks"),
-          errors: numberOf(row, "errors")
+          errors: numberOf(row, "errors"),
+          declined: numberOf(row, "declined")
         })),
         queue: counts.map((count) => Struct.omit(count, ["openQuestions"]))
       })

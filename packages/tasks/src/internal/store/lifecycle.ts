@@ -9,7 +9,7 @@ import type { EndOutcome } from "../telemetry/taskMetrics.ts"
 import type { Store, TaskEnd } from "./store.ts"
 import * as quotas from "./quotas.ts"
 import { currentMillis, isDivisionByZero, maxNameChars, maxTime, type Row, toStoredMillis } from "./database.ts"
-import { associatedData, counterOf, isLive, live, ownerToRow, queued, type StoreContext } from "./rows.ts"
+import { associatedData, counterOf, errorKinds, isLive, live, ownerToRow, queued, type StoreContext } from "./rows.ts"
 import { recordCancellation } from "./runSignals.ts"
 import { escape, permanentError, toJson, unescape } from "./storedText.ts"
 
@@ -249,7 +249,8 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
     const message = statusMessage === undefined
       ? Effect.succeed(null)
       : texts.encrypt(escape(statusMessage), associatedData.message(id))
-    const failed = Number(!isCancelled && isErrorResult(end.outcome))
+    const isError = !isCancelled && isErrorResult(end.outcome)
+    const failed = !isError ? errorKinds.none : end.isDeclined === true ? errorKinds.declined : errorKinds.failed
     return Effect.flatMap(Effect.all([currentMillis, outcome, message]), ([time, outcome, message]) => {
       const ended = [end.status, outcome, failed, message, time, id] as const
       const noted = (row: Row | undefined) => row === undefined ? notEnded : Effect.as(noteEnd(row, end, time), true)
@@ -290,6 +291,8 @@ const outcomeOf = (end: TaskEnd): EndOutcome =>
     ? "given_up"
     : end.status === "failed"
     ? "failed"
+    : end.isDeclined === true
+    ? "declined"
     : isErrorResult(end.outcome)
     ? "tool_error"
     : "completed"

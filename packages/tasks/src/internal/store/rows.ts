@@ -37,6 +37,9 @@ export interface StoreContext {
   readonly metrics: TaskMetrics | undefined
 }
 
+/** The values of `is_error`: a result with `isError` is a failure, or that of a person who declined. */
+export const errorKinds = { none: 0, failed: 1, declined: 2 } as const
+
 /** The columns of a listing. */
 export const listColumns = `id, tool, pool, owner, status, version, created_at, updated_at, ttl, poll_interval,
   progress, progress_total, progress_message, message, waits, is_error, caller`
@@ -181,7 +184,7 @@ const stateWith = (questions: ReadonlyArray<Question>) => (row: Row): State => {
     pollIntervalMs: numberOf(row, "poll_interval"),
     version: numberOf(row, "version"),
     questions,
-    isError: numberOf(row, "is_error") === 1,
+    isError: numberOf(row, "is_error") !== errorKinds.none,
     outcome: outcome === undefined ? undefined : JSON.parse(outcome) as Outcome
   }
 }

@@ -32,6 +32,8 @@ export type TaskEnd =
     readonly statusMessage?: string | undefined
     /** Whether the engine has given the task up, after `maxAttempts`. */
     readonly isGivenUp?: boolean | undefined
+    /** Whether a result with `isError` is that of a person who declined. */
+    readonly isDeclined?: boolean | undefined
   }
   | { readonly status: "cancelled"; readonly statusMessage?: string | undefined }
 

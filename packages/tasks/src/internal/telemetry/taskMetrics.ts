@@ -18,10 +18,11 @@ export interface ObservedTask {
 }
 
 /**
- * How a task has ended: `completed`; `tool_error`, a result with `isError`; `failed`, a JSON-RPC error; `cancelled`, also
- * at the end of its `ttl`; `given_up`, after `maxAttempts`.
+ * How a task has ended: `completed`; `declined`, a result with `isError` after a person declined a question; `tool_error`,
+ * another result with `isError`; `failed`, a JSON-RPC error; `cancelled`, also at the end of its `ttl`; `given_up`, after
+ * `maxAttempts`.
  */
-export type EndOutcome = "completed" | "tool_error" | "failed" | "cancelled" | "given_up"
+export type EndOutcome = "completed" | "declined" | "tool_error" | "failed" | "cancelled" | "given_up"
 
 /** The tasks of one tool and pool in one state of the queue. */
 export type QueueCount = Statistics["queue"][number] & {
