@@ -37,7 +37,7 @@ const askField = Effect.fnUntraced(function*(
   }
 })
 
-/** What the end of the input (Ctrl-D) means: the user cancels, unless the question stays open. */
+/** The meaning of the end of the input (Ctrl-D): the user cancels, unless the question stays open. */
 type AtEnd = Effect.Effect<typeof Elicitation.cancel>
 
 const cancelAtEnd: AtEnd = /* @__PURE__ */ Effect.succeed(Elicitation.cancel)
