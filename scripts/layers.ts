@@ -738,7 +738,8 @@ export const layers: Readonly<Record<string, Layers>> = {
       rule: "Servers, definitions and their services: the entry `skein`.",
       modules: ["index"],
       node: true
-    }
+    },
+    auth: { rule: "Authorization of servers and of hosts.", modules: ["auth"], layers: ["base"], node: true }
   }
 }
 
