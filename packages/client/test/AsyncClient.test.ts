@@ -9,8 +9,11 @@ import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Task from "@skein/tasks/Task"
 import * as Tasks from "@skein/tasks/Tasks"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as References from "effect/References"
 import * as Schema from "effect/Schema"
 import { z } from "zod"
 import { AsyncClient } from "../src/AsyncClient.ts"
@@ -435,6 +438,24 @@ describe("AsyncClient", () => {
     expect((await listTools()).length).toBe(6)
     expect(await callTool("sum", { a: 1, b: 2 })).toMatchObject(text("{\"sum\":3}"))
     await close()
+  })
+
+  it("runs each call with the services that the option returns", async () => {
+    const logged: Array<unknown> = []
+    const logger = Logger.make(({ fiber }) => void logged.push(fiber.getRef(References.CurrentLogAnnotations)))
+    let calls = 0
+    const client = await AsyncClient.connect(shop().transport(), {
+      middleware: [(next) => (call) => Effect.andThen(Effect.logInfo(call.method.name), next(call))],
+      services: () =>
+        Context.make(References.CurrentLoggers, new Set([logger])).pipe(
+          Context.add(References.CurrentLogAnnotations, { call: ++calls })
+        )
+    })
+    const before = calls
+    await client.listTools()
+    await client.callTool("fail")
+    expect(logged).toEqual([{ call: before + 1 }, { call: before + 2 }])
+    await client.close()
   })
 
   it("shares the server of a transport with other clients, and closes it after the last one", async () => {

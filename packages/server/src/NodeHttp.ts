@@ -327,7 +327,10 @@ export const runMain = <E, S, R = never>(
   given: MainOptions<McpServer | R> = {}
 ): void => {
   const options = fillIn(given, variables, process.env, given.environment)
-  if (typeof options === "string") return main.runMain(main.invalid(options), { logFormat: given.logFormat })
+  if (typeof options === "string") {
+    const { logFormat, loggers } = given
+    return main.runMain(main.invalid(options), { logFormat, loggers })
+  }
   const problem = problemOfLayer(mcp)
   if (problem !== undefined) return main.runMain(main.invalid(problem), options)
   const { onListening = announce, stateKeys, ...rest } = options
@@ -339,11 +342,12 @@ export const runMain = <E, S, R = never>(
     Effect.provide(program, mcp as Layer.Layer<McpServer | R, E>),
     (cause) => causeOf(cause, options, portVariable(given))
   )
-  const { logFormat, logLevel } = options
+  const { logFormat, logLevel, loggers } = options
   const { drainDelay, shutdownTimeout } = endOf(options)
   const keyed = stateKeys === undefined ? served : Effect.provide(served, RequestState.layer({ keys: stateKeys }))
   const { environment } = given
-  main.runMain(keyed, { environment, logFormat, logLevel, shutdownTimeout: drainDelay + shutdownTimeout + 5_000 })
+  const total = drainDelay + shutdownTimeout + 5_000
+  main.runMain(keyed, { environment, logFormat, logLevel, loggers, shutdownTimeout: total })
 }
 
 /** A server inside of an application without Effect. */

@@ -1,9 +1,11 @@
 /** A server that is mounted in an application without Effect: its loggers, and its shutdown. */
 import { describe, expect, it } from "@effect/vitest"
+import * as Trace from "@skein/runtime/Trace"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Tool from "@skein/server/Tool"
 import * as WebHttp from "@skein/server/WebHttp"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -60,5 +62,32 @@ describe("mount", () => {
     // The stream ends with its result and without a reset.
     expect(await answer.text()).toMatch(/"id":1,"result"[^\n]*\n\n$/)
     await closed
+  })
+
+  it("gives handlers the services that Trace.Around finds when the head of a request has arrived", async () => {
+    const Visit = Context.Reference<string>("test/Visit", { defaultValue: () => "none" })
+    let visits = 0
+    const around = () => Context.make(Visit, `visit ${++visits}`)
+    const server = McpServer.layer(
+      { name: "mounted", version: "1" },
+      Tool.layer(Tool.make("t"), () => Effect.map(Visit, (visit) => visit))
+    ).pipe(Layer.provideMerge(Layer.succeed(Trace.Around, around)))
+    const web = WebHttp.mount(server)
+    const node = await NodeHttp.mount(server)
+    const host = createServer((request, response) => node.handler(request, response))
+    await new Promise<void>((resolve) => void host.listen(0, "127.0.0.1", resolve))
+    const url = `http://127.0.0.1:${(host.address() as AddressInfo).port}/mcp`
+    const answers = [
+      await fetch(url, init),
+      await web.handler(new Request("http://localhost/mcp", init)),
+      await web.handler(new Request("http://localhost/mcp", init), { context: Context.make(Visit, "its own") })
+    ]
+    const texts = await Promise.all(answers.map((answer) => answer.text()))
+    expect(texts[0]).toContain("visit 1")
+    expect(texts[1]).toContain("visit 2")
+    expect(texts[2]).toContain("its own")
+    await Promise.all([node.close(), web.close()])
+    host.close()
+    host.closeAllConnections()
   })
 })

@@ -1,4 +1,4 @@
-/** The options `logFormat` and `logLevel` of `Stdio.runMain`. */
+/** The options `logFormat`, `loggers` and `logLevel` of `Stdio.runMain`. */
 import { afterEach, describe, expect, it } from "@effect/vitest"
 import { meta } from "../kit.ts"
 import { run as start } from "./Child.ts"
@@ -64,6 +64,14 @@ describe("a stdio server with logFormat", () => {
   it("logLevel · writes the messages of this level too", async () => {
     const { stderr } = await linesOf({ logLevel: "Debug" })
     expect(stderr[0]).toMatch(/DEBUG .*in detail$/)
+  })
+
+  it("loggers · receive the logs of the process in the place of a format, and the cause of a failed start", async () => {
+    const { stderr } = await linesOf({ loggers: true, logFormat: "json" })
+    expect(stderr).toEqual(["own Warn: two", "lines", "to the console"])
+    const child = start("logging.ts", [JSON.stringify({ loggers: true, name: "twice" })])
+    expect(await child.exit).toBe(1)
+    expect(child.stderr.all).toEqual([expect.stringMatching(/^own Fatal: .*wait/)])
   })
 
   it("reads SKEIN_LOG_FORMAT unless the code sets the option", async () => {

@@ -3,12 +3,16 @@
  * read their own part.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
+import type * as Context from "effect/Context"
 import type { FormAnswer, FormRequest, UrlRequest } from "../../Elicitation.ts"
 import type * as RemoteTask from "../../RemoteTask.ts"
 import type { RequestingServer } from "../../RequestingServer.ts"
 import type { Root } from "../../Roots.ts"
 import type * as Sampling from "../../Sampling.ts"
 import type { CallToolOptions, RequestOptions } from "../base/callOptions.ts"
+
+/** Finds services for a call. */
+export type Services = () => Context.Context<never>
 
 /** The second argument of a handler, beside the request. */
 export interface HandlerContext {
@@ -57,6 +61,14 @@ export interface AsyncHandlers {
     | AsyncIterable<ReadonlyArray<Root>>
     | ((server: RequestingServer, context: HandlerContext) => ReadonlyArray<Root> | PromiseLike<ReadonlyArray<Root>>)
     | undefined
+  /**
+   * Services for all that runs in the client, such as loggers and a tracer. The function is called when the client
+   * connects, and at each call of a method: the span around the call may be among its services.
+   *
+   * @example
+   * const client = await AsyncClient.connect(url, { services: () => Context.make(References.CurrentLoggers, loggers) })
+   */
+  readonly services?: Services | undefined
 }
 
 /** Options with a signal that cancels the call. */

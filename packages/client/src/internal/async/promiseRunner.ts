@@ -10,11 +10,12 @@ import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { ClientError, Closed } from "../../ClientError.ts"
-import type { AsyncHandlers } from "./options.ts"
+import type { AsyncHandlers, Services } from "./options.ts"
 
 /** Runs effects until it is closed. Its scope is that of the client or the pool. */
 export class PromiseRunner {
   readonly #owner: "client" | "pool"
+  readonly #services: Services | undefined
   #signal: AbortSignal | undefined = undefined
   readonly scope: Scope.Closeable = Scope.makeUnsafe()
   readonly #fibers = new Set<Fiber.Fiber<unknown, unknown>>()
@@ -24,8 +25,9 @@ export class PromiseRunner {
   isClosing = false
   #closing: Promise<void> | undefined = undefined
 
-  constructor(owner: "client" | "pool") {
+  constructor(owner: "client" | "pool", services?: Services) {
     this.#owner = owner
+    this.#services = services
   }
 
   /** Closes the runner when the signal aborts. */
@@ -41,7 +43,8 @@ export class PromiseRunner {
     if (signal?.aborted === true) return Promise.reject(signal.reason)
     if (this.isClosing) return Promise.reject(this.#closed())
     return new Promise((resolve, reject) => {
-      const fiber = Effect.runFork(effect)
+      const services = this.#services?.()
+      const fiber = services === undefined ? Effect.runFork(effect) : Effect.runForkWith(services)(effect)
       const abort = () => {
         reject(signal!.reason)
         this.#aborted.add(fiber)
@@ -94,8 +97,8 @@ export const openWith = async <A, E>(
   opening: Effect.Effect<A, E, Scope.Scope>
 ): Promise<{ readonly opened: A; readonly runner: PromiseRunner }> => {
   signal?.throwIfAborted()
-  const runner = new PromiseRunner(owner)
-  const { elicit, elicitUrl, roots, sample } = handlers
+  const { elicit, elicitUrl, roots, sample, services } = handlers
+  const runner = new PromiseRunner(owner, services)
   const hasHandlers = [elicit, elicitUrl, roots, sample].some((handler) => handler !== undefined)
   const answered = Effect.gen(function*() {
     if (!hasHandlers) return yield* opening

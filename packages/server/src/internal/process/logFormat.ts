@@ -19,6 +19,13 @@ export interface LogOptions {
    * NodeHttp.runMain(Server, { logFormat: "json" })
    */
   readonly logFormat?: "pretty" | "json" | "logfmt" | undefined
+  /**
+   * Loggers in the place of `logFormat`. They receive all logs of the process, and the cause of a failed start.
+   *
+   * @example
+   * Stdio.runMain(Server, { loggers: new Set([Logger.make(({ message }) => audit.write(message))]) })
+   */
+  readonly loggers?: ReadonlySet<Logger.Logger<unknown, unknown>> | undefined
   /** The least severe level that is logged: `"Info"` by default. */
   readonly logLevel?: LogLevel | undefined
   /**

@@ -83,7 +83,7 @@ export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptio
   const { environment = defaultPrefix, logFormat = "pretty", logLevel } = options
   let code: number | undefined
   let signalledAt = 0
-  let loggers: Loggers | undefined
+  let { loggers } = options
 
   const exit = (status: number, report?: Report): void => {
     clearInterval(keepAlive)
@@ -122,7 +122,9 @@ export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptio
   )
   const leveled = logLevel === undefined ? logged : Effect.provideService(logged, References.MinimumLogLevel, logLevel)
   // The default format needs no module.
-  const program = logFormat === "pretty"
+  const program = loggers !== undefined
+    ? Effect.provideService(leveled, References.CurrentLoggers, loggers)
+    : logFormat === "pretty"
     ? leveled
     : Effect.flatMap(Effect.promise(() => import("./logFormat.ts")), ({ loggersOf }) => {
       loggers = loggersOf(logFormat)

@@ -2,6 +2,7 @@
  * The adapter of an endpoint to `node:http`.
  */
 import type { Principal } from "@skein/runtime/Connection"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { isUtf8 } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -46,6 +47,7 @@ const certificates = /* @__PURE__ */ new WeakMap<object, Uint8Array>()
 export class NodeRequest implements HttpRequest {
   size = 0
   principal: Principal | undefined
+  context: Context.Context<never> | undefined
   readonly path: string
   readonly headFault: HeadFault | undefined
   readonly #message: IncomingMessage

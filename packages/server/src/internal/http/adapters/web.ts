@@ -37,7 +37,7 @@ export class WebRequest implements HttpRequest {
   readonly path: string
   readonly urlHost: string | undefined
   principal: Principal | undefined
-  readonly context: Context.Context<never> | undefined
+  context: Context.Context<never> | undefined
   readonly #request: Request
   readonly #answer: WebAnswer
   readonly #given: RequestInput | undefined

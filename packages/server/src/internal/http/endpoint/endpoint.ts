@@ -10,6 +10,7 @@ import * as Revision from "@skein/protocol/Revision"
 import { logValue } from "@skein/protocol/Text"
 import { maxBatchMessages } from "@skein/runtime/Limits"
 import type { Exchange } from "@skein/runtime/RequestContext"
+import * as Trace from "@skein/runtime/Trace"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -106,12 +107,14 @@ export const makeEndpoint = (core: ServerCore, options: Resolved, context: Conte
   const hasSessions = !options.stateless && core.revisions.some((one) => Revision.era(one) === "session")
   const ownMethods = hasSessions ? ["GET", "POST", "DELETE"] : ["POST"]
   const warnings = new Warnings()
+  const around = Context.get(context, Trace.Around)
   /** Done when it is closed; set by the first caller of `close`. */
   let closed: Deferred.Deferred<void> | undefined
 
   /** Answers a request, synchronously or when it is handled. Never throws. See `Http.Endpoint`. */
   const handle = (request: HttpRequest, answer: HttpAnswer, findPrincipal?: FindPrincipal): void => {
     try {
+      if (around !== undefined && request.context === undefined) request.context = around()
       answer.watch?.(slowReaders, request)
       const { cors, pages, path, protection, serverCard } = options
       const wrongHost = guards.host(request)

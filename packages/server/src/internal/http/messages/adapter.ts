@@ -93,8 +93,11 @@ export interface HttpRequest extends Origin {
    * proxy that ends TLS there is none.
    */
   readonly clientCertificate?: Uint8Array | undefined
-  /** The services of the fiber that received the request, if there was one. Handlers get them. */
-  readonly context?: Context.Context<never> | undefined
+  /**
+   * The services of the fiber that received the request, if there was one. Handlers get them. Without them, the endpoint
+   * sets those of `Trace.Around`.
+   */
+  context?: Context.Context<never> | undefined
   /**
    * Reads the whole body as UTF-8; called once. Bytes are counted while they are read, regardless of `Content-Length`:
    * after `limit` bytes reading stops with the fault `TooLarge`. Calls `done` once, synchronously if the body has arrived
