@@ -731,7 +731,7 @@ export const layers: Readonly<Record<string, Layers>> = {
   "create-skein": { all: { folders: ["."], node: true } },
   skein: {
     base: {
-      rule: "Plain types, and the opaque values that contain layers of Effect.",
+      rule: "Plain types, the opaque values that contain layers of Effect, logs and telemetry.",
       node: true
     },
     server: {

@@ -9,6 +9,8 @@
 export type { Definition, Protection, Service, Transport } from "./internal/base/definition.ts"
 export * from "./internal/base/errors.ts"
 export type * from "./internal/base/messages.ts"
+export type { LogFields, Logger, LogLevel } from "./internal/base/logger.ts"
+export type * from "./internal/base/openTelemetry.ts"
 export type { Awaitable, Duration, InputOf, JsonSchema, OutputOf, StandardSchema } from "./internal/base/types.ts"
 export { AsyncServer, type Listening } from "./internal/server/asyncServer.ts"
 export * from "./internal/server/completion.ts"

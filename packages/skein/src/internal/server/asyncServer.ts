@@ -2,6 +2,8 @@
  * The class `AsyncServer`.
  */
 import * as Core from "@skein/server/AsyncServer"
+import { refuseStdout } from "../base/logger.ts"
+import { observed, type ObservedServer, processLogs, recorded } from "../base/observed.ts"
 import { type Definition, isService, layerOf, type Service, type Transport } from "../base/definition.ts"
 import { endpointOptions, mainOptions } from "./coreHttp.ts"
 import type { CompletionOptions, Completions } from "./completion.ts"
@@ -47,14 +49,18 @@ export let coreOf: (server: AsyncServer) => Core.AsyncServer
  */
 export class AsyncServer {
   readonly #core: Core.AsyncServer
+  readonly #observed: ObservedServer
 
   static {
     coreOf = (server) => server.#core
   }
 
   /** The name and version of the server, its instructions, and further options. */
-  constructor(options: ServerOptions) {
+  constructor({ level, logger, telemetry, ...options }: ServerOptions) {
+    this.#observed = { level, logger, telemetry }
     this.#core = new Core.AsyncServer(options as never)
+      .provide(observed(this.#observed))
+      .use(...recorded(this.#observed))
   }
 
   /**
@@ -192,7 +198,9 @@ export class AsyncServer {
    * - If the server cannot be built or loses its connection, the cause is written to stderr, and the exit code is 1.
    */
   runStdio(options?: StdioOptions): void {
-    this.#core.runStdio(options as never)
+    const { logger } = this.#observed
+    if (logger !== undefined && options?.output === undefined) refuseStdout(logger)
+    this.#core.runStdio({ ...options, ...processLogs(this.#observed) } as never)
   }
 
   /**
@@ -203,7 +211,7 @@ export class AsyncServer {
    * - If the server cannot be built or cannot listen, the cause is written to stderr, and the exit code is 1.
    */
   runHttp(options: HttpMainOptions = {}): void {
-    this.#core.runHttp(mainOptions(options))
+    this.#core.runHttp({ ...mainOptions(options), ...processLogs(this.#observed) })
   }
 
   /**

@@ -3,10 +3,11 @@
  */
 import type { Readable, Writable } from "node:stream"
 import type { Icon, LoggingLevel, Revision } from "../base/messages.ts"
+import type { ObservedServer } from "../base/observed.ts"
 import type { Duration } from "../base/types.ts"
 
-/** The description of a server, and its bounds. */
-export interface ServerOptions {
+/** The description of a server, its bounds, its logs and its telemetry. */
+export interface ServerOptions extends ObservedServer {
   /** A name for programs. */
   readonly name: string
   readonly version: string
@@ -58,11 +59,11 @@ export interface ConnectionLimits {
   readonly shutdownTimeout?: Duration | undefined
 }
 
-/** The logs of a process, which are written to stderr. */
+/** The logs of a process, which are written to stderr, unless the server has a `logger`. */
 export interface LogOptions {
   /** `"pretty"`, lines for people, by default; `"json"`, one object per line; or `"logfmt"`, `key=value` pairs. */
   readonly logFormat?: "pretty" | "json" | "logfmt" | undefined
-  /** The least severe level that is logged: `"Info"` by default. */
+  /** The least severe level that is logged: `"Info"` by default. The `level` of the server takes precedence. */
   readonly logLevel?: "All" | "Trace" | "Debug" | "Info" | "Warn" | "Error" | "Fatal" | "None" | undefined
   /**
    * The beginning of the names of the environment variables that set options: `SKEIN_` by default, as in `SKEIN_PORT`. An
