@@ -118,30 +118,32 @@ const bundleCode = async (
 }
 
 /**
- * Finds declarations: the compiler leaves `.ts` in their imports, and a package `@skein/*` has them in its `dist`. Remembers
- * which of our modules import types of Effect.
+ * Finds declarations, in whose imports the compiler leaves `.ts`. Types of Effect stay outside of the bundle. Remembers which
+ * modules import them.
  */
-const finding = (importsEffect: Map<string, string>): Plugin => ({
+const finding = (importers: Map<string, Set<string>>): Plugin => ({
   name: "declarations",
   resolveId: (source, importer) => {
     if (importer === undefined) return undefined
-    if (/^(?:effect|@effect)\//.test(source)) importsEffect.set(importer, source)
-    return /^\..*(?<!\.d)\.ts$/.test(source)
-      ? join(dirname(importer), source.replace(/\.ts$/, ".d.ts"))
-      : undefined
+    if (/^(?:effect|@effect)\//.test(source)) {
+      importers.set(source, (importers.get(source) ?? new Set()).add(importer))
+      return { id: source, external: true }
+    }
+    return /^\..*(?<!\.d)\.ts$/.test(source) ? join(dirname(importer), source.replace(/\.ts$/, ".d.ts")) : undefined
   }
 })
 
 /** Bundles the declarations of the entries. */
 const bundleTypes = async (folder: string, entries: Readonly<Record<string, string>>): Promise<void> => {
-  const importsEffect = new Map<string, string>()
+  const importers = new Map<string, Set<string>>()
   const bundle = await rolldown({
     input: { ...entries },
     cwd: folder,
     platform: "node",
     tsconfig: false,
+    treeshake: { moduleSideEffects: false },
     resolve: { conditionNames: ["types", "node", "import", "default"] },
-    plugins: [finding(importsEffect), dts({ dtsOnly: true, generator: "oxc", tsconfig: false })],
+    plugins: [finding(importers), dts({ dtsOnly: true, generator: "oxc", tsconfig: false })],
     external: [...builtinModules, /^node:/],
     checks: { pluginTimings: false }
   })
@@ -152,15 +154,15 @@ const bundleTypes = async (folder: string, entries: Readonly<Record<string, stri
     chunkFileNames: "types/[name]-[hash].d.ts"
   })
   await bundle.close()
-  for (const { fileName, imports, modules } of output.filter(isChunk)) {
-    onlyNode(imports)
-    const used = Object.entries(modules).flatMap(([id, { renderedLength }]) => renderedLength > 0 ? [id] : [])
-    if (!used.some((id) => /\/node_modules\/(?:effect|@effect)\//.test(id))) continue
-    const importers = used.filter((id) => importsEffect.has(id))
-      .map((id) => `${relative(folder, id)} (${importsEffect.get(id)})`)
-    throw new Error(
-      `the declarations of ${fileName} need types of Effect, by way of\n  ${importers.slice(0, 10).join("\n  ")}`
-    )
+  for (const { code, fileName, moduleIds } of output.filter(isChunk)) {
+    // `imports` of the chunk also has the modules of which nothing is left.
+    const imports = Array.from(code.matchAll(/^(?:import|export)\b.*\bfrom "([^"]+)"|\bimport\("([^"]+)"\)/gm))
+    for (const [, stated, inline] of imports) {
+      const name = (stated ?? inline)!
+      const from = moduleIds.filter((id) => importers.get(name)?.has(id)).map((id) => `\n  ${relative(folder, id)}`)
+      if (from.length > 0) throw new Error(`${fileName} needs types of ${name}, by one of${from.slice(0, 10).join("")}`)
+      onlyNode([name])
+    }
   }
 }
 
