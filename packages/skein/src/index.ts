@@ -6,8 +6,9 @@
  *   .tool("price", { input: z.object({ tea: z.string() }) }, async ({ tea }) => priceOf(tea))
  *   .runStdio()
  */
-export type { Definition, Protection, Service, Transport } from "./internal/base/definition.ts"
+export type { Definition, Service, Transport } from "./internal/base/definition.ts"
 export * from "./internal/base/errors.ts"
+export type { Principal, Protection } from "./internal/base/http.ts"
 export type * from "./internal/base/messages.ts"
 export type { LogFields, Logger, LogLevel } from "./internal/base/logger.ts"
 export type * from "./internal/base/openTelemetry.ts"

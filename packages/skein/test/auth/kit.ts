@@ -1,7 +1,6 @@
 /** A protected server with a real authorization server, and clients that sign in at it. */
 import * as AsyncClient from "@skein/client/AsyncClient"
-import { AsyncServer } from "@skein/server/AsyncServer"
-import { type Definition, layerOf } from "../../src/internal/base/definition.ts"
+import { AsyncServer, type Definition } from "skein"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import {
@@ -72,8 +71,8 @@ export const start = async ({ definitions = [], dev: devOptions, protect: option
   })
   const server = new AsyncServer({ name: "tea", version: "1.0.0" })
     .tool("whoami", {}, (_, { principal }) => principal!.id)
-    .use(...definitions.map((definition) => layerOf(definition) as never))
-  const { close } = await server.listen({ port, protection: protection as never })
+    .use(...definitions)
+  const { close } = await server.listen({ port, protection })
   const started = new Started(dev, url)
   started.closeFirst(() => dev.close())
   started.closeFirst(close)

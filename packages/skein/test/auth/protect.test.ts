@@ -1,7 +1,5 @@
 /** Servers that require access tokens, over real HTTP. */
 import { describe, expect, it } from "@effect/vitest"
-import * as Tool from "@skein/server/Tool"
-import * as Schema from "effect/Schema"
 import { createHmac } from "node:crypto"
 import {
   Grant,
@@ -16,12 +14,12 @@ import {
   Scopes,
   TokenVerifier
 } from "skein/auth"
-import { AsyncServer } from "@skein/server/AsyncServer"
-import { define } from "../../src/internal/base/definition.ts"
+import { AsyncServer, tool } from "skein"
+import { z } from "zod"
 import { errorOf, freePort, start, textOf } from "./kit.ts"
 
-const tool = (name: string, handler: Parameters<typeof Tool.async>[1] = () => name as never) =>
-  define(Tool.async(Tool.make(name), handler as never))
+/** A tool that answers with its name. */
+const named = (name: string) => tool(name, {}, () => name)
 
 const post = (url: string, headers: Record<string, string> = {}) =>
   fetch(url, {
@@ -67,18 +65,15 @@ describe("protect", () => {
   })
 
   it("requires scopes for single tools, hides others, and lets a handler ask for more", async () => {
-    const shop = Tool.async(Tool.make("brew", { input: { shop: Schema.String } }), async ({ shop }, context) => {
+    const shop = tool("brew", { input: z.object({ shop: z.string() }) }, async ({ shop }, context) => {
       await Scopes.require(context, `shop:${shop}`)
       return "brewed"
     })
+    const menu = tool("menu", {}, (_, context) => Scopes.has(context, "mcp:write") ? "all" : "some")
     const definitions = [
-      Scopes.required(["mcp:write"], tool("pour"), Scopes.required(["mcp:hot"], tool("heat")), define(shop)),
-      Scopes.hiddenWithout(["mcp:admin"], tool("reset")),
-      tool(
-        "menu",
-        ((_: unknown, context: { readonly principal: undefined }) =>
-          Scopes.has(context, "mcp:write") ? "all" : "some") as never
-      )
+      Scopes.required(["mcp:write"], named("pour"), Scopes.required(["mcp:hot"], named("heat")), shop),
+      Scopes.hiddenWithout(["mcp:admin"], named("reset")),
+      menu
     ]
     await using started = await start({ definitions })
     const reader = await started.connect(["mcp:read"])
@@ -204,7 +199,7 @@ describe("RequestVerifier", () => {
     const server = new AsyncServer({ name: "tea", version: "1.0.0" })
     const protection = RequestVerifier.protection(verifiers, { allowAnonymous, maxFailures: 0 })
     expect(protection.paths).toEqual([])
-    return server.listen({ port: 0, protection: protection as never })
+    return server.listen({ port: 0, protection })
   }
 
   it("accepts requests that an async function, a shared secret or a proxy authenticates", async () => {
@@ -271,7 +266,7 @@ describe("RequestVerifier", () => {
     const protection = protect({ resource, verify: TokenVerifier.jwt({ issuer: "https://login.example" }) })
     const { close, url } = await new AsyncServer({ name: "tea", version: "1.0.0" }).listen({
       port,
-      protection: protection as never
+      protection
     })
     try {
       for (const path of protection.paths) expect((await fetch(new URL(path, url))).status).toBe(200)

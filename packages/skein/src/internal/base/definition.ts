@@ -34,9 +34,6 @@ export interface Service extends Opaque<"service"> {}
 /** A way to reach a server: `AsyncClient.connect` of `skein/client` opens its connections. */
 export interface Transport extends Opaque<"transport"> {}
 
-/** Authenticates the requests of an HTTP endpoint: the option `protection`. `skein/auth` makes one. */
-export interface Protection extends Opaque<"protection"> {}
-
 type AnyLayer = Layer.Layer<never, unknown, unknown>
 
 const layers = /* @__PURE__ */ new WeakMap<object, AnyLayer>()

@@ -11,7 +11,7 @@ import type { Handler, HandlerContext } from "./handlerContext.ts"
 import type { HttpMainOptions, HttpOptions } from "./httpOptions.ts"
 import type { ServerOptions, StdioOptions } from "./options.ts"
 import { type CheckedArguments, prompt, type PromptAnswer, type PromptOptions } from "./prompt.ts"
-import type { Principal } from "./request.ts"
+import type { Principal } from "../base/http.ts"
 import {
   type CheckedVariables,
   resource,

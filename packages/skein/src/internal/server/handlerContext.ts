@@ -11,7 +11,8 @@ import type {
   SamplingMessageContentBlock
 } from "../base/messages.ts"
 import type { Duration, InputOf, OutputOf, StandardSchema } from "../base/types.ts"
-import type { McpRequest, Principal } from "./request.ts"
+import type { Principal } from "../base/http.ts"
+import type { McpRequest } from "./request.ts"
 import type { PerSession, State, StateOperations } from "./state.ts"
 
 /**

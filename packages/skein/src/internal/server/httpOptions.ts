@@ -2,10 +2,9 @@
  * The options of HTTP endpoints, listeners and processes.
  */
 import type { IncomingMessage } from "node:http"
-import type { Protection } from "../base/definition.ts"
+import type { Principal, Protection } from "../base/http.ts"
 import type { Duration } from "../base/types.ts"
 import type { LogOptions } from "./options.ts"
-import type { Principal } from "./request.ts"
 
 /** The options of an endpoint. Every member is optional. */
 export interface EndpointOptions {

@@ -1,17 +1,8 @@
 /**
  * A request, as handlers and middleware see it.
  */
+import type { Principal } from "../base/http.ts"
 import type { Implementation, JsonObject, Revision } from "../base/messages.ts"
-
-/** The authenticated sender of a request, as the application around the transport has found it. */
-export interface Principal {
-  /** Unique and unchanging. Sessions, and the responses to input requests, belong to it. */
-  readonly id: string
-  /** When the credentials of the request expire, in seconds since 1970. Streams that are open then end. */
-  readonly expiresAt?: number | undefined
-  /** Any other claims: a name, scopes, a tenant. */
-  readonly [claim: string]: unknown
-}
 
 /** The sender of a request, as the request itself or its session describes it. */
 export interface Caller {
