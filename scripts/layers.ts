@@ -739,7 +739,8 @@ export const layers: Readonly<Record<string, Layers>> = {
       modules: ["index"],
       node: true
     },
-    auth: { rule: "Authorization of servers and of hosts.", modules: ["auth"], layers: ["base"], node: true }
+    auth: { rule: "Authorization of servers and of hosts.", modules: ["auth"], layers: ["base"], node: true },
+    tasks: { rule: "Durable tasks and their stores.", modules: ["tasks"], layers: ["base", "server"], node: true }
   }
 }
 

@@ -41,9 +41,9 @@ const layers = /* @__PURE__ */ new WeakMap<object, AnyLayer>()
 /** The opaque values whose layers provide services to a server. The others register something in it. */
 const services = /* @__PURE__ */ new WeakSet<object>()
 
-/** Makes an opaque value of a layer. */
-export const opaque = <A extends Opaque<string>>(layer: AnyLayer): A => {
-  const value = Object.freeze({}) as A
+/** Makes an opaque value of a layer, with the other members of its type. */
+export const opaque = <A extends Opaque<string>>(layer: AnyLayer, members?: Omit<A, typeof kind>): A => {
+  const value = Object.freeze({ ...members }) as A
   layers.set(value, layer)
   return value
 }
@@ -56,8 +56,10 @@ export const defineLazily = <M>(load: () => Promise<M>, make: (module: M) => Any
   define(lazily(load, make))
 
 /** Makes a layer whose module is loaded when it is built. */
-export const lazily = <M>(load: () => Promise<M>, make: (module: M) => AnyLayer): AnyLayer =>
-  Layer.unwrap(Effect.map(Effect.promise(load), make))
+export const lazily = <M, A, E, R>(
+  load: () => Promise<M>,
+  make: (module: M) => Layer.Layer<A, E, R>
+): Layer.Layer<A, E, R> => Layer.unwrap(Effect.map(Effect.promise(load), make))
 
 /** Makes a service of a layer that is provided to a whole server. */
 export const serve = (layer: AnyLayer): Service => {

@@ -1,0 +1,162 @@
+/**
+ * Tasks: tools with a durable handler.
+ */
+import * as Core from "@skein/tasks/Task"
+import { type Definition, opaque } from "../base/definition.ts"
+import type { JsonObject } from "../base/messages.ts"
+import type { Awaitable, Duration, OutputOf, StandardSchema } from "../base/types.ts"
+import type { CheckedJson, HandlerContext } from "../server/handlerContext.ts"
+import type { Caller } from "../server/request.ts"
+import type { AnySchema, ReadBy, WrittenBy } from "../server/schema.ts"
+import type { CheckedSchemas, ToolOptions } from "../server/tool.ts"
+import type { ToolAnswer } from "../server/toolAnswer.ts"
+import type { ToolMistake } from "../server/toolMistake.ts"
+import type { PreparedTaskContext, TaskContext } from "./taskContext.ts"
+import type { TaskOwner } from "./taskState.ts"
+
+declare const argumentsOfTask: unique symbol
+
+/** A task. `Args` are its arguments, as a client sends them. */
+export interface TaskDefinition<in Args = never> extends Definition {
+  readonly name: string
+  readonly [argumentsOfTask]?: (args: Args) => void
+}
+
+/** The limits on numbers of tasks. A number that is `undefined` sets no limit. */
+export interface TaskCounts {
+  /** The number of tasks that have not ended. */
+  readonly live?: number | undefined
+  /** The number of stored tasks, ended or not. */
+  readonly retained?: number | undefined
+}
+
+/** A call that becomes a task. */
+export interface TaskCall {
+  readonly args: JsonObject
+  readonly caller: Caller
+}
+
+/** The options for tasks, of a server and of a task. Those of a task take precedence. */
+export interface TaskPolicy {
+  /**
+   * The time to live of a task and its result, from its creation. Then it is cancelled if it has not ended, and deleted.
+   * Default 24 hours; `null`: never. A client of 2025-11-25 may request another time, up to `maxTtl`.
+   */
+  readonly ttl?: Duration | null | undefined
+  /** The longest time to live, even if `ttl` or a client requests more. Default 30 days; `null`: no limit. */
+  readonly maxTtl?: Duration | null | undefined
+  /** The interval at which clients are asked to poll a task. Default one second. */
+  readonly pollInterval?: Duration | undefined
+  /**
+   * Returns the owner of a caller's tasks: all callers with the same owner see them, cancel them and answer their questions.
+   * `null`: every caller that has the id. It must be fast, and return the same owner for the same caller at any time. Default:
+   * the id of the principal, and `null` without one.
+   */
+  readonly owner?: ((caller: Caller) => TaskOwner) | undefined
+}
+
+/** The options of a task: those of a tool, and those for its tasks. `P` is the value of `prepare`. */
+export interface TaskOptions<Input extends AnySchema = {}, Output extends AnySchema = never, P = never>
+  extends Omit<ToolOptions<Input, Output>, "execution">, TaskPolicy
+{
+  /**
+   * Whether a call may return a task: if the client can receive one (`optional`, the default), always (`required`: other calls
+   * are rejected), or never (`forbidden`: each call waits for the result, and its execution is durable nevertheless).
+   */
+  readonly taskSupport?: "forbidden" | "optional" | "required" | undefined
+  /**
+   * Prepares a call before its task starts, while the client is connected: it has the claims of the principal, headers, and
+   * questions of the call. The value is stored with the arguments, as JSON, and is `prepared` of the handler's context. If it
+   * throws, no task starts. A task with `prepare` cannot be scheduled or started by the application.
+   *
+   * @example
+   * prepare: async (_, { principal }) => ({ account: await accountOf(principal) })
+   */
+  readonly prepare?: (((input: ReadBy<Input>, context: HandlerContext) => Awaitable<P>) & CheckedJson<P>) | undefined
+  /** The pool of workers that run its tasks. A task whose pool has no worker waits. Default `default`. */
+  readonly pool?: string | undefined
+  /** Waiting tasks with the highest priority start first: a whole number from -1,000,000 to 1,000,000; default 0. */
+  readonly priority?: number | undefined
+  /**
+   * How many of its tasks run at the same time, in all processes of the store together: a whole number from 1. Others wait. A
+   * task that waits for an answer or a sleep of more than 5 seconds does not count. Default: no limit.
+   */
+  readonly concurrency?: number | undefined
+  /**
+   * How many of its tasks start within any period, in all processes of the store together. Others wait. `key` counts them
+   * separately, by caller for instance: it returns up to 512 characters and must be fast. Default: no limit.
+   *
+   * @example
+   * rate: { limit: 10, period: "1 minute", key: ({ caller }) => caller.principal?.id ?? "" }
+   */
+  readonly rate?: {
+    /** A whole number from 1. */
+    readonly limit: number
+    readonly period: Duration
+    readonly key?: ((call: TaskCall) => string) | undefined
+  } | undefined
+  /** The limits on its tasks, in place of `limits.perTool` of `tasks`. At a limit a call is rejected with `-32603`. */
+  readonly limits?: TaskCounts | undefined
+  /**
+   * Decides whether a call becomes a task, since 2026-07-28 and for clients that can receive one. Default: always. With `false`
+   * the call waits for its result. It must be fast.
+   */
+  readonly asTask?: ((call: TaskCall) => boolean) | undefined
+  /**
+   * The clients that a task may ask: `caller` (default), the one that made the call; or `anyone` that reads the task and
+   * declares support, for which its questions wait.
+   */
+  readonly inputFrom?: "caller" | "anyone" | undefined
+}
+
+/** The arguments of a task, as a client sends them. */
+type ArgumentsOf<Input> = Input extends StandardSchema ? OutputOf<Input> : {}
+
+/** The handler of a task. */
+export type TaskHandler<Input extends AnySchema, Output extends AnySchema, P, A> = (
+  input: ReadBy<Input>,
+  context: [P] extends [never] ? TaskContext : PreparedTaskContext<P>
+) =>
+  | ToolAnswer<NoInfer<WrittenBy<Output>>>
+  | Promise<ToolAnswer<NoInfer<WrittenBy<Output>>>>
+  | (ToolMistake<A, WrittenBy<Output>> & A)
+
+/**
+ * Makes a task: a tool whose handler survives the end of its process. Pass it to `tasks(store, […])`; a server without
+ * `tasks` does not start with it.
+ *
+ * - Its value is the result of the call. A `VisibleError` becomes a result with `isError`, and an `McpError` a JSON-RPC error.
+ * - When it is cancelled, by its client or at the end of its `ttl`, its compensations run. When its process stops, the handler
+ *   starts again where another process, or the next one, continues it.
+ *
+ * @example
+ * const buy = task("buy", { input: z.object({ tea: z.string() }), ttl: "3 days" }, async ({ tea }, { sleep, step }) => {
+ *   const payment = await step("charge", ({ key }) => charge(tea, key), {
+ *     compensate: (payment, { step }) => step("refund", ({ key }) => refund(payment, key))
+ *   })
+ *   await sleep("cooling off", "1 hour")
+ *   return await step("ship", ({ key }) => ship(tea, payment, key))
+ * })
+ */
+export const task = <Input extends AnySchema = {}, Output extends AnySchema = never, P = never, A = never>(
+  name: string,
+  options: TaskOptions<Input, Output, P> & CheckedSchemas<Input, Output>,
+  handler: TaskHandler<Input, Output, P, A>
+): TaskDefinition<ArgumentsOf<Input>> => {
+  if (typeof name !== "string" || typeof handler !== "function") throw new TypeError(usage)
+  const { prepare, ...described } = options as TaskOptions
+  const made = Core.make(name, described as {})
+  const run = handler as unknown as (input: object, context: unknown) => string
+  return opaque(
+    prepare === undefined
+      ? Core.async(made, run)
+      : Core.asyncPrepared(
+        made,
+        prepare as () => unknown,
+        (input, prepared, context) => run(input, { ...context, prepared })
+      ),
+    { name }
+  )
+}
+
+const usage = "A task needs a name, options and a handler: task(\"name\", { input }, async ({ … }, { step }) => …)"

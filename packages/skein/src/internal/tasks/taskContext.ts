@@ -1,0 +1,117 @@
+/**
+ * The context of the handler of a task, its second argument.
+ */
+import type { JsonObject } from "../base/messages.ts"
+import type { Awaitable, Duration } from "../base/types.ts"
+import type { CheckedJson, HandlerContext, JsonForm } from "../server/handlerContext.ts"
+
+/**
+ * The second argument of the handler of a task: that of any handler, with steps, sleeps and compensations.
+ *
+ * - The handler starts from its beginning after each question, each long sleep and each change of its process. Pending
+ *   promises of its context reject then, and `signal` aborts: a `catch` around them must not act if `signal.aborted`. Put each
+ *   effect into a step, and do the same between steps in each run.
+ * - Results of steps are stored as JSON, and you receive what JSON makes of them, also in the first run: a `Date` is its text. A
+ *   value that JSON cannot hold, such as a `bigint` or a `Map`, fails the task, and the `compensate` of its step runs.
+ * - A step that throws rejects, in each run, with a `VisibleError` if the client may see it, and otherwise with a `StepError`.
+ * - `header` returns `undefined`. Pass what the task needs of its request as an argument, or use the `id` of `principal`.
+ * - Start parallel steps with `Promise.all`. Await each promise.
+ */
+export interface TaskContext extends HandlerContext {
+  /** The id of the task. Keep it secret: it may be enough to read the task. */
+  readonly taskId: string
+  /** Sets the status message of the task, for people and models. It is cut at 4,096 characters. */
+  readonly setStatusMessage: (message: string) => Promise<void>
+  /**
+   * Runs a step, or returns its recorded result. The name is unique in the task: in a loop, each iteration needs its own. The
+   * step runs at least once: give its `key` to services that compare such keys. It must not contain another step, a sleep, a
+   * compensation or a question. Rejects with `VisibleError` or `StepError` if it throws and its retries are used up.
+   *
+   * @example
+   * const payment = await step("charge", ({ key }) => charge(cents, key), { retry: { times: 5 } })
+   */
+  readonly step: <A>(
+    name: string,
+    run: ((step: RunningStep) => A | Promise<A>) & CheckedJson<A>,
+    options?: StepOptions<A>
+  ) => Promise<JsonForm<NoInfer<A>>>
+  /**
+   * Runs a step whose statements and whose record are one transaction of the store, so that it runs exactly once. If the
+   * function throws, its writes are rolled back. It must be short and do nothing but SQL: on SQLite all other statements wait
+   * for it. The tables are in the database of the tasks.
+   *
+   * @example
+   * await transaction("book", (sql) => sql`INSERT INTO orders (id, tea) VALUES (${id}, ${tea})`)
+   */
+  readonly transaction: <A>(
+    name: string,
+    run: ((sql: Sql, step: RunningStep) => A | Promise<A>) & CheckedJson<A>,
+    options?: StepOptions<A>
+  ) => Promise<JsonForm<NoInfer<A>>>
+  /** Sleeps, across restarts. The task takes no memory meanwhile, except for a sleep of up to 5 seconds. */
+  readonly sleep: (name: string, duration: Duration) => Promise<void>
+  /**
+   * Adds a compensation, which runs when the task fails or is cancelled, after those that were added later. It must use the
+   * context that it receives, and cannot ask the client.
+   */
+  readonly compensate: (undo: Compensation) => Promise<void>
+  /**
+   * Starts the handler again with other arguments and an empty log, in the same task: for tasks that work for months. It never
+   * resolves. The task fails if it has compensations.
+   */
+  readonly continueWith: (args: JsonObject) => Promise<never>
+}
+
+/** The context of a task that is prepared in its call (`prepare`). */
+export interface PreparedTaskContext<P> extends TaskContext {
+  /** The value that `prepare` returned, as JSON makes it. */
+  readonly prepared: JsonForm<P>
+}
+
+/** The reason for which a task runs its compensations. */
+export type UndoReason = "failed" | "cancelled"
+
+/** Undoes what the handler has done. */
+export type Compensation = (context: TaskContext, reason: UndoReason) => Awaitable<unknown>
+
+/** The argument of the function of a step. */
+export interface RunningStep {
+  /** The same in each attempt of this step in this task, and different from all others. */
+  readonly key: string
+  /** Aborts when the process stops and the step has not ended within `shutdownTimeout`, and when the task is cancelled. */
+  readonly signal: AbortSignal
+}
+
+/** Options of a step. */
+export interface StepOptions<A> {
+  /** Retries after the step has thrown. Without it there are none. */
+  readonly retry?: StepRetry | undefined
+  /**
+   * Undoes the step when the task fails or is cancelled. It receives the result of the step as it is stored. It also runs if
+   * the step has acted and its result cannot be stored; after a restart it then receives an excerpt of it.
+   */
+  readonly compensate?:
+    | ((value: JsonForm<A>, context: TaskContext, reason: UndoReason) => Awaitable<unknown>)
+    | undefined
+}
+
+/** How a step is retried. Pauses of more than 5 seconds are durable, and the number of attempts survives a restart. */
+export interface StepRetry {
+  /** The number of retries, at least 1. */
+  readonly times: number
+  /** The pause before the first retry: 1 second by default. */
+  readonly initialDelay?: Duration | undefined
+  /** The factor from one pause to the next: 2 by default. */
+  readonly factor?: number | undefined
+  /** The longest pause: 1 hour by default. */
+  readonly maxDelay?: Duration | undefined
+}
+
+/** A value in a statement. */
+export type SqlValue = string | number | bigint | boolean | null | Uint8Array | Date
+
+/** Runs a statement of a transaction, whose values become parameters, and resolves with its rows. */
+export type Sql = <Row extends object = { readonly [column: string]: unknown }>(
+  text: TemplateStringsArray,
+  ...values: ReadonlyArray<SqlValue>
+) => Promise<ReadonlyArray<Row>>

@@ -1,0 +1,178 @@
+/**
+ * The tasks of a server or of a worker, and the tools with which a model uses them.
+ */
+import { AsyncTasks } from "@skein/tasks/AsyncTasks"
+import * as TaskTools from "@skein/tasks/TaskTools"
+import { define, type Definition, layerOf, opaque } from "../base/definition.ts"
+import type { JsonObject } from "../base/messages.ts"
+import type { Duration } from "../base/types.ts"
+import type { Visible } from "../server/request.ts"
+import type { TaskCounts, TaskDefinition, TaskPolicy } from "./task.ts"
+import type { TaskAdmin } from "./taskAdmin.ts"
+import type { TaskSchedules } from "./taskSchedule.ts"
+import type { TaskListPosition, TaskOwner, TaskState } from "./taskState.ts"
+import type { TaskStore } from "./taskStore.ts"
+
+/** The options of the tasks of a server. */
+export interface TasksOptions extends TaskPolicy {
+  /** The numbers of tasks. At a limit a call is rejected with `-32603`, and no task is created. */
+  readonly limits?: {
+    /** Of all tasks. Default: 10,000 that have not ended, and 100,000 stored ones. */
+    readonly all?: TaskCounts | undefined
+    /** Of the tasks of one owner, or of the network of a caller without one. Default: 100 and 1,000. */
+    readonly perClient?: TaskCounts | undefined
+    /** Of a task without limits of its own. Default: 1,000 and 10,000. */
+    readonly perTool?: TaskCounts | undefined
+  } | undefined
+  /**
+   * Which clients of 2025-11-25 may list tasks: callers with an owner, their own (`identified`, the default); callers without an
+   * owner too, who then **list the tasks of all callers without an owner** (`always`); or no client (`never`).
+   */
+  readonly list?: "identified" | "always" | "never" | undefined
+  /** How many tasks a page of a listing has: 100 by default. */
+  readonly pageSize?: number | undefined
+  /** The text that a model receives in place of the result while a task runs, in 2025-11-25. Without it the host chooses. */
+  readonly immediateResponse?: ((state: TaskState) => string | undefined) | undefined
+}
+
+/** How the application starts a task. */
+export interface StartOptions {
+  /** The user for whom it runs: the `principal` of its handler, which determines its owner. Default: none. */
+  readonly principal?: { readonly id: string } | undefined
+  /**
+   * A key of up to 512 characters. While a task of the same owner and name with this key exists, `start` returns that task and
+   * creates none, so that a start can be repeated. Default: none.
+   */
+  readonly key?: string | undefined
+}
+
+/** A signal that ends a wait. */
+export interface WaitOptions {
+  /** When it aborts, the promise rejects with its reason, and the task continues. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A process that runs tasks and serves no client. */
+export interface TaskWorker extends AsyncDisposable {
+  /** Stops: running steps have `shutdownTimeout` to end, and the tasks continue in other processes or later. */
+  readonly close: () => Promise<void>
+}
+
+/**
+ * The tasks of a server, or of a worker without one. The methods use the server or the worker that has started last, and
+ * reject with an `Error` while none runs: await `listen` or `startWorker`, or call them from handlers. They do not check
+ * owners. Promises reject with a `TaskError`.
+ */
+export interface Tasks extends Definition {
+  /**
+   * Starts a task, and resolves when it is stored. Its questions fail, unless its `inputFrom` is `"anyone"`: then a client or
+   * `answer` answers them. Rejects with `LimitExceeded` at a limit, and with `InvalidOption` if it is not one of these tasks.
+   *
+   * @example
+   * const { id } = await shop.start(buy, { tea: "sencha" }, { key: order.id })
+   */
+  readonly start: {
+    <Args>(task: TaskDefinition<Args>, args: NoInfer<Args>, options?: StartOptions): Promise<TaskState>
+    /** By its name. */
+    (task: string, args?: JsonObject, options?: StartOptions): Promise<TaskState>
+  }
+  /**
+   * Waits until a task has ended, and returns its final state. Returns `undefined` for an unknown id, and if it is deleted before
+   * it ends.
+   *
+   * @example
+   * const end = await shop.wait(id, { signal: AbortSignal.timeout(60_000) })
+   */
+  readonly wait: (id: string, options?: WaitOptions) => Promise<TaskState | undefined>
+  /**
+   * The current state of a task, and its later states; of several quick changes, only the last one. The loop ends after a final
+   * state, when the task is deleted, and when the server stops.
+   *
+   * @example
+   * for await (const { status, statusMessage } of shop.watch(id)) show(status, statusMessage)
+   */
+  readonly watch: (id: string, options?: WaitOptions) => AsyncIterable<TaskState>
+  /** The state of a task; `undefined` for an unknown id, and for a task that was deleted or has expired. */
+  readonly get: (id: string) => Promise<TaskState | undefined>
+  /** The tasks of these owners, newest first, without questions and outcomes. `limit` is 100 by default. */
+  readonly list: (
+    owners: ReadonlyArray<TaskOwner>,
+    options?: { readonly after?: TaskListPosition | undefined; readonly limit?: number | undefined }
+  ) => Promise<ReadonlyArray<TaskState>>
+  /** Cancels a task, which then compensates. Returns `false` if it has ended or does not exist. */
+  readonly cancel: (id: string, statusMessage?: string) => Promise<boolean>
+  /**
+   * Answers an open question of a task. The first answer counts. Returns `false` for a question that is not open.
+   *
+   * @example
+   * await shop.answer(id, question.key, { action: "accept", content: { address: "Hafen 1" } })
+   */
+  readonly answer: (id: string, key: string, answer: JsonObject) => Promise<boolean>
+  /** Lets a task that has ended expire in ten seconds. Does nothing for another task. */
+  readonly expireSoon: (id: string) => Promise<void>
+  /** The methods of an operator. */
+  readonly admin: TaskAdmin
+  /** The schedules of the store. */
+  readonly schedules: TaskSchedules
+  /**
+   * Runs the tasks in this process without a server, until `close`. Rejects if the store cannot be opened.
+   *
+   * @example
+   * const worker = await shop.startWorker()
+   * process.once("SIGTERM", () => void worker.close())
+   */
+  readonly startWorker: () => Promise<TaskWorker>
+}
+
+/**
+ * Makes the tasks of a server: pass the value to `use` of an `AsyncServer`. `definitions` are those of `task` and
+ * `taskSchedule`. A server has one of it.
+ *
+ * @example
+ * const shop = tasks(sqliteTasks({ filename: "tasks.db" }), [buy])
+ * new AsyncServer({ name: "shop", version: "1.0.0" }).use(shop).runHttp({ port: 3000 })
+ */
+export const tasks = (store: TaskStore, definitions: ReadonlyArray<Definition>, options?: TasksOptions): Tasks => {
+  const core = new AsyncTasks(
+    layerOf(store) as never,
+    definitions.map((each) => layerOf(each) as never),
+    options as never
+  )
+  const start = (task: string | TaskDefinition, args?: JsonObject, options?: StartOptions) =>
+    core.start(typeof task === "string" ? task : task.name, args, options)
+  return opaque<Tasks>(core.layer, {
+    start: start as Tasks["start"],
+    wait: ((id, options) => core.wait(id, options)) as Tasks["wait"],
+    watch: ((id, options) => core.watch(id, options)) as Tasks["watch"],
+    get: ((id) => core.get(id)) as Tasks["get"],
+    list: ((owners, options) => core.list(owners, options)) as Tasks["list"],
+    cancel: (id, statusMessage) => core.cancel(id, statusMessage),
+    answer: (id, key, answer) => core.answer(id, key, answer),
+    expireSoon: (id) => core.expireSoon(id),
+    admin: core.admin as TaskAdmin,
+    schedules: core.schedules as TaskSchedules,
+    startWorker: () => core.startWorker()
+  })
+}
+
+/** The tools for models. */
+export interface TaskToolsOptions {
+  /**
+   * How long a call of a task waits for the result, and `task_status` for a change: 20 seconds by default, at most one hour. It
+   * must be shorter than the request timeouts of clients, which often are one minute.
+   */
+  readonly waitTimeout?: Duration | undefined
+  /** Which callers see the tools. Default: those whose client has no tasks. */
+  readonly visible?: Visible | undefined
+}
+
+/**
+ * Adds `task_status`, `task_answer`, `task_cancel` and `task_list`, for a model in a client without tasks. A call of a task
+ * then waits no longer than `waitTimeout`, and returns a text with the id of the task and how to continue. The server needs
+ * `tasks` too. The tools respect the owners of tasks.
+ *
+ * @example
+ * server.use(tasks(sqliteTasks({ filename: "tasks.db" }), [buy]), taskTools({ waitTimeout: "10 seconds" }))
+ */
+export const taskTools = (options?: TaskToolsOptions): Definition =>
+  define(TaskTools.layer(options as TaskTools.Options))
