@@ -13,6 +13,7 @@ const long = [
   "packages/client/test/{attacks/{Flood,Processes,Schemas,Storms,Wire},browser/Chromium,stdio/Process,tasks/{ManyTasks,RestartProcess,SkeinServer}}.test.ts",
   "packages/server/test/{Conformance,TypeErrors,input/RandomHandlers,state/PostgresStateStore,stdio/{LogFormat,Process}}.test.ts",
   "packages/server/test/http/{process,processOptions,session/Memory}.test.ts",
+  "packages/skein/test/server/processLogs.test.ts",
   "packages/protocol/test/{hostile/Cases,oracle/{AcrossRevisions,Generators,Read,Sensitivity,Write}}.test.ts",
   "packages/auth/test/{hostile/Documents,oauth/Browser,protect/PostgresReplayStore,proxy/{Postgres,Tasks},signin/{chromium,webProcesses}}.test.ts",
   "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore}.test.ts",
