@@ -267,6 +267,7 @@ export const layers: Readonly<Record<string, Layers>> = {
     handlers: {
       rule: "Makes an entry of the catalog from a definition and a handler. It touches one request.",
       modules: [
+        "AsyncDefinition",
         "AsyncHandler",
         "Forwarding",
         "HandlerContext",

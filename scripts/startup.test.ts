@@ -80,15 +80,17 @@ const listening = `
     Effect.runPromise(Effect.scoped(Layer.build(Layer.provide(NodeHttp.layer({ port: 0, ...options }), server))))
 `
 
-/** A server on stdio that has answered `initialize`. `answer` waits for its next message. */
+/** A server of async functions on stdio that has answered `initialize`. `answer` waits for its next message. */
 const initialized = `
-  const [McpServer, Stdio, { PassThrough }] = await Promise.all([
-    "@skein/server/McpServer", "@skein/server/Stdio", "node:stream"
+  const [{ AsyncServer }, { PassThrough }] = await Promise.all([
+    "@skein/server/AsyncServer", "node:stream"
   ].map((name) => import(name)))
-  const [input, output] = [new PassThrough(), new PassThrough()]
-  const answer = () => new Promise((resolve) => output.once("data", resolve))
-  Stdio.runMain(McpServer.layer({ name: "s", version: "1" }), { input, output })
-  input.write('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",' +
+  const jsonSchema = { input: () => ({ type: "object" }), output: () => ({}) }
+  const input = { "~standard": { version: 1, vendor: "v", validate: (value) => ({ value }), jsonSchema } }
+  const [stdin, stdout] = [new PassThrough(), new PassThrough()]
+  const answer = () => new Promise((resolve) => stdout.once("data", resolve))
+  new AsyncServer({ name: "s", version: "1" }).tool("t", { input }, () => "").runStdio({ input: stdin, output: stdout })
+  stdin.write('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",' +
     '"capabilities":{},"clientInfo":{"name":"c","version":"1"}}}\\n')
   await answer()
 `
@@ -112,14 +114,33 @@ const cases: ReadonlyArray<Case> = [
   {
     title: "a server on stdio answers initialize before it loads the schemas of messages",
     first: initialized,
-    absent: [/\/effect\/\w+\/Schema/, skein("Codec", "Method")],
+    absent: [
+      /\/effect\/\w+\/Schema/,
+      skein("Codec", "Method"),
+      skein("Resource", "ResourceTemplate", "Prompt", "Tool")
+    ],
     second: `
-      input.write('{"jsonrpc":"2.0","id":2,"method":"ping"}\\n')
+      stdin.write('{"jsonrpc":"2.0","id":2,"method":"ping"}\\n')
       await answer()
       process.exit(0)
     `,
     later: 30,
     present: [skein("Codec"), skein("Method")]
+  },
+  {
+    title: "a server of async functions loads the modules of definitions that it has",
+    first: load("server/AsyncServer"),
+    absent: [/\/effect\/\w+\/Schema/, skein("Resource", "ResourceTemplate", "Prompt", "Tool")],
+    second: `
+      const [{ AsyncServer }, Effect, Layer, Schema] = await Promise.all([
+        "@skein/server/AsyncServer", "effect/Effect", "effect/Layer", "effect/Schema"
+      ].map((name) => import(name)))
+      const server = new AsyncServer({ name: "s", version: "1" }).tool("t", { input: { n: Schema.Int } }, () => "")
+        .resource("a:b", {}, () => "").template("a:{b}", { name: "b" }, () => "").prompt("p", {}, () => "")
+      await Effect.runPromise(Effect.scoped(Layer.build(server.toLayer())))
+    `,
+    later: 5,
+    present: [skein("Resource"), skein("ResourceTemplate"), skein("Prompt"), skein("Tool")]
   },
   {
     title: "a server on HTTP loads neither the other transports nor Effect's streams",

@@ -19,35 +19,26 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Scope from "effect/Scope"
+import * as AsyncDefinition from "./AsyncDefinition.ts"
 import { Catalog, updated } from "./Catalog.ts"
 import type * as Completion from "./Completion.ts"
 import type { AsyncHandler, HandlerContext } from "./HandlerContext.ts"
 import * as InMemoryTransport from "./InMemoryTransport.ts"
 import { type DefinitionMistake, problemOfLayer } from "./internal/composition/serverMistake.ts"
-import type { AsyncMistake } from "./internal/handlers/handlerMistake.ts"
 import type { AnySchema } from "./internal/schema/inputSchema.ts"
 import * as McpServer from "./McpServer.ts"
 import type * as NodeHttp from "./NodeHttp.ts"
-import * as Prompt from "./Prompt.ts"
-import * as Resource from "./Resource.ts"
-import * as ResourceTemplate from "./ResourceTemplate.ts"
+import type * as Prompt from "./Prompt.ts"
+import type * as Resource from "./Resource.ts"
+import type * as ResourceTemplate from "./ResourceTemplate.ts"
 import type * as Stdio from "./Stdio.ts"
-import * as Tool from "./Tool.ts"
+import type * as Tool from "./Tool.ts"
 
 /** A server that listens on HTTP. */
 export interface Listening extends Pick<NodeHttp.Server["Service"], "host" | "port" | "url"> {
   /** Refuses new requests, lets those in progress finish within `shutdownTimeout`, and stops. */
   readonly close: () => Promise<void>
 }
-
-type OutputOf<Output extends AnySchema> = [Output] extends [never] ? never : Tool.OutputOf<Output>
-
-type ToolAnswer<Output extends AnySchema> = Tool.Answer<NoInfer<OutputOf<Output>>>
-
-/** The variables that the reader of a template receives. */
-type TemplateVariables<T extends string, V extends ResourceTemplate.Variables> = [V] extends [never]
-  ? ResourceTemplate.Matched<T>
-  : ResourceTemplate.VariablesOf<V>
 
 /** A server whose definitions are added one after the other. Its methods return the server. */
 export class AsyncServer {
@@ -72,10 +63,7 @@ export class AsyncServer {
   tool<Input extends AnySchema = {}, Output extends AnySchema = never, A = never>(
     name: string,
     options: Tool.Options<Input, Output> & Tool.CheckedSchemas<Input, Output>,
-    handler: (
-      input: Tool.InputOf<Input>,
-      context: HandlerContext
-    ) => ToolAnswer<Output> | Promise<ToolAnswer<Output>> | (AsyncMistake<A, OutputOf<Output>> & A)
+    handler: AsyncDefinition.ToolHandler<Input, Output, A>
   ): this
   /** One object is the form of another library. */
   tool(definition: "A tool needs a name, options and a handler: tool(\"name\", { input }, async ({ … }) => …)"): this
@@ -90,7 +78,7 @@ export class AsyncServer {
     if (typeof name !== "string" || typeof handler !== "function") {
       throw new TypeError("A tool needs a name, options and a handler: tool(\"name\", { input }, async ({ … }) => …)")
     }
-    return this.use(Tool.async(Tool.make(name, options), handler))
+    return this.use(AsyncDefinition.tool(name, options, handler))
   }
 
   /** Adds a resource: see `Resource.make` and `Resource.async`. */
@@ -99,7 +87,7 @@ export class AsyncServer {
     options: Resource.Options,
     read: (context: HandlerContext) => Resource.Answer | Promise<Resource.Answer>
   ): this {
-    return this.use(Resource.async(Resource.make(uri, options), read))
+    return this.use(AsyncDefinition.resource(uri, options, read))
   }
 
   /**
@@ -114,19 +102,18 @@ export class AsyncServer {
   template<
     const T extends string,
     V extends ResourceTemplate.Variables = never,
-    C extends Completion.Sources<keyof TemplateVariables<T, V> & string> = {}
+    C extends Completion.Sources<keyof AsyncDefinition.TemplateVariables<T, V> & string> = {}
   >(
     uriTemplate: T,
     options: ResourceTemplate.Options<V> & ResourceTemplate.CheckedVariables<T, V>,
     read: (
-      variables: TemplateVariables<T, V>,
+      variables: AsyncDefinition.TemplateVariables<T, V>,
       uri: string,
       context: HandlerContext
     ) => ResourceTemplate.Answer | Promise<ResourceTemplate.Answer>,
-    completion?: Completion.Options<keyof TemplateVariables<T, V> & string, C>
+    completion?: Completion.Options<keyof AsyncDefinition.TemplateVariables<T, V> & string, C>
   ): this {
-    const template = ResourceTemplate.async(ResourceTemplate.make<T, V>(uriTemplate, options), read, completion)
-    return this.use(template as Layer.Layer<never, unknown, Catalog>)
+    return this.use(AsyncDefinition.template<T, V, C>(uriTemplate, options, read, completion))
   }
 
   /**
@@ -142,8 +129,7 @@ export class AsyncServer {
     handler: AsyncHandler<Prompt.ArgumentsOf<A>, Prompt.Answer, never>,
     completion?: Completion.Options<keyof Prompt.ArgumentsOf<A> & string, C>
   ): this {
-    const prompt = Prompt.async(Prompt.make<A>(name, options), handler, completion)
-    return this.use(prompt as Layer.Layer<never, unknown, Catalog>)
+    return this.use(AsyncDefinition.prompt<A, C>(name, options, handler, completion))
   }
 
   /**

@@ -20,7 +20,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
-import * as jsonSchema from "./internal/schema/jsonSchema.ts"
+import * as effectSchema from "./internal/schema/effectSchema.ts"
 import { type Startable, type StartValidation, startValidation } from "./internal/schema/standardSchema.ts"
 
 /** The bounds of a schema and of the cost of a validation. */
@@ -83,7 +83,7 @@ export const make = <T = JsonObject>(schema: JsonObject | boolean, options: Opti
  * @example
  * const { properties } = JsonSchema.ofArguments(Schema.Struct({ id: Schema.Int }))
  */
-export const ofArguments = (schema: Schema.Constraint): ObjectSchema => jsonSchema.input(schema)
+export const ofArguments = (schema: Schema.Constraint): ObjectSchema => effectSchema.input(schema)
 
 /**
  * Returns the JSON Schema of the structured content that an Effect Schema writes, as lists of tools have it. Throws a
@@ -92,4 +92,4 @@ export const ofArguments = (schema: Schema.Constraint): ObjectSchema => jsonSche
  * @example
  * const described = JsonSchema.ofResult(Schema.Struct({ total: Schema.Number }))
  */
-export const ofResult = (schema: Schema.Constraint): JsonObject => jsonSchema.output(schema)
+export const ofResult = (schema: Schema.Constraint): JsonObject => effectSchema.output(schema)

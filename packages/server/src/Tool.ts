@@ -26,29 +26,25 @@ import type { Icon } from "@skein/protocol/BaseMetadata"
 import type { Meta } from "@skein/protocol/Message"
 import type { Caller } from "@skein/runtime/RequestContext"
 import type * as WireTool from "@skein/protocol/Tool"
-import { quote } from "@skein/protocol/Text"
 import type * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
-import type { Catalog, HandlerServices, ToolEntry } from "./Catalog.ts"
+import type { Catalog, HandlerServices } from "./Catalog.ts"
 import type * as Content from "./Content.ts"
-import { DefinitionError, InvalidValue } from "./DefinitionError.ts"
+import type { DefinitionError } from "./DefinitionError.ts"
 import type { AsyncHandler, HandlerContext } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import { toEffect } from "./internal/handlers/asyncHandler.ts"
 import type { AsyncMistake, EffectMistake } from "./internal/handlers/handlerMistake.ts"
-import { type Register, registerLayer, registerScoped } from "./internal/handlers/captureServices.ts"
+import { registerLayer, registerScoped } from "./internal/handlers/captureServices.ts"
 import * as inputSchema from "./internal/schema/inputSchema.ts"
 import type { AnySchema, Checked, Codec } from "./internal/schema/inputSchema.ts"
-import * as jsonSchema from "./internal/schema/jsonSchema.ts"
 import type { Data } from "./internal/handlers/toolAnswer.ts"
+import { registerTool } from "./internal/handlers/registerTool.ts"
 import * as toolCall from "./internal/handlers/toolCall.ts"
-import { withVersion } from "./internal/handlers/toolVersion.ts"
-import { omitUndefined } from "./internal/base/json.ts"
-import * as Logging from "./Logging.ts"
 import type { Visible } from "./Registry.ts"
 
 export type { AnySchema, Codec } from "./internal/schema/inputSchema.ts"
@@ -240,7 +236,7 @@ export const layer = <Name extends string, Input, Output, R = never, A = never>(
     input: Input
   ) => Effect.Effect<Answer<NoInfer<Output>>, HandlerError, R> | (EffectMistake<A, "Tool", Output> & A)
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
-  registerLayer(register("add", tool, handler as Handler<Input, NoInfer<Output>, HandlerError, R>))
+  registerLayer(registerTool("add", tool, handler as Handler<Input, NoInfer<Output>, HandlerError, R>))
 
 /**
  * Registers a tool with a handler that returns a value or a promise, in the place of an effect. Everything else is as in
@@ -277,7 +273,7 @@ export const add = <Name extends string, Input, Output, R = never, A = never>(
     input: Input
   ) => Effect.Effect<Answer<NoInfer<Output>>, HandlerError, R> | (EffectMistake<A, "Tool", Output> & A)
 ): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R>> =>
-  registerScoped(register("add", tool, handler as Handler<Input, NoInfer<Output>, HandlerError, R>))
+  registerScoped(registerTool("add", tool, handler as Handler<Input, NoInfer<Output>, HandlerError, R>))
 
 /**
  * Replaces the tool of the same name until the scope closes. Fails with `DefinitionError` `NotFound` if no tool has the
@@ -286,76 +282,6 @@ export const add = <Name extends string, Input, Output, R = never, A = never>(
 export const replace: typeof add = <Name extends string, Input, Output, R>(
   tool: Tool<Name, Input, Output>,
   handler: unknown
-) => registerScoped(register("replace", tool, handler as Handler<Input, Output, HandlerError, R>))
+) => registerScoped(registerTool("replace", tool, handler as Handler<Input, Output, HandlerError, R>))
 
 type Handler<Input, Output, E, R> = (input: Input) => Effect.Effect<Answer<Output>, E, R>
-
-const register = <Name extends string, Input, Output, E extends HandlerError, R>(
-  how: "add" | "replace",
-  tool: Tool<Name, Input, Output>,
-  handler: Handler<Input, Output, E, R>
-): Register<R> =>
-(catalog, provide) =>
-  Effect.flatMap(describe(tool), ({ definition, headers }) => {
-    const { listedAs, visible } = tool.options
-    return catalog.tools[how](tool.name, {
-      definition,
-      visible,
-      ...(listedAs === undefined ? undefined : { listedAs }),
-      metadata: tool.options.metadata,
-      tags: tool.options.tags,
-      headers,
-      call: toolCall.make(tool, (input) => provide(handler(input)))
-    })
-  })
-
-/**
- * "Tool names SHOULD be between 1 and 128 characters", of these and no others (2025-11-25, "Tool Names"). The warning is
- * for the author: a client whose call adds the tool does not receive it.
- */
-const warnAboutName = (name: string): Effect.Effect<void> =>
-  /^[\w.-]{1,128}$/.test(name)
-    ? Effect.void
-    : Logging.withheld(Effect.logWarning(
-      `The tool name ${quote(name)} should be 1 to 128 characters of A-Z a-z 0-9 _ - .`
-    ))
-
-/** Options of other libraries, and what they are named here. Types refuse them, and untyped programs pass them. */
-const foreignNames: { readonly [option: string]: string } = {
-  inputSchema: "it is named input here",
-  outputSchema: "it is named output here",
-  parameters: "it is named input here",
-  execute: "the handler is the second argument of Tool.layer and Tool.async"
-}
-
-/** Makes the tool as `tools/list` returns it, and lists the arguments that clients copy into headers. */
-const describe = Effect.fnUntraced(
-  function*<Name extends string, Input, Output>({ input, name, options, output }: Tool<Name, Input, Output>) {
-    yield* warnAboutName(name)
-    const foreign = Object.keys(foreignNames).find((option) => option in options)
-    if (foreign !== undefined) {
-      const message = `The tool ${quote(name)} is invalid: it has no option ${foreign}: ${foreignNames[foreign]}`
-      return yield* Effect.fail(
-        new DefinitionError({ reason: new InvalidValue({ message }), kind: "tool", definition: name })
-      )
-    }
-    // Every option that is not taken out here is sent in `tools/list`.
-    const { listedAs: _, metadata: __, tags: ___, visible: ____, ...listed } = options
-    const inputSchema = input === undefined
-      ? jsonSchema.none
-      : yield* jsonSchema.tryForTool(name, "input", input.jsonSchema)
-    const outputSchema = output === undefined
-      ? undefined
-      : yield* jsonSchema.tryForTool(name, "output", output.jsonSchema)
-    const headers = yield* jsonSchema.tryForTool(name, "input", () => jsonSchema.headers(inputSchema))
-    return {
-      definition: {
-        name,
-        ...omitUndefined(withVersion(listed)),
-        inputSchema,
-        ...(outputSchema === undefined ? undefined : { outputSchema })
-      },
-      headers
-    } satisfies Pick<ToolEntry, "definition" | "headers">
-  }
-)

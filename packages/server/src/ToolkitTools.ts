@@ -48,6 +48,7 @@ import * as Content from "./Content.ts"
 import { DefinitionError, InvalidValue } from "./DefinitionError.ts"
 import * as Elicitation from "./Elicitation.ts"
 import type { HandlerError } from "./HandlerError.ts"
+import * as effectSchema from "./internal/schema/effectSchema.ts"
 import * as inputSchema from "./internal/schema/inputSchema.ts"
 import * as jsonSchema from "./internal/schema/jsonSchema.ts"
 import * as toolCall from "./internal/handlers/toolCall.ts"
@@ -101,7 +102,7 @@ const inputOf = (tool: AiTool.Any): inputSchema.Reader<JsonObject> | undefined =
   if (isEmptyParameters(tool.parametersSchema)) return undefined
   // The handler decodes the parameters, with the services that their schema may need.
   return {
-    jsonSchema: () => jsonSchema.input(tool.parametersSchema),
+    jsonSchema: () => effectSchema.input(tool.parametersSchema),
     compile: () => (value) => Result.succeed(value as JsonObject)
   }
 }
@@ -111,7 +112,7 @@ const outputOf = ({ successSchema, toModelOutput }: AiTool.Any): inputSchema.Wri
   const { ast } = successSchema
   const isSilent = AST.isVoid(ast) || AST.isUndefined(ast) || AST.isUnknown(ast) || AST.isAny(ast)
   if (isSilent || toModelOutput !== undefined) return undefined
-  return { jsonSchema: () => jsonSchema.output(successSchema), compile: () => Result.succeed }
+  return { jsonSchema: () => effectSchema.output(successSchema), compile: () => Result.succeed }
 }
 
 const blockOf = (part: Prompt.ToolModelOutputPart): Content.ContentBlock => {

@@ -18,7 +18,7 @@ import type { HandlerError } from "../../HandlerError.ts"
 import * as Logging from "../../Logging.ts"
 import { notAnEffect, Refusal, type resultBrand, toContent } from "./toolAnswer.ts"
 import { checkBlocks } from "../catalog/validateDefinition.ts"
-import type { Reader, Writer } from "../schema/inputSchema.ts"
+import type { Reader, Writer } from "../schema/standardReader.ts"
 import { isUnknown, messageOf, recordFailure, toolErrorOf } from "./handlerError.ts"
 import { maxProblemChars, mismatch } from "../schema/jsonSchema.ts"
 import { type Later, mapLater, settle } from "../schema/standardSchema.ts"
@@ -62,7 +62,7 @@ export const recover = (error: HandlerError): Effect.Effect<Wire.CallToolResult,
 }
 
 /** The part of a tool's definition that its calls need. */
-interface Schemas<Input, Output> {
+export interface Schemas<Input, Output> {
   readonly name: string
   readonly input: Reader<Input> | undefined
   readonly output: Writer<Output> | undefined

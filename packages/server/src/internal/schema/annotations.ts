@@ -8,26 +8,7 @@ import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { keyword } from "@skein/protocol/XMcpHeader"
 import * as AST from "effect/SchemaAST"
 import { omitUndefined } from "../base/json.ts"
-
-/** The definitions that a JSON Schema refers to, by name. */
-export interface Definitions {
-  readonly [name: string]: JsonObject
-}
-
-/** Returns the name of the definition that a node refers to, from the JSON pointer in its `$ref`. */
-export const referenced = (node: JsonObject): string | undefined => {
-  const reference = node["$ref"]
-  if (typeof reference !== "string" || !reference.startsWith(prefix)) return undefined
-  return decodeURIComponent(reference.slice(prefix.length)).replaceAll("~1", "/").replaceAll("~0", "~")
-}
-
-const prefix = "#/$defs/"
-
-/** Returns the definition that a node refers to, or the node itself. */
-export const resolve = (node: JsonObject, definitions: Definitions): JsonObject => {
-  const name = referenced(node)
-  return name === undefined || !Object.hasOwn(definitions, name) ? node : definitions[name]!
-}
+import { type Definitions, referenced } from "./jsonSchema.ts"
 
 /** Whether a node is the enum that Effect writes for `Infinity`, `-Infinity` and `NaN`. */
 export const isNonFinite = (node: unknown): boolean =>

@@ -1,30 +1,16 @@
 /**
  * Reads the arguments of tools and writes their structured content, by an Effect Schema or a Standard Schema.
  */
-import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { isObject } from "@skein/protocol/JsonRpc"
 import * as Nesting from "@skein/protocol/Nesting"
-import type { ObjectSchema } from "@skein/protocol/Tool"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
-import * as jsonSchema from "./jsonSchema.ts"
+import * as effectSchema from "./effectSchema.ts"
+import { type Reader, standardReader, standardWriter, type Writer } from "./standardReader.ts"
 import * as standardSchema from "./standardSchema.ts"
 
-/** Reads the arguments of a call. */
-export interface Reader<out A> {
-  /** Makes the JSON Schema for clients. Throws if the schema has none. */
-  readonly jsonSchema: () => ObjectSchema
-  /** Compiles the function that decodes the arguments, or returns a message about their faults. */
-  readonly compile: () => (value: unknown) => standardSchema.Later<Result.Result<A, string>>
-}
-
-/** Writes the structured content of a result. */
-export interface Writer<in A> {
-  /** Makes the JSON Schema for clients. Throws if the schema has none. */
-  readonly jsonSchema: () => JsonObject
-  /** Compiles the function that encodes or validates a value. It returns the value to send, or a message about its faults. */
-  readonly compile: () => (value: A) => standardSchema.Later<Result.Result<unknown, string>>
-}
+export type { Reader, Writer } from "./standardReader.ts"
 
 /** An Effect Schema that reads or writes JSON and needs no services. */
 export type Codec = Schema.ConstraintCodec<unknown, unknown>
@@ -83,43 +69,21 @@ export const schemaOf = (schema: unknown): Codec => {
 export const isForeign = (schema: unknown): schema is StandardSchemaV1 =>
   !Schema.isSchema(schema) && standardSchema.isStandardSchema(schema)
 
-/** The values that a schema of another library validates: it looks for every fault before it returns. */
-const maxValues = 100_000
-
 /** Makes the reader of arguments. */
-export const reader = (schema: AnySchema): Reader<unknown> => {
-  if (!isForeign(schema)) {
-    return {
-      jsonSchema: () => jsonSchema.input(schemaOf(schema)),
-      compile: () => decoder(Schema.toCodecJson(schemaOf(schema)))
-    }
+export const reader = (schema: AnySchema): Reader<unknown> =>
+  isForeign(schema) ? standardReader(schema) : {
+    jsonSchema: () => effectSchema.input(schemaOf(schema)),
+    compile: () => decoder(Schema.toCodecJson(schemaOf(schema)))
   }
-  const isVerbatim = standardSchema.isVerbatim(schema)
-  return {
-    jsonSchema: () => jsonSchema.objectOf(standardSchema.jsonSchemaOf(schema, "input"), isVerbatim),
-    compile: () => (value) =>
-      isVerbatim || Nesting.holdsAtMost(value, maxValues)
-        ? standardSchema.validateStandard(schema, value)
-        : Result.fail(`the arguments have more than ${maxValues} values`)
-  }
-}
 
-export const writer = (schema: AnySchema): Writer<unknown> => {
-  if (isForeign(schema)) {
-    return {
-      jsonSchema: () =>
-        jsonSchema.anyOf(standardSchema.jsonSchemaOf(schema, "output"), standardSchema.isVerbatim(schema)),
-      compile: () => (value) => standardSchema.validateStandard(schema, value)
-    }
-  }
-  return {
-    jsonSchema: () => jsonSchema.output(schemaOf(schema)),
+export const writer = (schema: AnySchema): Writer<unknown> =>
+  isForeign(schema) ? standardWriter(schema) : {
+    jsonSchema: () => effectSchema.output(schemaOf(schema)),
     compile: () => {
       const encode = Schema.encodeUnknownResult(Schema.toCodecJson(schemaOf(schema)))
       return (value) => Result.mapError(encode(value), ({ message }) => message)
     }
   }
-}
 
 /**
  * The largest number of values in which all problems are searched for. Larger inputs are reported with their first

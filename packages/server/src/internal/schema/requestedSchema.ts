@@ -6,7 +6,8 @@ import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
-import { annotate, annotation, type Definitions, isNonFinite, resolve } from "./annotations.ts"
+import { annotate, annotation, isNonFinite } from "./annotations.ts"
+import { type Definitions, resolve } from "./jsonSchema.ts"
 
 type Field = Wire.PrimitiveSchemaDefinition
 

@@ -8,9 +8,8 @@ import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import type { DefinitionError } from "../../DefinitionError.ts"
-import { type Definitions, resolve } from "./annotations.ts"
 import { type Codec, type NoObject, reader, type TypeOf } from "./inputSchema.ts"
-import { trySchema } from "./jsonSchema.ts"
+import { type Definitions, resolve, trySchema } from "./jsonSchema.ts"
 import type { Later } from "./standardSchema.ts"
 
 /** Every schema that the types accept. `Checked` names the mistake of a wrong one. */

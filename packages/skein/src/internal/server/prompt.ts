@@ -1,7 +1,8 @@
 /**
  * Prompts: messages that a user picks, with arguments filled in.
  */
-import * as Core from "@skein/server/Prompt"
+import * as Core from "@skein/server/AsyncDefinition"
+import * as Content from "@skein/server/Content"
 import { define, type Definition } from "../base/definition.ts"
 import type { ContentBlock, GetPromptResult, Icon, Meta, PromptMessage } from "../base/messages.ts"
 import type { CompletionOptions, Completions } from "./completion.ts"
@@ -31,7 +32,7 @@ export interface CheckedArguments<A> {
 export type PromptAnswer = string | PromptMessage | ReadonlyArray<PromptMessage> | GetPromptResult
 
 /** Makes a message of the user. */
-export const user: (content: string | ContentBlock) => PromptMessage = Core.user as never
+export const user = (content: string | ContentBlock): PromptMessage => message("user", content)
 
 /**
  * Makes a message of the assistant.
@@ -39,7 +40,13 @@ export const user: (content: string | ContentBlock) => PromptMessage = Core.user
  * @example
  * const messages = [user("Review this code"), assistant("Which file?")]
  */
-export const assistant: (content: string | ContentBlock) => PromptMessage = Core.assistant as never
+export const assistant = (content: string | ContentBlock): PromptMessage => message("assistant", content)
+
+// `Prompt.user` and `Prompt.assistant` would load what a server without prompts does not need.
+const message = (role: PromptMessage["role"], content: string | ContentBlock): PromptMessage => ({
+  role,
+  content: typeof content === "string" ? Content.text(content) : content
+})
 
 /**
  * Makes a prompt for `use` and `add` of an `AsyncServer`, and for `mount`. `completion` has the suggestions for arguments:
@@ -53,4 +60,4 @@ export const prompt = <A extends AnySchema = {}, C extends Completions<keyof Rea
   options: PromptOptions<A> & CheckedArguments<A>,
   handler: Handler<ReadBy<A>, PromptAnswer>,
   completion?: CompletionOptions<keyof ReadBy<A> & string, C>
-): Definition => define(Core.async(Core.make(name, options as never), handler as never, completion as never))
+): Definition => define(Core.prompt(name, options as never, handler as never, completion as never))

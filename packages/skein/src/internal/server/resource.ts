@@ -1,8 +1,7 @@
 /**
  * Resources and templates of resources: contents that a client can read by URI.
  */
-import * as Core from "@skein/server/Resource"
-import * as CoreTemplate from "@skein/server/ResourceTemplate"
+import * as Core from "@skein/server/AsyncDefinition"
 import { define, type Definition } from "../base/definition.ts"
 import type { Annotations, Icon, Meta, ReadResourceResult, ResourceContents } from "../base/messages.ts"
 import type { CompletionOptions, Completions } from "./completion.ts"
@@ -50,7 +49,7 @@ export const resource = (
   uri: string,
   options: ResourceOptions,
   read: (context: HandlerContext) => ResourceAnswer | Promise<ResourceAnswer>
-): Definition => define(Core.async(Core.make(uri, options), read as never))
+): Definition => define(Core.resource(uri, options, read as never))
 
 /** The description of a template. Its caching hints limit how long, and by whom, the contents may be cached. */
 export interface TemplateOptions<V extends AnySchema = never> extends Omit<ResourceOptions, "name" | "size"> {
@@ -128,5 +127,4 @@ export const template = <
     context: HandlerContext
   ) => ResourceAnswer | Promise<ResourceAnswer>,
   completion?: CompletionOptions<keyof TemplateVariables<T, V> & string, C>
-): Definition =>
-  define(CoreTemplate.async(CoreTemplate.make(uriTemplate, options as never), read as never, completion as never))
+): Definition => define(Core.template(uriTemplate, options as never, read as never, completion as never))

@@ -1,7 +1,7 @@
 /**
  * Tools: functions that a model can call.
  */
-import * as Core from "@skein/server/Tool"
+import * as Core from "@skein/server/AsyncDefinition"
 import { define, type Definition } from "../base/definition.ts"
 import type { Icon, Meta, Tool, ToolAnnotations } from "../base/messages.ts"
 import type { HandlerContext } from "./handlerContext.ts"
@@ -98,5 +98,5 @@ export function tool(
 export function tool(...given: ReadonlyArray<unknown>): Definition {
   const [name, options, handler] = given as [string, {}, () => string]
   if (typeof name !== "string" || typeof handler !== "function") throw new TypeError(usage)
-  return define(Core.async(Core.make(name, options), handler))
+  return define(Core.tool(name, options, handler))
 }

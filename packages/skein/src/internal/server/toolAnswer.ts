@@ -1,7 +1,7 @@
 /**
  * The values that the handler of a tool returns.
  */
-import * as Core from "@skein/server/Tool"
+import * as Core from "@skein/server/AsyncDefinition"
 import type { Meta } from "../base/messages.ts"
 import type { ContentInput } from "./content.ts"
 
