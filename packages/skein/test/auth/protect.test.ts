@@ -1,17 +1,22 @@
 /** Servers that require access tokens, over real HTTP. */
 import { describe, expect, it } from "@effect/vitest"
 import { createHmac } from "node:crypto"
+import { mkdtemp, readdir, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import {
   Grant,
   memoryReplayStore,
   memoryTokenStore,
   OAuth,
+  postgresReplayStore,
   principalId,
   type ProofUse,
   protect,
   replayStore,
   RequestVerifier,
   Scopes,
+  sqliteReplayStore,
   TokenVerifier
 } from "skein/auth"
 import { AsyncServer, tool } from "skein"
@@ -179,6 +184,27 @@ describe("replay stores", () => {
       expect(new Set(uses.map(({ id }) => id)).size).toBe(uses.length)
     }
   )
+
+  it("records the proofs in a file that instances share, and closes it with the server", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "skein-auth-"))
+    const filename = join(folder, "replays.db")
+    {
+      await using started = await start({
+        dev: { clients: [{ clientId: "job", clientSecret: "s" }] },
+        protect: { dpop: "require", replayStore: sqliteReplayStore({ filename, maxProofs: 100 }) }
+      })
+      await using oauth = await OAuth.make({
+        grant: Grant.clientCredentials({ clientId: "job", clientSecret: "s", issuer: started.dev.issuer })
+      })
+      const client = await started.connect(oauth)
+      await client.callTool("whoami")
+      expect(await readdir(folder)).toContain("replays.db-wal")
+    }
+    // SQLite removes the log when its last connection is closed.
+    expect(await readdir(folder)).toEqual(["replays.db"])
+    await rm(folder, { recursive: true })
+    expect(postgresReplayStore({ url: "postgres://127.0.0.1:1/none" })).toEqual({})
+  })
 
   it("refuses a proof that the store has seen, and answers 503 while it fails", async () => {
     for (const [add, status] of [[() => false, "401"], [() => Promise.reject(new Error("down")), "503"]] as const) {

@@ -15,7 +15,9 @@ import {
   OAuth,
   OAuthError,
   openBrowser,
+  postgresTokenStore,
   SignInError,
+  sqliteTokenStore,
   type TokenStore,
   TokenStoreError
 } from "skein/auth"
@@ -78,6 +80,22 @@ describe("token stores", () => {
       const keys = [randomBytes(32).toString("base64")]
       expect(await tokensOf(encryptedTokenStore(fileTokenStore({ folder: secret }), { keys }))).toBe(1)
       expect(await contents(secret)).not.toContain("accessToken")
+    }))
+
+  it("keep a sign-in in a database, and report one that cannot be opened", () =>
+    withFolder(async (folder) => {
+      const filename = join(folder, "tokens.db")
+      expect(await tokensOf(sqliteTokenStore({ filename, leaseTimeout: "10 seconds" }))).toBe(1)
+      const grant = Grant.clientCredentials({ clientId: "job", clientSecret: "s", issuer: "https://login.example" })
+      for (
+        const store of [
+          sqliteTokenStore({ filename: join(folder, "none", "tokens.db") }),
+          postgresTokenStore({ host: join(folder, "none") })
+        ]
+      ) {
+        const error = await errorOf<TokenStoreError>(OAuth.make({ grant, store }))
+        expect([error.name, error.reason._tag]).toEqual(["TokenStoreError", "StoreUnavailable"])
+      }
     }))
 
   it("keep a sign-in in a service by functions, with its lock, or with that of another store", async () => {

@@ -15,10 +15,13 @@ import type * as CoreReplay from "@skein/auth/ReplayStore"
 import type * as CoreRequest from "@skein/auth/RequestVerifier"
 import type * as CoreSignIn from "@skein/auth/SignIn"
 import type * as CoreTestUser from "@skein/auth/TestUser"
+import type * as CoreSqlStore from "@skein/auth/SqlTokenStore"
 import type * as CoreStoreError from "@skein/auth/TokenStoreError"
 import type * as CoreStore from "@skein/auth/TokenStore"
 import type * as CoreVerifier from "@skein/auth/TokenVerifier"
 import type * as CoreWeb from "@skein/auth/WebSignIn"
+import type * as CorePg from "@skein/sql/PgClient"
+import type * as CoreSqlite from "@skein/sql/SqliteClient"
 import type { Principal as CorePrincipal } from "@skein/server/Principal"
 import type { HttpRequest as CoreRequestOfHttp } from "@skein/server/Http"
 import {
@@ -42,6 +45,7 @@ import {
   type OpenOptions,
   type OutboundOptions,
   type PasteSignInOptions,
+  type PostgresOptions,
   type Principal,
   type PrincipalIdOptions,
   type ProofUse,
@@ -53,6 +57,8 @@ import {
   type ServerOptions,
   type SignInChange,
   type SignInState,
+  type SqliteOptions,
+  type SqlTokenStoreOptions,
   type TestUser,
   type TestUserOptions,
   type TokenStoreErrorReason,
@@ -117,6 +123,12 @@ describe("the types", () => {
     expectTypeOf<keyof PasteSignInOptions>().toEqualTypeOf<keyof CorePaste.Options>()
     expectTypeOf<PasteSignInOptions>().toExtend<CorePaste.Options>()
     expectTypeOf<WebSignInOptions>().toEqualTypeOf<CoreWeb.Options>()
+    expectTypeOf<keyof SqlTokenStoreOptions>().toEqualTypeOf<keyof CoreSqlStore.Options>()
+    expectTypeOf<PostgresOptions>().toExtend<Omit<CorePg.Options, "ssl">>()
+    expectTypeOf<keyof PostgresOptions>().toEqualTypeOf<
+      Exclude<keyof CorePg.Options, "transformQueryNames" | "transformResultNames">
+    >()
+    expectTypeOf<SqliteOptions>().toExtend<CoreSqlite.Options>()
     expectTypeOf<keyof TokenStoreOptions>().toEqualTypeOf<keyof CoreStore.Options>()
     expectTypeOf<keyof BrowserTokenStoreOptions>().toEqualTypeOf<keyof CoreBrowserStore.Options>()
     expectTypeOf<FileTokenStoreOptions>().toExtend<CoreFileStore.Options>()

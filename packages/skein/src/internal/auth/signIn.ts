@@ -5,7 +5,7 @@ import * as Core from "@skein/auth/SignIn"
 import * as WebSignIn from "@skein/auth/WebSignIn"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { type Opaque, opaque } from "../base/definition.ts"
+import { lazily, type Opaque, opaque } from "../base/definition.ts"
 import type { Awaitable, Duration } from "../base/types.ts"
 import { SignInError } from "./errors.ts"
 
@@ -43,7 +43,7 @@ export interface LoopbackOptions {
  * const oauth = await OAuth.make({ grant, signIn: loopback({ name: "Tea House" }) })
  */
 export const loopback = (options?: LoopbackOptions): SignIn =>
-  later(async () => (await import("@skein/auth/Loopback")).layer(options))
+  opaque(lazily(() => import("@skein/auth/Loopback"), ({ layer }) => layer(options)))
 
 /**
  * Whether there is a program that may open a browser: not on a computer without a display, in a shell over SSH for example, and
@@ -96,7 +96,7 @@ export interface PasteSignInOptions {
  * const oauth = await OAuth.make({ grant, signIn: pasteSignIn({ signInTimeout: "10 minutes" }) })
  */
 export const pasteSignIn = (options?: PasteSignInOptions): SignIn =>
-  later(async () => (await import("@skein/auth/PasteSignIn")).layer(options))
+  opaque(lazily(() => import("@skein/auth/PasteSignIn"), ({ layer }) => layer(options)))
 
 /** Options of `webSignIn`. */
 export interface WebSignInOptions {
@@ -181,6 +181,3 @@ const attempt = <A>(run: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, 
         ? cause as Core.SignInError
         : new Core.SignInError({ message: "The sign-in of the application failed.", cause })
   })
-
-/** A sign-in whose module is loaded when it is used first: one for Node, which a browser cannot load. */
-const later = (load: () => Promise<Layer.Layer<Core.SignIn>>): SignIn => opaque(Layer.unwrap(Effect.promise(load)))

@@ -9,7 +9,7 @@ import * as Core from "@skein/auth/TokenStore"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as KeyValueStore from "effect/persistence/KeyValueStore"
-import { layerOf, type Opaque, opaque } from "../base/definition.ts"
+import { layerOf, lazily, type Opaque, opaque } from "../base/definition.ts"
 import type { Awaitable, Duration } from "../base/types.ts"
 
 /** A store of tokens: the option `store` of `OAuth.make`. */
@@ -57,10 +57,7 @@ export type FileTokenStoreOptions =
  * const oauth = await OAuth.make({ grant, signIn: loopback(), store: fileTokenStore({ app: "teahouse" }) })
  */
 export const fileTokenStore = (options: FileTokenStoreOptions): TokenStore =>
-  opaque(Layer.unwrap(Effect.map(
-    Effect.promise(() => import("@skein/auth/FileTokenStore")),
-    ({ layer }) => layer(options)
-  )))
+  opaque(lazily(() => import("@skein/auth/FileTokenStore"), ({ layer }) => layer(options)))
 
 /** Options of `browserTokenStore`. */
 export interface BrowserTokenStoreOptions extends TokenStoreOptions {
