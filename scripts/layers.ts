@@ -741,7 +741,8 @@ export const layers: Readonly<Record<string, Layers>> = {
       node: true
     },
     auth: { rule: "Authorization of servers and of hosts.", modules: ["auth"], layers: ["base"], node: true },
-    tasks: { rule: "Durable tasks and their stores.", modules: ["tasks"], layers: ["base", "server"], node: true }
+    tasks: { rule: "Durable tasks and their stores.", modules: ["tasks"], layers: ["base", "server"], node: true },
+    openapi: { rule: "Tools of OpenAPI documents.", modules: ["openapi"], layers: ["base", "server"], node: true }
   }
 }
 
