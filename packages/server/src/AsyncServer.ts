@@ -199,10 +199,19 @@ export class AsyncServer {
    * @example
    * watch("menu.md", () => void server.updated("shop://menu"))
    */
-  async updated(uri: string, options?: { readonly parent?: string | undefined }): Promise<void> {
-    for (const catalog of this.#catalogs) {
-      await Effect.runPromise(Effect.provideService(updated(uri, options), Catalog, catalog))
-    }
+  updated(uri: string, options?: { readonly parent?: string | undefined }): Promise<void> {
+    return this.run(updated(uri, options))
+  }
+
+  /**
+   * Runs an effect with the catalog of the server, from anywhere in the program, such as `Catalog.setEnabled` or
+   * `ResultCache.clear`. Rejects with its failure. Nothing happens while the server does not run.
+   *
+   * @example
+   * await server.run(Catalog.setEnabled("tool", "order", false))
+   */
+  async run<A, E>(effect: Effect.Effect<A, E, Catalog>): Promise<void> {
+    for (const catalog of this.#catalogs) await Effect.runPromise(Effect.provideService(effect, Catalog, catalog))
   }
 
   /** The server as a layer, for everything that takes one: tests with `InMemoryTransport`, other adapters. */

@@ -29,6 +29,7 @@
 import type { Implementation } from "@skein/protocol/Implementation"
 import type { Checked, JsonForm } from "@skein/protocol/JsonForm"
 import type { McpRequest, RequestContext } from "@skein/runtime/RequestContext"
+import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Elicitation from "./Elicitation.ts"
 import type * as Once from "./Once.ts"
@@ -79,6 +80,8 @@ export interface HandlerContext<R = never> {
     (progress: Progress): Promise<void>
     (progress: "Pass one object: progress({ progress: 1, total: 2 })", total: unknown): Promise<void>
   }
+  /** Lets the client poll for the result instead of holding a connection open: see `Polling.disconnect`. */
+  readonly disconnect: (retry?: Duration.Input) => Promise<void>
   /** Logs to the loggers of the server, and to the client if it wants logs: see `Logging`. */
   readonly log: Log
   /**

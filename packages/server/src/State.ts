@@ -37,7 +37,7 @@ import { maxProblemChars } from "./internal/schema/jsonSchema.ts"
 import { isStandardSchema, type Later, settle, validateStandard } from "./internal/schema/standardSchema.ts"
 import * as owners from "./internal/state/ownerOf.ts"
 import { Anonymous, Conflict, InvalidValue, NoSession, StateError, TooLarge } from "./StateError.ts"
-import { makeMemory, StateStores, type Store, type Stored, type Stores } from "./StateStore.ts"
+import { makeMemory, StateStores, type Store, type Stored, type Stores } from "./internal/state/stores.ts"
 
 /** The type of a state, its owner and its bounds. */
 export interface Options<A> {

@@ -173,6 +173,9 @@ class RunningHandler<R> implements HandlerContext<R> {
   readonly progress: HandlerContext<R>["progress"] = (progress: Progress | string) =>
     this.run(this.request.progress(progress as Progress))
 
+  readonly disconnect: HandlerContext<R>["disconnect"] = (retry) =>
+    this.#using(() => import("../../Polling.ts"), ({ disconnect }) => disconnect(retry))
+
   readonly once: HandlerContext<R>["once"] = (key, run, options) =>
     this.#using(() => import("../../Once.ts"), ({ onceOfJson }) => onceOfJson(key, attempt(run), options))
 

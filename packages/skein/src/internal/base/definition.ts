@@ -27,7 +27,7 @@ export interface Definition extends Opaque<"definition"> {}
  * Something that a whole server uses: a store, a logger, a tracer. Pass it to `use` of an `AsyncServer`.
  *
  * @example
- * new AsyncServer({ name: "shop", version: "1.0.0" }).use(stateStore({ maxEntries: 1_000 }))
+ * new AsyncServer({ name: "shop", version: "1.0.0" }).use(memoryState({ maxEntries: 1_000 }))
  */
 export interface Service extends Opaque<"service"> {}
 

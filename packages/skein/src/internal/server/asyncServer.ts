@@ -5,13 +5,13 @@ import * as Core from "@skein/server/AsyncServer"
 import { refuseStdout } from "../base/logger.ts"
 import { observed, type ObservedServer, processLogs, recorded } from "../base/observed.ts"
 import { type Definition, isService, layerOf, type Service, type Transport } from "../base/definition.ts"
+import type { Principal } from "../base/http.ts"
 import { endpointOptions, mainOptions } from "./coreHttp.ts"
 import type { CompletionOptions, Completions } from "./completion.ts"
 import type { Handler, HandlerContext } from "./handlerContext.ts"
 import type { HttpMainOptions, HttpOptions } from "./httpOptions.ts"
 import type { ServerOptions, StdioOptions } from "./options.ts"
 import { type CheckedArguments, prompt, type PromptAnswer, type PromptOptions } from "./prompt.ts"
-import type { Principal } from "../base/http.ts"
 import {
   type CheckedVariables,
   resource,
@@ -176,6 +176,33 @@ export class AsyncServer {
    */
   updated(uri: string, options?: { readonly parent?: string | undefined }): Promise<void> {
     return this.#core.updated(uri, options)
+  }
+
+  /**
+   * Enables or disables a definition while the server runs: a disabled one does not exist for clients. Requests in progress
+   * continue. `name` is the URI of a resource, or the text of a template. Rejects if no definition has the name.
+   *
+   * @example
+   * await server.setEnabled("tool", "order", false)
+   */
+  async setEnabled(
+    kind: "tool" | "resource" | "resource template" | "prompt",
+    name: string,
+    enabled: boolean
+  ): Promise<void> {
+    const { setEnabled } = await import("@skein/server/Catalog")
+    await this.#core.run(setEnabled(kind, name, enabled))
+  }
+
+  /**
+   * Removes results from the `resultCache` of the server: those of one tool or resource, or all.
+   *
+   * @example
+   * await server.clearCache("stock")
+   */
+  async clearCache(target?: string): Promise<void> {
+    const { clear } = await import("@skein/server/ResultCache")
+    await this.#core.run(clear(target))
   }
 
   /**

@@ -1,6 +1,7 @@
 /**
  * The last argument of a handler: its request, and functions that ask the client, report progress and log.
  */
+import type { Principal } from "../base/http.ts"
 import type {
   CreateMessageRequestParams,
   CreateMessageResult,
@@ -11,7 +12,6 @@ import type {
   SamplingMessageContentBlock
 } from "../base/messages.ts"
 import type { Duration, InputOf, OutputOf, StandardSchema } from "../base/types.ts"
-import type { Principal } from "../base/http.ts"
 import type { McpRequest } from "./request.ts"
 import type { PerSession, State, StateOperations } from "./state.ts"
 
@@ -82,6 +82,11 @@ export interface HandlerContext {
     (progress: Progress): Promise<void>
     (progress: "Pass one object: progress({ progress: 1, total: 2 })", total: unknown): Promise<void>
   }
+  /**
+   * Closes the HTTP connection on which the client waits for a long request. The client reconnects after `retry` (1 second by
+   * default), and the handler continues. It does nothing on stdio and in other revisions than 2025-11-25.
+   */
+  readonly disconnect: (retry?: Duration) => Promise<void>
   /** Logs to the loggers of the server, and to the client if it wants logs. */
   readonly log: Log
   /**
@@ -189,6 +194,9 @@ export interface SampleOptions extends InputOptions {
 export interface SampleAnswer extends Omit<CreateMessageResult, "content"> {
   readonly content: ReadonlyArray<SamplingMessageContentBlock>
 }
+
+/** The content of a message to a model: a text, a block, or several blocks (since 2025-11-25). */
+export type SampleInput = string | SamplingMessageContentBlock | ReadonlyArray<SamplingMessageContentBlock>
 
 /** The values that JSON cannot hold. */
 type WithoutForm =
