@@ -9,11 +9,13 @@ import {
 } from "@opentelemetry/sdk-metrics"
 import { InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace"
 import { AsyncClient } from "@skein/client/AsyncClient"
+import type { Transport as CoreTransport } from "@skein/runtime/Connection"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { AsyncServer, VisibleError } from "skein"
+import { memoryTasks, task, tasks } from "skein/tasks"
 import { afterAll, afterEach, beforeAll } from "vitest"
 import { type ObservedClient, observedClient, type ObservedServer } from "../../src/internal/base/observed.ts"
 import { coreOf } from "../../src/internal/server/asyncServer.ts"
@@ -90,6 +92,15 @@ const inSpan = <A>(name: string, run: (span: api.Span) => Promise<A>): Promise<A
       span.end()
     }
   })
+
+/** A meter that reports the names of the instruments that are updated. */
+const metersOf = (updated: (name: string) => void): api.Meter => {
+  const meter = api.createNoopMeter()
+  return Object.assign(Object.create(meter), {
+    createCounter: (name: string) => ({ add: () => updated(name) }),
+    createHistogram: (name: string) => ({ record: () => updated(name) })
+  })
+}
 
 const pause = () => new Promise((resolve) => setImmediate(resolve))
 
@@ -353,5 +364,26 @@ describe("telemetry", () => {
     await using server = await serve({ telemetry: { api, metrics: false, meter: meter as api.Meter } }, () => "4 €")
     await using client = await connect(server.url)
     assert.deepEqual((await client.callTool("price")).content, [{ type: "text", text: "4 €" }])
+  })
+
+  it("records the runs of tasks, with a link to the call, and their metrics", async () => {
+    const updated = new Set<string>()
+    const meter = metersOf((name) => updated.add(name))
+    const shop = tasks(memoryTasks(), [
+      task("bake", {}, async (_, { step }) => {
+        await step("heat", async () => inSpan("oven", async () => 200))
+        return "baked"
+      })
+    ])
+    const server = new AsyncServer({ name: "shop", version: "1.0.0", telemetry: { api, meter } }).use(shop)
+    await using client = await AsyncClient.connect(server.transport() as unknown as CoreTransport)
+    assert.deepEqual((await client.callTool("bake")).content, [{ type: "text", text: "baked" }])
+    await client.close()
+    const run = named("task bake")
+    assert.strictEqual(run.kind, api.SpanKind.CONSUMER)
+    assert.strictEqual(named("heat").parentSpanContext?.spanId, idOf(run))
+    assert.strictEqual(named("oven").parentSpanContext?.spanId, idOf(named("heat")))
+    assert.deepEqual(run.links.map(({ context }) => context.spanId), [idOf(named("tools/call bake"))])
+    assert.isTrue(updated.has("mcp.server.task.ends"))
   })
 })

@@ -38,6 +38,11 @@ export interface ObservedClient extends Logged {
   readonly telemetry?: ClientTelemetry | undefined
 }
 
+/** The telemetry of the server that a definition belongs to, for definitions that record more than requests. */
+export const CurrentTelemetry: Context.Reference<ServerTelemetry | undefined> = Context.Reference<
+  ServerTelemetry | undefined
+>("skein/internal/CurrentTelemetry", { defaultValue: () => undefined })
+
 /** The loggers and the level of a program, as services. */
 const logged = ({ level, logger }: Logged): Context.Context<never> => {
   const loggers = logger === undefined
@@ -70,6 +75,7 @@ const traced = (telemetry: ServerTelemetry): Layer.Layer<never> => {
       (registry) => Effect.sync(() => registry.close())
     ))
   return Layer.mergeAll(
+    Layer.succeed(CurrentTelemetry, telemetry),
     spans === false ? Layer.empty : Layer.effectContext(spanServices),
     metrics === false
       ? Layer.empty

@@ -3,7 +3,10 @@
  */
 import { AsyncTasks } from "@skein/tasks/AsyncTasks"
 import * as TaskTools from "@skein/tasks/TaskTools"
-import { define, type Definition, layerOf, opaque } from "../base/definition.ts"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { define, type Definition, layerOf, lazily, opaque } from "../base/definition.ts"
+import { CurrentTelemetry } from "../base/observed.ts"
 import type { JsonObject } from "../base/messages.ts"
 import type { Duration } from "../base/types.ts"
 import type { Visible } from "../server/request.ts"
@@ -124,6 +127,15 @@ export interface Tasks extends Definition {
   readonly startWorker: () => Promise<TaskWorker>
 }
 
+/** Records the tasks of a store if its server has telemetry. */
+const observed = (store: Layer.Layer<never, unknown, unknown>) =>
+  Layer.unwrap(Effect.map(CurrentTelemetry, (telemetry) => {
+    if (telemetry === undefined) return store
+    const { metrics, spans } = telemetry
+    const observer = lazily(() => import("@skein/tasks/TaskTelemetry"), ({ layer }) => layer({ metrics, spans }))
+    return Layer.provide(store, observer)
+  }))
+
 /**
  * Makes the tasks of a server: pass the value to `use` of an `AsyncServer`. `definitions` are those of `task` and
  * `taskSchedule`. A server has one of it.
@@ -134,7 +146,7 @@ export interface Tasks extends Definition {
  */
 export const tasks = (store: TaskStore, definitions: ReadonlyArray<Definition>, options?: TasksOptions): Tasks => {
   const core = new AsyncTasks(
-    layerOf(store) as never,
+    observed(layerOf(store)) as never,
     definitions.map((each) => layerOf(each) as never),
     options as never
   )
