@@ -66,7 +66,7 @@ export const groups: ReadonlyArray<Group> = [
       }
     ]
   },
-  { title: "Use Effect", pages: ["effect.md", "effect-applications.md"] },
+  { title: "Use Effect", pages: ["async-and-effect.md", "effect.md", "effect-applications.md"] },
   {
     title: "Build a host",
     pages: [

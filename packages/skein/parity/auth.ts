@@ -3,7 +3,11 @@
 const proxy = "the authorization proxy is for operators of a server with Effect: use @skein/auth"
 const service = "a layer of Effect is a value here, which an option takes"
 
-export const rows: ReadonlyArray<readonly [effect: string, skein: string | { readonly missing: string }]> = [
+const reason = "the reason of an error is a plain object with this _tag"
+
+type Row = readonly [effect: string, skein: string | { readonly missing: string }]
+
+export const rows: ReadonlyArray<Row> = [
   ["@skein/auth/BrowserTokenStore", "browserTokenStore"],
   ["@skein/auth/DevServer", "DevServer"],
   ["@skein/auth/EncryptedTokenStore", "encryptedTokenStore"],
@@ -17,6 +21,24 @@ export const rows: ReadonlyArray<readonly [effect: string, skein: string | { rea
   ["@skein/auth/NodeOutbound", { missing: "an option of OAuth.make: outbound: { refusePrivateAddresses: true }" }],
   ["@skein/auth/OAuth", "OAuth"],
   ["@skein/auth/OAuthError.OAuthError", "OAuthError"],
+  ...[
+    "AuthorizationDenied",
+    "CredentialUnavailable",
+    "DiscoveryFailed",
+    "InsecureUrl",
+    "InsufficientScope",
+    "InvalidAuthorizationResponse",
+    "InvalidOptions",
+    "IssuerMismatch",
+    "PkceUnsupported",
+    "RegistrationFailed",
+    "ResourceMismatch",
+    "SignInFailed",
+    "SignInRequired",
+    "StoreFailed",
+    "TokenRefused",
+    "TokenRequestFailed"
+  ].map((name): Row => [`@skein/auth/OAuthError.${name}`, { missing: reason }]),
   ["@skein/auth/Outbound", { missing: "an option of OAuth.make: outbound" }],
   ["@skein/auth/PasteSignIn.layer", "pasteSignIn"],
   ["@skein/auth/PasteSignIn.make", { missing: service }],
@@ -36,13 +58,17 @@ export const rows: ReadonlyArray<readonly [effect: string, skein: string | { rea
   ["@skein/auth/SignIn.SignIn", "customSignIn"],
   ["@skein/auth/SignIn.SignInError", "SignInError"],
   ["@skein/auth/SignIn.RedirectRequired", { missing: "the reason SignInRequired of OAuthError has the url" }],
-  ["@skein/auth/SqlReplayStore", "sqliteReplayStore"],
-  ["@skein/auth/SqlTokenStore", "sqliteTokenStore"],
+  ["@skein/auth/SqlReplayStore", "sqliteReplayStore and postgresReplayStore"],
+  ["@skein/auth/SqlTokenStore", "sqliteTokenStore and postgresTokenStore"],
   ["@skein/auth/TestUser", "TestUser"],
   ["@skein/auth/TokenStore.layerMemory", "memoryTokenStore"],
   ["@skein/auth/TokenStore.makeMemory", { missing: service }],
   ["@skein/auth/TokenStore.TokenStore", { missing: "keyValueTokenStore is a store of your own functions" }],
   ["@skein/auth/TokenStoreError.TokenStoreError", "TokenStoreError"],
+  ...["InvalidEntry", "KeyError", "LockLost", "LockTimeout", "StoreUnavailable", "ValueTooLarge"].map((name): Row => [
+    `@skein/auth/TokenStoreError.${name}`,
+    { missing: reason }
+  ]),
   ["@skein/auth/TokenVerifier", "TokenVerifier"],
   ["@skein/auth/UpstreamToken", { missing: proxy }],
   ["@skein/auth/WebSignIn.layer", "webSignIn"],
