@@ -33,6 +33,27 @@ for (const name of ${JSON.stringify(entries)}) {
 `
 
 /**
+ * A program that signs in at its own authorization server, which stores the names of its classes: without them its tokens have no
+ * end.
+ */
+const signingIn = `import { AsyncServer } from "skein"
+import { DevServer, Grant, OAuth, protect, TokenVerifier } from "skein/auth"
+const client = { clientId: "job", clientSecret: "s" }
+const { close, issuer } = await DevServer.start({ clients: [client] })
+const server = await new AsyncServer({ name: "tea", version: "1.0.0" }).listen({ port: 0 })
+const protection = protect({ resource: server.url, verify: TokenVerifier.jwt({ issuer }) })
+await server.close()
+const restarted = await new AsyncServer({ name: "tea", version: "1.0.0" }).listen({ port: server.port, protection })
+const oauth = await OAuth.make({ grant: Grant.clientCredentials({ ...client, issuer }) })
+await oauth.signIn(server.url)
+const { expiresAt } = await oauth.state(server.url)
+if (!(expiresAt > Date.now())) throw new Error("the token has no end")
+await oauth.close()
+await restarted.close()
+await close()
+`
+
+/**
  * Installs the tarball in an empty project, and checks it: one package within its size, every entry can be imported and
  * required, the program `skein` starts, and the declarations compile with old and new compilers. `install` runs npm.
  */
@@ -54,6 +75,8 @@ export const checkBundled = (
   const entries = entriesOf(folder)
   writeFileSync(join(project, "alone.mjs"), program(entries))
   run(project, process.execPath, "alone.mjs")
+  writeFileSync(join(project, "signingIn.mjs"), signingIn)
+  run(project, process.execPath, "signingIn.mjs")
   run(project, join(project, "node_modules/.bin/skein"), "--help")
   writeFileSync(join(project, "alone.ts"), entries.map((name, at) => `export * as m${at} from "${name}"\n`).join(""))
   install(

@@ -155,8 +155,8 @@ export interface DevServer extends AsyncDisposable {
 export const DevServer: {
   /**
    * Starts an authorization server on loopback, with users whose names you choose, and without passwords. It is a real one, so what
-   * works with it works elsewhere; do not use it for anything that has to be protected. It needs the package `oidc-provider`.
-   * Rejects if its port is taken, its address is not loopback, or an option is wrong.
+   * works with it works elsewhere; do not use it for anything that has to be protected. Rejects if its port is taken, its address
+   * is not loopback, or an option is wrong.
    *
    * @example
    * const server = await DevServer.start({ port: 4000, scopes: ["tea:read", "tea:write"] })
