@@ -742,6 +742,12 @@ export const layers: Readonly<Record<string, Layers>> = {
     },
     auth: { rule: "Authorization of servers and of hosts.", modules: ["auth"], layers: ["base"], node: true },
     tasks: { rule: "Durable tasks and their stores.", modules: ["tasks"], layers: ["base", "server"], node: true },
+    client: {
+      rule: "Clients, pools, configurations and toolkits: the entry `skein/client`.",
+      modules: ["client"],
+      layers: ["base"],
+      node: true
+    },
     openapi: { rule: "Tools of OpenAPI documents.", modules: ["openapi"], layers: ["base", "server"], node: true }
   }
 }
