@@ -50,6 +50,7 @@ import type { Ready, ReadyOptions } from "./internal/toolkit/source.ts"
 import type { Middleware } from "./Middleware.ts"
 import * as Reconnect from "./Reconnect.ts"
 import type * as ServerConfig from "./ServerConfig.ts"
+import type { Telemetry } from "./Telemetry.ts"
 
 export type { AppliedConfig, Config, ConfigSource, ConfiguredServer, Reload } from "./internal/pool/configuredPool.ts"
 export type { PoolChange } from "./internal/pool/poolChanges.ts"
@@ -76,6 +77,8 @@ export interface Options {
    * name of the server. They are outside of the middleware of the server's own `options`.
    */
   readonly middleware?: ReadonlyArray<Middleware> | undefined
+  /** Makes a span for each request of each server whose `options` have none: see `Telemetry`. No spans by default. */
+  readonly telemetry?: Telemetry | undefined
   /** How many servers a pool has at most: 100 by default. `make` and `add` fail with `LimitExceeded` beyond that. */
   readonly maxServers?: number | undefined
   /**
@@ -191,6 +194,7 @@ const makeWith = Effect.fnUntraced(function*(
     isWatched: false,
     cacheLists: options.cacheLists ?? true,
     middleware: options.middleware ?? [],
+    telemetry: options.telemetry,
     onChange: (name: string, aspect: keyof PoolChange) => {
       changes.publish(aspect, name)
       if (aspect === "servers" && states.hasListeners) {

@@ -98,6 +98,7 @@ export const rows: ReadonlyArray<readonly [effect: string, skein: string | { rea
   ["@skein/client/Stdio.defaultEnv", "Stdio.defaultEnv"],
   ["@skein/client/Stdio.transport", "Stdio.transport"],
   ["@skein/client/Stdio.connect", { missing: "a connection without a client needs Effect: Stdio.transport" }],
+  ["@skein/client/Telemetry", { missing: `${options}telemetry: { api }, with OpenTelemetry's API` }],
   ["@skein/client/Toolkit.estimateTokens", "estimateTokens"],
   ["@skein/client/Toolkit.fitSchema", "fitSchema"],
   ["@skein/client/Toolkit.ToolFailure", { missing: "call() of a toolkit rejects with ClientError and PoolError" }],

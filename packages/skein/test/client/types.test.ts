@@ -36,7 +36,7 @@ import { z } from "zod"
 type Lacking<One, Other> = Exclude<keyof One, keyof Other>
 
 /** The options whose values are opaque, or have other types than in the core. */
-type Opaque = "middleware" | "telemetry" | "cache" | "credentials"
+type Opaque = "middleware" | "cache" | "credentials" | keyof Skein.ObservedClient
 
 describe("values that the core returns have the types of the entry", () => {
   it("errors", () => {
@@ -115,7 +115,8 @@ describe("values that the core returns have the types of the entry", () => {
 describe("values of the entry have the types of the core where they are passed", () => {
   it("options of clients", () => {
     expectTypeOf<Omit<Skein.ConnectOptions, Opaque>>().toExtend<Omit<CoreClient.Options, Opaque>>()
-    expectTypeOf<keyof Skein.ConnectOptions | "telemetry">().toEqualTypeOf<keyof CoreClient.Options>()
+    expectTypeOf<Exclude<keyof Skein.ConnectOptions, Opaque>>()
+      .toEqualTypeOf<Exclude<keyof CoreClient.Options, Opaque | "services">>()
     expectTypeOf<Omit<Skein.SharedCacheOptions, "store">>().toExtend<Omit<CoreCache.SharedOptions, "store">>()
     expectTypeOf<Skein.OwnCacheOptions>().toExtend<CoreCache.OwnOptions>()
     expectTypeOf<keyof Skein.ClientLimits>().toEqualTypeOf<keyof CoreClientTypes.Limits>()
@@ -148,7 +149,8 @@ describe("values of the entry have the types of the core where they are passed",
 
   it("options of pools and configurations", () => {
     expectTypeOf<Omit<Skein.PoolConfigOptions, Opaque>>().toExtend<Omit<CorePool.ConfigOptions, Opaque>>()
-    expectTypeOf<keyof Skein.PoolConfigOptions>().toEqualTypeOf<keyof CorePool.ConfigOptions>()
+    expectTypeOf<Exclude<keyof Skein.PoolConfigOptions, Opaque>>()
+      .toEqualTypeOf<Exclude<keyof CorePool.ConfigOptions, Opaque | "services">>()
     expectTypeOf<keyof Skein.ConfigFileOptions>().toEqualTypeOf<keyof CoreNodeConfig.FileOptions>()
     type Converted = "client" | "http"
     expectTypeOf<Omit<Skein.ConfigFileOptions, Converted>>().toExtend<Omit<CoreNodeConfig.FileOptions, Converted>>()

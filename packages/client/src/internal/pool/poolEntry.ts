@@ -17,6 +17,7 @@ import { ClientError, Closed, ConnectionFailed } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 import { clientError, delayAfter, within } from "../base/errors.ts"
 import type { Middleware } from "../../Middleware.ts"
+import type { Telemetry } from "../../Telemetry.ts"
 import { endText } from "../base/failure.ts"
 import type { Ready } from "../toolkit/source.ts"
 import { CallClock, CurrentCallClock } from "../base/callClock.ts"
@@ -71,6 +72,8 @@ export interface Shared {
   readonly cacheLists: boolean
   /** The middleware of all clients, outside of their own. */
   readonly middleware: ReadonlyArray<Middleware>
+  /** The telemetry of the clients that have none of their own. */
+  readonly telemetry: Telemetry | undefined
 }
 
 // How long a server that is being opened counts for `concurrency`. Servers that hang must not hold up the others.
@@ -228,7 +231,7 @@ export class PoolEntry {
     const callClock = new CallClock()
     const opening = Effect.catchDefect(
       Effect.provideService(
-        Client.make(transport, { label: name, ...options, middleware }),
+        Client.make(transport, { label: name, telemetry: this.#shared.telemetry, ...options, middleware }),
         CurrentCallClock,
         callClock
       ),

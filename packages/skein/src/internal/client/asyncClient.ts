@@ -4,7 +4,7 @@
 import * as Core from "@skein/client/AsyncClient"
 import type { Transport } from "../base/definition.ts"
 import type { ClientMethods } from "./clientMethods.ts"
-import type { ConnectOptions } from "./options.ts"
+import { type ConnectOptions, toCore } from "./options.ts"
 import type { HttpOptions, StdioOptions } from "./transports.ts"
 
 /**
@@ -42,7 +42,6 @@ export interface AsyncClient extends ClientMethods {
 
 /** The class of `AsyncClient`. */
 export interface AsyncClientClass {
-  readonly prototype: AsyncClient
   /**
    * Connects to a server, and negotiates the revision. Rejects with a `ClientError` if that fails, with `InvalidRoot` for an
    * invalid root, and with a `TypeError` for a value that names no server. Nothing is left open then.
@@ -52,7 +51,12 @@ export interface AsyncClientClass {
    * const local = await AsyncClient.connect("node server.js", { onLog: ({ data }) => console.error(data) })
    */
   connect(server: Server, options?: ConnectOptions): Promise<AsyncClient>
-  readonly [Symbol.hasInstance]: (value: unknown) => value is AsyncClient
+  /** Tells whether a value is a client: `value instanceof AsyncClient`. */
+  [Symbol.hasInstance](value: unknown): value is AsyncClient
 }
 
-export const AsyncClient: AsyncClientClass = Core.AsyncClient as never
+export const AsyncClient: AsyncClientClass = {
+  connect: async (server, options = {}) =>
+    (await Core.AsyncClient.connect(server as never, await toCore(options))) as unknown as AsyncClient,
+  [Symbol.hasInstance]: (value): value is AsyncClient => value instanceof Core.AsyncClient
+}

@@ -3,6 +3,7 @@
  */
 import * as Core from "@skein/client/AsyncClientPool"
 import type { Transport } from "../base/definition.ts"
+import type { ObservedClient } from "../base/observed.ts"
 import type { Prompt, Resource, ResourceTemplate, Tool } from "../base/messages.ts"
 import type { Duration } from "../base/types.ts"
 import type { Abortable } from "./calls.ts"
@@ -10,7 +11,7 @@ import type { ClientMethods } from "./clientMethods.ts"
 import type { ClientError, PoolError } from "./errors.ts"
 import type { AsyncHandlers } from "./handlers.ts"
 import type { ConfigEntry, ConfigSource } from "./nodeConfig.ts"
-import type { ClientMiddleware, ClientOptions, ReconnectPolicy } from "./options.ts"
+import { type ClientMiddleware, type ClientOptions, type ReconnectPolicy, toCore } from "./options.ts"
 import type { AsyncToolkit, ToolkitOptions } from "./toolkit.ts"
 
 /** A server of a pool: its transport, and the options of its client. */
@@ -22,7 +23,7 @@ export interface PoolServer {
 }
 
 /** The handlers of a pool, which answer all of its servers, and the signal that closes it. */
-export interface AsyncOptions extends AsyncHandlers {
+export interface AsyncOptions extends AsyncHandlers, ObservedClient {
   /** Closes the pool when it aborts. */
   readonly signal?: AbortSignal | undefined
 }
@@ -200,7 +201,6 @@ export interface AsyncConfiguredPool extends AsyncClientPool {
 
 /** The class of `AsyncClientPool`. */
 export interface AsyncClientPoolClass {
-  readonly prototype: AsyncClientPool
   /**
    * Makes a pool of servers by their names, and starts to open them. It does not wait for any server. Rejects with
    * `LimitExceeded` for more than `maxServers`.
@@ -217,7 +217,14 @@ export interface AsyncClientPoolClass {
     source: ConfigSource | ReadonlyArray<ConfigSource>,
     options?: PoolConfigOptions
   ): Promise<AsyncConfiguredPool>
-  readonly [Symbol.hasInstance]: (value: unknown) => value is AsyncClientPool
+  /** Tells whether a value is a pool: `value instanceof AsyncClientPool`. */
+  [Symbol.hasInstance](value: unknown): value is AsyncClientPool
 }
 
-export const AsyncClientPool: AsyncClientPoolClass = Core.AsyncClientPool as never
+export const AsyncClientPool: AsyncClientPoolClass = {
+  make: async (servers, options = {}) =>
+    (await Core.AsyncClientPool.make(servers as never, await toCore(options))) as unknown as AsyncClientPool,
+  fromConfig: async (source, options = {}) =>
+    (await Core.AsyncClientPool.fromConfig(source as never, await toCore(options))) as unknown as AsyncConfiguredPool,
+  [Symbol.hasInstance]: (value): value is AsyncClientPool => value instanceof Core.AsyncClientPool
+}

@@ -3,6 +3,7 @@
  */
 import type { Opaque } from "../base/definition.ts"
 import type { Implementation, JsonObject, LoggingLevel, LoggingMessage, Revision } from "../base/messages.ts"
+import { type ObservedClient, observedClient } from "../base/observed.ts"
 import type { Duration } from "../base/types.ts"
 import type { AsyncHandlers } from "./handlers.ts"
 
@@ -178,7 +179,7 @@ export interface ValidationBounds {
 }
 
 /** The options of `AsyncClient.connect`: those of the client, the handlers, and these. */
-export interface ConnectOptions extends ClientOptions, AsyncHandlers {
+export interface ConnectOptions extends ClientOptions, AsyncHandlers, ObservedClient {
   /** Receives the log messages of the server. An exception is logged. */
   readonly onLog?: ((message: LoggingMessage) => void) | undefined
   /** The least severe level of log messages that the server is asked for: `info` by default if there is an `onLog`. */
@@ -186,3 +187,12 @@ export interface ConnectOptions extends ClientOptions, AsyncHandlers {
   /** Closes the client when it aborts. While the client connects, `connect` rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined
 }
+
+/**
+ * Converts the options of a client or a pool to those of the core: loggers and telemetry become services, and the types of all
+ * other options are those of the core without Effect.
+ */
+export const toCore = async <A extends ObservedClient>(
+  { level, logger, telemetry, ...options }: A
+): Promise<Record<string, never>> =>
+  ({ ...options, ...await observedClient({ level, logger, telemetry }) }) as unknown as Record<string, never>
