@@ -1,5 +1,5 @@
 /**
- * What a client reports while it is open: changes on the server, notifications, and the state of the connection.
+ * The reports of an open client: changes on the server, notifications, and the state of the connection.
  */
 import type { Implementation, JsonObject, LoggingMessage, Meta, Revision } from "../base/messages.ts"
 import type { Duration } from "../base/types.ts"

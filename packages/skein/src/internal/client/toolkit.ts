@@ -103,7 +103,7 @@ export interface SchemaChange {
   readonly at: string
   /** The keyword, or another short name for the part that the provider refuses. */
   readonly refused: string
-  /** What the schema no longer says, in words for the model. `undefined` if the meaning is the same. */
+  /** The meaning that the schema has lost, in words for the model. `undefined` if the meaning is the same. */
   readonly weakened: string | undefined
 }
 
