@@ -107,7 +107,7 @@ describe("prompts", () => {
         z.object({ a: z.record(z.string(), z.map(z.string(), z.string())) }),
         `at "a.*", use z.record()`
       ],
-      ["a schema without JSON Schema", v.object({ a: v.string() }), "StandardSchema.withJsonSchema"]
+      ["a schema without JSON Schema", v.object({ a: v.string() }), "pass one with withJsonSchema"]
     ] as const
   ) {
     it.effect(`${what} fails the layer, and names the prompt`, () =>

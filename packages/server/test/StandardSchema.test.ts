@@ -200,7 +200,7 @@ describe("an invalid schema", () => {
       [
         "has no JSON Schema",
         { input: ValibotCity },
-        "valibot schemas do not provide JSON Schema; pass one with StandardSchema.withJsonSchema"
+        "valibot schemas do not provide JSON Schema; pass one with withJsonSchema"
       ],
       [
         "is given by its fields",

@@ -175,7 +175,7 @@ export const jsonSchemaOf = (schema: StandardSchemaV1, direction: "input" | "out
     readonly vendor: string
   }
   if (jsonSchema === undefined) {
-    throw new TypeError(`${vendor} schemas do not provide JSON Schema; pass one with StandardSchema.withJsonSchema`)
+    throw new TypeError(`${vendor} schemas do not provide JSON Schema; pass one with withJsonSchema`)
   }
   let made: unknown
   try {
