@@ -280,3 +280,38 @@ describe("an async server", () => {
       expect(yield* complete(client, { type: "ref/resource", uri: "notes://{id}" }, "id")).toEqual(["s1"])
     }))
 })
+
+describe("choices in forms", () => {
+  const ids = [["t1", "Green tea"], ["t2", "Black tea"]] as const
+  const titles = ids.map(([value, title]) => ({ const: value, title }))
+  const literals = z.union(ids.map(([value, title]) => z.literal(value).meta({ title })))
+  const oneOf = titles.map((option) => ({ type: "string", ...option }))
+
+  const forms = [
+    ["zod", z.object({ tea: literals, teas: z.array(literals).min(1), cup: z.literal("small") })],
+    [
+      "JSON Schema",
+      StandardSchema.withJsonSchema(v.object({}), {
+        type: "object",
+        properties: {
+          tea: { oneOf },
+          teas: { type: "array", items: { oneOf }, minItems: 1 },
+          cup: { type: "string", const: "small" }
+        },
+        required: ["tea", "teas", "cup"]
+      })
+    ]
+  ] as const
+
+  it.each(forms)("%s · have the titles of literals", (_library, schema) => {
+    expect(Result.getOrThrow(Elicitation.make(schema).requestedSchema)).toEqual({
+      type: "object",
+      properties: {
+        tea: { type: "string", oneOf: titles },
+        teas: { type: "array", items: { anyOf: titles }, minItems: 1 },
+        cup: { type: "string", enum: ["small"] }
+      },
+      required: ["tea", "teas", "cup"]
+    })
+  })
+})

@@ -36,11 +36,17 @@ interface Option {
   readonly title?: string | undefined
 }
 
+/** The members of a node that is one of several. Zod writes `anyOf`, and authors of JSON Schema write `oneOf`. */
+const membersOf = ({ anyOf, oneOf }: JsonObject): ReadonlyArray<unknown> | undefined =>
+  Array.isArray(anyOf) ? anyOf : Array.isArray(oneOf) ? oneOf : undefined
+
 /** Returns the values of a node that is a choice of texts. */
 const optionsOf = (node: JsonObject): ReadonlyArray<Option> | undefined => {
-  const { anyOf, enum: values, title } = node
-  if (Array.isArray(anyOf)) {
-    const members = anyOf.map((member) => isObject(member) ? optionsOf(member) : undefined)
+  const { const: only, title } = node
+  const values = typeof only === "string" ? [only] : node["enum"]
+  const several = membersOf(node)
+  if (several !== undefined) {
+    const members = several.map((member) => isObject(member) ? optionsOf(member) : undefined)
     return members.every((member) => member !== undefined) ? members.flat() : undefined
   }
   if (!Array.isArray(values) || !values.every((value) => typeof value === "string")) return undefined
@@ -55,7 +61,7 @@ const hasTitles = (options: ReadonlyArray<Option>): boolean => options.some(({ t
 const choice = (values: JsonObject, word: "oneOf" | "anyOf"): JsonObject | undefined => {
   const options = optionsOf(values)
   if (options === undefined || options.length === 0) return undefined
-  if (Array.isArray(values["anyOf"]) && hasTitles(options)) return { [word]: titled(options) }
+  if (membersOf(values) !== undefined && hasTitles(options)) return { [word]: titled(options) }
   return { type: "string", enum: options.map((option) => option.const) }
 }
 
@@ -72,7 +78,7 @@ const fieldOf = (given: JsonObject, definitions: Definitions): Field | string =>
       ? "a list must be a choice of texts"
       : { type, ...labeled, ...pick(node, keywords.array), items: several } as Field
   }
-  if (Array.isArray(node["anyOf"])) return "it has several types"
+  if (membersOf(node) !== undefined) return "it has several types"
   if (type === "object") return "it has fields of its own"
   if (typeof type !== "string" || !(type in keywords)) {
     return "it is not a text, a number, a boolean, or a choice of texts"
