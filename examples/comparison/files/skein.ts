@@ -1,7 +1,5 @@
 /** Files of the folders that the client shares as roots, over stdio. */
-import { AsyncServer } from "@skein/server/AsyncServer"
-import type { HandlerContext } from "@skein/server/HandlerContext"
-import { VisibleError } from "@skein/server/HandlerError"
+import { AsyncServer, type HandlerContext, VisibleError } from "skein"
 import { lstat, readdir, readFile, realpath, writeFile } from "node:fs/promises"
 import { basename, dirname, join, relative, resolve, sep } from "node:path"
 import { fileURLToPath } from "node:url"
