@@ -17,7 +17,7 @@ const long = [
   "packages/protocol/test/{hostile/Cases,oracle/{AcrossRevisions,Generators,Read,Sensitivity,Write}}.test.ts",
   "packages/auth/test/{hostile/Documents,oauth/Browser,protect/PostgresReplayStore,proxy/{Postgres,Tasks},signin/{chromium,webProcesses}}.test.ts",
   "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore}.test.ts",
-  "packages/cli/test/develop/{build,dev,folder,modules,publish,restart,run}.test.ts",
+  "packages/cli/test/develop/{build,dev,folder,modules,publish,restart,run,skeinPackage}.test.ts",
   "packages/{apps/test/{Chromium,ReadyPages,UiPage},code-mode/test/{Bundle,Hostile},console/test/Page,openapi/test/Published}.test.ts",
   "packages/tasks/test/{PgBouncer,crash/{FailedTask,Sqlite},hostile/{Limits,Memory,Names},random/RandomHandlers}.test.ts",
   "packages/tasks/test/{protocol/{Shutdown,ShutdownQuestions},schedules/Schedules,store/MigrateApart,telemetry/Processes}.test.ts",

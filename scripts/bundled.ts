@@ -17,6 +17,11 @@ import { publicModules } from "./publicModules.ts"
 /** The programs of the package, by the name of their file, with the module that has their `main`. */
 const programs: Readonly<Record<string, string>> = { skein: "@skein/cli/Skein" }
 
+/** Modules that are files of their own in `code`, because a program gives their path to a bundler. */
+const fileModules: Readonly<Record<string, string>> = {
+  folderServer: "packages/cli/dist/internal/develop/folderServer.js"
+}
+
 /** The names of files by which a package of others is recognized. */
 const packageOf = (path: string): string | undefined => {
   const at = path.lastIndexOf("/node_modules/")
@@ -106,7 +111,7 @@ const bundleCode = async (
   const chunks = output.filter(isChunk)
   onlyNode(chunks.flatMap(({ dynamicImports, imports }) => [...imports, ...dynamicImports]))
   for (const { exports, fileName, isEntry, name } of chunks) {
-    if (!isEntry) continue
+    if (!isEntry || name in fileModules) continue
     if (name in programs) {
       await mkdir(join(dist, "bin"), { recursive: true })
       const program = join(dist, "bin", `${name}.js`)
@@ -175,7 +180,8 @@ export const buildBundled = async (folder: string): Promise<void> => {
   const modules = publicModules(folder)
   const at = (extension: string) =>
     Object.fromEntries(modules.map(({ path }) => [path, join(folder, ".tsbuild", `${path}${extension}`)]))
-  const code = await bundleCode(folder, { ...at(".js"), ...programs })
+  const parts = Object.entries(fileModules).map(([name, path]) => [name, join(folder, "../..", path)])
+  const code = await bundleCode(folder, { ...at(".js"), ...programs, ...Object.fromEntries(parts) })
   await bundleTypes(folder, at(".d.ts"))
   await writeNotices(folder, code)
   await cp(join(folder, "../../LICENSE"), join(folder, "LICENSE"))

@@ -125,7 +125,7 @@ describe("skein run · a module that cannot be served", () => {
       const { code, err } = await run(bare, ["run", "server.mjs"])
       assert.match(
         err,
-        /@skein\/server\/Stdio is not installed in the project of \S+: npm install @skein\/server effect\n$/
+        /@skein\/server\/Stdio is not installed in the project of \S+: npm install skein, or npm install @skein\/server effect\n$/
       )
       assert.strictEqual(code, 2)
     } finally {

@@ -1,7 +1,16 @@
 /**
  * This program as a command line, for a server that is a process of its own.
  */
-import { basename, join } from "node:path"
+import { existsSync } from "node:fs"
+import { extname, join } from "node:path"
+
+/** The program, beside this code: all of it is in one folder, `dist/code`, in the package `skein`. */
+const programFile = (): string => {
+  // The extension of this file: a program from source has no compiled files.
+  const name = `bin/skein${extname(import.meta.filename)}`
+  const [own, bundled] = [join(import.meta.dirname, "../..", name), join(import.meta.dirname, "..", name)]
+  return existsSync(own) ? own : bundled
+}
 
 /** The command line that serves a module with `skein run`. */
 export const runCommandLine = ({ dotenv, exportName, module }: {
@@ -9,14 +18,11 @@ export const runCommandLine = ({ dotenv, exportName, module }: {
   readonly exportName: string | undefined
   readonly dotenv?: string | undefined
 }): { readonly command: string; readonly args: ReadonlyArray<string> } => {
-  const folder = join(import.meta.dirname, "../../bin")
-  // The extension of this file: a program from source has no compiled files.
-  const program = join(folder, `skein${basename(import.meta.filename).endsWith(".ts") ? ".ts" : ".js"}`)
   return {
     command: process.execPath,
     args: [
       ...process.execArgv,
-      program,
+      programFile(),
       "run",
       ...exportName === undefined ? [] : [`--export=${exportName}`],
       ...dotenv === undefined ? [] : [`--dotenv=${dotenv}`],

@@ -73,8 +73,8 @@ export const runModuleCommand = Command.make("run", {
     short: "Serve the server that a module exports, or a folder of tools, over stdio or HTTP",
     description:
       "Serves the server that a module of JavaScript or TypeScript exports: a layer of McpServer.layer, or an AsyncServer. " +
-      "Or serves a folder: its modules export definitions, such as the layer of Tool.layer, and the nearest package.json " +
-      "has the name and the version. The module, @skein/server and effect are those of its project.",
+      "Or serves a folder: its modules export definitions, such as that of tool(…) or the layer of Tool.layer, and the nearest " +
+      "package.json has the name and the version. The packages are those of the project.",
     usage: ["[options] <module or folder>"],
     examples: [
       "src/server.ts",

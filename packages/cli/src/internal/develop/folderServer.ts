@@ -1,7 +1,8 @@
 /**
  * A server of the modules of a folder. `skein run` calls this module, and the file of `skein build` contains it, so both
- * report the same errors. It imports nothing: `effect` and `@skein/server` are those of the project.
+ * report the same errors. It imports nothing: `effect` and `@skein/server`, or `skein`, are those of the project.
  */
+import type * as ConfigProviderModule from "effect/ConfigProvider"
 import type * as EffectModule from "effect/Effect"
 import type * as LayerModule from "effect/Layer"
 
@@ -18,7 +19,28 @@ export interface ProjectModules {
       ...definitions: ReadonlyArray<AnyLayer>
     ) => AnyLayer
   }
+  /** The layer of a definition of the package `skein`. */
+  readonly layerOf?: (value: unknown) => AnyLayer | undefined
 }
+
+/** A server of the package `skein`: its parts, which contain a copy of Effect, are those of `serverParts.ts` there. */
+export interface BundledServer {
+  readonly runStdio: (options: object) => void
+  readonly runHttp: (options: object) => void
+  readonly [partsKey]: () => Promise<ServerParts>
+}
+
+/** The parts of a server of the package `skein`. */
+export interface ServerParts extends Required<ProjectModules> {
+  readonly ConfigProvider: typeof ConfigProviderModule
+  readonly layer: AnyLayer
+  readonly loadTransport: (http: boolean) => Promise<{
+    readonly runMain: (server: AnyLayer, options: object) => void
+  }>
+}
+
+/** The key of the function that returns the parts of a server of the package `skein`. */
+export const partsKey: unique symbol = Symbol.for("skein/serverParts")
 
 /** The exports of a module, and its path for messages. */
 export type LoadedModule = readonly [path: string, exports: Readonly<Record<string, unknown>>]
@@ -47,9 +69,13 @@ export const serverKey = "@skein/server/McpServer"
 /** The registries of the catalog, by the `kind` of a `DefinitionError`. */
 const registries = { tool: "tools", resource: "resources", "resource template": "templates", prompt: "prompts" }
 
-/** The instances of `AsyncServer` of all copies of the package. */
+/** The instances of `AsyncServer` of all copies of `@skein/server`. */
 export const isAsyncServer = (value: unknown): value is { readonly toLayer: () => unknown } =>
   typeof value === "object" && value !== null && "toLayer" in value && typeof value.toLayer === "function"
+
+/** The instances of `AsyncServer` of all copies of the package `skein`. */
+export const isBundledServer = (value: unknown): value is BundledServer =>
+  typeof value === "object" && value !== null && partsKey in value
 
 /** The advice about a module that is not a part of the server. */
 const advice = "A module that is not a part of the server has a name that begins with _"
@@ -60,20 +86,24 @@ export const listExports = (names: ReadonlyArray<string>): string =>
 
 /** The report about a module without a definition, by the names of its exports. */
 export const noDefinition = (path: string, names: ReadonlyArray<string>): string =>
-  `The module ${path} exports no definition (a layer of Tool.layer, Tool.async, Resource.layer and so on): ` +
-  `${listExports(names)}. ${advice}`
+  `The module ${path} exports no definition (of tool, resource or prompt of skein, or a layer of Tool.layer, Tool.async ` +
+  `and so on): ${listExports(names)}. ${advice}`
 
 /** The report about a module that exports a server. */
 const exportsServer = (path: string): FolderError =>
   new FolderError(
-    `The module ${path} exports a server: in a folder, modules export definitions, such as the layer of Tool.layer. ${advice}`
+    `The module ${path} exports a server: in a folder, modules export definitions, such as that of tool(…) or the layer of Tool.layer. ${advice}`
   )
 
 /** The layers that a module exports. One that is exported by two names counts once. */
-const layersOf = ([path, exports]: LoadedModule, { isLayer }: typeof LayerModule): ReadonlyArray<AnyLayer> => {
-  const layers = new Set(Object.values(exports).filter((value) => isLayer(value) as boolean))
-  if (layers.size > 0) return [...layers] as ReadonlyArray<AnyLayer>
-  if (Object.values(exports).some(isAsyncServer)) throw exportsServer(path)
+const layersOf = (
+  [path, exports]: LoadedModule,
+  layerOf: NonNullable<ProjectModules["layerOf"]>
+): ReadonlyArray<AnyLayer> => {
+  const values = Object.values(exports)
+  const layers = new Set(values.flatMap((value) => layerOf(value) ?? []))
+  if (layers.size > 0) return [...layers]
+  if (values.some((value) => isAsyncServer(value) || isBundledServer(value))) throw exportsServer(path)
   throw new FolderError(noDefinition(path, Object.keys(exports)))
 }
 
@@ -121,14 +151,15 @@ const withPath = (error: unknown, path: string, owners: Owners): FolderError | u
 
 /** The server of the modules of a folder. Fails with `FolderError` for a module that cannot be a part of it. */
 export const folderServer = (
-  { Effect, Layer, McpServer }: ProjectModules,
+  { Effect, Layer, McpServer, layerOf = (value) => Layer.isLayer(value) ? value as AnyLayer : undefined }:
+    ProjectModules,
   options: { readonly name: string; readonly version: string },
   modules: ReadonlyArray<LoadedModule>
 ): AnyLayer => {
   const owners = new Owners()
   const part = (module: LoadedModule): AnyLayer => {
     const [path] = module
-    const [first, ...more] = layersOf(module, Layer)
+    const [first, ...more] = layersOf(module, layerOf)
     return Layer.mergeAll(first!, ...more).pipe(
       Layer.tap((provided) =>
         Effect.flatMap(Effect.context<never>(), ({ mapUnsafe }) => {

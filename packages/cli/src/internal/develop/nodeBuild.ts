@@ -18,7 +18,7 @@ import { failed } from "../base/process.ts"
 import { listExports, noDefinition } from "./folderServer.ts"
 import type { DescribedServer, DescribeLine } from "./nodeDescribe.ts"
 import { type ModuleFolder, readFolder } from "./nodeFolder.ts"
-import { findDependency, findModule, findRolldown, unusableFile } from "./nodeLoadModule.ts"
+import { findDependency, findModule, findRolldown, installation, unusableFile } from "./nodeLoadModule.ts"
 
 /** The result of a build. */
 export interface Built {
@@ -45,6 +45,12 @@ import { ${exportName === "default" ? "default" : JSON.stringify(exportName)} as
 runMain(typeof exported?.toLayer === "function" ? exported.toLayer() : exported)
 `
 
+/** Starts an exported server of the package `skein`. */
+const startOfBundled = ({ http }: BuildLine, exportName: string): string => `
+import { ${exportName === "default" ? "default" : JSON.stringify(exportName)} as exported } from "${project}"
+exported.${http ? "runHttp" : "runStdio"}()
+`
+
 /** Starts a module that starts its server. */
 const programOf = `import "${project}"\n`
 
@@ -59,6 +65,21 @@ ${modules.map((_, at) => `import * as module${at} from "${project}/${at}"`).join
 runMain(folderServer({ Effect, Layer, McpServer }, ${JSON.stringify({ name, version })}, [
   ${modules.map(({ path }, at) => `[${JSON.stringify(path)}, module${at}]`).join(",\n  ")}
 ]))
+`
+
+/** Starts the server of the modules of a folder whose definitions the package `skein` makes. */
+const startOfBundledFolder = (line: BuildLine, { modules, name, version }: ModuleFolder): string => `
+import { AsyncServer } from "skein"
+import { folderServer, partsKey } from "${ofFolder}"
+${modules.map((_, at) => `import * as module${at} from "${project}/${at}"`).join("\n")}
+const server = new AsyncServer(${JSON.stringify({ name, version })})
+const start = async (parts) => {
+  const { runMain } = await parts.loadTransport(${line.http})
+  runMain(folderServer(parts, ${JSON.stringify({ name, version })}, [
+    ${modules.map(({ path }, at) => `[${JSON.stringify(path)}, module${at}]`).join(",\n    ")}
+  ]))
+}
+server[partsKey]().then(start)
 `
 
 /** A parsed command line of `build`. */
@@ -212,11 +233,15 @@ const conditions = (): ReadonlyArray<string> => {
   })
 }
 
-/** The names of the exports of each module, without running them. */
-const exportsOf = async (
-  { rolldown }: typeof Rolldown,
-  files: ReadonlyArray<string>
-): Promise<ReadonlyArray<ReadonlyArray<string>>> => {
+/** The modules of a project, as they are without running them. */
+interface Inspected {
+  /** The names of the exports of each module. */
+  readonly exports: ReadonlyArray<ReadonlyArray<string>>
+  /** The packages that the project imports. */
+  readonly packages: ReadonlySet<string>
+}
+
+const inspect = async ({ rolldown }: typeof Rolldown, files: ReadonlyArray<string>): Promise<Inspected> => {
   const bundle = await rolldown({
     input: Object.fromEntries(files.map((file, at) => [String(at), file])),
     platform: "node",
@@ -228,8 +253,12 @@ const exportsOf = async (
   })
   try {
     const { output } = await bundle.generate({ format: "esm" })
-    const entries = output.flatMap((each) => each.type === "chunk" && each.isEntry ? [each] : [])
-    return files.map((_, at) => entries.find(({ name }) => name === String(at))?.exports ?? [])
+    const chunks = output.flatMap((each) => each.type === "chunk" ? [each] : [])
+    const entries = chunks.filter(({ isEntry }) => isEntry)
+    return {
+      exports: files.map((_, at) => entries.find(({ name }) => name === String(at))?.exports ?? []),
+      packages: new Set(chunks.flatMap(({ imports }) => imports.filter(isBare).map(packageName)))
+    }
   } finally {
     await bundle.close()
   }
@@ -296,13 +325,17 @@ const startCodeOf = async (
   folder: ModuleFolder | undefined,
   line: BuildLine
 ): Promise<string> => {
-  const names = await exportsOf(loaded, files).catch((error: unknown) => fail(line, error))
+  const { exports: names, packages } = await inspect(loaded, files).catch((error: unknown) => fail(line, error))
   const empty = folder?.modules.find((_, at) => names[at]!.length === 0)
   if (empty !== undefined) throw unusableFile(noDefinition(empty.path, []))
   const exportName = folder === undefined ? selectExport(names[0]!, line) : undefined
   if (folder === undefined && exportName === undefined) return programOf
-  if (findDependency("@skein/server/Stdio", files[0]!) === undefined) {
-    throw unusableFile(`@skein/server is not installed in the project of ${files[0]}: npm install @skein/server effect`)
+  const hasServer = findDependency("@skein/server/Stdio", files[0]!) !== undefined
+  if (packages.has("skein") || (!hasServer && findDependency("skein", files[0]!) !== undefined)) {
+    return folder === undefined ? startOfBundled(line, exportName!) : startOfBundledFolder(line, folder)
+  }
+  if (!hasServer) {
+    throw unusableFile(`@skein/server is not installed in the project of ${files[0]}: ${installation}`)
   }
   return folder === undefined ? startOf(line, exportName!) : startOfFolder(line, folder)
 }
@@ -343,7 +376,8 @@ export const buildServer = async (line: BuildLine): Promise<Built> => {
   const bundle = await loaded.rolldown({
     input: start,
     platform: "node",
-    resolve: { conditionNames: [...conditions()] },
+    // Packages have modules for bundlers under the condition `module`: `skein`, whose entries for Node load another file.
+    resolve: { conditionNames: [...conditions(), "module"] },
     plugins: [resolving(files, line, startCode, external, missing)],
     onLog: (_, log) => {
       if (log.code === "UNRESOLVED_IMPORT") problems.push(reasonOf(log.message))

@@ -5,7 +5,6 @@
  * The server is built once for each group of variables that it cannot be built without, and is never served. Variables
  * that the program reads from `process.env` cannot be seen: `--env` names them.
  */
-import type * as ConfigProviderModule from "effect/ConfigProvider"
 import type * as EffectModule from "effect/Effect"
 import type * as LayerModule from "effect/Layer"
 import type { McpServer } from "@skein/server/McpServer"
@@ -49,8 +48,8 @@ const secretName = /(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSPHRASE|CRED
 type Path = ReadonlyArray<string | number>
 
 /** Records the variables that a program reads, and gives it some of them. */
-const makeRecorder = async (values: Readonly<Record<string, string>>, { Effect, loadEffect }: LoadedServer) => {
-  const Provider = await loadEffect<typeof ConfigProviderModule>("effect/ConfigProvider")
+const makeRecorder = async (values: Readonly<Record<string, string>>, { Effect, loadConfigProvider }: LoadedServer) => {
+  const Provider = await loadConfigProvider()
   const inner = Provider.fromEnv({ env: { ...values } })
   const read = new Map<string, Path>()
   const provider = Provider.make((path) => {

@@ -14,6 +14,9 @@ import { type CommandFailed, failed } from "../base/process.ts"
 /** The command cannot use a file of the user. */
 export const unusableFile = (report: string): CommandFailed => failed(2, report)
 
+/** How the packages of a server are installed, for reports. */
+export const installation = "npm install skein, or npm install @skein/server effect"
+
 /** The extensions of modules, in the order in which an import without an extension is completed. */
 const extensions = [".ts", ".mts", ".cts", ".tsx", ".js", ".mjs", ".cjs", ".jsx"]
 

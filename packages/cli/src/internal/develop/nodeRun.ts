@@ -1,9 +1,10 @@
 /**
  * `skein run`: serves the server that a module exports, or that the modules of a folder make.
  *
- * The module, `@skein/server` and `effect` are those of the user's project. This module imports neither package, so that
- * the values of the project are never given to another copy of a class.
+ * The module, and `@skein/server` and `effect` or `skein`, are those of the user's project. This module imports none of
+ * these packages, so that the values of the project are never given to another copy of a class.
  */
+import type * as ConfigProviderModule from "effect/ConfigProvider"
 import type * as EffectModule from "effect/Effect"
 import type * as LayerModule from "effect/Layer"
 import { createRequire } from "node:module"
@@ -14,13 +15,16 @@ import {
   FolderError,
   folderServer,
   isAsyncServer,
+  isBundledServer,
   listExports,
   missingService,
+  partsKey,
   type ProjectModules,
-  serverKey
+  serverKey,
+  type ServerParts
 } from "./folderServer.ts"
-import { readFolder } from "./nodeFolder.ts"
-import { type Exports, findDependency, findModule, loadModules, unusableFile } from "./nodeLoadModule.ts"
+import { type ModuleFolder, readFolder } from "./nodeFolder.ts"
+import { type Exports, findDependency, findModule, installation, loadModules, unusableFile } from "./nodeLoadModule.ts"
 
 /** How a server is served over HTTP. */
 export interface HttpLine {
@@ -42,7 +46,7 @@ type Layers = typeof LayerModule
 type Effects = typeof EffectModule
 type ServerLayer = LayerModule.Layer<never, unknown, unknown>
 
-/** A module of `@skein/server` that runs the process. */
+/** A module of the server that runs the process. */
 interface Transport {
   readonly runMain: (server: ServerLayer, options: object) => void
 }
@@ -70,7 +74,7 @@ const selectServer = (
 ): unknown => {
   const names = Object.keys(exports)
   const list = listExports(names)
-  const isServer = (value: unknown): boolean => isLayer(value) || isAsyncServer(value)
+  const isServer = (value: unknown): boolean => isLayer(value) || isAsyncServer(value) || isBundledServer(value)
   if (name === undefined && exports["default"] === undefined) {
     const [only, ...more] = names.filter((name) => isServer(exports[name]))
     if (only === undefined) {
@@ -157,7 +161,7 @@ export const withoutStdout = async <A>(run: () => Promise<A>): Promise<A> => {
 const loadFrom = async <A>(specifier: string, from: string): Promise<A> => {
   const file = findDependency(specifier, from)
   if (file === undefined) {
-    throw unusableFile(`${specifier} is not installed in the project of ${from}: npm install @skein/server effect`)
+    throw unusableFile(`${specifier} is not installed in the project of ${from}: ${installation}`)
   }
   return await import(pathToFileURL(file).href) as A
 }
@@ -175,9 +179,80 @@ export interface LoadedServer {
   readonly layer: ServerLayer
   readonly Effect: Effects
   readonly Layer: Layers
-  /** Imports a module of the copy of effect. */
-  readonly loadEffect: <A>(specifier: string) => Promise<A>
+  /** Imports `ConfigProvider` of the copy of effect. */
+  readonly loadConfigProvider: () => Promise<typeof ConfigProviderModule>
   readonly transport: Transport
+}
+
+/** The loaded modules of a command line. */
+interface LoadedModules {
+  readonly line: RunLine
+  readonly folder: ModuleFolder | undefined
+  /** The exports of the modules. */
+  readonly loaded: ReadonlyArray<Exports>
+  /** A file of the project. */
+  readonly from: string
+}
+
+const fromFolder = (modules: ProjectModules, { modules: files, name, version }: ModuleFolder, loaded: LoadedModules) =>
+  folderServer(modules, { name, version }, files.map(({ path }, at) => [path, loaded.loaded[at]!]))
+
+const ofParts = (
+  { ConfigProvider, Effect, Layer }: ServerParts,
+  layer: ServerLayer,
+  transport: Transport
+): LoadedServer => ({ layer, Effect, Layer, loadConfigProvider: async () => ConfigProvider, transport })
+
+/** Loads a server of the package `skein`; undefined if the modules export none. */
+const loadBundled = async (modules: LoadedModules): Promise<LoadedServer | undefined> => {
+  const { folder, from, line, loaded: [exports] } = modules
+  if (folder === undefined) {
+    const found = selectServer(exports!, { name: line.exportName, path: line.module, isLayer: () => false })
+    if (!isBundledServer(found)) return undefined
+    const parts = await found[partsKey]()
+    // It runs itself, with its logger and the rest of its options.
+    const runMain = (_: ServerLayer, options: object): void =>
+      line.http ? found.runHttp(options) : found.runStdio(options)
+    return ofParts(parts, parts.layer, { runMain })
+  }
+  const { AsyncServer } = await loadFrom<{ readonly AsyncServer: new(options: object) => object }>("skein", from)
+  const server = new AsyncServer({ name: folder.name, version: folder.version })
+  if (!isBundledServer(server)) return undefined
+  const parts = await server[partsKey]()
+  return ofParts(parts, fromFolder(parts, folder, modules), await parts.loadTransport(line.http))
+}
+
+/** Loads a server of `@skein/server`. */
+const loadLayer = async (modules: LoadedModules): Promise<LoadedServer> => {
+  const { folder, from, line, loaded: [exports] } = modules
+  const specifier = line.http ? "@skein/server/NodeHttp" : "@skein/server/Stdio"
+  const transport = await loadFrom<Transport>(specifier, from)
+  // The copy of effect that the server uses.
+  const ofServer = createRequire(from).resolve(specifier)
+  const Layer = await loadFrom<Layers>("effect/Layer", ofServer)
+  const Effect = await loadFrom<Effects>("effect/Effect", ofServer)
+  const selected = async (): Promise<ServerLayer> => {
+    if (folder !== undefined) {
+      const McpServer = await loadFrom<ProjectModules["McpServer"]>("@skein/server/McpServer", from)
+      return fromFolder({ Effect, Layer, McpServer }, folder, modules)
+    }
+    const found = selectServer(exports!, { name: line.exportName, path: line.module, isLayer: Layer.isLayer })
+    return (isAsyncServer(found) ? found.toLayer() : found) as ServerLayer
+  }
+  const loadConfigProvider = () => loadFrom<typeof ConfigProviderModule>("effect/ConfigProvider", ofServer)
+  return { layer: await selected(), Effect, Layer, loadConfigProvider, transport }
+}
+
+/** Whether the package `skein` serves the modules: it has made an export, or it is installed alone. */
+const isBundled = async ({ folder, from, loaded }: LoadedModules): Promise<boolean> => {
+  const values = loaded.flatMap((exports) => Object.values(exports))
+  if (folder === undefined && values.some(isBundledServer)) return true
+  if (findDependency("skein", from) === undefined) return false
+  const core = findDependency("@skein/server/McpServer", from)
+  if (core === undefined) return true
+  if (folder === undefined) return false
+  const { isLayer } = await loadFrom<Layers>("effect/Layer", core)
+  return !values.some((value) => isLayer(value) as boolean)
 }
 
 /** Loads the module or the folder, and the modules that serve it; undefined for a module that has started its server. */
@@ -193,27 +268,8 @@ export const loadServer = (line: RunLine): Promise<LoadedServer | undefined> =>
     // A module without exports is a program, which has started its server: as for `skein build`.
     const isProgram = folder === undefined && line.exportName === undefined && Object.keys(exports).length === 0
     if (isProgram && !line.http) return undefined
-    const specifier = line.http ? "@skein/server/NodeHttp" : "@skein/server/Stdio"
-    const transport = await loadFrom<Transport>(specifier, from)
-    // The copy of effect that the server uses.
-    const ofServer = createRequire(from).resolve(specifier)
-    const loadEffect = <A>(specifier: string): Promise<A> => loadFrom<A>(specifier, ofServer)
-    const Layer = await loadEffect<Layers>("effect/Layer")
-    const Effect = await loadEffect<Effects>("effect/Effect")
-    const selected = async (): Promise<ServerLayer> => {
-      if (folder !== undefined) {
-        const McpServer = await loadFrom<ProjectModules["McpServer"]>("@skein/server/McpServer", from)
-        const { modules, name, version } = folder
-        return folderServer(
-          { Effect, Layer, McpServer },
-          { name, version },
-          modules.map(({ path }, at) => [path, loaded[at]!])
-        )
-      }
-      const found = selectServer(exports, { name: line.exportName, path: line.module, isLayer: Layer.isLayer })
-      return (isAsyncServer(found) ? found.toLayer() : found) as ServerLayer
-    }
-    return { layer: await selected(), Effect, Layer, loadEffect, transport }
+    const modules: LoadedModules = { line, folder, loaded, from }
+    return await isBundled(modules) ? await loadBundled(modules) ?? await loadLayer(modules) : await loadLayer(modules)
   })
 
 /** Returns a function that starts the server of a module or a folder. */

@@ -81,6 +81,10 @@ export const layerOf = (value: Opaque<string>): AnyLayer => {
   throw new TypeError(problemOf(value))
 }
 
+/** Returns the layer of a definition; undefined for other values, services included. */
+export const definitionOf = (value: unknown): AnyLayer | undefined =>
+  Predicate.isObject(value) && !services.has(value) ? layers.get(value) : undefined
+
 const problemOf = (value: unknown): string => {
   if (Layer.isLayer(value)) {
     return "this value was made by Effect or a package @skein/*, which do not work together with the package skein: " +

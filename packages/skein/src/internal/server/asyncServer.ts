@@ -22,6 +22,7 @@ import {
   type TemplateVariables
 } from "./resource.ts"
 import type { AnySchema, ReadBy } from "./schema.ts"
+import { exposeParts } from "./serverParts.ts"
 import { type CheckedSchemas, tool, type ToolHandler, type ToolOptions } from "./tool.ts"
 
 /** A server that listens on HTTP. */
@@ -61,6 +62,7 @@ export class AsyncServer {
     this.#core = new Core.AsyncServer(options as never)
       .provide(observed(this.#observed))
       .use(...recorded(this.#observed))
+    exposeParts(this, () => this.#core.toLayer())
   }
 
   /**
