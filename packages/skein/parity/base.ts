@@ -11,9 +11,9 @@ const codecs = "the runtime reads and writes messages itself"
 const mechanisms = "for authors of transports and of packages on the runtime"
 
 export const rows: ReadonlyArray<Row> = [
-  ["@skein/client/Telemetry", { missing: "an option of clients and pools: telemetry" }],
   ["@skein/protocol/McpError", "McpError"],
   ["@skein/runtime/Trace", { missing: "an option of servers, clients and pools: telemetry" }],
+  ["@skein/runtime/TransportError", "TransportError"],
   ["@skein/server/HttpConfig", "httpConfig"],
   ["@skein/server/Telemetry", { missing: "an option of servers: telemetry" }],
   ["@skein/tasks/TaskTelemetry", { missing: "an option of servers: telemetry" }],
@@ -93,7 +93,6 @@ export const rows: ReadonlyArray<Row> = [
     "RequestRunner",
     "RetryAfter",
     "Sealer",
-    "Session",
-    "TransportError"
+    "Session"
   ], mechanisms)
 ]

@@ -8,16 +8,15 @@ import {
   PeriodicExportingMetricReader
 } from "@opentelemetry/sdk-metrics"
 import { InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace"
-import { AsyncClient } from "@skein/client/AsyncClient"
-import type { Transport as CoreTransport } from "@skein/runtime/Connection"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { AsyncServer, VisibleError } from "skein"
+import { AsyncClient } from "skein/client"
 import { memoryTasks, task, tasks } from "skein/tasks"
 import { afterAll, afterEach, beforeAll } from "vitest"
-import { type ObservedClient, observedClient, type ObservedServer } from "../../src/internal/base/observed.ts"
+import type { ObservedClient, ObservedServer } from "../../src/internal/base/observed.ts"
 import { coreOf } from "../../src/internal/server/asyncServer.ts"
 import type { HandlerContext } from "../../src/internal/server/handlerContext.ts"
 
@@ -71,8 +70,7 @@ const serveTraced = async (options: ObservedServer, handler: Handler) => {
   }
 }
 
-const connect = async (url: string, options: ObservedClient = { telemetry: { api } }) =>
-  AsyncClient.connect(url, await observedClient(options))
+const connect = (url: string, options: ObservedClient = { telemetry: { api } }) => AsyncClient.connect(url, options)
 
 const named = (name: string, kind?: api.SpanKind): ReadableSpan => {
   const found = exporter.getFinishedSpans().filter((span) =>
@@ -376,7 +374,7 @@ describe("telemetry", () => {
       })
     ])
     const server = new AsyncServer({ name: "shop", version: "1.0.0", telemetry: { api, meter } }).use(shop)
-    await using client = await AsyncClient.connect(server.transport() as unknown as CoreTransport)
+    await using client = await AsyncClient.connect(server.transport())
     assert.deepEqual((await client.callTool("bake")).content, [{ type: "text", text: "baked" }])
     await client.close()
     const run = named("task bake")
