@@ -740,6 +740,7 @@ export const layers: Readonly<Record<string, Layers>> = {
       modules: ["index"],
       node: true
     },
+    http: { rule: "Adapters to HTTP servers.", modules: ["http"], node: true },
     auth: { rule: "Authorization of servers and of hosts.", modules: ["auth"], layers: ["base"], node: true },
     tasks: { rule: "Durable tasks and their stores.", modules: ["tasks"], layers: ["base", "server"], node: true },
     client: {

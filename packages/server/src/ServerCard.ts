@@ -179,6 +179,19 @@ const pageOf = (document: object, type: string): Effect.Effect<Pages["handle"]> 
   })
 }
 
+const pathOf = (url: URL): string => `${url.pathname.replace(/\/+$/, "")}/server-card`
+
+/**
+ * The paths of the card and of the catalog, for a router that passes single paths. Throws if the URL is not valid.
+ *
+ * @example
+ * app.all(ServerCard.paths({ url: "https://example.com/mcp" }), handler)
+ */
+export const paths = ({ catalog, url }: Pick<Options, "catalog" | "url">): Array<string> => [
+  pathOf(endpointOf(url)),
+  ...(catalog === false ? [] : [catalogPath])
+]
+
 /**
  * Makes the card of a server, and the catalog with it: the value of the option `serverCard` of every HTTP adapter. Their
  * requests pass the check of Host. Pages of every origin may read them, and no credentials are needed. An answer may be
@@ -196,7 +209,7 @@ const pageOf = (document: object, type: string): Effect.Effect<Pages["handle"]> 
  */
 export const make = (options: Options): Effect.Effect<Pages, never, McpServer.McpServer> => {
   const url = endpointOf(options.url)
-  const path = `${url.pathname.replace(/\/+$/, "")}/server-card`
+  const path = pathOf(url)
   return Effect.gen(function*() {
     const server = yield* McpServer.McpServer
     const card = cardOf(options, url, server)

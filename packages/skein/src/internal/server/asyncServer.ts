@@ -6,12 +6,15 @@ import { refuseStdout } from "../base/logger.ts"
 import { observed, type ObservedServer, processLogs, recorded } from "../base/observed.ts"
 import { type Definition, isService, layerOf, type Service, type Transport } from "../base/definition.ts"
 import type { Principal } from "../base/http.ts"
-import { endpointOptions, mainOptions } from "./coreHttp.ts"
+import type { JsonObject } from "../base/messages.ts"
+import { endpointOptions, mainOptions, type RouteHandler, RouteTable } from "./coreHttp.ts"
 import type { CompletionOptions, Completions } from "./completion.ts"
 import type { Handler, HandlerContext } from "./handlerContext.ts"
 import type { HttpMainOptions, HttpOptions } from "./httpOptions.ts"
+import { middleware } from "./middleware.ts"
 import type { ServerOptions, StdioOptions } from "./options.ts"
 import { type CheckedArguments, prompt, type PromptAnswer, type PromptOptions } from "./prompt.ts"
+import type { McpRequest } from "./request.ts"
 import {
   type CheckedVariables,
   resource,
@@ -51,6 +54,7 @@ export let coreOf: (server: AsyncServer) => Core.AsyncServer
 export class AsyncServer {
   readonly #core: Core.AsyncServer
   readonly #observed: ObservedServer
+  readonly #routes = new RouteTable()
 
   static {
     coreOf = (server) => server.#core
@@ -158,6 +162,45 @@ export class AsyncServer {
   }
 
   /**
+   * Answers the requests for a path beside the endpoint, of a server that `runHttp` or `listen` starts: such as `/metrics` or
+   * `/webhooks`. `method` is `*` for all methods. A path may have parameters (`/users/:id`) and end with `*`.
+   *
+   * `Host` and `Origin` are checked as those of the endpoint, and its `protection` does not apply. A function that throws is
+   * logged, and the response is 500. The signal of the request aborts when its client disconnects. `maxMessageBytes` bounds the
+   * body.
+   *
+   * @example
+   * server.route("GET", "/version", () => Response.json({ version: "1.0.0" }))
+   */
+  route(
+    method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS" | "*",
+    path: `/${string}`,
+    handler: RouteHandler
+  ): this {
+    this.#routes.add(method, path, handler)
+    return this
+  }
+
+  /**
+   * Adds an async function around every request: `use(middleware(…))`.
+   *
+   * @example
+   * server.middleware(async (request, next, { log }) => {
+   *   log.info(request.method)
+   *   return next()
+   * })
+   */
+  middleware(
+    handle: (
+      request: McpRequest,
+      next: (request?: McpRequest) => Promise<JsonObject>,
+      context: HandlerContext
+    ) => JsonObject | Promise<JsonObject>
+  ): this {
+    return this.use(middleware(handle))
+  }
+
+  /**
    * Adds definitions while the server runs. Clients are notified of the changed lists, of a kind that the server had at its start
    * or that `declareListChanged` names. The promise has a function that removes the definitions. It rejects for a name that
    * exists, for example, and before the start.
@@ -240,7 +283,7 @@ export class AsyncServer {
    * - If the server cannot be built or cannot listen, the cause is written to stderr, and the exit code is 1.
    */
   runHttp(options: HttpMainOptions = {}): void {
-    this.#core.runHttp({ ...mainOptions(options), ...processLogs(this.#observed) })
+    this.#core.runHttp({ ...mainOptions(options), ...this.#routes.options(), ...processLogs(this.#observed) })
   }
 
   /**
@@ -251,6 +294,6 @@ export class AsyncServer {
    * const { close, url } = await server.listen({ port: 0 })
    */
   listen(options: HttpOptions = {}): Promise<Listening> {
-    return this.#core.listen(endpointOptions(options) as never)
+    return this.#core.listen({ ...endpointOptions(options), ...this.#routes.options() } as never)
   }
 }

@@ -7,23 +7,59 @@ import type * as NodeHttp from "@skein/server/NodeHttp"
 import * as Cors from "@skein/server/Cors"
 import * as LegacySse from "@skein/server/LegacySse"
 import * as Effect from "effect/Effect"
-import type { EndpointOptions, HttpMainOptions, HttpOptions } from "./httpOptions.ts"
+import type { EndpointOptions, HttpMainOptions } from "./httpOptions.ts"
 
 /** The options of an endpoint with the parts that `@skein/server` makes itself. */
-export const endpointOptions = <O extends EndpointOptions>({ cors, legacySse, ...rest }: O) => ({
+export const endpointOptions = <O extends EndpointOptions>({ cors, legacySse, serverCard, ...rest }: O) => ({
   ...rest,
   ...(cors === undefined || cors === false ? undefined : { cors: Cors.make(cors === true ? {} : cors) }),
   ...(legacySse === undefined || legacySse === false
     ? undefined
-    : { legacySse: LegacySse.make(legacySse === true ? {} : legacySse) })
+    : { legacySse: LegacySse.make(legacySse === true ? {} : legacySse) }),
+  ...(serverCard === undefined ? undefined : {
+    serverCard: Effect.flatMap(Effect.promise(() => import("@skein/server/ServerCard")), ({ make }) => make(serverCard))
+  })
 })
 
-/** The options of a listening server. */
-export const listenOptions = (options: HttpOptions): NodeHttp.Options => endpointOptions(options) as never
+/** Answers the requests for a path: a function of web standards. */
+export type RouteHandler = (request: Request) => Response | Promise<Response>
+
+/** The handlers of routes, by path and method. */
+export class RouteTable {
+  readonly #paths = new Map<`/${string}`, Map<string, RouteHandler>>()
+
+  /** Adds a handler. Throws for a path without a slash at its start, and for a method that the path has already. */
+  add(method: string, path: `/${string}`, handler: RouteHandler): void {
+    if (!path.startsWith("/")) throw new TypeError(`the path of a route begins with "/": ${path}`)
+    const methods = this.#paths.get(path) ?? new Map<string, RouteHandler>()
+    if (methods.has(method)) throw new Error(`there is a route ${method} ${path} already`)
+    this.#paths.set(path, methods.set(method, handler))
+  }
+
+  /** The option `routes` of `NodeHttp`. A server without routes does not load the code of routes. */
+  options(): Pick<NodeHttp.Options, "routes"> {
+    if (this.#paths.size === 0) return {}
+    const byPath = Object.fromEntries([...this.#paths].map(([path, methods]) => [path, handlerOf(methods)]))
+    const load = Effect.promise(() => import("@skein/server/NodeRoutes"))
+    return {
+      routes: {
+        start: (options, services) => Effect.flatMap(load, ({ handlers }) => handlers(byPath).start(options, services))
+      }
+    }
+  }
+}
+
+/** The handler of a path. A `HEAD` is answered as its `GET`, without the body. */
+const handlerOf = (methods: ReadonlyMap<string, RouteHandler>): RouteHandler => async (request) => {
+  const { method } = request
+  const handler = methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined) ?? methods.get("*")
+  if (handler !== undefined) return handler(request)
+  return new Response("Method Not Allowed", { status: 405, headers: { allow: [...methods.keys()].join(", ") } })
+}
 
 /** The options of a process. */
 export const mainOptions = ({ onListening, ...options }: HttpMainOptions): NodeHttp.MainOptions => ({
-  ...listenOptions(options),
+  ...endpointOptions(options) as object,
   ...(onListening === undefined
     ? undefined
     : { onListening: (at) => Effect.promise(async () => onListening({ host: at.host, port: at.port, url: at.url })) })

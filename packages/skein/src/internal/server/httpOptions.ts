@@ -43,6 +43,8 @@ export interface EndpointOptions {
    * cannot read `authorization`, `cookie`, `dpop` and `proxy-authorization`, so that no handler passes them on.
    */
   readonly readableCredentials?: ReadonlyArray<string> | undefined
+  /** Experimental: a document by which clients find the server, at `<path>/server-card`. None by default. */
+  readonly serverCard?: ServerCardOptions | undefined
   /** Whether streams end when the credentials that they were opened with expire: `"end"` by default. */
   readonly expiredStreams?: "end" | "keep" | undefined
   /**
@@ -60,6 +62,36 @@ export interface EndpointOptions {
    * interrupted. A request that arrives too late is answered with 503 and `Retry-After`.
    */
   readonly shutdownTimeout?: Duration | undefined
+}
+
+/** The server card (SEP-2127). The title, version, icons, website and revisions are those of the server. It is public. */
+export interface ServerCardOptions {
+  /** The public URL of the endpoint, as clients reach it: an https address, or http on this machine. */
+  readonly url: string
+  /** A reversed domain and a name: `com.example/weather`. By default those of the URL and of the server. */
+  readonly name?: string | undefined
+  /** The server in at most 100 characters. By default its description, or else its title or name. */
+  readonly description?: string | undefined
+  /** The source code: its URL, the service that has it, such as `github`, and the folder of the server in it. */
+  readonly repository?:
+    | {
+      readonly url: string
+      readonly source: string
+      readonly subfolder?: string | undefined
+      readonly id?: string | undefined
+    }
+    | undefined
+  /** Headers of each request, such as that of an API key. Not `Authorization` for OAuth, which clients find. */
+  readonly headers?:
+    | ReadonlyArray<{
+      readonly name: string
+      readonly description?: string | undefined
+      readonly isRequired?: boolean | undefined
+      readonly isSecret?: boolean | undefined
+    }>
+    | undefined
+  /** Answers `/.well-known/ai-catalog.json` with this card: `true` by default. `false` for all servers but one of a domain. */
+  readonly catalog?: boolean | undefined
 }
 
 /** Options of the CORS headers. */
