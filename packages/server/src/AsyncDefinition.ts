@@ -32,15 +32,11 @@ import type * as Tool from "./Tool.ts"
 /** A definition: a layer that registers an entry in the catalog of its server. */
 export type Definition = Layer.Layer<never, DefinitionError, Catalog>
 
-type OutputOf<Output extends AnySchema> = [Output] extends [never] ? never : Tool.OutputOf<Output>
+/** The structured content of a tool, or `never` without an output schema. */
+export type OutputOf<Output extends AnySchema> = [Output] extends [never] ? never : Tool.OutputOf<Output>
 
-type ToolAnswer<Output extends AnySchema> = Tool.Answer<NoInfer<OutputOf<Output>>>
-
-/** The handler of a tool: it receives the decoded arguments, and returns an answer or a promise of one. */
-export type ToolHandler<Input extends AnySchema, Output extends AnySchema, A> = (
-  input: Tool.InputOf<Input>,
-  context: HandlerContext
-) => ToolAnswer<Output> | Promise<ToolAnswer<Output>> | (AsyncMistake<A, OutputOf<Output>> & A)
+/** The value that the handler of a tool returns: see `Tool.Answer`. */
+export type ToolAnswer<Output extends AnySchema> = Tool.Answer<NoInfer<OutputOf<Output>>>
 
 /** The variables that the reader of a template receives. */
 export type TemplateVariables<T extends string, V extends ResourceTemplate.Variables> = [V] extends [never]
@@ -58,6 +54,11 @@ const loaded = <M>(load: () => Promise<M>, define: (module: M) => Layer.Layer<ne
 const isForeign = (schema: unknown): boolean =>
   schema === undefined || (isStandardSchema(schema) && !Predicate.hasProperty(schema, "ast"))
 
+/** Refuses a definition of an untyped program that lacks a part. */
+const requireParts = (name: unknown, handler: unknown, problem: string): void => {
+  if (typeof name !== "string" || typeof handler !== "function") throw new TypeError(problem)
+}
+
 /**
  * Defines a tool: see `Tool.make` and `Tool.async`.
  *
@@ -67,8 +68,17 @@ const isForeign = (schema: unknown): boolean =>
 export const tool = <Input extends AnySchema = {}, Output extends AnySchema = never, A = never>(
   name: string,
   options: Tool.Options<Input, Output> & Tool.CheckedSchemas<Input, Output>,
-  handler: ToolHandler<Input, Output, A>
+  // Not an alias: the compiler would show its name in the place of the mistake.
+  handler: (
+    input: Tool.InputOf<Input>,
+    context: HandlerContext
+  ) => ToolAnswer<Output> | Promise<ToolAnswer<Output>> | (AsyncMistake<A, OutputOf<Output>> & A)
 ): Definition => {
+  requireParts(
+    name,
+    handler,
+    "A tool needs a name, options and a handler: tool(\"name\", { input }, async ({ … }) => …)"
+  )
   const run = handler as AsyncHandler<unknown, Tool.AnyAnswer, never>
   const { input, output, ...rest } = options
   if (!isForeign(input) || !isForeign(output)) {
@@ -93,7 +103,14 @@ export const resource = (
   uri: string,
   options: Resource.Options,
   read: (context: HandlerContext) => Resource.Answer | Promise<Resource.Answer>
-): Definition => loaded(() => import("./Resource.ts"), (Resource) => Resource.async(Resource.make(uri, options), read))
+): Definition => {
+  requireParts(
+    uri,
+    read,
+    "A resource needs a URI, options and a reader: resource(\"shop://menu\", {}, async () => …)"
+  )
+  return loaded(() => import("./Resource.ts"), (Resource) => Resource.async(Resource.make(uri, options), read))
+}
 
 /**
  * Defines a resource template: see `ResourceTemplate.make` and `ResourceTemplate.async`. `completion` has the
@@ -112,8 +129,13 @@ export const template = <
     context: HandlerContext
   ) => ResourceTemplate.Answer | Promise<ResourceTemplate.Answer>,
   completion?: Completion.Options<keyof TemplateVariables<T, V> & string, C>
-): Definition =>
-  loaded(
+): Definition => {
+  requireParts(
+    uriTemplate,
+    read,
+    "A template needs a URI template, options and a reader: template(\"notes://{id}\", { name }, async ({ id }) => …)"
+  )
+  return loaded(
     () => import("./ResourceTemplate.ts"),
     (Template) =>
       Template.async(Template.make<T, V>(uriTemplate, options), read, completion) as Layer.Layer<
@@ -122,6 +144,7 @@ export const template = <
         Catalog
       >
   )
+}
 
 /**
  * Defines a prompt: see `Prompt.make` and `Prompt.async`. `completion` has the suggestions for arguments: lists, or
@@ -135,8 +158,14 @@ export const prompt = <
   options: Prompt.Options<A> & Prompt.CheckedArguments<A>,
   handler: AsyncHandler<Prompt.ArgumentsOf<A>, Prompt.Answer, never>,
   completion?: Completion.Options<keyof Prompt.ArgumentsOf<A> & string, C>
-): Definition =>
-  loaded(
+): Definition => {
+  requireParts(
+    name,
+    handler,
+    "A prompt needs a name, options and a handler: prompt(\"name\", { arguments }, async ({ … }) => …)"
+  )
+  return loaded(
     () => import("./Prompt.ts"),
     (Prompt) => Prompt.async(Prompt.make<A>(name, options), handler, completion) as Layer.Layer<never, unknown, Catalog>
   )
+}

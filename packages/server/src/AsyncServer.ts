@@ -24,7 +24,14 @@ import { Catalog, updated } from "./Catalog.ts"
 import type * as Completion from "./Completion.ts"
 import type { AsyncHandler, HandlerContext } from "./HandlerContext.ts"
 import * as InMemoryTransport from "./InMemoryTransport.ts"
-import { type DefinitionMistake, problemOfLayer } from "./internal/composition/serverMistake.ts"
+import { ForeignMethods } from "./internal/composition/foreignMethods.ts"
+import {
+  areOptions,
+  type DefinitionMistake,
+  optionsMistake,
+  problemOfLayer
+} from "./internal/composition/serverMistake.ts"
+import type { AsyncMistake } from "./internal/handlers/handlerMistake.ts"
 import type { AnySchema } from "./internal/schema/inputSchema.ts"
 import * as McpServer from "./McpServer.ts"
 import type * as NodeHttp from "./NodeHttp.ts"
@@ -41,7 +48,7 @@ export interface Listening extends Pick<NodeHttp.Server["Service"], "host" | "po
 }
 
 /** A server whose definitions are added one after the other. Its methods return the server. */
-export class AsyncServer {
+export class AsyncServer extends ForeignMethods {
   readonly #options: McpServer.Options
   readonly #definitions: Array<McpServer.Definitions> = []
   #services: Layer.Layer<never, unknown> = Layer.empty
@@ -50,7 +57,9 @@ export class AsyncServer {
   #hasStarted = false
 
   /** The name and version of the server, its instructions, and further options: see `McpServer.layer`. */
-  constructor(options: McpServer.Options) {
+  constructor(options: McpServer.Options | Capitalize<typeof optionsMistake>) {
+    super()
+    if (!areOptions(options)) throw new TypeError(optionsMistake)
     this.#options = options
   }
 
@@ -63,7 +72,14 @@ export class AsyncServer {
   tool<Input extends AnySchema = {}, Output extends AnySchema = never, A = never>(
     name: string,
     options: Tool.Options<Input, Output> & Tool.CheckedSchemas<Input, Output>,
-    handler: AsyncDefinition.ToolHandler<Input, Output, A>
+    // Not an alias: the compiler would show its name in the place of the mistake.
+    handler: (
+      input: Tool.InputOf<Input>,
+      context: HandlerContext
+    ) =>
+      | AsyncDefinition.ToolAnswer<Output>
+      | Promise<AsyncDefinition.ToolAnswer<Output>>
+      | (AsyncMistake<A, AsyncDefinition.OutputOf<Output>> & A)
   ): this
   /** One object is the form of another library. */
   tool(definition: "A tool needs a name, options and a handler: tool(\"name\", { input }, async ({ … }) => …)"): this
@@ -75,9 +91,6 @@ export class AsyncServer {
       Tool.Options<{}, never>,
       AsyncHandler<{}, Tool.Answer<never>, never>
     ]
-    if (typeof name !== "string" || typeof handler !== "function") {
-      throw new TypeError("A tool needs a name, options and a handler: tool(\"name\", { input }, async ({ … }) => …)")
-    }
     return this.use(AsyncDefinition.tool(name, options, handler))
   }
 

@@ -20,7 +20,12 @@ import * as Caching from "./Caching.ts"
 import * as Catalog from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { EventBus, type ListKind } from "./EventBus.ts"
-import { type DefinitionMistake, problemOfLayer } from "./internal/composition/serverMistake.ts"
+import {
+  areOptions,
+  type DefinitionMistake,
+  optionsMistake,
+  problemOfLayer
+} from "./internal/composition/serverMistake.ts"
 import * as naming from "./internal/composition/naming.ts"
 import { placed } from "./internal/catalog/placement.ts"
 import { definitionProblem } from "./internal/catalog/validateDefinition.ts"
@@ -137,7 +142,8 @@ export type Definitions = Layer.Layer<never, unknown, unknown>
  * ).pipe(Layer.provide(Database.layer))
  */
 export const layer = <const L extends ReadonlyArray<unknown>>(
-  options: Options,
+  // The type of a name alone is a text that the compiler shows.
+  options: Options | Capitalize<typeof optionsMistake>,
   ...definitions: L & ReadonlyArray<Definitions | (DefinitionMistake<L[number]> & L[number])>
 ): Layer.Layer<
   McpServer | Catalog.Catalog,
@@ -145,12 +151,7 @@ export const layer = <const L extends ReadonlyArray<unknown>>(
   Exclude<Layer.Services<Extract<L[number], Definitions>>, Catalog.Catalog>
 > =>
   Layer.effectContext(Effect.gen(function*() {
-    // Untyped programs pass a name alone, or nothing.
-    if (typeof options?.name !== "string" || typeof options.version !== "string") {
-      return yield* Effect.die(
-        new TypeError("a server needs a name and a version: pass { name, version } as its options")
-      )
-    }
+    if (!areOptions(options)) return yield* Effect.die(new TypeError(optionsMistake))
     const problem = definitionProblem(describe(options))
     if (problem !== undefined) return yield* Effect.die(new TypeError(`${options.name} cannot be served: ${problem}`))
     const context = yield* Effect.context<Scope.Scope>()

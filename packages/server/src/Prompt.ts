@@ -22,13 +22,13 @@
  */
 import type { Icon } from "@skein/protocol/BaseMetadata"
 import type { Role } from "@skein/protocol/Content"
+import { isObject } from "@skein/protocol/JsonRpc"
 import type { Meta } from "@skein/protocol/Message"
 import * as McpError from "@skein/protocol/McpError"
 import type * as Wire from "@skein/protocol/Prompt"
 import { clip } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
-import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Catalog, HandlerServices } from "./Catalog.ts"
@@ -43,6 +43,8 @@ import { type Register, registerLayer, registerScoped } from "./internal/handler
 import { checkBlocks } from "./internal/catalog/validateDefinition.ts"
 import { failWithMcpError } from "./internal/handlers/handlerError.ts"
 import { makeCompleters } from "./internal/handlers/completers.ts"
+import { refuseForeign } from "./internal/handlers/foreignOptions.ts"
+import { effectOf, nameOf, refuseAnswer } from "./internal/handlers/wrongAnswer.ts"
 import type { Visible } from "./Registry.ts"
 import { omitUndefined } from "./internal/base/json.ts"
 import { maxProblemChars } from "./internal/schema/jsonSchema.ts"
@@ -74,6 +76,10 @@ export type ArgumentsOf<A extends Arguments> = TypeOf<A>
 /** Makes a mistake in the schema of the arguments a type error that names it. */
 export interface CheckedArguments<A extends Arguments> {
   readonly arguments?: Checked<A, "arguments", PropertyKey, string | undefined> | undefined
+  // The names of other libraries, and an option that has another place.
+  readonly input?: "It is named `arguments` here"
+  readonly argsSchema?: "It is named `arguments` here"
+  readonly complete?: "Pass { complete } after the handler"
 }
 
 /** The description of a prompt. */
@@ -210,19 +216,23 @@ const register = <A, E extends HandlerError, R, C extends object>(
   complete: C | undefined
 ): Register<R | Completion.Services<C>> =>
 (catalog, provide) =>
-  Effect.flatMap(compileTexts("prompt", prompt.name, "arguments", prompt.arguments), ({ decode, fields }) => {
+  Effect.gen(function*() {
+    yield* refuseForeign("prompt", prompt.name, prompt.options)
+    const { decode, fields } = yield* compileTexts("prompt", prompt.name, "arguments", prompt.arguments)
     const { description, visible } = prompt.options
+    const described = `The handler of the prompt ${prompt.name}`
     const run = (decoded: Result.Result<A, string>) => {
       if (Result.isFailure(decoded)) {
         const problem = `Invalid arguments for prompt ${prompt.name}: ${clip(decoded.failure, maxProblemChars)}`
         return Effect.fail(McpError.invalidParams(problem))
       }
-      return Effect.map(
-        Effect.catch(provide(handler(decoded.success)), failWithMcpError),
-        (answer) => toResult(answer, description)
+      const made = effectOf(handler(decoded.success), described, "Prompt")
+      return Effect.flatMap(
+        Effect.catch(provide(made), failWithMcpError),
+        (answer) => toResult(answer, described, description)
       )
     }
-    return catalog.prompts[how](prompt.name, {
+    yield* catalog.prompts[how](prompt.name, {
       definition: describe(prompt, fields),
       visible,
       complete: makeCompleters(fields, { ...complete }, provide),
@@ -235,22 +245,27 @@ const register = <A, E extends HandlerError, R, C extends object>(
 
 const expected = "return a text, Prompt.user(…), a list of messages, or { messages: [ … ] }"
 
-const toResult = (answer: Answer, description: string | undefined): Wire.GetPromptResult => {
-  if (typeof answer !== "string" && !(Predicate.isObject(answer) || Array.isArray(answer))) {
-    throw new TypeError(`the handler returned ${answer === null ? "null" : typeof answer}: ${expected}`)
-  }
-  const whole = typeof answer !== "string" && "messages" in answer
-  const messages = whole
-    ? answer.messages
-    : typeof answer === "string"
+/** Whether a value is a message. Types refuse others, and untyped programs return them. */
+const isMessage = (value: unknown): boolean =>
+  isObject(value) && typeof value["role"] === "string" && isObject(value["content"])
+
+const toResult = (
+  answer: Answer,
+  handler: string,
+  description: string | undefined
+): Effect.Effect<Wire.GetPromptResult, McpError.McpError> => {
+  const whole = isObject(answer) && "messages" in answer ? answer as Wire.GetPromptResult : undefined
+  const messages = typeof answer === "string"
     ? [user(answer)]
-    : "role" in answer
-    ? [answer]
-    : answer
-  if (!Array.isArray(messages)) throw new TypeError(`the handler returned an object without messages: ${expected}`)
+    : isMessage(answer)
+    ? [answer as Message]
+    : whole?.messages ?? answer
+  if (!Array.isArray(messages)) return refuseAnswer(`${handler} returned ${nameOf(answer)}: ${expected}`)
+  if (!messages.every(isMessage)) {
+    return refuseAnswer(`${handler} returned a message without a role and a content block: ${expected}`)
+  }
   checkBlocks(messages.map(({ content }) => content))
-  if (whole) return answer
-  return description === undefined ? { messages } : { description, messages }
+  return Effect.succeed(whole ?? (description === undefined ? { messages } : { description, messages }))
 }
 
 /** Makes the prompt as `prompts/list` returns it. */

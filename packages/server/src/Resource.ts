@@ -18,12 +18,14 @@ import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { Hint } from "./Caching.ts"
 import type { Catalog, HandlerServices } from "./Catalog.ts"
-import { DefinitionError, InvalidUri } from "./DefinitionError.ts"
+import { DefinitionError, InvalidUri, InvalidValue } from "./DefinitionError.ts"
 import type { HandlerContext } from "./HandlerContext.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import { toEffect } from "./internal/handlers/asyncHandler.ts"
 import type { EffectMistake } from "./internal/handlers/handlerMistake.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/handlers/captureServices.ts"
+import { refuseForeign } from "./internal/handlers/foreignOptions.ts"
+import { nameOf } from "./internal/handlers/wrongAnswer.ts"
 import { readResource, type ResourceBody } from "./internal/handlers/readResource.ts"
 import type { Visible } from "./Registry.ts"
 import { isUri } from "./internal/catalog/validateDefinition.ts"
@@ -127,6 +129,12 @@ const register = <E extends HandlerError, R>(
 ): Register<R> =>
 (catalog, provide) => {
   const { uri, options } = resource
+  // Untyped programs pass a function or a promise.
+  if (!Effect.isEffect(read)) {
+    const problem = `its reader is ${nameOf(read)}, and not an effect: use Resource.async`
+    const reason = new InvalidValue({ message: `The resource ${quote(uri)} is invalid: ${problem}` })
+    return Effect.fail(new DefinitionError({ reason, kind: "resource", definition: uri }))
+  }
   if (!isUri(uri)) {
     const reason = new InvalidUri({
       message: `The resource ${quote(uri)} is invalid: its URI does not conform to RFC 3986`
@@ -135,9 +143,12 @@ const register = <E extends HandlerError, R>(
   }
   const { cacheScope: _s, ttlMs: _t, visible, ...listed } = options
   const reader = readResource(provide(read), uri, options)
-  return catalog.resources[how](uri, {
-    definition: { uri, name: uri, ...omitUndefined(listed) },
-    visible,
-    read: () => reader
-  })
+  return Effect.andThen(
+    refuseForeign("resource", uri, options),
+    catalog.resources[how](uri, {
+      definition: { uri, name: uri, ...omitUndefined(listed) },
+      visible,
+      read: () => reader
+    })
+  )
 }

@@ -31,6 +31,8 @@ import type { HandlerError } from "./HandlerError.ts"
 import { toEffect } from "./internal/handlers/asyncHandler.ts"
 import type { EffectMistake } from "./internal/handlers/handlerMistake.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/handlers/captureServices.ts"
+import { refuseForeign } from "./internal/handlers/foreignOptions.ts"
+import { effectOf } from "./internal/handlers/wrongAnswer.ts"
 import { readResource, type ResourceBody } from "./internal/handlers/readResource.ts"
 import { settle } from "./internal/schema/standardSchema.ts"
 import type { TypeOf } from "./internal/schema/inputSchema.ts"
@@ -68,6 +70,8 @@ export interface CheckedVariables<T extends string, V extends Variables> {
   readonly variables?:
     | Checked<V, "variables", keyof Matched<T>, string | ReadonlyArray<string> | undefined>
     | undefined
+  // An option that has another place.
+  readonly complete?: "Pass { complete } after the reader"
 }
 
 /**
@@ -246,29 +250,33 @@ const register = <V, E extends HandlerError, R, C extends object>(
   const reader: Effect.Effect<CompiledTexts<V>, DefinitionError> = variables === undefined
     ? Effect.succeed({ fields: [], decode: (matched) => Result.succeed(matched as V) })
     : compileTexts("resource template", uriTemplate, "variables", variables)
+  const reading = `The reader of the resource template ${uriTemplate}`
   const { allowTraversal = false, cacheScope: _s, ttlMs: _t, visible, ...listed } = options
   const leaves = allowTraversal ? () => false : traversal.finder(compiled.success)
-  return Effect.flatMap(reader, ({ decode, fields }) => {
-    const run = (decoded: Result.Result<V, string>, uri: string) =>
-      Result.isSuccess(decoded)
-        ? readResource(provide(read(decoded.success, uri)), uri, options)
-        : Effect.fail(McpError.resourceNotFound(uri))
-    return catalog.templates[how](uriTemplate, {
-      definition: { uriTemplate, ...omitUndefined(listed) },
-      visible,
-      names: compiled.success.names,
-      complete: makeCompleters(fields, { ...complete }, provide),
-      match: (uri) => {
-        // "Servers MUST validate all resource URIs" (resources, security). An invalid one matches nothing and is never
-        // echoed.
-        const matched = isUri(uri) ? UriTemplate.match(compiled.success, uri) : undefined
-        const decoded = matched === undefined || leaves(matched) ? undefined : decode(matched)
-        if (decoded === undefined) return undefined
-        if (Result.isResult(decoded)) return Result.isSuccess(decoded) ? () => run(decoded, uri) : undefined
-        // A request may only check whether the template matches. Then a rejection has no handler.
-        if (Predicate.isPromiseLike(decoded)) decoded.then(undefined, () => {})
-        return () => Effect.flatMap(settle(decoded), (decoded) => run(decoded, uri))
-      }
-    })
-  })
+  return Effect.flatMap(
+    Effect.andThen(refuseForeign("resource template", uriTemplate, options), reader),
+    ({ decode, fields }) => {
+      const run = (decoded: Result.Result<V, string>, uri: string) =>
+        Result.isSuccess(decoded)
+          ? readResource(provide(effectOf(read(decoded.success, uri), reading, "ResourceTemplate")), uri, options)
+          : Effect.fail(McpError.resourceNotFound(uri))
+      return catalog.templates[how](uriTemplate, {
+        definition: { uriTemplate, ...omitUndefined(listed) },
+        visible,
+        names: compiled.success.names,
+        complete: makeCompleters(fields, { ...complete }, provide),
+        match: (uri) => {
+          // "Servers MUST validate all resource URIs" (resources, security). An invalid one matches nothing and is never
+          // echoed.
+          const matched = isUri(uri) ? UriTemplate.match(compiled.success, uri) : undefined
+          const decoded = matched === undefined || leaves(matched) ? undefined : decode(matched)
+          if (decoded === undefined) return undefined
+          if (Result.isResult(decoded)) return Result.isSuccess(decoded) ? () => run(decoded, uri) : undefined
+          // A request may only check whether the template matches. Then a rejection has no handler.
+          if (Predicate.isPromiseLike(decoded)) decoded.then(undefined, () => {})
+          return () => Effect.flatMap(settle(decoded), (decoded) => run(decoded, uri))
+        }
+      })
+    }
+  )
 }

@@ -57,6 +57,9 @@ describe("a server", () => {
         expect(String(Exit.isFailure(exit) ? Cause.squash(exit.cause) : "built")).toContain(
           "a server needs a name and a version: pass { name, version } as its options"
         )
+        expect(() => new AsyncServer(options as unknown as McpServer.Options)).toThrow(
+          "a server needs a name and a version"
+        )
       }))
   }
 
@@ -67,6 +70,24 @@ describe("a server", () => {
       expect(yield* given({ outputSchema: {} })).toContain("it has no option outputSchema: it is named output here")
       expect(yield* given({ parameters: {} })).toContain("it has no option parameters: it is named input here")
       expect(yield* given({ execute: () => "" })).toContain("the handler is the second argument of Tool.layer")
+      const ofPrompt = (options: object) => problemOf(Prompt.layer(Prompt.make("p", options), () => Effect.succeed("")))
+      expect(yield* ofPrompt({ input: {} })).toContain(
+        "\"p\" is invalid: it has no option input: it is named arguments here"
+      )
+      expect(yield* ofPrompt({ argsSchema: {} })).toContain("no option argsSchema: it is named arguments here")
+      expect(yield* ofPrompt({ complete: {} })).toContain(
+        "no option complete: pass it after the handler: Prompt.layer(definition, handler, { complete })"
+      )
+      expect(yield* ofPrompt({ load: {} })).toContain("the handler is the second argument of Prompt.layer")
+      const ofTemplate = (options: object) =>
+        problemOf(ResourceTemplate.layer(
+          ResourceTemplate.make("a://{b}", { name: "n", ...options }),
+          () => Effect.succeed("")
+        ))
+      expect(yield* ofTemplate({ complete: {} })).toContain("ResourceTemplate.layer(definition, handler, { complete })")
+      expect(yield* ofTemplate({ arguments: {} })).toContain("no option arguments: it is named variables here")
+      const ofResource = problemOf(Resource.layer(Resource.make("a://b", { load: {} } as object), Effect.succeed("")))
+      expect(yield* ofResource).toContain("no option load: the reader is the second argument of Resource.layer")
     }))
 
   it("refuses a tool without a name, options or handler at once", () => {
@@ -77,6 +98,51 @@ describe("a server", () => {
     expect(tool("t", () => "")).toThrow(problem)
     expect(tool("t", {})).toThrow(problem)
   })
+
+  it("refuses a resource, a template and a prompt without a part at once", () => {
+    const server = new AsyncServer({ name: "s", version: "1" }) as unknown as Record<
+      string,
+      (...given: ReadonlyArray<unknown>) => unknown
+    >
+    const parts = { resource: "a URI, options and a reader", template: "a URI template, options and a reader" }
+    for (const [method, needed] of Object.entries({ ...parts, prompt: "a name, options and a handler" })) {
+      for (const given of [[{ name: "t", load: () => "" }], ["a://b", () => ""], ["a://b", {}]]) {
+        expect(() => server[method]!(...given)).toThrow(`A ${method} needs ${needed}`)
+      }
+    }
+  })
+
+  it("names its own methods in the place of those of other libraries", () => {
+    const server = new AsyncServer({ name: "s", version: "1" }) as unknown as Record<string, () => unknown>
+    for (
+      const [method, use] of Object.entries({
+        addTool: "server.tool(name, { input }",
+        registerTool: "server.tool(name, { input }",
+        addResource: "server.resource(uri, options",
+        registerResource: "server.resource(uri, options",
+        addResourceTemplate: "server.template(uriTemplate, options",
+        addPrompt: "server.prompt(name, { arguments }",
+        registerPrompt: "server.prompt(name, { arguments }",
+        connect: "server.runStdio(), server.runHttp()",
+        start: "server.runStdio(), server.runHttp()"
+      })
+    ) {
+      expect(() => server[method]!()).toThrow(`An AsyncServer has no method ${method}: use ${use}`)
+    }
+  })
+
+  it.effect("says how to report progress, also if the handler does not await it", () =>
+    kit.logged((lines) =>
+      Effect.gen(function*() {
+        const report = Tool.async(Tool.make("t"), (_, { progress }) => {
+          void (progress as (...given: ReadonlyArray<number>) => Promise<void>)(1, 2)
+          return "done"
+        })
+        const client = yield* kit.client(kit.server(report))
+        expect((yield* client.call("t")).isError).toBe(true)
+        expect(lines.join("\n")).toContain("Pass one object: progress({ progress: 1, total: 2 })")
+      })
+    ))
 })
 
 describe("a prompt", () => {
@@ -93,13 +159,73 @@ describe("a prompt", () => {
   it.effect("names what its handler may return", () =>
     kit.logged((lines) =>
       Effect.gen(function*() {
-        for (const value of [undefined, 3, { text: "a" }]) {
+        const wrong = "a message without a role and a content block"
+        for (
+          const [value, problem] of [
+            [undefined, "nothing"],
+            [3, "a number"],
+            [null, "null"],
+            [{ text: "a" }, "an object"],
+            [{ messages: "a" }, "an object"],
+            [["a"], wrong],
+            [[{ role: "user", content: "a" }], wrong],
+            [{ messages: [{ content: "a" }] }, wrong]
+          ] as ReadonlyArray<readonly [unknown, string]>
+        ) {
           const prompt = Prompt.layer(Prompt.make("p"), () => Effect.succeed(value as never))
-          yield* (yield* kit.client(kit.server(prompt))).error("prompts/get", { name: "p" })
-          expect(lines.at(-1)).toContain("return a text, Prompt.user(…), a list of messages, or { messages: [ … ] }")
+          const error = yield* (yield* kit.client(kit.server(prompt))).error("prompts/get", { name: "p" })
+          const message =
+            `The handler of the prompt p returned ${problem}: return a text, Prompt.user(…), a list of messages, ` +
+            "or { messages: [ … ] }"
+          expect(error).toEqual({ code: -32603, message })
+          expect(lines.at(-1)).toContain(message)
         }
       })
     ))
+
+  it.effect("names what a handler of Prompt.layer that returns no effect must use", () =>
+    Effect.gen(function*() {
+      const prompt = Prompt.layer(Prompt.make("p"), (async () => "a") as never)
+      const { message } = yield* (yield* kit.client(kit.server(prompt))).error("prompts/get", { name: "p" })
+      expect(message).toBe(
+        "The handler of the prompt p returned a promise, and not an effect: use Prompt.async, or wrap it in Effect.promise"
+      )
+    }))
+})
+
+describe("a reader", () => {
+  it.effect("names what it may return", () =>
+    kit.logged((lines) =>
+      Effect.gen(function*() {
+        const expected = "return text, bytes, a list of Content.resourceContents(…), or { contents: [ … ] }"
+        for (const [value, kind] of [[3, "a number"], [undefined, "nothing"], [["a"], "a list"], [{}, "an object"]]) {
+          const made = Effect.succeed(value as never)
+          const template = ResourceTemplate.make("b://{c}", { name: "n" })
+          const client = yield* kit.client(
+            kit.server(Resource.layer(Resource.make("a://b"), made), ResourceTemplate.layer(template, () => made))
+          )
+          for (const uri of ["a://b", "b://c"]) {
+            const message = `The reader of the resource ${uri} returned ${kind as string}: ${expected}`
+            expect(yield* client.error("resources/read", { uri })).toEqual({ code: -32603, message })
+            expect(lines.at(-1)).toContain(message)
+          }
+        }
+      })
+    ))
+
+  it.effect("names what a reader that is no effect must use", () =>
+    Effect.gen(function*() {
+      const resource = (read: unknown) => problemOf(Resource.layer(Resource.make("a://b"), read as never))
+      const problem = "The resource \"a://b\" is invalid: its reader is"
+      expect(yield* resource(() => "a")).toContain(`${problem} a function, and not an effect: use Resource.async`)
+      expect(yield* resource(Promise.resolve("a"))).toContain(`${problem} a promise, and not an effect`)
+      const template = ResourceTemplate.make("b://{c}", { name: "n" })
+      const client = yield* kit.client(kit.server(ResourceTemplate.layer(template, (async () => "a") as never)))
+      expect((yield* client.error("resources/read", { uri: "b://c" })).message).toBe(
+        "The reader of the resource template b://{c} returned a promise, and not an effect: use ResourceTemplate.async, or " +
+          "wrap it in Effect.promise"
+      )
+    }))
 })
 
 describe("Content.image and Content.audio", () => {

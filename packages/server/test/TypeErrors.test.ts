@@ -262,7 +262,48 @@ const mistakes: Readonly<Record<string, readonly [program: string, line: string]
   ],
   "a name in the place of the description of a server": [
     "McpServer.layer(\"s\")",
-    "Argument of type 'string' is not assignable to parameter of type 'Options'"
+    "A server needs a name and a version: pass { name, version } as its options"
+  ],
+  "a name in the place of the description of an async server": [
+    "new AsyncServer(\"s\")",
+    "A server needs a name and a version: pass { name, version } as its options"
+  ],
+  "a server without a version": [
+    "McpServer.layer({ name: \"s\" })",
+    "A server needs a name and a version: pass { name, version } as its options"
+  ],
+  addTool: [
+    "server.addTool({ name: \"t\", parameters: z.object({}), execute: async () => \"x\" })",
+    "Use server.tool(name, { input }, async ({ … }) => …)"
+  ],
+  registerTool: [
+    "server.registerTool(\"t\", { inputSchema: {} }, async () => ({ content: [] }))",
+    "Use server.tool(name, { input }, async ({ … }) => …)"
+  ],
+  addResource: ["server.addResource({ uri: \"a://b\" })", "Use server.resource(uri, options, async () => …)"],
+  addResourceTemplate: [
+    "server.addResourceTemplate({ uriTemplate: \"a://{b}\" })",
+    "Use server.template(uriTemplate, options, async ({ … }) => …)"
+  ],
+  registerPrompt: [
+    "server.registerPrompt(\"p\", { argsSchema: {} }, () => ({ messages: [] }))",
+    "Use server.prompt(name, { arguments }, async ({ … }) => …)"
+  ],
+  connect: [
+    "await server.connect({})",
+    "Use server.runStdio(), server.runHttp() or await server.listen()"
+  ],
+  "the input of a prompt": [
+    "server.prompt(\"p\", { input: z.object({ city: z.string() }) }, () => \"x\")",
+    "It is named `arguments` here"
+  ],
+  "completions among the options of a prompt": [
+    "Prompt.make(\"p\", { arguments: { a: Schema.String }, complete: { a: [\"b\"] } })",
+    "Pass { complete } after the handler"
+  ],
+  "completions among the options of a template": [
+    "ResourceTemplate.make(\"a://{b}\", { name: \"n\", complete: { b: [\"c\"] } })",
+    "Pass { complete } after the reader"
   ]
 }
 
@@ -270,6 +311,8 @@ const mistakes: Readonly<Record<string, readonly [program: string, line: string]
 const legal: Readonly<Record<string, string>> = {
   "data with members that other values have":
     "server.tool(\"t\", {}, () => ({ next: \"a\", size: 3, content: \"x\", type: \"page\", at: new Date() }))",
+  "blocks of all types":
+    "server.tool(\"t\", {}, async () => [{ type: \"text\", text: \"a\" }, { type: \"image\", data: \"aGk=\", mimeType: \"image/png\" }])",
   any: "server.tool(\"t\", {}, async () => JSON.parse(\"{}\"))",
   "a message of a prompt": "Prompt.layer(Prompt.make(\"p\"), () => Effect.succeed(Prompt.user(\"x\")))",
   "an effect or an error":
@@ -283,7 +326,7 @@ const legal: Readonly<Record<string, string>> = {
   "a generic server": "export const wrap = <E>(l: Layer.Layer<McpServer.McpServer, E>) => Stdio.runMain(l)"
 }
 
-const head = `import type { AsyncServer } from "@skein/server/AsyncServer"
+const head = `import { AsyncServer } from "@skein/server/AsyncServer"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as McpError from "@skein/server/McpError"
 import * as McpServer from "@skein/server/McpServer"
@@ -308,15 +351,25 @@ export const used = [Elicitation, McpError, McpServer, NodeHttp, Prompt, Resourc
 /** The line of the program. */
 const lineOfProgram = head.split("\n").length
 
-/** Compiles the programs together. Returns the first line of the compiler's output for each, without its place. */
-const compile = (programs: ReadonlyArray<string>): ReadonlyArray<string | undefined> => {
+/**
+ * Compiles the programs together, and the sources of all packages without project references, as an editor may. Returns the
+ * first line of the compiler's output for each program, without its place, and the lines about the sources.
+ */
+const compile = (programs: ReadonlyArray<string>): {
+  readonly found: ReadonlyArray<string | undefined>
+  readonly ofSources: ReadonlyArray<string>
+} => {
   const cache = join(root, "node_modules/.cache")
   mkdirSync(cache, { recursive: true })
   const folder = mkdtempSync(join(cache, "skein-type-errors-"))
   try {
     programs.forEach((program, at) => writeFileSync(join(folder, `m${at}.ts`), `${head}${program}\n`))
     const compilerOptions = { noEmit: true, composite: false, incremental: false, plugins: [] }
-    const config = { extends: join(root, "tsconfig.base.json"), compilerOptions, include: ["."] }
+    const config = {
+      extends: join(root, "tsconfig.base.json"),
+      compilerOptions,
+      include: [".", join(root, "packages/*/src")]
+    }
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config))
     const { stdout } = spawnSync(join(root, "node_modules/.bin/tsc"), ["-p", folder, "--pretty", "false"], {
       cwd: root,
@@ -324,7 +377,10 @@ const compile = (programs: ReadonlyArray<string>): ReadonlyArray<string | undefi
     })
     const first = new RegExp(`\\bm(\\d+)\\.ts\\(${lineOfProgram},\\d+\\): error (.*)`)
     const lines = stdout.split("\n").map((line) => first.exec(line))
-    return programs.map((_, at) => lines.find((line) => line?.[1] === String(at))?.[2])
+    return {
+      found: programs.map((_, at) => lines.find((line) => line?.[1] === String(at))?.[2]),
+      ofSources: stdout.split("\n").filter((line) => /^(?:\.\.\/)*packages\/.*: error /.test(line))
+    }
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -333,12 +389,18 @@ const compile = (programs: ReadonlyArray<string>): ReadonlyArray<string | undefi
 describe("the first line of the compiler names the mistake", () => {
   const wrong = Object.entries(mistakes)
   const right = Object.entries(legal)
-  const found = compile([...wrong.map(([, [program]]) => program), ...right.map(([, program]) => program)])
+  const { found, ofSources } = compile([
+    ...wrong.map(([, [program]]) => program),
+    ...right.map(([, program]) => program)
+  ])
   wrong.forEach(([name, [, line]], at) =>
     it(name, () => {
       expect(found[at]).toContain(line)
     })
   )
+  it("the sources compile without project references", () => {
+    expect(ofSources).toEqual([])
+  })
   right.forEach(([name], at) =>
     it(`accepts ${name}`, () => {
       expect(found[wrong.length + at]).toBeUndefined()

@@ -287,7 +287,7 @@ export const makeSession = Effect.fnUntraced(function*(
   const result = (value: CallToolResult) =>
     Effect.sync(() => {
       input({})
-      end(note("ui/notifications/tool-result", value as JsonObject))
+      end(note("ui/notifications/tool-result", value as object as JsonObject))
     })
 
   /** A cancellation may come before the arguments are complete. */

@@ -179,12 +179,12 @@ export const makeMethods = (
       if (!(yield* Effect.mapError(approved, refuse))) {
         return yield* Effect.fail(refused(`The call of ${quote(name)} was not approved`))
       }
-      return (yield* Effect.mapError(client.callTool(name, args), ofClient)) as JsonObject
+      return (yield* Effect.mapError(client.callTool(name, args), ofClient)) as object as JsonObject
     })
 
   const readResource = ({ uri }: JsonObject): Handled =>
     typeof uri === "string"
-      ? Effect.mapError(client.readResource(uri), ofClient) as Handled
+      ? Effect.map(Effect.mapError(client.readResource(uri), ofClient), (result) => result as object as JsonObject)
       : Effect.fail(McpError.invalidParams("resources/read needs a uri"))
 
   const openLink = (open: NonNullable<Settings["openLink"]>) => ({ url }: JsonObject): Handled => {

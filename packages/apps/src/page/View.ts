@@ -191,7 +191,7 @@ const textOf = (content: ReadonlyArray<ContentBlock>): string =>
   content.flatMap((block) => block.type === "text" ? [block.text] : []).join("\n")
 
 const resultOf = (raw: Params): Result<never> => {
-  const { _meta, content, isError, structuredContent } = raw as CallToolResult
+  const { _meta, content, isError, structuredContent } = raw as object as CallToolResult
   const blocks = Array.isArray(content) ? content as ReadonlyArray<ContentBlock> : []
   return {
     structured: structuredContent as never,

@@ -168,8 +168,8 @@ export class Part {
   #call(entry: ToolEntry, name: string, args: JsonObject, request: RequestContext): ReturnType<ToolEntry["call"]> {
     const { extensions: { calling }, operations: { calls } } = this.#inside[internals]
     if (calls.all.length === 0 && calling.length === 0) return entry.call(args, request)
-    const params = { ...request.params, name, arguments: args } as ToolCall["params"]
-    const own: ToolCall = { tool: entry, params, request: request.with({ params }) }
+    const params = { ...request.params, name, arguments: args }
+    const own: ToolCall = { tool: entry, params: params as ToolCall["params"], request: request.with({ params }) }
     // The result may be the handle of a task, which is encoded as a result is.
     return callThrough(this.#inside, own, request) as ReturnType<ToolEntry["call"]>
   }

@@ -8,6 +8,15 @@ import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import type { Catalog, UnscopedHandler } from "../../Catalog.ts"
 
+/** The options of a server that are only a name, or lack one. */
+export const optionsMistake = "a server needs a name and a version: pass { name, version } as its options"
+
+/** Whether the options of a server have what it needs. Untyped programs pass a name alone, or nothing. */
+export const areOptions = (options: unknown): options is { readonly name: string; readonly version: string } =>
+  isObject(options) && typeof options["name"] === "string" && typeof options["version"] === "string"
+
+const asyncServerMistake = "an AsyncServer runs itself: use server.runStdio(), server.runHttp() or server.toLayer()"
+
 /**
  * Describes the mistake in a value that is not a layer, as the types do. `undefined` for a layer. Untyped programs, and
  * values of the type `any`, pass the types.
@@ -17,9 +26,7 @@ export const problemOfLayer = (value: unknown): string | undefined => {
   if (Predicate.isPromiseLike(value)) return "a promise is not a layer: await it first"
   if (typeof value === "function") return "a function is not a layer: call it"
   if (!isObject(value)) return `expected a layer, and got ${value === null ? "null" : typeof value}`
-  if (typeof value["runStdio"] === "function") {
-    return "an AsyncServer runs itself: use server.runStdio(), server.runHttp() or server.toLayer()"
-  }
+  if (typeof value["runStdio"] === "function") return asyncServerMistake
   const kind = "uriTemplate" in value
     ? "ResourceTemplate"
     : "uri" in value
@@ -49,8 +56,7 @@ type NoLayer<D> = D extends { readonly name: string; readonly options: object; r
     ? "A definition needs its reader: use ResourceTemplate.layer(definition, read) or ResourceTemplate.async(definition, read)"
   : D extends { readonly uri: string; readonly options: object }
     ? "A definition needs its reader: use Resource.layer(definition, read) or Resource.async(definition, read)"
-  : D extends { readonly runStdio: unknown } ?
-    "An AsyncServer runs itself: use server.runStdio(), server.runHttp() or server.toLayer()"
+  : D extends { readonly runStdio: unknown } ? Capitalize<typeof asyncServerMistake>
   : D extends PromiseLike<unknown> ? "A promise is not a layer: await it first"
   : D extends (...args: never) => unknown ? "A function is not a layer: call it"
   : "Expected a layer, such as that of Tool.layer(definition, handler)"

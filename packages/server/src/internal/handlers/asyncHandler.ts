@@ -170,8 +170,11 @@ class RunningHandler<R> implements HandlerContext<R> {
   readonly roots: HandlerContext<R>["roots"] = (options) =>
     this.#using(() => import("../../Roots.ts"), ({ list }) => list(options))
 
-  readonly progress: HandlerContext<R>["progress"] = (progress: Progress | string) =>
-    this.run(this.request.progress(progress as Progress))
+  readonly progress: HandlerContext<R>["progress"] = (progress: Progress | string) => {
+    // At once, since a handler need not await the promise.
+    if (!Predicate.isObject(progress)) throw new TypeError("Pass one object: progress({ progress: 1, total: 2 })")
+    return this.run(this.request.progress(progress as Progress))
+  }
 
   readonly disconnect: HandlerContext<R>["disconnect"] = (retry) =>
     this.#using(() => import("../../Polling.ts"), ({ disconnect }) => disconnect(retry))

@@ -70,13 +70,6 @@ type ContentProblem<A> = A extends string | number | boolean | bigint | null | u
   : A extends ReadonlySet<unknown> ? "A Set has no JSON: return Array.from(set)"
   : A extends Iterating ? "A generator has no JSON: return Array.from(generator), or report its parts as progress"
   : A extends { readonly bodyUsed: boolean } ? "A Response has no JSON: return await response.text()"
-  : A extends ReadonlyArray<infer Item> ? BlockProblem<Item>
   : A extends { readonly content: ReadonlyArray<{ readonly type: string }> }
     ? "Return the content blocks themselves, or Tool.result({ content, … })"
-  : BlockProblem<A>
-
-// `type` is a literal only in a value that was made as a block.
-type BlockProblem<A> = A extends { readonly type: "image" | "audio" }
-  ? A extends { readonly data: string; readonly mimeType: string } ? never
-  : "A block of an image or audio needs data and mimeType: use Content.image or Content.audio"
   : never

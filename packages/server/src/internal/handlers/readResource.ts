@@ -2,8 +2,10 @@
  * Finds the reader of a URI, runs readers, and makes the caching hints of their results.
  */
 import type * as Wire from "@skein/protocol/Content"
+import { isObject } from "@skein/protocol/JsonRpc"
 import type { ReadResourceResult } from "@skein/protocol/Resource"
 import * as McpError from "@skein/protocol/McpError"
+import { clip } from "@skein/protocol/Text"
 import type { Caller, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Caching from "../../Caching.ts"
@@ -13,10 +15,17 @@ import type { HandlerError } from "../../HandlerError.ts"
 import type { Entry } from "../../Registry.ts"
 import { failWithMcpError } from "./handlerError.ts"
 import { checkContents } from "../catalog/validateDefinition.ts"
+import { nameOf, refuseAnswer } from "./wrongAnswer.ts"
 import { isVisible } from "../catalog/entryStore.ts"
 
 /** The value that a reader returns: text, bytes, contents made by `Content.resourceContents`, or the whole result. */
 export type ResourceBody = string | Uint8Array | ReadonlyArray<Wire.AnyResourceContents> | ReadResourceResult
+
+const expected = "return text, bytes, a list of Content.resourceContents(…), or { contents: [ … ] }"
+
+/** Whether a value is the contents of a resource. Types refuse others, and untyped programs return them. */
+const isContents = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((item) => isObject(item) && typeof item["uri"] === "string")
 
 /** Runs a reader and makes the result of `resources/read`. */
 export const readResource = <E extends HandlerError>(
@@ -25,13 +34,17 @@ export const readResource = <E extends HandlerError>(
   defaults: Caching.Hint & { readonly mimeType?: string | undefined }
 ): Handled<ReadResourceResult> => {
   const hint = Caching.toWire(defaults)
-  return Effect.map(Effect.catch(read, failWithMcpError), (body) => {
+  return Effect.flatMap(Effect.catch(read, failWithMcpError), (body): Handled<ReadResourceResult> => {
     if (typeof body === "string" || body instanceof Uint8Array) {
-      return { contents: [Content.resourceContents(uri, body, defaults.mimeType)], ...hint }
+      return Effect.succeed({ contents: [Content.resourceContents(uri, body, defaults.mimeType)], ...hint })
     }
-    if (!("contents" in body)) return { contents: checkContents(body), ...hint }
-    checkContents(body.contents)
-    return { ...hint, ...body, ...Caching.toWire(body) }
+    const whole = isObject(body) && "contents" in body ? body as ReadResourceResult : undefined
+    const contents = whole?.contents ?? body as ReadonlyArray<Wire.AnyResourceContents>
+    if (!isContents(contents)) {
+      return refuseAnswer(`The reader of the resource ${clip(uri)} returned ${nameOf(body)}: ${expected}`)
+    }
+    checkContents(contents)
+    return Effect.succeed(whole === undefined ? { contents, ...hint } : { ...hint, ...whole, ...Caching.toWire(whole) })
   })
 }
 

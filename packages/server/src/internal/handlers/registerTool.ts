@@ -5,12 +5,12 @@ import { quote } from "@skein/protocol/Text"
 import type * as WireTool from "@skein/protocol/Tool"
 import * as Effect from "effect/Effect"
 import type { ToolEntry } from "../../Catalog.ts"
-import { DefinitionError, InvalidValue } from "../../DefinitionError.ts"
 import type { HandlerError } from "../../HandlerError.ts"
 import * as Logging from "../../Logging.ts"
 import { omitUndefined } from "../base/json.ts"
 import * as jsonSchema from "../schema/jsonSchema.ts"
 import type { Register } from "./captureServices.ts"
+import { refuseForeign } from "./foreignOptions.ts"
 import * as toolCall from "./toolCall.ts"
 import { withVersion } from "./toolVersion.ts"
 
@@ -56,25 +56,11 @@ const warnAboutName = (name: string): Effect.Effect<void> =>
       `The tool name ${quote(name)} should be 1 to 128 characters of A-Z a-z 0-9 _ - .`
     ))
 
-/** Options of other libraries, and what they are named here. Types refuse them, and untyped programs pass them. */
-const foreignNames: { readonly [option: string]: string } = {
-  inputSchema: "it is named input here",
-  outputSchema: "it is named output here",
-  parameters: "it is named input here",
-  execute: "the handler is the second argument of Tool.layer and Tool.async"
-}
-
 /** Makes the tool as `tools/list` returns it, and lists the arguments that clients copy into headers. */
 const describe = Effect.fnUntraced(
   function*<Input, Output>({ input, name, options, output }: Definition<Input, Output>) {
     yield* warnAboutName(name)
-    const foreign = Object.keys(foreignNames).find((option) => option in options)
-    if (foreign !== undefined) {
-      const message = `The tool ${quote(name)} is invalid: it has no option ${foreign}: ${foreignNames[foreign]}`
-      return yield* Effect.fail(
-        new DefinitionError({ reason: new InvalidValue({ message }), kind: "tool", definition: name })
-      )
-    }
+    yield* refuseForeign("tool", name, options)
     // Every option that is not taken out here is sent in `tools/list`.
     const { listedAs: _, metadata: __, tags: ___, visible: ____, ...listed } = options
     const inputSchema = input === undefined

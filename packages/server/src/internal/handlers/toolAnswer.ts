@@ -7,8 +7,8 @@ import * as Json from "@skein/protocol/Json"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Nesting from "@skein/protocol/Nesting"
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
 import * as Content from "../../Content.ts"
+import { isIterating } from "./wrongAnswer.ts"
 
 /** Marks the type of `Tool.result`. No value has it. */
 export declare const resultBrand: unique symbol
@@ -67,21 +67,6 @@ export const toContent = (value: unknown): Answered => {
       return [Content.text(String(value))]
   }
 }
-
-/** The problem of a handler of `Tool.layer` that returned something else than an effect. */
-export const notAnEffect = (value: unknown): Refusal => {
-  if (!Predicate.isPromiseLike(value)) {
-    const what = isIterating(value)
-      ? "a generator, and not an effect: wrap it in Effect.gen"
-      : "no effect: return Effect.succeed(value), or use Tool.async"
-    return new Refusal(what)
-  }
-  // Its rejection would end the process.
-  value.then(undefined, () => {})
-  return new Refusal("a promise, and not an effect: use Tool.async, or wrap it in Effect.promise")
-}
-
-const isIterating = (value: unknown): boolean => isObject(value) && typeof value["next"] === "function"
 
 const contentOf = (value: object): Answered => {
   const items: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]

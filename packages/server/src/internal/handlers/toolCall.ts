@@ -16,11 +16,12 @@ import type { Handled, ToolEntry } from "../../Catalog.ts"
 import * as Content from "../../Content.ts"
 import type { HandlerError } from "../../HandlerError.ts"
 import * as Logging from "../../Logging.ts"
-import { notAnEffect, Refusal, type resultBrand, toContent } from "./toolAnswer.ts"
+import { Refusal, type resultBrand, toContent } from "./toolAnswer.ts"
 import { checkBlocks } from "../catalog/validateDefinition.ts"
 import type { Reader, Writer } from "../schema/standardReader.ts"
 import { isUnknown, messageOf, recordFailure, toolErrorOf } from "./handlerError.ts"
 import { maxProblemChars, mismatch } from "../schema/jsonSchema.ts"
+import { notAnEffect } from "./wrongAnswer.ts"
 import { type Later, mapLater, settle } from "../schema/standardSchema.ts"
 
 /** The members of a result besides structured content. */
@@ -144,7 +145,7 @@ export const make = <Input, Output, E extends HandlerError>(
   const finish = (effect: Effect.Effect<unknown, E, McpRequest>): Effect.Effect<Wire.CallToolResult, E, McpRequest> =>
     Effect.isEffect(effect)
       ? Effect.flatMap(effect, (value) => settle(toResult(value)))
-      : refuseResult(tool.name, notAnEffect(effect))
+      : refuseResult(tool.name, new Refusal(notAnEffect(effect, "Tool")))
 
   const run = (input: Input): Handled<Wire.CallToolResult> => Effect.catch(finish(handler(input)), recover)
 
