@@ -135,7 +135,7 @@ describe("a server", () => {
     kit.logged((lines) =>
       Effect.gen(function*() {
         const report = Tool.async(Tool.make("t"), (_, { progress }) => {
-          void (progress as (...given: ReadonlyArray<number>) => Promise<void>)(1, 2)
+          void (progress as (...given: ReadonlyArray<never>) => Promise<void>)(1 as never, 2 as never)
           return "done"
         })
         const client = yield* kit.client(kit.server(report))
