@@ -749,7 +749,13 @@ export const layers: Readonly<Record<string, Layers>> = {
       layers: ["base"],
       node: true
     },
-    openapi: { rule: "Tools of OpenAPI documents.", modules: ["openapi"], layers: ["base", "server"], node: true }
+    openapi: { rule: "Tools of OpenAPI documents.", modules: ["openapi"], layers: ["base", "server"], node: true },
+    gateway: {
+      rule: "Servers behind a server.",
+      modules: ["gateway"],
+      layers: ["base", "server", "client"],
+      node: true
+    }
   }
 }
 

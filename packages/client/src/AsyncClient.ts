@@ -118,7 +118,14 @@ export class AsyncClient extends ClientMethods implements AsyncDisposable {
   }
 }
 
-const transportTo = async (server: Server): Promise<Transport> => {
+/**
+ * Makes the transport to a server, as `AsyncClient.connect` does: for proxies and pools that are given servers in the same
+ * way. Rejects with a `TypeError` for a value that names no server.
+ *
+ * @example
+ * const transport = await transportTo("node server.js")
+ */
+export const transportTo = async (server: Server): Promise<Transport> => {
   const given: unknown = server
   if (typeof server === "string" && !/^https?:/i.test(server)) {
     const [command, ...args] = Array.from(

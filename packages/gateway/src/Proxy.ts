@@ -12,8 +12,11 @@
  * const Files = Proxy.layer(Client.make(Stdio.transport({ command: "npx", args: ["files-server"] })))
  * const Server = McpServer.layer({ name: "desk", version: "1.0.0" }, Tool.layer(add, sum), Files)
  */
+import * as Clients from "@skein/client/Client"
 import type { Client } from "@skein/client/Client"
-import type { ClientError } from "@skein/client/ClientError"
+import { ClientError, Timeout } from "@skein/client/ClientError"
+import type { ConfigSource, Server } from "@skein/client/ClientPool"
+import type { PoolError } from "@skein/client/PoolError"
 import type * as Reconnect from "@skein/client/Reconnect"
 import type { Prompt } from "@skein/protocol/Prompt"
 import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
@@ -21,7 +24,10 @@ import type { Tool } from "@skein/protocol/Tool"
 import { resolve } from "@skein/runtime/Options"
 import type { Caller } from "@skein/runtime/RequestContext"
 import * as Catalog from "@skein/server/Catalog"
+import type { DefinitionError } from "@skein/server/DefinitionError"
 import * as Extension from "@skein/server/Extension"
+import * as Logging from "@skein/server/Logging"
+import * as McpServer from "@skein/server/McpServer"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
@@ -296,3 +302,51 @@ export const layer = <R = never, R2 = never>(
     ]
     return { name: `proxy of ${name.label ?? "a remote server"}`, lists, ready } satisfies Extension.Extension
   }))
+
+/** The options of `fromConfig`. */
+export interface ConfigOptions<R = never> {
+  /**
+   * The prefix of the names and URIs of a server: the name of the server by default, with `_` in place of characters that names
+   * of tools do not have. With `""` they stay as they are, and of two equal names the server has one, with a warning.
+   */
+  readonly prefix?: ((server: string) => string) | undefined
+  /** The options of the proxy of a server. */
+  readonly proxy?: ((server: string) => Options<R>) | undefined
+}
+
+/**
+ * Puts all servers of a configuration behind this server, each mounted with its name as prefix. The configuration is read
+ * when the server starts. An invalid entry is left out, with a warning in the log. An attempt to open a server may take the
+ * `timeout` of its entry, 30 seconds by default.
+ *
+ * Fails with the `PoolError` `ConfigUnreadable` or `InvalidConfig`.
+ *
+ * @example
+ * const Desk = McpServer.layer({ name: "desk", version: "1.0.0" }, Proxy.fromConfig(NodeConfig.file("mcp.json")))
+ */
+export const fromConfig = <R = never>(
+  source: ConfigSource,
+  { prefix = toPrefix, proxy }: ConfigOptions<R> = {}
+): Layer.Layer<never, PoolError | DefinitionError, Catalog.Catalog | Exclude<R, Scope.Scope>> =>
+  Layer.unwrap(Effect.gen(function*() {
+    const { problems, servers } = yield* source.read
+    for (const { message } of problems) yield* Logging.withheld(Effect.logWarning(message))
+    const proxies = Array.from(servers, ([name, { server }]) => {
+      const made = layer(clientOf(name, server), { label: name, ...proxy?.(name) })
+      const at = prefix(name)
+      return at === "" ? made : McpServer.mount(at, made)
+    })
+    return Layer.mergeAll(Layer.empty, ...proxies)
+  }))
+
+/** Names of tools have these characters (2025-11-25, "Tool Names"). */
+const toPrefix = (server: string): string => server.replaceAll(/[^A-Za-z0-9_.-]/g, "_")
+
+const clientOf = (name: string, { options, timeout = "30 seconds", transport }: Server) =>
+  Effect.timeoutOrElse(Clients.make(transport, { label: name, ...options }), {
+    duration: timeout,
+    orElse: () => {
+      const message = `${name} did not open within timeout`
+      return Effect.fail(new ClientError({ method: "initialize", reason: new Timeout({ message }) }))
+    }
+  })

@@ -184,7 +184,8 @@ export const makePool = (settings: PoolSettings, environment: Environment): Conn
       Effect.onExit((exit) => Deferred.done(ready, exit)),
       // The client has ended for good: the next request opens another one.
       Effect.flatMap(({ client }) => client.ended),
-      Effect.ignore,
+      // A defect too: a function of the application may have thrown.
+      Effect.ignoreCause,
       Effect.andThen(Effect.suspend(() => close(pooled)))
     )
     run(opening)
