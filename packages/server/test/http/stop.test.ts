@@ -90,6 +90,21 @@ describe("the end of a listener", () => {
       expect(kept.map(({ answers }) => answers)).toEqual([2, 2, 2])
     }))
 
+  it.live("answers a request that has arrived while the process was busy, although its connection has been idle", () =>
+    Effect.gen(function*() {
+      const { begin, port } = yield* serve(1_000)
+      const kept = new Kept(port)
+      yield* kept.call()
+      const stopped = yield* begin
+      kept.socket.write(head + body)
+      // The event loop stands still until the time of the connection has passed.
+      const end = performance.now() + 1_100
+      while (performance.now() < end);
+      yield* until(() => kept.isClosed)
+      expect(kept.answers).toBe(2)
+      yield* Fiber.join(stopped)
+    }))
+
   it.live("answers the connections of the kernel's queue", () =>
     Effect.gen(function*() {
       const { port, stop } = yield* serve(long)

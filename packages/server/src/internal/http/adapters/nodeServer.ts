@@ -260,6 +260,14 @@ const settle = (
       request.socket.setTimeout(0)
       request.once("end", () => arrived(request.socket))
     }
+    // A process that was busy finds that the time of a connection has passed before it reads the request that has arrived on
+    // it meanwhile. So the turn of the event loop ends first.
+    const close = (socket: Socket): void => {
+      const { bytesRead } = socket
+      setImmediate(() => {
+        if (waiting.has(socket) && socket.bytesRead === bytesRead) socket.destroy()
+      })
+    }
     for (const socket of sockets.keys()) {
       if (!isIdle(socket)) continue
       waiting.add(socket)
@@ -269,9 +277,12 @@ const settle = (
       else answer.req.once("end", () => arrived(socket))
     }
     for (const event of requestEvents) server.on(event, receive)
+    // Without a listener Node closes the connection at once.
+    server.on("timeout", close)
     if (waiting.size === 0) resume(Effect.void)
     return Effect.sync(() => {
       for (const event of requestEvents) server.off(event, receive)
+      server.off("timeout", close)
     })
   })
 
