@@ -61,7 +61,7 @@ export const interactiveServerTests = ({ agreed, connected, missing, state }: Se
   } else if (missing.has("clientResponses")) {
     it("times out if the server does not receive the response", async () => {
       const { client, run } = connected()
-      await expect(run(client.callTool("model", {}, { timeout: "50 millis" }))).rejects.toMatchObject({
+      await expect(run(client.callTool("model", {}, { timeout: "2 seconds" }))).rejects.toMatchObject({
         reason: { _tag: "Timeout" }
       })
       expect(asked()).toEqual(["model"])
