@@ -61,6 +61,7 @@ export const alone = [
   "packages/client/test/http/{NodeHttp,NodeClient}.test.ts",
   "packages/client/test/legacyTasks/Lifetime.test.ts",
   "packages/runtime/test/{Leaks,Ndjson,NodeStreams,Peer,Timeout}.test.ts",
+  "packages/skein/test/testing/time.test.ts",
   "packages/server/test/http/{attacks/bodies,node,wire/*}.test.ts"
 ]
 

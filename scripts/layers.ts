@@ -749,6 +749,12 @@ export const layers: Readonly<Record<string, Layers>> = {
       layers: ["base"],
       node: true
     },
+    testing: {
+      rule: "Servers for the tests of clients.",
+      modules: ["testing"],
+      layers: ["base", "client"],
+      node: true
+    },
     openapi: { rule: "Tools of OpenAPI documents.", modules: ["openapi"], layers: ["base", "server"], node: true },
     gateway: {
       rule: "Servers behind a server.",
