@@ -12,6 +12,7 @@
  *   name === "" ? Effect.fail(McpError.invalidParams("name must not be empty")) : Effect.succeed(name)
  */
 import * as Data from "effect/Data"
+import * as Predicate from "effect/Predicate"
 import type * as Types from "effect/Types"
 import * as JsonRpc from "./JsonRpc.ts"
 import * as Revision from "./Revision.ts"
@@ -68,8 +69,11 @@ const make = (reason: Reason, message: string, data?: unknown, code?: number): M
   return error as unknown as McpError
 }
 
-/** Whether the value is an `McpError`. */
-export const isMcpError = (value: unknown): value is McpError => value instanceof McpError
+/** Whether the value is an `McpError`, also of another copy of this module: the package `skein` has its own. */
+export const isMcpError = (value: unknown): value is McpError =>
+  value instanceof McpError ||
+  (value instanceof Error && Predicate.isTagged(value, "McpError") && "reason" in value &&
+    Predicate.isString(value.reason))
 
 /** The text is not JSON: `-32700`. */
 export const parseError = (message = "Parse error", data?: unknown): McpError => make("ParseError", message, data)

@@ -17,6 +17,9 @@ export interface HandlerError {
   readonly message: string
 }
 
+/** @internal The name by which a server recognizes a `VisibleError`. */
+export const visibleErrorName = "VisibleError"
+
 /**
  * An error of an async handler (`Tool.async`) whose message the client, or its model, receives. Write it as an
  * instruction that a model can act on. The messages of other errors may contain secrets, and stay in the log.
@@ -28,7 +31,7 @@ export interface HandlerError {
  * })
  */
 export class VisibleError extends Error {
-  override readonly name = "VisibleError"
+  override readonly name = visibleErrorName
 }
 
 /** The environment variable that makes a process a development: `SKEIN_DEVELOPMENT=true`. */

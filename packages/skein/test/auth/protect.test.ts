@@ -203,7 +203,7 @@ describe("replay stores", () => {
     // SQLite removes the log when its last connection is closed.
     expect(await readdir(folder)).toEqual(["replays.db"])
     await rm(folder, { recursive: true })
-    expect(postgresReplayStore({ url: "postgres://127.0.0.1:1/none" })).toEqual({})
+    expect(Object.keys(postgresReplayStore({ url: "postgres://127.0.0.1:1/none" }))).toEqual([])
   })
 
   it("refuses a proof that the store has seen, and answers 503 while it fails", async () => {

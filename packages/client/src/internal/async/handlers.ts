@@ -6,15 +6,20 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AsyncHandlers, AsyncUrlAnswer, HandlerContext } from "./options.ts"
 import type { UrlAnswer } from "../../Elicitation.ts"
 import type { InvalidRoot, Root } from "../../Roots.ts"
+import type { SamplingRefused } from "../../Sampling.ts"
 
 /** Runs an async handler. Its signal aborts when the effect is interrupted. A rejection is a defect. */
 const attempt = <A>(run: (context: HandlerContext) => A | PromiseLike<A>): Effect.Effect<A> =>
   Effect.promise(async (signal) => run({ signal }))
+
+/** By its tag: a program with the package `skein` and this one has two classes of it. */
+const isRefused = (error: unknown): error is SamplingRefused => Predicate.isTagged(error, "SamplingRefused")
 
 const toUrlAnswer = (answer: AsyncUrlAnswer): UrlAnswer => {
   if (answer.action !== "accept" || answer.done === undefined) return { action: answer.action }
@@ -51,7 +56,7 @@ export const build = Effect.fnUntraced(function*(
       Sampling.layer((request) =>
         Effect.catchCause(attempt((context) => sample(request, context)), (cause) => {
           const error = Cause.squash(cause)
-          return error instanceof Sampling.SamplingRefused ? Effect.fail(error) : Effect.failCause(cause)
+          return isRefused(error) ? Effect.fail(error) : Effect.failCause(cause)
         }), sampling)
     )
   }

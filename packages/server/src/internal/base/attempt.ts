@@ -1,10 +1,9 @@
 /** Calls functions of authors that may return promises. */
-import * as McpError from "@skein/protocol/McpError"
 import type { Awaitable } from "@skein/runtime/Awaitable"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
-import { type HandlerError, VisibleError } from "../../HandlerError.ts"
+import { type HandlerError, visibleErrorName } from "../../HandlerError.ts"
 
 /** Calls a function that returns a value or a promise. An error that it throws becomes a failure or a defect. */
 export const attempt = <A>(run: (signal: AbortSignal) => A | Promise<A>): Effect.Effect<A, HandlerError> =>
@@ -33,9 +32,12 @@ export const settle = <A, E, R>(
     return result.then((value) => Effect.succeed(value as A)) as Promise<Effect.Effect<A, E, R>>
   }))
 
-/** Whether a client, or its model, may see the message of an error that an async handler throws. */
+/**
+ * Whether a client, or its model, may see the message of an error that an async handler throws. A program with the package
+ * `skein` and this one has two classes of each error, so the name of the error counts.
+ */
 const isVisible = (error: unknown): error is HandlerError =>
-  error instanceof VisibleError || McpError.isMcpError(error) ||
+  (error instanceof Error && error.name === visibleErrorName) ||
   (Predicate.isObject(error) && typeof error["_tag"] === "string" && typeof error["message"] === "string" &&
     !Cause.isUnknownError(error))
 

@@ -17,6 +17,13 @@ export const areOptions = (options: unknown): options is { readonly name: string
 
 const asyncServerMistake = "an AsyncServer runs itself: use server.runStdio(), server.runHttp() or server.toLayer()"
 
+/** A member of the opaque values of the package `skein`, which has its own copy of Effect and of this code. */
+const madeBySkein = Symbol.for("skein")
+
+/** Whether the package `skein` made a value: its `AsyncServer` has no `toLayer`. */
+const isOfSkein = (value: object): boolean =>
+  Object.hasOwn(value, madeBySkein) || ("runStdio" in value && !("toLayer" in value))
+
 /**
  * Describes the mistake in a value that is not a layer, as the types do. `undefined` for a layer. Untyped programs, and
  * values of the type `any`, pass the types.
@@ -26,6 +33,10 @@ export const problemOfLayer = (value: unknown): string | undefined => {
   if (Predicate.isPromiseLike(value)) return "a promise is not a layer: await it first"
   if (typeof value === "function") return "a function is not a layer: call it"
   if (!isObject(value)) return `expected a layer, and got ${value === null ? "null" : typeof value}`
+  if (isOfSkein(value)) {
+    return "this value was made by the package skein, which does not work together with Effect and the packages @skein/*: " +
+      "use AsyncServer of skein, or make it with a module of @skein/*"
+  }
   if (typeof value["runStdio"] === "function") return asyncServerMistake
   const kind = "uriTemplate" in value
     ? "ResourceTemplate"

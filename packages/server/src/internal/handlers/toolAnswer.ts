@@ -11,7 +11,7 @@ import * as Content from "../../Content.ts"
 import { isIterating } from "./wrongAnswer.ts"
 
 /** Marks the type of `Tool.result`. No value has it. */
-export declare const resultBrand: unique symbol
+export const resultBrand: unique symbol = Symbol.for("@skein/server/ToolResult")
 
 /**
  * An object or an array whose JSON is sent as text. An index signature would refuse the values of interfaces, so the

@@ -11,12 +11,13 @@ import { clip } from "@skein/protocol/Text"
 import type { McpRequest } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type { Handled, ToolEntry } from "../../Catalog.ts"
 import * as Content from "../../Content.ts"
 import type { HandlerError } from "../../HandlerError.ts"
 import * as Logging from "../../Logging.ts"
-import { Refusal, type resultBrand, toContent } from "./toolAnswer.ts"
+import { Refusal, resultBrand, toContent } from "./toolAnswer.ts"
 import { checkBlocks } from "../catalog/validateDefinition.ts"
 import type { Reader, Writer } from "../schema/standardReader.ts"
 import { isUnknown, messageOf, recordFailure, toolErrorOf } from "./handlerError.ts"
@@ -43,13 +44,19 @@ export interface Parts<out Output> extends ResultOptions {
 
 /** A result with structured content, content blocks, or `isError`. Made by `Tool.result`. */
 export class ToolResult<out Output> {
-  declare readonly [resultBrand]: true
   readonly parts: Parts<Output>
 
   constructor(parts: Parts<Output>) {
     this.parts = parts
   }
+
+  get [resultBrand](): true {
+    return true
+  }
 }
+
+/** Whether a value is a `ToolResult`, also of the class that the package `skein` has. */
+const isToolResult = (value: unknown): value is ToolResult<unknown> => Predicate.hasProperty(value, resultBrand)
 
 const failed = (text: string): Wire.CallToolResult => ({ content: [Content.text(text)], isError: true })
 
@@ -89,14 +96,14 @@ const compileResult = <Output>(
 ): (value: unknown) => Later<Wire.CallToolResult> => {
   if (output === undefined) {
     return (value) => {
-      if (value instanceof ToolResult) return toWire(value.parts, (value as ToolResult<unknown>).parts.structured)
+      if (isToolResult(value)) return toWire(value.parts, value.parts.structured)
       const content = toContent(value)
       return content instanceof Refusal ? refuseResult(name, content) : { content: checkBlocks(content) }
     }
   }
   const write = output.compile()
   return (value) => {
-    const parts: Parts<unknown> = value instanceof ToolResult ? value.parts : { structured: value }
+    const parts: Parts<unknown> = isToolResult(value) ? value.parts : { structured: value }
     // "If an output schema is provided: servers MUST provide structured results that conform to this schema." A failure
     // need not.
     if (parts.structured === undefined && parts.isError === true) return toWire(parts, undefined)

@@ -36,6 +36,9 @@ export interface Transport extends Opaque<"transport"> {}
 
 type AnyLayer = Layer.Layer<never, unknown, unknown>
 
+/** By this member the packages `@skein/*` recognize the values, and report that they cannot use them. */
+const madeBySkein = Symbol.for("skein")
+
 const layers = /* @__PURE__ */ new WeakMap<object, AnyLayer>()
 
 /** The opaque values whose layers provide services to a server. The others register something in it. */
@@ -43,7 +46,7 @@ const services = /* @__PURE__ */ new WeakSet<object>()
 
 /** Makes an opaque value of a layer, with the other members of its type. */
 export const opaque = <A extends Opaque<string>>(layer: AnyLayer, members?: Omit<A, typeof kind>): A => {
-  const value = Object.freeze({ ...members }) as A
+  const value = Object.freeze({ ...members, [madeBySkein]: true }) as unknown as A
   layers.set(value, layer)
   return value
 }
@@ -88,7 +91,7 @@ export const definitionOf = (value: unknown): AnyLayer | undefined =>
 const problemOf = (value: unknown): string => {
   if (Layer.isLayer(value)) {
     return "this value was made by Effect or a package @skein/*, which do not work together with the package skein: " +
-      "make it with a function of skein, or use AsyncServer of @skein/server/AsyncServer"
+      "make it with a function of skein, or use the packages @skein/* only"
   }
   if (Predicate.hasProperty(value, "runStdio")) {
     return "an AsyncServer runs itself: use server.runStdio(), server.runHttp() or server.listen()"

@@ -6,16 +6,21 @@ import type { Principal } from "@skein/runtime/Connection"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Predicate from "effect/Predicate"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 import type { EndpointContext } from "../sessions/context.ts"
-import { type FindPrincipal, principalProblem, Refusal } from "../access/protection.ts"
+import { type FindPrincipal, principalProblem, type Refusal } from "../access/protection.ts"
 import { type HttpRefusal, invalid } from "../messages/refusals.ts"
 
 // The client learns nothing about a fault of the application.
 const internalError = { status: 500, error: { code: -32603, message: "Internal error" } } as const
 
-const isRefusal = (error: unknown): error is Refusal =>
-  error instanceof Refusal && Number.isInteger(error.status) && error.status >= 400 && error.status <= 599
+// By its tag: a program with the package `skein` and this one has two classes of it.
+const isRefusal = (error: unknown): error is Refusal => {
+  if (!Predicate.isTagged(error, "Refusal")) return false
+  const { status } = error as Refusal
+  return Number.isInteger(status) && status >= 400 && status <= 599
+}
 
 const toHttpRefusal = ({ headers, message, status }: Refusal): HttpRefusal =>
   status < 500 ? invalid(status, message, headers) : { status, error: { code: -32603, message }, headers }
