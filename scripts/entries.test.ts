@@ -10,8 +10,8 @@ const root = join(import.meta.dirname, "../packages")
 describe("projectsOf", () => {
   it("returns the packages of each line that installs Skein, without options and comments", () => {
     const page = "Text\n```sh\nnpm install --save-dev @skein/cli   # the command\nnpm install zod\nnpm ci\n" +
-      "npm install @skein/server effect\n```\n`npm install @skein/client`\n"
-    expect(projectsOf(page)).toEqual(["@skein/cli", "@skein/server effect"])
+      "npm install @skein/server effect\nnpm install skein zod\n```\n`npm install @skein/client`\n"
+    expect(projectsOf(page)).toEqual(["@skein/cli", "@skein/server effect", "skein zod"])
   })
 
   it("adds a line for existing projects to each of them", () => {
@@ -26,7 +26,7 @@ describe("projects", () => {
   it("has each line of the READMEs once", () => {
     const all = projects()
     expect(new Set(all).size).toBe(all.length)
-    for (const line of ["@skein/server effect", "@skein/server effect zod", "@skein/testing effect"]) {
+    for (const line of ["skein zod", "@skein/server effect", "@skein/testing effect"]) {
       expect(all).toContain(line)
     }
     // The line that is listed as an addition is a line of README.md.

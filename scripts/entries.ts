@@ -29,7 +29,7 @@ const additions: Readonly<Record<string, ReadonlyArray<string>>> = {
 /** Returns the packages of each project that a page says to install, as in `"@skein/server effect"`. */
 export const projectsOf = (page: string): ReadonlyArray<string> =>
   Array.from(page.matchAll(/^npm install ([^#\n]+)/gm), ([, words = ""]) => words.replace(/--\S+/g, "").trim())
-    .filter((line) => line.includes("@skein/"))
+    .filter((line) => /(?:^| )(?:@skein\/|skein\b)/.test(line))
     .flatMap((line) => additions[line]?.map((others) => `${line} ${others}`) ?? [line])
 
 /** The projects of all pages, without repeats. */
@@ -40,7 +40,8 @@ export const projects = (): ReadonlyArray<string> => {
 
 /** The import paths of the modules of a package. */
 const modulesOf = (name: string): ReadonlyArray<string> =>
-  publicModules(join(root, "packages", name.slice("@skein/".length))).map((module) => `${name}/${module.name}`)
+  publicModules(join(root, "packages", name.replace("@skein/", "")))
+    .map((module) => module.name === "index" ? name : `${name}/${module.name}`)
 
 /** The version of a package in this repository, or the newest one if only users install it. */
 const versionOf = (name: string): string => {
@@ -66,7 +67,10 @@ console.log(JSON.stringify(failures))
 export const checkEntries = (folder: string, tarballs: ReadonlyArray<string>): number => {
   const files = Object.fromEntries(
     tarballs.filter((path) => basename(path).startsWith("skein-"))
-      .map((path) => [`@skein/${/skein-(.+?)-\d/.exec(basename(path))?.[1]}`, `file:${path}`])
+      .map((path) => {
+        const name = /^skein-(.+?)-\d/.exec(basename(path))?.[1]
+        return [name === undefined ? "skein" : `@skein/${name}`, `file:${path}`]
+      })
   )
   const refused = new Set<string>()
   const all = projects()

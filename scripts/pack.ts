@@ -137,8 +137,9 @@ try {
   console.log(
     `${smoke(join(temporary, "project"), tarballs)} modules imported and type-checked from the installed tarballs`
   )
-  console.log(checkBundled(bundled, join(temporary, "alone"), packChecked(bundled), runNpm))
-  const projects = checkEntries(join(temporary, "entries"), tarballs)
+  const alone = packChecked(bundled)
+  console.log(checkBundled(bundled, join(temporary, "alone"), alone, runNpm))
+  const projects = checkEntries(join(temporary, "entries"), [...tarballs, alone])
   console.log(`modules imported in ${projects} projects that have what a README says to install`)
 } catch (error) {
   // A tool that fails explains it on stdout.

@@ -20,6 +20,10 @@ import { createProject, pack, runNpm } from "./tarballs.ts"
 const withoutCreator = (tarballs: ReadonlyArray<string>): ReadonlyArray<string> =>
   tarballs.filter((path) => !path.includes("create-skein-"))
 
+/** The packages of the projects of a style: each has the program `skein` from another one. */
+const ofStyle = (tarballs: ReadonlyArray<string>, style: string): ReadonlyArray<string> =>
+  withoutCreator(tarballs).filter((path) => /[/\\]skein-\d[^/\\]*$/.test(path) === (style === "async"))
+
 /** Packs a server on stdio, installs the package in an empty folder as npx does, and starts it by its name. */
 const startPackage = async (name: string, project: string, folder: string): Promise<void> => {
   mkdirSync(folder)
@@ -55,7 +59,7 @@ const useStyle = async (style: string, folder: string, tarballs: ReadonlyArray<s
     const name = `${template}-${style}`
     const project = createProject(folder, tarballs, name, "--template", template, "--style", style)
     const installing = ["install", "--no-save", "--prefer-offline", "--no-audit", "--no-fund", "--silent"]
-    runNpm(project, ...installing, ...withoutCreator(tarballs))
+    runNpm(project, ...installing, ...ofStyle(tarballs, style))
     checkCopies(project)
     for (const script of ["check", "test", "build"]) runNpm(project, "run", "--silent", script)
     await startBundle(template, project, join(bundles, name))

@@ -24,7 +24,7 @@ const closure = (name: string, found: Set<string> = new Set()): ReadonlySet<stri
 
 /** The packages that the projects of `create-skein` need, with those that they import. */
 const names = new Set(
-  ["server", "client", "auth", "tasks", "cli", "create-skein"].flatMap((name) => [...closure(name)])
+  ["skein", "server", "client", "auth", "tasks", "cli", "create-skein"].flatMap((name) => [...closure(name)])
 )
 
 /** The path of the npm that runs this script. */

@@ -49,8 +49,9 @@ describe("create", () => {
     const sources = texts.filter((_, at) => paths[at]!.endsWith(".ts")).join("\n")
     const imported = Array.from(sources.matchAll(/ from "((?:@[\w-]+\/)?[\w-]+)[/"]/g), ([, name]) => name)
     const listed = Object.keys({ ...dependencies, ...devDependencies })
-    // A program of async functions imports Effect only for tasks.
-    if (style === "async" && template !== "tasks") expect(imported).not.toContain("effect")
+    // A program of async functions has one package of Skein, and none of Effect.
+    const ours = listed.filter((name) => /^skein$|^@?effect\b|^@skein\//.test(name))
+    if (style === "async") expect(ours).toEqual(["skein"])
     // Not every package manager installs peers, which a program need not import.
     const peers = listed.flatMap((name) => {
       const { peerDependencies = {}, peerDependenciesMeta = {} } = readJson(
@@ -59,7 +60,8 @@ describe("create", () => {
       const isNeeded = (peer: string) => peerDependenciesMeta[peer]?.optional !== true
       return Object.keys(peerDependencies).filter(isNeeded)
     })
-    const tools = ["@skein/cli", "@types/node", "rolldown", "typescript", "vitest"]
+    const program = style === "async" ? "skein" : "@skein/cli"
+    const tools = [program, "@types/node", "rolldown", "typescript", "vitest"]
     // No module that the tasks use imports Redis, a peer of @effect/platform-node.
     const needed = peers.filter((name) => name !== "redis")
     expect(new Set([...imported, ...tools, ...needed])).toEqual(new Set(listed))
@@ -158,7 +160,8 @@ describe("names", () => {
       "${a}",
       "a\n",
       "ä",
-      "effect"
+      "effect",
+      "skein"
     ]
     for (const name of [...bad, "node_modules", "a".repeat(215)]) expect(nameProblem(name)).toMatch(/^The name /)
   })
@@ -189,6 +192,9 @@ describe("the versions", () => {
     for (const [name] of ours) {
       expect(readJson(join(root, "packages", name.slice("@skein/".length), "package.json")).version).toBe(version)
     }
+    await CreateSkein.create({ folder: join(temporary, "b"), template: "tasks", style: "async" })
+    expect(readJson(join(temporary, "b/package.json")).dependencies.skein).toBe(`^${version}`)
+    expect(readJson(join(root, "packages/skein/package.json")).version).toBe(version)
   })
 })
 

@@ -45,6 +45,5 @@ describe("the templates", () => {
     expect(image.replace(" TASKS_FILE=/data/tasks.db", "").replace(/RUN mkdir \/data.*\nVOLUME \/data\n/, ""))
       .toBe(read("http/shared/Dockerfile"))
     expect(read("tasks/shared/_dockerignore")).toBe(read("http/shared/_dockerignore"))
-    expect(read("tasks/async/src/main.ts")).toBe(read("tasks/effect/src/main.ts"))
   })
 })

@@ -65,7 +65,7 @@ export const packageManagerOf = (userAgent: string | undefined): PackageManager 
 // npm's rules for new packages. A name with other characters could also change the sources that contain it.
 const packageName = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/
 const maxNameLength = 214
-const reserved = new Set(["node_modules", "favicon.ico", "effect", "zod", "vitest", "typescript", "rolldown"])
+const reserved = new Set(["node_modules", "favicon.ico", "effect", "skein", "zod", "vitest", "typescript", "rolldown"])
 
 /** Returns why a name cannot be the name of a package, or `undefined`. */
 export const nameProblem = (name: string): string | undefined => {

@@ -15,11 +15,12 @@ const placeholder = "skein-template"
 /** The name of its package in the templates. */
 const packagePlaceholder = "@skein/template"
 
-/** The server of `http` is that of `stdio`. */
+/** The server of `http` is that of `stdio`. A later folder replaces files of an earlier one. */
 const layers = ({ style, template }: Project): ReadonlyArray<string> => [
   "common",
   `${template}/shared`,
-  `${template === "http" ? "stdio" : template}/${style}`
+  ...template === "http" ? [`stdio/${style}`] : [],
+  `${template}/${style}`
 ]
 
 /** `_gitignore` is `.gitignore`: npm does not publish files with that name. */

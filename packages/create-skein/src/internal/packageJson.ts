@@ -23,20 +23,22 @@ export const ranges = {
 /** The versions of Node that run TypeScript without a flag. */
 export const nodeRange = ">=22.19"
 
-type Dependency = keyof typeof ranges | "@skein/cli" | "@skein/server" | "@skein/client" | "@skein/tasks"
+type Dependency = keyof typeof ranges | "skein" | `@skein/${"cli" | "server" | "client" | "tasks"}`
 
-const dependencies = ({ style, template }: Choice): ReadonlyArray<Dependency> => [
-  ...template === "client" ? ["@skein/client", "@skein/server"] as const : ["@skein/server"] as const,
-  // A peer of the package of tasks. Not every package manager installs peers.
-  ...template === "tasks" ? ["@effect/platform-node", "@skein/tasks"] as const : [],
-  "effect",
-  ...style === "async" ? ["zod"] as const : []
-]
+const dependencies = ({ style, template }: Choice): ReadonlyArray<Dependency> =>
+  style === "async" ? ["skein", "zod"] : [
+    ...template === "client" ? ["@skein/client", "@skein/server"] as const : ["@skein/server"] as const,
+    // A peer of the package of tasks. Not every package manager installs peers.
+    ...template === "tasks" ? ["@effect/platform-node", "@skein/tasks"] as const : [],
+    "effect"
+  ]
 
 const devDependencies = ({ style, template }: Choice): ReadonlyArray<Dependency> => [
-  ...style === "effect" ? ["@effect/vitest"] as const : [],
-  "@skein/cli",
-  ...template === "client" ? [] : ["@skein/client"] as const,
+  ...style === "async" ? [] : [
+    "@effect/vitest",
+    "@skein/cli",
+    ...template === "client" ? [] : ["@skein/client"] as const
+  ] as const,
   "@types/node",
   "rolldown",
   "typescript",

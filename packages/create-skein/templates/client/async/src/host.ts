@@ -1,11 +1,11 @@
 /** The part of the application that uses servers: their tools, and their questions to the user. */
-import type { AsyncClientPool, AsyncOptions } from "@skein/client/AsyncClientPool"
+import type { AsyncClientPool, PoolOptions } from "skein/client"
 
 /** Asks the user. `undefined`: the user does not answer. The signal aborts when the question is no longer open. */
 export type Ask = (question: string, signal: AbortSignal) => Promise<string | undefined>
 
 /** Answers the questions of the servers, field by field. */
-export const answering = (ask: Ask): AsyncOptions => ({
+export const answering = (ask: Ask): PoolOptions => ({
   elicit: async ({ message, problem, requestedSchema, server }, { signal }) => {
     const content: Record<string, string | number | boolean> = {}
     for (const [name, field] of Object.entries(requestedSchema.properties)) {

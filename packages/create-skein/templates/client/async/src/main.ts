@@ -1,9 +1,8 @@
 /**
  * Lists the tools of the configured servers, or calls one: `npm run dev -- example reserve '{"day":"Monday"}'`.
  */
-import { AsyncClientPool } from "@skein/client/AsyncClientPool"
-import * as NodeConfig from "@skein/client/NodeConfig"
 import { createInterface } from "node:readline/promises"
+import { AsyncClientPool, NodeConfig } from "skein/client"
 import { answering, type Ask, callTool, listTools } from "./host.ts"
 
 const ask: Ask = async (question, signal) => {

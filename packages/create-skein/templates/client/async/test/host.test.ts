@@ -1,14 +1,13 @@
 /** Tests of the host, with a server in the same process. */
-import { AsyncClientPool } from "@skein/client/AsyncClientPool"
-import * as InMemoryTransport from "@skein/server/InMemoryTransport"
+import { AsyncClientPool } from "skein/client"
 import { afterEach, expect, test } from "vitest"
-import { ExampleServer } from "../src/exampleServer.ts"
+import { exampleServer } from "../src/exampleServer.ts"
 import { answering, callTool, listTools } from "../src/host.ts"
 
 let pool: AsyncClientPool
 /** Opens a pool with the server, whose user answers each question with the same text. */
 const open = async (answer: string | undefined): Promise<AsyncClientPool> => {
-  const servers = { example: { transport: InMemoryTransport.fromLayer(ExampleServer) } }
+  const servers = { example: { transport: exampleServer.transport() } }
   pool = await AsyncClientPool.make(servers, answering(async () => answer))
   return pool
 }

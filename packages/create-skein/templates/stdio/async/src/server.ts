@@ -1,6 +1,5 @@
 /** The server: its tools and resources. `main.ts` starts it. */
-import { AsyncServer } from "@skein/server/AsyncServer"
-import { VisibleError } from "@skein/server/HandlerError"
+import { AsyncServer, VisibleError } from "skein"
 import { z } from "zod"
 import { convert, unitNames, units } from "./units.ts"
 
@@ -8,7 +7,7 @@ const digits = Number(process.env["DIGITS"] ?? 6)
 
 const unit = z.enum(unitNames)
 
-const server = new AsyncServer({ name: "skein-template", version: "1.0.0" })
+export const server = new AsyncServer({ name: "skein-template", version: "1.0.0" })
 
 server.tool(
   "convert",
@@ -33,5 +32,3 @@ server.resource(
   { description: "All units with their kinds.", mimeType: "application/json" },
   async () => JSON.stringify(units)
 )
-
-export const Server = server.toLayer()

@@ -1,12 +1,11 @@
 /** Tests of the server, with a client in the same process. */
-import { AsyncClient } from "@skein/client/AsyncClient"
-import * as InMemoryTransport from "@skein/server/InMemoryTransport"
+import { AsyncClient } from "skein/client"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { Server } from "../src/server.ts"
+import { server } from "../src/server.ts"
 
 let client: AsyncClient
 beforeEach(async () => {
-  client = await AsyncClient.connect(InMemoryTransport.fromLayer(Server))
+  client = await AsyncClient.connect(server.transport())
 })
 afterEach(() => client.close())
 

@@ -1,26 +1,19 @@
 /** The server: a task that places an order. `main.ts` starts it, with a store for its tasks. */
-import { VisibleError } from "@skein/server/HandlerError"
-import * as McpServer from "@skein/server/McpServer"
-import * as Task from "@skein/tasks/Task"
-import * as Tasks from "@skein/tasks/Tasks"
-import type * as Duration from "effect/Duration"
+import { AsyncServer, type Duration, VisibleError } from "skein"
+import { task, tasks, type TaskStore } from "skein/tasks"
 import { z } from "zod"
 import * as warehouse from "./warehouse.ts"
 
-const order = Task.make("order", {
-  description: "Orders goods. Asks for the address when they are packed.",
-  input: z.object({ item: z.string().min(1), quantity: z.int().min(1).max(100) }),
-  ttl: "3 days"
-})
-
-/**
- * The server. Packing an order takes `packingTime`. It is a layer rather than an `AsyncServer`, because its tasks need a
- * store, which `main.ts` and the tests provide.
- */
-export const makeServer = (packingTime: Duration.Input) =>
-  McpServer.layer(
-    { name: "skein-template", version: "1.0.0" },
-    Task.async(order, async ({ item, quantity }, { elicit, setStatusMessage, sleep, step }) => {
+/** The server. Its tasks are in a store, which `main.ts` and the tests choose. Packing an order takes `packingTime`. */
+export const makeServer = (store: TaskStore, packingTime: Duration): AsyncServer => {
+  const order = task(
+    "order",
+    {
+      description: "Orders goods. Asks for the address when they are packed.",
+      input: z.object({ item: z.string().min(1), quantity: z.int().min(1).max(100) }),
+      ttl: "3 days"
+    },
+    async ({ item, quantity }, { elicit, setStatusMessage, sleep, step }) => {
       // A step runs once, and its result is stored. After a crash the task continues after its last step.
       const reservation = await step("reserve", ({ key }) => warehouse.reserve(item, quantity, key), {
         // Runs if the task fails later, or is cancelled.
@@ -36,6 +29,7 @@ export const makeServer = (packingTime: Duration.Input) =>
       const { address } = answer.content
       const parcel = await step("ship", () => warehouse.ship(reservation, address))
       return `${quantity} of ${item} are on their way as ${parcel}`
-    }),
-    Tasks.layer()
+    }
   )
+  return new AsyncServer({ name: "skein-template", version: "1.0.0" }).use(tasks(store, [order]))
+}

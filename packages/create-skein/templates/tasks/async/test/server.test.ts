@@ -1,16 +1,14 @@
 /** Tests of the task, with a client in the same process and a store in memory. */
-import { AsyncClient } from "@skein/client/AsyncClient"
-import * as InMemoryTransport from "@skein/server/InMemoryTransport"
-import * as MemoryTasks from "@skein/tasks/MemoryTasks"
-import * as Layer from "effect/Layer"
+import { AsyncClient } from "skein/client"
+import { memoryTasks } from "skein/tasks"
 import { expect, test } from "vitest"
 import { makeServer } from "../src/server.ts"
 
-const Server = Layer.provide(makeServer("10 millis"), MemoryTasks.layer({ pollInterval: "100 millis" }))
+const server = makeServer(memoryTasks({ pollInterval: "100 millis" }), "10 millis")
 
 /** Places an order for a user who answers each question with the same content, or declines. */
 const order = async (content?: { readonly address: string }) => {
-  const client = await AsyncClient.connect(InMemoryTransport.fromLayer(Server), {
+  const client = await AsyncClient.connect(server.transport(), {
     elicit: () => content === undefined ? { action: "decline" } : { action: "accept", content }
   })
   try {
