@@ -77,12 +77,13 @@ describe("hello", () => {
 })
 
 describe("README", () => {
-  it("shows one program, which is tested, as does the first page of the site", async () => {
-    const tested = (await source("../docs/programs/quickStdioAsync.ts")).replaceAll(/^\/\/ #.*\n/gm, "")
-    for (const page of ["../README.md", "../docs/site/home.md"]) {
+  it("shows a program of async functions and then a part of one with effects, which are tested", async () => {
+    const programs = ["quickStdioAsync", "quickStdio"].map((name) => source(`../docs/programs/${name}.ts`))
+    const tested = (await Promise.all(programs)).map((text) => text.replaceAll(/^\/\/ #.*\n/gm, ""))
+    for (const [page, count] of [["../README.md", 2], ["../docs/site/home.md", 1]] as const) {
       const blocks = Array.from((await source(page)).matchAll(/```ts\n([^]*?)```/g), ([, block]) => block!)
-      expect(blocks.length).toBe(1)
-      expect(tested).toContain(blocks[0])
+      expect(blocks.length).toBe(count)
+      for (const [at, block] of blocks.entries()) expect(tested[at]).toContain(block)
     }
   })
 

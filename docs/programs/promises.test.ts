@@ -1,11 +1,10 @@
 // #region test
-import { AsyncClient } from "@skein/client/AsyncClient"
-import * as InMemoryTransport from "@skein/server/InMemoryTransport"
+import { AsyncClient } from "skein/client"
 import { expect, test } from "vitest"
-import { Shop } from "./promises.ts"
+import { shop } from "./promises.ts"
 
 test("orders as much as the user says", async () => {
-  await using client = await AsyncClient.connect(InMemoryTransport.fromLayer(Shop), {
+  await using client = await AsyncClient.connect(shop.transport(), {
     elicit: () => ({ action: "accept", content: { grams: 250 } })
   })
   const { content } = await client.callTool("order", { tea: "oolong" })

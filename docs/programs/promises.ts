@@ -1,24 +1,23 @@
-/** Handlers that return promises. */
-import { VisibleError } from "@skein/server/HandlerError"
-import * as McpServer from "@skein/server/McpServer"
-import * as Prompt from "@skein/server/Prompt"
-import * as Resource from "@skein/server/Resource"
-import * as Tool from "@skein/server/Tool"
+/** Definitions as values, and a server of them. */
+import { AsyncServer, prompt, resource, tool, VisibleError } from "skein"
 import { z } from "zod"
 import { priceOf, prices } from "./teaShop.ts"
 
-const list = Resource.async(
-  Resource.make("shop://prices", { mimeType: "application/json" }),
+const list = resource(
+  "shop://prices",
+  { mimeType: "application/json" },
   async ({ signal }) => JSON.stringify(await prices(signal))
 )
 
-const advise = Prompt.async(
-  Prompt.make("advise", { arguments: z.object({ guest: z.string() }) }),
+const advise = prompt(
+  "advise",
+  { arguments: z.object({ guest: z.string() }) },
   ({ guest }) => `Recommend a tea to ${guest}. Ask for the price of each tea that you name.`
 )
 // #region context
-const order = Tool.async(
-  Tool.make("order", { input: z.object({ tea: z.string() }) }),
+const order = tool(
+  "order",
+  { input: z.object({ tea: z.string() }) },
   async ({ tea }, { elicit, log, once, principal, progress }) => {
     log.info("an order", { tea, by: principal?.id })
     const number = await once("number", () => crypto.randomUUID())
@@ -30,11 +29,12 @@ const order = Tool.async(
 )
 // #endregion
 
-const price = Tool.async(
-  Tool.make("price", {
+const price = tool(
+  "price",
+  {
     description: "Returns the price of a tea.",
     input: z.object({ tea: z.string(), grams: z.int().positive().default(100) })
-  }),
+  },
   async ({ grams, tea }, { signal }) => {
     const cents = await priceOf(tea, signal)
     // The model reads this, and can try another tea.
@@ -43,4 +43,4 @@ const price = Tool.async(
   }
 )
 
-export const Shop = McpServer.layer({ name: "shop", version: "1.0.0" }, price, list, advise, order)
+export const shop = new AsyncServer({ name: "shop", version: "1.0.0" }).use(price, list, advise, order)

@@ -1,7 +1,6 @@
 /** A server as a class. */
 // #region class
-import { AsyncServer } from "@skein/server/AsyncServer"
-import { VisibleError } from "@skein/server/HandlerError"
+import { AsyncServer, VisibleError } from "skein"
 import { z } from "zod"
 import { priceOf } from "./teaShop.ts"
 

@@ -1,14 +1,11 @@
-import type { AsyncHandler, HandlerContext } from "@skein/server/HandlerContext"
-import * as McpServer from "@skein/server/McpServer"
-import * as Tool from "@skein/server/Tool"
 import { AsyncLocalStorage } from "node:async_hooks"
+import { AsyncServer, type Handler, type HandlerContext } from "skein"
 import { z } from "zod"
 
 const running = new AsyncLocalStorage<HandlerContext>()
 
-export const withContext =
-  <Input, A>(handler: AsyncHandler<Input, A, never>): AsyncHandler<Input, A, never> => (input, context) =>
-    running.run(context, () => handler(input, context))
+export const withContext = <Input, A>(handler: Handler<Input, A>): Handler<Input, A> => (input, context) =>
+  running.run(context, () => handler(input, context))
 
 export const getContext = (): HandlerContext => {
   const context = running.getStore()
@@ -21,9 +18,5 @@ const pack = async (tea: string): Promise<string> => {
   return answer.action === "accept" ? `${answer.content.grams} g of ${tea}` : "nothing"
 }
 
-const order = Tool.async(
-  Tool.make("order", { input: z.object({ tea: z.string() }) }),
-  withContext(async ({ tea }) => `You get ${await pack(tea)}`)
-)
-
-export const Packing = McpServer.layer({ name: "packing", version: "1.0.0" }, order)
+export const server = new AsyncServer({ name: "packing", version: "1.0.0" })
+  .tool("order", { input: z.object({ tea: z.string() }) }, withContext(async ({ tea }) => `You get ${await pack(tea)}`))

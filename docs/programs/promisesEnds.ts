@@ -1,6 +1,5 @@
 /** A handler that cleans up when it ends early. */
-import * as McpServer from "@skein/server/McpServer"
-import * as Tool from "@skein/server/Tool"
+import { AsyncServer, tool } from "skein"
 import { z } from "zod"
 
 /** The actions of the desk. */
@@ -12,7 +11,7 @@ const openDesk = async () => ({
 })
 
 // #region ends
-const reserve = Tool.async(Tool.make("reserve"), async (_, { elicit, signal }) => {
+const reserve = tool("reserve", {}, async (_, { elicit, signal }) => {
   const desk = await openDesk()
   try {
     const answer = await elicit("For how many?", z.object({ people: z.int() }))
@@ -27,4 +26,4 @@ const reserve = Tool.async(Tool.make("reserve"), async (_, { elicit, signal }) =
 })
 // #endregion
 
-export const Desk = McpServer.layer({ name: "desk", version: "1.0.0" }, reserve)
+export const server = new AsyncServer({ name: "desk", version: "1.0.0" }).use(reserve)

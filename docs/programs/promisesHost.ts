@@ -1,14 +1,12 @@
 /** A host whose client has promises. */
-import { AsyncClient } from "@skein/client/AsyncClient"
-import { ClientError } from "@skein/client/ClientError"
-import * as Stdio from "@skein/client/Stdio"
+import { AsyncClient, ClientError } from "skein/client"
 import { z } from "zod"
 
 /** Asks the user for the value of a field. `undefined`: the user declines. */
 export type Ask = (question: string, signal: AbortSignal) => Promise<string | undefined>
 
 export const connect = (args: ReadonlyArray<string>, ask: Ask): Promise<AsyncClient> =>
-  AsyncClient.connect(Stdio.transport({ command: process.execPath, args }), {
+  AsyncClient.connect({ command: process.execPath, args }, {
     info: { name: "my-host", version: "1.0.0" },
     // The signal aborts when the question is no longer open.
     elicit: async ({ message, requestedSchema }, { signal }) => {

@@ -1,5 +1,5 @@
 /** The server of `promisesHost.ts`. */
-import { AsyncServer } from "@skein/server/AsyncServer"
+import { AsyncServer } from "skein"
 import { z } from "zod"
 
 new AsyncServer({ name: "calculator", version: "1.0.0" })

@@ -1,7 +1,4 @@
-import { AsyncClientPool } from "@skein/client/AsyncClientPool"
-import { ClientError } from "@skein/client/ClientError"
-import * as NodeConfig from "@skein/client/NodeConfig"
-import { PoolError } from "@skein/client/PoolError"
+import { AsyncClientPool, ClientError, NodeConfig, PoolError } from "skein/client"
 
 /** Asks the user whether a server may do something. */
 export type Confirm = (question: string, signal: AbortSignal) => Promise<boolean>

@@ -1,9 +1,5 @@
-/** An HTTP server without effects: callers, middleware, completion, updates, probes and routes. */
-import { AsyncServer } from "@skein/server/AsyncServer"
-import { Refusal } from "@skein/server/Http"
-import * as McpError from "@skein/server/McpError"
-import * as Middleware from "@skein/server/Middleware"
-import * as NodeRoutes from "@skein/server/NodeRoutes"
+/** An HTTP server: callers, middleware, completion, updates and probes. */
+import { applicationError, AsyncServer, middleware, Refusal } from "skein"
 import { priceOf, prices } from "./teaShop.ts"
 
 const users = new Map([["Bearer ada", { id: "ada" }], ["Bearer bob", { id: "bob" }]])
@@ -24,9 +20,9 @@ export const shop = new AsyncServer({ name: "shop", version: "1.0.0" })
       }
     }
   )
-  .use(Middleware.async(async (request, next) => {
+  .use(middleware(async (request, next) => {
     const { principal } = request.caller
-    if (request.method === "tools/call" && readOnly.has(principal?.id ?? "")) throw McpError.other(403, "Read only")
+    if (request.method === "tools/call" && readOnly.has(principal?.id ?? "")) throw applicationError(403, "Read only")
     return next()
   }))
 
@@ -39,13 +35,11 @@ export const listen = (port: number) =>
       if (user === undefined) throw new Refusal({ status: 401, message: "Unauthorized" })
       return user
     },
-    health: { check: async (signal) => void await prices(signal) },
-    routes: NodeRoutes.handlers({
-      "/menu": async (request) => {
-        if (request.method !== "PUT") return new Response(menu)
-        menu = await request.text()
-        await shop.updated("shop://menu")
-        return new Response(null, { status: 204 })
-      }
-    })
+    health: { check: async (signal) => void await prices(signal) }
   })
+
+/** Changes the menu, and notifies its subscribers. */
+export const setMenu = async (text: string): Promise<void> => {
+  menu = text
+  await shop.updated("shop://menu")
+}

@@ -1,5 +1,5 @@
 // #region server
-import { AsyncServer } from "@skein/server/AsyncServer"
+import { AsyncServer } from "skein"
 import { z } from "zod"
 
 new AsyncServer({ name: "hello", version: "1.0.0" })

@@ -1,91 +1,74 @@
 /** The programs of `promises.md`, with the services in `programs/teaShop.ts` and `programs/orders.ts`. */
 import { describe, expect, it } from "@effect/vitest"
-import { AsyncClient } from "@skein/client/AsyncClient"
-import * as Client from "@skein/client/Client"
-import * as Elicitation from "@skein/client/Elicitation"
-import * as NodeHttp from "@skein/client/NodeHttp"
-import * as InMemoryTransport from "@skein/server/InMemoryTransport"
-import type * as Catalog from "@skein/server/Catalog"
-import * as McpServer from "@skein/server/McpServer"
-import * as MemoryTasks from "@skein/tasks/MemoryTasks"
-import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
-import * as Layer from "effect/Layer"
-import { TestClock } from "effect/testing"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { done } from "../programs/orders.ts"
 import { join } from "node:path"
-import { Shop } from "../programs/promises.ts"
-import { getContext, Packing } from "../programs/promisesContext.ts"
+import { AsyncServer } from "skein"
+import { AsyncClient, type ConnectOptions } from "skein/client"
+import { memoryTasks, tasks } from "skein/tasks"
+import { done } from "../programs/orders.ts"
+import { shop } from "../programs/promises.ts"
+import * as Context from "../programs/promisesContext.ts"
 import * as Host from "../programs/promisesHost.ts"
 import * as Pool from "../programs/promisesPool.ts"
-import { Desk, notes } from "../programs/promisesEnds.ts"
-import { listen } from "../programs/promisesServed.ts"
-import { Buying } from "../programs/promisesTasks.ts"
+import * as Desk from "../programs/promisesEnds.ts"
+import { listen, setMenu } from "../programs/promisesServed.ts"
+import { makeBuy } from "../programs/promisesTasks.ts"
+import * as Effect from "effect/Effect"
 import { docs } from "./blocks.ts"
 import { started } from "./process.ts"
 
-/** A client whose user fills in forms. */
-const connect = <E>(
-  server: Layer.Layer<McpServer.McpServer | Catalog.Catalog, E>,
+/** A client whose user fills in forms, or declines them. */
+const connect = (
+  server: AsyncServer,
   content: Record<string, string | number> | undefined,
-  revisions: Client.Options["revisions"] = ["2026-07-28"]
-) =>
-  Effect.gen(function*() {
-    const { serve } = Context.get(yield* Effect.orDie(Layer.build(server)), McpServer.McpServer)
-    const user = Elicitation.layer({
-      form: () => Effect.succeed(content === undefined ? Elicitation.decline : Elicitation.accept(content))
-    })
-    const client = Client.make(InMemoryTransport.transport(serve), { revisions })
-    return yield* Effect.provide(Effect.orDie(client), user)
+  revisions: ConnectOptions["revisions"] = ["2026-07-28"]
+): Promise<AsyncClient> =>
+  AsyncClient.connect(server.transport(), {
+    revisions,
+    elicit: () => content === undefined ? { action: "decline" } : { action: "accept", content }
   })
 
 const textOf = ({ content: [first] }: { readonly content: ReadonlyArray<object> }) =>
   first !== undefined && "text" in first ? first.text : undefined
 
 describe("programs/promises.ts", () => {
-  it.effect("answers with a price, with the message of a visible error, with the list and with the prompt", () =>
-    Effect.gen(function*() {
-      const client = yield* connect(Shop, undefined)
-      expect(textOf(yield* client.callTool("price", { tea: "sencha", grams: 50 }))).toBe("4.5 €")
-      expect(yield* client.callTool("price", { tea: "mate" })).toMatchObject({
-        isError: true,
-        content: [{ text: "There is no tea \"mate\". Read shop://prices for all teas" }]
-      })
-      expect((yield* client.readResource("shop://prices")).contents).toMatchObject([
-        { text: "{\"sencha\":900,\"oolong\":1200}" }
-      ])
-      expect((yield* client.getPrompt("advise", { guest: "Ada" })).messages[0]!.content)
-        .toMatchObject({ text: expect.stringContaining("a tea to Ada") })
-    }))
+  it("answers with a price, with the message of a visible error, with the list and with the prompt", async () => {
+    await using client = await connect(shop, undefined)
+    expect(textOf(await client.callTool("price", { tea: "sencha", grams: 50 }))).toBe("4.5 €")
+    expect(await client.callTool("price", { tea: "mate" })).toMatchObject({
+      isError: true,
+      content: [{ text: "There is no tea \"mate\". Read shop://prices for all teas" }]
+    })
+    expect((await client.readResource("shop://prices")).contents).toMatchObject([
+      { text: "{\"sencha\":900,\"oolong\":1200}" }
+    ])
+    expect((await client.getPrompt("advise", { guest: "Ada" })).messages[0]!.content)
+      .toMatchObject({ text: expect.stringContaining("a tea to Ada") })
+  })
 
-  for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-    it.effect(`${revision} · asks how much, and orders it`, () =>
-      Effect.gen(function*() {
-        const client = yield* connect(Shop, { grams: 250 }, [revision])
-        expect(textOf(yield* client.callTool("order", { tea: "oolong" })))
-          .toMatch(/^Order [0-9a-f]{4}: 250 g of oolong$/)
-      }))
-  }
+  it.each(["2025-11-25", "2026-07-28"] as const)("%s · asks how much, and orders it", async (revision) => {
+    await using client = await connect(shop, { grams: 250 }, [revision])
+    expect(textOf(await client.callTool("order", { tea: "oolong" }))).toMatch(/^Order [0-9a-f]{4}: 250 g of oolong$/)
+  })
 })
 
 describe("programs/promisesClass.ts", () => {
   it.live("serves HTTP as a process", () =>
     Effect.gen(function*() {
       const { url } = yield* started("promisesClass")
-      const client = yield* Client.make(NodeHttp.transport({ url }))
-      expect(textOf(yield* client.callTool("price", { tea: "oolong" }))).toBe("12 €")
-      expect((yield* client.listPrompts()).map(({ name }) => name)).toEqual(["advise"])
+      yield* Effect.promise(async () => {
+        await using client = await AsyncClient.connect(url)
+        expect(textOf(await client.callTool("price", { tea: "oolong" }))).toBe("12 €")
+        expect((await client.listPrompts()).map(({ name }) => name)).toEqual(["advise"])
+      })
     }).pipe(Effect.scoped))
 })
 
 describe("programs/promisesServed.ts", () => {
-  it("finds the caller, and refuses, completes, notifies and answers beside the endpoint", async () => {
+  it("finds the caller, and refuses, completes, notifies and answers a probe", async () => {
     const { close, url } = await listen(0)
-    const as = (user: string) =>
-      AsyncClient.connect(NodeHttp.transport({ url, headers: { authorization: `Bearer ${user}` } }))
+    const as = (user: string) => AsyncClient.connect({ url, headers: { authorization: `Bearer ${user}` } })
     try {
       await using ada = await as("ada")
       expect(textOf(await ada.callTool("order"))).toBe("A pot of tea for ada")
@@ -98,8 +81,7 @@ describe("programs/promisesServed.ts", () => {
       ])
       for await (const change of ada.changes({ uris: ["shop://menu"] })) {
         if (change._tag === "ResourceUpdated") break
-        const put = await fetch(new URL("/menu", url), { method: "PUT", body: "# Coffee" })
-        expect(put.status).toBe(204)
+        await setMenu("# Coffee")
       }
       expect((await ada.readResource("shop://menu")).contents).toMatchObject([{ text: "# Coffee" }])
       expect((await fetch(new URL("/readyz", url))).status).toBe(200)
@@ -179,50 +161,42 @@ describe("programs/promisesPool.ts", () => {
 })
 
 describe("programs/promisesContext.ts", () => {
-  it.effect("asks from a function without the context as a parameter, in two calls at a time", () =>
-    Effect.gen(function*() {
-      const client = yield* connect(Packing, { grams: 50 })
-      const teas = ["sencha", "oolong"]
-      const results = yield* Effect.forEach(teas, (tea) => client.callTool("order", { tea }), { concurrency: 2 })
-      expect(results.map(textOf)).toEqual(["You get 50 g of sencha", "You get 50 g of oolong"])
-      expect(getContext).toThrow("outside of a handler")
-    }))
+  it("asks from a function without the context as a parameter, in two calls at a time", async () => {
+    await using client = await connect(Context.server, { grams: 50 })
+    const results = await Promise.all(["sencha", "oolong"].map((tea) => client.callTool("order", { tea })))
+    expect(results.map(textOf)).toEqual(["You get 50 g of sencha", "You get 50 g of oolong"])
+    expect(Context.getContext).toThrow("outside of a handler")
+  })
 })
 
 describe("programs/promisesEnds.ts", () => {
-  it.effect("closes the desk in each round, and writes nothing at the end of one", () =>
-    Effect.gen(function*() {
-      const client = yield* connect(Desk, { people: 3 })
-      expect(textOf(yield* client.callTool("reserve"))).toBe("A table for 3")
-      expect(notes).toEqual(["closed", "closed"])
-    }))
+  it("closes the desk in each round, and writes nothing at the end of one", async () => {
+    await using client = await connect(Desk.server, { people: 3 })
+    expect(textOf(await client.callTool("reserve"))).toBe("A table for 3")
+    expect(Desk.notes).toEqual(["closed", "closed"])
+  })
 })
 
 describe("programs/promisesTasks.ts", () => {
-  const hour = Effect.andThen(TestClock.adjust("10 minutes"), Effect.promise(() => new Promise(setImmediate)))
-  const buy = (content: Record<string, string> | undefined) =>
-    Effect.gen(function*() {
-      done.length = 0
-      const server = Layer.provide(Buying, MemoryTasks.layer({ pollInterval: "10 minutes" }))
-      const client = yield* connect(server, content)
-      const call = yield* Effect.forkChild(client.callTool("buy", { tea: "sencha", cents: 900 }))
-      yield* Effect.repeat(hour, { until: () => call.pollUnsafe() !== undefined })
-      return [textOf(yield* Fiber.join(call)), done.map((line) => line.replace(/ [0-9a-f]{32}$/, ""))]
-    })
+  const buy = async (content: Record<string, string> | undefined) => {
+    done.length = 0
+    const shop = tasks(memoryTasks({ pollInterval: "20 millis" }), [makeBuy("10 millis")])
+    await using client = await connect(new AsyncServer({ name: "buying", version: "1.0.0" }).use(shop), content)
+    const text = textOf(await client.callTool("buy", { tea: "sencha", cents: 900 }))
+    return [text, done.map((line) => line.replace(/ [0-9a-f]{32}$/, ""))]
+  }
 
-  it.effect("charges once and ships", () =>
-    Effect.gen(function*() {
-      expect(yield* buy({ address: "Elm Street" })).toEqual([
-        "sencha is on its way to Elm Street",
-        ["charge 900", "ship sencha"]
-      ])
-    }))
+  it("charges once and ships", async () => {
+    expect(await buy({ address: "Elm Street" })).toEqual([
+      "sencha is on its way to Elm Street",
+      ["charge 900", "ship sencha"]
+    ])
+  })
 
-  it.effect("pays back if the user gives no address", () =>
-    Effect.gen(function*() {
-      expect(yield* buy(undefined)).toEqual([
-        "No address was given, and the money is paid back",
-        ["charge 900", "refund payment 900"]
-      ])
-    }))
+  it("pays back if the user gives no address", async () => {
+    expect(await buy(undefined)).toEqual([
+      "No address was given, and the money is paid back",
+      ["charge 900", "refund payment 900"]
+    ])
+  })
 })

@@ -1,5 +1,5 @@
 // #region server
-import { AsyncServer } from "@skein/server/AsyncServer"
+import { AsyncServer } from "skein"
 import { temperature } from "./src/temperature.ts"
 
 new AsyncServer({ name: "weather", version: "1.0.0" }).use(temperature).runHttp({ port: 3000, health: true })

@@ -1,17 +1,17 @@
 // #region tool
-import { VisibleError } from "@skein/server/HandlerError"
-import * as Tool from "@skein/server/Tool"
+import { tool, VisibleError } from "skein"
 import { z } from "zod"
 
 const api = process.env["WEATHER_URL"] ?? "https://api.open-meteo.com/v1/forecast"
 const Weather = z.object({ current: z.object({ temperature_2m: z.number() }) })
 
-export const temperature = Tool.async(
-  Tool.make("temperature", {
+export const temperature = tool(
+  "temperature",
+  {
     description: "Returns the temperature at a place.",
     input: z.object({ latitude: z.number(), longitude: z.number() }),
     output: z.object({ celsius: z.number() })
-  }),
+  },
   async ({ latitude, longitude }, { signal }) => {
     const query = new URLSearchParams({ latitude: `${latitude}`, longitude: `${longitude}`, current: "temperature_2m" })
     const response = await fetch(`${api}?${query}`, { signal })

@@ -1,6 +1,6 @@
 // #region test
-import { AsyncClient } from "@skein/client/AsyncClient"
-import { AsyncServer } from "@skein/server/AsyncServer"
+import { AsyncServer } from "skein"
+import { AsyncClient } from "skein/client"
 import { afterEach, beforeEach, expect, test, vi } from "vitest"
 import { temperature } from "../src/temperature.ts"
 
