@@ -25,7 +25,8 @@ interface Start {
   readonly kept: string | undefined
 }
 
-const startOnce = (command: ReadonlyArray<string>): Promise<Start> =>
+/** Starts a program, and resolves when it has ended after the expected result. */
+export const startOnce = (command: ReadonlyArray<string>): Promise<Start> =>
   new Promise((resolve, reject) => {
     const begin = performance.now()
     const child = launch("load", command, { stdio: ["ignore", "pipe", "inherit"] })
