@@ -12,21 +12,26 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
+import type { StandardSchemaV1 } from "effect/StandardSchema"
 import type { Catalog } from "./Catalog.ts"
 import type * as Completion from "./Completion.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import type { AsyncHandler, HandlerContext } from "./HandlerContext.ts"
 import { toEffect } from "./internal/handlers/asyncHandler.ts"
+import { failureOf } from "./internal/handlers/handlerError.ts"
 import { registerLayer } from "./internal/handlers/captureServices.ts"
 import type { AsyncMistake } from "./internal/handlers/handlerMistake.ts"
+import * as conversation from "./internal/input/conversation.ts"
 import { registerTool } from "./internal/handlers/registerTool.ts"
 import { type ResultOptions, ToolResult } from "./internal/handlers/toolCall.ts"
 import type { AnySchema } from "./internal/schema/inputSchema.ts"
 import { standardReader, standardWriter } from "./internal/schema/standardReader.ts"
 import { isStandardSchema } from "./internal/schema/standardSchema.ts"
+import { jsonCodec, makeState, standardCodec } from "./internal/state/makeState.ts"
 import type * as Prompt from "./Prompt.ts"
 import type * as Resource from "./Resource.ts"
 import type * as ResourceTemplate from "./ResourceTemplate.ts"
+import type * as State from "./State.ts"
 import type * as Tool from "./Tool.ts"
 
 /** A definition: a layer that registers an entry in the catalog of its server. */
@@ -168,4 +173,27 @@ export const prompt = <
     () => import("./Prompt.ts"),
     (Prompt) => Prompt.async(Prompt.make<A>(name, options), handler, completion) as Layer.Layer<never, unknown, Catalog>
   )
+}
+
+/** Defines a state whose schema, if there is one, is of another library: see `State.make`. */
+export const state = <A, In = A>(
+  name: string,
+  options:
+    & State.Options<A>
+    & { readonly schema?: StandardSchemaV1<In, A> | undefined }
+    & State.CheckedSchema<A, In>
+): State.State<A> =>
+  makeState<A>(name, options, options.schema === undefined ? jsonCodec() : standardCodec(name, options.schema))
+
+/** Returns the failure behind a result with `isError`: see `Middleware.failureOf`. */
+export const failureBehind: typeof failureOf = (result) => failureOf(result)
+
+/** The functions of `Sampling` that make messages and read answers. */
+export const samplingMessages = {
+  assistant: conversation.assistant,
+  text: conversation.text,
+  toMessage: conversation.toMessage,
+  toolResult: conversation.toolResult,
+  toolUses: conversation.toolUses,
+  user: conversation.user
 }

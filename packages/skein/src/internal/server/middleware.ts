@@ -2,9 +2,10 @@
  * Middleware: async functions around the requests of a server, in all revisions.
  */
 import { Encoded } from "@skein/protocol/JsonRpc"
+import { failureBehind } from "@skein/server/AsyncDefinition"
 import { toEffect } from "@skein/server/AsyncHandler"
 import type { HandlerContext as CoreContext } from "@skein/server/HandlerContext"
-import * as Core from "@skein/server/Middleware"
+import type * as Core from "@skein/server/Middleware"
 import type { McpRequest as CoreRequest } from "@skein/server/McpRequest"
 import type * as Effect from "effect/Effect"
 import { defineLazily, type Definition } from "../base/definition.ts"
@@ -199,4 +200,4 @@ export const listPromptsMiddleware = (handle: Around<Listing, [], ReadonlyArray<
  *   return failureOf(result) instanceof SoldOut ? alternativeTo(call) : result
  * }))
  */
-export const failureOf: (result: CallToolResult) => unknown = Core.failureOf
+export const failureOf: (result: CallToolResult) => unknown = failureBehind

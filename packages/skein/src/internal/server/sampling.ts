@@ -1,7 +1,7 @@
 /**
  * The messages of a conversation with the client's model.
  */
-import * as Core from "@skein/server/Sampling"
+import * as Core from "@skein/server/AsyncDefinition"
 import type { SamplingMessage, ToolResultContent, ToolUseContent } from "../base/messages.ts"
 import type { ContentInput } from "./content.ts"
 import type { SampleAnswer, SampleInput } from "./handlerContext.ts"
@@ -26,8 +26,6 @@ export interface Sampling {
   readonly text: (answer: Pick<SampleAnswer, "content">) => string
 }
 
-const { assistant, text, toMessage, toolResult, toolUses, user } = Core
-
 /**
  * Makes messages for `sample` of a handler's context, and reads its answers.
  *
@@ -35,4 +33,4 @@ const { assistant, text, toMessage, toolResult, toolUses, user } = Core
  * const answer = await sample({ messages: [Sampling.user("Name a tea")], maxTokens: 20 })
  * return Sampling.text(answer)
  */
-export const Sampling: Sampling = { assistant, text, toMessage, toolResult, toolUses, user } as never
+export const Sampling: Sampling = Core.samplingMessages as never

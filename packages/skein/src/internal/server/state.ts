@@ -2,7 +2,7 @@
  * State of users and sessions, and values that live as long as a session.
  */
 import type { PerSession as CorePerSession } from "@skein/server/PerSession"
-import * as Core from "@skein/server/State"
+import * as Core from "@skein/server/AsyncDefinition"
 import * as Effect from "effect/Effect"
 import type { Awaitable, Duration, StandardSchema } from "../base/types.ts"
 
@@ -65,7 +65,7 @@ export type CheckedState<A, In> = [A] extends [In] ? unknown : {
  *   state(cart).update((items) => [...items, item]))
  */
 export const state = <A, In = A>(name: string, options: StateOptions<A, In> & CheckedState<A, In>): State<A> =>
-  Core.make(name, options as never) as never
+  Core.state(name, options as never) as never
 
 /** A value of each session: made by `perSession`, and acquired with `use` of a handler's context. */
 export interface PerSession<out A> {
