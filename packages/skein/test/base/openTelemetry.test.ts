@@ -8,16 +8,15 @@ import {
   PeriodicExportingMetricReader
 } from "@opentelemetry/sdk-metrics"
 import { InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace"
-import * as NodeHttp from "@skein/server/NodeHttp"
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { AsyncServer, VisibleError } from "skein"
 import { AsyncClient } from "skein/client"
+import { nodeHandler } from "skein/http"
 import { memoryTasks, task, tasks } from "skein/tasks"
 import { afterAll, afterEach, beforeAll } from "vitest"
 import type { ObservedClient, ObservedServer } from "../../src/internal/base/observed.ts"
-import { coreOf } from "../../src/internal/server/asyncServer.ts"
 import type { HandlerContext } from "../../src/internal/server/handlerContext.ts"
 
 const exporter = new InMemorySpanExporter()
@@ -47,7 +46,7 @@ const serve = async (options: ObservedServer, handler: Handler) => {
 
 /** Serves a tool in a server of an application whose requests have spans, and baggage. */
 const serveTraced = async (options: ObservedServer, handler: Handler) => {
-  const mounted = await NodeHttp.mount(coreOf(serverOf(options, handler)).toLayer())
+  const mounted = await nodeHandler(serverOf(options, handler))
   const server = createServer((request, response) => {
     const baggage = api.propagation.createBaggage({ tenant: { value: "ada" } })
     api.context.with(
