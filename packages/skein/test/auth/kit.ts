@@ -1,6 +1,6 @@
 /** A protected server with a real authorization server, and clients that sign in at it. */
-import * as AsyncClient from "@skein/client/AsyncClient"
 import { AsyncServer, type Definition } from "skein"
+import { AsyncClient } from "skein/client"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import {
@@ -37,11 +37,11 @@ export class Started implements AsyncDisposable {
   }
 
   /** Connects a client with these credentials, or with a token for these scopes. */
-  async connect(by: Credentials | ReadonlyArray<string>): Promise<AsyncClient.AsyncClient> {
+  async connect(by: Credentials | ReadonlyArray<string>): Promise<AsyncClient> {
     const options = Array.isArray(by)
       ? { headers: { authorization: `Bearer ${await this.dev.issueToken({ resource: this.url, scopes: by })}` } }
-      : { credentials: by as never }
-    const client = await AsyncClient.AsyncClient.connect({ url: this.url, ...options })
+      : { credentials: by as Credentials }
+    const client = await AsyncClient.connect({ url: this.url, ...options })
     this.closeFirst(() => client.close())
     return client
   }

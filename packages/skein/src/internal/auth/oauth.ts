@@ -190,7 +190,10 @@ const make = async (options: OAuthOptions): Promise<OAuth> => {
     const core = await run(Core.make({ ...policy, grant: coreGrant(grant), outbound: await outboundOf(outbound) }))
     const closed = Deferred.makeUnsafe<void>()
     await run(Scope.addFinalizer(scope, Deferred.succeed(closed, undefined)))
-    const { authorizationContext, extensions, headers, refused, replied } = core
+    const { authorizationContext, extensions, headers, replied } = core
+    // A client calls it, whose logs go to stdout.
+    const refused: typeof core.refused = (challenge) =>
+      Effect.provideService(core.refused(challenge), References.LogToStderr, true)
     const oauth = {
       signIn: (url: URL | string) => run(core.signIn(url)),
       signOut: (url: URL | string) => run(core.signOut(url)),
