@@ -10,10 +10,10 @@ import { modern } from "./process.ts"
 import {
   blocks,
   connect,
-  factor,
   findProgram,
   type Replica,
   replicas,
+  shortened,
   startProxy,
   textOf,
   underLoad,
@@ -55,22 +55,15 @@ if (program === undefined) {
   it.skipIf(process.env["CI"] !== "true")(`HAProxy · not checked: ${reason}`, () => assert.fail(reason))
 } else {
   describe("two instances behind HAProxy", () => {
-    // All times of the recipe are shorter by the same factor.
-    const times = {
-      SKEIN_STREAM_AFTER: `${Math.round(5_000 / factor)}ms`,
-      SKEIN_KEEP_ALIVE_INTERVAL: `${15_000 / factor}ms`
-    }
-    const timeout = 60 / factor
-
     it.live("pass silent calls, reports, questions and uploads of all revisions, also in sessions", () =>
       Effect.gen(function*() {
-        const both = yield* replicas(page, times)
-        const url = `${yield* startHaproxy(both, timeout)}/mcp`
+        const both = yield* replicas(page, shortened.env)
+        const url = `${yield* startHaproxy(both, shortened.timeout)}/mcp`
         const processes = new Set<string>()
         for (const revision of [...testedRevisions, ...testedRevisions]) {
           const client = yield* connect(url, revision)
           for (let call = 0; call < 4; call++) processes.add(yield* textOf(client, "process"))
-          expect(yield* textOf(client, "silent", { seconds: 2 * timeout + 1 })).toBe("woke up")
+          expect(yield* textOf(client, "silent", { seconds: 2 * shortened.timeout + 1 })).toBe("woke up")
           expect(yield* textOf(client, "steps")).toBe("done")
           expect(yield* textOf(client, "upload", { text: "x".repeat(3_000_000) })).toBe("3000000")
           expect(yield* textOf(client, "ask")).toBe("Ada of Oslo")

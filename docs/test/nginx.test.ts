@@ -22,7 +22,7 @@ import { join } from "node:path"
 import { freePort } from "../../scripts/freePort.ts"
 import { testedRevisions } from "./kit.ts"
 import { type Headers, initialize, modern, posting } from "./process.ts"
-import { blocks, connect, factor, findProgram, replicas, startProxy, textOf, underLoad } from "./proxyKit.ts"
+import { blocks, connect, findProgram, replicas, shortened, startProxy, textOf, underLoad } from "./proxyKit.ts"
 
 const page = "recipes/nginx.md"
 const program = findProgram("nginx")
@@ -184,22 +184,15 @@ if (program === undefined) {
   })
 
   describe("two instances", () => {
-    // All times of the recipe are shorter by the same factor.
-    const times = {
-      SKEIN_STREAM_AFTER: `${Math.round(5_000 / factor)}ms`,
-      SKEIN_KEEP_ALIVE_INTERVAL: `${15_000 / factor}ms`
-    }
-    const timeout = 60 / factor
-
     it.live("pass silent calls, reports, questions and uploads of all revisions", () =>
       Effect.gen(function*() {
-        const [one, other] = yield* replicas(page, times)
-        const url = `${yield* startNginx([one.port, other.port], { timeout })}/mcp`
+        const [one, other] = yield* replicas(page, shortened.env)
+        const url = `${yield* startNginx([one.port, other.port], { timeout: shortened.timeout })}/mcp`
         const processes = new Set<string>()
         for (const revision of testedRevisions) {
           const client = yield* connect(url, revision)
           for (let call = 0; call < 4; call++) processes.add(yield* textOf(client, "process"))
-          expect(yield* textOf(client, "silent", { seconds: 2 * timeout + 1 })).toBe("woke up")
+          expect(yield* textOf(client, "silent", { seconds: 2 * shortened.timeout + 1 })).toBe("woke up")
           expect(yield* textOf(client, "steps")).toBe("done")
           expect(yield* textOf(client, "upload", { text: "x".repeat(3_000_000) })).toBe("3000000")
           // Without sessions, older clients cannot be asked.

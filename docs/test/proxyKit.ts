@@ -28,11 +28,18 @@ export const findProgram = (name: string): string | undefined =>
 export const blocks = (page: string, language: string): ReadonlyArray<string> =>
   blocksOf(page).filter(({ info }) => info === language).map(({ text }) => text)
 
-/**
- * The durations of a configuration, and those of the server, are this many times shorter in tests: no test waits for a
- * minute.
- */
-export const factor = 30
+const factor = 30
+
+/** The durations of the recipes, all of them shorter by the same factor: no test waits for a minute. */
+export const shortened = {
+  /** The variables of the server. */
+  env: {
+    SKEIN_STREAM_AFTER: `${Math.round(5_000 / factor)}ms`,
+    SKEIN_KEEP_ALIVE_INTERVAL: `${15_000 / factor}ms`
+  },
+  /** The timeout of the proxy, in seconds. */
+  timeout: 60 / factor
+}
 
 /** The variables that a recipe sets, with a key in place of the file that contains it. */
 const variablesOf = (page: string): Record<string, string> => {

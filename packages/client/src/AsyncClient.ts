@@ -67,7 +67,8 @@ export interface Options extends Client.Options, AsyncHandlers {
 /**
  * The server of a client: a URL of HTTP (`http:`, `https:`), a command with its arguments such as `node server.js`, the
  * options of `Http.transport` or `Stdio.transport`, or a transport. No shell interprets a command: spaces separate its
- * arguments, unless quotes are around them. Browsers start no commands.
+ * arguments, unless quotes are around them. Unless `stderr` is set, the stderr of a command goes to that of this process, and
+ * its end is part of the error of a server that ends early. Browsers start no commands.
  */
 export type Server = string | URL | Http.Options | Stdio.Options | Transport
 
@@ -153,7 +154,9 @@ const kindOf = (value: unknown): string =>
 
 const reachedBy = async (options: Http.Options): Promise<Transport> => (await import("./Http.ts")).transport(options)
 
-const startedBy = async (options: Stdio.Options): Promise<Transport> => (await import("./Stdio.ts")).transport(options)
+/** Starts a command. Its stderr is captured too, so that an error names the reason why the server has ended. */
+const startedBy = async (options: Stdio.Options): Promise<Transport> =>
+  (await import("./Stdio.ts")).transport({ stderr: "forward", ...options })
 
 /** Passes the log messages of the server to a function until the scope closes. */
 const receiveLogs = (

@@ -145,15 +145,22 @@ const keyOf = (members: object): string =>
     JSON.parse(JSON.stringify(members, (_, value: unknown) => value === undefined ? null : value))
   )
 
+/** The options that are functions, and their arguments. Untyped programs pass values. */
+const functions = [
+  ...(["client", "http", "stdio", "timeout"] as const).map((name) => [name, "entry"] as const),
+  ["servers", "name"],
+  ["input", "input"]
+] as const
+
 const sourceOf = (
   source: string,
   config: Effect.Effect<unknown, PoolError>,
   options: Options
 ): ConfigSource => {
-  for (const name of ["client", "http", "stdio", "timeout"] as const) {
+  for (const [name, of] of functions) {
     const given: unknown = options[name]
     if (given === undefined || typeof given === "function") continue
-    throw new TypeError(`The option ${name} of a configuration is a function of the entry: ${name}: (entry) => …`)
+    throw new TypeError(`The option ${name} of a configuration is a function of the ${of}: ${name}: (${of}) => …`)
   }
   const answers = new Map<string, string | undefined>()
   const { input } = options

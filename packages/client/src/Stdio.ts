@@ -47,10 +47,11 @@ export interface Options {
    * - `inherit` (the default): to the stderr of this process.
    * - `ignore`: nowhere.
    * - `capture`: into memory. The last 8 Ki characters are part of the error with which a failed server ends.
+   * - `forward`: to the stderr of this process, and into memory. The server does not see a terminal.
    * - A function: receives the text as it arrives, which is captured as well. An error that it throws is an uncaught
    *   exception.
    */
-  readonly stderr?: "inherit" | "ignore" | "capture" | ((text: string) => void) | undefined
+  readonly stderr?: "inherit" | "ignore" | "capture" | "forward" | ((text: string) => void) | undefined
   /**
    * How long the server may take to exit after its stdin was closed: 2 seconds by default. Then it gets SIGTERM, and
    * after the same time again SIGKILL. Raise it for a server that saves its state when it exits. Lower it where a parent
@@ -134,6 +135,8 @@ interface Settings {
   readonly onStderr: ((text: string) => void) | undefined
   readonly inheritsStderr: boolean
 }
+
+const forward = (text: string): void => void process.stderr.write(text)
 
 class ChildConnection implements StdioConnection {
   readonly pid: number
@@ -305,7 +308,7 @@ export const connect = (options: Options): Effect.Effect<StdioConnection, Transp
     const settings: Settings = {
       shutdownTimeout: Duration.toMillis(shutdownTimeout),
       maxStderrChars,
-      onStderr: typeof stderr === "function" ? stderr : undefined,
+      onStderr: typeof stderr === "function" ? stderr : stderr === "forward" ? forward : undefined,
       inheritsStderr: stderr === "inherit"
     }
     const scope = yield* Effect.scope

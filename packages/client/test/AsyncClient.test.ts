@@ -251,6 +251,26 @@ describe("AsyncClient", () => {
     }
   })
 
+  it("names the exit of a command and the end of its stderr, which goes to that of this process too", async () => {
+    const write = vi.spyOn(process.stderr, "write").mockReturnValue(true)
+    try {
+      const missing = AsyncClient.connect(`"${process.execPath}" nope.ts`)
+      await expect(missing).rejects.toThrow(
+        /The server exited with code 1; the end of its stderr: .*Cannot find module .*nope\.ts/s
+      )
+      const args = ["-e", "console.error('PORT is not set'); process.exit(3)"]
+      const failing = AsyncClient.connect({ command: process.execPath, args })
+      await expect(failing).rejects.toThrow("The server exited with code 3; the end of its stderr: PORT is not set")
+      expect(write.mock.calls.map(([text]) => text).join("")).toContain("PORT is not set\n")
+      write.mockClear()
+      const captured = AsyncClient.connect({ command: process.execPath, args, stderr: "capture" })
+      await expect(captured).rejects.toThrow("PORT is not set")
+      expect(write).not.toHaveBeenCalled()
+    } finally {
+      write.mockRestore()
+    }
+  })
+
   it("connects by a command", async () => {
     const file = join(import.meta.dirname, "support/echo server.ts")
     const node = [process.execPath, "--conditions=@skein/source"]

@@ -371,6 +371,15 @@ describe("a pool from a configuration", () => {
       assert.deepStrictEqual(listed, [["x"], ["y"]])
     }).pipe(Effect.scoped))
 
+  for (const [option, of] of [["servers", "name"], ["input", "input"]]) {
+    it(`refuses a value for the option ${option}, which is a function`, () => {
+      assert.throws(
+        () => NodeConfig.object({}, { [option!]: ["a"] } as NodeConfig.Options),
+        `The option ${option} of a configuration is a function of the ${of}: ${option}: (${of}) => …`
+      )
+    })
+  }
+
   for (const option of ["client", "http", "stdio", "timeout"]) {
     it(`refuses a value for the option ${option}, which is a function`, () => {
       assert.throws(
