@@ -3,8 +3,8 @@
  *
  * `npm exec` runs `create-skein` from its tarball, and `npm install` takes the packages of Skein from their tarballs and
  * all others from the registry or from npm's cache. Each project is checked, tested and bundled. The client of the
- * official SDK calls a tool of its bundle, and one of the package that a project on stdio is. The servers of the
- * quickstarts are started in a project without a template. Run `npm run build` before it.
+ * official SDK calls a tool of its bundle, and one of the package that a project on stdio is. The server of
+ * `by-hand.md` is started in a project without a template. Run `npm run build` before it.
  */
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -14,15 +14,14 @@ import { join } from "node:path"
 import { styles, type Template, templates } from "../packages/create-skein/src/internal/choices.ts"
 import { checkCopies } from "./peers.ts"
 import { driveHttp, driveStdio } from "./projectClients.ts"
-import { startQuickstarts } from "./quickstarts.ts"
+import { startQuickstart } from "./quickstarts.ts"
 import { createProject, pack, runNpm } from "./tarballs.ts"
-
-const withoutCreator = (tarballs: ReadonlyArray<string>): ReadonlyArray<string> =>
-  tarballs.filter((path) => !path.includes("create-skein-"))
 
 /** The packages of the projects of a style: each has the program `skein` from another one. */
 const ofStyle = (tarballs: ReadonlyArray<string>, style: string): ReadonlyArray<string> =>
-  withoutCreator(tarballs).filter((path) => /[/\\]skein-\d[^/\\]*$/.test(path) === (style === "async"))
+  tarballs.filter((path) =>
+    !path.includes("create-skein-") && /[/\\]skein-\d[^/\\]*$/.test(path) === (style === "async")
+  )
 
 /** Packs a server on stdio, installs the package in an empty folder as npx does, and starts it by its name. */
 const startPackage = async (name: string, project: string, folder: string): Promise<void> => {
@@ -88,7 +87,7 @@ const main = async (): Promise<void> => {
     const runs = Object.keys(styles).map((style) => runStyle(style, join(temporary, style), tarballs))
     const failed = (await Promise.allSettled(runs)).find(({ status }) => status === "rejected")
     if (failed !== undefined) throw (failed as PromiseRejectedResult).reason
-    await startQuickstarts(join(temporary, "hello"), withoutCreator(tarballs), runNpm)
+    await startQuickstart(join(temporary, "hello"), ofStyle(tarballs, "async")[0]!, runNpm)
   } finally {
     rmSync(temporary, { recursive: true, force: true })
   }

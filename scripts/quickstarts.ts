@@ -1,4 +1,4 @@
-/** The servers of the quickstarts, in a project that `npm init` wrote, for `npm run projects`. */
+/** The server of `by-hand.md`, in a project that `npm init` wrote, for `npm run projects`. */
 import { execFileSync, spawn } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -10,12 +10,6 @@ const initialize = JSON.stringify({
   method: "initialize",
   params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "projects", version: "1.0.0" } }
 })
-
-/** A server of `by-hand.md` over HTTP, changed as the page says. */
-const overHttp = (text: string): string =>
-  text.replace(".runStdio()", ".runHttp({ port: 0 })")
-    .replace("import * as Stdio from \"@skein/server/Stdio\"", "import * as NodeHttp from \"@skein/server/NodeHttp\"")
-    .replace(/^Stdio\.runMain\((.+)\)$/m, "NodeHttp.runMain($1, { port: 0 })")
 
 /** Starts a server over HTTP on a free port, and returns its response to `initialize`. */
 const askHttp = (folder: string): Promise<string> =>
@@ -35,40 +29,37 @@ const askHttp = (folder: string): Promise<string> =>
   })
 
 /**
- * Makes the project as `by-hand.md` says, and starts each server that it shows, on stdio and over HTTP, after a check of its
- * types. `packages` are the tarballs of Skein.
+ * Makes the project as `by-hand.md` says, and starts the server that it shows, on stdio and over HTTP, after a check of its
+ * types. `tarball` is that of the package `skein`.
  */
-export const startQuickstarts = async (
+export const startQuickstart = async (
   folder: string,
-  packages: ReadonlyArray<string>,
+  tarball: string,
   runNpm: (cwd: string, ...args: ReadonlyArray<string>) => string
 ): Promise<void> => {
   mkdirSync(folder)
   runNpm(folder, "init", "--yes")
   runNpm(folder, "pkg", "set", "type=module")
   const installing = ["install", "--prefer-offline", "--no-audit", "--no-fund", "--silent"]
-  runNpm(folder, ...installing, ...packages, "effect", "zod", "typescript", "@types/node")
+  runNpm(folder, ...installing, tarball, "zod", "typescript", "@types/node")
   const blocks = blocksOf("by-hand.md")
   const settings = blocks.find(({ text }) => text.includes("compilerOptions"))
-  if (settings === undefined) throw new Error("by-hand.md shows no tsconfig.json")
+  const server = blocks.find(({ info, text }) => info.startsWith("ts ") && text.includes("name: \"hello\""))
+  if (settings === undefined || server === undefined) {
+    throw new Error("by-hand.md lacks the tsconfig.json or the server")
+  }
   writeFileSync(join(folder, "tsconfig.json"), settings.text)
-  const servers = blocks.filter(({ info, text }) => info.startsWith("ts ") && text.includes("name: \"hello\""))
-  if (servers.length !== 2) throw new Error(`by-hand.md shows ${servers.length} servers instead of two`)
   const check = (text: string): void => {
     writeFileSync(join(folder, "server.ts"), text)
     execFileSync(process.execPath, ["node_modules/typescript/bin/tsc"], { cwd: folder, stdio: "inherit" })
   }
-  for (const { info, text } of servers) {
-    check(text)
-    const answer = execFileSync(process.execPath, ["server.ts"], {
-      cwd: folder,
-      encoding: "utf8",
-      input: `${initialize}\n`
-    })
-    check(overHttp(text))
-    for (const each of [answer, await askHttp(folder)]) {
-      if (!each.includes("\"name\":\"hello\"")) throw new Error(`${info}: ${each}`)
-    }
-    console.log(`${info}: checked and started, on stdio and over HTTP`)
+  const { info, text } = server
+  check(text)
+  const input = `${initialize}\n`
+  const answer = execFileSync(process.execPath, ["server.ts"], { cwd: folder, encoding: "utf8", input })
+  check(text.replace(".runStdio()", ".runHttp({ port: 0 })"))
+  for (const each of [answer, await askHttp(folder)]) {
+    if (!each.includes("\"name\":\"hello\"")) throw new Error(`${info}: ${each}`)
   }
+  console.log(`${info}: checked and started, on stdio and over HTTP`)
 }

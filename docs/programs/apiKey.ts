@@ -1,8 +1,7 @@
 /** A server whose clients send a key. */
 // #region server
-import { AsyncServer } from "@skein/server/AsyncServer"
-import { Refusal } from "@skein/server/Http"
 import { createHash } from "node:crypto"
+import { AsyncServer, Refusal } from "skein"
 
 const hash = (key: string) => createHash("sha256").update(key).digest("base64url")
 

@@ -1,6 +1,5 @@
 // #region ours
-import { AsyncServer } from "@skein/server/AsyncServer"
-import { VisibleError } from "@skein/server/HandlerError"
+import { AsyncServer, VisibleError } from "skein"
 import { z } from "zod"
 import { prices } from "./comingPrices.ts"
 

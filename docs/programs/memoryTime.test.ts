@@ -7,7 +7,6 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
 
-// #region time
 const boil = Tool.layer(Tool.make("boil"), () => Effect.as(Effect.sleep("20 seconds"), "The water boils"))
 const Kettle = McpServer.layer({ name: "kettle", version: "1.0.0" }, boil)
 
@@ -20,4 +19,3 @@ it.effect("the water boils after some time", () =>
     yield* Effect.repeat(TestClock.adjust("1 second"), { until: () => call.pollUnsafe() !== undefined })
     expect((yield* Fiber.join(call)).content).toMatchObject([{ text: "The water boils" }])
   }).pipe(Effect.provide(Kettle)))
-// #endregion

@@ -1,12 +1,12 @@
 // #region mounted
-import { AsyncServer } from "@skein/server/AsyncServer"
-import * as NodeHttp from "@skein/server/NodeHttp"
 import express from "express"
+import { AsyncServer } from "skein"
+import { nodeHandler } from "skein/http"
 import { z } from "zod"
 
 const server = new AsyncServer({ name: "hello", version: "1.0.0" })
   .tool("greet", { input: z.object({ name: z.string() }) }, async ({ name }) => `Hello, ${name}!`)
-const mcp = await NodeHttp.mount(server.toLayer(), { allowedHosts: ["localhost", "mcp.example.com"] })
+const mcp = await nodeHandler(server, { allowedHosts: ["localhost", "mcp.example.com"] })
 
 const app = express()
 app.get("/health", (_request, response) => response.send("ok"))

@@ -1,4 +1,4 @@
-/** An HTTP server: callers, middleware, completion, updates and probes. */
+/** An HTTP server: callers, middleware, completion, updates, probes and routes. */
 import { applicationError, AsyncServer, middleware, Refusal } from "skein"
 import { priceOf, prices } from "./teaShop.ts"
 
@@ -26,6 +26,12 @@ export const shop = new AsyncServer({ name: "shop", version: "1.0.0" })
     return next()
   }))
 
+shop.route("PUT", "/menu", async (request) => {
+  menu = await request.text()
+  await shop.updated("shop://menu")
+  return new Response(null, { status: 204 })
+})
+
 export const listen = (port: number) =>
   shop.listen({
     port,
@@ -37,9 +43,3 @@ export const listen = (port: number) =>
     },
     health: { check: async (signal) => void await prices(signal) }
   })
-
-/** Changes the menu, and notifies its subscribers. */
-export const setMenu = async (text: string): Promise<void> => {
-  menu = text
-  await shop.updated("shop://menu")
-}

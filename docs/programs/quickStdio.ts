@@ -1,4 +1,3 @@
-// #region server
 import * as McpServer from "@skein/server/McpServer"
 import * as Stdio from "@skein/server/Stdio"
 import * as Tool from "@skein/server/Tool"
@@ -11,4 +10,3 @@ const greet = Tool.layer(
 )
 
 Stdio.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, greet))
-// #endregion

@@ -12,7 +12,7 @@ import * as Context from "../programs/promisesContext.ts"
 import * as Host from "../programs/promisesHost.ts"
 import * as Pool from "../programs/promisesPool.ts"
 import * as Desk from "../programs/promisesEnds.ts"
-import { listen, setMenu } from "../programs/promisesServed.ts"
+import { listen } from "../programs/promisesServed.ts"
 import { makeBuy } from "../programs/promisesTasks.ts"
 import * as Effect from "effect/Effect"
 import { docs } from "./blocks.ts"
@@ -66,7 +66,7 @@ describe("programs/promisesClass.ts", () => {
 })
 
 describe("programs/promisesServed.ts", () => {
-  it("finds the caller, and refuses, completes, notifies and answers a probe", async () => {
+  it("finds the caller, and refuses, completes, notifies and answers beside the endpoint", async () => {
     const { close, url } = await listen(0)
     const as = (user: string) => AsyncClient.connect({ url, headers: { authorization: `Bearer ${user}` } })
     try {
@@ -81,7 +81,8 @@ describe("programs/promisesServed.ts", () => {
       ])
       for await (const change of ada.changes({ uris: ["shop://menu"] })) {
         if (change._tag === "ResourceUpdated") break
-        await setMenu("# Coffee")
+        const put = await fetch(new URL("/menu", url), { method: "PUT", body: "# Coffee" })
+        expect(put.status).toBe(204)
       }
       expect((await ada.readResource("shop://menu")).contents).toMatchObject([{ text: "# Coffee" }])
       expect((await fetch(new URL("/readyz", url))).status).toBe(200)
