@@ -32,7 +32,7 @@ import type { ServerProfile } from "../../ServerProfile.ts"
 import type { Status } from "../../Status.ts"
 import { bindOnRead } from "../client/client.ts"
 import { fromStarted, fromTask, toCallOptions } from "./asyncTask.ts"
-import { type AsyncToolkit, makeToolkit, type ToolkitOptions } from "./asyncToolkit.ts"
+import type { AsyncToolkit, ToolkitOptions } from "./asyncToolkit.ts"
 import type { Abortable, AsyncCallOptions, AsyncRequestOptions, AsyncStarted, AsyncTask } from "./options.ts"
 import type { PromiseRunner } from "./promiseRunner.ts"
 
@@ -181,7 +181,8 @@ export class ClientMethods {
    * @example
    * const { call, tools } = await client.toolkit({ schemas: "openai", maxTools: 128 })
    */
-  toolkit(options?: ToolkitOptions): Promise<AsyncToolkit<undefined>> {
+  async toolkit(options?: ToolkitOptions): Promise<AsyncToolkit<undefined>> {
+    const { makeToolkit } = await import("./asyncToolkit.ts")
     return makeToolkit(this.#runner, this.#client, options, this.#warned)
   }
 
