@@ -279,6 +279,18 @@ describe("skein/tasks", () => {
     expect(second instanceof TaskError && second.reason._tag).toBe("FileLocked")
   })
 
+  it("adds a task while the server runs, and removes it", async () => {
+    const shop = tasks(memory(), [task("first", {}, () => 1)])
+    const server = serverOf(shop)
+    const { close } = await server.listen({ port: 0 })
+    cleanups.push(close)
+    const late = task("late", {}, async (_, { step }) => step("one", () => "late"))
+    const remove = await server.add(late)
+    expect(textOf(await shop.wait((await shop.start(late, {})).id))).toBe("late")
+    await remove()
+    await expect(shop.start(late, {})).rejects.toThrow("\"late\" is not a task of this server")
+  })
+
   it("offers tools for models, and shows them to clients without tasks", () =>
     withClient(
       serverOf(tasks(memory(), [task("add", {}, () => 1)]), taskTools({ visible: () => true })),

@@ -202,8 +202,8 @@ export const makePool = (settings: PoolSettings, environment: Environment): Conn
     pooled.users++
     pooled.idle?.interruptUnsafe()
     pooled.idle = undefined
-    all.delete(key)
-    all.set(key, pooled)
+    // It is closed already if it failed at once.
+    if (all.delete(key)) all.set(key, pooled)
     return pooled
   }
 
