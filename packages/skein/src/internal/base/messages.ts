@@ -199,6 +199,10 @@ export interface GetPromptResult {
 /** The contents of a resource. */
 export interface ReadResourceResult {
   readonly contents: ReadonlyArray<ResourceContents>
+  /** How long it is fresh, in milliseconds. */
+  readonly ttlMs?: number
+  /** Whether it may be shared between all callers. */
+  readonly cacheScope?: "public" | "private"
   readonly _meta?: Meta
 }
 

@@ -20,7 +20,6 @@ import type {
   Tool
 } from "../base/messages.ts"
 import type { HandlerContext } from "./handlerContext.ts"
-import type { CachingHint } from "./options.ts"
 import type { Caller, McpRequest } from "./request.ts"
 
 const load = () => import("@skein/server/Middleware")
@@ -145,7 +144,7 @@ export const callToolMiddleware = (
  * server.use(readResourceMiddleware((read, next, { log }) => (log.info(read.uri), next())))
  */
 export const readResourceMiddleware = (
-  handle: Around<ResourceRead, [], ReadResourceResult & CachingHint>,
+  handle: Around<ResourceRead, [], ReadResourceResult>,
   options: {
     /** The URIs, or a predicate that runs for each read. All by default. */
     readonly resources?: ReadonlyArray<string> | ((read: ResourceRead) => boolean) | undefined

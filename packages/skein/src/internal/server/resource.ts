@@ -36,7 +36,7 @@ export type ResourceAnswer =
   | string
   | Uint8Array
   | ReadonlyArray<ResourceContents>
-  | (ReadResourceResult & CachingHint)
+  | ReadResourceResult
 
 /**
  * Makes a resource for `use` and `add` of an `AsyncServer`, and for `mount`. The URI must be valid by RFC 3986. It is compared
