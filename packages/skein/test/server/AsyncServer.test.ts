@@ -224,10 +224,15 @@ describe("Content", () => {
           Content.resource("shop://a", "A"),
           Content.resourceLink({ uri: "shop://b", name: "b" })
         ])
+        .tool("image", {}, () => Content.imageFile(new URL("none/secret.png", import.meta.url)))
+        .tool("audio", {}, () => Content.audioFile(import.meta.filename))
         .tool("whole", { output: z.object({ n: z.number() }) }, () => result({ structured: { n: 1 }, content: "one" })),
       async (client) => {
         const { content } = await client.callTool("blocks")
         expect(content.map((block) => block.type)).toEqual(["text", "image", "audio", "resource", "resource_link"])
+        const problem = await callText(client, "image")
+        expect(problem).toContain("The file secret.png cannot be sent: it does not exist")
+        expect(await callText(client, "audio")).toContain("of a known type")
         expect(await client.callTool("whole")).toMatchObject({
           structuredContent: { n: 1 },
           content: [{ text: "one" }]

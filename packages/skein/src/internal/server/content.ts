@@ -60,6 +60,16 @@ export interface Content {
     contents: string | Uint8Array,
     options?: BlockOptions & { readonly mimeType?: string | undefined }
   ) => EmbeddedResource
+  /**
+   * Reads an image from a file of at most 3,000,000 bytes. Rejects if it cannot be read, with a message for the model. A relative
+   * path is relative to the working directory. Do not pass the path of a client without a check.
+   *
+   * @example
+   * server.tool("chart", {}, () => Content.imageFile(new URL("chart.png", import.meta.url)))
+   */
+  readonly imageFile: (path: string | URL, mimeType?: string, options?: BlockOptions) => Promise<ImageContent>
+  /** Reads audio from a file, as `imageFile` reads an image. */
+  readonly audioFile: (path: string | URL, mimeType?: string, options?: BlockOptions) => Promise<AudioContent>
   /** Makes one of several contents that the reader of a resource returns. */
   readonly resourceContents: (
     uri: string,
@@ -70,10 +80,24 @@ export interface Content {
 
 const { audio, image, resource, resourceContents, resourceLink, text } = Core
 
+const files = () => import("@skein/server/NodeContent")
+
+const imageFile = async (...file: Parameters<Content["imageFile"]>) => (await files()).imageAsync(...file)
+const audioFile = async (...file: Parameters<Content["audioFile"]>) => (await files()).audioAsync(...file)
+
 /**
  * Makes the parts of results, messages and resources.
  *
  * @example
  * server.tool("plot", {}, async () => [Content.text("Sales by month"), Content.image(await render())])
  */
-export const Content: Content = { audio, image, resource, resourceContents, resourceLink, text } as never
+export const Content: Content = {
+  audio,
+  audioFile,
+  image,
+  imageFile,
+  resource,
+  resourceContents,
+  resourceLink,
+  text
+} as never
