@@ -139,14 +139,16 @@ export class AsyncTasks {
   }
 
   /**
-   * Runs the tasks in this process without a server, until `close`. Rejects if the engine cannot be opened.
+   * Runs the tasks in this process without a server, until `close`, with services such as loggers. Rejects if the engine
+   * cannot be opened.
    *
    * @example
    * const worker = await tasks.startWorker()
    * process.once("SIGTERM", () => void worker.close())
    */
-  async startWorker(): Promise<Worker> {
-    const { close } = await open(McpServer.layer({ name: "worker", version: "0.0.0" }, this.layer))
+  async startWorker(services: Layer.Layer<never> = Layer.empty): Promise<Worker> {
+    const worker = McpServer.layer({ name: "worker", version: "0.0.0" }, this.layer)
+    const { close } = await open(Layer.provide(worker, services))
     return { close, [Symbol.asyncDispose]: close }
   }
 

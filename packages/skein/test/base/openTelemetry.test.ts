@@ -11,7 +11,7 @@ import { InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor, TracerPro
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { AsyncServer, VisibleError } from "skein"
+import { AsyncServer, type Logger, VisibleError } from "skein"
 import { AsyncClient } from "skein/client"
 import { nodeHandler } from "skein/http"
 import { memoryTasks, task, tasks } from "skein/tasks"
@@ -382,5 +382,28 @@ describe("telemetry", () => {
     assert.strictEqual(named("oven").parentSpanContext?.spanId, idOf(named("heat")))
     assert.deepEqual(run.links.map(({ context }) => context.spanId), [idOf(named("tools/call bake"))])
     assert.isTrue(updated.has("mcp.server.task.ends"))
+  })
+
+  it("records the tasks of a worker, whose logs reach its logger", async () => {
+    const messages: Array<string> = []
+    const logger: Logger = { info: (message) => messages.push(message), error: () => {} }
+    const shop = tasks(memoryTasks(), [task("bake", {}, () => "baked")])
+    await using worker = await shop.startWorker({ logger, telemetry: { api, metrics: false } })
+    const { id } = await shop.start("bake")
+    assert.strictEqual((await shop.wait(id))?.status, "completed")
+    await worker.close()
+    assert.strictEqual(named("task bake").kind, api.SpanKind.CONSUMER)
+    assert.deepEqual(messages, ["tasks are stored in memory and end with this process"])
+  })
+
+  it("rejects an option that is not an object with the API", async () => {
+    const wrong: ReadonlyArray<unknown> = [{}, api, { api: { trace: api.trace } }]
+    for (const telemetry of wrong) {
+      const options = { name: "shop", version: "1.0.0", telemetry: telemetry as { readonly api: typeof api } }
+      assert.throws(() => new AsyncServer(options), /^the option telemetry needs OpenTelemetry's API: \{ api \}/)
+      const url = "http://127.0.0.1:1/mcp"
+      const error = await AsyncClient.connect(url, { telemetry: options.telemetry }).catch((error: unknown) => error)
+      assert.match(String(error), /the option telemetry needs OpenTelemetry's API/)
+    }
   })
 })

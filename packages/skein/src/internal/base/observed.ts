@@ -57,6 +57,14 @@ export const processLogs = ({ level, logger }: Logged) => ({
   ...(level === undefined ? undefined : { logLevel: levels[level] })
 })
 
+/** Throws for a value that is not the telemetry of a server or a client, such as the API itself. */
+const checked = <T extends ClientTelemetry | ServerTelemetry>(telemetry: T): T => {
+  if (typeof telemetry.api?.context?.with === "function" && telemetry.api.ROOT_CONTEXT !== undefined) return telemetry
+  throw new TypeError(
+    "the option telemetry needs OpenTelemetry's API: { api }, with import * as api from \"@opentelemetry/api\""
+  )
+}
+
 const load = <A>(module: () => Promise<A>): Effect.Effect<A> => Effect.promise(module)
 
 /** The tracer and the metrics of a server, as services. */
@@ -86,7 +94,7 @@ const traced = (telemetry: ServerTelemetry): Layer.Layer<never> => {
 /** The services of a server. Provide them to it, and merge them into its layer for the transport that serves it. */
 export const observed = ({ telemetry, ...options }: ObservedServer): Layer.Layer<never> => {
   const logs = Layer.succeedContext(logged(options))
-  return telemetry === undefined ? logs : Layer.merge(logs, traced(telemetry))
+  return telemetry === undefined ? logs : Layer.merge(logs, traced(checked(telemetry)))
 }
 
 /** The definitions that record the requests of a server. They come before all others. */
@@ -102,7 +110,7 @@ export const observedClient = async ({ telemetry, ...options }: ObservedClient):
 }> => {
   const logs = logged(options)
   if (telemetry === undefined) return logs.mapUnsafe.size === 0 ? {} : { services: () => logs }
-  const { api, tracer } = telemetry
+  const { api, tracer } = checked(telemetry)
   const { aroundCall, makeTracer } = await import("./otelTracer.ts")
   const { make } = await import("@skein/client/Telemetry")
   const fixed = Context.add(logs, Tracer.Tracer, makeTracer(api, tracer))

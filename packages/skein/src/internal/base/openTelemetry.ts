@@ -122,7 +122,7 @@ export interface ClientTelemetry {
   /** The attribute `network.transport` of requests that are not sent over HTTP: `pipe` for stdio. Absent by default. */
   readonly transport?: "pipe" | "unix" | "tcp" | undefined
   /** Attributes of every span, such as `server.address`. */
-  readonly attributes?: { readonly [name: string]: unknown } | undefined
+  readonly attributes?: { readonly [name: string]: string | number | boolean } | undefined
 }
 
 /** The spans and metrics of a server. */

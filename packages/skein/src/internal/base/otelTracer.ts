@@ -86,7 +86,7 @@ class BridgedSpan implements Tracer.Span {
     around: OtelContext,
     { annotations, kind, links, name, parent, startTime }: Parameters<Tracer.Tracer["span"]>[0]
   ) {
-    const { spanId, traceId, ...context } = span.spanContext()
+    const context = span.spanContext()
     this.#api = api
     this.#span = span
     this.active = api.trace.setSpan(around, span)
@@ -95,9 +95,9 @@ class BridgedSpan implements Tracer.Span {
     this.parent = parent
     this.annotations = annotations
     this.links = links
-    this.traceId = traceId
-    this.spanId = spanId
-    this.sampled = isSampled({ spanId, traceId, ...context })
+    this.traceId = context.traceId
+    this.spanId = context.spanId
+    this.sampled = isSampled(context)
     this.status = { _tag: "Started", startTime }
   }
 

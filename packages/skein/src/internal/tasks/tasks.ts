@@ -6,7 +6,7 @@ import * as TaskTools from "@skein/tasks/TaskTools"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { define, type Definition, layerOf, lazily, opaque } from "../base/definition.ts"
-import { CurrentTelemetry } from "../base/observed.ts"
+import { CurrentTelemetry, observed, type ObservedServer } from "../base/observed.ts"
 import type { JsonObject } from "../base/messages.ts"
 import type { Duration } from "../base/types.ts"
 import type { Visible } from "../server/request.ts"
@@ -118,17 +118,18 @@ export interface Tasks extends Definition {
   /** The schedules of the store. */
   readonly schedules: TaskSchedules
   /**
-   * Runs the tasks in this process without a server, until `close`. Rejects if the store cannot be opened.
+   * Runs the tasks in this process without a server, until `close`. `options` are the logs and the telemetry of the process:
+   * those of a server. Rejects if the store cannot be opened.
    *
    * @example
    * const worker = await shop.startWorker()
    * process.once("SIGTERM", () => void worker.close())
    */
-  readonly startWorker: () => Promise<TaskWorker>
+  readonly startWorker: (options?: ObservedServer) => Promise<TaskWorker>
 }
 
 /** Records the tasks of a store if its server has telemetry. */
-const observed = (store: Layer.Layer<never, unknown, unknown>) =>
+const recorded = (store: Layer.Layer<never, unknown, unknown>) =>
   Layer.unwrap(Effect.map(CurrentTelemetry, (telemetry) => {
     if (telemetry === undefined) return store
     const { metrics, spans } = telemetry
@@ -146,7 +147,7 @@ const observed = (store: Layer.Layer<never, unknown, unknown>) =>
  */
 export const tasks = (store: TaskStore, definitions: ReadonlyArray<Definition>, options?: TasksOptions): Tasks => {
   const core = new AsyncTasks(
-    observed(layerOf(store)) as never,
+    recorded(layerOf(store)) as never,
     definitions.map((each) => layerOf(each) as never),
     options as never
   )
@@ -163,7 +164,7 @@ export const tasks = (store: TaskStore, definitions: ReadonlyArray<Definition>, 
     expireSoon: (id) => core.expireSoon(id),
     admin: core.admin as TaskAdmin,
     schedules: core.schedules as TaskSchedules,
-    startWorker: () => core.startWorker()
+    startWorker: (options = {}) => core.startWorker(observed(options))
   })
 }
 
