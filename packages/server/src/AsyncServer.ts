@@ -47,6 +47,12 @@ export interface Listening extends Pick<NodeHttp.Server["Service"], "host" | "po
   readonly close: () => Promise<void>
 }
 
+/** Throws for a value that is not a layer: untyped programs pass the types. */
+const checkLayers = (values: ReadonlyArray<unknown>): void => {
+  const problem = values.map(problemOfLayer).find((problem) => problem !== undefined)
+  if (problem !== undefined) throw new TypeError(problem)
+}
+
 /** A server whose definitions are added one after the other. Its methods return the server. */
 export class AsyncServer extends ForeignMethods {
   readonly #options: McpServer.Options
@@ -160,8 +166,7 @@ export class AsyncServer extends ForeignMethods {
       >
   ): this {
     if (this.#hasStarted) throw new Error(`the server ${this.#options.name} has started: add definitions before`)
-    const problem = definitions.map(problemOfLayer).find((problem) => problem !== undefined)
-    if (problem !== undefined) throw new TypeError(problem)
+    checkLayers(definitions)
     this.#definitions.push(...definitions as ReadonlyArray<unknown> as ReadonlyArray<McpServer.Definitions>)
     return this
   }
@@ -175,6 +180,7 @@ export class AsyncServer extends ForeignMethods {
    */
   provide(...services: ReadonlyArray<Layer.Layer<never, unknown>>): this {
     if (this.#hasStarted) throw new Error(`the server ${this.#options.name} has started: provide services before`)
+    checkLayers(services)
     for (const service of services) this.#services = Layer.provideMerge(service, this.#services)
     return this
   }
@@ -189,6 +195,7 @@ export class AsyncServer extends ForeignMethods {
    */
   async add(...definitions: ReadonlyArray<Layer.Layer<never, unknown, Catalog>>): Promise<() => Promise<void>> {
     if (this.#catalogs.size === 0) throw new Error(`the server ${this.#options.name} does not run: use \`use\``)
+    checkLayers(definitions)
     const scope = Scope.makeUnsafe()
     const remove = () => Effect.runPromise(Scope.close(scope, Exit.void))
     try {

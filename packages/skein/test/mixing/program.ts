@@ -4,10 +4,13 @@
  */
 import { AsyncClient } from "@skein/client/AsyncClient"
 import * as CoreProtect from "@skein/auth/Protect"
+import * as CoreScopes from "@skein/auth/Scopes"
 import * as CoreStore from "@skein/auth/TokenStore"
 import * as CoreVerifier from "@skein/auth/TokenVerifier"
 import * as CoreMcpError from "@skein/protocol/McpError"
 import * as CoreServer from "@skein/server/AsyncServer"
+import type { HandlerContext } from "@skein/server/HandlerContext"
+import * as StateStore from "@skein/server/StateStore"
 import * as HandlerError from "@skein/server/HandlerError"
 import * as CoreHttp from "@skein/server/Http"
 import * as McpServer from "@skein/server/McpServer"
@@ -17,6 +20,7 @@ import * as Layer from "effect/Layer"
 import { registerHooks } from "node:module"
 import type * as Skein from "skein"
 import type * as SkeinAuth from "skein/auth"
+import type * as SkeinClient from "skein/client"
 
 // Each module that `skein` imports is loaded a second time, under another URL.
 registerHooks({
@@ -29,6 +33,7 @@ registerHooks({
 
 const copy = "?copy"
 const skein = await import(`skein${copy}`) as typeof Skein
+const skeinClient = await import(`skein/client${copy}`) as typeof SkeinClient
 const auth = await import(`skein/auth${copy}`) as typeof SkeinAuth
 
 const outcomes: Record<string, unknown> = {}
@@ -47,6 +52,15 @@ const coreTool = Tool.async(Tool.make("brew"), () => "tea") as never
 
 outcomes["are two copies"] = skein.VisibleError !== HandlerError.VisibleError
 await attempt("a definition of skein in use", () => new CoreServer.AsyncServer(description).use(skeinTool))
+await attempt("a definition of skein in add", async () => {
+  const server = new CoreServer.AsyncServer(description)
+  const { close } = await server.listen({ port: 0 })
+  try {
+    return await server.add(skeinTool)
+  } finally {
+    await close()
+  }
+})
 await attempt(
   "a definition of skein in McpServer.layer",
   () => Effect.runPromise(Effect.scoped(Layer.build(McpServer.layer(description, skeinTool))))
@@ -61,6 +75,46 @@ await attempt("a store of @skein in OAuth", () =>
     grant: auth.Grant.clientCredentials({ clientId: "job", clientSecret: "s", issuer: "https://login.example" }),
     store: CoreStore.layerMemory as never
   }))
+
+await attempt(
+  "a store of skein in provide",
+  () => new CoreServer.AsyncServer(description).provide(skein.memoryState() as never)
+)
+await attempt(
+  "a store of @skein in use",
+  () => new skein.AsyncServer(description).use(StateStore.layerMemory() as never)
+)
+
+const called = async (
+  client: { readonly callTool: (name: string) => Promise<object>; readonly close: () => Promise<void> }
+) => {
+  const { content } = await client.callTool("brew") as { readonly content: ReadonlyArray<{ readonly text: string }> }
+  await client.close()
+  return content[0]?.text
+}
+await attempt("a transport of skein in AsyncClient", async () => {
+  const server = new skein.AsyncServer(description).tool("brew", {}, () => "tea")
+  return called(await AsyncClient.connect(server.transport() as never))
+})
+await attempt("a transport of @skein in AsyncClient", async () => {
+  const server = new CoreServer.AsyncServer(description).tool("brew", {}, () => "tea")
+  return called(await skeinClient.AsyncClient.connect(server.transport() as never) as never)
+})
+await attempt("a context of @skein in Scopes.require", async () => {
+  const server = new CoreServer.AsyncServer(description).tool("brew", {}, async (_, context) => {
+    await auth.Scopes.require(context, "tea:write")
+    return "tea"
+  })
+  return called(await AsyncClient.connect(server.transport() as never))
+})
+await attempt("a context of skein in run", async () => {
+  const server = new skein.AsyncServer(description).tool("brew", {}, async (_, context) => {
+    const { run } = context as unknown as HandlerContext
+    await run(CoreScopes.require("tea:write"))
+    return "tea"
+  })
+  return called(await AsyncClient.connect(server.transport() as never))
+})
 
 interface Server {
   readonly tool: (name: string, options: object, handler: () => unknown) => void
