@@ -21,6 +21,7 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as McpError from "@skein/protocol/McpError"
 import type { McpRequest } from "@skein/runtime/RequestContext"
 import * as Data from "effect/Data"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Layer from "effect/Layer"
@@ -51,7 +52,7 @@ export interface Options<R = never> {
   readonly when?: ((attempt: Attempt) => boolean) | undefined
   /** How often the handler runs for one call, the first run included: 3 by default. */
   readonly maxAttempts?: number | undefined
-  /** The delays: from 200 milliseconds on, doubled each time up to 5 seconds, with jitter, by default. */
+  /** The delays: those of `backoff` by default. */
   readonly schedule?: Schedule.Schedule<unknown, unknown, never, R> | undefined
 }
 
@@ -62,8 +63,17 @@ export const harmless: Middleware.Tools = ({ definition: { annotations } }) =>
 const transient = ({ error, isDefect }: Attempt): boolean =>
   !isDefect && !McpError.isMcpError(error) && !(error instanceof InputError)
 
-const backoff = (): Schedule.Schedule<unknown> =>
-  Schedule.jittered(Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]))
+/**
+ * The delays between the attempts: from 200 milliseconds on, doubled each time up to 5 seconds, with jitter, by default.
+ *
+ * @example
+ * const patient = Retry.layer({ schedule: Retry.backoff("1 second", "1 minute") })
+ */
+export const backoff = (
+  delay: Duration.Input = "200 millis",
+  maxDelay: Duration.Input = "5 seconds"
+): Schedule.Schedule<unknown> =>
+  Schedule.jittered(Schedule.min([Schedule.exponential(delay), Schedule.spaced(maxDelay)]))
 
 /** The exit of an attempt that is retried. */
 class Again extends Data.TaggedError("Again")<{ readonly exit: Exit.Exit<CallToolResult, McpError.McpError> }> {}

@@ -172,10 +172,6 @@ export interface RetryOptions {
  */
 export const retry = ({ delay = "200 millis", maxDelay = "5 seconds", ...options }: RetryOptions = {}): Definition =>
   defineLazily(
-    () => Promise.all([import("@skein/server/Retry"), import("effect/Schedule")]),
-    ([{ layer }, Schedule]) =>
-      layer({
-        ...options,
-        schedule: Schedule.jittered(Schedule.min([Schedule.exponential(delay), Schedule.spaced(maxDelay)]))
-      } as never)
+    () => import("@skein/server/Retry"),
+    ({ backoff, layer }) => layer({ ...options, schedule: backoff(delay, maxDelay) } as never)
   )
