@@ -26,7 +26,7 @@ import type { EffectMistake } from "./internal/handlers/handlerMistake.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/handlers/captureServices.ts"
 import { refuseForeign } from "./internal/handlers/foreignOptions.ts"
 import { nameOf } from "./internal/handlers/wrongAnswer.ts"
-import { readResource, type ResourceBody } from "./internal/handlers/readResource.ts"
+import { readResource, type ResourceAnswer } from "./internal/handlers/readResource.ts"
 import type { Visible } from "./Registry.ts"
 import { isUri } from "./internal/catalog/validateDefinition.ts"
 import { omitUndefined } from "./internal/base/json.ts"
@@ -62,7 +62,7 @@ export interface Resource {
  * The value that a reader returns: text, bytes (sent as base64), several contents with their own URIs and types
  * (`Content.resourceContents`), or the whole result, with caching hints of its own.
  */
-export type Answer = ResourceBody
+export type Answer = ResourceAnswer
 
 /**
  * Defines a resource. The URI must be valid by RFC 3986: a scheme and a colon, with all characters outside ASCII

@@ -33,7 +33,7 @@ import type { EffectMistake } from "./internal/handlers/handlerMistake.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/handlers/captureServices.ts"
 import { refuseForeign } from "./internal/handlers/foreignOptions.ts"
 import { effectOf } from "./internal/handlers/wrongAnswer.ts"
-import { readResource, type ResourceBody } from "./internal/handlers/readResource.ts"
+import { readResource, type ResourceAnswer } from "./internal/handlers/readResource.ts"
 import { settle } from "./internal/schema/standardSchema.ts"
 import type { TypeOf } from "./internal/schema/inputSchema.ts"
 import {
@@ -122,7 +122,7 @@ type Bare<Name extends string> = Name extends `${infer N}*` ? N : Name
 type Value<Name extends string> = Name extends `${string}*` ? ReadonlyArray<string> : string
 
 /** The value that a reader returns: text, bytes, several contents, or the whole result. See `Resource.Answer`. */
-export type Answer = ResourceBody
+export type Answer = ResourceAnswer
 
 /** A template's definition. `V` is the type of the variables that its reader receives. */
 export interface ResourceTemplate<V> {

@@ -19,7 +19,7 @@ import { nameOf, refuseAnswer } from "./wrongAnswer.ts"
 import { isVisible } from "../catalog/entryStore.ts"
 
 /** The value that a reader returns: text, bytes, contents made by `Content.resourceContents`, or the whole result. */
-export type ResourceBody = string | Uint8Array | ReadonlyArray<Wire.AnyResourceContents> | ReadResourceResult
+export type ResourceAnswer = string | Uint8Array | ReadonlyArray<Wire.AnyResourceContents> | ReadResourceResult
 
 const expected = "return text, bytes, a list of Content.resourceContents(…), or { contents: [ … ] }"
 
@@ -29,7 +29,7 @@ const isContents = (value: unknown): boolean =>
 
 /** Runs a reader and makes the result of `resources/read`. */
 export const readResource = <E extends HandlerError>(
-  read: Effect.Effect<ResourceBody, E, McpRequest>,
+  read: Effect.Effect<ResourceAnswer, E, McpRequest>,
   uri: string,
   defaults: Caching.Hint & { readonly mimeType?: string | undefined }
 ): Handled<ReadResourceResult> => {
