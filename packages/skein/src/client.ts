@@ -23,7 +23,14 @@ export * from "./internal/client/credentials.ts"
 export * from "./internal/client/errors.ts"
 export type * from "./internal/client/forms.ts"
 export type * from "./internal/client/handlers.ts"
-export * from "./internal/client/middleware.ts"
+export {
+  type Call,
+  type ClientMiddleware,
+  deny,
+  isToolCall,
+  middleware,
+  type ToolCall
+} from "./internal/client/middleware.ts"
 export * from "./internal/client/nodeConfig.ts"
 export type * from "./internal/client/options.ts"
 export * from "./internal/client/responseCache.ts"

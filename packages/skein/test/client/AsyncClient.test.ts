@@ -274,6 +274,13 @@ describe("middleware", () => {
     expect(error).toMatchObject({ message: "Not here", reason: { _tag: "Denied" } })
     expect(methods).toEqual(["tools/call", "tools/call"])
   })
+
+  it("is refused if it is a function that middleware has not made", async () => {
+    const plain = (async (_: unknown, next: () => unknown) => next()) as unknown as ReturnType<typeof middleware>
+    const error = await failureOf(AsyncClient.connect(shop().transport(), { middleware: [plain] }))
+    expect(error).toBeInstanceOf(TypeError)
+    expect(error).toMatchObject({ message: expect.stringContaining("middleware(async (call, next) => …)") })
+  })
 })
 
 /** Starts a server over HTTP that records the headers of its requests, and refuses a wrong token. */

@@ -11,7 +11,8 @@ import type { ClientMethods } from "./clientMethods.ts"
 import type { ClientError, PoolError } from "./errors.ts"
 import type { AsyncHandlers } from "./handlers.ts"
 import type { ConfigEntry, ConfigSource } from "./nodeConfig.ts"
-import { type ClientMiddleware, type ClientOptions, type ReconnectPolicy, toCore } from "./options.ts"
+import type { ClientMiddleware } from "./middleware.ts"
+import { type ClientOptions, type ReconnectPolicy, toCore } from "./options.ts"
 import type { AsyncToolkit, ToolkitOptions } from "./toolkit.ts"
 
 /** A server of a pool: its transport, and the options of its client. */

@@ -3,11 +3,14 @@
  */
 import { Denied } from "@skein/client/ClientError"
 import * as Core from "@skein/client/Middleware"
+import type { Opaque } from "../base/definition.ts"
 import type { CallToolResult, JsonObject } from "../base/messages.ts"
 import type { Awaitable } from "../base/types.ts"
 import type { CallToolOptions } from "./calls.ts"
 import { ClientError } from "./errors.ts"
-import type { ClientMiddleware } from "./options.ts"
+
+/** A function around the calls of a client. `middleware` makes one. */
+export interface ClientMiddleware extends Opaque<"client middleware"> {}
 
 /** One call of a method. To change it, pass a copy on: `next({ ...call, params })`. */
 export interface Call {
@@ -45,13 +48,25 @@ export interface ToolCall extends Call {
  * })
  * const client = await AsyncClient.connect(url, { middleware: [timed] })
  */
-export const middleware: (
+export const middleware = (
   handle: (
     call: Call,
     next: (call?: Call) => Promise<JsonObject>,
     context: { readonly signal: AbortSignal }
   ) => Awaitable<JsonObject | CallToolResult>
-) => ClientMiddleware = Core.async as never
+): ClientMiddleware => {
+  const value = Core.async(handle as never) as unknown as ClientMiddleware
+  made.add(value)
+  return value
+}
+
+const made = /* @__PURE__ */ new WeakSet<object>()
+
+/** Refuses a middleware of another form, which would be called with other arguments. */
+export const checkMiddleware = (all: ReadonlyArray<ClientMiddleware> = []): void => {
+  if (all.every((value) => made.has(value))) return
+  throw new TypeError("a middleware of a client is made by middleware(async (call, next) => …) of skein/client")
+}
 
 /**
  * Rejects a call that the host does not allow, with the reason `Denied` and this message. Nothing is sent. A model receives the

@@ -6,6 +6,7 @@ import type { Implementation, JsonObject, LoggingLevel, LoggingMessage, Revision
 import { type ObservedClient, observedClient } from "../base/observed.ts"
 import type { Duration } from "../base/types.ts"
 import type { AsyncHandlers } from "./handlers.ts"
+import { checkMiddleware, type ClientMiddleware } from "./middleware.ts"
 
 /** The bounds of a client, and of each of its connections. */
 export interface ClientLimits {
@@ -50,9 +51,6 @@ export interface Heartbeat {
   readonly interval: Duration
   readonly timeout: Duration
 }
-
-/** A function around the calls of a client. `middleware` makes one. */
-export interface ClientMiddleware extends Opaque<"client middleware"> {}
 
 /** Stores the responses of servers for several clients. `responseCache` and `responseStore` make one. */
 export interface ResponseStore extends Opaque<"response store"> {}
@@ -192,7 +190,9 @@ export interface ConnectOptions extends ClientOptions, AsyncHandlers, ObservedCl
  * Converts the options of a client or a pool to those of the core: loggers and telemetry become services, and the types of all
  * other options are those of the core without Effect.
  */
-export const toCore = async <A extends ObservedClient>(
+export const toCore = async <A extends ObservedClient & Pick<ClientOptions, "middleware">>(
   { level, logger, telemetry, ...options }: A
-): Promise<Record<string, never>> =>
-  ({ ...options, ...await observedClient({ level, logger, telemetry }) }) as unknown as Record<string, never>
+): Promise<Record<string, never>> => {
+  checkMiddleware(options.middleware)
+  return { ...options, ...await observedClient({ level, logger, telemetry }) } as unknown as Record<string, never>
+}
