@@ -10,8 +10,9 @@
 import { chmod, cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { builtinModules, isBuiltin } from "node:module"
 import { basename, dirname, join, relative } from "node:path"
-import { type OutputChunk, type Plugin, rolldown, type RolldownOutput } from "rolldown"
+import { type OutputChunk, type OutputOptions, type Plugin, rolldown, type RolldownOutput } from "rolldown"
 import { dts } from "rolldown-plugin-dts"
+import { annotate, type SourceMap } from "./annotate.ts"
 import { publicModules } from "./publicModules.ts"
 
 /** The programs of the package, by the name of their file, with the module that has their `main`. */
@@ -19,7 +20,7 @@ const programs: Readonly<Record<string, string>> = { skein: "@skein/cli/Skein" }
 
 /** Modules that are files of their own in `code`, because a program gives their path to a bundler. */
 const fileModules: Readonly<Record<string, string>> = {
-  folderServer: "packages/cli/dist/internal/develop/folderServer.js"
+  folderServer: "packages/cli/.tsbuild/internal/develop/folderServer.js"
 }
 
 /** Packages that only tests of an application need, and install themselves: `devServer` of `skein/auth` loads this one. */
@@ -77,6 +78,59 @@ const writeNotices = async (folder: string, modules: Iterable<string>): Promise<
   await writeFile(join(folder, "dist", "NOTICES.txt"), `${notices.join(`\n\n${"-".repeat(80)}\n\n`)}\n`)
 }
 
+/**
+ * Resolves a package `@skein/*` to the compiler's output, and marks the calls at the top level of each module as pure. `dist`
+ * of the packages has one file for the modules that their users always load together, and more is needed here.
+ */
+const compiled = (packages: string): Plugin => {
+  const files = new Map<string, string>()
+  return {
+    name: "compiled",
+    resolveId: (source) => {
+      const [, name, module] = /^@skein\/([^/]+)\/(.+)$/.exec(source) ?? []
+      if (name === undefined) return undefined
+      if (!files.has(source)) {
+        for (const { name: module, path } of publicModules(join(packages, name))) {
+          files.set(`@skein/${name}/${module}`, join(packages, name, ".tsbuild", `${path}.js`))
+        }
+      }
+      const file = files.get(source)
+      if (file === undefined) throw new Error(`${module} is not a public module of @skein/${name}`)
+      return file
+    },
+    load: {
+      filter: { id: /[/\\]\.tsbuild[/\\].*\.js$/ },
+      handler: async (id) => {
+        const code = (await readFile(id, "utf8")).replace(/\n\/\/# sourceMappingURL=.*\s*$/, "")
+        const annotated = await annotate(code, id, JSON.parse(await readFile(`${id}.map`, "utf8")) as SourceMap)
+        return { code: annotated.code, map: JSON.stringify(annotated.map) }
+      }
+    }
+  }
+}
+
+/** The modules with which a server on stdio starts, and those with which a client does. They load the second ones at once. */
+const starts = {
+  server: ["skein/.tsbuild/index.js", "server/.tsbuild/Stdio.js"],
+  client: ["skein/.tsbuild/client.js", "client/.tsbuild/Http.js", "client/.tsbuild/Stdio.js"]
+}
+
+/** Returns the modules that some modules load before they run, themselves included, and that have any code. */
+const loadedBy = (chunks: ReadonlyArray<OutputChunk>, modules: ReadonlyArray<string>): ReadonlySet<string> => {
+  const found = new Set<OutputChunk>()
+  const add = (chunk: OutputChunk | undefined): void => {
+    if (chunk === undefined || found.has(chunk)) return
+    found.add(chunk)
+    for (const path of chunk.imports) add(chunks.find(({ fileName }) => fileName === path))
+  }
+  for (const module of modules) add(chunks.find(({ facadeModuleId }) => facadeModuleId?.endsWith(`/${module}`)))
+  return new Set(
+    Array.from(found).flatMap(({ modules }) =>
+      Object.entries(modules).flatMap(([id, { renderedLength }]) => renderedLength > 0 ? [id] : [])
+    )
+  )
+}
+
 /** Bundles the code of the entries. */
 const bundleCode = async (
   folder: string,
@@ -88,8 +142,11 @@ const bundleCode = async (
     cwd: folder,
     platform: "node",
     tsconfig: false,
+    preserveEntrySignatures: "allow-extension",
     resolve: { conditionNames: ["node", "import", "module", "default"] },
     external: [...builtinModules, /^node:/, ...outside],
+    plugins: [compiled(dirname(folder))],
+    checks: { pluginTimings: false },
     onLog: (level, log, handler) => {
       // A dependency may have an optional import that is not installed, such as `pg-native`.
       if (log.code === "UNRESOLVED_IMPORT") throw new Error(log.message)
@@ -98,7 +155,7 @@ const bundleCode = async (
       handler(level, log)
     }
   })
-  const { output } = await bundle.write({
+  const options: OutputOptions = {
     dir: dist,
     format: "esm",
     // `oidc-provider` stores the names of its classes, and stacks have those of errors. They cost 1 % of the size.
@@ -109,6 +166,17 @@ const bundleCode = async (
     entryFileNames: "code/[name].js",
     chunkFileNames: "code/[name]-[hash].js",
     hashCharacters: "hex"
+  }
+  // Node needs time for each file. So the modules that a server loads when it starts are in one file, those that a client
+  // loads are in another one, and those that both load are in a third.
+  const split = (await bundle.generate({ ...options, minify: false, sourcemap: false })).output.filter(isChunk)
+  const server = loadedBy(split, starts.server)
+  const client = loadedBy(split, starts.client)
+  const groupOf = (id: string): string | null =>
+    server.has(id) ? client.has(id) ? "core" : "server" : client.has(id) ? "host" : null
+  const { output } = await bundle.write({
+    ...options,
+    codeSplitting: { includeDependenciesRecursively: false, groups: [{ name: groupOf }] }
   })
   await bundle.close()
   const chunks = output.filter(isChunk)
@@ -177,7 +245,7 @@ const bundleTypes = async (folder: string, entries: Readonly<Record<string, stri
   }
 }
 
-/** Builds `dist` of the package, from the compiler's output of the package and from `dist` of the other packages. */
+/** Builds `dist` of the package, from the compiler's output of the packages. */
 export const buildBundled = async (folder: string): Promise<void> => {
   await rm(join(folder, "dist"), { recursive: true, force: true })
   const modules = publicModules(folder)
