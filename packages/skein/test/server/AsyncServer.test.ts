@@ -231,7 +231,7 @@ describe("Content", () => {
         const { content } = await client.callTool("blocks")
         expect(content.map((block) => block.type)).toEqual(["text", "image", "audio", "resource", "resource_link"])
         const problem = await callText(client, "image")
-        expect(problem).toContain("The file secret.png cannot be sent: it does not exist")
+        expect(problem).toContain("The file \"secret.png\" cannot be sent: it does not exist")
         expect(await callText(client, "audio")).toContain("of a known type")
         expect(await client.callTool("whole")).toMatchObject({
           structuredContent: { n: 1 },
