@@ -6,12 +6,23 @@ type Row = readonly [effect: string, skein: string | { readonly missing: string 
 const all = (folder: string, names: ReadonlyArray<string>, missing: string): ReadonlyArray<Row> =>
   names.map((name) => [`@skein/${folder}/${name}`, { missing }])
 
+/** The functions that make errors of JSON-RPC. */
+const errors = [
+  "applicationError",
+  "invalidParams",
+  "invalidRequest",
+  "methodNotFound",
+  "missingCapability",
+  "resourceNotFound",
+  "withHttp"
+]
+
 const messages = "the messages of the protocol are plain types here"
 const codecs = "the runtime reads and writes messages itself"
 const mechanisms = "for authors of transports and of packages on the runtime"
 
 export const rows: ReadonlyArray<Row> = [
-  ["@skein/protocol/McpError", "McpError"],
+  ["@skein/protocol/McpError", `McpError and ${errors.join(" and ")}`],
   ["@skein/runtime/Trace", { missing: "an option of servers, clients and pools: telemetry" }],
   ["@skein/runtime/TransportError", "TransportError"],
   ["@skein/server/HttpConfig", "httpConfig"],

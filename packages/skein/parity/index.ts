@@ -174,7 +174,7 @@ export const rows: ReadonlyArray<Row> = [
   ["@skein/server/Sampling.toolResult", "Sampling"],
   ["@skein/server/Sampling.toolUses", "Sampling"],
   ["@skein/server/Sampling.text", "Sampling"],
-  ["@skein/server/SqlStateStore.layer", "sqliteState"],
+  ["@skein/server/SqlStateStore.layer", "sqliteState and postgresState"],
   ["@skein/server/SqlStateStore.make", { missing: "it needs the SqlClient of an application with Effect" }],
   ["@skein/server/SqlStateStore.migrate", { missing: "the tables are created at the start" }],
   ["@skein/server/StandardSchema.withJsonSchema", "withJsonSchema"],
