@@ -91,8 +91,10 @@ describe("a project with the package skein", () => {
 
   it("is described for a bundle of a host", async () => {
     await project.write("package.json", JSON.stringify({ name: "project", type: "module", author: "Ada" }))
-    const { code, err } = await run(project, ["build", "--mcpb", "--export=server", "server.ts"])
+    const { code, err, out } = await run(project, ["build", "--json", "--mcpb", "--export=server", "server.ts"])
     assert.deepStrictEqual([code, err], [0, ""])
+    const { bundle } = JSON.parse(out) as { readonly bundle: { readonly file: string } }
+    assert.strictEqual(bundle.file, join("dist", "server.mcpb"))
   })
 
   it("reports a module or a folder without a server of it", async () => {
