@@ -10,7 +10,14 @@
 import { chmod, cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { builtinModules, isBuiltin } from "node:module"
 import { basename, dirname, join, relative } from "node:path"
-import { type OutputChunk, type OutputOptions, type Plugin, rolldown, type RolldownOutput } from "rolldown"
+import {
+  type InputOptions,
+  type OutputChunk,
+  type OutputOptions,
+  type Plugin,
+  rolldown,
+  type RolldownOutput
+} from "rolldown"
 import { dts } from "rolldown-plugin-dts"
 import { annotate, type SourceMap } from "./annotate.ts"
 import { publicModules } from "./publicModules.ts"
@@ -84,6 +91,12 @@ const writeNotices = async (folder: string, modules: Iterable<string>): Promise<
  */
 const compiled = (packages: string): Plugin => {
   const files = new Map<string, string>()
+  const loaded = new Map<string, Promise<{ readonly code: string; readonly map: string }>>()
+  const load = async (id: string) => {
+    const code = (await readFile(id, "utf8")).replace(/\n\/\/# sourceMappingURL=.*\s*$/, "")
+    const annotated = await annotate(code, id, JSON.parse(await readFile(`${id}.map`, "utf8")) as SourceMap)
+    return { code: annotated.code, map: JSON.stringify(annotated.map) }
+  }
   return {
     name: "compiled",
     resolveId: (source) => {
@@ -100,10 +113,10 @@ const compiled = (packages: string): Plugin => {
     },
     load: {
       filter: { id: /[/\\]\.tsbuild[/\\].*\.js$/ },
-      handler: async (id) => {
-        const code = (await readFile(id, "utf8")).replace(/\n\/\/# sourceMappingURL=.*\s*$/, "")
-        const annotated = await annotate(code, id, JSON.parse(await readFile(`${id}.map`, "utf8")) as SourceMap)
-        return { code: annotated.code, map: JSON.stringify(annotated.map) }
+      handler: (id) => {
+        const found = loaded.get(id) ?? load(id)
+        loaded.set(id, found)
+        return found
       }
     }
   }
@@ -137,12 +150,11 @@ const bundleCode = async (
   entries: Readonly<Record<string, string>>
 ): Promise<ReadonlyArray<string>> => {
   const dist = join(folder, "dist")
-  const bundle = await rolldown({
+  const input: InputOptions = {
     input: { ...entries },
     cwd: folder,
     platform: "node",
     tsconfig: false,
-    preserveEntrySignatures: "allow-extension",
     resolve: { conditionNames: ["node", "import", "module", "default"] },
     external: [...builtinModules, /^node:/, ...outside],
     plugins: [compiled(dirname(folder))],
@@ -154,7 +166,7 @@ const bundleCode = async (
       if (log.code === "INEFFECTIVE_DYNAMIC_IMPORT") return
       handler(level, log)
     }
-  })
+  }
   const options: OutputOptions = {
     dir: dist,
     format: "esm",
@@ -169,11 +181,15 @@ const bundleCode = async (
   }
   // Node needs time for each file. So the modules that a server loads when it starts are in one file, those that a client
   // loads are in another one, and those that both load are in a third.
-  const split = (await bundle.generate({ ...options, minify: false, sourcemap: false })).output.filter(isChunk)
+  const first = await rolldown(input)
+  const split = (await first.generate({ ...options, minify: false, sourcemap: false })).output.filter(isChunk)
+  await first.close()
   const server = loadedBy(split, starts.server)
   const client = loadedBy(split, starts.client)
   const groupOf = (id: string): string | null =>
     server.has(id) ? client.has(id) ? "core" : "server" : client.has(id) ? "host" : null
+  // An entry may then export what only other files use. `split` has the names that it exports for programs.
+  const bundle = await rolldown({ ...input, preserveEntrySignatures: "allow-extension" })
   const { output } = await bundle.write({
     ...options,
     codeSplitting: { includeDependenciesRecursively: false, groups: [{ name: groupOf }] }
@@ -181,7 +197,7 @@ const bundleCode = async (
   await bundle.close()
   const chunks = output.filter(isChunk)
   onlyNode(chunks.flatMap(({ dynamicImports, imports }) => [...imports, ...dynamicImports]))
-  for (const { exports, fileName, isEntry, name } of chunks) {
+  for (const { fileName, isEntry, name } of chunks) {
     if (!isEntry || name in fileModules) continue
     if (name in programs) {
       await mkdir(join(dist, "bin"), { recursive: true })
@@ -191,7 +207,10 @@ const bundleCode = async (
         `#!/usr/bin/env node\n${starter(`../${fileName}`, [])}code.main(process.argv.slice(2))\n`
       )
       await chmod(program, 0o755)
-    } else await writeFile(join(dist, `${name}.js`), starter(`./${fileName}`, exports))
+      continue
+    }
+    const { exports } = split.find((chunk) => chunk.isEntry && chunk.name === name)!
+    await writeFile(join(dist, `${name}.js`), starter(`./${fileName}`, exports))
   }
   return chunks.flatMap(({ moduleIds }) => moduleIds)
 }
