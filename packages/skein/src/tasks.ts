@@ -7,6 +7,7 @@
  * const shop = tasks(sqliteTasks({ filename: "tasks.db" }), [buy])
  * new AsyncServer({ name: "shop", version: "1.0.0" }).use(shop).runHttp({ port: 3000 })
  */
+export type { PostgresOptions, SqliteOptions, TlsOptions } from "./internal/base/database.ts"
 export type { EncryptionOptions, TaskCipher, TaskKeys } from "./internal/tasks/encryption.ts"
 export * from "./internal/tasks/task.ts"
 export type * from "./internal/tasks/taskAdmin.ts"

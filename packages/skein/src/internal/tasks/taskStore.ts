@@ -8,6 +8,7 @@ import type { TaskAdmin } from "@skein/tasks/TaskAdmin"
 import type { TaskSchedules } from "@skein/tasks/TaskSchedules"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import type { PostgresOptions, SqliteOptions } from "../base/database.ts"
 import { lazily, type Opaque, opaque } from "../base/definition.ts"
 import type { Duration } from "../base/types.ts"
 import type { TaskOperator } from "./taskAdmin.ts"
@@ -77,62 +78,23 @@ export interface TaskStoreOptions extends EncryptionOptions {
 }
 
 /** The file of tasks. */
-export interface SqliteTasksOptions extends TaskStoreOptions {
-  /** The file. It is created, readable for its owner only, if it does not exist. Its folder must exist. */
-  readonly filename: string
-  /**
-   * `"normal"` (default): data survives any end of the process; a power failure may revert the last moments. `"full"`: it
-   * survives a power failure too, at the cost of one `fsync` per transaction.
-   */
-  readonly synchronous?: "normal" | "full" | undefined
+export interface SqliteTasksOptions extends TaskStoreOptions, SqliteOptions {
   /** Whether this process creates and migrates the tables: `true` by default. `false`: it fails unless they are there. */
   readonly migrate?: boolean | undefined
-}
-
-/** The options of TLS. They require TLS, and verify the certificate. */
-export interface TlsOptions {
-  /** The certificates of authorities, in PEM. */
-  readonly ca?: string | Uint8Array | ReadonlyArray<string | Uint8Array> | undefined
-  /** The certificate of this client, in PEM. */
-  readonly cert?: string | Uint8Array | undefined
-  /** The private key of this client, in PEM. */
-  readonly key?: string | Uint8Array | undefined
-  /** The name that the certificate must have: that of the host by default. */
-  readonly servername?: string | undefined
-  /** `false`: the certificate is not verified. Default `true`. */
-  readonly rejectUnauthorized?: boolean | undefined
 }
 
 /**
  * The connection to the database, and the role of this process. The environment variables of PostgreSQL (`PGHOST` and so
  * on) fill in members that are neither given here nor in `url`.
  */
-export interface PostgresTasksOptions extends TaskStoreOptions {
-  /** `postgres://user:password@host:5432/database?sslmode=…`. Its parts take precedence over the members below. */
-  readonly url?: string | undefined
-  /** A host name, or the folder of a Unix socket. */
-  readonly host?: string | undefined
-  readonly port?: number | undefined
-  readonly database?: string | undefined
-  readonly username?: string | undefined
-  readonly password?: string | undefined
-  /** Whether to use TLS, or its options. */
-  readonly ssl?: boolean | TlsOptions | undefined
-  /** The name of this process in the views of the database; `skein` by default. */
-  readonly applicationName?: string | undefined
+export interface PostgresTasksOptions extends TaskStoreOptions, PostgresOptions {
   /** The most connections: 10 by default, and one more, which listens. */
   readonly maxConnections?: number | undefined
-  /** The longest wait for a connection to open or to become free: 10 seconds by default. */
-  readonly connectTimeout?: Duration | undefined
-  /** The longest execution of one statement: 30 seconds by default; `Infinity` for no bound. */
-  readonly statementTimeout?: Duration | undefined
   /**
    * The longest pause between two statements of a transaction: two thirds of `leaseTimeout` by default, so that rows which a
    * frozen worker has locked are free when another one continues its tasks.
    */
   readonly idleInTransactionTimeout?: Duration | undefined
-  /** Whether statements are prepared: `true` by default; `false` for poolers that do not support it. */
-  readonly prepare?: boolean | undefined
   /** Whether this process runs tasks: `true` by default. `false`: it starts and reads them, and workers run them. */
   readonly runTasks?: boolean | undefined
   /** Whether this process creates and migrates the tables: `true` by default. `false`: it fails unless they are there. */
