@@ -10,7 +10,7 @@
  */
 export type { Transport } from "./internal/base/definition.ts"
 export type { JsonObject, Revision } from "./internal/base/messages.ts"
-export { TransportError, type TransportErrorFields, type TransportErrorReason } from "./internal/client/errors.ts"
+export type { TransportError } from "./internal/client/errors.ts"
 export * from "./internal/testing/faultyAuthorizationServer.ts"
 export * from "./internal/testing/faultyServer.ts"
 export type { Opened } from "./internal/testing/opened.ts"

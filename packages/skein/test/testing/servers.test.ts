@@ -6,7 +6,7 @@ import type * as CoreFaultyAuthorization from "@skein/testing/FaultyAuthorizatio
 import type * as CoreScenario from "@skein/testing/Scenario"
 import type * as CoreScripted from "@skein/testing/ScriptedServer"
 import type * as CoreScriptedHttp from "@skein/testing/ScriptedHttpServer"
-import { AsyncClient, ClientError } from "skein/client"
+import { AsyncClient, ClientError, TransportError } from "skein/client"
 import type { Exchange, Fault, FaultyHttpServer, Opened } from "skein/testing"
 import type * as Testing from "skein/testing"
 import {
@@ -16,8 +16,7 @@ import {
   RawServer,
   Scenario,
   ScriptedHttpServer,
-  ScriptedServer,
-  TransportError
+  ScriptedServer
 } from "skein/testing"
 
 const failureOf = (promise: Promise<unknown>): Promise<unknown> => promise.then(() => "no error", (error) => error)
