@@ -175,6 +175,7 @@ describe("routes", () => {
     expect(() => server.route("GET", "/version", () => new Response())).toThrow("there is a route GET /version already")
     expect(() => server.route("GET", "version" as never, () => new Response())).toThrow("begins with \"/\"")
     const { close, url } = await server.listen({ port: 0, serverCard: { url: "https://tea.example/mcp" } })
+    expect(() => server.route("GET", "/late", () => new Response())).toThrow("add the route GET /late before")
     const get = (path: string, init?: RequestInit) => fetch(new URL(path, url), init)
     try {
       expect(await ask(url)).toBe("nobody")

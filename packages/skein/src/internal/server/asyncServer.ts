@@ -163,7 +163,8 @@ export class AsyncServer {
 
   /**
    * Answers the requests for a path beside the endpoint, of a server that `runHttp` or `listen` starts: such as `/metrics` or
-   * `/webhooks`. `method` is `*` for all methods. A path may have parameters (`/users/:id`) and end with `*`.
+   * `/webhooks`. `method` is `*` for all methods. A path may have parameters (`/users/:id`) and end with `*`. Throws after the
+   * start.
    *
    * `Host` and `Origin` are checked as those of the endpoint, and its `protection` does not apply. A function that throws is
    * logged, and the response is 500. The signal of the request aborts when its client disconnects. `maxMessageBytes` bounds the

@@ -27,9 +27,14 @@ export type RouteHandler = (request: Request) => Response | Promise<Response>
 /** The handlers of routes, by path and method. */
 export class RouteTable {
   readonly #paths = new Map<`/${string}`, Map<string, RouteHandler>>()
+  #hasStarted = false
 
-  /** Adds a handler. Throws for a path without a slash at its start, and for a method that the path has already. */
+  /**
+   * Adds a handler. Throws for a path without a slash at its start, for a method that the path has already, and after the start:
+   * the server would not answer it.
+   */
   add(method: string, path: `/${string}`, handler: RouteHandler): void {
+    if (this.#hasStarted) throw new Error(`the server has started: add the route ${method} ${path} before`)
     if (!path.startsWith("/")) throw new TypeError(`the path of a route begins with "/": ${path}`)
     const methods = this.#paths.get(path) ?? new Map<string, RouteHandler>()
     if (methods.has(method)) throw new Error(`there is a route ${method} ${path} already`)
@@ -38,6 +43,7 @@ export class RouteTable {
 
   /** The option `routes` of `NodeHttp`. A server without routes does not load the code of routes. */
   options(): Pick<NodeHttp.Options, "routes"> {
+    this.#hasStarted = true
     if (this.#paths.size === 0) return {}
     const byPath = Object.fromEntries([...this.#paths].map(([path, methods]) => [path, handlerOf(methods)]))
     const load = Effect.promise(() => import("@skein/server/NodeRoutes"))
