@@ -164,6 +164,7 @@ export const rows: ReadonlyArray<Row> = [
   ["@skein/server/ResultCache.skip", "skipCache"],
   ["@skein/server/ResultCache.uncached", { missing: "leave the tool out of the option tools, or use skipCache" }],
   ["@skein/server/Retry.layer", "retry"],
+  ["@skein/server/Retry.backoff", "retry({ delay, maxDelay })"],
   ["@skein/server/Retry.harmless", { missing: "the default of the option tools" }],
   ["@skein/server/Revision", "Revision"],
   ["@skein/server/Roots.list", "HandlerContext.roots"],
