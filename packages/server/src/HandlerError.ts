@@ -17,9 +17,6 @@ export interface HandlerError {
   readonly message: string
 }
 
-/** @internal The name by which a server recognizes a `VisibleError`. */
-export const visibleErrorName = "VisibleError"
-
 /**
  * An error of an async handler (`Tool.async`) whose message the client, or its model, receives. Write it as an
  * instruction that a model can act on. The messages of other errors may contain secrets, and stay in the log.
@@ -31,7 +28,7 @@ export const visibleErrorName = "VisibleError"
  * })
  */
 export class VisibleError extends Error {
-  override readonly name = visibleErrorName
+  override readonly name = "VisibleError"
 }
 
 /** The environment variable that makes a process a development: `SKEIN_DEVELOPMENT=true`. */

@@ -3,7 +3,7 @@ import type { Awaitable } from "@skein/runtime/Awaitable"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
-import { type HandlerError, visibleErrorName } from "../../HandlerError.ts"
+import type { HandlerError } from "../../HandlerError.ts"
 
 /** Calls a function that returns a value or a promise. An error that it throws becomes a failure or a defect. */
 export const attempt = <A>(run: (signal: AbortSignal) => A | Promise<A>): Effect.Effect<A, HandlerError> =>
@@ -37,7 +37,7 @@ export const settle = <A, E, R>(
  * `skein` and this one has two classes of each error, so the name of the error counts.
  */
 const isVisible = (error: unknown): error is HandlerError =>
-  (error instanceof Error && error.name === visibleErrorName) ||
+  (error instanceof Error && error.name === "VisibleError") ||
   (Predicate.isObject(error) && typeof error["_tag"] === "string" && typeof error["message"] === "string" &&
     !Cause.isUnknownError(error))
 
