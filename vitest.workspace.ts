@@ -22,7 +22,7 @@ const long = [
   "packages/tasks/test/{PgBouncer,crash/{FailedTask,Sqlite},hostile/{Limits,Memory,Names},random/RandomHandlers}.test.ts",
   "packages/tasks/test/{protocol/{Shutdown,ShutdownQuestions},schedules/Schedules,store/MigrateApart,telemetry/Processes}.test.ts",
   "packages/tasks/test/engine/{Admin,CodeChanges,CutOffSteps,Outages,PacesPostgres,Postgres,SqlTasksPostgres,Replays,Takeover}.test.ts",
-  "packages/skein/test/tasks/postgresTasks.test.ts",
+  "packages/skein/test/{server/postgresState,tasks/postgresTasks}.test.ts",
   "packages/{sql/test/{PgBouncer,PgClient},testing/test/Client.{faults,stdio}}.test.ts",
   "docs/test/{clone,coming,effectApplications,haproxy,http,nginx,quickstarts,tasksOperating}.test.ts",
   "interop/test/{allPairsStdio,authSdkStreams,extTasksClient,proxiedChildren,proxiedServers}.test.ts",
