@@ -70,7 +70,6 @@ export const rows: ReadonlyArray<Row> = [
   ["@skein/server/HandlerContext", "HandlerContext"],
   ["@skein/server/HandlerError.VisibleError", "VisibleError"],
   ["@skein/server/HandlerError.Development", "development"],
-  ["@skein/server/HandlerError.visibleErrorName", { missing: types }],
   ["@skein/server/HiddenTools", { missing: "toolSearch is the search of tools; its base calls tools by effects" }],
   ["@skein/server/InMemoryTransport", "AsyncServer.transport"],
   ["@skein/server/InputError.InputError", "InputError"],
