@@ -20,7 +20,7 @@ import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Scope from "effect/Scope"
 import * as AsyncDefinition from "./AsyncDefinition.ts"
-import { Catalog, updated } from "./Catalog.ts"
+import { Catalog, requestServices, updated } from "./Catalog.ts"
 import type * as Completion from "./Completion.ts"
 import type { AsyncHandler, HandlerContext } from "./HandlerContext.ts"
 import * as InMemoryTransport from "./InMemoryTransport.ts"
@@ -231,7 +231,11 @@ export class AsyncServer extends ForeignMethods {
    * await server.run(Catalog.setEnabled("tool", "order", false))
    */
   async run<A, E>(effect: Effect.Effect<A, E, Catalog>): Promise<void> {
-    for (const catalog of this.#catalogs) await Effect.runPromise(Effect.provideService(effect, Catalog, catalog))
+    // With the services of the server, so that its loggers receive the logs.
+    for (const catalog of this.#catalogs) {
+      const services = Context.add(requestServices(catalog), Catalog, catalog)
+      await Effect.runPromise(Effect.provideContext(effect, services))
+    }
   }
 
   /** The server as a layer, for everything that takes one: tests with `InMemoryTransport`, other adapters. */

@@ -154,6 +154,16 @@ describe("services", () => {
     await expect.poll(() => listeners.size).toBe(0)
   })
 
+  it("logs a change that the bus does not publish", async () => {
+    const logged: Array<string> = []
+    const log = (...given: ReadonlyArray<unknown>) => void logged.push(given.map(String).join(" "))
+    const logger = { debug: log, info: log, warn: log, error: log }
+    const bus = eventBus({ publish: () => Promise.reject(new Error("no connection")), subscribe: () => () => {} })
+    const server = new AsyncServer({ name: "shop", version: "1.0.0", logger }).use(bus)
+    await withClient(server, () => server.updated("shop://menu"))
+    await expect.poll(() => logged.join("\n")).toContain("a change was not published on the event bus")
+  })
+
   it("stores the events of HTTP streams in a store of the application", async () => {
     const events: Array<string> = []
     const store = eventStore({

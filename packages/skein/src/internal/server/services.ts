@@ -186,6 +186,13 @@ export const requestState = (options: RequestStateOptions): Service =>
 export const development = (isDevelopment: boolean): Service =>
   serve(Layer.succeed(HandlerError.Development, isDevelopment))
 
+/** Calls a function of the application. Its failure is logged, and has the value of `failed`. */
+const orWarn = <A, B>(message: string, run: () => Awaitable<A>, failed: B): Effect.Effect<A | B> =>
+  Effect.catchCause(
+    Effect.tryPromise(async () => run()),
+    (cause) => Effect.as(Effect.logWarning(message, cause), failed)
+  )
+
 /** A change of the lists or of a resource, as plain JSON. */
 export type ServerChange =
   | { readonly _tag: "List"; readonly kind: "tools" | "resources" | "prompts" }
@@ -193,7 +200,7 @@ export type ServerChange =
 
 /** Carries changes from each process to all processes, including the publishing one. */
 export interface ServerEventBus {
-  /** Publishes a change. A change that cannot be published is lost. */
+  /** Publishes a change. A change that cannot be published is lost, with a warning in the log. */
   readonly publish: (change: ServerChange) => Awaitable<void>
   /** Calls the function with every change. Returns a function that ends it. */
   readonly subscribe: (onChange: (change: ServerChange) => void) => Awaitable<() => Awaitable<void>>
@@ -214,11 +221,11 @@ export interface ServerEventBus {
  */
 export const eventBus = ({ publish, subscribe }: ServerEventBus): Service =>
   serve(Layer.succeed(EventBus, {
-    publish: (change) => Effect.ignore(Effect.tryPromise(async () => publish(change))),
+    publish: (change) => orWarn("a change was not published on the event bus", () => publish(change), undefined),
     subscribe: (onChange) =>
       Effect.asVoid(Effect.acquireRelease(
         Effect.promise(async () => subscribe(onChange)),
-        (unsubscribe) => Effect.ignore(Effect.tryPromise(async () => unsubscribe()))
+        (unsubscribe) => orWarn("the subscription of the event bus did not end", unsubscribe, undefined)
       ))
   }))
 
@@ -242,8 +249,8 @@ export interface HttpEventStore {
 }
 
 /**
- * Stores the events of HTTP sessions in a place of yours. Without it, they are in memory. If `read` fails, the client receives
- * no earlier events.
+ * Stores the events of HTTP sessions in a place of yours. Without it, they are in memory. If `read` fails, it is logged, and
+ * the client receives no earlier events.
  *
  * @example
  * server.use(eventStore(redisEvents))
@@ -255,5 +262,5 @@ export const eventStore = (store: HttpEventStore): Service =>
       complete: (...stream) => store.complete(...stream),
       forget: (session) => store.forget(session),
       read: (...position) =>
-        Effect.orElseSucceed(Effect.tryPromise(async () => store.read(...position)), () => undefined)
+        orWarn("the events of a stream were not read from the event store", () => store.read(...position), undefined)
     })))
