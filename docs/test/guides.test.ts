@@ -30,7 +30,7 @@ describe("the guides", () => {
 
   it("show the programs of the comparison as they are", () => {
     const shown = blocks.filter(isCompared)
-    expect(shown.length).toBe(3)
+    expect(shown.length).toBe(2)
     for (const { guide, info, text } of shown) {
       expect(text, `${guide}: ${info}`).toBe(readCompared(compared.exec(info)![1]!))
     }
