@@ -43,13 +43,16 @@ const packageOf = (path: string): string | undefined => {
 
 /**
  * The text of an entry for Node. Deno, and older versions of Bun, have no compile cache. `require` of an ES module needs no
- * top-level `await`, so that a CommonJS program can require the entry, too.
+ * top-level `await`, so that a CommonJS program can require the entry, too. A name may be a reserved word, such as `enum`
+ * of `skein/zod`.
  */
 const starter = (file: string, names: ReadonlyArray<string>): string =>
   `import * as module from "node:module"
 module.enableCompileCache?.()
 const code = module.createRequire(import.meta.url)("${file}")
-${names.map((name) => `export const ${name} = code.${name}\n`).join("")}`
+const { ${names.map((name, at) => `${name}: e${at}`).join(", ")} } = code
+export { ${names.map((name, at) => `e${at} as ${name}`).join(", ")} }
+`
 
 const keptNames = { class: true, function: false }
 
@@ -170,7 +173,7 @@ const bundleCode = async (
   const options: OutputOptions = {
     dir: dist,
     format: "esm",
-    // `oidc-provider` stores the names of its classes, and stacks have those of errors. They cost 1 % of the size.
+    // Stacks have the names of errors, which cost 1 % of the size.
     minify: { compress: { keepNames: keptNames }, mangle: { keepNames: keptNames }, codegen: true },
     keepNames: false,
     sourcemap: true,
@@ -215,19 +218,29 @@ const bundleCode = async (
   return chunks.flatMap(({ moduleIds }) => moduleIds)
 }
 
+const zodTypes = join(import.meta.dirname, "../node_modules/zod/index.d.ts")
+
 /**
  * Finds declarations, in whose imports the compiler leaves `.ts`. Types of Effect stay outside of the bundle. Remembers which
  * modules import them.
  */
 const finding = (importers: Map<string, Set<string>>): Plugin => ({
   name: "declarations",
-  resolveId: (source, importer) => {
-    if (importer === undefined) return undefined
-    if (/^(?:effect|@effect)\//.test(source)) {
-      importers.set(source, (importers.get(source) ?? new Set()).add(importer))
-      return { id: source, external: true }
+  resolveId: {
+    order: "pre",
+    handler: (source, importer) => {
+      if (importer === undefined) return undefined
+      // The package of Zod names its declarations for CommonJS, which cannot be bundled.
+      if (source === "zod") return zodTypes
+      if (importer.startsWith(dirname(zodTypes)) && source.startsWith(".")) {
+        return join(dirname(importer), source.replace(/\.js$/, ".d.ts"))
+      }
+      if (/^(?:effect|@effect)\//.test(source)) {
+        importers.set(source, (importers.get(source) ?? new Set()).add(importer))
+        return { id: source, external: true }
+      }
+      return /^\..*(?<!\.d)\.ts$/.test(source) ? join(dirname(importer), source.replace(/\.ts$/, ".d.ts")) : undefined
     }
-    return /^\..*(?<!\.d)\.ts$/.test(source) ? join(dirname(importer), source.replace(/\.ts$/, ".d.ts")) : undefined
   }
 })
 

@@ -761,7 +761,8 @@ export const layers: Readonly<Record<string, Layers>> = {
       modules: ["gateway"],
       layers: ["base", "server", "client"],
       node: true
-    }
+    },
+    zod: { rule: "Zod, in the files of this package.", folders: [], modules: ["zod"], layers: [] }
   }
 }
 

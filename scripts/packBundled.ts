@@ -32,10 +32,7 @@ for (const name of ${JSON.stringify(entries)}) {
 }
 `
 
-/**
- * A program that signs in at its own authorization server, which stores the names of its classes: without them its tokens have no
- * end.
- */
+/** A program that signs in at an authorization server of its own. It needs `oidc-provider`, which the package does not contain. */
 const signingIn = `import { AsyncServer } from "skein"
 import { DevServer, Grant, OAuth, protect, TokenVerifier } from "skein/auth"
 const client = { clientId: "job", clientSecret: "s" }
@@ -75,16 +72,17 @@ export const checkBundled = (
   const entries = entriesOf(folder)
   writeFileSync(join(project, "alone.mjs"), program(entries))
   run(project, process.execPath, "alone.mjs")
-  writeFileSync(join(project, "signingIn.mjs"), signingIn)
-  run(project, process.execPath, "signingIn.mjs")
   run(project, join(project, "node_modules/.bin/skein"), "--help")
   writeFileSync(join(project, "alone.ts"), entries.map((name, at) => `export * as m${at} from "${name}"\n`).join(""))
   install(
     project,
     "install",
     ...flags,
+    "oidc-provider@9",
     ...compilers.map((version) => `typescript-${version}@npm:typescript@${version}`)
   )
+  writeFileSync(join(project, "signingIn.mjs"), signingIn)
+  run(project, process.execPath, "signingIn.mjs")
   const options = ["--noEmit", "--module", "nodenext", "--target", "es2022", "--strict", "--exactOptionalPropertyTypes"]
   const types = ["--types", "node", "--typeRoots", join(root, "node_modules/@types")]
   for (const version of ["7", ...compilers]) {

@@ -1,5 +1,6 @@
 /**
- * An authorization server for development and tests, and a person who signs in at it.
+ * An authorization server for development and tests, and a person who signs in at it. It needs the package `oidc-provider`,
+ * which the application installs.
  */
 import type * as Core from "@skein/auth/DevServer"
 import type { JsonObject } from "../base/messages.ts"
