@@ -42,7 +42,7 @@ export const bundled: string = join(root, "packages/skein")
 
 /**
  * The modules that every client or server program imports. The modules that they load are the core of each package,
- * also in the packages below. A package without a core has a file for each module.
+ * also in the packages below. A package without these groups has a file for each module.
  */
 const entryModules: Readonly<Record<string, ReadonlyArray<string>>> = {
   client: ["Client"],
@@ -92,7 +92,7 @@ const build = async (
   await rm(to, { recursive: true, force: true })
   const sources = (await readdir(join(folder, "src"), { recursive: true })).filter((path) => path.endsWith(".ts"))
   const modules = sources.map((path) => path.replaceAll("\\", "/").slice(0, -".ts".length)).toSorted()
-  const files = groups.core.size > 0
+  const files = groups.base.size + groups.core.size > 0
     ? await group(pkg, groups, below)
     : await Promise.all(modules.map((module) => alone(folder, module)))
   for (const file of files) await write(join(to, file.path), file)
