@@ -17,10 +17,10 @@ const slow = Tool.layer(Tool.make("slow"), () => Effect.as(Effect.sleep("1 hour"
 const large = Tool.layer(Tool.make("large"), () => Effect.succeed("x".repeat(10_000)))
 
 // #region middleware
-const closedAtNight = Middleware.layer((next) => (exchange) =>
-  exchange.method === "tools/call" && exchange.caller.principal?.id === "night-owl"
+const closedAtNight = Middleware.layer((next) => (request) =>
+  request.method === "tools/call" && request.caller.principal?.id === "night-owl"
     ? Effect.fail(McpError.other(-31_000, "Closed at night"))
-    : next(exchange)
+    : next(request)
 )
 
 // The first one is the outermost: it sees the requests that the others reject.
