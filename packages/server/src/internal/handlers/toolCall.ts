@@ -45,13 +45,12 @@ export interface Parts<out Output> extends ResultOptions {
 /** A result with structured content, content blocks, or `isError`. Made by `Tool.result`. */
 export class ToolResult<out Output> {
   readonly parts: Parts<Output>
+  declare readonly [resultBrand]: true
 
   constructor(parts: Parts<Output>) {
     this.parts = parts
-  }
-
-  get [resultBrand](): true {
-    return true
+    // A member of the class with a computed name would keep the class in the bundle of a program that does not use it.
+    Object.defineProperty(this, resultBrand, { value: true })
   }
 }
 
