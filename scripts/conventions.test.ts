@@ -214,7 +214,11 @@ describe("the linter", () => {
       }
       const expected = places.map(({ layer, path }) => [
         path,
-        places.filter((other) => other.path !== path && !allowedLayers(rows, layer).includes(other.layer)).length
+        // The entry `index.ts` of the package skein is for programs: no module imports it.
+        places.filter((other) =>
+          other.path !== path &&
+          (other.path === "index.ts" || !allowedLayers(rows, layer).includes(other.layer))
+        ).length
       ])
       const { stdout } = spawnSync(bin("oxlint"), ["--format", "json", src], {
         cwd: repository,
