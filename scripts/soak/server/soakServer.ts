@@ -49,6 +49,16 @@ const untilIdle = async (server: ServerProcess): Promise<void> => {
 }
 
 /**
+ * Counts when nothing more than before is left, or after the timeout. A timer that all requests share ends some seconds after
+ * the last of them.
+ */
+const countAtRest = async (server: ServerProcess, before: ResourceCounts, file?: string): Promise<ResourceCounts> => {
+  const until = performance.now() + expiryTimeout
+  while (remaining(before, await server.count()).length > 0 && performance.now() < until) await sleep(500)
+  return server.count(file)
+}
+
+/**
  * Classes of which the heap must not have a single object more at the end, by the code that has them: the endpoint and
  * its sessions consist of them.
  */
@@ -143,7 +153,7 @@ export const soakServer = async (plan: Plan, print: (line: string) => void): Pro
       const goal = plan.warmUp + plan.goal * slice / plan.slices
       await withDeadline(`slice ${slice} of the load`, limit, () => load.run(goal, goal))
       await untilIdle(server)
-      after = await server.count(slice === plan.slices ? files[1] : undefined)
+      after = await countAtRest(server, before, slice === plan.slices ? files[1] : undefined)
       points.push([load.sessions, after.heap])
       print(row(at(), cells(after)))
       problems.push(...remaining(before, after))
