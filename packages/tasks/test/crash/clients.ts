@@ -110,7 +110,11 @@ export const make = (options: Options): Effect.Effect<Clients, ClientError.Clien
       order: (order) =>
         Effect.gen(function*() {
           unfinished.set(order, "the response to its submission")
-          const started = yield* retrying(client.startTask("order", { order }))
+          // A server that loses the store while it creates the task answers with a result that says that the call failed.
+          const started = yield* Effect.repeat(retrying(client.startTask("order", { order })), {
+            schedule: again,
+            until: ({ _tag }) => _tag === "RemoteTask"
+          })
           if (started._tag !== "RemoteTask") return yield* Effect.die(new Error("An order is no task"))
           reported.acknowledged.add(started.id)
           if (cancelled(kindOf(order))) {
