@@ -8,9 +8,9 @@
  */
 import { chmod, copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { basename, dirname, join, relative } from "node:path"
-import { annotate, type SourceMap } from "./annotate.ts"
+import { annotate } from "./annotate.ts"
 import { buildBundled } from "./bundled.ts"
-import { type File, group, type Groups, groups, type Package, read, reexports } from "./group.ts"
+import { type File, group, type Groups, groups, type Package, read, readCompiled, reexports } from "./group.ts"
 
 export const root: string = join(import.meta.dirname, "..")
 
@@ -50,15 +50,11 @@ const entryModules: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 /** Reads the compiler's output for one module. */
-const alone = async (folder: string, module: string): Promise<File> => {
-  const from = join(folder, ".tsbuild", `${module}.js`)
-  return {
-    path: `${module}.js`,
-    code: (await readFile(from, "utf8")).replace(/\n\/\/# sourceMappingURL=.*\s*$/, ""),
-    map: JSON.parse(await readFile(`${from}.map`, "utf8")) as SourceMap,
-    modules: [module]
-  }
-}
+const alone = async (folder: string, module: string): Promise<File> => ({
+  path: `${module}.js`,
+  ...await readCompiled(join(folder, ".tsbuild", `${module}.js`)),
+  modules: [module]
+})
 
 const write = async (to: string, file: File): Promise<void> => {
   const { code, map } = await annotate(file.code, to, file.map)

@@ -19,7 +19,8 @@ import {
   type RolldownOutput
 } from "rolldown"
 import { dts } from "rolldown-plugin-dts"
-import { annotate, type SourceMap } from "./annotate.ts"
+import { annotate } from "./annotate.ts"
+import { readCompiled } from "./group.ts"
 import { publicModules } from "./publicModules.ts"
 
 /** The programs of the package, by the name of their file, with the module that has their `main`. */
@@ -30,10 +31,10 @@ const fileModules: Readonly<Record<string, string>> = {
   folderServer: "packages/cli/.tsbuild/internal/develop/folderServer.js"
 }
 
-/** Packages that only tests of an application need, and install themselves: `devServer` of `skein/auth` loads this one. */
+/** Packages that only tests of an application need, and install themselves: `DevServer` of `skein/auth` loads this one. */
 const outside = new Set(["oidc-provider"])
 
-/** The names of files by which a package of others is recognized. */
+/** Returns the folder of the package in `node_modules` that has a file. */
 const packageOf = (path: string): string | undefined => {
   const at = path.lastIndexOf("/node_modules/")
   if (at === -1) return undefined
@@ -96,8 +97,8 @@ const compiled = (packages: string): Plugin => {
   const files = new Map<string, string>()
   const loaded = new Map<string, Promise<{ readonly code: string; readonly map: string }>>()
   const load = async (id: string) => {
-    const code = (await readFile(id, "utf8")).replace(/\n\/\/# sourceMappingURL=.*\s*$/, "")
-    const annotated = await annotate(code, id, JSON.parse(await readFile(`${id}.map`, "utf8")) as SourceMap)
+    const { code, map } = await readCompiled(id)
+    const annotated = await annotate(code, id, map)
     return { code: annotated.code, map: JSON.stringify(annotated.map) }
   }
   return {

@@ -52,15 +52,21 @@ const programsOf = (folder: string): ReadonlyArray<string> => {
 const moduleOf = (folder: string, id: string): string =>
   relative(join(folder, compiled), id).replaceAll("\\", "/").replace(/\.js$/, "")
 
+/** Reads a module of the compiler's output, with its source map. */
+export const readCompiled = async (path: string): Promise<{ readonly code: string; readonly map: SourceMap }> => ({
+  code: (await readFile(path, "utf8")).replace(/\n\/\/# sourceMappingURL=.*\s*$/, ""),
+  map: JSON.parse(await readFile(`${path}.map`, "utf8")) as SourceMap
+})
+
 /** Loads the compiler's output with its source map. */
 const mapped: Plugin = {
   name: "mapped",
   load: {
     filter: { id: /\.js$/ },
-    handler: async (id) => ({
-      code: (await readFile(id, "utf8")).replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"),
-      map: await readFile(`${id}.map`, "utf8")
-    })
+    handler: async (id) => {
+      const { code, map } = await readCompiled(id)
+      return { code: `${code}\n`, map: JSON.stringify(map) }
+    }
   }
 }
 

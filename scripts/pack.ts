@@ -16,13 +16,10 @@ import { leftover } from "./leftover.ts"
 import { checkBundled } from "./packBundled.ts"
 import { checkCopies } from "./peers.ts"
 import { publicModules } from "./publicModules.ts"
+import { runNpm } from "./tarballs.ts"
 
-/** The path of the npm that runs this script. The command is not always "npm", for example on Windows. */
-const npm = process.env["npm_execpath"]
 const run = (cwd: string, file: string, ...args: ReadonlyArray<string>): string =>
   execFileSync(file, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
-const runNpm = (cwd: string, ...args: ReadonlyArray<string>): string =>
-  npm === undefined ? run(cwd, "npm", ...args) : run(cwd, process.execPath, npm, ...args)
 const bin = (name: string): string => join(root, "node_modules", ".bin", name)
 
 /** Returns the subpaths that a package exports: each public module. */

@@ -7,6 +7,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } fr
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { bundled } from "../build.ts"
+import { runNpm } from "../tarballs.ts"
 
 /** A package with a runtime, and how it executes a program. */
 interface Runtime {
@@ -37,13 +38,11 @@ const checks = 4
 const project = mkdtempSync(join(tmpdir(), "skein-runtimes-"))
 try {
   mkdirSync(join(project, "tarball"))
-  const npm = (cwd: string, ...args: ReadonlyArray<string>) =>
-    execFileSync("npm", args, { cwd, stdio: ["ignore", "ignore", "inherit"] })
-  npm(bundled, "pack", "--silent", "--pack-destination", join(project, "tarball"))
+  runNpm(bundled, "pack", "--silent", "--pack-destination", join(project, "tarball"))
   const [tarball] = readdirSync(join(project, "tarball"))
   writeFileSync(join(project, "package.json"), JSON.stringify({ name: "runtimes", private: true, type: "module" }))
   const installs = runtimes.map(({ install }) => install)
-  npm(project, "install", "--no-audit", "--no-fund", "--silent", `./tarball/${tarball}`, "zod@4", ...installs)
+  runNpm(project, "install", "--no-audit", "--no-fund", "--silent", `./tarball/${tarball}`, "zod@4", ...installs)
   cpSync(join(import.meta.dirname, "check.ts"), join(project, "check.ts"))
   for (const { args, name, program } of runtimes) {
     const out = execFileSync(join(project, "node_modules", program), [...args, join(project, "check.ts"), ...args], {

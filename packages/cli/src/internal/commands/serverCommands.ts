@@ -2,7 +2,7 @@
  * The command lines of the commands about one server: `inspect`, `read`, `prompt`, `complete`, `ping`, `logs`,
  * `subscribe` and `generate-client`.
  */
-import type { LoggingLevel } from "@skein/protocol/Logging"
+import { logLevels } from "@skein/protocol/RequestMeta"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -208,26 +208,14 @@ export const pingCommand = commandOnServer("ping", {
   handledBy(loadRequests, ({ ping }, line) => ping(serverInvocationOf(line)))
 )
 
-// The least severe first. The module of `LoggingLevel` would load the messages of the protocol before they are needed.
-const levels: ReadonlyArray<LoggingLevel> = [
-  "debug",
-  "info",
-  "notice",
-  "warning",
-  "error",
-  "critical",
-  "alert",
-  "emergency"
-]
-
 /** `skein logs`. */
 export const logsCommand = commandOnServer("logs", {
   ...serverFlags,
   level: choice(
     "level",
-    levels,
+    logLevels,
     "<level>",
-    `The least severe level to print: info by default; one of ${levels.join(", ")}`
+    `The least severe level to print: info by default; one of ${logLevels.join(", ")}`
   ).pipe(
     last,
     Flag.map((level = "info") => level)
