@@ -26,6 +26,7 @@ import type { Caller } from "@skein/runtime/RequestContext"
 import * as Catalog from "@skein/server/Catalog"
 import type { DefinitionError } from "@skein/server/DefinitionError"
 import * as Extension from "@skein/server/Extension"
+import type { HandlerError } from "@skein/server/HandlerError"
 import * as Logging from "@skein/server/Logging"
 import * as McpServer from "@skein/server/McpServer"
 import * as Context from "effect/Context"
@@ -61,10 +62,16 @@ export type { Lists, Selection } from "./internal/catalog/listing.ts"
  */
 export type Source<R = never> = Effect.Effect<Client, ClientError, R>
 
+/**
+ * Makes the client for a caller. If it fails with another error than a `ClientError`, the caller sees the message, as that of
+ * the handler of a tool: "Link your account at https://…".
+ */
+export type MakeSource<R = never> = (caller: Caller) => Effect.Effect<Client, ClientError | HandlerError, R>
+
 /** Whose connections a proxy uses for calls: made by `perPrincipal` and `perSession`. */
 export interface Connections<R = never> {
   readonly per: "principal" | "session"
-  readonly make: (caller: Caller) => Source<R>
+  readonly make: MakeSource<R>
   readonly options: ConnectionOptions
 }
 
@@ -168,7 +175,7 @@ export interface Options<R = never> {
  *   Client.make(Http.transport({ url, headers: { authorization: tokenOf(principal) } })))
  */
 export const perPrincipal = <R = never>(
-  make: (caller: Caller) => Source<R>,
+  make: MakeSource<R>,
   options: ConnectionOptions = {}
 ): Connections<R> => ({ per: "principal", make, options })
 
@@ -181,7 +188,7 @@ export const perPrincipal = <R = never>(
  * const connections = Proxy.perSession(() => Client.make(Stdio.transport({ command: "files-server" })))
  */
 export const perSession = <R = never>(
-  make: (caller: Caller) => Source<R>,
+  make: MakeSource<R>,
   options: ConnectionOptions = {}
 ): Connections<R> => ({ per: "session", make, options })
 
@@ -222,11 +229,11 @@ export const layer = <R = never, R2 = never>(
     // Connections end at once, since the end of a child process may take seconds.
     const scope = Scope.makeUnsafe("parallel")
     const services = Context.omit(Scope.Scope, Layer.CurrentMemoMap, Catalog.Catalog)(context)
-    const provided = (make: Source<R | R2>): MakeClient =>
+    const provided = <E>(make: Effect.Effect<Client, E, R | R2>): MakeClient<E> =>
       Effect.updateContext(
-        make as Source<never>,
+        make as Effect.Effect<Client, E>,
         (own: Context.Context<never>) => Context.merge(services, own) as Context.Context<never>
-      ) as MakeClient
+      ) as MakeClient<E>
     const isMade = Effect.isEffect(source)
     const name = { label: options.label ?? (isMade ? undefined : source.label) }
     const environment: Environment = {

@@ -6,9 +6,12 @@ import * as Http from "@skein/client/Http"
 import { NotificationListener } from "@skein/client/NotificationListener"
 import * as Proxy from "@skein/gateway/Proxy"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as Elicitation from "@skein/server/Elicitation"
+import { Development, type HandlerError } from "@skein/server/HandlerError"
 import * as McpServer from "@skein/server/McpServer"
+import * as Prompt from "@skein/server/Prompt"
 import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Tool from "@skein/server/Tool"
 import * as WebHttp from "@skein/server/WebHttp"
@@ -194,6 +197,45 @@ const passing = (
   })
 
 describe("connections for single callers", () => {
+  it.live("show the caller the message of a failure that is not that of a client, as a tool does", () =>
+    Effect.gen(function*() {
+      const far = yield* build(McpServer.layer(
+        { name: "far", version: "1" },
+        Tool.layer(Tool.make("who"), () => Effect.succeed("you")),
+        Prompt.layer(Prompt.make("hello"), () => Effect.succeed("Hello"))
+      ))
+      const failures: Record<string, Effect.Effect<never, HandlerError>> = {
+        eve: Effect.fail({ message: "Link your account first" }),
+        mallory: Effect.fail(McpError.other(-31_003, "Forbidden")),
+        trent: Effect.die(new Error("secret")) as Effect.Effect<never>,
+        carol: Effect.tryPromise(() => Promise.reject(new Error("secret")))
+      }
+      const connections = Proxy.perPrincipal(({ principal }) => failures[principal!.id]!)
+      const near = yield* build(
+        McpServer.layer({ name: "near", version: "1" }, Proxy.layer(source(far, "2025-11-25"), { connections }))
+      )
+      for (const revision of ["2025-11-25", "2026-07-28"] as const) {
+        const eve = yield* connect(near, revision, { principal: "eve" }, answering)
+        expect(yield* eve.callTool("who")).toMatchObject({
+          content: [{ text: "Link your account first" }],
+          isError: true
+        })
+        expect(yield* Effect.flip(eve.getPrompt("hello"))).toMatchObject({
+          reason: { error: { reason: "InternalError", message: "Link your account first" } }
+        })
+        const mallory = yield* connect(near, revision, { principal: "mallory" })
+        expect(yield* Effect.flip(mallory.callTool("who"))).toMatchObject({
+          reason: { error: { code: -31_003, message: "Forbidden" } }
+        })
+        for (const principal of ["trent", "carol"]) {
+          const client = yield* connect(near, revision, { principal })
+          const { content, isError } = yield* client.callTool("who")
+          expect(isError).toBe(true)
+          expect(JSON.stringify(content)).toMatch(/[0-9a-f]{8}-/)
+        }
+      }
+    }).pipe(Effect.provideService(Development, false)))
+
   it.live("are made for each principal, with its own credentials, and used again", () =>
     Effect.gen(function*() {
       const { made, near } = yield* passing(Proxy.perPrincipal)

@@ -1,7 +1,7 @@
 /** `skein/gateway` as its users write it: servers by URL, by command and of a configuration. */
 import { describe, expect, expectTypeOf, it } from "@effect/vitest"
 import type * as Core from "@skein/gateway/Proxy"
-import { AsyncServer, type Definition, mount } from "skein"
+import { AsyncServer, type Definition, invalidRequest, mount, VisibleError, withHttp } from "skein"
 import { NodeConfig } from "skein/client"
 import {
   proxies,
@@ -90,14 +90,16 @@ describe("proxy", () => {
     expect(lists.at(-1)?.tools.map(({ name }) => name)).toContain("token")
   })
 
-  it("uses a connection of each principal, with the credentials that the author chooses", async () => {
+  it("uses a connection of each principal, with the credentials or the visible error that the author chooses", async () => {
     const { url } = await startRemote()
     let failures = 0
     const server = serverOf(proxy({ url, headers: { authorization: "Bearer desk" } }, {
       connections: {
         per: "principal",
         server: async ({ principal }) => {
-          if (principal === undefined && ++failures === 1) throw new Error("no token")
+          if (principal === undefined && ++failures === 1) throw new Error("the token abc is wrong")
+          if (principal?.id === "eve") throw new VisibleError("Link your account first")
+          if (principal?.id === "mallory") throw withHttp(invalidRequest("You are locked out"), { status: 403 })
           return { url, headers: { authorization: `Bearer of ${principal?.id ?? "nobody"}` } }
         },
         maxConnections: 10,
@@ -109,8 +111,18 @@ describe("proxy", () => {
     expect(await tokenOf("ada")).toBe("Bearer of ada")
     expect(await tokenOf("bob")).toBe("Bearer of bob")
     await withTransport(server.transport(), async (client) => {
-      expect(await client.callTool("token")).toMatchObject({ isError: true })
+      const { content, isError } = await client.callTool("token")
+      expect(isError).toBe(true)
+      expect(JSON.stringify(content)).not.toContain("abc")
       expect(await callText(client, "token")).toBe("Bearer of nobody")
+    })
+    await withTransport(server.transport({ principal: { id: "eve" } }), async (client) => {
+      const visible = { content: [{ type: "text", text: "Link your account first" }], isError: true }
+      expect(await client.callTool("token")).toMatchObject(visible)
+      await expect(client.readResource("notes://one")).rejects.toThrow("Link your account first")
+    })
+    await withTransport(server.transport({ principal: { id: "mallory" } }), async (client) => {
+      await expect(client.callTool("token")).rejects.toThrow("You are locked out")
     })
   })
 

@@ -24,6 +24,7 @@ import type {
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Forward } from "../calls/forward.ts"
+import { toToolResult } from "../connection/remoteError.ts"
 
 /** The shared parts of a proxy that its entries use. */
 export interface EntryContext {
@@ -46,7 +47,7 @@ export const toolEntry = (tool: Tool, { forward }: EntryContext): ToolEntry => {
     call: (args, request) => {
       const isEmpty = Object.keys(args).length === 0 && request.params?.["arguments"] === undefined
       const params: CallToolRequestParams = isEmpty ? { name } : { name, arguments: args }
-      return forward(Method.CallTool, params, request)
+      return Effect.catch(forward(Method.CallTool, params, request), toToolResult)
     }
   }
 }

@@ -2,7 +2,7 @@
  * The connections to a remote server: one for all callers, or one for each session or principal.
  */
 import type { Client } from "@skein/client/Client"
-import type { ClientError } from "@skein/client/ClientError"
+import { ClientError } from "@skein/client/ClientError"
 import * as CanonicalJson from "@skein/protocol/CanonicalJson"
 import { LoggingLevel } from "@skein/protocol/Logging"
 import type * as McpError from "@skein/protocol/McpError"
@@ -12,6 +12,7 @@ import { KeyedCounter } from "@skein/runtime/KeyedCounter"
 import type { Caller, RequestContext, SessionPeer } from "@skein/runtime/RequestContext"
 import * as Catalog from "@skein/server/Catalog"
 import * as Extension from "@skein/server/Extension"
+import type { HandlerError } from "@skein/server/HandlerError"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -19,7 +20,7 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import { type Declared, declaredBy, makeRelay, type Relay } from "./relay.ts"
-import { named, remoteError, type RemoteName, toMcpError, upper } from "./remoteError.ts"
+import { failVisibly, named, remoteError, type RemoteName, toMcpError, upper } from "./remoteError.ts"
 
 /** A connection to the remote server. */
 export interface RemoteConnection {
@@ -39,7 +40,7 @@ export type Connect = (
 ) => Effect.Effect<RemoteConnection, McpError.McpError, Scope.Scope>
 
 /** Makes a client that a scope closes. */
-export type MakeClient = Effect.Effect<Client, ClientError, Scope.Scope>
+export type MakeClient<E = ClientError> = Effect.Effect<Client, E, Scope.Scope>
 
 /** The services that connections need. */
 export interface Environment {
@@ -71,11 +72,11 @@ export const connectionOf = (client: Client, relay: Relay): RemoteConnection => 
 }
 
 /** Opens a connection whose input requests and notifications are passed on to callers. The scope closes it. */
-export const open = (
-  make: MakeClient,
+export const open = <E>(
+  make: MakeClient<E>,
   declared: Declared,
   { catalog, name, run }: Environment
-): Effect.Effect<RemoteConnection, ClientError, Scope.Scope> => {
+): Effect.Effect<RemoteConnection, E, Scope.Scope> => {
   const relay = makeRelay(catalog, run)
   const services = relay.services(declared)
   return Effect.map(
@@ -90,7 +91,7 @@ export const open = (
 /** Whose connections a proxy uses. */
 export interface PoolSettings {
   readonly per: "principal" | "session"
-  readonly make: (caller: Caller) => MakeClient
+  readonly make: (caller: Caller) => MakeClient<ClientError | HandlerError>
   readonly maxConnections: number
   /** In milliseconds. */
   readonly idleTimeout: number
@@ -99,7 +100,7 @@ export interface PoolSettings {
 interface Pooled {
   readonly key: string
   readonly scope: Scope.Closeable
-  readonly ready: Deferred.Deferred<RemoteConnection, ClientError>
+  readonly ready: Deferred.Deferred<RemoteConnection, ClientError | HandlerError>
   /** The connection, once it is open. */
   connection: RemoteConnection | undefined
   /** The number of requests that use it now. */
@@ -170,7 +171,7 @@ export const makePool = (settings: PoolSettings, environment: Environment): Conn
       run(close(unused))
     }
     const scope = Scope.forkUnsafe(environment.scope)
-    const ready = Deferred.makeUnsafe<RemoteConnection, ClientError>()
+    const ready = Deferred.makeUnsafe<RemoteConnection, ClientError | HandlerError>()
     const pooled: Pooled = { key, scope, ready, connection: undefined, users: 0, idle: undefined, client }
     all.set(key, pooled)
     counts.add(client, 1)
@@ -231,7 +232,11 @@ export const makePool = (settings: PoolSettings, environment: Environment): Conn
     })
     return Effect.flatMap(
       Effect.acquireRelease(taken, release),
-      ({ ready }) => Effect.mapError(Deferred.await(ready), (error) => toMcpError(error, name))
+      ({ ready }) =>
+        Effect.catch(
+          Deferred.await(ready),
+          (error) => error instanceof ClientError ? Effect.fail(toMcpError(error, name)) : failVisibly(error)
+        )
     )
   }
 }

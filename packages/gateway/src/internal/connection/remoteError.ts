@@ -2,8 +2,12 @@
  * The errors that callers receive for failures of a remote server.
  */
 import type { ClientError } from "@skein/client/ClientError"
+import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as McpError from "@skein/protocol/McpError"
+import type { HandlerError } from "@skein/server/HandlerError"
 import { InputError, toMcpError as ofInputError } from "@skein/server/InputError"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
 
 /**
  * Why the proxy has no answer of the remote server: `data.reason` of an error with the code `-32603`.
@@ -27,6 +31,25 @@ export type RemoteFailure =
 /** Makes the error of a failure. Its message must not contain details of the remote server. */
 export const remoteError = (reason: RemoteFailure, message: string): McpError.McpError =>
   new McpError.McpError({ reason: "InternalError", message, data: { reason } })
+
+/** The errors whose messages are for the model, if the request is a call of a tool. */
+const visible = new WeakSet<McpError.McpError>()
+
+/** Fails with the error of a function of the application, by the rules for errors of handlers. */
+export const failVisibly = (error: HandlerError): Effect.Effect<never, McpError.McpError> => {
+  if (McpError.isMcpError(error)) return Effect.fail(error)
+  // The message of an unknown error is that of a defect.
+  if (Cause.isUnknownError(error)) return Effect.die(error)
+  const made = new McpError.McpError({ reason: "InternalError", message: error.message })
+  visible.add(made)
+  return Effect.fail(made)
+}
+
+/** Recovers a call of a tool from such an error: a model sees a result, and may not see a JSON-RPC error. */
+export const toToolResult = (error: McpError.McpError): Effect.Effect<CallToolResult, McpError.McpError> =>
+  visible.has(error)
+    ? Effect.succeed({ content: [{ type: "text", text: error.message }], isError: true })
+    : Effect.fail(error)
 
 /** The name of the remote server in messages. */
 export interface RemoteName {

@@ -5,6 +5,7 @@ import { transportTo } from "@skein/client/AsyncClient"
 import * as Client from "@skein/client/Client"
 import type { ConfigSource as CoreConfigSource } from "@skein/client/ClientPool"
 import * as Core from "@skein/gateway/Proxy"
+import * as AsyncHandler from "@skein/server/AsyncHandler"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -32,8 +33,8 @@ export interface ProxyConnections {
   /** Whose connections they are. A request without a session (2026-07-28) has that of its principal. */
   readonly per: "principal" | "session"
   /**
-   * Returns the server for a caller, with the credentials that you choose. If it throws, the call fails, and the log has the
-   * error.
+   * Returns the server for a caller, with the credentials that you choose. If it throws, the call fails: the caller sees the
+   * message of a `VisibleError`, as that of a tool's handler, and of other errors a reference.
    */
   readonly server: (caller: Caller) => Awaitable<Server>
   /** How many may be open: 100 by default; one client has three quarters at most. Then an unused one is closed. */
@@ -92,7 +93,7 @@ export interface ProxyOptions {
 
 const clientOf = (server: () => Awaitable<Server>, options: ClientOptions | undefined) =>
   Effect.flatMap(
-    Effect.promise(async () => transportTo(await server() as never)),
+    AsyncHandler.attempt(async () => transportTo(await server() as never)),
     (transport) => Client.make(transport, options as Client.Options)
   )
 
