@@ -145,6 +145,7 @@ describe("values of the entry have the types of the core where they are passed",
     expectTypeOf<keyof Skein.NodeHttpOptions>().toEqualTypeOf<keyof CoreNodeHttp.Options>()
     expectTypeOf<Skein.StdioOptions>().toExtend<CoreStdio.Options>()
     expectTypeOf<keyof Skein.StdioOptions>().toEqualTypeOf<keyof CoreStdio.Options>()
+    expectTypeOf<Skein.StdioOptions["stderr"]>().toEqualTypeOf<CoreStdio.Options["stderr"]>()
   })
 
   it("options of pools and configurations", () => {

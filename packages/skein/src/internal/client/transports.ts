@@ -80,10 +80,10 @@ export interface StdioOptions {
   readonly cwd?: string | URL | undefined
   /**
    * Where the server's stderr goes: to that of this process (`inherit`, the default), nowhere, into memory (`capture`: the last
-   * 8 Ki characters are part of the error with which a failed server ends), or to a function, which receives the text as it
-   * arrives.
+   * 8 Ki characters are part of the error with which a failed server ends), to both (`forward`, the default of
+   * `AsyncClient.connect` for a command), or to a function, which receives the text as it arrives.
    */
-  readonly stderr?: "inherit" | "ignore" | "capture" | ((text: string) => void) | undefined
+  readonly stderr?: "inherit" | "ignore" | "capture" | "forward" | ((text: string) => void) | undefined
   /** How long the server may take to exit, before SIGTERM and again before SIGKILL: 2 seconds by default. */
   readonly shutdownTimeout?: Duration | undefined
   /** The longest line that is read, in bytes: 4 MiB by default. A longer line is skipped. */
