@@ -93,6 +93,7 @@ export const make = (
     base,
     scope,
     declared,
+    stateKeys: { ofEndpoint: undefined },
     changes,
     updateListeners: new Set<(uri: string) => void>()
   }

@@ -25,7 +25,8 @@ import * as server from "./internal/http/adapters/nodeServer.ts"
 import { variables } from "./internal/http/endpoint/variables.ts"
 import type { LogOptions } from "./internal/process/logFormat.ts"
 import * as main from "./internal/process/nodeMain.ts"
-import type { McpServer } from "./McpServer.ts"
+import { internals } from "./internal/catalog/catalogState.ts"
+import { McpServer } from "./McpServer.ts"
 import type * as NodeRoutes from "./NodeRoutes.ts"
 import * as RequestState from "./RequestState.ts"
 
@@ -128,6 +129,12 @@ export interface Options<R = never> extends HandlerOptions {
    * NodeHttp.runMain(Server, { routes: NodeRoutes.make(Metrics) })
    */
   readonly routes?: NodeRoutes.Routes<R> | undefined
+  /**
+   * The keys of `RequestState`, which all instances of a server behind a load balancer need: secrets of at least 32 bytes. The
+   * first one encrypts, all of them decrypt. One random key by default. Those of `RequestState.layer` win. A key that is too
+   * short is a defect.
+   */
+  readonly stateKeys?: ReadonlyArray<RequestState.Key> | undefined
 }
 
 /** A listening server. */
@@ -229,6 +236,10 @@ const listen = Effect.fnUntraced(function*<R = never>(
   // The finalizer of the listener closes it, between its two steps.
   const inner = yield* Scope.fork(yield* Effect.scope)
   const { host = "127.0.0.1", port = 3000 } = given
+  if (given.stateKeys !== undefined) {
+    yield* Effect.orDie(RequestState.checkKeys(given.stateKeys))
+    ;(yield* McpServer)[internals].catalog[internals].stateKeys.ofEndpoint ??= given.stateKeys
+  }
   const allowedHosts = given.allowedHosts ?? server.allowedHostsOf(host)
   const options = yield* Scope.provide(Http.withParts({ ...given, allowedHosts }), inner)
   const endpoint = yield* Scope.provide(Http.make(options), inner)
@@ -274,11 +285,6 @@ export const layer = <R = never>(options?: Options<R>): Layer.Layer<Server, Tran
 
 /** Options of a server process. */
 export interface MainOptions<R = McpServer> extends Options<R>, LogOptions {
-  /**
-   * The keys of `RequestState`, which all instances of a server behind a load balancer need: secrets of at least 32 bytes. The
-   * first one encrypts, all of them decrypt. One random key by default. Those of `RequestState.layer` win.
-   */
-  readonly stateKeys?: ReadonlyArray<RequestState.Key> | undefined
   /**
    * Runs once the server listens, instead of logging the URL, with the services of the layer. It is interrupted when the
    * process ends.
@@ -333,7 +339,7 @@ export const runMain = <E, S, R = never>(
   }
   const problem = problemOfLayer(mcp)
   if (problem !== undefined) return main.runMain(main.invalid(problem), options)
-  const { onListening = announce, stateKeys, ...rest } = options
+  const { onListening = announce, ...rest } = options
   const program = Effect.scoped(
     Effect.flatMap(listen(rest, true), (at) => Effect.andThen(onListening(at), Effect.never))
   )
@@ -344,10 +350,9 @@ export const runMain = <E, S, R = never>(
   )
   const { logFormat, logLevel, loggers } = options
   const { drainDelay, shutdownTimeout } = endOf(options)
-  const keyed = stateKeys === undefined ? served : Effect.provide(served, RequestState.layer({ keys: stateKeys }))
   const { environment } = given
   const total = drainDelay + shutdownTimeout + 5_000
-  main.runMain(keyed, { environment, logFormat, logLevel, loggers, shutdownTimeout: total })
+  main.runMain(served, { environment, logFormat, logLevel, loggers, shutdownTimeout: total })
 }
 
 /** A server inside of an application without Effect. */

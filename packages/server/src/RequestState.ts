@@ -89,6 +89,15 @@ export const bytesOf = (key: Key): Uint8Array => {
 /** @internal */
 export const minKeyBytes = 32
 
+/** @internal Fails for a key that is too short. */
+export const checkKeys = (keys: ReadonlyArray<Key> = []): Effect.Effect<void, RequestStateKeyError> =>
+  Effect.suspend(() => {
+    const index = keys.findIndex((key) => bytesOf(key).length < minKeyBytes)
+    if (index < 0) return Effect.void
+    const message = `RequestState key ${index + 1} has fewer than ${minKeyBytes} bytes`
+    return Effect.fail(new RequestStateKeyError({ reason: new KeyTooShort({ message, index }) }))
+  })
+
 /**
  * Sets the keys and bounds of the servers that it is provided to. Without `keys` these are those of `SKEIN_STATE_KEYS`, where
  * `NodeHttp.runMain` runs the server. Fails with `RequestStateKeyError` `KeyTooShort` for a
@@ -102,12 +111,8 @@ export const minKeyBytes = 32
 export const layer = (options: Options): Layer.Layer<never, RequestStateKeyError> =>
   Layer.effect(
     RequestState,
-    Effect.suspend(() => {
-      const short = options.keys?.findIndex((key) => bytesOf(key).length < minKeyBytes) ?? -1
-      if (short < 0) {
-        return Effect.map(RequestState, ({ keys }) => options.keys === undefined ? { ...options, keys } : options)
-      }
-      const message = `RequestState key ${short + 1} has fewer than ${minKeyBytes} bytes`
-      return Effect.fail(new RequestStateKeyError({ reason: new KeyTooShort({ message, index: short }) }))
-    })
+    Effect.andThen(
+      checkKeys(options.keys),
+      Effect.map(RequestState, ({ keys }) => options.keys === undefined ? { ...options, keys } : options)
+    )
   )

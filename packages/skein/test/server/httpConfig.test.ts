@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, expectTypeOf, it, vi } from "@effect/vitest"
 import { AsyncServer, httpConfig } from "skein"
+import { AsyncClient } from "skein/client"
+import { z } from "zod"
 
 const secret = "0123456789abcdef0123456789abcdef"
 
@@ -43,6 +45,37 @@ describe("httpConfig", () => {
     } finally {
       await close()
     }
+  })
+
+  it("gives servers that listen the same keys, so that either continues a request of the other", async () => {
+    const ask = async (variables: Readonly<Record<string, string>>) => {
+      set(variables)
+      const listening = await Promise.all([1, 2].map(async () =>
+        new AsyncServer({ name: "shop", version: "1.0.0" })
+          .tool("order", {}, async (_, { elicit }) => (await elicit("Really?", z.object({}))).action)
+          .listen({ ...await httpConfig(), port: 0 })
+      ))
+      let requests = 0
+      const fetch: typeof globalThis.fetch = (_, init) => globalThis.fetch(listening[requests++ % 2]!.url, init)
+      try {
+        await using client = await AsyncClient.connect({ url: listening[0]!.url, fetch }, {
+          revisions: ["2026-07-28"],
+          elicit: () => ({ action: "accept", content: {} })
+        })
+        return (await client.callTool("order")).content
+      } finally {
+        await Promise.all(listening.map(({ close }) => close()))
+      }
+    }
+    expect(await ask({ SKEIN_STATE_KEYS: secret })).toMatchObject([{ text: "accept" }])
+    await expect(ask({ SKEIN_STATE_KEYS: "" })).rejects.toThrow("this server has not issued it")
+  })
+
+  it("rejects to listen with a key that is too short", async () => {
+    const server = new AsyncServer({ name: "shop", version: "1.0.0" })
+    await expect(server.listen({ port: 0, stateKeys: [secret, "short"] })).rejects.toThrow(
+      "key 2 has fewer than 32 bytes"
+    )
   })
 
   it("rejects with the name and the value of a variable that is not valid", async () => {

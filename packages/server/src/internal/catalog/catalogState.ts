@@ -21,6 +21,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { ListKind } from "../../EventBus.ts"
+import type { Key } from "../../RequestState.ts"
 import type { Entry } from "./entryStore.ts"
 import { PlacedList } from "./placement.ts"
 import { HookList, type Operation } from "./hookList.ts"
@@ -382,6 +383,8 @@ export interface CatalogInternals {
   readonly scope: Scope.Scope
   /** The kinds that the server declares from the start, whether or not it has entries of them. */
   readonly declared: ReadonlyArray<ListKind>
+  /** The keys of an endpoint (`NodeHttp.Options`), for a server whose `RequestState` has none. Set before the first request. */
+  readonly stateKeys: { ofEndpoint: ReadonlyArray<Key> | undefined }
   /** Set once the server is built. */
   readonly changes: { listener: ChangeListener | undefined }
   /** Called with the URI of each resource whose change is reported, in this process or another one. */

@@ -17,6 +17,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { withheld } from "../../Logging.ts"
 import { bytesOf, type Options, resolve } from "../../RequestState.ts"
+import { internals } from "../catalog/catalogState.ts"
 import type { MethodTable } from "./methodTable.ts"
 import { makeRequestStateCodec } from "./requestStateCodec.ts"
 import { type Answered, Round, type RoundOwner, type RoundState } from "./round.ts"
@@ -57,7 +58,14 @@ const principalOf = ({ caller: { principal } }: RequestContext): string | null =
 /** Makes the function through which requests are dispatched, so that handlers can ask the client in rounds. */
 export const makeRoundTrips = (methods: MethodTable, options: Options) => {
   const { lifetime, maxChars, maxRounds } = resolve(options)
-  const codec = makeRequestStateCodec(methods.description.serverInfo.name, options.keys?.map(bytesOf))
+  const { stateKeys } = methods.catalog[internals]
+  let made: ReturnType<typeof makeRequestStateCodec> | undefined
+  /** Made when it is first needed: the keys of an endpoint are known after the server is built. */
+  const codec = () =>
+    made ??= makeRequestStateCodec(
+      methods.description.serverInfo.name,
+      (options.keys ?? stateKeys.ofEndpoint)?.map(bytesOf)
+    )
 
   let hasWarned = false
   /** A client can send such states on purpose, so that one of them is a warning. */
@@ -80,9 +88,9 @@ export const makeRoundTrips = (methods: MethodTable, options: Options) => {
       return refused("params.requestState: it is longer than every state that this server issues")
     }
     return Effect.gen(function*() {
-      const opened = yield* Effect.promise(() => codec.open(sealed))
+      const opened = yield* Effect.promise(() => codec().open(sealed))
       if (opened === undefined) {
-        if (yield* Effect.promise(() => codec.isForeign(sealed))) yield* warnForeign
+        if (yield* Effect.promise(() => codec().isForeign(sealed))) yield* warnForeign
         return yield* refused("params.requestState: this server has not issued it")
       }
       const { answers, expires, onces, pending, principal, request: digested, rounds } = Json.parse(
@@ -115,7 +123,7 @@ export const makeRoundTrips = (methods: MethodTable, options: Options) => {
         { method, asked, expires: timeout === undefined ? undefined : now + timeout }
       ])
     }
-    const requestState = yield* Effect.promise(() => codec.seal(Json.exactText(sealed)!))
+    const requestState = yield* Effect.promise(() => codec().seal(Json.exactText(sealed)!))
     if (requestState.length > maxChars) {
       const message = `requestState exceeds maxChars (${maxChars}): the responses so far need ` +
         `${requestState.length} characters`

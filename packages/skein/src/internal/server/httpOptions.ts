@@ -200,15 +200,15 @@ export interface HttpOptions extends NodeOptions {
    * responds with 503, so that load balancers stop sending requests.
    */
   readonly drainDelay?: Duration | undefined
-}
-
-/** Options of a process that is a server on HTTP. Variables such as `SKEIN_PORT` set the options that the code leaves out. */
-export interface HttpMainOptions extends HttpOptions, LogOptions {
   /**
    * The keys of the state of requests that wait for input (2026-07-28), which all instances behind a load balancer need: secrets
    * of at least 32 bytes. The first one encrypts, all of them decrypt. One random key by default.
    */
   readonly stateKeys?: ReadonlyArray<Uint8Array | string> | undefined
+}
+
+/** Options of a process that is a server on HTTP. Variables such as `SKEIN_PORT` set the options that the code leaves out. */
+export interface HttpMainOptions extends HttpOptions, LogOptions {
   /** Runs once the server listens, instead of logging the URL. */
   readonly onListening?:
     | ((listening: { readonly host: string; readonly port: number; readonly url: string }) => unknown)
