@@ -23,6 +23,12 @@ import { logInterrupted, type RequestHandler, RequestRunner } from "./RequestRun
 import type { Session, SessionEnd } from "./Session.ts"
 import type { TransportError } from "./TransportError.ts"
 
+/** A range of ids. The first one follows the last one. */
+export interface RequestIds {
+  readonly first: number
+  readonly last: number
+}
+
 /** How a peer is made, with a runner of its requests. */
 export interface BaseOptions<R> {
   readonly connection: Connection
@@ -79,6 +85,11 @@ export interface BaseOptions<R> {
   readonly callTimeAt?: ((now: number) => number) | undefined
   /** Whether this side handles something other than a request for the peer. That pauses timeouts too. */
   readonly handlingOther?: boolean | undefined
+  /**
+   * The ids of the requests of this side, for a server whose processes share their sessions: an id names the process. By
+   * default the ids begin with 1.
+   */
+  readonly requestIds?: RequestIds | undefined
   readonly limits?: Limits.Limits | undefined
 }
 
@@ -155,7 +166,7 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
   ): CallResult {
     return Effect.callback((resume) => {
       if (this.#end !== undefined) return resume(Effect.fail(closedError(method, this.#end, true)))
-      return (this.#calls ??= new OutboundCalls(this)).start(method, params, options, about, resume)
+      return (this.#calls ??= new OutboundCalls(this, this.#options.requestIds)).start(method, params, options, about, resume)
     })
   }
 

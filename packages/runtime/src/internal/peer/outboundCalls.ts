@@ -98,6 +98,8 @@ const maxSleep = 5_000
 // How long the timer sleeps at least while timeouts stand still, in milliseconds. A timeout is late by this much at most.
 const minSleepWhilePaused = 100
 
+const allIds = { first: 1, last: Number.MAX_SAFE_INTEGER }
+
 // How many cancelled calls are remembered for their late results.
 const maxCancelledCalls = 1_000
 
@@ -110,13 +112,16 @@ export class OutboundCalls {
   readonly #pending = new Map<JsonRpc.Id, Call>()
   // The methods of cancelled calls, oldest first.
   #cancelled: Map<JsonRpc.Id, string> | undefined = undefined
-  #nextId = 1
+  readonly #ids: { readonly first: number; readonly last: number }
+  #nextId: number
   #timer: Fiber.Fiber<void> | undefined = undefined
   #wakeAt = Infinity
   #armedAt = 0
 
-  constructor(peer: PeerCore) {
+  constructor(peer: PeerCore, ids = allIds) {
     this.#peer = peer
+    this.#ids = ids
+    this.#nextId = ids.first
   }
 
   /** The calls that wait for a response, oldest first. */
@@ -137,7 +142,7 @@ export class OutboundCalls {
       resume(failed(method, new LimitExceeded({ message })))
       return Effect.void
     }
-    const id = this.#nextId++
+    const id = this.#takeId()
     const startedAt = this.#peer.now()
     const begunAt = this.#peer.callTimeAt(startedAt)
     const { limits } = this.#peer
@@ -177,6 +182,16 @@ export class OutboundCalls {
     return Effect.sync(() => {
       if (this.#pending.delete(id)) this.#cancel(call, "The caller was interrupted")
     })
+  }
+
+  #takeId(): number {
+    let id: number
+    // A pending call may have had its id since the last time that the ids began again.
+    do {
+      id = this.#nextId
+      this.#nextId = id >= this.#ids.last ? this.#ids.first : id + 1
+    } while (this.#pending.has(id))
+    return id
   }
 
   /** Resumes the caller with its response. A response to no pending call is ignored, except a late result. */

@@ -10,6 +10,8 @@ export const fixedBounds = {
   maxInitializeChars: 65_536,
   /** Time of a client to send `notifications/initialized`, or any other message. Then the session ends. */
   initializeTimeout: 60_000,
+  /** Time without a request after which a node removes its copy of a session that another node has opened. */
+  idleCopyTimeout: 60_000,
   /** Messages of a session outside requests, while its client has no GET stream. The oldest is dropped. */
   maxPendingMessages: 100,
   /** Characters that wait in memory for a slow reader of a stream. The next message closes the connection. */

@@ -1,4 +1,5 @@
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type { McpError } from "@skein/protocol/McpError"
 import type { Revision } from "@skein/protocol/Revision"
 import type { Principal } from "@skein/runtime/Connection"
 import type { Caller, SessionPeer } from "@skein/runtime/RequestContext"
@@ -8,6 +9,28 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { ListKind } from "../../EventBus.ts"
 import type { NotificationTarget, OutgoingNotification } from "./pendingNotifications.ts"
+
+/** A change of a session that its client has made: what every process that serves the session must know. */
+export interface SessionChange {
+  /** The client has sent `notifications/initialized`. */
+  readonly isInitialized?: true | undefined
+  readonly logLevel?: string | undefined
+  /** A resource that the client has subscribed to. */
+  readonly subscribe?: string | undefined
+  readonly unsubscribe?: string | undefined
+  /** The node that now sends the messages that belong to no request. */
+  readonly listensAt?: number | undefined
+}
+
+/** Shares sessions with other processes. */
+export interface SessionSharing {
+  /** Whether another process notifies the client of changes. */
+  readonly isMuted: (session: ServerSession) => boolean
+  /** Reports a change to the other processes, and returns when they have received it. */
+  readonly change: (session: ServerSession, change: SessionChange) => Effect.Effect<void, McpError>
+  /** The id of a session that other processes serve too. */
+  readonly idOf: (session: ServerSession) => string | undefined
+}
 
 /** A session of a server. It is the caller of every request in it that has no principal. */
 export class ServerSession implements Session, Caller, NotificationTarget {

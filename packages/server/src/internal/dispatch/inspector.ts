@@ -74,7 +74,7 @@ export const makeInspector = (server: { readonly name: string; readonly version:
         if (Inspect.keyOf(peer) !== key) continue
         const http = httpSessions().get(peer)
         if (http === undefined) peer.close({ _tag: "ClosedByUs" })
-        else http.evict()
+        else http.interrupt()
         return { _tag: "Session" }
       }
       return { _tag: "NotFound" }

@@ -22,8 +22,8 @@ export interface HttpSession {
   readonly peer: Peer.Peer
   readonly principalId: string | undefined
   readonly describe: () => ConnectionInfo
-  /** Ends it: later requests do not find it. */
-  readonly evict: () => void
+  /** Ends it: later requests do not find it, here and at other nodes. */
+  readonly interrupt: () => void
 }
 
 /** The part of an HTTP endpoint that `McpServer.inspect` reads. */
@@ -80,9 +80,13 @@ export const makeServerCore = (
       new RequestRunner<never>({ dispatch, answerDefect, tally }, services(context)),
     /** The services that requests start with, and those that only the requests which this server receives have. */
     services,
-    /** Puts the server on a connection. The caller closes the peer, unless the connection ends first. */
-    open: (connection: Connection, runner: RequestRunner): Peer.Peer => {
-      const peer = Peer.makeUnsafe(options(connection), runner)
+    /**
+     * Puts the server on a connection. The caller closes the peer, unless the connection ends first. `requestIds` are the
+     * ids of the requests of the server.
+     */
+    open: (connection: Connection, runner: RequestRunner, requestIds?: Peer.RequestIds): Peer.Peer => {
+      const own = options(connection)
+      const peer = Peer.makeUnsafe(requestIds === undefined ? own : { ...own, requestIds }, runner)
       subscriptions.peers.add(peer)
       return peer
     },

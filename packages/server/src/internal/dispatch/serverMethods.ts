@@ -66,10 +66,11 @@ const installLifecycle = (methods: MethodTable): void => {
     })))
   // "The server should send all logs at this level and higher". The level applies to requests in progress too.
   methods.add(Method.SetLevel, ({ level }, request) =>
-    inSession(methods, request, (session) => {
-      session.logLevel = level
-      return Effect.succeed({})
-    }))
+    inSession(methods, request, (session) =>
+      Effect.map(subscriptions.changed(session, { logLevel: level }), () => {
+        session.logLevel = level
+        return {}
+      })))
 }
 
 // ---- the catalog
@@ -192,15 +193,18 @@ const installSubscriptions = (methods: MethodTable): void => {
   methods.add(Method.Subscribe, ({ uri }, request) =>
     inSession(methods, request, (session) => {
       const problem = subscriptions.readProblem(request.caller, uri)
-      return problem === undefined ? Effect.as(subscriptions.subscribe(session, uri), {}) : Effect.fail(problem)
+      if (problem !== undefined) return Effect.fail(problem)
+      const changed = Effect.suspend(() => subscriptions.changed(session, { subscribe: uri }))
+      return Effect.as(Effect.andThen(subscriptions.subscribe(session, uri), changed), {})
     }))
 
   // A client may unsubscribe from a resource that was removed meanwhile.
   methods.add(Method.Unsubscribe, ({ uri }, request) =>
-    inSession(methods, request, (session) => {
-      subscriptions.unsubscribe(session, uri)
-      return Effect.succeed({})
-    }))
+    inSession(methods, request, (session) =>
+      Effect.map(subscriptions.changed(session, { unsubscribe: uri }), () => {
+        subscriptions.unsubscribe(session, uri)
+        return {}
+      })))
 
   /** The resources of a filter that the caller may subscribe to, each once, up to the bound. */
   const granted = (requested: ReadonlyArray<string>, { caller }: RequestContext): ReadonlySet<string> => {

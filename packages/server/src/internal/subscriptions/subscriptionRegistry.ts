@@ -18,7 +18,7 @@ import { findReader, findWatch } from "../handlers/readResource.ts"
 import * as capabilities from "./capabilities.ts"
 import { Bounds, type FixedBounds } from "../base/fixedBounds.ts"
 import type { Fibers } from "../base/fibers.ts"
-import { ServerSession, sessionOf } from "../base/session.ts"
+import { ServerSession, type SessionChange, sessionOf, type SessionSharing } from "../base/session.ts"
 import {
   type NotificationTarget,
   type OutgoingNotification,
@@ -61,8 +61,11 @@ export class SubscriptionRegistry implements ChangeListener {
   // The subscribers of a resource, by its URI.
   readonly #subscribers = new Map<string, Set<Subscriber>>()
   readonly #watches: ResourceWatches
-  // The lists whose changes are being collected.
+  // The lists whose changes are being collected, before they are published and after they were received.
   readonly #collecting = new Set<ListKind>()
+  readonly #received = new Set<ListKind>()
+  /** Shares sessions with other processes; set by an HTTP endpoint with a fleet. */
+  sharing: SessionSharing | undefined = undefined
   #isShutDown = false
 
   constructor(
@@ -99,7 +102,15 @@ export class SubscriptionRegistry implements ChangeListener {
 
   /** Handles the notifications of clients. */
   onNotification(peer: Peer, { method }: Notification): Effect.Effect<void> | void {
-    if (method === "notifications/initialized" && peer.session instanceof ServerSession) peer.session.initialized = true
+    const { session } = peer
+    if (method !== "notifications/initialized" || !(session instanceof ServerSession)) return
+    session.initialized = true
+    if (this.sharing !== undefined) return Effect.ignore(this.sharing.change(session, { isInitialized: true }))
+  }
+
+  /** Reports a change of a session to the other processes that serve it, and returns when they have received it. */
+  changed(session: ServerSession, change: SessionChange): Effect.Effect<void, McpError.McpError> {
+    return this.sharing?.change(session, change) ?? Effect.void
   }
 
   /** The session of a caller; undefined for a stateless request, and for a session of one request. */
@@ -150,7 +161,8 @@ export class SubscriptionRegistry implements ChangeListener {
     return Effect.suspend(() => {
       const refused = this.#mustSubscribe(session, uri)
       if (refused !== true) return refused === false ? Effect.void : Effect.fail(refused)
-      const watch = findWatch(this.#catalog, uri)
+      // The node that notifies the client watches.
+      const watch = this.#isMuted(session) ? undefined : findWatch(this.#catalog, uri)
       if (watch === undefined) return Effect.sync(() => this.#subscribed(session, uri))
       return Effect.flatMap(this.#watches.retain(uri, watch), () => {
         // The session may have ended, or have subscribed twice, while the watch began.
@@ -163,6 +175,27 @@ export class SubscriptionRegistry implements ChangeListener {
         this.#watches.release(uri)
         return refused === false ? Effect.void : Effect.fail(refused)
       })
+    })
+  }
+
+  /** Another process notifies the client from now on, or no longer: begins or ends the watches of its resources. */
+  muteChanged(session: ServerSession, isMuted: boolean): void {
+    if (isMuted) {
+      for (const uri of session.watched ?? []) this.#watches.release(uri)
+      session.watched = undefined
+      return
+    }
+    for (const uri of session.subscriptions ?? []) {
+      const watch = session.watched?.has(uri) === true ? undefined : findWatch(this.#catalog, uri)
+      if (watch !== undefined) this.#fibers.fork(Effect.ignore(this.#watchAgain(session, uri, watch)))
+    }
+  }
+
+  #watchAgain(session: ServerSession, uri: string, watch: Watch): Effect.Effect<void, McpError.McpError> {
+    return Effect.map(this.#watches.retain(uri, watch), () => {
+      const isStillWanted = this.isOpen(session) && !this.#isMuted(session) && session.subscriptions?.has(uri) === true
+      if (isStillWanted && session.watched?.has(uri) !== true) (session.watched ??= new Set()).add(uri)
+      else this.#watches.release(uri)
     })
   }
 
@@ -359,7 +392,9 @@ export class SubscriptionRegistry implements ChangeListener {
 
   /** Notifies the subscribers in this process of a change. */
   deliver(change: Change): void {
-    if (change._tag === "List") return this.#notifyList(change.kind)
+    if (change._tag === "List") {
+      return this.sharing === undefined ? this.#notifyList(change.kind) : this.#listReceived(change.kind)
+    }
     const { parent, uri } = change
     for (const listener of this.#catalog[internals].updateListeners) {
       listener(uri)
@@ -369,14 +404,45 @@ export class SubscriptionRegistry implements ChangeListener {
     if (parent !== undefined && parent !== uri) this.#notifyResource(uri, parent)
   }
 
+  /** Several processes report the same change of a list: one notification suffices for those of a short time. */
+  #listReceived(kind: ListKind): void {
+    if (this.#received.has(kind)) return
+    this.#received.add(kind)
+    this.#fibers.fork(Effect.andThen(
+      Effect.sleep(this.bounds.listChangedDelay),
+      Effect.sync(() => {
+        this.#received.delete(kind)
+        this.#notifyList(kind)
+      })
+    ))
+  }
+
+  /** Whether another process notifies the client of a session. */
+  #isMuted(session: ServerSession): boolean {
+    return this.sharing !== undefined && this.sharing.isMuted(session)
+  }
+
   #notifyList(kind: ListKind): void {
-    const notification = { method: listChangedMethods[kind] }
     for (const { session } of this.peers) {
-      if (session instanceof ServerSession && session.initialized && session.lists.includes(kind)) {
-        this.#pending.send(session, kind, notification)
+      if (session instanceof ServerSession && !this.#isMuted(session)) this.#notifySessionOfList(session, kind)
+    }
+    const notification = { method: listChangedMethods[kind] }
+    for (const listen of this.#listens) if (listen.kinds.includes(kind)) this.#pending.send(listen, kind, notification)
+  }
+
+  #notifySessionOfList(session: ServerSession, kind: ListKind): void {
+    if (!session.initialized || !session.lists.includes(kind)) return
+    this.#pending.send(session, kind, { method: listChangedMethods[kind] })
+  }
+
+  /** Notifies a session of a change of everything that it is notified of: changes of a while may have been missed. */
+  notifyOfAll(session: ServerSession): void {
+    for (const kind of session.lists) this.#notifySessionOfList(session, kind)
+    for (const uri of session.subscriptions ?? []) {
+      if (this.canRead(session.caller, uri)) {
+        this.#pending.send(session, uri, { method: "notifications/resources/updated", params: { uri } })
       }
     }
-    for (const listen of this.#listens) if (listen.kinds.includes(kind)) this.#pending.send(listen, kind, notification)
   }
 
   #notifyResource(uri: string, subscribed: string): void {
@@ -385,6 +451,7 @@ export class SubscriptionRegistry implements ChangeListener {
     // One notification about the parent replaces several about its parts.
     const ofParent = uri === subscribed ? notification : { method: name, params: { uri: subscribed } }
     for (const subscriber of this.#subscribers.get(subscribed) ?? []) {
+      if (subscriber instanceof ServerSession && this.#isMuted(subscriber)) continue
       if (!this.canRead(subscriber.caller, uri)) continue
       if (uri !== subscribed) {
         // A subscriber of both was notified already.

@@ -12,11 +12,14 @@ import { ServerSession } from "../../base/session.ts"
 import type { HttpRequest } from "../messages/adapter.ts"
 import { clientOf } from "../../base/client.ts"
 import type { EndpointContext } from "./context.ts"
-import type { Claim, Share } from "../limits/load.ts"
+import type { Claim, Counted, Share } from "../limits/load.ts"
+import type { FleetSessions } from "./fleetSessions.ts"
 
 /** The owner of the sessions of an endpoint, as a session sees it. */
 export interface SessionOwner {
   readonly endpoint: EndpointContext
+  /** The sessions that other nodes serve too; undefined for an endpoint without a fleet. */
+  readonly fleet: FleetSessions | undefined
   /** Whether the client must not open another long-lived stream, because as many are open as allowed. */
   readonly isStreamsFull: (client: string) => boolean
   readonly fork: (effect: Effect.Effect<unknown>) => void
@@ -27,8 +30,10 @@ export interface SessionOwner {
   readonly streamCompleted: (session: HttpSessionBase, stream: number) => void
   /** Called when a message without a stream is dropped because more than `maxPendingMessages` wait. */
   readonly messageDropped: () => void
-  /** Ends a session; `stopping` because the endpoint closes. Later requests do not find it. */
+  /** Ends a session here; `stopping` because the endpoint closes. Later requests do not find it here. */
   readonly end: (session: HttpSessionBase, reason: SessionEnd, stopping?: boolean) => void
+  /** Ends a session at all nodes. */
+  readonly interrupt: (session: HttpSessionBase) => void
   /** Called when the connection of a session has closed and its resources are released. */
   readonly closed: (session: HttpSessionBase) => void
 }
@@ -39,7 +44,8 @@ const minIdleTime = 60_000
 
 export abstract class HttpSessionBase implements Connection, Claim {
   readonly id: string
-  readonly kind = "sessions"
+  /** Undefined for a copy of a session that another node has opened: it takes no session of its client away. */
+  kind: Counted | undefined = "sessions"
   share: Share | undefined = undefined
   bytes = 0
   /** The client that opened it. */
@@ -107,8 +113,18 @@ export abstract class HttpSessionBase implements Connection, Claim {
     return this.busy ? Infinity : this.#usedAt
   }
 
+  /** Whether another node has opened it, or this one before it removed it. */
+  get isCopy(): boolean {
+    return this.kind === undefined
+  }
+
   evict(): void {
     this.owner.end(this, { _tag: "ClosedByUs" })
+  }
+
+  /** Ends it for `McpServer.interrupt`. */
+  interrupt(): void {
+    this.owner.interrupt(this)
   }
 
   /**
@@ -118,7 +134,8 @@ export abstract class HttpSessionBase implements Connection, Claim {
   expiresAt(now: number): number {
     const { bounds, idleTimeout } = this.owner.endpoint.options
     if (!this.#isInitialized) return this.#usedAt + bounds.initializeTimeout
-    return (this.busy ? now : this.#usedAt) + idleTimeout
+    const timeout = this.isCopy ? Math.min(idleTimeout, bounds.idleCopyTimeout) : idleTimeout
+    return (this.busy ? now : this.#usedAt) + timeout
   }
 
   /**
@@ -128,6 +145,12 @@ export abstract class HttpSessionBase implements Connection, Claim {
   nextCheckAt(now: number): number {
     const expiresAt = this.expiresAt(now)
     return this.#isInitialized ? expiresAt : Math.min(expiresAt, now + this.owner.endpoint.options.idleTimeout)
+  }
+
+  /** Marks it as one whose handshake another node has handled. */
+  restored(): void {
+    this.kind = undefined
+    this.#isInitialized = true
   }
 
   open(receiver: Receiver): void {

@@ -10,11 +10,14 @@ import * as RandomId from "@skein/runtime/RandomId"
 import type { Caller } from "@skein/runtime/RequestContext"
 import type { SessionEnd } from "@skein/runtime/Session"
 import { KeyedCounter } from "@skein/runtime/KeyedCounter"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import { constVoid } from "effect/Function"
 import * as Scope from "effect/Scope"
 import { logInterrupted } from "@skein/runtime/RequestRunner"
+import { Fleet } from "../../../Fleet.ts"
 import { ServerSession } from "../../base/session.ts"
 import { clientOf } from "../../base/client.ts"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
@@ -35,13 +38,10 @@ import {
   tooManyBytes,
   tooManyRequests
 } from "../messages/refusals.ts"
+import { FleetSessions, notFound, tooManySessionsOfPrincipal } from "./fleetSessions.ts"
 import type { HttpSessionBase, SessionOwner } from "./sessionBase.ts"
 import { ExpiryTimer } from "../limits/expiryTimer.ts"
 import { StreamableSession } from "./streamableSession.ts"
-
-// The same answer for a session that never existed, that has ended, or that belongs to another principal.
-export const notFound = invalid(404, "Not Found: there is no such session")
-const tooManySessionsOfPrincipal = busy("Service Unavailable: too many sessions of one principal")
 
 // How often expired streams are removed from the event log, in milliseconds.
 const logSweepInterval = 10_000
@@ -60,6 +60,7 @@ const callerOf = (
 
 export class Sessions implements SessionOwner {
   readonly endpoint: EndpointContext
+  readonly fleet: FleetSessions | undefined
   readonly #scope = Scope.makeUnsafe("parallel")
   readonly #expiry: ExpiryTimer
   /** The sessions that requests can use, of either transport. */
@@ -77,10 +78,17 @@ export class Sessions implements SessionOwner {
     this.endpoint = endpoint
     const run = Effect.runForkWith(endpoint.context)
     this.#expiry = new ExpiryTimer(() => endpoint.runner.now(), run, (now) => this.#expire(now))
+    const fleet = Context.getOrUndefined(endpoint.context, Fleet)
+    if (fleet === undefined || endpoint.options.stateless) return
+    endpoint.core.subscriptions.sharing = this.fleet = new FleetSessions(fleet, this)
+    run(Effect.provideService(fleet.receive(this.fleet), Scope.Scope, this.#scope))
   }
 
   /** Handles a POST of `initialize`, or of a message that belongs to a session. */
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
+    if (this.fleet?.mustFind(request) === true) {
+      return this.fleet.find(request, message, answer, () => this.post(message, request, answer))
+    }
     const id = idOf(message)
     const session = this.#sessionOf(request)
     const mismatch = this.mismatch(message, request, session, this.endpoint.options.requireMcpHeaders)
@@ -92,6 +100,7 @@ export class Sessions implements SessionOwner {
       return this.#initialize(message, request, answer)
     }
     if (!(session instanceof StreamableSession)) return this.endpoint.refuse(answer, session, id)
+    this.fleet?.touch(session)
     session.post(message, request, answer)
   }
 
@@ -125,6 +134,9 @@ export class Sessions implements SessionOwner {
 
   /** Handles a GET, which opens a stream or resumes one. */
   get(request: HttpRequest, answer: HttpAnswer): void {
+    if (this.fleet?.mustFind(request) === true) {
+      return this.fleet.find(request, undefined, answer, () => this.get(request, answer))
+    }
     const session = this.#sessionOf(request)
     if (!(session instanceof StreamableSession)) return this.endpoint.refuse(answer, session)
     const last = request.header("last-event-id")
@@ -134,19 +146,38 @@ export class Sessions implements SessionOwner {
 
   /** Handles a DELETE, which ends a session. */
   delete(request: HttpRequest, answer: HttpAnswer): void {
+    if (this.fleet?.mustFind(request) === true) {
+      return this.fleet.find(request, undefined, answer, () => this.delete(request, answer))
+    }
     const session = this.#sessionOf(request)
     if (!(session instanceof StreamableSession)) return this.endpoint.refuse(answer, session)
-    this.end(session, { _tag: "ClosedByUs" })
-    answer.reply(204, {}, "")
+    if (this.fleet === undefined) {
+      this.end(session, { _tag: "ClosedByUs" })
+      return answer.reply(204, {}, "")
+    }
+    // No other node may serve the session once its client knows that it has ended.
+    this.fleet.end(session, (refused) => {
+      if (refused === undefined) answer.reply(204, {}, "")
+      else this.endpoint.refuse(answer, refused)
+    })
   }
 
   /** Adds a session, and connects it to the server. `bytes` is the memory of its `initialize`. */
   add(session: HttpSessionBase, bytes: number): void {
     this.open.set(session.id, session)
-    this.#owned.add(session.principalId, 1)
-    session.peer = this.endpoint.core.open(session, this.endpoint.runner)
+    if (!session.isCopy) this.#owned.add(session.principalId, 1)
+    session.peer = this.endpoint.core.open(session, this.endpoint.runner, this.fleet?.requestIds)
     // The session of a single request has no data of its own.
     if (!this.endpoint.options.stateless) this.endpoint.load.add(session, session.client, bytes)
+  }
+
+  /** Adds a copy of a session that another node has opened. `bytes` is the memory of its `initialize`. */
+  restore(id: string, request: HttpRequest, bytes: number): StreamableSession {
+    const session = new StreamableSession(this, id, request)
+    session.restored()
+    this.add(session, bytes)
+    this.expire(session)
+    return session
   }
 
   /** Ends a session when it expires. */
@@ -166,7 +197,7 @@ export class Sessions implements SessionOwner {
       return tooManySessionsOfPrincipal
     }
     if (this.open.size >= maxSessions && this.#expiry.wakeAt <= this.endpoint.runner.now()) this.#expiry.check()
-    if (this.open.size < maxSessions) return undefined
+    if (this.open.size < maxSessions || this.fleet?.makeRoom() === true) return undefined
     const hasRoom = this.endpoint.load.makeRoomFor(stateless ? "requests" : "sessions", clientOf(request))
     if (hasRoom && this.open.size < maxSessions) return undefined
     const wait = Math.ceil((this.#expiry.wakeAt - this.endpoint.runner.now()) / 1_000)
@@ -202,7 +233,7 @@ export class Sessions implements SessionOwner {
   #initialize(message: JsonRpc.Request, request: HttpRequest, answer: HttpAnswer): void {
     const refused = this.full(request)
     if (refused !== undefined) return this.endpoint.refuse(answer, refused, message.id)
-    const session = new StreamableSession(this, newId(), request)
+    const session = new StreamableSession(this, this.fleet?.newId() ?? newId(), request)
     this.add(session, memoryOf(message.params))
     if (session.isEnding) return this.endpoint.refuse(answer, tooManyBytes, message.id)
     this.expire(session)
@@ -264,7 +295,7 @@ export class Sessions implements SessionOwner {
     const { id, principalId } = session
     if (!this.open.delete(id)) return false
     this.endpoint.load.remove(session)
-    this.#owned.add(principalId, -1)
+    if (!session.isCopy) this.#owned.add(principalId, -1)
     if (this.open.size === 0) this.#expiry.disarm()
     return true
   }
@@ -312,12 +343,17 @@ export class Sessions implements SessionOwner {
     session.peer.close(reason, stopping)
   }
 
+  interrupt(session: HttpSessionBase): void {
+    if (this.fleet === undefined || !(session instanceof StreamableSession)) this.end(session, { _tag: "ClosedByUs" })
+    else this.fleet.end(session, constVoid)
+  }
+
   closed(session: HttpSessionBase): void {
     this.#remove(session)
     this.#ending.delete(session)
     // A POST without a session is not counted as one, and has no entries in the event log.
     if (this.endpoint.options.stateless) session.peer.session = undefined
-    else this.endpoint.eventStore.forget(session.id)
+    else if (this.fleet?.closed(session) !== false) this.endpoint.eventStore.forget(session.id)
     this.endpoint.core.forget(session.peer)
   }
 }

@@ -22,6 +22,10 @@ export interface StreamingSession extends HttpSessionBase {
   readonly log: Store | undefined
   /** Whether the client supports events without data. Older clients treat them as invalid messages. */
   readonly primes: boolean
+  /** Whether a stream belongs to no request. */
+  readonly isStandalone: (stream: number) => boolean
+  /** Whether another node may still send on a stream. */
+  readonly isElsewhere: (stream: number) => boolean
   /** Called when a stream gets a connection. `longLived` is true if the client has opened it by GET. */
   readonly connected: (stream: Stream, longLived: boolean) => void
   readonly disconnected: (stream: Stream, longLived: boolean) => void
@@ -157,7 +161,13 @@ export class Stream implements Claim {
         if (this.#complete && missed.length === 0 && after >= this.#last) {
           this.#resuming = undefined
           if (refuse === undefined) answer.end()
-          else answer.reply(204, {}, "")
+          else if (!this.#session.isElsewhere(this.number)) answer.reply(204, {}, "")
+          else {
+            // The node with the request has sent nothing more yet: the client asks again.
+            answer.open(200, sse.headers)
+            answer.write(sse.retry(this.#retryDelay))
+            answer.end()
+          }
           return Effect.void
         }
         if (refuse !== undefined) answer.open(200, sse.headers)
@@ -203,7 +213,7 @@ export class Stream implements Claim {
    * receive no further notifications.
    */
   get #withoutLog(): ReadonlyArray<string> | undefined {
-    return this.number === 0 ? [] : undefined
+    return this.#session.isStandalone(this.number) ? [] : undefined
   }
 
   #caughtUp(answer: HttpAnswer, first: boolean): void {
@@ -247,6 +257,8 @@ export class Stream implements Claim {
 
 /** Parses the id of an event: the number of its stream, and its number in the stream. */
 export const parseId = (id: string): { readonly stream: number; readonly event: number } | undefined => {
-  const found = /^(0|[1-9]\d{0,14})-(0|[1-9]\d{0,14})$/.exec(id)
-  return found === null ? undefined : { stream: Number(found[1]), event: Number(found[2]) }
+  const found = /^(0|[1-9]\d{0,15})-(0|[1-9]\d{0,15})$/.exec(id)
+  if (found === null) return undefined
+  const [stream, event] = [Number(found[1]), Number(found[2])]
+  return Number.isSafeInteger(stream) && Number.isSafeInteger(event) ? { stream, event } : undefined
 }

@@ -6,6 +6,7 @@
  * disconnects cancels nothing.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
+import type { Principal } from "@skein/runtime/Connection"
 import type { StreamInfo } from "@skein/runtime/Inspect"
 import { Closed, RequestError, Unsupported } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
@@ -26,6 +27,7 @@ import {
   tooManyRequests,
   tooManyStreams
 } from "../messages/refusals.ts"
+import type { FleetSessions } from "./fleetSessions.ts"
 import { HttpSessionBase } from "./sessionBase.ts"
 import * as sse from "../messages/sse.ts"
 import { parseId, Stream, type StreamingSession } from "./stream.ts"
@@ -214,32 +216,37 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
       case "Invalid":
         // "If the server cannot accept the input, it MUST return an HTTP error status code". An invalid response fails
         // the request of this side that it belongs to.
-        if (message.answer) this.#receive(message, request)
+        if (message.answer && this.owner.fleet?.isForThis(this, message) !== false) this.#receive(message, request)
         return this.owner.endpoint.refuse(answer, malformed(message), message.answer ? undefined : message.id)
       default:
         // "If the server accepts the input, the server MUST return HTTP status code 202 Accepted with no body." A
         // response to no pending request is a late one.
-        this.#receive(message, request)
+        if (this.owner.fleet?.isForThis(this, message) !== false) this.#receive(message, request)
+        else this.arrived(request)
         this.#rest()
         return answer.reply(202, noHeaders, "")
     }
   }
 
-  #batch(batch: JsonRpc.Batch<JsonRpc.Message | JsonRpc.Invalid>, request: HttpRequest, answer: HttpAnswer): void {
-    const { members } = batch
+  #batch(received: JsonRpc.Batch<JsonRpc.Message | JsonRpc.Invalid>, request: HttpRequest, answer: HttpAnswer): void {
     if (this.revision !== "2025-03-26") return this.owner.endpoint.refuse(answer, noBatches)
     const ids = new Set<JsonRpc.Id>()
-    for (const member of members) {
+    for (const member of received.members) {
       if (member._tag !== "Request") continue
       if (member.method === "initialize") return this.owner.endpoint.refuse(answer, noInitialize)
       if (ids.has(member.id) || this.#find(member.id) !== undefined) return this.owner.endpoint.refuse(answer, twice)
       ids.add(member.id)
     }
+    const { fleet } = this.owner
+    const members = fleet === undefined
+      ? received.members
+      : received.members.filter((member) => fleet.isForThis(this, member))
+    const batch = members.length === received.members.length ? received : { ...received, members }
     const isAnswered = members.some((one) => one._tag === "Invalid" && !one.answer && one.notification !== true)
     if (ids.size > 0 || isAnswered) {
       return this.#deliver(new Post(this, [...ids], answer, false), batch, request)
     }
-    this.#receive(batch, request)
+    if (members.length > 0) this.#receive(batch, request)
     this.#rest()
     answer.reply(202, noHeaders, "")
   }
@@ -272,19 +279,65 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   /** Opens the stream for messages that belong to no request. */
   listen({ principal }: HttpRequest, answer: HttpAnswer): void {
     if (this.#isFull(this.#standalone)) return this.owner.endpoint.refuse(answer, tooManyStreams)
-    const stream = this.#standalone ??= new Stream(this, 0)
+    this.#openStandalone(principal, answer)
+    const { fleet } = this.owner
+    if (fleet !== undefined) this.owner.fork(fleet.listens(this))
+  }
+
+  #openStandalone(principal: Principal | undefined, answer: HttpAnswer): void {
+    const stream = this.#standalone ??= this.#newStandalone()
     stream.principal = principal
     stream.open(answer, true)
+  }
+
+  #newStandalone(): Stream {
+    return new Stream(this, this.owner.fleet?.newStream(true) ?? 0)
   }
 
   /** Resumes a stream after an event. */
   resume(lastEventId: string, { principal }: HttpRequest, answer: HttpAnswer): void {
     const last = parseId(lastEventId)
     if (last === undefined) return this.owner.endpoint.refuse(answer, unknownEvent)
+    const { fleet } = this.owner
+    if (fleet?.isStandalone(last.stream) === true) {
+      return this.owner.fork(this.#continue(fleet, last.stream, last.event, principal, answer))
+    }
     const stream = this.#streamOf(last.stream)
     if (this.#isFull(stream)) return this.owner.endpoint.refuse(answer, tooManyStreams)
     stream.principal = principal
     stream.resume(answer, last.event, () => this.owner.endpoint.refuse(answer, unknownEvent))
+  }
+
+  /**
+   * Continues the standalone stream of a node, of another one or of an earlier copy, with the events that the client has
+   * missed, if the event store has them. The other nodes have stopped using theirs before the events are read.
+   */
+  #continue(
+    fleet: FleetSessions,
+    number: number,
+    after: number,
+    principal: Principal | undefined,
+    answer: HttpAnswer
+  ): Effect.Effect<void> {
+    if (this.#standalone?.number === number) {
+      return Effect.sync(() => {
+        const stream = this.#standalone!
+        if (this.#isFull(stream)) return this.owner.endpoint.refuse(answer, tooManyStreams)
+        stream.principal = principal
+        stream.resume(answer, after, () => this.owner.endpoint.refuse(answer, unknownEvent))
+      })
+    }
+    const read = this.log?.read(this.id, number, after) ?? Effect.undefined
+    const missed = Effect.catchCause(read, (cause) =>
+      Effect.as(Effect.logError("failed to read the event log", cause), undefined))
+    return Effect.flatMap(Effect.andThen(fleet.listens(this), missed), (texts) =>
+      Effect.sync(() => {
+        if (this.isEnding || answer.isClosed) return
+        if (this.#isFull(this.#standalone)) return this.owner.endpoint.refuse(answer, tooManyStreams)
+        const queue = this.#takeQueue()
+        this.#openStandalone(principal, answer)
+        for (const text of [...texts ?? [], ...queue]) this.#standalone!.send(text)
+      }))
   }
 
   #isFull(stream: Stream | undefined): boolean {
@@ -293,9 +346,35 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   /** Returns the stream with a number. A complete stream may still be in the event log. */
   #streamOf(number: number): Stream {
-    if (number === 0) return this.#standalone ??= new Stream(this, 0)
+    if (this.isStandalone(number)) return this.#standalone ??= this.#newStandalone()
     for (const { stream } of this.#posts?.values() ?? []) if (stream?.number === number) return stream
     return new Stream(this, number, true)
+  }
+
+  // ---- for other nodes
+
+  /** Whether a request is in flight here. */
+  handles(id: JsonRpc.Id): boolean {
+    return this.#find(id) !== undefined
+  }
+
+  /** Handles a message of the client that another node has received. */
+  receiveFromNode(text: string): void {
+    if (!this.#isClosed) this.receiver.message(JsonRpc.parseText(text, 1))
+  }
+
+  /** Sends a message of another node that belongs to no request. */
+  sendFromNode(text: string): void {
+    if (this.#isClosed) return
+    if (this.#standalone?.connected === true) this.#standalone.send(text)
+    else this.#keep(text)
+  }
+
+  /** Another node has the client's stream now. Ends the one here, and returns the messages that wait. */
+  leaveStream(): ReadonlyArray<string> {
+    this.#standalone?.abandon()
+    this.#standalone = undefined
+    return this.#takeQueue()
   }
 
   // ---- messages of the peer
@@ -313,9 +392,29 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     if (post === undefined) return true
     const isOpened = post.isOpening && message._tag === "Success" && !post.isLost &&
       !this.owner.endpoint.options.stateless
+    if (isOpened && this.owner.fleet !== undefined) return this.#share(this.owner.fleet, post, message)
     post.respond(message, isOpened ? { ...json, "mcp-session-id": this.id } : json)
     this.#remove(post)
     if (post.isOpening && !isOpened) this.owner.end(this, { _tag: "ClosedByUs" })
+    return true
+  }
+
+  /** Answers `initialize` once the session is stored: the next request may reach another node. */
+  #share(fleet: FleetSessions, post: Post, message: JsonRpc.Success): true {
+    fleet.create(this, (refused) => {
+      if (this.isEnding || post.isOver) return
+      if (refused === undefined && !post.isLost) {
+        post.respond(message, { ...json, "mcp-session-id": this.id })
+        return this.#remove(post)
+      }
+      if (refused !== undefined && post.unanswered !== undefined) {
+        this.owner.endpoint.refuse(post.unanswered, refused, post.id as JsonRpc.Id)
+      }
+      post.isOver = true
+      this.#remove(post)
+      if (refused === undefined) this.owner.interrupt(this)
+      else this.owner.end(this, { _tag: "ClosedByUs" })
+    })
     return true
   }
 
@@ -355,6 +454,11 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   /** Sends a message that belongs to no request, now or when the client listens. */
   #sendStandalone(text: string): boolean {
     if (this.#standalone?.connected === true) return this.#standalone.send(text)
+    return this.owner.fleet?.sendElsewhere(this, text) === true || this.#keep(text)
+  }
+
+  /** Keeps a message until the client listens. */
+  #keep(text: string): true {
     const queue = (this.#queue ??= [])
     // One notification suffices for several changes of a list.
     if (queue.includes(text)) return true
@@ -367,7 +471,14 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   }
 
   openStream(post: Post): Stream {
-    return post.open(new Stream(this, ++this.#streams))
+    return post.open(new Stream(this, this.owner.fleet?.newStream(false) ?? ++this.#streams))
+  }
+
+  #takeQueue(): ReadonlyArray<string> {
+    const queue = this.#queue ?? []
+    this.#queue = undefined
+    this.owner.endpoint.load.charge(this, -queue.reduce((sum, text) => sum + text.length, 0))
+    return queue
   }
 
   #find(id: JsonRpc.Id): Post | undefined {
@@ -446,6 +557,14 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     return this.owner.endpoint.options.stateless ? undefined : this.owner.endpoint.eventStore
   }
 
+  isStandalone(stream: number): boolean {
+    return this.owner.fleet?.isStandalone(stream) ?? stream === 0
+  }
+
+  isElsewhere(stream: number): boolean {
+    return this.owner.fleet?.isElsewhere(stream) === true
+  }
+
   /** Older clients read the data of every event as JSON. */
   get primes(): boolean {
     return this.log !== undefined && this.revision !== undefined && this.revision >= "2025-11-25"
@@ -455,10 +574,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     this.owner.streamOpened(this.client, longLived ? stream : undefined)
     if (longLived) this.owner.endpoint.streamExpiry.add(stream, stream.principal)
     if (stream !== this.#standalone || this.#queue === undefined) return
-    const queue = this.#queue
-    this.#queue = undefined
-    this.owner.endpoint.load.charge(this, -queue.reduce((sum, text) => sum + text.length, 0))
-    for (const text of queue) stream.send(text)
+    for (const text of this.#takeQueue()) stream.send(text)
   }
 
   disconnected(stream: Stream, longLived: boolean): void {
