@@ -25,6 +25,7 @@ import {
   type SessionRecord,
   streamsPerNode
 } from "../../../Fleet.ts"
+import * as Logging from "../../../Logging.ts"
 import { SimpleClaim } from "../limits/load.ts"
 import { memoryOf } from "../limits/memory.ts"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
@@ -268,7 +269,8 @@ export class FleetSessions implements SessionSharing, Receiver {
     const shared = this.#shared.get(peer)
     return shared === undefined ? Effect.void : Effect.catch(
       this.#fleet.change(shared.session.id, change),
-      (error) => Effect.andThen(Effect.logWarning("failed to change a session", error), Effect.fail(notStored))
+      (error) =>
+        Effect.andThen(Logging.withheld(Effect.logWarning("failed to change a session", error)), Effect.fail(notStored))
     )
   }
 

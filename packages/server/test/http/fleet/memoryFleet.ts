@@ -1,0 +1,219 @@
+/**
+ * A fleet whose nodes are servers of one process: the test bed of the protocol between nodes, without a database.
+ *
+ * Everything between two nodes takes a while, and arrives in order. The echo of a change is awaited, as with a database:
+ * a change is done when every running node has received it.
+ */
+import * as RandomId from "@skein/runtime/RandomId"
+import * as EventBus from "@skein/server/EventBus"
+import * as EventStore from "@skein/server/EventStore"
+import * as Fleet from "@skein/server/Fleet"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
+
+interface Row {
+  record: Fleet.SessionRecord
+  usedAt: number
+  readonly idleTimeout: number
+}
+
+/** What a node receives, one after the other. */
+interface Delivery {
+  readonly at: number
+  readonly run: () => void
+}
+
+interface Node {
+  readonly receivers: Set<Fleet.Receiver>
+  readonly changes: Set<(change: EventBus.Change) => void>
+  isServing: boolean
+  /** Whether messages to and from it are lost, as when its connection to the database is cut. */
+  isCut: boolean
+}
+
+const applied = (record: Fleet.SessionRecord, change: Fleet.SessionChange): Fleet.SessionRecord => {
+  const { isInitialized, listensAt, logLevel, subscribe, unsubscribe } = change
+  const subscriptions = new Set(record.subscriptions)
+  if (subscribe !== undefined) subscriptions.add(subscribe)
+  if (unsubscribe !== undefined) subscriptions.delete(unsubscribe)
+  return {
+    ...record,
+    subscriptions: [...subscriptions],
+    ...(isInitialized === true ? { isInitialized } : {}),
+    ...(logLevel === undefined ? {} : { logLevel }),
+    ...(listensAt === undefined ? {} : { listensAt })
+  }
+}
+
+const pause = (milliseconds: number): Effect.Effect<void> =>
+  milliseconds > 0 ? Effect.sleep(milliseconds) : Effect.yieldNow
+
+export class MemoryFleet {
+  readonly rows = new Map<string, Row>()
+  readonly nodes = new Map<number, Node>()
+  /** How often each operation ran, and each kind of message was sent. */
+  readonly counts: { [what: string]: number } = {}
+  readonly events = EventStore.make()
+  /** Returns the milliseconds that the next message takes. */
+  delay: () => number
+  /** Whether operations fail, as while the database is down. */
+  isDown = false
+  #last = 0
+
+  constructor(delay: () => number = () => 0) {
+    this.delay = delay
+  }
+
+  #count(what: string): void {
+    this.counts[what] = (this.counts[what] ?? 0) + 1
+  }
+
+  /** The services of a new node: the fleet, and the event bus for its server. Nodes may share the event store. */
+  node(): Effect.Effect<
+    { readonly node: number; readonly layer: Layer.Layer<Fleet.Fleet | EventBus.EventBus> },
+    never,
+    Scope.Scope
+  > {
+    return Effect.gen({ self: this }, function*() {
+      const node = ++this.#last
+      const own: Node = { receivers: new Set(), changes: new Set(), isServing: true, isCut: false }
+      this.nodes.set(node, own)
+      const clock = this.#clock = yield* Clock.Clock
+      const inbox = yield* Queue.unbounded<Delivery>()
+      yield* Effect.forkScoped(Effect.forever(Effect.flatMap(Queue.take(inbox), ({ at, run }) =>
+        Effect.andThen(pause(at - clock.currentTimeMillisUnsafe()), Effect.sync(run)))))
+      this.#inboxes.set(node, inbox)
+      const wait = Effect.suspend(() => pause(this.delay()))
+      const operation = <A>(what: string, run: () => A): Effect.Effect<A, Fleet.FleetError> =>
+        Effect.gen({ self: this }, function*() {
+          this.#count(what)
+          yield* wait
+          if (this.isDown || own.isCut) return yield* new Fleet.FleetError({ message: "the database is down" })
+          const result = run()
+          yield* wait
+          return result
+        })
+      const received = (message: Fleet.Message) =>
+        Effect.forEach(
+          Array.from(this.nodes).filter(([other, { isCut, isServing }]) => other !== node && isServing && !isCut),
+          ([other]) =>
+            Effect.suspend(() => {
+              const done = Deferred.makeUnsafe<void>()
+              this.#deliver(other, (receiver) => receiver.message(message), () => Deferred.doneUnsafe(done, Effect.void))
+              return Deferred.await(done)
+            }),
+          { concurrency: "unbounded", discard: true }
+        )
+      const fleet: Fleet.Service = {
+        node,
+        newId: () => `${node}.${RandomId.make(22)}`,
+        isKnown: (id) => /^\d+\.\w{22}$/.test(id),
+        isServing: (other) => this.nodes.get(other)?.isServing === true,
+        create: (record, { idleTimeout, maxSessionsPerPrincipal }) =>
+          operation("create", () => {
+            const owned = Array.from(this.rows.values()).filter((row) =>
+              row.record.principalId === record.principalId
+            )
+            if (record.principalId !== undefined && owned.length >= maxSessionsPerPrincipal) return false
+            this.rows.set(record.id, {
+              record: structuredClone(record),
+              usedAt: clock.currentTimeMillisUnsafe(),
+              idleTimeout
+            })
+            return true
+          }),
+        find: (id, principalId) =>
+          operation("find", () => {
+            const row = this.rows.get(id)
+            if (row === undefined || row.record.principalId !== principalId) return undefined
+            if (clock.currentTimeMillisUnsafe() - row.usedAt < row.idleTimeout) return structuredClone(row.record)
+            this.rows.delete(id)
+            return undefined
+          }),
+        change: (id, change) =>
+          Effect.andThen(
+            operation("change", () => {
+              const row = this.rows.get(id)
+              if (row !== undefined) row.record = applied(row.record, change)
+            }),
+            received({ _tag: "Changed", id, change })
+          ),
+        end: (id) =>
+          Effect.andThen(
+            operation("end", () => {
+              this.rows.delete(id)
+            }),
+            received({ _tag: "Ended", id })
+          ),
+        touch: (id) => {
+          const row = this.rows.get(id)
+          if (row !== undefined) row.usedAt = clock.currentTimeMillisUnsafe()
+        },
+        broadcast: (message) => {
+          this.#count(`broadcast ${message._tag}`)
+          if (own.isCut) return
+          for (const other of this.nodes.keys()) {
+            if (other !== node) this.#deliver(other, (receiver) => receiver.message(message))
+          }
+        },
+        send: (to, message) => {
+          this.#count(`send ${message._tag}`)
+          if (!own.isCut) this.#deliver(to, (receiver) => receiver.message(message))
+        },
+        receive: (receiver) =>
+          Effect.acquireRelease(
+            Effect.sync(() => void own.receivers.add(receiver)),
+            () => Effect.sync(() => void own.receivers.delete(receiver))
+          )
+      }
+      const bus: EventBus.EventBus["Service"] = {
+        publish: (change) =>
+          Effect.sync(() => {
+            if (own.isCut) return
+            for (const [other, { changes }] of this.nodes) {
+              this.#later(other, () => changes.forEach((onChange) => onChange(change)))
+            }
+          }),
+        subscribe: (onChange) =>
+          Effect.acquireRelease(
+            Effect.sync(() => void own.changes.add(onChange)),
+            () => Effect.sync(() => void own.changes.delete(onChange))
+          )
+      }
+      return { node, layer: Layer.mergeAll(Layer.succeed(Fleet.Fleet, fleet), Layer.succeed(EventBus.EventBus, bus)) }
+    })
+  }
+
+  /** A node has gone: the others know it at once. */
+  stop(node: number): void {
+    const one = this.nodes.get(node)
+    if (one !== undefined) one.isServing = false
+  }
+
+  /** The connection of a node is cut, or is back: it has missed messages. */
+  cut(node: number, isCut: boolean): void {
+    const one = this.nodes.get(node)!
+    one.isCut = isCut
+    if (!isCut) { for (const receiver of one.receivers) receiver.gap() }
+  }
+
+  #clock: Clock.Clock | undefined = undefined
+  readonly #inboxes = new Map<number, Queue.Queue<Delivery>>()
+
+  #deliver(node: number, run: (receiver: Fleet.Receiver) => void, done: () => void = () => {}): void {
+    const one = this.nodes.get(node)
+    this.#later(node, () => {
+      if (one !== undefined && one.isServing && !one.isCut) one.receivers.forEach(run)
+      done()
+    })
+  }
+
+  #later(node: number, run: () => void): void {
+    const inbox = this.#inboxes.get(node)
+    if (inbox !== undefined) Queue.offerUnsafe(inbox, { at: this.#clock!.currentTimeMillisUnsafe() + this.delay(), run })
+  }
+}
