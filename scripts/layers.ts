@@ -334,6 +334,7 @@ export const layers: Readonly<Record<string, Layers>> = {
     },
     "http/sessions": {
       rule: "The sessions of an endpoint and their streams. A stateless request does not reach it.",
+      modules: ["Fleet"],
       layers: ["base", "dispatch", "http/messages", "http/limits", "http/access"]
     },
     "http/legacySse": {

@@ -7,8 +7,8 @@
  *
  * A message is a string, a template, or a concatenation of them, with two or more words in a row. It is one row: an
  * expression inside is shown as its source, `${name}`, and texts in that expression have no row of their own. Names and
- * texts for programs are left out: keys, compared values, headers, SQL, HTML and CSS, generated code, and the examples
- * of `--help`.
+ * texts for programs are left out: keys, compared values, headers, SQL, HTML and CSS, generated code, and the descriptions
+ * and examples of `--help`.
  */
 import { parseSync, types } from "@babel/core"
 import { globSync, readFileSync, writeFileSync } from "node:fs"
@@ -67,7 +67,7 @@ const namingMembers = new Set([
 
 /** The methods whose first argument is a name, or a text to look for. */
 const namingMethods =
-  /\.(get|set|has|delete|remove|withLock|includes|startsWith|endsWith|indexOf|split|join|on|encode|Literals?|append|setAttribute|querySelector|createElement|exec|prepare|unsafe)$/
+  /\.(get|set|has|delete|remove|withLock|includes|startsWith|endsWith|indexOf|split|join|on|encode|Literals?|append|setAttribute|querySelector|createElement|exec|prepare|unsafe|withDescription)$/
 
 /** Whether a part of a node is a name, or a text for a program. */
 const isNaming = (node: Node, member: string, source: (node: Node) => string): boolean => {

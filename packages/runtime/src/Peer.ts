@@ -166,7 +166,13 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
   ): CallResult {
     return Effect.callback((resume) => {
       if (this.#end !== undefined) return resume(Effect.fail(closedError(method, this.#end, true)))
-      return (this.#calls ??= new OutboundCalls(this, this.#options.requestIds)).start(method, params, options, about, resume)
+      return (this.#calls ??= new OutboundCalls(this, this.#options.requestIds)).start(
+        method,
+        params,
+        options,
+        about,
+        resume
+      )
     })
   }
 

@@ -1,7 +1,7 @@
 /**
- * A fleet: the processes that serve one server together, its *nodes*. A session lives in none of them: what it knows is
- * a record that they share, any node handles any of its requests, and only a message that somebody waits for is sent to
- * the node that waits.
+ * A fleet: the processes that serve one server together, its *nodes*. A session lives in none of them: its state is a
+ * record that they share, any node handles any of its requests, and only a message that a node waits for is sent to that
+ * node.
  *
  * Provide a fleet to the layer of an endpoint (`NodeHttp.layer`, `WebHttp`), and an `EventBus` of the same nodes to the
  * server. Without a fleet an endpoint knows only the sessions that it has opened. The sessions of HTTP+SSE (2024-11-05)

@@ -66,6 +66,7 @@ export const rows: ReadonlyArray<Row> = [
   ["@skein/server/EventStore.EventStore", "eventStore"],
   ["@skein/server/EventStore.make", { missing: "the store of a server without eventStore" }],
   ["@skein/server/Extension", { missing: "its methods have Effect Schemas, and its hooks are effects" }],
+  ["@skein/server/Fleet", { missing: "a contract for stores of sessions, whose operations are effects" }],
   ["@skein/server/Forwarding", { missing: "for servers before other servers: skein/gateway" }],
   ["@skein/server/HandlerContext", "HandlerContext"],
   ["@skein/server/HandlerError.VisibleError", "VisibleError"],

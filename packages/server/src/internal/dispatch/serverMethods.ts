@@ -18,7 +18,7 @@ import { isVisible } from "../catalog/entryStore.ts"
 import { provideRequest } from "../catalog/hookList.ts"
 import { findReadable, findReader } from "../handlers/readResource.ts"
 import * as capabilities from "../subscriptions/capabilities.ts"
-import type { ListenSubscription } from "../subscriptions/subscriptionRegistry.ts"
+import type { ListenSubscription } from "../subscriptions/listenSubscription.ts"
 import { callTool } from "./callTool.ts"
 import * as extensions from "./extensions.ts"
 import { initialize } from "./initialize.ts"
@@ -65,12 +65,15 @@ const installLifecycle = (methods: MethodTable): void => {
       ...instructions
     })))
   // "The server should send all logs at this level and higher". The level applies to requests in progress too.
-  methods.add(Method.SetLevel, ({ level }, request) =>
-    inSession(methods, request, (session) =>
-      Effect.map(subscriptions.changed(session, { logLevel: level }), () => {
-        session.logLevel = level
-        return {}
-      })))
+  methods.add(
+    Method.SetLevel,
+    ({ level }, request) =>
+      inSession(methods, request, (session) =>
+        Effect.map(subscriptions.changed(session, { logLevel: level }), () => {
+          session.logLevel = level
+          return {}
+        }))
+  )
 }
 
 // ---- the catalog
@@ -199,12 +202,15 @@ const installSubscriptions = (methods: MethodTable): void => {
     }))
 
   // A client may unsubscribe from a resource that was removed meanwhile.
-  methods.add(Method.Unsubscribe, ({ uri }, request) =>
-    inSession(methods, request, (session) =>
-      Effect.map(subscriptions.changed(session, { unsubscribe: uri }), () => {
-        subscriptions.unsubscribe(session, uri)
-        return {}
-      })))
+  methods.add(
+    Method.Unsubscribe,
+    ({ uri }, request) =>
+      inSession(methods, request, (session) =>
+        Effect.map(subscriptions.changed(session, { unsubscribe: uri }), () => {
+          subscriptions.unsubscribe(session, uri)
+          return {}
+        }))
+  )
 
   /** The resources of a filter that the caller may subscribe to, each once, up to the bound. */
   const granted = (requested: ReadonlyArray<string>, { caller }: RequestContext): ReadonlySet<string> => {

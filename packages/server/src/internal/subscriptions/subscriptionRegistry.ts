@@ -3,9 +3,8 @@
  */
 import { KeyedCounter } from "@skein/runtime/KeyedCounter"
 import type { LoggingLevel } from "@skein/protocol/Logging"
-import type { Id, JsonObject, Notification } from "@skein/protocol/JsonRpc"
+import type { Notification } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import * as RequestMeta from "@skein/protocol/RequestMeta"
 import type { Peer } from "@skein/runtime/Peer"
 import type { Caller, RequestContext, SessionPeer } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
@@ -24,6 +23,7 @@ import {
   type OutgoingNotification,
   PendingNotifications
 } from "../base/pendingNotifications.ts"
+import { ListenSubscription } from "./listenSubscription.ts"
 import { ResourceWatches } from "./resourceWatches.ts"
 import { clientOf, largestBeside } from "../base/client.ts"
 
@@ -475,34 +475,5 @@ export class SubscriptionRegistry implements ChangeListener {
     } catch {
       return McpError.resourceNotFound(uri)
     }
-  }
-}
-
-/** An open `subscriptions/listen`, with the notifications that the server agreed to send. */
-export class ListenSubscription implements NotificationTarget {
-  readonly request: RequestContext
-  readonly client: string
-  readonly kinds: ReadonlyArray<ListKind>
-  readonly uris: ReadonlySet<string>
-
-  constructor(request: RequestContext, kinds: ReadonlyArray<ListKind>, uris: ReadonlySet<string>) {
-    this.request = request
-    this.client = clientOf(request.origin)
-    this.kinds = kinds
-    this.uris = uris
-  }
-
-  get caller(): Caller {
-    return this.request.caller
-  }
-
-  /** "The value is the JSON-RPC ID of the `subscriptions/listen` request", with its type. */
-  get meta(): { readonly [RequestMeta.subscriptionId]: Id } {
-    return { [RequestMeta.subscriptionId]: this.request.id }
-  }
-
-  send({ method, params }: OutgoingNotification): Effect.Effect<void> {
-    const tagged: JsonObject = { _meta: this.meta, ...params }
-    return this.request.notify(method, tagged)
   }
 }

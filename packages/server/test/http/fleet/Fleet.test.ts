@@ -77,7 +77,9 @@ describe("a session at every node", () => {
       yield* stream.next
       const question = (yield* stream.next).json
       const { control } = first!.server
-      yield* second!.post(notification("notifications/progress", { progressToken: question.params._meta.progressToken, progress: 7 }))
+      yield* second!.post(
+        notification("notifications/progress", { progressToken: question.params._meta.progressToken, progress: 7 })
+      )
       yield* until(() => control.failures.includes(7))
       yield* second!.post({ jsonrpc: "2.0", id: question.id, result: 1, error: 2 })
       const failed = (yield* stream.next).json
@@ -117,7 +119,8 @@ describe("a session at every node", () => {
     Effect.gen(function*() {
       const [first, second] = yield* open(yield* start(new MemoryFleet(delays()), 2))
       const logged = (client: typeof first) =>
-        Effect.map(client!.post(call(1, "log")), ({ messages }) => messages.filter(({ method }) => method !== undefined).length)
+        Effect.map(client!.post(call(1, "log")), ({ messages }) =>
+          messages.filter(({ method }) => method !== undefined).length)
       for (const [level, count] of [["error", 0], ["info", 1], ["error", 0]] as const) {
         yield* second!.post(request(2, "logging/setLevel", { level }))
         expect(yield* logged(first)).toBe(count)
@@ -187,7 +190,7 @@ describe("notifications", () => {
       yield* until(() => fleet.rows.get(clients[0]!.id)?.record.listensAt === nodes[1]!.node)
       fleet.stop(nodes[1]!.node)
       yield* nodes[1]!.close
-      // Nobody can tell the client.
+      // No node can notify the client.
       yield* clients[0]!.post(call(2, "touch"))
       yield* clients[0]!.post(call(3, "announce", { text: "waits" }))
       const stream = yield* clients[2]!.get()
@@ -279,7 +282,9 @@ describe("a fleet that fails", () => {
         yield* clients[0]!.delete(),
         yield* send(nodes[0]!, { headers: posting, body: initialize("2025-11-25") })
       ]
-      expect(refused.map(({ headers, status }) => [status, headers["retry-after"]])).toEqual(refused.map(() => [503, "1"]))
+      expect(refused.map(({ headers, status }) => [status, headers["retry-after"]])).toEqual(
+        refused.map(() => [503, "1"])
+      )
       const level = yield* clients[0]!.post(request(2, "logging/setLevel", { level: "error" }))
       expect(level.json.error.message).toContain("send the request again")
       fleet.isDown = false
@@ -300,7 +305,7 @@ describe("a fleet that fails", () => {
       yield* goneElsewhere!.delete()
       expect((yield* gone!.post(call(1, "echo", { text: "" }))).status).toBe(200)
       fleet.cut(nodes[0]!.node, false)
-      // What may have been missed is announced.
+      // Everything that may have been missed is announced.
       yield* until(() => methods(stream).includes(listChanged))
       expect((yield* first!.post(call(2, "log"))).messages).toHaveLength(0)
       expect((yield* gone!.post(call(3, "echo", { text: "" }))).status).toBe(404)
@@ -314,7 +319,9 @@ describe("a fleet that fails", () => {
       yield* until(() => second!.server.control.started.includes("a"))
       const closing = yield* Effect.forkChild(second!.server.endpoint.close)
       yield* Effect.yieldNow
-      const refused = yield* second!.post(notification("notifications/test"), { "mcp-session-id": `1.${"x".repeat(22)}` })
+      const refused = yield* second!.post(notification("notifications/test"), {
+        "mcp-session-id": `1.${"x".repeat(22)}`
+      })
       expect([refused.status, refused.headers["retry-after"]]).toEqual([503, "1"])
       second!.server.control.open("a")
       yield* Fiber.join(held)

@@ -21,7 +21,7 @@ interface Row {
   readonly idleTimeout: number
 }
 
-/** What a node receives, one after the other. */
+/** A message to a node. */
 interface Delivery {
   readonly at: number
   readonly run: () => void
@@ -84,8 +84,14 @@ export class MemoryFleet {
       this.nodes.set(node, own)
       const clock = this.#clock = yield* Clock.Clock
       const inbox = yield* Queue.unbounded<Delivery>()
-      yield* Effect.forkScoped(Effect.forever(Effect.flatMap(Queue.take(inbox), ({ at, run }) =>
-        Effect.andThen(pause(at - clock.currentTimeMillisUnsafe()), Effect.sync(run)))))
+      yield* Effect.forkScoped(
+        Effect.forever(
+          Effect.flatMap(
+            Queue.take(inbox),
+            ({ at, run }) => Effect.andThen(pause(at - clock.currentTimeMillisUnsafe()), Effect.sync(run))
+          )
+        )
+      )
       this.#inboxes.set(node, inbox)
       const wait = Effect.suspend(() => pause(this.delay()))
       const operation = <A>(what: string, run: () => A): Effect.Effect<A, Fleet.FleetError> =>
@@ -103,7 +109,11 @@ export class MemoryFleet {
           ([other]) =>
             Effect.suspend(() => {
               const done = Deferred.makeUnsafe<void>()
-              this.#deliver(other, (receiver) => receiver.message(message), () => Deferred.doneUnsafe(done, Effect.void))
+              this.#deliver(
+                other,
+                (receiver) => receiver.message(message),
+                () => Deferred.doneUnsafe(done, Effect.void)
+              )
               return Deferred.await(done)
             }),
           { concurrency: "unbounded", discard: true }
@@ -115,9 +125,7 @@ export class MemoryFleet {
         isServing: (other) => this.nodes.get(other)?.isServing === true,
         create: (record, { idleTimeout, maxSessionsPerPrincipal }) =>
           operation("create", () => {
-            const owned = Array.from(this.rows.values()).filter((row) =>
-              row.record.principalId === record.principalId
-            )
+            const owned = Array.from(this.rows.values()).filter((row) => row.record.principalId === record.principalId)
             if (record.principalId !== undefined && owned.length >= maxSessionsPerPrincipal) return false
             this.rows.set(record.id, {
               record: structuredClone(record),
@@ -214,6 +222,8 @@ export class MemoryFleet {
 
   #later(node: number, run: () => void): void {
     const inbox = this.#inboxes.get(node)
-    if (inbox !== undefined) Queue.offerUnsafe(inbox, { at: this.#clock!.currentTimeMillisUnsafe() + this.delay(), run })
+    if (inbox !== undefined) {
+      Queue.offerUnsafe(inbox, { at: this.#clock!.currentTimeMillisUnsafe() + this.delay(), run })
+    }
   }
 }

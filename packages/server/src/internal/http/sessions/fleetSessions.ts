@@ -30,8 +30,7 @@ import { SimpleClaim } from "../limits/load.ts"
 import { memoryOf } from "../limits/memory.ts"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 import { busy, closing, type HttpRefusal, invalid, tooManyRequests } from "../messages/refusals.ts"
-import type { Sessions } from "./sessions.ts"
-import type { StreamableSession } from "./streamableSession.ts"
+import type { EndpointContext } from "./context.ts"
 
 // The same answer for a session that never existed, that has ended, or that belongs to another principal.
 export const notFound = invalid(404, "Not Found: there is no such session")
@@ -41,9 +40,40 @@ const unavailable = busy("Service Unavailable: the records of the sessions canno
 // How many sessions are read again at the same time, after messages were lost.
 const refreshConcurrency = 8
 
-/** What this node knows of a session that it shares. */
+/** A session that several nodes serve, as one of them has it. */
+export interface SharedSession {
+  readonly id: string
+  readonly peer: SessionPeer
+  readonly principalId: string | undefined
+  /** Whether another node has opened it, or this one before it removed it. */
+  readonly isCopy: boolean
+  readonly isEnding: boolean
+  /** Whether a request is in flight here, or the client listens here. */
+  readonly busy: boolean
+  /** Whether a request is in flight here. */
+  readonly handles: (id: JsonRpc.Id) => boolean
+  /** Handles a message of the client that another node has received. */
+  readonly receiveFromNode: (text: string) => void
+  /** Sends a message of another node that belongs to no request. */
+  readonly sendFromNode: (text: string) => void
+  /** Ends the stream here, and returns the messages that wait for it. */
+  readonly leaveStream: () => ReadonlyArray<string>
+  /** Ends it here. */
+  readonly evict: () => void
+}
+
+/** The sessions of the endpoint. */
+export interface SessionTable {
+  readonly endpoint: EndpointContext
+  readonly open: ReadonlyMap<string, { readonly peer: SessionPeer }>
+  readonly fork: (effect: Effect.Effect<unknown>) => void
+  /** Adds a copy of a session that another node has opened. */
+  readonly restore: (id: string, request: HttpRequest, bytes: number) => SharedSession
+}
+
+/** The state of a shared session at this node. */
 interface Shared {
-  readonly session: StreamableSession
+  readonly session: SharedSession
   /** The node that sends the messages that belong to no request. */
   listensAt: number
   /** Whether it has ended at all nodes. */
@@ -67,14 +97,14 @@ export class FleetSessions implements SessionSharing, Receiver {
   /** The ids of the requests of this node. */
   readonly requestIds: RequestIds
   readonly #fleet: Fleet
-  readonly #sessions: Sessions
+  readonly #sessions: SessionTable
   readonly #shared = new Map<SessionPeer, Shared>()
   // By the id of the session. Each principal has its own: the answer to one says nothing to another.
   readonly #lookups = new Map<string, Array<Lookup>>()
   // The number of streams that were opened, without the node.
   #streams = 0
 
-  constructor(fleet: Fleet, sessions: Sessions) {
+  constructor(fleet: Fleet, sessions: SessionTable) {
     this.#fleet = fleet
     this.#sessions = sessions
     const first = fleet.node * requestsPerNode
@@ -85,7 +115,7 @@ export class FleetSessions implements SessionSharing, Receiver {
     return this.#fleet.newId()
   }
 
-  touch(session: StreamableSession): void {
+  touch(session: SharedSession): void {
     this.#fleet.touch(session.id)
   }
 
@@ -201,7 +231,7 @@ export class FleetSessions implements SessionSharing, Receiver {
   makeRoom(): boolean {
     for (const { session } of this.#shared.values()) {
       if (!session.isCopy || session.busy) continue
-      this.#sessions.end(session, { _tag: "Expired" })
+      session.evict()
       return true
     }
     return false
@@ -210,7 +240,7 @@ export class FleetSessions implements SessionSharing, Receiver {
   // ---- the life of a session
 
   /** Stores a session that its client has opened here. `then` gets the reason if it is refused. */
-  create(session: StreamableSession, then: (refused: HttpRefusal | undefined) => void): void {
+  create(session: SharedSession, then: (refused: HttpRefusal | undefined) => void): void {
     const { id, peer, principalId } = session
     const { idleTimeout, maxSessionsPerPrincipal } = this.#sessions.endpoint.options
     const { node } = this.#fleet
@@ -234,17 +264,17 @@ export class FleetSessions implements SessionSharing, Receiver {
   }
 
   /** Ends a session at all nodes, and then here. `then` gets the reason if that is not possible now. */
-  end(session: StreamableSession, then: (refused: HttpRefusal | undefined) => void): void {
+  end(session: SharedSession, then: (refused: HttpRefusal | undefined) => void): void {
     this.#run("end a session", this.#fleet.end(session.id), (exit) => {
       if (Exit.isSuccess(exit)) this.#ended(session)
       then(Exit.isFailure(exit) ? unavailable : undefined)
     })
   }
 
-  #ended(session: StreamableSession): void {
+  #ended(session: SharedSession): void {
     const shared = this.#shared.get(session.peer)
     if (shared !== undefined) shared.isEnded = true
-    this.#sessions.end(session, { _tag: "ClosedByUs" })
+    session.evict()
   }
 
   /** A session has ended here. Returns whether it has ended at all nodes. */
@@ -275,7 +305,7 @@ export class FleetSessions implements SessionSharing, Receiver {
   }
 
   /** The client has opened its GET stream here. Returns when the other nodes know it. */
-  listens(session: StreamableSession): Effect.Effect<void> {
+  listens(session: SharedSession): Effect.Effect<void> {
     return Effect.suspend(() => {
       const shared = this.#shared.get(session.peer)
       const { node } = this.#fleet
@@ -289,7 +319,7 @@ export class FleetSessions implements SessionSharing, Receiver {
         onSuccess: () =>
           Effect.sync(() => {
             subscriptions.muteChanged(server, false)
-            // Nobody has notified the client since the node with its stream has gone.
+            // No node has notified the client since the one with its stream has gone.
             if (hasMissed) subscriptions.notifyOfAll(server)
           })
       })
@@ -299,7 +329,7 @@ export class FleetSessions implements SessionSharing, Receiver {
   // ---- messages
 
   /** Sends a message that belongs to no request to the node with the client's stream. Returns whether it is elsewhere. */
-  sendElsewhere({ id, peer }: StreamableSession, text: string): boolean {
+  sendElsewhere({ id, peer }: SharedSession, text: string): boolean {
     const at = this.#shared.get(peer)?.listensAt ?? this.#fleet.node
     if (at === this.#fleet.node || !this.#fleet.isServing(at)) return false
     this.#fleet.send(at, { _tag: "Outgoing", id, text })
@@ -307,7 +337,7 @@ export class FleetSessions implements SessionSharing, Receiver {
   }
 
   /** Passes a message of the client on to the nodes that it is for. Returns whether it is for this node too. */
-  isForThis(session: StreamableSession, message: JsonRpc.Message | JsonRpc.Invalid): boolean {
+  isForThis(session: SharedSession, message: JsonRpc.Message | JsonRpc.Invalid): boolean {
     switch (message._tag) {
       case "Request":
         return true
@@ -323,14 +353,14 @@ export class FleetSessions implements SessionSharing, Receiver {
     }
   }
 
-  #isAnswerForThis({ id }: StreamableSession, request: unknown, message: JsonRpc.Outbound): boolean {
+  #isAnswerForThis({ id }: SharedSession, request: unknown, message: JsonRpc.Outbound): boolean {
     const node = nodeOf(request)
     if (node === undefined || node === this.#fleet.node) return true
     this.#fleet.send(node, { _tag: "Received", id, text: JsonRpc.encode(message) })
     return false
   }
 
-  #isNotificationForThis(session: StreamableSession, { method, params }: JsonRpc.Notification): boolean {
+  #isNotificationForThis(session: SharedSession, { method, params }: JsonRpc.Notification): boolean {
     const message = JsonRpc.notification(method, params)
     switch (method) {
       case "notifications/initialized":
@@ -391,7 +421,7 @@ export class FleetSessions implements SessionSharing, Receiver {
   gap(): void {
     const kept = Array.from(this.#shared.values()).filter(({ session }) => {
       if (!session.isCopy || session.busy) return true
-      this.#sessions.end(session, { _tag: "Expired" })
+      session.evict()
       return false
     })
     this.#sessions.fork(

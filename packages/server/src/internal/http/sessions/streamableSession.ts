@@ -12,8 +12,6 @@ import { Closed, RequestError, Unsupported } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 import type { Store } from "../limits/eventStore.ts"
-import type { Claim, Share } from "../limits/load.ts"
-import type { SilentAnswer } from "../limits/silentAnswers.ts"
 import { memoryOf } from "../limits/memory.ts"
 import {
   closing,
@@ -28,8 +26,8 @@ import {
   tooManyStreams
 } from "../messages/refusals.ts"
 import type { FleetSessions } from "./fleetSessions.ts"
+import { Post } from "./post.ts"
 import { HttpSessionBase } from "./sessionBase.ts"
-import * as sse from "../messages/sse.ts"
 import { parseId, Stream, type StreamingSession } from "./stream.ts"
 
 const noHeaders = {}
@@ -43,128 +41,6 @@ const unknownEvent = invalid(
   400,
   "Bad Request: the events after this Last-Event-ID do not exist, or are no longer stored"
 )
-
-type Reply = JsonRpc.Success | JsonRpc.Failure | JsonRpc.Batch
-
-/**
- * A POST with requests, until it is answered: with one JSON text if the result is the first message, with a stream from
- * the moment another message precedes it.
- */
-class Post implements Claim, SilentAnswer {
-  readonly kind = "requests"
-  share: Share | undefined = undefined
-  bytes = 0
-  /** The id of its request, or those of all requests of a batch. */
-  readonly id: JsonRpc.Id | ReadonlyArray<JsonRpc.Id>
-  /**
-   * Whether it is the `initialize` request. Its response is never a stream: the header of a success carries the session
-   * id.
-   */
-  readonly isOpening: boolean
-  /** How many bytes of its replies wait for the last one of its batch. */
-  replyBytes = 0
-  /** Whether nothing more will be sent. */
-  isOver = false
-  readonly #session: StreamableSession
-  readonly #answer: HttpAnswer
-  /** Its stream, once there is one. */
-  stream: Stream | undefined = undefined
-  /** How many of its requests have no outcome yet. */
-  #pending: number
-
-  constructor(
-    session: StreamableSession,
-    id: JsonRpc.Id | ReadonlyArray<JsonRpc.Id>,
-    answer: HttpAnswer,
-    isOpening: boolean
-  ) {
-    this.#session = session
-    this.id = id
-    this.isOpening = isOpening
-    this.#answer = answer
-    this.#pending = typeof id === "object" ? id.length : 1
-  }
-
-  /** Whether its session waits for an answer of the client. */
-  get isWaiting(): boolean {
-    return this.#session.isAsking
-  }
-
-  evict(): void {
-    this.#session.displace(this)
-  }
-
-  /** The HTTP response, if nothing was sent yet and the client is connected. */
-  get unanswered(): HttpAnswer | undefined {
-    return this.stream === undefined && !this.#answer.isClosed ? this.#answer : undefined
-  }
-
-  /** Whether the client disconnected before anything was sent. It cannot resume a stream without an event id. */
-  get isLost(): boolean {
-    return this.stream === undefined && this.#answer.isClosed
-  }
-
-  /** Begins a stream. */
-  open(stream: Stream): Stream {
-    this.stream = stream
-    stream.open(this.#answer, false)
-    return stream
-  }
-
-  /** Begins the stream of a request that takes long. */
-  beginStream(): void {
-    if (this.unanswered === undefined) return
-    this.#session.openStream(this)
-    this.#answer.write(sse.keepAlive)
-  }
-
-  has(id: JsonRpc.Id): boolean {
-    return typeof this.id === "object" ? this.id.includes(id) : this.id === id
-  }
-
-  /** Sends the response. Throws what `JsonRpc.encode` throws, and then nothing was sent. */
-  respond(reply: Reply, headers = json): void {
-    const stream = this.stream
-    if (stream === undefined) {
-      const text = JsonRpc.encode(reply)
-      this.isOver = true
-      const http = reply._tag === "Failure" ? reply.error.http : undefined
-      return http === undefined
-        ? this.#answer.reply(200, headers, text)
-        : this.#answer.reply(http.status, { ...headers, ...http.headers }, text)
-    }
-    // Clients read one message per event, whether the revision has batches or not.
-    const texts = reply._tag !== "Batch" ? [JsonRpc.encode(reply)] : reply.texts ?? reply.members.map(JsonRpc.encode)
-    this.isOver = true
-    for (const text of texts) stream.send(text)
-    stream.complete()
-  }
-
-  /** Answers its requests with an error: on its stream, or with JSON if nothing was sent yet. */
-  fail(error: JsonRpc.ErrorObject): void {
-    const { id, stream } = this
-    const texts = (typeof id === "object" ? id : [id]).map((id) => JsonRpc.encode(JsonRpc.failure(id, error)))
-    if (stream !== undefined) { for (const text of texts) stream.send(text) }
-    else this.unanswered?.reply(200, json, typeof id === "object" ? `[${texts.join()}]` : texts[0]!)
-  }
-
-  /** One of its requests was discarded. Returns whether that was the last one. */
-  discardOne(): boolean {
-    return --this.#pending <= 0
-  }
-
-  /**
-   * Ends it without a response. "Not send a response for the cancelled request" (2025-11-25, cancellation), and still a
-   * POST with a request is answered with JSON or with a stream: so it is an empty stream, which clients accept.
-   */
-  end(): void {
-    this.isOver = true
-    if (this.stream !== undefined) return this.stream.complete()
-    if (this.#answer.isClosed) return
-    this.#answer.open(200, sse.headers)
-    this.#answer.end()
-  }
-}
 
 export class StreamableSession extends HttpSessionBase implements StreamingSession {
   readonly hasSessionId = true
@@ -328,8 +204,10 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
       })
     }
     const read = this.log?.read(this.id, number, after) ?? Effect.undefined
-    const missed = Effect.catchCause(read, (cause) =>
-      Effect.as(Effect.logError("failed to read the event log", cause), undefined))
+    const missed = Effect.catchCause(
+      read,
+      (cause) => Effect.as(Effect.logError("failed to read the event log", cause), undefined)
+    )
     return Effect.flatMap(Effect.andThen(fleet.listens(this), missed), (texts) =>
       Effect.sync(() => {
         if (this.isEnding || answer.isClosed) return
