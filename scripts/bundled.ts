@@ -3,7 +3,8 @@
  * without dependencies. Code that several entries need is in shared files.
  *
  * An entry for Node is a file of a few lines. It switches the compile cache of Node on, which has an effect on code that
- * is compiled afterwards, and loads the rest. Bundlers get the rest directly, by the condition `module`.
+ * is compiled afterwards, and loads the rest. Bundlers get the rest directly, by the condition `module`. The functions that run
+ * when a program starts are marked for that cache ([eager](./eager.ts)).
  *
  * The declarations are bundled, too. The build fails if one of them needs a type of another package.
  */
@@ -20,6 +21,7 @@ import {
 } from "rolldown"
 import { dts } from "rolldown-plugin-dts"
 import { annotate } from "./annotate.ts"
+import { compileAtLoad } from "./eager.ts"
 import { readCompiled } from "./group.ts"
 import { publicModules } from "./publicModules.ts"
 
@@ -286,6 +288,7 @@ export const buildBundled = async (folder: string): Promise<void> => {
     Object.fromEntries(modules.map(({ path }) => [path, join(folder, ".tsbuild", `${path}${extension}`)]))
   const parts = Object.entries(fileModules).map(([name, path]) => [name, join(folder, "../..", path)])
   const code = await bundleCode(folder, { ...at(".js"), ...programs, ...Object.fromEntries(parts) })
+  await compileAtLoad(join(folder, "dist"))
   await bundleTypes(folder, at(".d.ts"))
   await writeNotices(folder, code)
   await cp(join(folder, "../../LICENSE"), join(folder, "LICENSE"))
