@@ -25,7 +25,7 @@ export interface BridgeOptions extends HttpOptions {
  * Messages are passed on as they are. Rejects if it cannot listen, for example because the port is in use.
  *
  * @example
- * const { close, url } = await bridge(stdio({ command: "node", args: ["server.js"] }), { port: 3000 })
+ * const { close, url } = await bridge(Stdio.transport({ command: "node", args: ["server.js"] }), { port: 3000 })
  */
 export const bridge = async (transport: Transport, options: BridgeOptions = {}): Promise<Listening> => {
   const { connect } = transport as unknown as CoreTransport
