@@ -24,11 +24,11 @@ export interface Screen {
 export const MaxTokens = Context.Reference<number>("docs/MaxTokens", { defaultValue: () => 1_000 })
 
 // #region form
-export const forms = (screen: Screen, entry: string) => {
+export const forms = (screen: Screen) => {
   const turn = Semaphore.makeUnsafe(1)
   return Elicitation.layer({
     form: (request) =>
-      turn.withPermit(Effect.map(screen.form(`${entry} asks`, request), (entered) => {
+      turn.withPermit(Effect.map(screen.form(`${request.server.label} asks`, request), (entered) => {
         if (entered === "declined") return Elicitation.decline
         return entered === "closed" ? Elicitation.cancel : Elicitation.accept(entered)
       }))
@@ -37,11 +37,11 @@ export const forms = (screen: Screen, entry: string) => {
 // #endregion
 
 // #region url
-export const addresses = (screen: Screen, entry: string) =>
+export const addresses = (screen: Screen) =>
   Elicitation.layer({
-    url: ({ host, message, url, warnings }) =>
+    url: ({ host, message, server, url, warnings }) =>
       Effect.gen(function*() {
-        const lines = [`${entry} wants you to visit ${host}: ${message}`, url.href, ...warnings]
+        const lines = [`${server.label} wants you to visit ${host}: ${message}`, url.href, ...warnings]
         if (!(yield* screen.confirm(lines))) return Elicitation.decline
         yield* screen.browse(url.href)
         return Elicitation.consent()
@@ -51,7 +51,7 @@ export const addresses = (screen: Screen, entry: string) =>
 
 // #region provide
 export const open = (transport: Transport, screen: Screen) =>
-  Client.layer(transport).pipe(Layer.provide(forms(screen, "The tea house")))
+  Client.layer(transport, { label: "The tea house" }).pipe(Layer.provide(forms(screen)))
 // #endregion
 
 export const workspace = Effect.gen(function*() {

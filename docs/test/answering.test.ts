@@ -40,19 +40,19 @@ const textOf = ({ content }: { readonly content: ReadonlyArray<object> }): strin
 describe.each(testedRevisions)("programs/answering.ts, %s", (revision) => {
   const visit = <E>(services: Layer.Layer<never, E>, tool: string, args?: object) =>
     Effect.gen(function*() {
-      const client = yield* Client.make(yield* inMemory(Asking), { revisions: [revision] })
+      const client = yield* Client.make(yield* inMemory(Asking), { label: "Tea", revisions: [revision] })
       return textOf(yield* client.callTool(tool, args))
     }).pipe(Effect.provide(services), Effect.scoped)
 
   it.effect("shows a form with its defaults, and returns accept, decline and cancel", () =>
     Effect.gen(function*() {
       const one = screen({ form: { people: 3 } })
-      expect(yield* visit(Answering.forms(one.shown, "Tea"), "book")).toBe("A table for 3, inside")
+      expect(yield* visit(Answering.forms(one.shown), "book")).toBe("A table for 3, inside")
       expect(one.seen.lines).toEqual([["Tea asks", "{\"where\":\"in\",\"people\":3}", "fits"]])
       const no = screen({ form: "declined" })
-      expect(yield* visit(Answering.forms(no.shown, "Tea"), "cancel")).toBe("Kept: the user declined")
+      expect(yield* visit(Answering.forms(no.shown), "cancel")).toBe("Kept: the user declined")
       const closed = screen({ form: "closed" })
-      expect(yield* visit(Answering.forms(closed.shown, "Tea"), "cancel")).toBe("Kept: the user closed the question")
+      expect(yield* visit(Answering.forms(closed.shown), "cancel")).toBe("Kept: the user closed the question")
       const opened = Effect.flatMap(inMemory(Asking), (transport) =>
         Effect.provide(
           Effect.flatMap(Client.Client, (client) => client.callTool("cancel")),
@@ -64,11 +64,11 @@ describe.each(testedRevisions)("programs/answering.ts, %s", (revision) => {
   it.effect("opens a URL only after consent", () =>
     Effect.gen(function*() {
       const { seen, shown } = screen()
-      expect(yield* visit(Answering.addresses(shown, "Tea"), "pay")).toBe("Thank you")
+      expect(yield* visit(Answering.addresses(shown), "pay")).toBe("Thank you")
       expect(seen.lines[0]![0]).toBe("Tea wants you to visit pay.example.com: Please pay")
       expect(seen.visited).toEqual([seen.lines[0]![1]])
       const no = screen({ yes: false })
-      expect(yield* visit(Answering.addresses(no.shown, "Tea"), "pay")).toContain("The user declined")
+      expect(yield* visit(Answering.addresses(no.shown), "pay")).toContain("The user declined")
       expect(no.seen.visited).toEqual([])
     }))
 
@@ -91,7 +91,7 @@ describe.each(testedRevisions)("programs/answering.ts, %s", (revision) => {
       const { seen, shown } = screen()
       const models = Answering.models(shown, () => Effect.succeed(answer))
       expect(yield* visit(models, "summarize", { text: "long" })).toBe("Short")
-      expect(seen.lines[0]![0]).toBe("asking asks the model, up to 200 tokens")
+      expect(seen.lines[0]![0]).toBe("Tea asks the model, up to 200 tokens")
       const no = Answering.models(screen({ yes: false }).shown, () => Effect.succeed(answer))
       const refused = yield* Effect.result(visit(no, "summarize", { text: "long" }))
       expect(refused).toMatchObject(
