@@ -246,10 +246,10 @@ describe("http.md", () => {
     const quiet = await unknown.handler(new Request(url, hello))
     note(quiet.status, ((await quiet.json()) as { readonly error: { readonly code: number } }).error.code)
     expect(answered.get(500)).toBe(-32603)
-    const table = readFileSync(join(import.meta.dirname, "../http.md"), "utf8")
+    const page = readFileSync(join(import.meta.dirname, "../http.md"), "utf8")
     const documented = Array.from(
-      table.matchAll(/^\| (\d{3}) +\| +(?:`(-\d+)`)? +\|/gm),
-      ([, status, code]) => `${status} ${code ?? ""}`.trim()
+      page.matchAll(/^- (\d{3})(?:, `(-\d+)`)?[:,] /gm),
+      ([, status, code = Number(status) < 400 ? "" : "-32600"]) => `${status} ${code}`.trim()
     )
     // Node sends 408 and 431. `limits.test.ts` tests 503, `asking.test.ts` the missing capability, and tests of
     // `@skein/server` the error of an interrupted request.
