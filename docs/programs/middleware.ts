@@ -13,6 +13,7 @@ export const entries: Array<AuditLog.Entry> = []
 const write = (entry: AuditLog.Entry) => Effect.sync(() => void entries.push(entry))
 
 const ping = Tool.layer(Tool.make("ping"), () => Effect.succeed("pong"))
+const report = Tool.layer(Tool.make("report"), () => Effect.succeed("Nothing was sold"))
 const slow = Tool.layer(Tool.make("slow"), () => Effect.as(Effect.sleep("1 hour"), "At last"))
 const large = Tool.layer(Tool.make("large"), () => Effect.succeed("x".repeat(10_000)))
 
@@ -33,6 +34,7 @@ export const Careful = McpServer.layer(
   MaxResponseSize.layer({ maxBytes: 4_096 }),
   closedAtNight,
   ping,
+  report,
   slow,
   large
 )
