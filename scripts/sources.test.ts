@@ -125,3 +125,15 @@ describe("the check of cuts", () => {
     ) expect(about(`export const a = function*() { return ${text} }\n`)).toEqual([])
   })
 })
+
+describe("the check of programs of users", () => {
+  it("rejects a member that Node 22 lacks, and allows it in programs of the repository", () => {
+    const text = "if (import.meta.main) console.log(\"import.meta.main\")\n"
+    for (const file of ["docs/programs/a.ts", "examples/a/b.ts", "packages/create-skein/templates/a/src/b.ts"]) {
+      expect(about(text, file)).toEqual([
+        "1: Node 22 has no import.meta.main: process.argv[1] === import.meta.filename"
+      ])
+    }
+    expect(about(text, "scripts/a.ts")).toEqual([])
+  })
+})

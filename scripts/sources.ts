@@ -1,6 +1,6 @@
 /**
  * Checks of TypeScript sources that the linter cannot make: the English of comments, the defaults of options, cuts of
- * texts, and the base of errors. CONTRIBUTING describes the rules.
+ * texts, the base of errors, and the oldest Node. CONTRIBUTING describes the rules.
  */
 import { join } from "node:path"
 import { type ESTree, parseSync, Visitor } from "rolldown/utils"
@@ -192,6 +192,21 @@ const cutsOf = (text: string, { program }: Parsed): ReadonlyArray<Found> => {
   return found
 }
 
+/** Programs that users run, with each version of Node that the packages support. */
+const userProgram = /^(docs\/programs|examples|packages\/[^/]+\/(src|templates))\//
+
+/** Returns the uses of a member that Node has since 24.2. */
+const mainsOf = (text: string, { program }: Parsed): ReadonlyArray<Found> => {
+  const found: Array<Found> = []
+  new Visitor({
+    MemberExpression: ({ end, start }) => {
+      if (text.slice(start, end) !== "import.meta.main") return
+      found.push({ start, message: "Node 22 has no import.meta.main: process.argv[1] === import.meta.filename" })
+    }
+  }).visit(program)
+  return found
+}
+
 const packageModule = /^packages\/[^/]+\/src\//
 
 /** Modules that a script writes contain the comments of other programs. */
@@ -213,6 +228,7 @@ export const sourceProblems = (path: string, text: string): ReadonlyArray<string
   const parsed = parseSync(path, text)
   const found = [
     ...englishOf(text, parsed),
+    ...userProgram.test(path) ? mainsOf(text, parsed) : [],
     ...isPackage && !resolvesOptions.test(path) ? defaultsOf(text, parsed) : [],
     ...isPackage && !ownsCuts.test(path) ? cutsOf(text, parsed) : [],
     ...isPackage && !ownsMessages.test(path) ? errorsOf(text, parsed) : []

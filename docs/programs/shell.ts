@@ -66,4 +66,4 @@ export const TeaHouse = McpServer.layer(
   review
 )
 
-if (import.meta.main) NodeHttp.runMain(TeaHouse)
+if (process.argv[1] === import.meta.filename) NodeHttp.runMain(TeaHouse)

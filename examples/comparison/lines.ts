@@ -19,7 +19,7 @@ export const linesOf = async (server: (typeof servers)[number], program: keyof t
   return formatted.split("\n").filter((line) => !/^("""|\s*($|#|\/\/|\/?\*))/.test(line)).length
 }
 
-if (import.meta.main) {
+if (process.argv[1] === import.meta.filename) {
   for (const server of servers) {
     const counts = await Promise.all((["skein", "fastmcp", "sdk"] as const).map((program) => linesOf(server, program)))
     console.log(server.padEnd(10), ...counts.map((count) => String(count).padStart(4)))

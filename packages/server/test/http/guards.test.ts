@@ -173,6 +173,13 @@ describe("paths, verbs and media types", () => {
         ],
         [400, "Bad Request: this is an endpoint for MCP clients, which a browser cannot open"]
       ])
+      const stateless = yield* kit.serve(server, { stateless: true })
+      const opened = yield* kit.send(stateless, { method: "GET", headers: { accept: "text/html,*/*;q=0.8" } })
+      expect([opened.status, opened.headers.allow, opened.json.error.message]).toEqual([
+        405,
+        "POST",
+        "Method Not Allowed: this is an endpoint for MCP clients, which a browser cannot open"
+      ])
       expect(yield* statuses(elsewhere, [{ ...call, path: "/api/v1/mcp" }, call])).toEqual([200, 404])
       const anywhere = yield* kit.serve(server, { path: "*" })
       expect(yield* statuses(anywhere, [{ ...call, path: "/x" }, { ...call, path: "/" }])).toEqual([200, 200])

@@ -79,7 +79,7 @@ describe("within an application", () => {
         })
         const reply = yield* kit.send(at, echo)
         expect([reply.status, reply.json.error.code]).toEqual([500, -32603])
-        expect(lines.join()).toContain("the body was already read")
+        expect(lines.join()).toContain("the body of the request was already read: pass it as `body`")
       }))
     ))
 

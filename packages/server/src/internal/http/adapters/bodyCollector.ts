@@ -6,6 +6,9 @@ import { type Body, type BodyCounter, type BodyFault, decodeBody, type HttpReque
 
 const encoder = /* @__PURE__ */ new TextEncoder()
 
+/** The problem of a request whose body the application has read without passing it on. */
+export const readBefore = "the body of the request was already read: pass it as `body`"
+
 /** A body that was read by the application: JSON, text or bytes. */
 export const givenBody = (body: unknown, limit: number): Body => {
   if (body instanceof Uint8Array || body instanceof ArrayBuffer) {

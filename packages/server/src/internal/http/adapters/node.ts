@@ -19,7 +19,7 @@ import type {
   HttpRequest
 } from "../messages/adapter.ts"
 import * as head from "../messages/head.ts"
-import { BodyCollector, givenBody } from "./bodyCollector.ts"
+import { BodyCollector, givenBody, readBefore } from "./bodyCollector.ts"
 import { highWaterMark, largeAnswer } from "./streamingAnswer.ts"
 
 /** The state that all requests of one handler share. */
@@ -123,7 +123,7 @@ export class NodeRequest implements HttpRequest {
     if (this.#given !== undefined || message.readableDidRead) {
       const given = this.#given ?? (message as { readonly body?: unknown }).body
       if (given !== undefined) return done(givenBody(given, limit))
-      throw new Error("the body was already read, and is not in `request.body`: pass it as `body`")
+      throw new Error(readBefore)
     }
     const length = Number(message.headers["content-length"])
     if (length > limit) return done({ fault: "TooLarge" })

@@ -7,7 +7,7 @@ import type * as Context from "effect/Context"
 import { forwardedAddress } from "../../base/client.ts"
 import { type Body, type BodyCounter, type Headers, type HttpAnswer, type HttpRequest } from "../messages/adapter.ts"
 import { url, urlHostOf } from "../messages/head.ts"
-import { BodyCollector, givenBody } from "./bodyCollector.ts"
+import { BodyCollector, givenBody, readBefore } from "./bodyCollector.ts"
 import { highWaterMark, largeAnswer, StreamingAnswer } from "./streamingAnswer.ts"
 
 /** The values that the application supplies with a request. */
@@ -87,7 +87,7 @@ export class WebRequest implements HttpRequest {
   read(limit: number, done: (body: Body) => void, counter: BodyCounter): void {
     if (this.#given?.body !== undefined) return done(givenBody(this.#given.body, limit))
     const { body, bodyUsed } = this.#request
-    if (bodyUsed) throw new Error("the body of the request was already read: pass it as `body`")
+    if (bodyUsed) throw new Error(readBefore)
     if (body === null) return done({ text: "" })
     const length = Number(this.header("content-length"))
     if (length > limit) {

@@ -53,7 +53,8 @@ const noProbe = invalid(
   404,
   "Not Found: there is no such endpoint here: probes are answered at /livez and /readyz, with the option health (SKEIN_HEALTH)"
 )
-const noPage = invalid(400, "Bad Request: this is an endpoint for MCP clients, which a browser cannot open")
+/** For a person who opens the URL of the endpoint. */
+const noPage = "this is an endpoint for MCP clients, which a browser cannot open"
 
 // The paths at which other servers answer probes.
 const probePaths = new Set(["/health", "/healthz", "/healthcheck", "/ready", "/live"])
@@ -220,11 +221,14 @@ export const makeEndpoint = (core: ServerCore, options: Resolved, context: Conte
 
   /** Handles a GET, which opens a stream of a session, or a DELETE, which ends a session. */
   const getOrDelete = (request: HttpRequest, answer: HttpAnswer): void => {
-    if (options.stateless) {
-      return refuse(answer, invalid(405, `Method Not Allowed: ${request.method}`, { allow: "POST" }))
-    }
     const isBrowser = request.method === "GET" && request.header("accept")?.startsWith("text/html") === true
-    const classified = isBrowser ? noPage : classify(request, undefined, core.revisions)
+    if (options.stateless) {
+      const problem = isBrowser ? noPage : request.method
+      return refuse(answer, invalid(405, `Method Not Allowed: ${problem}`, { allow: "POST" }))
+    }
+    const classified = isBrowser
+      ? invalid(400, `Bad Request: ${noPage}`)
+      : classify(request, undefined, core.revisions)
     if (typeof classified === "object") return refuse(answer, classified)
     if (request.method === "DELETE") return streamable.delete(request, answer)
     const refused = guards.acceptStream(request) ?? (shared.isClosing ? closing : undefined)
