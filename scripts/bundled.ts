@@ -20,6 +20,7 @@ import {
   type RolldownOutput
 } from "rolldown"
 import { dts } from "rolldown-plugin-dts"
+import { esmExternalRequirePlugin } from "rolldown/plugins"
 import { annotate } from "./annotate.ts"
 import { compileAtLoad } from "./eager.ts"
 import { readCompiled } from "./group.ts"
@@ -32,6 +33,19 @@ const programs: Readonly<Record<string, string>> = { skein: "@skein/cli/Skein" }
 const fileModules: Readonly<Record<string, string>> = {
   folderServer: "packages/cli/.tsbuild/internal/develop/folderServer.js"
 }
+
+/**
+ * A module without WebSockets in the place of `ws`, which Effect's server of HTTP imports for WebSockets. The routes of a server have
+ * none, and a bundler leaves the package in the bundle although nothing uses it.
+ */
+const unused = "skein:unused"
+
+/**
+ * The modules of Node that a bundler for browsers does not have are imported by a few files in `code/node` only. The others
+ * import these by this name (`imports` of `package.json`), so that such a bundler finds `code/withoutNode.js` in their place.
+ * It is as long as `./node/`, which keeps the source maps valid.
+ */
+const nodeFolder = "#skein/"
 
 /** Packages that only tests of an application need, and install themselves: `DevServer` of `skein/auth` loads this one. */
 const outside = new Set(["oidc-provider"])
@@ -106,6 +120,7 @@ const compiled = (packages: string): Plugin => {
   return {
     name: "compiled",
     resolveId: (source) => {
+      if (source === "ws") return unused
       const [, name, module] = /^@skein\/([^/]+)\/(.+)$/.exec(source) ?? []
       if (name === undefined) return undefined
       if (!files.has(source)) {
@@ -118,8 +133,9 @@ const compiled = (packages: string): Plugin => {
       return file
     },
     load: {
-      filter: { id: /[/\\]\.tsbuild[/\\].*\.js$/ },
+      filter: { id: [/^skein:unused$/, /[/\\]\.tsbuild[/\\].*\.js$/] },
       handler: (id) => {
+        if (id === unused) return { code: "export let WebSocket, WebSocketServer", moduleType: "js" }
         const found = loaded.get(id) ?? load(id)
         loaded.set(id, found)
         return found
@@ -132,6 +148,61 @@ const compiled = (packages: string): Plugin => {
 const starts = {
   server: ["skein/.tsbuild/index.js", "server/.tsbuild/Stdio.js"],
   client: ["skein/.tsbuild/client.js", "client/.tsbuild/Http.js", "client/.tsbuild/Stdio.js"]
+}
+
+/** The imports of a module. */
+interface Imports {
+  /** The modules that it loads before it runs. */
+  readonly direct: ReadonlyArray<string>
+  readonly all: ReadonlyArray<string>
+}
+
+/** Collects the imports of each module. */
+const collecting = (imports: Map<string, Imports>): Plugin => ({
+  name: "collecting",
+  moduleParsed: ({ dynamicallyImportedIds, id, importedIds }) =>
+    void imports.set(id, { direct: importedIds, all: [...importedIds, ...dynamicallyImportedIds] })
+})
+
+const usesNode = (imports: Imports | undefined): boolean => imports?.direct.some((name) => isBuiltin(name)) === true
+
+/** Returns the modules that cannot run without the modules of Node, because they or their imports import some. */
+const needingNode = (imports: ReadonlyMap<string, Imports>): ReadonlySet<string> => {
+  const found = new Set(Array.from(imports).flatMap(([id, from]) => usesNode(from) ? [id] : []))
+  for (let before = -1; before !== found.size;) {
+    before = found.size
+    for (const [id, { direct }] of imports) if (direct.some((name) => found.has(name))) found.add(id)
+  }
+  return found
+}
+
+/** Returns the modules that some modules load, at once or later. */
+const reachedFrom = (files: ReadonlyArray<string>, imports: ReadonlyMap<string, Imports>): ReadonlySet<string> => {
+  const found = new Set(files)
+  for (const id of found) for (const name of imports.get(id)?.all ?? []) found.add(name)
+  return found
+}
+
+/**
+ * The text of the module without Node. It has each export of the files in `code/node`, and any use of one fails.
+ */
+const withoutNode = (names: Iterable<string>): string =>
+  `const fail = () => { throw new Error("this function of skein needs Node, Bun or Deno: the program was bundled for browsers or Workers") }
+const missing = new Proxy(fail, { get: fail, construct: fail })
+export { ${[...names].map((name) => `missing as ${name}`).join(", ")} }
+`
+
+/** Lets the files of a bundle import those in `code/node` by the name of the package, and writes the module in their place. */
+const separateNode = async (dist: string, chunks: ReadonlyArray<OutputChunk>): Promise<void> => {
+  const isNode = (path: string): boolean => path.startsWith("code/node/")
+  for (const { dynamicImports, fileName, imports } of chunks) {
+    if (isNode(fileName) || ![...imports, ...dynamicImports].some(isNode)) continue
+    const path = join(dist, fileName)
+    const code = await readFile(path, "utf8")
+    await writeFile(path, code.replaceAll(/(?<=["'`])\.\/node\/(?=[\w-]+\.js["'`])/g, nodeFolder))
+  }
+  const names = chunks.flatMap(({ exports, fileName }) => isNode(fileName) ? exports : [])
+  await writeFile(join(dist, "code/withoutNode.js"), withoutNode(new Set(names)))
 }
 
 /** Returns the modules that some modules load before they run, themselves included, and that have any code. */
@@ -159,11 +230,13 @@ const bundleCode = async (
   const input: InputOptions = {
     input: { ...entries },
     cwd: folder,
-    platform: "node",
+    platform: "neutral",
     tsconfig: false,
-    resolve: { conditionNames: ["node", "import", "module", "default"] },
-    external: [...builtinModules, /^node:/, ...outside],
-    plugins: [compiled(dirname(folder))],
+    resolve: { conditionNames: ["node", "import", "module", "default"], mainFields: ["module", "main"] },
+    external: [...outside],
+    // A `require` of a module of Node becomes an import. The one that a bundler makes needs Node, also where nothing calls it.
+    plugins: [compiled(dirname(folder)), esmExternalRequirePlugin({ external: [/^node:/, ...builtinModules] })],
+    treeshake: { moduleSideEffects: [{ external: true, sideEffects: false }] },
     checks: { pluginTimings: false },
     onLog: (level, log, handler) => {
       // A dependency may have an optional import that is not installed, such as `pg-native`.
@@ -182,27 +255,41 @@ const bundleCode = async (
     sourcemap: true,
     sourcemapExcludeSources: true,
     entryFileNames: "code/[name].js",
-    chunkFileNames: "code/[name]-[hash].js",
     hashCharacters: "hex"
   }
   // Node needs time for each file. So the modules that a server loads when it starts are in one file, those that a client
-  // loads are in another one, and those that both load are in a third.
-  const first = await rolldown(input)
+  // loads are in another one, and those that both load are in a third. Those of a client that need modules of Node are apart.
+  const imports = new Map<string, Imports>()
+  const first = await rolldown({ ...input, plugins: [input.plugins, collecting(imports)] })
   const split = (await first.generate({ ...options, minify: false, sourcemap: false })).output.filter(isChunk)
   await first.close()
+  const needsNode = needingNode(imports)
+  const libraryFiles = Object.entries(entries).flatMap(([name, path]) =>
+    name in programs || name in fileModules ? [] : [path]
+  )
+  const library = reachedFrom(libraryFiles, imports)
   const server = loadedBy(split, starts.server)
   const client = loadedBy(split, starts.client)
   const groupOf = (id: string): string | null =>
-    server.has(id) ? client.has(id) ? "core" : "server" : client.has(id) ? "host" : null
+    server.has(id)
+      ? client.has(id) ? "core" : "server"
+      : client.has(id)
+      ? needsNode.has(id) ? "nodeHost" : "host"
+      : null
   // An entry may then export what only other files use. `split` has the names that it exports for programs.
   const bundle = await rolldown({ ...input, preserveEntrySignatures: "allow-extension" })
   const { output } = await bundle.write({
     ...options,
+    chunkFileNames: ({ moduleIds }) =>
+      moduleIds.some((id) => usesNode(imports.get(id)) && library.has(id))
+        ? "code/node/[name]-[hash].js"
+        : "code/[name]-[hash].js",
     codeSplitting: { includeDependenciesRecursively: false, groups: [{ name: groupOf }] }
   })
   await bundle.close()
   const chunks = output.filter(isChunk)
   onlyNode(chunks.flatMap(({ dynamicImports, imports }) => [...imports, ...dynamicImports]))
+  await separateNode(dist, chunks)
   for (const { fileName, isEntry, name } of chunks) {
     if (!isEntry || name in fileModules) continue
     if (name in programs) {

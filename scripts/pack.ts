@@ -135,7 +135,7 @@ try {
     `${smoke(join(temporary, "project"), tarballs)} modules imported and type-checked from the installed tarballs`
   )
   const alone = packChecked(bundled)
-  console.log(checkBundled(bundled, join(temporary, "alone"), alone, runNpm))
+  console.log(await checkBundled(bundled, join(temporary, "alone"), alone, runNpm))
   const projects = checkEntries(join(temporary, "entries"), [...tarballs, alone])
   console.log(`modules imported in ${projects} projects that have what a README says to install`)
 } catch (error) {

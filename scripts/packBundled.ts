@@ -4,6 +4,7 @@
 import { execFileSync } from "node:child_process"
 import { globSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { build } from "esbuild"
 import { root } from "./build.ts"
 import { publicModules } from "./publicModules.ts"
 
@@ -50,16 +51,64 @@ await restarted.close()
 await close()
 `
 
+/** A program for browsers and Workers: a server and a client of it, without any module of Node. */
+const browsing = `import { AsyncServer } from "skein"
+import { browserTokenStore, Grant, OAuth, webSignIn } from "skein/auth"
+import { AsyncClient, Http, Stdio } from "skein/client"
+import { webHandler } from "skein/http"
+import * as z from "skein/zod"
+const texts = new Map()
+globalThis.localStorage = {
+  getItem: (key) => texts.get(key) ?? null,
+  removeItem: (key) => texts.delete(key),
+  setItem: (key, value) => texts.set(key, value)
+}
+const redirectUri = "https://tea.example/back"
+const grant = Grant.authorizationCode({ clientName: "Tea", redirectUri })
+const oauth = await OAuth.make({ grant, signIn: webSignIn({ redirectUri }), store: browserTokenStore({ storage: "localStorage" }) })
+const server = new AsyncServer({ name: "tea", version: "1.0.0" })
+  .tool("add", { input: z.object({ a: z.number(), b: z.number() }) }, ({ a, b }) => a + b)
+const { close, handler } = webHandler(server, { allowedHosts: ["tea.example"] })
+const fetch = (input, init) => handler(new Request(input, init))
+const client = await AsyncClient.connect(Http.transport({ url: "https://tea.example/mcp", fetch }))
+const { content } = await client.callTool("add", { a: 1, b: 2 })
+if (content[0].text !== "3") throw new Error(JSON.stringify(content))
+try {
+  Stdio.transport({ command: "node" })
+  throw new Error("a page starts no process")
+} catch (error) {
+  if (!error.message.includes("needs Node, Bun or Deno")) throw error
+}
+await client.close()
+await close()
+await oauth.close()
+`
+
+/** Bundles the program for browsers, which fails for a module of Node, and runs it. */
+const browse = async (project: string): Promise<void> => {
+  const outfile = join(project, "browsing.js")
+  await build({
+    absWorkingDir: project,
+    bundle: true,
+    format: "esm",
+    logLevel: "error",
+    outfile,
+    platform: "browser",
+    stdin: { contents: browsing, resolveDir: project }
+  })
+  run(project, process.execPath, outfile)
+}
+
 /**
  * Installs the tarball in an empty project, and checks it: one package within its size, every entry can be imported and
  * required, the program `skein` starts, and the declarations compile with old and new compilers. `install` runs npm.
  */
-export const checkBundled = (
+export const checkBundled = async (
   folder: string,
   project: string,
   tarball: string,
   install: (cwd: string, ...args: ReadonlyArray<string>) => void
-): string => {
+): Promise<string> => {
   const flags = ["--prefer-offline", "--no-audit", "--no-fund", "--silent"]
   mkdirSync(project)
   writeFileSync(join(project, "package.json"), JSON.stringify({ name: "alone", private: true, type: "module" }))
@@ -73,6 +122,7 @@ export const checkBundled = (
   writeFileSync(join(project, "alone.mjs"), program(entries))
   run(project, process.execPath, "alone.mjs")
   run(project, join(project, "node_modules/.bin/skein"), "--help")
+  await browse(project)
   writeFileSync(join(project, "alone.ts"), entries.map((name, at) => `export * as m${at} from "${name}"\n`).join(""))
   install(
     project,

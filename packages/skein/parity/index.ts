@@ -145,6 +145,7 @@ export const rows: ReadonlyArray<Row> = [
   ["@skein/server/RequestState.KeyTooShort", { missing: "the error of a start, whose message is logged" }],
   ["@skein/server/RequestState.RequestStateKeyError", { missing: "the error of a start, whose message is logged" }],
   ["@skein/server/RequestState.bytesOf", { missing: types }],
+  ["@skein/server/RequestState.checkKeys", { missing: types }],
   ["@skein/server/RequestState.minKeyBytes", { missing: types }],
   ["@skein/server/RequestState.resolve", { missing: types }],
   ["@skein/server/Resource.async", "resource"],

@@ -5,7 +5,8 @@ import * as Core from "@skein/client/AsyncClient"
 import type { Transport } from "../base/definition.ts"
 import type { ClientMethods } from "./clientMethods.ts"
 import { type ConnectOptions, toCore } from "./options.ts"
-import type { HttpOptions, StdioOptions } from "./transports.ts"
+import type { StdioOptions } from "./stdio.ts"
+import type { HttpOptions } from "./transports.ts"
 
 /**
  * The server of a client: a URL (`http:`, `https:`), a command with its arguments such as `node server.js`, the options of

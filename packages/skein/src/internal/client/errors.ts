@@ -6,7 +6,6 @@ import * as CorePoolError from "@skein/client/PoolError"
 import * as CoreReconnect from "@skein/client/Reconnect"
 import * as CoreRoots from "@skein/client/Roots"
 import * as CoreSampling from "@skein/client/Sampling"
-import * as CoreStdio from "@skein/client/Stdio"
 import * as CoreTransportError from "@skein/runtime/TransportError"
 import type { McpError } from "../base/errors.ts"
 import type { CallToolResult, Revision } from "../base/messages.ts"
@@ -259,22 +258,6 @@ export interface ReconnectExhausted extends Error {
 
 export const ReconnectExhausted: ErrorClass<ReconnectExhausted, ReconnectExhaustedFields> = CoreReconnect
   .ReconnectExhausted as never
-
-/** The members of a `ServerExited`. */
-export interface ServerExitedFields {
-  readonly pid: number
-  readonly code: number | undefined
-  readonly signal: string | undefined
-  /** The captured end of its stderr. */
-  readonly stderr: string
-}
-
-/** A server process exited with a code other than 0, or was killed. It is the `cause` of a `TransportError`. */
-export interface ServerExited extends Error, ServerExitedFields {
-  readonly _tag: "ServerExited"
-}
-
-export const ServerExited: ErrorClass<ServerExited, ServerExitedFields> = CoreStdio.ServerExited as never
 
 /** The members of an `InvalidRoot`. */
 export interface InvalidRootFields {

@@ -2,7 +2,6 @@
  * Servers behind connections, such as child processes on stdio, over HTTP.
  */
 import type { Transport as CoreTransport } from "@skein/runtime/Connection"
-import * as NodeBridge from "@skein/server/NodeBridge"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -31,7 +30,8 @@ export const bridge = async (transport: Transport, options: BridgeOptions = {}):
   const { connect } = transport as unknown as CoreTransport
   const scope = Scope.makeUnsafe()
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
-  const serving = NodeBridge.serve({ ...endpointOptions(options) as object, connect })
+  const { serve } = await import("@skein/server/NodeBridge")
+  const serving = serve({ ...endpointOptions(options) as object, connect })
   try {
     const { host, port, url } = await Effect.runPromise(Scope.provide(serving, scope))
     return { host, port, url, close }

@@ -2,7 +2,6 @@
  * Servers inside of applications: handlers for `node:http`, the web's `Request` and `Response`, Express, Fastify and Hono.
  */
 import * as Http from "@skein/server/Http"
-import * as NodeHttp from "@skein/server/NodeHttp"
 import * as ServerCard from "@skein/server/ServerCard"
 import * as WebHttp from "@skein/server/WebHttp"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -45,8 +44,12 @@ export interface Mounted<Handler> {
  * const { close, handler } = await nodeHandler(server, { allowedHosts: ["mcp.example.com"] })
  * createServer(handler).listen(3000)
  */
-export const nodeHandler = (server: AsyncServer, options: NodeOptions = {}): Promise<Mounted<NodeHandler>> =>
-  NodeHttp.mount(coreOf(server).toLayer(), endpointOptions(options) as never)
+export const nodeHandler = async (server: AsyncServer, options: NodeOptions = {}): Promise<Mounted<NodeHandler>> => {
+  // The layer is made now: the server has started.
+  const layer = coreOf(server).toLayer()
+  const { mount } = await import("@skein/server/NodeHttp")
+  return mount(layer, endpointOptions(options) as never)
+}
 
 /** Handles a request of Express. An error of the start of the server is passed to `next`. */
 export interface ExpressHandler {
