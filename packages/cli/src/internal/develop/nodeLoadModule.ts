@@ -5,10 +5,11 @@
  */
 import { withoutColors } from "@skein/protocol/Text"
 import { existsSync, readFileSync, statSync } from "node:fs"
-import { createRequire, findPackageJSON, registerHooks } from "node:module"
+import * as Module from "node:module"
 import { dirname, extname, join, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import type * as RolldownUtils from "rolldown/utils"
+import { projectFolder } from "../base/nodeProject.ts"
 import { type CommandFailed, failed } from "../base/process.ts"
 
 /** The command cannot use a file of the user. */
@@ -34,7 +35,7 @@ export const findModule = (path: string): string => {
  */
 export const findDependency = (specifier: string, from: string): string | undefined => {
   try {
-    return createRequire(from).resolve(specifier)
+    return Module.createRequire(from).resolve(specifier)
   } catch {
     return undefined
   }
@@ -66,7 +67,7 @@ type TransformSync = typeof RolldownUtils.transformSync
  * Transforms the TypeScript of the project from now on. The URL of each transformed module has a query: Node stores
  * the failure of a module under its URL.
  */
-const transformModules = (transformSync: TransformSync): void => {
+const transformModules = (transformSync: TransformSync, registerHooks: typeof Module.registerHooks): void => {
   const isOfProject = (url: string): boolean => url.startsWith("file:") && !url.includes("/node_modules/")
   registerHooks({
     resolve: (specifier, context, next) => {
@@ -128,8 +129,8 @@ const wrongTypeOf = (path: string, error: unknown): CommandFailed | undefined =>
   if (!(error instanceof Error) || !moduleSyntax.test(error.message)) return undefined
   // The module itself, or one that it imports.
   const file = /^(\S.*):\d+\r?\n/.exec(error.stack ?? "")?.[1] ?? path
-  const manifest = findPackageJSON(pathToFileURL(file))
-  if (manifest === undefined || /\.c[jt]s$/.test(file) || /[/\\]node_modules[/\\]/.test(file)) return undefined
+  const manifest = join(projectFolder(file), "package.json")
+  if (!existsSync(manifest) || /\.c[jt]s$/.test(file) || /[/\\]node_modules[/\\]/.test(file)) return undefined
   return unusableFile(
     `The module ${file} has import or export, and its package is not an ES module. Set "type": "module" in ${manifest}: ` +
       "npm pkg set type=module"
@@ -184,7 +185,9 @@ export const loadModules = async (paths: ReadonlyArray<string>): Promise<Readonl
   try {
     return await importModules(urls)
   } catch (error) {
-    if (!isOfSyntax(paths, error)) throw await failureOf(paths, urls, error)
+    // Bun has no hooks, and transforms TypeScript itself.
+    const { registerHooks } = Module as Partial<typeof Module>
+    if (registerHooks === undefined || !isOfSyntax(paths, error)) throw await failureOf(paths, urls, error)
     const rolldown = findRolldown("rolldown/utils", paths[0]!)
     if (rolldown === undefined) {
       throw await failureOf(
@@ -196,7 +199,7 @@ export const loadModules = async (paths: ReadonlyArray<string>): Promise<Readonl
       )
     }
     const { transformSync } = await import(pathToFileURL(rolldown).href) as { readonly transformSync: TransformSync }
-    transformModules(transformSync)
+    transformModules(transformSync, registerHooks)
     const transformed = urls.map((url, at) => isTypeScript(paths[at]!) ? url + mark : url)
     try {
       return await importModules(transformed)
