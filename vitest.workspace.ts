@@ -24,7 +24,7 @@ const long = [
   "packages/tasks/test/engine/{Admin,CodeChanges,CutOffSteps,Outages,PacesPostgres,Postgres,SqlTasksPostgres,Replays,Takeover}.test.ts",
   "packages/skein/test/{server/postgresState,tasks/postgresTasks}.test.ts",
   "packages/{sql/test/{PgBouncer,PgClient},testing/test/Client.{faults,stdio}}.test.ts",
-  "docs/test/{clone,coming,effectApplications,haproxy,http,nginx,quickstarts,tasksOperating}.test.ts",
+  "docs/test/{async/{coming,quickstarts},clone,effectApplications,haproxy,http,nginx,tasksOperating}.test.ts",
   "interop/test/{allPairsStdio,authSdkStreams,extTasksClient,proxiedChildren,proxiedServers}.test.ts",
   "interop/test/{officialServersHttp,officialServersPool,officialServersReconnect,officialServersStdio}.test.ts",
   "interop/test/{sdkClientsHttp,sdkClientsReopen,sdkClientsTasksInline,sdkV1ClientTasks,sdkV1ServerTasks}.test.ts",
@@ -44,7 +44,7 @@ const longest = [
   "packages/{create-skein/test/Projects,skills/test/Published,testing/test/Client.http}.test.ts",
   "packages/gateway/test/{Children,Processes}.test.ts",
   "packages/tasks/test/{crash/{Continued,Deadlines,Schedules},engine/Stalls}.test.ts",
-  "docs/test/{cli,developing,siteBrowser,tasksMachines}.test.ts",
+  "docs/test/{async/developing,cli,siteBrowser,tasksMachines}.test.ts",
   "interop/test/{authBrowser,authPublished,extApps,inspector,manySdkClients,publishedClients,publishedServers,runtimes,skeinCall}.test.ts",
   "examples/{browser,comparison,tour}.test.ts",
   "scripts/{conformance/{judgeClient,suite},fuzz/fuzz,soak/soak}.test.ts"

@@ -43,6 +43,13 @@ export const blocksOf = (guide: string): ReadonlyArray<Block> =>
     ([, info = "", text = ""]) => ({ guide, info, text })
   )
 
+/** The text of the first block of a page whose info string begins with these words. */
+export const textOf = (guide: string, info: string): string => {
+  const block = blocksOf(guide).find((block) => block.info.startsWith(info))
+  if (block === undefined) throw new Error(`${guide} has no block ${info}`)
+  return block.text
+}
+
 if (import.meta.main) {
   for (const guide of guides) {
     const page = read(guide).replaceAll(

@@ -18,7 +18,7 @@ import { join } from "node:path"
 import * as Configured from "../programs/configured.ts"
 import { Hello } from "../programs/hello.ts"
 import { hello, inMemory, serving } from "./kit.ts"
-import { start } from "./process.ts"
+import { start } from "./runtime.ts"
 
 const workspace = Effect.acquireRelease(
   Effect.sync(() => {

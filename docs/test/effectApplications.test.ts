@@ -31,7 +31,7 @@ import { ApiLive, OrdersInMemory } from "../programs/effectOrders.ts"
 import { Routes, Tea } from "../programs/effectOwnTool.ts"
 import { App, Database, Stock } from "../programs/effectTasks.ts"
 import { recipe, recipeOfServer, TeaServer, Weigh } from "../programs/effectToolkit.ts"
-import { type Running, start } from "./process.ts"
+import { type Running, start } from "./runtime.ts"
 
 const place = { tea: "Assam", grams: 50 }
 

@@ -38,7 +38,7 @@ import { Kettle } from "../programs/logging.ts"
 import { TeaHouse } from "../programs/tools.ts"
 import { read } from "./blocks.ts"
 import { connect, counted, hello, inMemory, testedRevisions } from "./kit.ts"
-import { start } from "./process.ts"
+import { start } from "./runtime.ts"
 
 describe("programs/first.ts and programs/connecting.ts", () => {
   it.live("returns the same over every transport", () =>

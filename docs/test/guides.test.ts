@@ -2,7 +2,7 @@
  * Checks that each `ts` block of the guides equals a region of a program, and that each link has a target.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { existsSync, globSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { type Block, blocksOf, compared, docs, guides, read, readCompared, regionsOf } from "./blocks.ts"
 
@@ -45,11 +45,16 @@ describe("the guides", () => {
     expect(all.filter((region) => !shown.has(region))).toEqual([])
   })
 
-  it("have a test for every program", () => {
-    const tests = readdirSync(join(docs, "test")).map((name) => read(`test/${name}`)).join("\n")
-    const all = readdirSync(join(docs, "programs")).filter((name) => /^\w+\.ts$/.test(name))
-    expect(all.filter((name) => !tests.includes(`programs/${name}`) && !tests.includes(`"${name.slice(0, -3)}"`)))
-      .toEqual([])
+  it("have a test for every program, which `npm run runtimes` runs if it has the package skein", () => {
+    const [all, ofRuntimes] = ["test/**/*.test.ts", "test/async/*.test.ts"].map((pattern) =>
+      globSync(pattern, { cwd: docs }).map(read).join("\n")
+    )
+    const untested = readdirSync(join(docs, "programs")).filter((name) => {
+      if (!/^\w+\.ts$/.test(name)) return false
+      const tests = (/ from "skein/.test(read(`programs/${name}`)) ? ofRuntimes : all)!
+      return !tests.includes(`programs/${name}`) && !tests.includes(`"${name.slice(0, -3)}"`)
+    })
+    expect(untested).toEqual([])
   })
 
   it("have valid JSON blocks", () => {

@@ -23,7 +23,8 @@ import { type Channel, shopOver } from "../programs/eventServices.ts"
 import { tracedTo } from "../programs/telemetry.ts"
 import vercel from "../programs/vercel.ts"
 import workers from "../programs/workers.ts"
-import { call, classic, type Headers, initialize, modern, type Running, start, textOf } from "./process.ts"
+import { call, classic, type Headers, initialize, modern, textOf } from "./process.ts"
+import { type Running, start } from "./runtime.ts"
 
 const hello = call("greet", { name: "Ada" })
 

@@ -2,39 +2,7 @@
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { type ChildProcess, fork } from "node:child_process"
-import { join } from "node:path"
-
-export interface Running {
-  readonly url: string
-  readonly child: ChildProcess
-}
-
-/** The working directory and the environment of a program. */
-export interface Place {
-  readonly cwd?: string
-  readonly env?: Readonly<Record<string, string>>
-}
-
-/** Starts a program. */
-export const launch = (name: string, { cwd, env }: Place = {}): ChildProcess =>
-  fork(join(import.meta.dirname, "../programs", `${name}.ts`), {
-    cwd,
-    env: { ...process.env, ...env },
-    execArgv: ["--conditions=@skein/source", "--import", join(import.meta.dirname, "anyPort.ts")],
-    stdio: ["ignore", "ignore", "pipe", "ipc"]
-  })
-
-/** Starts a program, and waits until it listens. */
-export const start = (name: string, place?: Place): Promise<Running> => {
-  const child = launch(name, place)
-  let output = ""
-  child.stderr!.on("data", (chunk) => void (output += String(chunk)))
-  return new Promise((resolve, reject) => {
-    child.once("message", (port) => resolve({ url: `http://localhost:${String(port)}/mcp`, child }))
-    child.once("exit", (code) => reject(new Error(`${name} exited with ${String(code)}: ${output}`)))
-  })
-}
+import { type Place, type Running, start } from "./runtime.ts"
 
 /** Starts a program, and kills it with the scope. */
 export const started = (name: string, place?: Place): Effect.Effect<Running, never, Scope.Scope> =>

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import * as jose from "jose"
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
-import { call, modern, type Running, start, textOf } from "./process.ts"
+import { call, modern, textOf } from "./process.ts"
+import { type Running, start } from "./runtime.ts"
 
 const resource = "http://localhost:3000/mcp"
 let running: Running

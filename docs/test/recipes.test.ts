@@ -1,7 +1,6 @@
 /** The programs of the recipes that no other guide has. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
-import * as Http from "@skein/client/Http"
 import * as HttpConfig from "@skein/server/HttpConfig"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -13,7 +12,6 @@ import { loadAll } from "js-yaml"
 import { globSync } from "node:fs"
 import { Tenants, transportTo } from "../programs/headers.ts"
 import { blocksOf, docs, read } from "./blocks.ts"
-import { started } from "./process.ts"
 
 describe("programs/headers.ts", () => {
   it.live("reads the headers that the client sends, and sends a parameter as one", () =>
@@ -27,22 +25,6 @@ describe("programs/headers.ts", () => {
       expect(yield* call("locale")).toMatchObject({ text: "de" })
       yield* client.listTools()
       expect(yield* call("report", { region: "north" })).toMatchObject({ text: "All is well in north" })
-    }).pipe(Effect.scoped))
-})
-
-describe("programs/apiKey.ts", () => {
-  it.live("answers the owner of a key, and 401 without a known one", () =>
-    Effect.gen(function*() {
-      const { url } = yield* started("apiKey", { env: { API_KEYS: "ada=first,grace=a=b" } })
-      const connect = (authorization?: string) =>
-        Client.make(Http.transport({ url, ...(authorization === undefined ? {} : { headers: { authorization } }) }))
-      for (const [key, owner] of [["first", "ada"], ["a=b", "grace"]]) {
-        const client = yield* connect(`Bearer ${key}`)
-        expect((yield* client.callTool("whoami")).content).toMatchObject([{ text: owner }])
-      }
-      for (const header of [undefined, "Bearer second", "Bearer ada", "Basic first"]) {
-        expect((yield* Effect.flip(connect(header))).reason).toMatchObject({ _tag: "Unauthorized", status: 401 })
-      }
     }).pipe(Effect.scoped))
 })
 

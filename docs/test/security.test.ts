@@ -1,7 +1,8 @@
 /** The protections of servers in `security.md`, attacked from outside. */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { request } from "node:http"
-import { call, classic, type Headers, initialize, modern, type Running, start, textOf } from "./process.ts"
+import { call, classic, type Headers, initialize, modern, textOf } from "./process.ts"
+import { type Running, start } from "./runtime.ts"
 
 const ada = { authorization: "Bearer ada" }
 const bob = { authorization: "Bearer bob" }

@@ -17,7 +17,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describePostgres } from "../../packages/sql/test/describePostgres.ts"
 import { BigOvens, Sealed } from "../programs/tasksMachines.ts"
-import { launch, started } from "./process.ts"
+import { started } from "./process.ts"
+import { launch } from "./runtime.ts"
 
 const folder = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-guide-"))),

@@ -10,7 +10,7 @@ import { format } from "prettier"
 export const servers = ["issues", "files", "api", "media", "research"] as const
 
 /** The programs of each server. */
-export const programs = { skein: "skein.ts", sdk: "sdk.ts", fastmcp: "with_fastmcp.py" } as const
+const programs = { skein: "skein.ts", sdk: "sdk.ts", fastmcp: "with_fastmcp.py" } as const
 
 /** The lines of a program. */
 export const linesOf = async (server: (typeof servers)[number], program: keyof typeof programs): Promise<number> => {

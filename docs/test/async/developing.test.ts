@@ -1,11 +1,7 @@
 /** The command lines of `developing.md`, in a project with the programs of the guide: they are valid, and print the outputs. */
-import { assert, describe, it } from "@effect/vitest"
-import { spawn } from "node:child_process"
-import { once } from "node:events"
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { delimiter, dirname, join } from "node:path"
-import { blocksOf, docs, read, regionsOf } from "./blocks.ts"
+import { assert, describe, it } from "vitest"
+import { blocksOf, read, textOf } from "../blocks.ts"
+import { fromSource, project } from "../runtime.ts"
 
 const blocks = blocksOf("developing.md")
 
@@ -16,55 +12,32 @@ const lines = blocks.flatMap(({ info, text }, at) => {
   return [{ line: text, output: next?.info === "text" ? next.text : undefined }]
 })
 
-/** A project, and the program in its path. Returns a function that runs a command line with an empty stdin. */
-const project = () => {
-  const root = mkdtempSync(join(tmpdir(), "skein-docs-"))
-  const [bin, folder] = [join(root, "bin"), join(root, "tea")]
-  for (const path of [bin, folder, join(folder, "src"), join(folder, "src/tools")]) mkdirSync(path)
-  symlinkSync(join(docs, "../node_modules"), join(folder, "node_modules"))
-  const described = { name: "tea-house", version: "1.0.0", author: "Ada", mcpName: "io.github.ada/tea-house" }
-  writeFileSync(
-    join(folder, "package.json"),
-    JSON.stringify({ ...described, type: "module", description: "Brews tea." })
-  )
-  writeFileSync(join(folder, "src/server.ts"), regionsOf(read("programs/developed.ts")).get("server")!)
-  writeFileSync(join(folder, "src/tools/brew.ts"), regionsOf(read("programs/folderBrew.ts")).get("tool")!)
-  writeFileSync(join(folder, "src/tools/menu.ts"), regionsOf(read("programs/folderMenu.ts")).get("menu")!)
-  const program = join(docs, "../packages/cli/src/bin/skein.ts")
-  const command = `exec "${process.execPath}" --conditions=@skein/source "${program}" "$@"`
-  writeFileSync(join(bin, "skein"), `#!/bin/sh\n${command}\n`)
-  chmodSync(join(bin, "skein"), 0o755)
-  const run = async (line: string): Promise<{ readonly code: unknown; readonly output: string }> => {
-    const child = spawn("sh", ["-c", `exec 2>&1; exec ${line}`], {
-      cwd: folder,
-      env: {
-        NODE_OPTIONS: "--conditions=@skein/source",
-        HOME: folder,
-        PATH: [bin, dirname(process.execPath), process.env["PATH"]].join(delimiter)
-      },
-      stdio: ["pipe", "pipe", "inherit"]
-    })
-    child.stdin.on("error", () => {}).end()
-    let output = ""
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      output += text
-      // A server over HTTP has no end of its own, and neither has a program that is restarted.
-      if (/Listening on/.test(output) || line.includes("--restart-only")) child.kill("SIGINT")
-    })
-    const [code] = await once(child, "close")
-    return { code, output: output.trimEnd().replaceAll(folder, "~/tea") }
-  }
-  return { run, remove: () => rmSync(root, { recursive: true, force: true }) }
-}
+const described = { name: "tea-house", version: "1.0.0", author: "Ada", mcpName: "io.github.ada/tea-house" }
+
+/** The project of the guide. */
+const tea = () =>
+  project("tea", [
+    ["package.json", JSON.stringify({ ...described, type: "module", description: "Brews tea." })],
+    ["src/server.ts", textOf("developing.md", "ts programs/developed.ts")],
+    ["src/tools/brew.ts", textOf("developing.md", "ts programs/folderBrew.ts")],
+    ["src/tools/menu.ts", textOf("developing.md", "ts programs/folderMenu.ts")]
+  ])
 
 const withoutPorts = (text: string): string => text.replaceAll(/127\.0\.0\.1:\d+/g, "127.0.0.1:3000")
 
 describe("the command lines of developing.md", () => {
   it("are valid, and print the outputs of the guide", async () => {
     assert.isAbove(lines.length, 2)
-    const { remove, run } = project()
+    const { remove, run } = tea()
     try {
-      for (const { line, output } of lines) {
+      const isOfSuite = ({ line }: (typeof lines)[number]) => line.startsWith("skein conformance")
+      // The conformance suite is a package of its own.
+      for (
+        const { line, output } of [
+          ...lines.filter((each) => !isOfSuite(each)),
+          ...fromSource(...lines.filter(isOfSuite))
+        ]
+      ) {
         const ran = await run(line)
         // The end of the report about an invalid command line.
         assert.notMatch(ran.output, /--help lists the (options|commands)\./, line)
@@ -80,7 +53,7 @@ describe("the command lines of developing.md", () => {
     const page = read("developing.md")
     const rows = Array.from(page.matchAll(/`skein (\w+) --([\w-]+)` \(([\d.]+)\)/g))
     assert.isAbove(rows.length, 5)
-    const { remove, run } = project()
+    const { remove, run } = tea()
     try {
       const helps = new Map<string, string>()
       for (const [, command = "", option = "", byDefault = ""] of rows) {

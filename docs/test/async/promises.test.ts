@@ -1,22 +1,20 @@
 /** The programs of `promises.md`, with the services in `programs/teaShop.ts` and `programs/orders.ts`. */
-import { describe, expect, it } from "@effect/vitest"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { AsyncServer } from "skein"
 import { AsyncClient, type ConnectOptions } from "skein/client"
 import { memoryTasks, tasks } from "skein/tasks"
-import { done } from "../programs/orders.ts"
-import { shop } from "../programs/promises.ts"
-import * as Context from "../programs/promisesContext.ts"
-import * as Host from "../programs/promisesHost.ts"
-import * as Pool from "../programs/promisesPool.ts"
-import * as Desk from "../programs/promisesEnds.ts"
-import { listen } from "../programs/promisesServed.ts"
-import { makeBuy } from "../programs/promisesTasks.ts"
-import * as Effect from "effect/Effect"
-import { docs } from "./blocks.ts"
-import { started } from "./process.ts"
+import { done } from "../../programs/orders.ts"
+import { shop } from "../../programs/promises.ts"
+import * as Context from "../../programs/promisesContext.ts"
+import * as Host from "../../programs/promisesHost.ts"
+import * as Pool from "../../programs/promisesPool.ts"
+import * as Desk from "../../programs/promisesEnds.ts"
+import { listen } from "../../programs/promisesServed.ts"
+import { makeBuy } from "../../programs/promisesTasks.ts"
+import { describe, expect, it } from "vitest"
+import { program, whileStarted } from "../runtime.ts"
 
 /** A client whose user fills in forms, or declines them. */
 const connect = (
@@ -54,15 +52,17 @@ describe("programs/promises.ts", () => {
 })
 
 describe("programs/promisesClass.ts", () => {
-  it.live("serves HTTP as a process", () =>
-    Effect.gen(function*() {
-      const { url } = yield* started("promisesClass")
-      yield* Effect.promise(async () => {
-        await using client = await AsyncClient.connect(url)
-        expect(textOf(await client.callTool("price", { tea: "oolong" }))).toBe("12 €")
-        expect((await client.listPrompts()).map(({ name }) => name)).toEqual(["advise"])
+  it("serves HTTP as a process", () =>
+    whileStarted("promisesClass", async (url) => {
+      await using client = await AsyncClient.connect(url)
+      expect(textOf(await client.callTool("price", { tea: "oolong" }))).toBe("12 €")
+      expect(await client.callTool("price", { tea: "mate" })).toMatchObject({
+        isError: true,
+        content: [{ text: "There is no tea \"mate\"" }]
       })
-    }).pipe(Effect.scoped))
+      expect((await client.readResource("shop://menu")).contents).toMatchObject([{ text: "# Tea" }])
+      expect((await client.getPrompt("advise")).messages).toMatchObject([{ content: { text: "Recommend a tea." } }])
+    }))
 })
 
 describe("programs/promisesServed.ts", () => {
@@ -95,7 +95,7 @@ describe("programs/promisesServed.ts", () => {
 describe("programs/promisesHost.ts", () => {
   const open = (answer: string | undefined) =>
     Host.connect(
-      ["--conditions=@skein/source", join(docs, "programs/promisesHostServer.ts")],
+      program("docs/programs/promisesHostServer.ts").args,
       (question) => Promise.resolve(question === "Who are you? name: " ? answer : undefined)
     )
 
@@ -123,12 +123,9 @@ describe("programs/promisesHost.ts", () => {
 describe("programs/promisesPool.ts", () => {
   const withFile = async (use: (file: string) => Promise<void>) => {
     const folder = mkdtempSync(join(tmpdir(), "skein-promises-"))
-    const args = ["--conditions=@skein/source", join(docs, "programs/promisesHostServer.ts")]
     const file = join(folder, "mcp.json")
-    writeFileSync(
-      file,
-      JSON.stringify({ mcpServers: { shop: { command: process.execPath, args }, broken: { command: file } } })
-    )
+    const shop = program("docs/programs/promisesHostServer.ts")
+    writeFileSync(file, JSON.stringify({ mcpServers: { shop, broken: { command: file } } }))
     try {
       await use(file)
     } finally {

@@ -1,0 +1,30 @@
+/** The programs of the recipes whose handlers are async functions. */
+import { AsyncClient, ClientError } from "skein/client"
+import { describe, expect, it } from "vitest"
+import { whileStarted } from "../runtime.ts"
+
+describe("programs/apiKey.ts", () => {
+  it("answers the owner of a key, and 401 without a known one", () =>
+    whileStarted("apiKey", async (url) => {
+      const connect = (authorization: string | undefined) =>
+        AsyncClient.connect({ url, headers: authorization === undefined ? {} : { authorization } })
+      for (const [key, owner] of [["first", "ada"], ["a=b", "grace"]]) {
+        await using client = await connect(`Bearer ${key}`)
+        expect((await client.callTool("whoami")).content).toMatchObject([{ text: owner }])
+      }
+      for (const header of [undefined, "Bearer second", "Bearer ada", "Basic first"]) {
+        const error = await connect(header).catch((error: unknown) => error)
+        expect(error).toBeInstanceOf(ClientError)
+        expect(error).toMatchObject({ reason: { _tag: "Unauthorized", status: 401 } })
+      }
+    }, { env: { API_KEYS: "ada=first,grace=a=b" } }))
+})
+
+describe("programs/mounted.ts", () => {
+  it("serves the endpoint beside the other routes of an application", () =>
+    whileStarted("mounted", async (url) => {
+      await using client = await AsyncClient.connect(url)
+      expect((await client.callTool("greet", { name: "Ada" })).content).toMatchObject([{ text: "Hello, Ada!" }])
+      expect(await (await fetch(new URL("/health", url))).text()).toBe("ok")
+    }))
+})
