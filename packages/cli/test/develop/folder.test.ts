@@ -61,6 +61,9 @@ const files: Readonly<Record<string, string>> = {
     import * as Layer from "effect/Layer"
     class Database extends Context.Service()("app/Database") {}
     export default Layer.effectDiscard(Effect.asVoid(Database))`,
+  "mixed/one.ts": tool("stir", "one"),
+  "mixed/two.ts": "import { tool } from \"skein\"\nexport const pour = tool(\"pour\", {}, () => \"two\")",
+  "mixedFile/one.ts": `${tool("stir", "one")}\nexport { pour } from "../mixed/two.ts"`,
   "linked/one.ts": tool("stir", "one"),
   "deep/one.ts": tool("stir", "one"),
   "broken/package.json": "{",
@@ -145,6 +148,16 @@ describe("skein · a folder of modules", () => {
       ["service"],
       /service\/one\.ts needs the service app\/Database: provide its layer/
     ],
+    [
+      "definitions of both packages",
+      ["mixed"],
+      /^skein: The module mixed\/two\.ts exports a definition of skein, and the folder is served by @skein\/server\. .* one of these packages\n$/
+    ],
+    [
+      "definitions of both packages in a module",
+      ["mixedFile"],
+      /The module mixedFile\/one\.ts exports a definition of skein/
+    ],
     ["a link to a module", ["linked"], /linked\/brew\.ts is a symbolic link, which is not followed/],
     ["a link to a folder", ["deep"], /deep\/up is a symbolic link, which is not followed/],
     ["a package.json that is not valid", ["broken"], /broken\/package\.json cannot be read: /],
@@ -197,6 +210,16 @@ describe("skein build · a folder of modules", () => {
     served.child.stdin!.end()
     assert.strictEqual(await served.ended, 1)
     assert.match(served.err(), /^FolderError: The module twice\/two\.ts cannot be served: .*, in twice\/one\.ts\n$/)
+  })
+
+  it("exits with 2 for definitions of both packages", async () => {
+    const { code, err, out } = await run(project, ["build", "mixed"])
+    assert.strictEqual(
+      err,
+      "skein: The module mixed/two.ts imports skein, and mixed/one.ts imports @skein/server. Their definitions cannot be in one " +
+        "server: make all of them with one of these packages\n"
+    )
+    assert.deepStrictEqual([code, out], [2, ""])
   })
 
   it("exits with 2 for a module without exports, and a file that is one of the modules", async () => {

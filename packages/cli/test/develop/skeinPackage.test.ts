@@ -30,6 +30,8 @@ const files: Readonly<Record<string, string>> = {
   "twice/one.ts": "import { tool } from \"skein\"\nexport default tool(\"greet\", {}, () => \"one\")",
   "twice/two.ts": "import { tool } from \"skein\"\nexport default tool(\"greet\", {}, () => \"two\")",
   "whole/server.ts": "export { server } from \"../server.ts\"",
+  "mixed/one.ts": "import { tool } from \"skein\"\nexport default tool(\"greet\", {}, () => \"one\")",
+  "mixed/two.ts": "export const layer = { \"~effect/Layer\": {} }",
   "bare/one.ts": "import { tool } from \"skein\"\nexport const text = typeof tool"
 }
 
@@ -103,6 +105,10 @@ describe("a project with the package skein", () => {
       ["two.ts", /exports several layers, select one with --export: other, server/],
       ["twice", /The module twice\/two\.ts cannot be served: .*greet.*, in twice\/one\.ts/],
       ["whole", /The module whole\/server\.ts exports a server: in a folder/],
+      [
+        "mixed",
+        /The module mixed\/two\.ts exports a definition of @skein\/server, and the folder is served by skein\. /
+      ],
       ["bare", /The module bare\/one\.ts exports no definition \(of tool, .*its exports are text/]
     ]
     for (const [module, report] of reports) {

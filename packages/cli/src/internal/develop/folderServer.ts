@@ -95,12 +95,22 @@ const exportsServer = (path: string): FolderError =>
     `The module ${path} exports a server: in a folder, modules export definitions, such as that of tool(…) or the layer of Tool.layer. ${advice}`
   )
 
+/** The properties of the definitions of both packages, of all copies. */
+const marks = { skein: Symbol.for("skein"), "@skein/server": "~effect/Layer" } as const
+
 /** The layers that a module exports. One that is exported by two names counts once. */
 const layersOf = (
   [path, exports]: LoadedModule,
-  layerOf: NonNullable<ProjectModules["layerOf"]>
+  layerOf: NonNullable<ProjectModules["layerOf"]>,
+  [own, other]: ReadonlyArray<keyof typeof marks>
 ): ReadonlyArray<AnyLayer> => {
   const values = Object.values(exports)
+  if (values.some((value) => typeof value === "object" && value !== null && marks[other!] in value)) {
+    throw new FolderError(
+      `The module ${path} exports a definition of ${other}, and the folder is served by ${own}. Their definitions cannot be ` +
+        "in one server: make all of them with one of these packages"
+    )
+  }
   const layers = new Set(values.flatMap((value) => layerOf(value) ?? []))
   if (layers.size > 0) return [...layers]
   if (values.some((value) => isAsyncServer(value) || isBundledServer(value))) throw exportsServer(path)
@@ -151,15 +161,19 @@ const withPath = (error: unknown, path: string, owners: Owners): FolderError | u
 
 /** The server of the modules of a folder. Fails with `FolderError` for a module that cannot be a part of it. */
 export const folderServer = (
-  { Effect, Layer, McpServer, layerOf = (value) => Layer.isLayer(value) ? value as AnyLayer : undefined }:
-    ProjectModules,
+  { Effect, Layer, McpServer, layerOf }: ProjectModules,
   options: { readonly name: string; readonly version: string },
   modules: ReadonlyArray<LoadedModule>
 ): AnyLayer => {
   const owners = new Owners()
+  const packages = ["skein", "@skein/server"] as const
+  const definitionsOf = (module: LoadedModule): ReadonlyArray<AnyLayer> =>
+    layerOf === undefined
+      ? layersOf(module, (value) => Layer.isLayer(value) ? value as AnyLayer : undefined, packages.toReversed())
+      : layersOf(module, layerOf, packages)
   const part = (module: LoadedModule): AnyLayer => {
     const [path] = module
-    const [first, ...more] = layersOf(module, layerOf)
+    const [first, ...more] = definitionsOf(module)
     return Layer.mergeAll(first!, ...more).pipe(
       Layer.tap((provided) =>
         Effect.flatMap(Effect.context<never>(), ({ mapUnsafe }) => {

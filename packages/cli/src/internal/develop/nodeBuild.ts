@@ -233,12 +233,16 @@ const conditions = (): ReadonlyArray<string> => {
   })
 }
 
+/** The entries of `skein` that make definitions or servers. A server of `@skein/server` may use others, such as the client. */
+const definedBySkein = /^skein(?:\/tasks|\/openapi|\/gateway)?$/
+
 /** The modules of a project, as they are without running them. */
 interface Inspected {
-  /** The names of the exports of each module. */
+  /** The names of the exports of each module, and its imports of packages. */
   readonly exports: ReadonlyArray<ReadonlyArray<string>>
-  /** The packages that the project imports. */
-  readonly packages: ReadonlySet<string>
+  readonly imports: ReadonlyArray<ReadonlyArray<string>>
+  /** Whether the project imports definitions or a server of the package `skein`. */
+  readonly hasSkein: boolean
 }
 
 const inspect = async ({ rolldown }: typeof Rolldown, files: ReadonlyArray<string>): Promise<Inspected> => {
@@ -254,10 +258,11 @@ const inspect = async ({ rolldown }: typeof Rolldown, files: ReadonlyArray<strin
   try {
     const { output } = await bundle.generate({ format: "esm" })
     const chunks = output.flatMap((each) => each.type === "chunk" ? [each] : [])
-    const entries = chunks.filter(({ isEntry }) => isEntry)
+    const entries = files.map((_, at) => chunks.find(({ isEntry, name }) => isEntry && name === String(at)))
     return {
-      exports: files.map((_, at) => entries.find(({ name }) => name === String(at))?.exports ?? []),
-      packages: new Set(chunks.flatMap(({ imports }) => imports.filter(isBare).map(packageName)))
+      exports: entries.map((entry) => entry?.exports ?? []),
+      imports: entries.map((entry) => entry?.imports.filter(isBare) ?? []),
+      hasSkein: chunks.some(({ imports }) => imports.some((specifier) => definedBySkein.test(specifier)))
     }
   } finally {
     await bundle.close()
@@ -318,6 +323,18 @@ export const outputOf = (module: string): string => {
   return join("dist", `${basename(name, extname(name))}.cjs`)
 }
 
+/** Fails for a folder with definitions of both packages. A module that imports another one of them fails when it starts. */
+const checkPackages = ({ modules }: ModuleFolder, { imports }: Inspected): void => {
+  const importing = (pattern: RegExp): string | undefined =>
+    modules.find((_, at) => imports[at]!.some((specifier) => pattern.test(specifier)))?.path
+  const [ofSkein, ofServer] = [importing(definedBySkein), importing(/^@skein\/server\//)]
+  if (ofSkein === undefined || ofServer === undefined) return
+  throw unusableFile(
+    `The module ${ofSkein} imports skein, and ${ofServer} imports @skein/server. Their definitions cannot be in one server: ` +
+      "make all of them with one of these packages"
+  )
+}
+
 /** The code that starts the server, without running a module. */
 const startCodeOf = async (
   loaded: typeof Rolldown,
@@ -325,13 +342,15 @@ const startCodeOf = async (
   folder: ModuleFolder | undefined,
   line: BuildLine
 ): Promise<string> => {
-  const { exports: names, packages } = await inspect(loaded, files).catch((error: unknown) => fail(line, error))
+  const inspected = await inspect(loaded, files).catch((error: unknown) => fail(line, error))
+  const { exports: names, hasSkein } = inspected
+  if (folder !== undefined) checkPackages(folder, inspected)
   const empty = folder?.modules.find((_, at) => names[at]!.length === 0)
   if (empty !== undefined) throw unusableFile(noDefinition(empty.path, []))
   const exportName = folder === undefined ? selectExport(names[0]!, line) : undefined
   if (folder === undefined && exportName === undefined) return programOf
   const hasServer = findDependency("@skein/server/Stdio", files[0]!) !== undefined
-  if (packages.has("skein") || (!hasServer && findDependency("skein", files[0]!) !== undefined)) {
+  if (hasSkein || (!hasServer && findDependency("skein", files[0]!) !== undefined)) {
     return folder === undefined ? startOfBundled(line, exportName!) : startOfBundledFolder(line, folder)
   }
   if (!hasServer) {
