@@ -282,7 +282,7 @@ describePostgres("PgClient", (postgres) => {
       Effect.gen(function*() {
         expect(yield* reasonOf(sql`SELECT pg_sleep(60)`)).toBe("StatementTimeoutError")
         expect(yield* sql`SELECT 1 AS fine`).toEqual([{ fine: 1 }])
-      }), { statementTimeout: "50 millis" }))
+      }), { statementTimeout: "1 second" }))
 
   it.live("fails a statement that a stopped server does not end, and uses another connection next", () =>
     on(postgres(), (sql) =>
@@ -342,7 +342,7 @@ describePostgres("PgClient", (postgres) => {
     on(postgres(), (sql) =>
       sql.withTransaction(Effect.gen(function*() {
         expect(yield* reasonOf(Effect.scoped(sql.reserve))).toBe("ConnectionError")
-      })), { maxConnections: 1, connectTimeout: "100 millis" }))
+      })), { maxConnections: 1, connectTimeout: "1 second" }))
 
   it.effect("is not affected by a clock of a test that jumps", () =>
     on(postgres(), (sql) =>

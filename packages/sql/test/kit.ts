@@ -9,18 +9,18 @@ import type { SqlError } from "effect/sql/SqlError"
 export const reasonOf = <A, E>(effect: Effect.Effect<A, E | SqlError>) =>
   Effect.map(Effect.flip(effect), (error) => (error as SqlError).reason._tag)
 
-/** Runs statements in a transaction that stays open until its fiber is interrupted. Returns once they have run. */
+/** Runs statements in a transaction, which stays open until its fiber is interrupted. Waits until they have run. */
 export const openTransaction = <A, E>(
   sql: SqlClient.SqlClient,
   statements: Effect.Effect<A, E>
-): Effect.Effect<Fiber.Fiber<never, E | SqlError>> =>
+): Effect.Effect<Fiber.Fiber<never, E | SqlError>, E | SqlError> =>
   Effect.gen(function*() {
-    const inside = yield* Deferred.make<void>()
+    const inside = yield* Deferred.make<void, E | SqlError>()
     const transaction = yield* Effect.forkChild(
       sql.withTransaction(statements.pipe(
         Effect.andThen(Deferred.succeed(inside, undefined)),
         Effect.andThen(Effect.never)
-      ))
+      )).pipe(Effect.onError((cause) => Deferred.failCause(inside, cause)))
     )
     yield* Deferred.await(inside)
     return transaction

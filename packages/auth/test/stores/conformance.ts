@@ -56,15 +56,25 @@ const oddTexts: ReadonlyArray<string> = [
   "k".repeat(10_000)
 ]
 
+/** Forks an effect that holds a lock, and waits until it holds it. Fails if the lock is not obtained. */
+export const forkInLock = <A, E>(store: Store, key: string, effect: Effect.Effect<A, E>) =>
+  Effect.gen(function*() {
+    const held = yield* Deferred.make<void, E | TokenStoreError>()
+    const fiber = yield* Effect.forkChild(
+      // Not the `lockTimeout` of the store, which may be shorter than what a busy machine needs to obtain a free lock.
+      store.withLock(key, Effect.andThen(Deferred.succeed(held, undefined), effect), { lockTimeout: "1 minute" }).pipe(
+        Effect.onError((cause) => Deferred.failCause(held, cause))
+      )
+    )
+    yield* Deferred.await(held)
+    return fiber
+  })
+
 /** Holds a lock until the returned effect runs. */
 export const holdLock = (store: Store, key: string) =>
   Effect.gen(function*() {
-    const held = yield* Deferred.make<void>()
     const end = yield* Deferred.make<void>()
-    const fiber = yield* Effect.forkChild(
-      store.withLock(key, Effect.andThen(Deferred.succeed(held, undefined), Deferred.await(end)))
-    )
-    yield* Deferred.await(held)
+    const fiber = yield* forkInLock(store, key, Deferred.await(end))
     return Effect.andThen(Deferred.succeed(end, undefined), Fiber.join(fiber))
   })
 
@@ -182,11 +192,7 @@ export const storeTests = (name: string, open: Open) =>
           assert.strictEqual(yield* Effect.flip(second.withLock("a", Effect.fail("failure"))), "failure")
           const defect = yield* Effect.exit(first.withLock("a", Effect.die("defect")))
           assert.isTrue(Exit.isFailure(defect) && Cause.hasDies(defect.cause))
-          const held = yield* Deferred.make<void>()
-          const never = yield* Effect.forkChild(
-            second.withLock("a", Effect.andThen(Deferred.succeed(held, undefined), Effect.never))
-          )
-          yield* Deferred.await(held)
+          const never = yield* forkInLock(second, "a", Effect.never)
           yield* Fiber.interrupt(never)
           assert.strictEqual(yield* first.withLock("a", Effect.succeed(2)), 2)
         })
@@ -239,7 +245,20 @@ export const storeTests = (name: string, open: Open) =>
 
     test("bounds the wait for a lock, and not the time that it is held", (first) =>
       Effect.gen(function*() {
-        assert.strictEqual(yield* first.withLock("a", Effect.as(Effect.sleep(250), "slow")), "slow")
+        let isHeld = false
+        const slow = Effect.andThen(
+          Effect.sync(() =>
+            void (isHeld = true)
+          ),
+          Effect.as(Effect.sleep(250), "slow")
+        )
+        // A busy machine may need more than lockTimeout to obtain the lock.
+        const held = Effect.retry(first.withLock("a", slow), {
+          while: () =>
+            !isHeld,
+          times: 100
+        })
+        assert.strictEqual(yield* held, "slow")
       }), { lockTimeout: "100 millis" })
 
     test(

@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
 import * as Tracer from "effect/Tracer"
-import { holdLock, read, reasonOf, shown, type Store, write } from "./conformance.ts"
+import { forkInLock, holdLock, read, reasonOf, shown, type Store, write } from "./conformance.ts"
 
 export type OpenSql = (options: SqlTokenStore.Options) => Effect.Effect<
   {
@@ -29,11 +29,10 @@ export const sqlStoreTests = (name: string, open: OpenSql) =>
         const { clients: [sql], stores: [stopped, other] } = yield* open({})
         yield* write(stopped, "a", "old")
         const takenOver = yield* Deferred.make<void>()
-        const inLock = yield* Deferred.make<void>()
-        const holder = yield* Effect.forkChild(stopped.withLock(
+        const holder = yield* forkInLock(
+          stopped,
           "a",
           Effect.gen(function*() {
-            yield* Deferred.succeed(inLock, undefined)
             yield* Deferred.await(takenOver)
             return [
               yield* reasonOf(write(stopped, "a", "stale")),
@@ -44,8 +43,7 @@ export const sqlStoreTests = (name: string, open: OpenSql) =>
               yield* read(stopped, "a")
             ]
           })
-        ))
-        yield* Deferred.await(inLock)
+        )
         yield* endLeases(sql!)
         const release = yield* holdLock(other, "a")
         yield* write(other, "a", "new")
@@ -77,20 +75,16 @@ export const sqlStoreTests = (name: string, open: OpenSql) =>
       Effect.gen(function*() {
         const { clients: [sql], stores: [first, second] } = yield* open({ leaseTimeout: "300 millis" })
         const interrupted = yield* Deferred.make<void>()
-        const held = yield* Deferred.make<void>()
-        const holder = yield* Effect.forkChild(reasonOf(first.withLock(
+        const holder = yield* forkInLock(
+          first,
           "a",
-          Effect.onInterrupt(
-            Effect.andThen(Deferred.succeed(held, undefined), Effect.never),
-            () => Deferred.succeed(interrupted, undefined)
-          )
-        )))
-        yield* Deferred.await(held)
+          Effect.onInterrupt(Effect.never, () => Deferred.succeed(interrupted, undefined))
+        )
         const ends = sql!<{ readonly expires_at: number }>`SELECT expires_at FROM skein_token_locks`
         const before = (yield* ends)[0]!.expires_at
         while ((yield* ends)[0]!.expires_at === before) yield* Effect.sleep(20)
         yield* sql!`UPDATE skein_token_locks SET holder = 'another'`
-        assert.strictEqual(yield* Fiber.join(holder), "LockLost")
+        assert.strictEqual(yield* reasonOf(Fiber.join(holder)), "LockLost")
         yield* Deferred.await(interrupted)
         // It did not release the lock of the other.
         assert.strictEqual((yield* ends).length, 1)

@@ -24,7 +24,7 @@ const lockTimedOut = (lockTimeout: Duration.Duration): TokenStoreError =>
   new TokenStoreError({
     reason: new LockTimeout({
       message: `the lock of the token store was not obtained within lockTimeout (${Duration.format(lockTimeout)}): ` +
-        "another fiber or process holds it"
+        "another fiber or process holds it, or the store is slow"
     })
   })
 
