@@ -337,6 +337,11 @@ export const layers: Readonly<Record<string, Layers>> = {
       modules: ["Fleet"],
       layers: ["base", "dispatch", "http/messages", "http/limits", "http/access"]
     },
+    "http/workers": {
+      rule: "Several processes of one machine: a primary process with the records of sessions, and its workers.",
+      layers: ["base", "http/sessions"],
+      node: true
+    },
     "http/legacySse": {
       rule: "HTTP+SSE of 2024-11-05.",
       layers: ["base", "http/messages", "http/limits", "http/access", "http/sessions"]

@@ -42,6 +42,8 @@ export interface SessionRecord {
 
 /** The bounds of the sessions of a fleet, which are options of the endpoint. */
 export interface SessionBounds {
+  /** How many sessions there may be at one node. */
+  readonly maxSessions: number
   /** How many sessions one principal may have at all nodes together. */
   readonly maxSessionsPerPrincipal: number
   /** How long a record remains after its last use, in milliseconds. */
@@ -79,8 +81,15 @@ export interface Service {
   readonly isKnown: (id: string) => boolean
   /** Whether a node is running, as far as this one knows. */
   readonly isServing: (node: number) => boolean
-  /** Stores a session. Returns `false` if its principal has as many as allowed. */
-  readonly create: (record: SessionRecord, bounds: SessionBounds) => Effect.Effect<boolean, FleetError>
+  /**
+   * Stores a session. Returns `false` if its principal has as many as allowed. `client` is the principal or the network of
+   * the client, between which a store can share its room fairly.
+   */
+  readonly create: (
+    record: SessionRecord,
+    bounds: SessionBounds,
+    client: string
+  ) => Effect.Effect<boolean, FleetError>
   /**
    * Finds a session of a principal. It must not find the session of another one, nor take longer if there is such a
    * session.

@@ -16,7 +16,7 @@ import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
 import { problemOfLayer, type ServerMistake } from "./internal/composition/serverMistake.ts"
-import { defaultPrefix, fillIn, namesOf } from "./internal/base/environment.ts"
+import { defaultPrefix, fillIn, namesOf, workerVariable } from "./internal/base/environment.ts"
 import * as health from "./internal/http/endpoint/health.ts"
 import { resolve } from "./internal/http/access/options.ts"
 import * as adapter from "./internal/http/adapters/node.ts"
@@ -286,6 +286,20 @@ export const layer = <R = never>(options?: Options<R>): Layer.Layer<Server, Tran
 /** Options of a server process. */
 export interface MainOptions<R = McpServer> extends Options<R>, LogOptions {
   /**
+   * Serves with several processes, so that a machine with several processors handles more requests: their number, or
+   * `"auto"` for one for each processor that the process may use, at most 8. 1 by default: this process alone. Any worker
+   * handles any request: they share sessions, and report changes to each other. What handlers keep in memory, each worker
+   * has apart.
+   *
+   * The process that was started handles no requests. It replaces a worker that exits, and ends after 5 exits within a minute.
+   * SIGTERM and SIGINT stop all workers, as one process. SIGHUP replaces them, one after the other, without refusing a
+   * connection.
+   *
+   * @example
+   * NodeHttp.runMain(Server, { port: 3000, workers: "auto" })
+   */
+  readonly workers?: number | "auto" | undefined
+  /**
    * Runs once the server listens, instead of logging the URL, with the services of the layer. It is interrupted when the
    * process ends.
    */
@@ -339,20 +353,62 @@ export const runMain = <E, S, R = never>(
   }
   const problem = problemOfLayer(mcp)
   if (problem !== undefined) return main.runMain(main.invalid(problem), options)
-  const { onListening = announce, ...rest } = options
-  const program = Effect.scoped(
-    Effect.flatMap(listen(rest, true), (at) => Effect.andThen(onListening(at), Effect.never))
-  )
-  // The finalizers of the server run after the requests in progress, and get 5 more seconds.
-  const served = Effect.catchCause(
-    Effect.provide(program, mcp as Layer.Layer<McpServer | R, E>),
-    (cause) => causeOf(cause, options, portVariable(given))
-  )
-  const { logFormat, logLevel, loggers } = options
+  const { logFormat, logLevel, loggers, onListening = announce, workers = 1, ...rest } = options
   const { drainDelay, shutdownTimeout } = endOf(options)
-  const { environment } = given
+  // The finalizers of the server run after the requests in progress, and get 5 more seconds.
   const total = drainDelay + shutdownTimeout + 5_000
-  main.runMain(served, { environment, logFormat, logLevel, loggers, shutdownTimeout: total })
+  const mainOptions = { environment: given.environment, logFormat, logLevel, loggers, shutdownTimeout: total }
+  const serving = (
+    own: Options<McpServer | R>,
+    built: Layer.Layer<McpServer | R, E>,
+    started: (at: Server["Service"]) => Effect.Effect<unknown, never, McpServer | R>
+  ) =>
+    Effect.catchCause(
+      Effect.provide(
+        Effect.scoped(Effect.flatMap(listen(own, true), (at) => Effect.andThen(started(at), Effect.never))),
+        built
+      ),
+      (cause) => causeOf(cause, options, portVariable(given))
+    )
+  const built = mcp as Layer.Layer<McpServer | R, E>
+  if (workers !== "auto" && !(Number.isSafeInteger(workers) && workers > 0)) {
+    return main.runMain(
+      main.invalid(`The option workers is ${workers}: expected a number from 1, or "auto"`),
+      mainOptions
+    )
+  }
+  if (workers === 1) return main.runMain(serving(rest, built, onListening), mainOptions)
+  if (process.env[workerVariable] === undefined || process.connected !== true) {
+    let stoppedBy: main.Signal | undefined
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => (stoppedBy ??= signal))
+    const program = Effect.flatMap(
+      Effect.promise(() => import("./internal/http/workers/primary.ts")),
+      ({ countOf, run }) => {
+        const count = countOf(workers)
+        return count === 1
+          ? serving(rest, built, onListening)
+          : run({ count, signal: () => stoppedBy, stopTimeout: total })
+      }
+    )
+    return main.runMain(program, { ...mainOptions, shutdownTimeout: total + 1_000 })
+  }
+  delete process.env[workerVariable]
+  const program = Effect.flatMap(
+    Effect.promise(() => import("./internal/http/workers/worker.ts")),
+    ({ connect }) =>
+      Effect.flatMap(connect, ({ listening, number, services, stateKey }) => {
+        const started = (at: Server["Service"]) => {
+          listening(at.url)
+          return onListening === announce ? Effect.void : onListening(at)
+        }
+        const own = { ...rest, stateKeys: rest.stateKeys ?? [stateKey] }
+        return Effect.annotateLogs(serving(own, Layer.provideMerge(built, services), started), { worker: number })
+      })
+  )
+  main.runMain(program, {
+    ...mainOptions,
+    onStop: (stop) => void import("./internal/http/workers/worker.ts").then(({ onStop }) => onStop(stop))
+  })
 }
 
 /** A server inside of an application without Effect. */

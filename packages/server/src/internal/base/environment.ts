@@ -109,6 +109,9 @@ export const logVariables = {
   logLevel: oneOf<LogLevel>(["All", "Fatal", "Error", "Warn", "Info", "Debug", "Trace", "None"])
 } as const
 
+/** The variable that marks a process that `NodeHttp.runMain` has started as a worker. */
+export const workerVariable = "SKEIN_WORKER"
+
 /** The beginning of the names of variables, unless the application sets another one. */
 export const defaultPrefix = "SKEIN_"
 

@@ -20,6 +20,11 @@ export interface MainOptions extends LogOptions {
    * How long the cleanup may take after SIGTERM or SIGINT before the process exits regardless; 5 seconds by default.
    */
   readonly shutdownTimeout?: Duration.Input | undefined
+  /**
+   * For a worker, which its primary process stops, besides a signal: calls a function then. A second signal does nothing: that
+   * of a terminal or of a service manager reaches both processes.
+   */
+  readonly onStop?: ((stop: (signal: Signal) => void) => void) | undefined
 }
 
 /**
@@ -34,6 +39,9 @@ const isConfigurationError = (error: unknown): error is { readonly message: stri
 const maxDelay = 0x7fffffff
 
 const signals = { SIGINT: 130, SIGTERM: 143 } as const
+
+/** A signal that ends the process. */
+export type Signal = keyof typeof signals
 
 /** The report of the process before it exits, for the user who started it. */
 interface Report {
@@ -93,8 +101,8 @@ export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptio
     write(report, loggers, () => process.exit(status))
   }
 
-  const onSignal = (signal: keyof typeof signals): void => {
-    if (code !== undefined) process.exit(signals[signal])
+  const onSignal = (signal: Signal): void => {
+    if (code !== undefined) return options.onStop === undefined ? process.exit(signals[signal]) : undefined
     code = signals[signal]
     signalledAt = performance.now()
     setTimeout(
@@ -108,6 +116,7 @@ export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptio
   }
   process.on("SIGTERM", onSignal)
   process.on("SIGINT", onSignal)
+  options.onStop?.(onSignal)
 
   // Variables with a prefix of the program may be its own.
   const isSet = environment === defaultPrefix && Object.keys(process.env).some((name) => name.startsWith(defaultPrefix))
@@ -115,7 +124,7 @@ export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptio
   const logged = Effect.ensuring(
     checked,
     Effect.suspend(() =>
-      code === undefined
+      code === undefined || options.onStop !== undefined
         ? Effect.void
         : Effect.logInfo(`Stopped after ${Math.round(performance.now() - signalledAt)} ms`)
     )

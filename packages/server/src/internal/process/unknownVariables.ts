@@ -25,6 +25,7 @@ export const ofServers = [
   "HEALTH",
   "DRAIN_DELAY",
   "SHUTDOWN_TIMEOUT",
+  "WORKERS",
   "LOG_FORMAT",
   "LOG_LEVEL",
   "MAX_MESSAGE_BYTES",

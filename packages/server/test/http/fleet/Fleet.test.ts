@@ -30,7 +30,10 @@ describe("a session at every node", () => {
         expect([reply.status, textOf(reply.json)]).toEqual([200, "hi"])
       }
       expect(fleet.counts["find"]).toBe(2)
-      expect(fleet.rows.get(clients[0]!.id)?.record).toMatchObject({ isInitialized: true, revision: "2025-11-25" })
+      expect(fleet.records.find(clients[0]!.id, undefined, 0)).toMatchObject({
+        isInitialized: true,
+        revision: "2025-11-25"
+      })
     }))
 
   it.live("looks a session up once for concurrent requests", () =>
@@ -138,7 +141,7 @@ describe("a session at every node", () => {
       expect((yield* clients[1]!.delete()).status).toBe(204)
       for (const client of clients) expect((yield* client.post(call(3, "echo", { text: "" }))).status).toBe(404)
       expect((yield* Fiber.join(held)).json.error.message).toContain("the session ended")
-      expect(fleet.rows.size).toBe(0)
+      expect(fleet.records.size).toBe(0)
     }))
 })
 
@@ -187,7 +190,7 @@ describe("notifications", () => {
       const clients = yield* open(nodes)
       yield* clients[0]!.post(request(1, "resources/subscribe", { uri }))
       yield* clients[1]!.get()
-      yield* until(() => fleet.rows.get(clients[0]!.id)?.record.listensAt === nodes[1]!.node)
+      yield* until(() => fleet.records.find(clients[0]!.id, undefined, 0)?.listensAt === nodes[1]!.node)
       fleet.stop(nodes[1]!.node)
       yield* nodes[1]!.close
       // No node can notify the client.

@@ -14,12 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
-
-interface Row {
-  record: Fleet.SessionRecord
-  usedAt: number
-  readonly idleTimeout: number
-}
+import { SessionRecords } from "../../../src/internal/http/workers/sessionRecords.ts"
 
 /** A message to a node. */
 interface Delivery {
@@ -35,25 +30,11 @@ interface Node {
   isCut: boolean
 }
 
-const applied = (record: Fleet.SessionRecord, change: Fleet.SessionChange): Fleet.SessionRecord => {
-  const { isInitialized, listensAt, logLevel, subscribe, unsubscribe } = change
-  const subscriptions = new Set(record.subscriptions)
-  if (subscribe !== undefined) subscriptions.add(subscribe)
-  if (unsubscribe !== undefined) subscriptions.delete(unsubscribe)
-  return {
-    ...record,
-    subscriptions: [...subscriptions],
-    ...(isInitialized === true ? { isInitialized } : {}),
-    ...(logLevel === undefined ? {} : { logLevel }),
-    ...(listensAt === undefined ? {} : { listensAt })
-  }
-}
-
 const pause = (milliseconds: number): Effect.Effect<void> =>
   milliseconds > 0 ? Effect.sleep(milliseconds) : Effect.yieldNow
 
 export class MemoryFleet {
-  readonly rows = new Map<string, Row>()
+  readonly records = new SessionRecords()
   readonly nodes = new Map<number, Node>()
   /** How often each operation ran, and each kind of message was sent. */
   readonly counts: { [what: string]: number } = {}
@@ -123,44 +104,24 @@ export class MemoryFleet {
         newId: () => `${node}.${RandomId.make(22)}`,
         isKnown: (id) => /^\d+\.\w{22}$/.test(id),
         isServing: (other) => this.nodes.get(other)?.isServing === true,
-        create: (record, { idleTimeout, maxSessionsPerPrincipal }) =>
+        create: (record, bounds, client) =>
           operation("create", () => {
-            const owned = Array.from(this.rows.values()).filter((row) => row.record.principalId === record.principalId)
-            if (record.principalId !== undefined && owned.length >= maxSessionsPerPrincipal) return false
-            this.rows.set(record.id, {
-              record: structuredClone(record),
-              usedAt: clock.currentTimeMillisUnsafe(),
-              idleTimeout
-            })
-            return true
+            const copy = structuredClone(record)
+            return this.records.create(copy, bounds, client, clock.currentTimeMillisUnsafe()).isCreated
           }),
         find: (id, principalId) =>
-          operation("find", () => {
-            const row = this.rows.get(id)
-            if (row === undefined || row.record.principalId !== principalId) return undefined
-            if (clock.currentTimeMillisUnsafe() - row.usedAt < row.idleTimeout) return structuredClone(row.record)
-            this.rows.delete(id)
-            return undefined
-          }),
+          operation("find", () => structuredClone(this.records.find(id, principalId, clock.currentTimeMillisUnsafe()))),
         change: (id, change) =>
           Effect.andThen(
-            operation("change", () => {
-              const row = this.rows.get(id)
-              if (row !== undefined) row.record = applied(row.record, change)
-            }),
+            operation("change", () => this.records.change(id, change)),
             received({ _tag: "Changed", id, change })
           ),
         end: (id) =>
           Effect.andThen(
-            operation("end", () => {
-              this.rows.delete(id)
-            }),
+            operation("end", () => this.records.end(id)),
             received({ _tag: "Ended", id })
           ),
-        touch: (id) => {
-          const row = this.rows.get(id)
-          if (row !== undefined) row.usedAt = clock.currentTimeMillisUnsafe()
-        },
+        touch: (id) => this.records.touch(id, clock.currentTimeMillisUnsafe()),
         broadcast: (message) => {
           this.#count(`broadcast ${message._tag}`)
           if (own.isCut) return

@@ -61,6 +61,10 @@ const settings = () => ({
   health: toggle,
   drainDelay: duration,
   shutdownTimeout: duration,
+  workers: {
+    expected: "auto or a number from 1",
+    parse: (value: string) => value === "auto" ? value : integer(value, Number.MAX_SAFE_INTEGER) || undefined
+  },
   ...logVariables
 })
 

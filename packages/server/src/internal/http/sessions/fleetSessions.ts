@@ -45,6 +45,8 @@ export interface SharedSession {
   readonly id: string
   readonly peer: SessionPeer
   readonly principalId: string | undefined
+  /** The client that opened it. */
+  readonly client: string
   /** Whether another node has opened it, or this one before it removed it. */
   readonly isCopy: boolean
   readonly isEnding: boolean
@@ -242,7 +244,7 @@ export class FleetSessions implements SessionSharing, Receiver {
   /** Stores a session that its client has opened here. `then` gets the reason if it is refused. */
   create(session: SharedSession, then: (refused: HttpRefusal | undefined) => void): void {
     const { id, peer, principalId } = session
-    const { idleTimeout, maxSessionsPerPrincipal } = this.#sessions.endpoint.options
+    const { idleTimeout, maxSessions, maxSessionsPerPrincipal } = this.#sessions.endpoint.options
     const { node } = this.#fleet
     const { capabilities, info, logLevel, revision } = peer.session as ServerSession
     this.#shared.set(peer, { session, listensAt: node, isEnded: false })
@@ -257,7 +259,8 @@ export class FleetSessions implements SessionSharing, Receiver {
       subscriptions: [],
       listensAt: node
     }
-    this.#run("store a session", this.#fleet.create(record, { idleTimeout, maxSessionsPerPrincipal }), (exit) => {
+    const bounds = { idleTimeout, maxSessions, maxSessionsPerPrincipal }
+    this.#run("store a session", this.#fleet.create(record, bounds, session.client), (exit) => {
       if (Exit.isFailure(exit)) then(unavailable)
       else then(exit.value ? undefined : tooManySessionsOfPrincipal)
     })
