@@ -67,7 +67,10 @@ const namingMembers = new Set([
 
 /** The methods whose first argument is a name, or a text to look for. */
 const namingMethods =
-  /\.(get|set|has|delete|remove|withLock|includes|startsWith|endsWith|indexOf|split|join|on|encode|Literals?|append|setAttribute|querySelector|createElement|exec|prepare|unsafe|withDescription)$/
+  /\.(get|set|has|delete|remove|withLock|includes|startsWith|endsWith|indexOf|split|join|on|encode|Literals?|append|setAttribute|querySelector|createElement|exec|prepare|unsafe)$/
+
+/** The functions whose arguments are texts of `--help`. */
+const helpFunctions = /^(describe|toggle)$|\.withDescription$/
 
 /** Whether a part of a node is a name, or a text for a program. */
 const isNaming = (node: Node, member: string, source: (node: Node) => string): boolean => {
@@ -119,6 +122,7 @@ export const messagesOf = (text: string): ReadonlyArray<string> => {
   }
   const visit = (node: Node): void => {
     if (types.isTSType(node) || types.isImportDeclaration(node) || types.isTaggedTemplateExpression(node)) return
+    if (types.isCallExpression(node) && helpFunctions.test(source(node.callee))) return
     const parts = partsOf(node)
     if (parts !== undefined && add(parts)) return
     const isNamingCall = types.isCallExpression(node) && namingMethods.test(source(node.callee))

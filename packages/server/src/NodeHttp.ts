@@ -288,8 +288,8 @@ export interface MainOptions<R = McpServer> extends Options<R>, LogOptions {
   /**
    * Serves with several processes, so that a machine with several processors handles more requests: their number, or
    * `"auto"` for one for each processor that the process may use, at most 8. 1 by default: this process alone. Any worker
-   * handles any request: they share sessions, and report changes to each other. What handlers keep in memory, each worker
-   * has apart.
+   * handles any request: they share sessions, and report changes to each other. Each worker has variables of handlers, and
+   * stores in memory, of its own.
    *
    * The process that was started handles no requests. It replaces a worker that exits, and ends after 5 exits within a minute.
    * SIGTERM and SIGINT stop all workers, as one process. SIGHUP replaces them, one after the other, without refusing a
