@@ -17,8 +17,8 @@ export type Options = Given
 /**
  * Reads the options of a server from variables that begin with `prefix`, `SKEIN_` by default: `SKEIN_PORT`,
  * `SKEIN_ALLOWED_HOSTS` and so on. `PORT` is read if `SKEIN_PORT` is missing. The guide to HTTP lists all of them. A missing variable is not an error. Fails with
- * `ConfigError` for a value that is not valid. `logFormat` and `logLevel` are for `runMain`, and have no effect in
- * `NodeHttp.layer`.
+ * `ConfigError` for a value that is not valid. `workers`, `logFormat` and `logLevel` are for `runMain`, and have no
+ * effect in `NodeHttp.layer`.
  *
  * @example
  * const options = yield* HttpConfig.config("TEA_SHOP_")

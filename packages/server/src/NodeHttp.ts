@@ -405,10 +405,9 @@ export const runMain = <E, S, R = never>(
         return Effect.annotateLogs(serving(own, Layer.provideMerge(built, services), started), { worker: number })
       })
   )
-  main.runMain(program, {
-    ...mainOptions,
-    onStop: (stop) => void import("./internal/http/workers/worker.ts").then(({ onStop }) => onStop(stop))
-  })
+  const onStop = (stop: (signal: main.Signal) => void): void =>
+    void import("./internal/http/workers/worker.ts").then((worker) => worker.onStop(stop))
+  main.runMain(program, mainOptions, onStop)
 }
 
 /** A server inside of an application without Effect. */

@@ -39,6 +39,7 @@ const all = {
   SKEIN_HEALTH: "true",
   SKEIN_DRAIN_DELAY: "10 seconds",
   SKEIN_SHUTDOWN_TIMEOUT: "1500ms",
+  SKEIN_WORKERS: "auto",
   SKEIN_LOG_FORMAT: "json",
   SKEIN_LOG_LEVEL: "debug",
   SKEIN_MAX_MESSAGE_BYTES: "1048576",
@@ -72,6 +73,7 @@ const read = {
   health: true,
   drainDelay: Duration.seconds(10),
   shutdownTimeout: Duration.millis(1_500),
+  workers: "auto",
   logFormat: "json",
   logLevel: "Debug",
   limits: {
@@ -102,6 +104,7 @@ const wrong: ReadonlyArray<readonly [name: string, value: string, message: strin
   ["PORT", "80x", "SKEIN_PORT is \"80x\": expected a port, from 0 to 65535"],
   ["PORT", "65536", "SKEIN_PORT is \"65536\": expected a port, from 0 to 65535"],
   ["PORT", "-1", "SKEIN_PORT is \"-1\": expected a port, from 0 to 65535"],
+  ["WORKERS", "0", "SKEIN_WORKERS is \"0\": expected auto or a number from 1"],
   ["HOST", "a b", "SKEIN_HOST is \"a b\": expected an address or a name"],
   ["PATH", "mcp", "SKEIN_PATH is \"mcp\": expected a path that begins with a slash"],
   ["ALLOWED_HOSTS", "a,,b", "SKEIN_ALLOWED_HOSTS is \"a,,b\": expected names, separated by commas, or any"],
@@ -257,6 +260,8 @@ describe("variables without a meaning", () => {
         files.flatMap((path) => readFileSync(join(root, path), "utf8").match(/\bSKEIN_[A-Z_]+\b/g) ?? [])
       )
       expect(used.has("SKEIN_TASKS")).toBe(true)
+      // It is removed before the variables are checked.
+      expect(used.delete("SKEIN_WORKER")).toBe(true)
       // The mistake in the guide.
       expect(used.delete("SKEIN_POTR")).toBe(true)
       expect(yield* warning(...used)).toEqual([])

@@ -145,6 +145,13 @@ describe("workers", () => {
       expect(wrong.stderr.all.join()).toContain("The option workers is 1.5: expected a number from 1, or \"auto\"")
     })))
 
+  it.live("are refused in a worker of another cluster", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* start({ foreign: true })
+      expect(yield* server.exit).toBe(1)
+      expect(server.stderr.all.join()).toContain("the option workers cannot be used in a worker of another cluster")
+    })))
+
   it.live("exit at once on a second signal", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* start()

@@ -20,11 +20,6 @@ export interface MainOptions extends LogOptions {
    * How long the cleanup may take after SIGTERM or SIGINT before the process exits regardless; 5 seconds by default.
    */
   readonly shutdownTimeout?: Duration.Input | undefined
-  /**
-   * For a worker, which its primary process stops, besides a signal: calls a function then. A second signal does nothing: that
-   * of a terminal or of a service manager reaches both processes.
-   */
-  readonly onStop?: ((stop: (signal: Signal) => void) => void) | undefined
 }
 
 /**
@@ -82,8 +77,15 @@ const warnUnknown = /* @__PURE__ */ Effect.flatMap(
  * - It fails or dies: the cause is written to stderr, exit 1. It is interrupted without a signal: exit 130.
  *
  * The logs, and the cause of a failure, are written to stderr. The last line after a signal is the duration of the cleanup.
+ *
+ * A worker has `onStop`: its primary process stops it, besides a signal. It writes no last line, and a second signal does
+ * nothing there, since that of a terminal or of a service manager reaches both processes.
  */
-export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptions = {}): void => {
+export const runMain = <E>(
+  effect: Effect.Effect<unknown, E>,
+  options: MainOptions = {},
+  onStop?: (stop: (signal: Signal) => void) => void
+): void => {
   const given = Defaults.resolve({ shutdownTimeout: options.shutdownTimeout }, {}, { shutdownTimeout: 5_000 })
   const shutdownTimeout = Math.min(given.shutdownTimeout, maxDelay)
   // Keeps the event loop alive for a server that only waits for a signal.
@@ -102,7 +104,7 @@ export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptio
   }
 
   const onSignal = (signal: Signal): void => {
-    if (code !== undefined) return options.onStop === undefined ? process.exit(signals[signal]) : undefined
+    if (code !== undefined) return onStop === undefined ? process.exit(signals[signal]) : undefined
     code = signals[signal]
     signalledAt = performance.now()
     setTimeout(
@@ -116,7 +118,7 @@ export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptio
   }
   process.on("SIGTERM", onSignal)
   process.on("SIGINT", onSignal)
-  options.onStop?.(onSignal)
+  onStop?.(onSignal)
 
   // Variables with a prefix of the program may be its own.
   const isSet = environment === defaultPrefix && Object.keys(process.env).some((name) => name.startsWith(defaultPrefix))
@@ -124,7 +126,7 @@ export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptio
   const logged = Effect.ensuring(
     checked,
     Effect.suspend(() =>
-      code === undefined || options.onStop !== undefined
+      code === undefined || onStop !== undefined
         ? Effect.void
         : Effect.logInfo(`Stopped after ${Math.round(performance.now() - signalledAt)} ms`)
     )

@@ -107,7 +107,8 @@ export class MemoryFleet {
         create: (record, bounds, client) =>
           operation("create", () => {
             const copy = structuredClone(record)
-            return this.records.create(copy, bounds, client, clock.currentTimeMillisUnsafe()).isCreated
+            const all = { ...bounds, maxSessions: bounds.maxSessions * this.nodes.size }
+            return this.records.create(copy, all, client, clock.currentTimeMillisUnsafe()).isCreated
           }),
         find: (id, principalId) =>
           operation("find", () => structuredClone(this.records.find(id, principalId, clock.currentTimeMillisUnsafe()))),

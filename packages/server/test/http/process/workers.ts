@@ -7,6 +7,7 @@ import * as Resource from "@skein/server/Resource"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import cluster from "node:cluster"
 
 const pid = Tool.layer(Tool.make("pid"), () => Effect.sync(() => String(process.pid)))
 const slow = Tool.layer(
@@ -22,11 +23,13 @@ const ask = Tool.layer(Tool.make("ask"), () =>
 const touch = Tool.layer(Tool.make("touch"), () => Effect.as(Catalog.updated("test://watched"), "touched"))
 const watched = Resource.layer(Resource.make("test://watched"), Effect.succeed("watched"))
 
-const { fails, ...options } = JSON.parse(process.argv[2] ?? "{}")
+const { fails, foreign, ...options } = JSON.parse(process.argv[2] ?? "{}")
 
-NodeHttp.runMain(
-  McpServer.layer({ name: "workers", version: "1.0.0" }, pid, slow, ask, touch, watched).pipe(
-    Layer.provide(fails === true ? Layer.effectDiscard(Effect.fail(new Error("no database"))) : Layer.empty)
-  ),
-  options
-)
+// Another program may run a server as a worker of its own cluster.
+if (foreign === true && cluster.isPrimary) cluster.fork().on("exit", (code) => process.exit(code))
+else {NodeHttp.runMain(
+    McpServer.layer({ name: "workers", version: "1.0.0" }, pid, slow, ask, touch, watched).pipe(
+      Layer.provide(fails === true ? Layer.effectDiscard(Effect.fail(new Error("no database"))) : Layer.empty)
+    ),
+    options
+  )}

@@ -12,7 +12,7 @@ export type HttpConfig = Omit<HttpMainOptions, "onListening" | "environment">
 /**
  * Reads the options of a server from the variables that `runHttp` reads: `SKEIN_PORT`, `SKEIN_ALLOWED_HOSTS` and so on, or
  * those that begin with another `prefix`. `PORT` is read if `SKEIN_PORT` is missing. Rejects with a `TypeError` for a value
- * that is not valid. `logFormat` and `logLevel` are for `runHttp`, and have no effect in `listen`.
+ * that is not valid. `workers`, `logFormat` and `logLevel` are for `runHttp`, and have no effect in `listen`.
  *
  * @example
  * const { url } = await server.listen({ health: true, ...await httpConfig("TEA_SHOP_") })

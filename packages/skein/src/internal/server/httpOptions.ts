@@ -209,6 +209,15 @@ export interface HttpOptions extends NodeOptions {
 
 /** Options of a process that is a server on HTTP. Variables such as `SKEIN_PORT` set the options that the code leaves out. */
 export interface HttpMainOptions extends HttpOptions, LogOptions {
+  /**
+   * Serves with several processes: their number, or `"auto"` for one for each processor that the process may use, at most 8.
+   * 1 by default: this process alone. Any worker handles any request, since they share sessions; each has variables, and
+   * stores in memory, of its own. SIGTERM stops all of them, and SIGHUP replaces them, one after the other.
+   *
+   * @example
+   * server.runHttp({ port: 3000, workers: "auto" })
+   */
+  readonly workers?: number | "auto" | undefined
   /** Runs once the server listens, instead of logging the URL. */
   readonly onListening?:
     | ((listening: { readonly host: string; readonly port: number; readonly url: string }) => unknown)

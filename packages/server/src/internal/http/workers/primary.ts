@@ -235,6 +235,9 @@ export interface Options {
  */
 export const run = ({ count, signal, stopTimeout }: Options): Effect.Effect<never, TransportError> =>
   Effect.scoped(Effect.gen(function*() {
+    if (!cluster.isPrimary) {
+      return yield* failed("the option workers cannot be used in a worker of another cluster, such as that of pm2")
+    }
     const primary = new Primary(yield* Queue.unbounded<Exited>(), yield* Clock.Clock)
     const stop = (worker: Worker) =>
       Effect.timeoutOrElse(primary.stop(worker, signal() ?? "SIGTERM"), {
