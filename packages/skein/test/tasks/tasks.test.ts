@@ -13,7 +13,7 @@ import {
   type TaskState,
   taskTools
 } from "skein/tasks"
-import { fork } from "node:child_process"
+import { fork, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -42,6 +42,27 @@ const listen = async (...parts: ReadonlyArray<Definition | Service>) => {
   const server = await serverOf(...parts).listen({ port: 0 })
   cleanups.push(server.close)
   return server
+}
+
+const execArgv = ["--conditions=@skein/source", "--disable-warning=ExperimentalWarning"]
+
+/** Starts a process of the shop. */
+const start = (program: string, ...args: ReadonlyArray<string>) => {
+  const child = fork(join(import.meta.dirname, `${program}.ts`), args, {
+    execArgv,
+    stdio: ["ignore", "ignore", "inherit", "ipc"]
+  })
+  cleanups.push(() => child.kill("SIGKILL"))
+  return child
+}
+
+/** Starts an order in a process that is killed after the payment. Returns its task. */
+const pay = async (folder: string): Promise<string> => {
+  const child = start("shopProcess", folder)
+  const [{ paid }] = await once(child, "message") as [{ paid: string }]
+  child.kill("SIGKILL")
+  await once(child, "close")
+  return paid
 }
 
 const textOf = (state: TaskState | undefined) => {
@@ -92,19 +113,8 @@ describe("skein/tasks", () => {
 
   it("goes on in the next process after kill -9, and repeats no step", async () => {
     const folder = makeFolder()
-    const start = (...args: ReadonlyArray<string>) => {
-      const child = fork(join(import.meta.dirname, "shopProcess.ts"), [folder, ...args], {
-        execArgv: ["--conditions=@skein/source", "--disable-warning=ExperimentalWarning"],
-        stdio: ["ignore", "ignore", "inherit", "ipc"]
-      })
-      cleanups.push(() => child.kill("SIGKILL"))
-      return child
-    }
-    const first = start()
-    const [{ paid }] = await once(first, "message") as [{ paid: string }]
-    first.kill("SIGKILL")
-    await once(first, "close")
-    const second = start("answer")
+    const paid = await pay(folder)
+    const second = start("shopProcess", folder, "answer")
     const messages: Array<{ ended?: string; outcome?: unknown }> = []
     second.on("message", (message: object) => void messages.push(message))
     await once(second, "close")
@@ -113,6 +123,23 @@ describe("skein/tasks", () => {
       outcome: { result: { content: [{ text: "sencha is on its way to Hafen 1" }] } }
     })
     expect(readFileSync(join(folder, "effects"), "utf8")).toBe("charge 500 32\nship payment-1\n")
+  }, 60_000)
+
+  it("goes on in a process that only runs tasks, until SIGTERM", async () => {
+    const folder = makeFolder()
+    const paid = await pay(folder)
+    // Without a channel to this process: nothing but the worker keeps it alive.
+    const worker = spawn(process.execPath, [...execArgv, join(import.meta.dirname, "workerProcess.ts"), folder], {
+      stdio: ["ignore", "ignore", "inherit"]
+    })
+    cleanups.push(() => worker.kill("SIGKILL"))
+    await using operator = await sqliteTasks({ filename: join(folder, "tasks.db") }).openAdmin()
+    await expect.poll(async () => (await operator.admin.inspect(paid))?.questions.length, { timeout: 20_000 }).toBe(1)
+    expect(await operator.admin.cancel(paid)).toBe(true)
+    const effects = () => readFileSync(join(folder, "effects"), "utf8")
+    await expect.poll(effects, { timeout: 20_000 }).toMatch(/^refund payment-1/m)
+    worker.kill("SIGTERM")
+    expect(await once(worker, "close")).toEqual([0, null])
   }, 60_000)
 
   it("starts a task from the application, answers its question and waits for it", async () => {
