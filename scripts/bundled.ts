@@ -29,9 +29,10 @@ import { publicModules } from "./publicModules.ts"
 /** The programs of the package, by the name of their file, with the module that has their `main`. */
 const programs: Readonly<Record<string, string>> = { skein: "@skein/cli/Skein" }
 
-/** Modules that are files of their own in `code`, because a program gives their path to a bundler. */
+/** Modules that are files of their own in `code`, because their path is given to a bundler or to Node. */
 const fileModules: Readonly<Record<string, string>> = {
-  folderServer: "packages/cli/.tsbuild/internal/develop/folderServer.js"
+  folderServer: "packages/cli/.tsbuild/internal/develop/folderServer.js",
+  stdioProgram: "packages/testing/.tsbuild/internal/stdioProgram.js"
 }
 
 /**

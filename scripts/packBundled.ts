@@ -51,6 +51,17 @@ await restarted.close()
 await close()
 `
 
+/** A program that starts a file of the package: the faulty server over stdio. */
+const faulty = `import { AsyncClient } from "skein/client"
+import { FaultyServer } from "skein/testing"
+const server = await FaultyServer.stdio({ faults: [] })
+const client = await AsyncClient.connect({ command: server.command, args: server.args })
+await client.callTool("echo", { key: "one" })
+if (await server.callCount("one") !== 1) throw new Error("the faulty server has no record of the call")
+await client.close()
+await server.close()
+`
+
 /** A program for browsers and Workers: a server and a client of it, without any module of Node. */
 const browsing = `import { AsyncServer } from "skein"
 import { browserTokenStore, Grant, OAuth, webSignIn } from "skein/auth"
@@ -122,6 +133,8 @@ export const checkBundled = async (
   writeFileSync(join(project, "alone.mjs"), program(entries))
   run(project, process.execPath, "alone.mjs")
   run(project, join(project, "node_modules/.bin/skein"), "--help")
+  writeFileSync(join(project, "faulty.mjs"), faulty)
+  run(project, process.execPath, "faulty.mjs")
   await browse(project)
   writeFileSync(join(project, "alone.ts"), entries.map((name, at) => `export * as m${at} from "${name}"\n`).join(""))
   install(

@@ -12,9 +12,7 @@ export const rows: ReadonlyArray<readonly [effect: string, skein: string | { rea
   ["@skein/testing/AuthorizationScenario.rule", "AuthorizationScenario.rule"],
   ["@skein/testing/FaultyAuthorizationServer", "FaultyAuthorizationServer"],
   ["@skein/testing/FaultyServer.http", "FaultyServer.http"],
-  ["@skein/testing/FaultyServer.stdio", {
-    missing: "its program is a file of @skein/testing: start one of your own with Stdio.transport"
-  }],
+  ["@skein/testing/FaultyServer.stdio", "FaultyServer.stdio"],
   ["@skein/testing/RawServer", "RawServer"],
   ["@skein/testing/Scenario.Fault", { missing: schema }],
   ["@skein/testing/Scenario.On", { missing: schema }],

@@ -12,12 +12,10 @@
 import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import type * as Scope from "effect/Scope"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { FaultyHttpServer } from "./internal/httpServer.ts"
-import { callCountOf, type ToolCall } from "./internal/protocolHandler.ts"
+import type { ToolCall } from "./internal/protocolHandler.ts"
+import * as stdioServer from "./internal/stdioServer.ts"
+import type { StdioProgram } from "./internal/stdioServer.ts"
 import type { Scenario } from "./Scenario.ts"
 
 export type { ToolCall }
@@ -75,19 +73,7 @@ export const http = Effect.fnUntraced(function*(scenario: Scenario): Effect.fn.R
   return server
 })
 
-/** A faulty server over stdio, which can be started as a process any number of times. */
-export interface StdioProgram {
-  /** The executable: this Node. */
-  readonly command: string
-  /** The arguments of the executable. */
-  readonly args: ReadonlyArray<string>
-  /** The tool calls that all processes have carried out, in order. */
-  readonly calls: Effect.Effect<ReadonlyArray<ToolCall>>
-  /** How often the call with that key was carried out. */
-  readonly callCount: (key: string) => Effect.Effect<number>
-  /** How often the program was started. */
-  readonly startCount: Effect.Effect<number>
-}
+export type { StdioProgram } from "./internal/stdioServer.ts"
 
 /**
  * Prepares a program that is a faulty server over stdio. Each process starts the scenario from its beginning. The
@@ -97,31 +83,4 @@ export interface StdioProgram {
  * const { args, command } = yield* FaultyServer.stdio({ faults: [Scenario.rule("request", Scenario.cut(17))] })
  * const client = yield* Client.make(Stdio.transport({ command, args }))
  */
-export const stdio = (scenario: Scenario): Effect.Effect<StdioProgram, never, Scope.Scope> =>
-  Effect.gen(function*() {
-    const folder = yield* Effect.acquireRelease(
-      Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-faulty-"))),
-      (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
-    )
-    const journal = join(folder, "journal")
-    // The program is in a folder beside this module and has the same extension, in the sources and in the build.
-    const program = import.meta.url.replace(/FaultyServer(\.\w+)$/, "internal/stdioProgram$1")
-    const lines = Effect.sync(() => readJournal(journal))
-    const calls = Effect.map(lines, (all) => all.flatMap((line) => "tool" in line ? [line] : []))
-    return {
-      command: process.execPath,
-      args: [fileURLToPath(program), JSON.stringify(scenario), journal],
-      calls,
-      callCount: (key) => Effect.map(calls, (all) => callCountOf(all, key)),
-      startCount: Effect.map(lines, (all) => all.filter((line) => "pid" in line).length)
-    }
-  })
-
-const readJournal = (journal: string): ReadonlyArray<ToolCall | { readonly pid: number }> => {
-  try {
-    return readFileSync(journal, "utf8").split("\n").flatMap((line) => line === "" ? [] : [JSON.parse(line)])
-  } catch {
-    // No process was started yet.
-    return []
-  }
-}
+export const stdio: (scenario: Scenario) => Effect.Effect<StdioProgram, never, Scope.Scope> = stdioServer.stdio

@@ -37,6 +37,27 @@ describe("FaultyServer", () => {
     expect(server.requestCount).toBeGreaterThan(2)
   })
 
+  it("cuts a response of a process, and counts the calls of all processes", async () => {
+    await using server = await FaultyServer.stdio({
+      faults: [Scenario.rule("request", Scenario.cut(17), { nth: 1 })]
+    })
+    const { args, command } = server
+    expect([await server.startCount(), await server.calls()]).toEqual([0, []])
+    for (const started of [1, 2]) {
+      await using client = await AsyncClient.connect({ command, args, stderr: "ignore" }, { reconnect: false })
+      expect(await client.callTool("echo", { key: "first" })).toMatchObject({ content: [{ text: "first" }] })
+      expect(await failureOf(client.callTool("echo", { key: "second" }))).toMatchObject({ reason: { _tag: "Closed" } })
+      expect(await server.callCount("second")).toBe(started)
+      expect(await server.startCount()).toBe(started)
+    }
+    expect((await server.calls()).map(({ key, tool }) => [key, tool])).toEqual([
+      ["first", "echo"],
+      ["second", "echo"],
+      ["first", "echo"],
+      ["second", "echo"]
+    ])
+  }, 60_000)
+
   it("stops, restarts, forgets its sessions and notifies its clients", async () => {
     await using server = await FaultyServer.http({ faults: [] })
     await using client = await AsyncClient.connect(server.url, { reconnect: { initialDelay: 1 } })

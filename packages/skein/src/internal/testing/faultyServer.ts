@@ -1,5 +1,5 @@
 /**
- * Servers over HTTP that misbehave on purpose, by a scenario.
+ * Servers that misbehave on purpose, by a scenario: over HTTP, and over stdio.
  */
 import * as Core from "@skein/testing/FaultyServer"
 import * as CoreScenario from "@skein/testing/Scenario"
@@ -203,6 +203,19 @@ export interface FaultyHttpServer extends Opened {
   readonly notify: (method: string, params?: object) => Promise<void>
 }
 
+/** A faulty server over stdio, which its clients start. `close` removes its record of calls. */
+export interface FaultyStdioServer extends Opened {
+  /** The executable: this Node. */
+  readonly command: string
+  readonly args: ReadonlyArray<string>
+  /** The tool calls that all processes have carried out, in order. */
+  readonly calls: () => Promise<ReadonlyArray<CarriedOutCall>>
+  /** How often the call with that `key` was carried out. */
+  readonly callCount: (key: string) => Promise<number>
+  /** How often the program was started. */
+  readonly startCount: () => Promise<number>
+}
+
 const describe = (server: Core.HttpServer): Omit<FaultyHttpServer, keyof Opened> => ({
   get url() {
     return server.url
@@ -258,4 +271,25 @@ export const FaultyServer: {
    * expect(server.callCount("once")).toBe(1)
    */
   readonly http: (scenario: Scenario) => Promise<FaultyHttpServer>
-} = { http: (scenario) => open(Core.http(scenario), describe) }
+  /**
+   * Prepares a program that is a faulty server over stdio, for any number of processes. Each one starts the scenario from its
+   * beginning.
+   *
+   * @example
+   * await using server = await FaultyServer.stdio({ faults: [Scenario.rule("request", Scenario.cut(17))] })
+   * await using client = await AsyncClient.connect({ command: server.command, args: server.args })
+   * await expect(client.callTool("echo", { key: "once" })).rejects.toThrow(ClientError)
+   * expect(await server.callCount("once")).toBe(1)
+   */
+  readonly stdio: (scenario: Scenario) => Promise<FaultyStdioServer>
+} = {
+  http: (scenario) => open(Core.http(scenario), describe),
+  stdio: (scenario) =>
+    open(Core.stdio(scenario), ({ args, callCount, calls, command, startCount }) => ({
+      args,
+      command,
+      calls: () => Effect.runPromise(calls),
+      callCount: (key) => Effect.runPromise(callCount(key)),
+      startCount: () => Effect.runPromise(startCount)
+    }))
+}
