@@ -137,7 +137,7 @@ export const rows: ReadonlyArray<Row> = [
   ["@skein/server/Prompt.user", "user"],
   ["@skein/server/Prompt.assistant", "assistant"],
   ["@skein/server/RateLimit.layer", "rateLimit"],
-  ["@skein/server/RateLimit.layerStore", { missing: "its counts are in a RateLimiterStore of Effect" }],
+  ["@skein/server/RateLimit.layerStore", "rateLimit({ store })"],
   ["@skein/server/RateLimit.code", { missing: "the number is 429" }],
   ["@skein/server/Registry", { missing: types }],
   ["@skein/server/RequestState.layer", "requestState"],

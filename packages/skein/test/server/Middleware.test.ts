@@ -18,6 +18,7 @@ import {
   maxResponseSize,
   middleware,
   rateLimit,
+  type RateLimitStore,
   readResourceMiddleware,
   resultCache,
   retry,
@@ -144,6 +145,34 @@ describe("limits", () => {
         expect(keys).toEqual(["a", "a", "b", "c"])
       }
     )
+  })
+
+  it("refuses requests by a store that several servers share, and while it fails", async () => {
+    const asked: Array<readonly [key: string, rate: object]> = []
+    const counts = new Map<string, number>()
+    let isDown = false
+    const consume: RateLimitStore["consume"] = async (key, rate) => {
+      asked.push([key, rate])
+      if (isDown) throw new Error("secret")
+      counts.set(key, (counts.get(key) ?? 0) + 1)
+      return counts.get(key)! > rate.limit ? 1_500 : undefined
+    }
+    const call = (onError?: "refuse" | "allow") =>
+      withClient(
+        shop()
+          .use(
+            rateLimit({ limit: 1, interval: "1 hour", key: (_, target) => target ?? "", store: { consume, onError } })
+          )
+          .tool("a", {}, () => "a"),
+        (client) => callText(client, "a")
+      )
+    expect(await call()).toBe("a")
+    await expect(call()).rejects.toThrow("at most 1 in 3600 s for tools/call a. Try again in 1.5 s")
+    const rate = { limit: 1, intervalMs: 3_600_000, algorithm: "token-bucket" }
+    expect(asked).toEqual([["a", rate], ["a", rate]])
+    isDown = true
+    await expect(call()).rejects.toThrow("The rate limit cannot be checked. Try again later")
+    expect(await call("allow")).toBe("a")
   })
 
   it("ends a handler that takes longer than its timeout", () => {

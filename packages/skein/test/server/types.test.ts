@@ -80,7 +80,7 @@ interface Options {
   readonly MountOptions: [Plain.MountOptions, McpServer.MountOptions, never]
   readonly PerSessionOptions: [Plain.PerSessionOptions<string>, PerSession.Options, "acquire" | "release"]
   readonly PromptOptions: [Plain.PromptOptions, Prompt.Options<{}>, "visible"]
-  readonly RateLimitOptions: [Plain.RateLimitOptions, RateLimit.Options, "key"]
+  readonly RateLimitOptions: [Plain.RateLimitOptions, RateLimit.Options, "key" | "store"]
   readonly RequestStateOptions: [Plain.RequestStateOptions, RequestState.Options, never]
   readonly ResourceOptions: [Plain.ResourceOptions, Resource.Options, "visible"]
   readonly ResultCacheOptions: [Plain.ResultCacheOptions, ResultCache.Options, "resources" | "tools"]

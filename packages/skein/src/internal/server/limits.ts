@@ -3,9 +3,13 @@
  * failed calls.
  */
 import type * as Middleware from "@skein/server/Middleware"
-import type * as Layer from "effect/Layer"
+import * as Durations from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as EffectRateLimiter from "effect/persistence/RateLimiter"
+import type { RateLimiter } from "effect/persistence/RateLimiter"
 import { defineLazily, type Definition } from "../base/definition.ts"
-import type { Duration } from "../base/types.ts"
+import type { Awaitable, Duration } from "../base/types.ts"
 import type { ToolCall, ToolChoice } from "./middleware.ts"
 import type { McpRequest } from "./request.ts"
 
@@ -67,17 +71,74 @@ export interface RateLimitOptions {
   readonly key?: LimitKey | undefined
   /** The methods that the limit applies to: `["tools/call"]` by default. */
   readonly methods?: Methods | undefined
+  /** The counts of several processes, in a place of yours. In the memory of this process by default. */
+  readonly store?: RateLimitStore | undefined
+}
+
+/** The counts of a limit that several processes share. */
+export interface RateLimitStore {
+  /**
+   * Counts a request of a key. Returns `undefined` if it is allowed, or the milliseconds after which to try again. An error that
+   * it throws is logged.
+   */
+  readonly consume: (
+    key: string,
+    rate: {
+      readonly limit: number
+      readonly intervalMs: number
+      readonly algorithm: "token-bucket" | "fixed-window"
+    }
+  ) => Awaitable<number | undefined>
+  /** The answer to a request if `consume` throws: an error with `-32603` (`refuse`, the default), or that of the server. */
+  readonly onError?: "refuse" | "allow" | undefined
+}
+
+/** The limiter of Effect that asks a store. The middleware uses `consume` only. */
+const limiterOf = (limiter: typeof EffectRateLimiter, store: RateLimitStore) => {
+  const { RateLimiterError, RateLimitExceeded, RateLimitStoreError } = limiter
+  const consume: RateLimiter["consume"] = ({ algorithm = "token-bucket", key, limit, window }) =>
+    Effect.flatMap(
+      Effect.tryPromise({
+        try: async () =>
+          store.consume(key, { limit, intervalMs: Durations.toMillis(Durations.fromInputUnsafe(window)), algorithm }),
+        catch: (cause) =>
+          new RateLimiterError({ reason: new RateLimitStoreError({ message: "consume has thrown an error", cause }) })
+      }),
+      (waitMs) =>
+        waitMs === undefined
+          ? Effect.succeed({ delay: Durations.zero, limit, remaining: 0, resetAfter: Durations.zero })
+          : Effect.fail(
+            new RateLimiterError({
+              reason: new RateLimitExceeded({ key, limit, remaining: 0, retryAfter: Durations.millis(waitMs) })
+            })
+          )
+    )
+  return Layer.succeed(limiter.RateLimiter, { consume } as RateLimiter)
 }
 
 /**
- * Limits the rate of requests, with counts in memory. Further requests are refused with the JSON-RPC code 429 and the time
+ * Limits the rate of requests, with counts in memory or in a store. Further requests are refused with the JSON-RPC code 429 and the time
  * after which to try again.
  *
  * @example
  * server.use(rateLimit({ limit: 10, interval: "1 minute", key: "principal" }))
+ *
+ * @example
+ * const store = { consume: (key, { limit, intervalMs }) => redis.take(`mcp:${key}`, limit, intervalMs) }
+ * server.use(rateLimit({ limit: 10, store }))
  */
-export const rateLimit = (options: RateLimitOptions = {}): Definition =>
-  limiting(() => import("@skein/server/RateLimit"), options, ({ layer }, options) => layer(options))
+export const rateLimit = ({ store, ...options }: RateLimitOptions = {}): Definition =>
+  store === undefined
+    ? limiting(() => import("@skein/server/RateLimit"), options, ({ layer }, options) => layer(options))
+    : limiting(
+      () => Promise.all([import("@skein/server/RateLimit"), import("effect/persistence/RateLimiter")]),
+      options,
+      ([{ layerStore }, limiter], options: object) =>
+        Layer.provide(
+          layerStore({ ...options, prefix: "", onStoreError: store.onError }),
+          limiterOf(limiter, store)
+        )
+    )
 
 /** The limits of the time of requests. */
 export interface TimeoutOptions {
