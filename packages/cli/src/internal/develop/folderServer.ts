@@ -8,10 +8,34 @@ import type * as LayerModule from "effect/Layer"
 
 type AnyLayer = LayerModule.Layer<never, unknown, unknown>
 
+/** The functions of `effect/Effect` that the program uses. A server of the package `skein` has only these. */
+export type Effects = Pick<
+  typeof EffectModule,
+  | "catchCause"
+  | "context"
+  | "fail"
+  | "failCause"
+  | "flatMap"
+  | "matchCause"
+  | "never"
+  | "provideService"
+  | "runPromise"
+  | "scoped"
+  | "tap"
+  | "try"
+  | "void"
+>
+
+/** The functions of `effect/Layer` that the program uses, as {@link Effects}. */
+export type Layers = Pick<
+  typeof LayerModule,
+  "build" | "catchCause" | "effectContext" | "effectDiscard" | "isLayer" | "mergeAll" | "tap" | "unwrap"
+>
+
 /** The modules of the project that make the server. */
 export interface ProjectModules {
-  readonly Effect: typeof EffectModule
-  readonly Layer: typeof LayerModule
+  readonly Effect: Effects
+  readonly Layer: Layers
   /** `@skein/server/McpServer`. */
   readonly McpServer: {
     readonly layer: (

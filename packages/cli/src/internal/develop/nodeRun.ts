@@ -5,17 +5,18 @@
  * these packages, so that the values of the project are never given to another copy of a class.
  */
 import type * as ConfigProviderModule from "effect/ConfigProvider"
-import type * as EffectModule from "effect/Effect"
 import type * as LayerModule from "effect/Layer"
 import { createRequire } from "node:module"
 import { loadEnvFile } from "node:process"
 import { pathToFileURL } from "node:url"
 import {
   catalogKey,
+  type Effects,
   FolderError,
   folderServer,
   isAsyncServer,
   isBundledServer,
+  type Layers,
   listExports,
   missingService,
   partsKey,
@@ -42,8 +43,6 @@ export interface RunLine extends HttpLine {
   readonly dotenv: string | undefined
 }
 
-type Layers = typeof LayerModule
-type Effects = typeof EffectModule
 type ServerLayer = LayerModule.Layer<never, unknown, unknown>
 
 /** A module of the server that runs the process. */

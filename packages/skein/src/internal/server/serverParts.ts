@@ -16,8 +16,32 @@ type ServerLayer = Layer.Layer<McpServer.McpServer, unknown>
 
 const partsOf = async (layer: ServerLayer) => ({
   layer,
-  Effect,
-  Layer,
+  // Not the whole modules: every server would load all of their functions.
+  Effect: {
+    catchCause: Effect.catchCause,
+    context: Effect.context,
+    fail: Effect.fail,
+    failCause: Effect.failCause,
+    flatMap: Effect.flatMap,
+    matchCause: Effect.matchCause,
+    never: Effect.never,
+    provideService: Effect.provideService,
+    runPromise: Effect.runPromise,
+    scoped: Effect.scoped,
+    tap: Effect.tap,
+    try: Effect.try,
+    void: Effect.void
+  },
+  Layer: {
+    build: Layer.build,
+    catchCause: Layer.catchCause,
+    effectContext: Layer.effectContext,
+    effectDiscard: Layer.effectDiscard,
+    isLayer: Layer.isLayer,
+    mergeAll: Layer.mergeAll,
+    tap: Layer.tap,
+    unwrap: Layer.unwrap
+  },
   McpServer,
   ConfigProvider: await import("effect/ConfigProvider"),
   /** The layer of a definition; undefined for other values. */
