@@ -18,11 +18,9 @@ import type { Transport } from "@skein/runtime/Connection"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { readFile, stat } from "node:fs/promises"
 import { homedir } from "node:os"
 import { resolve, sep } from "node:path"
 import { fileURLToPath } from "node:url"
-import { parseEnv } from "node:util"
 import type * as Client from "./Client.ts"
 import type { ConfigSource, ConfiguredServer } from "./internal/pool/configuredPool.ts"
 import * as NodeHttp from "./NodeHttp.ts"
@@ -90,6 +88,8 @@ const maxConfigBytes = 16 * 1024 * 1024
 
 /** Reads a regular file up to the bound. A device or a pipe could be endless. */
 const readText = Effect.fnUntraced(function*(path: string): Effect.fn.Return<string, Unreadable> {
+  // Loaded on first use, as in `nodeClient`.
+  const { readFile, stat } = process.getBuiltinModule("node:fs/promises")
   const attempt = <A>(evaluate: () => Promise<A>) =>
     Effect.tryPromise({ try: evaluate, catch: (cause): Unreadable => ({ problem: messageOf(cause), cause }) })
   const found = yield* attempt(() => stat(path))
@@ -115,7 +115,7 @@ const serverOf = Effect.fnUntraced(function*(
     if (envFile !== undefined) {
       const path = resolve(workspaceFolder, withHome(envFile))
       fromFile = yield* Effect.mapBoth(readText(path), {
-        onSuccess: (text): NodeJS.Dict<string> => parseEnv(text),
+        onSuccess: (text): NodeJS.Dict<string> => process.getBuiltinModule("node:util").parseEnv(text),
         onFailure: ({ problem }) => {
           const message = `The server ${
             quote(name)

@@ -6,14 +6,16 @@ import type { TransportError } from "@skein/runtime/TransportError"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process"
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, statSync } from "node:fs"
+import type { ChildProcess, SpawnOptions } from "node:child_process"
 import type { Readable, Writable } from "node:stream"
 import { fileURLToPath } from "node:url"
 import { openFailed } from "../base/errors.ts"
 import { windowsCommand } from "./windowsCommand.ts"
 
 const windows = process.platform === "win32"
+
+// Loaded on first use, as in `nodeClient`: an import reads all exports of a module, and some of them load further modules.
+const fs = () => process.getBuiltinModule("node:fs")
 
 const unixEnv =
   "HOME LANG LANGUAGE LC_ALL LC_CTYPE LC_MESSAGES LOGNAME PATH SHELL TERM TMPDIR TZ USER XDG_CACHE_HOME XDG_CONFIG_HOME " +
@@ -64,11 +66,11 @@ export interface ExitStatus {
 const onlyZombies = (group: number): boolean => {
   if (process.platform !== "linux") return false
   try {
-    for (const entry of readdirSync("/proc")) {
+    for (const entry of fs().readdirSync("/proc")) {
       const pid = Number(entry)
       if (!Number.isInteger(pid)) continue
       try {
-        const stat = readFileSync(`/proc/${pid}/stat`, "latin1")
+        const stat = fs().readFileSync(`/proc/${pid}/stat`, "latin1")
         // The name is in parentheses and may contain anything. The state, the parent and the group follow.
         const [state, , member] = stat.slice(stat.lastIndexOf(")") + 2).split(" ", 3)
         if (Number(member) === group && state !== "Z" && state !== "X") return false
@@ -197,7 +199,7 @@ const openError = (command: string, cwd: string | URL | undefined, cause: unknow
   const code = (cause as { readonly code?: unknown } | undefined)?.code
   const why = code !== "ENOENT"
     ? cause instanceof Error ? cause.message : String(cause)
-    : cwd !== undefined && !existsSync(cwd)
+    : cwd !== undefined && !fs().existsSync(cwd)
     ? `the working directory ${String(cwd)} does not exist`
     : "the command was not found"
   return openFailed(`Cannot start ${JSON.stringify(command)}: ${why}`, cause)
@@ -206,7 +208,7 @@ const openError = (command: string, cwd: string | URL | undefined, cause: unknow
 // Some files of Windows cannot be examined, such as the links of its app store. They count as absent.
 const isFile = (path: string): boolean => {
   try {
-    return statSync(path).isFile()
+    return fs().statSync(path).isFile()
   } catch {
     return false
   }
@@ -214,6 +216,7 @@ const isFile = (path: string): boolean => {
 
 /** The first line of a file, within its first 256 bytes. */
 const firstLine = (path: string): string => {
+  const { closeSync, openSync, readSync } = fs()
   let file: number | undefined
   try {
     file = openSync(path, "r")
@@ -253,7 +256,7 @@ export const start = (
       return resume(Effect.fail(openFailed(`Cannot start ${JSON.stringify(command)}: ${program}`)))
     }
     try {
-      child = spawn(program.file, program.args, {
+      child = process.getBuiltinModule("node:child_process").spawn(program.file, program.args, {
         windowsVerbatimArguments: program.isVerbatim,
         cwd: options.cwd,
         env: options.env,
