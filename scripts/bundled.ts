@@ -145,9 +145,13 @@ const compiled = (packages: string): Plugin => {
   }
 }
 
-/** The modules with which a server on stdio starts, and those with which a client does. They load the second ones at once. */
+/**
+ * The modules with which a server on stdio starts, the one that it loads for the requests after `initialize`, and those with
+ * which a client starts. It loads the second ones at once.
+ */
 const starts = {
   server: ["skein/.tsbuild/index.js", "server/.tsbuild/Stdio.js"],
+  requests: ["server/.tsbuild/internal/dispatch/dispatcher.js"],
   client: ["skein/.tsbuild/client.js", "client/.tsbuild/Http.js", "client/.tsbuild/Stdio.js"]
 }
 
@@ -258,8 +262,9 @@ const bundleCode = async (
     entryFileNames: "code/[name].js",
     hashCharacters: "hex"
   }
-  // Node needs time for each file. So the modules that a server loads when it starts are in one file, those that a client
-  // loads are in another one, and those that both load are in a third. Those of a client that need modules of Node are apart.
+  // Node needs time for each file. So the modules that a server loads when it starts are in one file, those that it loads
+  // later in a second, and those of a client in a third. Modules of a server and of a client are in two files of their own, and
+  // those of a client that need modules of Node are apart.
   const imports = new Map<string, Imports>()
   const first = await rolldown({ ...input, plugins: [input.plugins, collecting(imports)] })
   const split = (await first.generate({ ...options, minify: false, sourcemap: false })).output.filter(isChunk)
@@ -270,13 +275,14 @@ const bundleCode = async (
   )
   const library = reachedFrom(libraryFiles, imports)
   const server = loadedBy(split, starts.server)
+  const requests = loadedBy(split, starts.requests)
   const client = loadedBy(split, starts.client)
-  const groupOf = (id: string): string | null =>
-    server.has(id)
-      ? client.has(id) ? "core" : "server"
-      : client.has(id)
-      ? needsNode.has(id) ? "nodeHost" : "host"
-      : null
+  const groupOf = (id: string): string | null => {
+    const isOfClient = client.has(id)
+    if (server.has(id)) return isOfClient ? "core" : "server"
+    if (requests.has(id)) return isOfClient ? "messages" : "requests"
+    return isOfClient ? needsNode.has(id) ? "nodeHost" : "host" : null
+  }
   // An entry may then export what only other files use. `split` has the names that it exports for programs.
   const bundle = await rolldown({ ...input, preserveEntrySignatures: "allow-extension" })
   const { output } = await bundle.write({
