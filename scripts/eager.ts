@@ -153,7 +153,7 @@ export const edit = async (
 export const compileAtLoad = async (dist: string): Promise<void> => {
   const starts = await runTrial(dist)
   const folder = join(dist, "code")
-  for (const file of (await readdir(folder)).filter((file) => file.endsWith(".js"))) {
+  for (const file of (await readdir(folder, { recursive: true })).filter((file) => file.endsWith(".js"))) {
     const path = join(folder, file)
     const code = await readFile(path, "utf8")
     const map = await readFile(`${path}.map`, "utf8").then(JSON.parse, () => undefined)
