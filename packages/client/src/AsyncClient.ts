@@ -68,7 +68,8 @@ export interface Options extends Client.Options, AsyncHandlers {
  * The server of a client: a URL of HTTP (`http:`, `https:`), a command with its arguments such as `node server.js`, the
  * options of `Http.transport` or `Stdio.transport`, or a transport. No shell interprets a command: spaces separate its
  * arguments, unless quotes are around them. Unless `stderr` is set, the stderr of a command goes to that of this process, and
- * its end is part of the error of a server that ends early. Browsers start no commands.
+ * its end is part of the error of a server that ends early. Browsers start no commands. On Node, a URL without a `fetch` is
+ * reached by `NodeHttp.transport`.
  */
 export type Server = string | URL | Http.Options | Stdio.Options | Transport
 
@@ -152,7 +153,12 @@ const kindOf = (value: unknown): string =>
     ? `an object with ${Object.keys(value).slice(0, 5).join(", ") || "no members"}`
     : `a ${typeof value}`
 
-const reachedBy = async (options: Http.Options): Promise<Transport> => (await import("./Http.ts")).transport(options)
+/** Reaches a URL. Node loads its `fetch` when it is called for the first time, which takes longer than the rest of a client. */
+const reachedBy = async (options: Http.Options): Promise<Transport> => {
+  const isNode = globalThis.navigator?.userAgent?.startsWith("Node.js/") === true
+  const { transport } = await (isNode && options.fetch === undefined ? import("./NodeHttp.ts") : import("./Http.ts"))
+  return transport(options)
+}
 
 /** Starts a command. Its stderr is captured too, so that an error names the reason why the server has ended. */
 const startedBy = async (options: Stdio.Options): Promise<Transport> =>

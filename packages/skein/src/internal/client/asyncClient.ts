@@ -11,7 +11,8 @@ import type { HttpOptions } from "./transports.ts"
 /**
  * The server of a client: a URL (`http:`, `https:`), a command with its arguments such as `node server.js`, the options of
  * `Http.transport` or `Stdio.transport`, or a transport, such as `server.transport()` of an `AsyncServer`. No shell interprets
- * a command: spaces separate its arguments, unless quotes are around them.
+ * a command: spaces separate its arguments, unless quotes are around them. On Node, a URL without a `fetch` is reached by
+ * `NodeHttp.transport`.
  */
 export type Server = string | URL | HttpOptions | StdioOptions | Transport
 
