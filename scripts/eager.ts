@@ -153,8 +153,10 @@ export const edit = async (
 export const compileAtLoad = async (dist: string): Promise<void> => {
   const starts = await runTrial(dist)
   const folder = join(dist, "code")
-  for (const file of (await readdir(folder, { recursive: true })).filter((file) => file.endsWith(".js"))) {
-    const path = join(folder, file)
+  const names = await readdir(folder, { recursive: true })
+  const paths = names.filter((name) => name.endsWith(".js")).map((name) => join(folder, name))
+  if (!paths.some((path) => starts.has(path))) throw new Error(`the trial has run no file of ${folder}`)
+  for (const path of paths) {
     const code = await readFile(path, "utf8")
     const map = await readFile(`${path}.map`, "utf8").then(JSON.parse, () => undefined)
     const result = await edit(code, map?.mappings ?? "", starts.get(path) ?? new Set())
