@@ -6,6 +6,7 @@ const benchmarks: Readonly<
   Record<string, () => Promise<{ readonly main: (args: ReadonlyArray<string>) => Promise<void> }>>
 > = {
   start: () => import("./start/main.ts"),
+  install: () => import("./start/install.ts"),
   stdio: () => import("./stdio/main.ts"),
   http: () => import("./http/main.ts"),
   client: () => import("./client/main.ts"),
