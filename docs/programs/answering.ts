@@ -63,8 +63,8 @@ export const workspace = Effect.gen(function*() {
 export const models = (screen: Screen, answer: (request: Sampling.Request) => Effect.Effect<Sampling.Answer>) =>
   Sampling.layer((request) =>
     Effect.gen(function*() {
-      const { server: { info, label = info?.name }, maxTokens, messages } = request
-      const lines = [`${label} asks the model, up to ${maxTokens} tokens`, JSON.stringify(messages)]
+      const { maxTokens, messages, server } = request
+      const lines = [`${server.label} asks the model, up to ${maxTokens} tokens`, JSON.stringify(messages)]
       if (!(yield* screen.confirm(lines))) return yield* new Sampling.SamplingRefused({})
       return yield* answer(request)
     })
