@@ -190,6 +190,7 @@ export const layers: Readonly<Record<string, Layers>> = {
         "Digest",
         "KeyedCounter",
         "Options",
+        "ProcessLocal",
         "RandomId",
         "RetryAfter",
         "Sealer",

@@ -8,6 +8,7 @@
  * if (seconds !== undefined) return AuthenticationFailures.tooManyFailures(seconds)
  */
 import * as Options from "@skein/runtime/Options"
+import * as ProcessLocal from "@skein/runtime/ProcessLocal"
 import { networkOf } from "@skein/runtime/ClientKey"
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -162,5 +163,11 @@ const nameOf = (address: string, key: string | undefined): string =>
 export const make = (options: FailureOptions): Effect.Effect<Failures> =>
   Effect.flatMap(FailureBounds, (bounds) => {
     const { maxFailures } = Options.resolve<FailureOptions>(options, { maxFailures: 20 }, {})
-    return Effect.clockWith((clock) => Effect.sync(() => new Failures(clock, maxFailures, bounds)))
+    const made = Effect.clockWith((clock) => Effect.sync(() => new Failures(clock, maxFailures, bounds)))
+    return maxFailures === 0 ? made : Effect.andThen(ProcessLocal.report(inMemory), made)
   })
+
+const inMemory = {
+  what: "the counts of failed authentications (maxFailures)",
+  remedy: "accept that each worker counts by itself, with workers: { count, allowLocal: true }"
+}

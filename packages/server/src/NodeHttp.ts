@@ -6,6 +6,7 @@
  */
 import type { TransportError } from "@skein/runtime/TransportError"
 import * as Defaults from "@skein/runtime/Options"
+import * as ProcessLocal from "@skein/runtime/ProcessLocal"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -26,6 +27,7 @@ import { variables } from "./internal/http/endpoint/variables.ts"
 import type { LogOptions } from "./internal/process/logFormat.ts"
 import * as main from "./internal/process/nodeMain.ts"
 import { internals } from "./internal/catalog/catalogState.ts"
+import { reportStates } from "./internal/state/makeState.ts"
 import { McpServer } from "./McpServer.ts"
 import type * as NodeRoutes from "./NodeRoutes.ts"
 import * as RequestState from "./RequestState.ts"
@@ -283,13 +285,24 @@ const listen = Effect.fnUntraced(function*<R = never>(
 export const layer = <R = never>(options?: Options<R>): Layer.Layer<Server, TransportError, McpServer | R> =>
   Layer.effect(Server, serve(options))
 
+/** Several processes of a server. */
+export interface WorkerOptions {
+  /** Their number, or `"auto"` for one for each processor that the process may use, at most 8. */
+  readonly count: number | "auto"
+  /**
+   * Whether the server starts with parts that each worker has apart, such as the counts of a rate limit in memory: `false`
+   * by default. The start fails with their names, and the stores that workers share.
+   */
+  readonly allowLocal?: boolean | undefined
+}
+
 /** Options of a server process. */
 export interface MainOptions<R = McpServer> extends Options<R>, LogOptions {
   /**
    * Serves with several processes, so that a machine with several processors handles more requests: their number, or
    * `"auto"` for one for each processor that the process may use, at most 8. 1 by default: this process alone. Any worker
-   * handles any request: they share sessions, and report changes to each other. Each worker has variables of handlers, and
-   * stores in memory, of its own.
+   * handles any request: they share sessions, and report changes to each other. Each worker has variables of handlers of its
+   * own. With stores in memory, which they cannot share, the start fails: see {@link WorkerOptions}.
    *
    * The process that was started handles no requests. It replaces a worker that exits, and ends after 5 exits within a minute.
    * SIGTERM and SIGINT stop all workers, as one process. SIGHUP replaces them, one after the other, without refusing a
@@ -298,7 +311,7 @@ export interface MainOptions<R = McpServer> extends Options<R>, LogOptions {
    * @example
    * NodeHttp.runMain(Server, { port: 3000, workers: "auto" })
    */
-  readonly workers?: number | "auto" | undefined
+  readonly workers?: number | "auto" | WorkerOptions | undefined
   /**
    * Runs once the server listens, instead of logging the URL, with the services of the layer. It is interrupted when the
    * process ends.
@@ -327,6 +340,14 @@ const portVariable = (
 ): string | undefined =>
   port === undefined && environment !== false ? namesOf("port", variables.port, environment)[0] : undefined
 
+/** The failure of a server of several processes with parts that each of them has apart. */
+const refuseLocal = (parts: ReadonlyArray<ProcessLocal.Part>): Effect.Effect<never, TransportError> =>
+  main.invalid(
+    `with workers, each process would have these parts apart:\n${
+      parts.map(({ remedy, what }) => `- ${what}: ${remedy}`).join("\n")
+    }\nTo start all the same, set workers: { count, allowLocal: true }`
+  )
+
 /**
  * Runs the process as an HTTP server. It logs the URL to stderr.
  *
@@ -353,7 +374,8 @@ export const runMain = <E, S, R = never>(
   }
   const problem = problemOfLayer(mcp)
   if (problem !== undefined) return main.runMain(main.invalid(problem), options)
-  const { logFormat, logLevel, loggers, onListening = announce, workers = 1, ...rest } = options
+  const { logFormat, logLevel, loggers, onListening = announce, workers: several = 1, ...rest } = options
+  const { allowLocal = false, count: workers } = typeof several === "object" ? several : { count: several }
   const { drainDelay, shutdownTimeout } = endOf(options)
   // The finalizers of the server run after the requests in progress, and get 5 more seconds.
   const total = drainDelay + shutdownTimeout + 5_000
@@ -361,7 +383,7 @@ export const runMain = <E, S, R = never>(
   const serving = (
     own: Options<McpServer | R>,
     built: Layer.Layer<McpServer | R, E>,
-    started: (at: Server["Service"]) => Effect.Effect<unknown, never, McpServer | R>
+    started: (at: Server["Service"]) => Effect.Effect<unknown, TransportError, McpServer | R>
   ) =>
     Effect.catchCause(
       Effect.provide(
@@ -397,12 +419,18 @@ export const runMain = <E, S, R = never>(
     Effect.promise(() => import("./internal/http/workers/worker.ts")),
     ({ connect }) =>
       Effect.flatMap(connect, ({ listening, number, services, stateKey }) => {
-        const started = (at: Server["Service"]) => {
+        const parts: Array<ProcessLocal.Part> = []
+        const started = Effect.fnUntraced(function*(at: Server["Service"]) {
+          yield* reportStates((yield* McpServer)[internals].catalog)
+          if (parts.length > 0 && !allowLocal) yield* refuseLocal(parts)
           listening(at.url)
-          return onListening === announce ? Effect.void : onListening(at)
-        }
+          if (onListening !== announce) yield* onListening(at)
+        })
         const own = { ...rest, stateKeys: rest.stateKeys ?? [stateKey] }
-        return Effect.annotateLogs(serving(own, Layer.provideMerge(built, services), started), { worker: number })
+        return serving(own, Layer.provideMerge(built, services), started).pipe(
+          Effect.provideService(ProcessLocal.Receiver, (part) => void parts.push(part)),
+          Effect.annotateLogs({ worker: number })
+        )
       })
   )
   const onStop = (stop: (signal: main.Signal) => void): void =>

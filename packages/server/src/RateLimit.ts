@@ -26,6 +26,7 @@
 import * as McpError from "@skein/protocol/McpError"
 import type { RequestContext } from "@skein/runtime/RequestContext"
 import * as Defaults from "@skein/runtime/Options"
+import * as ProcessLocal from "@skein/runtime/ProcessLocal"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -82,11 +83,17 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
   registerLayer<never>((catalog) => {
     const { maxKeys } = Context.get(catalog[internals].base, Bounds)
     const store = rateLimitStore.makeStore(new rateLimitStore.RateLimitMemory(maxKeys))
-    return Effect.flatMap(
+    const added = Effect.flatMap(
       Effect.provideContext(RateLimiter.make, Context.make(RateLimiter.RateLimiterStore, store)),
       ({ consume }) => catalog[internals].middleware.add(limit(catalog, consume, options))
     )
+    return Effect.andThen(ProcessLocal.report(inMemory), added)
   })
+
+const inMemory = {
+  what: "the counts of RateLimit.layer",
+  remedy: "use RateLimit.layerStore with a store that all share"
+}
 
 /**
  * Limits the rate of requests, with counts in the store of the `RateLimiter` that the layer is provided with.

@@ -7,6 +7,7 @@
  * McpServer.layer({ name: "bakery", version: "1.0.0" }, report, Tasks.layer()).pipe(
  *   Layer.provide(MemoryTasks.layer()))
  */
+import * as ProcessLocal from "@skein/runtime/ProcessLocal"
 import * as SqliteClient from "@skein/sql/SqliteClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -28,6 +29,8 @@ const notice = Effect.provideService(
   true
 )
 
+const inMemory = { what: "the tasks of MemoryTasks", remedy: "use PostgresTasks" }
+
 /**
  * The engine, `TaskAdmin`, `TaskSchedules`, and the `SqlClient` for transactional steps: the same database in memory.
  *
@@ -37,7 +40,7 @@ const notice = Effect.provideService(
 export const layer = (
   options: Options = {}
 ): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | TaskSchedules | SqlClient, TaskError> =>
-  Layer.effectDiscard(notice).pipe(
+  Layer.effectDiscard(Effect.andThen(ProcessLocal.report(inMemory), notice)).pipe(
     Layer.provideMerge(engine.layerSingle(options)),
     Layer.provideMerge(Layer.orDie(SqliteClient.layer({ filename: ":memory:" })))
   )

@@ -9,6 +9,7 @@
  * McpServer.layer({ name: "bakery", version: "1.0.0" }, report, Tasks.layer()).pipe(
  *   Layer.provide(SqliteTasks.layer({ filename: "tasks.db" })))
  */
+import * as ProcessLocal from "@skein/runtime/ProcessLocal"
 import * as SqliteClient from "@skein/sql/SqliteClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -137,6 +138,8 @@ const checkFile = (filename: string): Effect.Effect<void, TaskError> =>
     })
   })
 
+const ofOneProcess = { what: "the tasks of SqliteTasks, whose file one process owns", remedy: "use PostgresTasks" }
+
 /**
  * The engine, `TaskAdmin`, `TaskSchedules`, and the `SqlClient` for transactional steps: their tables are in the same file as those of
  * the engine.
@@ -152,5 +155,5 @@ export const layer = (
 ): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | TaskSchedules | SqlClient, TaskError> =>
   Layer.provideMerge(
     engine.layerSingle(options, migrate),
-    clientOf(Effect.void, { filename, synchronous, exclusive: true })
+    clientOf(ProcessLocal.report(ofOneProcess), { filename, synchronous, exclusive: true })
   )

@@ -10,6 +10,7 @@
  */
 import { KeyedCounter } from "@skein/runtime/KeyedCounter"
 import * as Options from "@skein/runtime/Options"
+import * as ProcessLocal from "@skein/runtime/ProcessLocal"
 import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -103,4 +104,10 @@ export const makeMemory = (options: MemoryOptions = {}): ReplayStore["Service"] 
  * const Store = ReplayStore.layerMemory({ maxProofs: 1_000_000 })
  */
 export const layerMemory = (options?: MemoryOptions): Layer.Layer<ReplayStore> =>
-  Layer.sync(ReplayStore, () => makeMemory(options))
+  Layer.effect(ReplayStore, Effect.as(ProcessLocal.report(inMemory), makeMemory(options)))
+
+/** @internal The part that a store in memory is of a server. */
+export const inMemory: ProcessLocal.Part = {
+  what: "the DPoP proofs in memory (ReplayStore)",
+  remedy: "use SqlReplayStore.layer"
+}

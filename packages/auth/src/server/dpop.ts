@@ -2,6 +2,7 @@
  * Verifies DPoP proofs: that the sender of a token has the key that the token is bound to (RFC 9449, 4.3 and 7.1).
  */
 import { sha256Base64Url } from "@skein/runtime/Digest"
+import * as ProcessLocal from "@skein/runtime/ProcessLocal"
 import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
@@ -94,6 +95,8 @@ const maxJtiChars = 512
 
 export type DpopVerifier = Effect.Success<ReturnType<typeof make>>
 
+const randomSecret = { what: "the random secret of DPoP nonces", remedy: "set nonces.secret" }
+
 /**
  * Makes the verifier of proofs for a resource. It uses the `ReplayStore` of the program, or one in memory. `htu` is
  * compared with the resource, since the sender chooses the `Host` header, and with the path of the request at the origin
@@ -101,12 +104,15 @@ export type DpopVerifier = Effect.Success<ReturnType<typeof make>>
  */
 export const make = Effect.fnUntraced(function*(resource: string, options: DpopOptions = {}) {
   const clock = yield* Clock.Clock
-  const store = Option.getOrElse(yield* Effect.serviceOption(ReplayStore.ReplayStore), () => ReplayStore.makeMemory())
+  const given = yield* Effect.serviceOption(ReplayStore.ReplayStore)
+  if (Option.isNone(given)) yield* ProcessLocal.report(ReplayStore.inMemory)
+  const store = Option.getOrElse(given, () => ReplayStore.makeMemory())
   const expected = normalized(resource)
   if (expected === undefined) throw new Error(`DPoP: the resource is not a URL: ${resource}`)
   const origin = new URL(resource).origin
   /** The accepted algorithms, for `dpop_signing_alg_values_supported` and for `algs` of the challenge. */
   const algorithms = checkAlgorithms("DPoP", options.algorithms ?? asymmetric)
+  if (options.nonces !== undefined && options.nonces.secret === undefined) yield* ProcessLocal.report(randomSecret)
   const nonces = options.nonces === undefined ? undefined : makeNonces(clock, options.nonces)
   const tolerance = toleranceOf(options.clockTolerance)
 

@@ -2,6 +2,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { countOf, quota } from "../../src/internal/http/workers/count.ts"
 import * as kit from "./kit.ts"
 import { type Process, run } from "./process/run.ts"
@@ -9,7 +12,7 @@ import { Client, initialize, notification, request, until } from "./session/kit.
 import { response } from "./fleet/kit.ts"
 
 const start = (options: object = {}, env?: Readonly<Record<string, string>>) =>
-  run("workers.ts", { workers: 2, ...options }, env)
+  run("workers.ts", { workers: { count: 2, allowLocal: true }, ...options }, env)
 
 /** Opens a session. Each request has a connection of its own, so the workers take turns. */
 const enter = (server: Process) =>
@@ -143,6 +146,29 @@ describe("workers", () => {
       const wrong = yield* start({ workers: 1.5 })
       expect(yield* wrong.exit).toBe(1)
       expect(wrong.stderr.all.join()).toContain("The option workers is 1.5: expected a number from 1, or \"auto\"")
+    })))
+
+  it.live("are refused with stores in memory, whose names and remedies the message has", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* start({ workers: 2, limited: true })
+      expect(yield* server.exit).toBe(1)
+      const text = server.stderr.all.join("\n")
+      expect(text).toContain("with workers, each process would have these parts apart:")
+      expect(text).toContain("- the counts of RateLimit.layer: use RateLimit.layerStore with a store that all share")
+      expect(text).toContain("- the state in memory (\"hits\"): provide SqlStateStore.layer")
+      expect(text).toContain("To start all the same, set workers: { count, allowLocal: true }")
+    })))
+
+  it.live("share the state of a session in a database", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const folder = yield* Effect.acquireRelease(
+        Effect.promise(() => mkdtemp(join(tmpdir(), "skein-workers-"))),
+        (folder) => Effect.promise(() => rm(folder, { recursive: true }))
+      )
+      const server = yield* start({ workers: 2, database: join(folder, "state.db") })
+      const [client, other] = [yield* enter(server), yield* enter(server)]
+      for (let n = 1; n <= 6; n++) expect(textOf(yield* client.post(call(n, "count")))).toBe(`${n}`)
+      expect(textOf(yield* other.post(call(1, "count")))).toBe("1")
     })))
 
   it.live("are refused in a worker of another cluster", () =>

@@ -367,6 +367,8 @@ export interface ChangeListener {
   readonly notify: (caller: Caller, key: string, notification: OutgoingNotification) => boolean
   /** Returns the scope that closes when the session of a caller ends, or `undefined` if no session is open. */
   readonly session: (caller: Caller) => Scope.Scope | undefined
+  /** Returns the id of the session of a caller, if other processes serve it too. */
+  readonly sharedSession: (caller: Caller) => string | undefined
 }
 
 /** The state of a catalog that only this package uses. */

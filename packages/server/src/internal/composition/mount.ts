@@ -35,7 +35,8 @@ const outwardListener = (part: () => Part, outside: CatalogService): ChangeListe
     return listener.resourceUpdated(outsideUri(uri), parent === undefined ? undefined : outsideUri(parent))
   },
   notify: (...notification) => outside[internals].changes.listener?.notify(...notification) ?? false,
-  session: (caller) => outside[internals].changes.listener?.session(caller)
+  session: (caller) => outside[internals].changes.listener?.session(caller),
+  sharedSession: (caller) => outside[internals].changes.listener?.sharedSession(caller)
 })
 
 /** Makes the function that changes the services of a part's effects. */
@@ -86,7 +87,8 @@ const mountServer = (
       Effect.andThen(own?.resourceUpdated(uri, parent) ?? Effect.void, outward.resourceUpdated(uri, parent)),
     // A notification to a caller, and its session, belong to one of the two servers.
     notify: (...notification) => own?.notify(...notification) === true || outward.notify(...notification),
-    session: (caller) => own?.session(caller) ?? outward.session(caller)
+    session: (caller) => own?.session(caller) ?? outward.session(caller),
+    sharedSession: (caller) => own?.sharedSession(caller) ?? outward.sharedSession(caller)
   }
   return Effect.gen(function*() {
     yield* outside.tools.mirror(inside.tools, part.tools, place)

@@ -5,6 +5,8 @@ import { isJson } from "@skein/protocol/JsonRpc"
 import { clip, quote } from "@skein/protocol/Text"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Defaults from "@skein/runtime/Options"
+import * as ProcessLocal from "@skein/runtime/ProcessLocal"
+import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -125,7 +127,10 @@ const placeOf = (
   if (principal !== undefined && ofUser) {
     return Effect.succeed({ store: users, owner: owners.ofPrincipal(principal.id).key })
   }
-  const session = ofUser && anonymous !== "session" ? undefined : owners.ofSession(catalog, request)
+  const isOfSession = !ofUser || anonymous === "session"
+  const shared = isOfSession ? owners.ofSharedSession(catalog, request) : undefined
+  if (shared !== undefined) return Effect.succeed({ store: users, owner: shared.key })
+  const session = isOfSession ? owners.ofSession(catalog, request) : undefined
   if (session !== undefined) {
     const release = owners.whenGone(sessions, session, () => sessions.removeOwner(session.key))
     return Effect.as(release, { store: sessions, owner: session.key })
@@ -186,11 +191,28 @@ const textCodec = <A>(name: string, { maxBytes = 65_536 }: Options<A>, { decode,
   }
 }
 
+/** The names of the states that this process has made, for the check of a server of several processes. */
+const made = new Set<string>()
+
+// More names are not needed in a message.
+const maxMade = 10
+
+/** Reports the states of this process, unless the server has a store that several processes can share. */
+export const reportStates = (catalog: Catalog["Service"]): Effect.Effect<void> => {
+  const stores = Context.get(catalog[internals].base, StateStores)
+  const isShared = stores !== undefined && !("removeOwner" in stores.users)
+  return made.size === 0 || isShared ? Effect.void : ProcessLocal.report({
+    what: `the state in memory (${Array.from(made, (name) => quote(name)).join(", ")})`,
+    remedy: "provide SqlStateStore.layer"
+  })
+}
+
 /** Makes a state whose values have a codec. */
 export const makeState = <A>(name: string, options: Options<A>, values: Codec<A>): State<A> => {
   const { lifetime } = Defaults.resolve({ lifetime: options.lifetime }, {}, { lifetime: "24 hours" })
   const codec = textCodec(name, options, values)
   const scope = options.scope ?? "user"
+  if (made.size < maxMade) made.add(name)
 
   const withPlace = <B>(use: (place: Place) => Effect.Effect<B, StateError>): Effect.Effect<B, StateError, Services> =>
     Effect.gen(function*() {

@@ -33,6 +33,15 @@ export const ofSession = (
   return scope === undefined ? undefined : { key: `session ${nameOf(sessionOf(request.caller)!)}`, scope }
 }
 
+/** The session of a request that several processes serve. Its state outlives this process, and expires by its lifetime. */
+export const ofSharedSession = (
+  catalog: { readonly [internals]: CatalogInternals },
+  request: RequestContext
+): Owner | undefined => {
+  const id = catalog[internals].changes.listener?.sharedSession(request.caller)
+  return id === undefined ? undefined : { key: `session ${id}`, scope: undefined }
+}
+
 /** The connection of a stateless request, on a transport where a connection has one client: stdio. */
 export const ofConnection = ({ peer }: RequestContext): Owner | undefined =>
   peer === undefined ? undefined : { key: `connection ${nameOf(peer)}`, scope: (peer satisfies SessionPeer).scope }

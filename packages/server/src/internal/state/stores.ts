@@ -46,7 +46,7 @@ export interface MemoryStore extends Store {
   readonly removeOwner: (owner: string) => void
 }
 
-/** The stores of a server. */
+/** The stores of a server. The state of a session that several processes serve is in the store of users. */
 export interface Stores {
   readonly users: Store
   readonly sessions: MemoryStore

@@ -245,6 +245,11 @@ export class SubscriptionRegistry implements ChangeListener {
     return session !== undefined && this.isOpen(session) ? session.scope : undefined
   }
 
+  sharedSession(caller: Caller): string | undefined {
+    const session = this.sharing === undefined ? undefined : sessionOf(caller)
+    return session === undefined ? undefined : this.sharing!.idOf(session)
+  }
+
   // ---- subscriptions of the stateless revision
 
   /**

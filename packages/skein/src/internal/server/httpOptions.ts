@@ -207,17 +207,26 @@ export interface HttpOptions extends NodeOptions {
   readonly stateKeys?: ReadonlyArray<Uint8Array | string> | undefined
 }
 
+/** Several processes of a server. */
+export interface WorkerOptions {
+  /** Their number, or `"auto"` for one for each processor that the process may use, at most 8. */
+  readonly count: number | "auto"
+  /** Whether the server starts with parts that each worker has apart, such as tasks in memory. `false` by default. */
+  readonly allowLocal?: boolean | undefined
+}
+
 /** Options of a process that is a server on HTTP. Variables such as `SKEIN_PORT` set the options that the code leaves out. */
 export interface HttpMainOptions extends HttpOptions, LogOptions {
   /**
    * Serves with several processes: their number, or `"auto"` for one for each processor that the process may use, at most 8.
-   * 1 by default: this process alone. Any worker handles any request, since they share sessions; each has variables, and
-   * stores in memory, of its own. SIGTERM stops all of them, and SIGHUP replaces them, one after the other.
+   * 1 by default: this process alone. Any worker handles any request, since they share sessions; each has variables of its
+   * own. With stores in memory, which they cannot share, the start fails with their names, unless `allowLocal` is `true`.
+   * SIGTERM stops all of them, and SIGHUP replaces them, one after the other.
    *
    * @example
    * server.runHttp({ port: 3000, workers: "auto" })
    */
-  readonly workers?: number | "auto" | undefined
+  readonly workers?: number | "auto" | WorkerOptions | undefined
   /** Runs once the server listens, instead of logging the URL. */
   readonly onListening?:
     | ((listening: { readonly host: string; readonly port: number; readonly url: string }) => unknown)
