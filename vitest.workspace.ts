@@ -12,7 +12,7 @@ const conditions = ["@skein/source", "node", "module", "default"]
 const long = [
   "packages/client/test/{attacks/{Flood,Processes,Schemas,Storms,Wire},browser/Chromium,stdio/Process,tasks/{ManyTasks,RestartProcess,SkeinServer}}.test.ts",
   "packages/server/test/{Conformance,TypeErrors,input/RandomHandlers,state/PostgresStateStore,stdio/{LogFormat,Process}}.test.ts",
-  "packages/server/test/http/{process,processOptions,session/Memory}.test.ts",
+  "packages/server/test/http/{process,processOptions,session/Memory,workers}.test.ts",
   "packages/skein/test/server/processLogs.test.ts",
   "packages/protocol/test/{hostile/Cases,oracle/{AcrossRevisions,Generators,Read,Sensitivity,Write}}.test.ts",
   "packages/auth/test/{hostile/Documents,oauth/Browser,protect/PostgresReplayStore,proxy/{Postgres,Tasks},signin/{chromium,webProcesses}}.test.ts",
@@ -27,7 +27,7 @@ const long = [
   "docs/test/{async/{coming,quickstarts},clone,effectApplications,haproxy,http,nginx,tasksOperating}.test.ts",
   "interop/test/{allPairsStdio,authSdkStreams,extTasksClient,proxiedChildren,proxiedServers}.test.ts",
   "interop/test/{officialServersHttp,officialServersPool,officialServersReconnect,officialServersStdio}.test.ts",
-  "interop/test/{sdkClientsHttp,sdkClientsReopen,sdkClientsTasksInline,sdkV1ClientTasks,sdkV1ServerTasks}.test.ts",
+  "interop/test/{sdkClientsHttp,sdkClientsReopen,sdkClientsTasksInline,sdkV1ClientTasks,sdkV1ServerTasks,workers}.test.ts",
   "examples/{apps,everythingClient,npmScripts,signIn,sqlite,tourAuth,tourTasks}.test.ts",
   "scripts/conventions.test.ts"
 ]
