@@ -38,6 +38,14 @@ beforeAll(async () => {
     "plain.ts": `
       import { AsyncServer } from "@skein/server/AsyncServer"
       export default new AsyncServer({ name: "plain", version: "1.2.0" }).tool("greet", {}, () => "hello")`,
+    "async.ts": `
+      import { AsyncServer } from "@skein/server/AsyncServer"
+      import { env } from "node:process"
+      const { TEA_TOKEN, NODE_ENV } = process.env
+      const level = env["TEA_LEVEL"] ?? ("TEA_QUIET" in process.env ? "quiet" : "all")
+      if (TEA_TOKEN === undefined) throw new Error("no token")
+      export default new AsyncServer({ name: "async", version: "1.2.0" })
+        .tool("greet", {}, () => [level, TEA_TOKEN, NODE_ENV, process.env["TEA_LATE"]].join(" "))`,
     "broken.ts": `
       import * as Effect from "effect/Effect"
       import * as Layer from "effect/Layer"
@@ -92,6 +100,20 @@ describe("skein publish --dry-run", () => {
     const long = await publish("--description", "x".repeat(101), "plain.ts")
     assert.deepStrictEqual(long.code, 2)
     assert.match(long.err, /The registry would refuse the entry: [^]*description/)
+  })
+
+  it("finds the variables that the files of a server read from process.env while it is built", async () => {
+    const { code, err, out } = await publish("--env", "TEA_TOKEN=any", "async.ts")
+    assert.deepStrictEqual([code, err], [0, ""])
+    assert.deepStrictEqual(JSON.parse(out).packages[0].environmentVariables, [
+      { name: "TEA_LEVEL" },
+      { name: "TEA_QUIET" },
+      { name: "TEA_TOKEN", isRequired: true, isSecret: true }
+    ])
+    const missing = await publish("async.ts")
+    assert.deepStrictEqual(missing.code, 2)
+    assert.match(missing.err, /no token[^]*The server reads TEA_TOKEN, TEA_LEVEL, TEA_QUIET, without a value here/)
+    assert.match(missing.err, /--env TEA_TOKEN=<value>/)
   })
 
   it("writes the entry to a file, with a remote server", async () => {

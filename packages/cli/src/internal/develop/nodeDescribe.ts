@@ -1,15 +1,17 @@
 /**
- * The description of a server, for `skein publish` and `skein build --mcpb`: its options, its tools, and the
- * variables that its `Config` reads, together with its `package.json`.
+ * The description of a server, for `skein publish` and `skein build --mcpb`: its options, its tools, and the variables that
+ * its `Config` and its files read, together with its `package.json`.
  *
- * The server is built once for each group of variables that it cannot be built without, and is never served. Variables
- * that the program reads from `process.env` cannot be seen: `--env` names them.
+ * The server is built once for each group of variables that it cannot be built without, and is never served. So variables
+ * that only a handler reads from `process.env` cannot be seen: `--env` names them.
  */
 import type * as EffectModule from "effect/Effect"
 import type * as LayerModule from "effect/Layer"
 import type { McpServer } from "@skein/server/McpServer"
-import { readManifest } from "../base/nodeProject.ts"
+import { projectFolder, readManifest } from "../base/nodeProject.ts"
+import { CommandFailed } from "../base/process.ts"
 import { catalogKey, serverKey } from "./folderServer.ts"
+import { recordEnvironment } from "./nodeEnvironment.ts"
 import { findModule, unusableFile } from "./nodeLoadModule.ts"
 import { type LoadedServer, loadServer, withoutStdout } from "./nodeRun.ts"
 
@@ -104,8 +106,30 @@ const toolsOf = ({ tools }: Catalog): DescribedServer["tools"] =>
 
 /** Builds the server of a module or a folder, and returns what it says about itself. */
 export const describeServer = async (line: DescribeLine): Promise<DescribedServer> => {
-  const manifest = readManifest(findModule(line.module)) ?? {}
+  const path = findModule(line.module)
   for (const [name, value] of Object.entries(line.env)) if (value !== undefined) process.env[name] = value
+  const environment = recordEnvironment(projectFolder(path))
+  try {
+    return await describe(line, readManifest(path) ?? {}, environment.read)
+  } catch (error) {
+    const missing = [...environment.read].filter((name) => process.env[name] === undefined)
+    if (missing.length === 0 || !(error instanceof CommandFailed)) throw error
+    throw unusableFile(
+      `${error.report}. The server reads ${
+        missing.join(", ")
+      }, without a value here: give each that it needs any value ` +
+        `that it accepts, with --env ${missing[0]}=<value>. The value is not written`
+    )
+  } finally {
+    environment.restore()
+  }
+}
+
+const describe = async (
+  line: DescribeLine,
+  manifest: DescribedServer["manifest"],
+  environment: ReadonlySet<string>
+): Promise<DescribedServer> => {
   const loaded = await loadServer({ ...line, http: false, port: undefined, host: undefined })
   if (loaded === undefined) {
     throw unusableFile(
@@ -125,7 +149,7 @@ export const describeServer = async (line: DescribeLine): Promise<DescribedServe
       const names = [...read].flatMap(([name, path]) =>
         name in values || !paths.some((other) => isWithin(other, path)) ? [name] : []
       )
-      const all = [...new Set([...names, ...Object.keys(line.env)])].toSorted()
+      const all = [...new Set([...names, ...environment, ...Object.keys(line.env)])].toSorted()
       return {
         options: server.options,
         tools: toolsOf(services.get(catalogKey) as Catalog),
