@@ -9,10 +9,14 @@
 import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { basename, dirname, join } from "node:path"
 import { parseSync } from "rolldown/utils"
+import { makeMemberNames, resolveRelative } from "./memberNames.ts"
 import { publicModules } from "./publicModules.ts"
 
 /** A module or an export of a package, and its counterpart. */
 export type Row = readonly [effect: string, skein: string | { readonly missing: string }]
+
+/** A class or an interface of a package, its counterpart, and the members without a counterpart with their reasons. */
+export type Members = readonly [effect: string, skein: string, missing?: Readonly<Record<string, string>>]
 
 const root = join(import.meta.dirname, "..")
 
@@ -79,13 +83,29 @@ export const entries = (): ReadonlyMap<string, Exports> =>
 
 /** The rows of each file. */
 export const tables = async (): Promise<ReadonlyMap<string, ReadonlyArray<Row>>> => {
-  const paths = globSync("packages/skein/parity/*.ts", { cwd: root }).toSorted()
+  const paths = globSync("packages/skein/parity/!(members).ts", { cwd: root }).toSorted()
   return new Map(
     await Promise.all(paths.map(async (path) => {
       const { rows } = await import(join(root, path)) as { readonly rows: ReadonlyArray<Row> }
       return [basename(path, ".ts"), rows] as const
     }))
   )
+}
+
+/** The rows of members. */
+export const memberRows = async (): Promise<ReadonlyArray<Members>> =>
+  (await import(join(root, "packages/skein/parity/members.ts")) as { readonly members: ReadonlyArray<Members> }).members
+
+/** Returns the members of a type: of a module such as `@skein/server/State`, or of an entry of `skein`. */
+export const membersOf = (): (module: string, type: string) => ReadonlySet<string> | undefined => {
+  const files = new Map<string, string>(packages.flatMap((name) => {
+    const folder = join(root, "packages", name)
+    return publicModules(folder).map((module) =>
+      [`@skein/${name}/${module.name}`, join(folder, "src", `${module.path}.ts`)] as const
+    )
+  }))
+  const names = makeMemberNames((specifier, from) => files.get(specifier) ?? resolveRelative(specifier, from))
+  return (module, type) => names(files.get(module) ?? join(root, "packages/skein/src", `${module}.ts`), type)
 }
 
 /** The counterparts of a row: one, or several with `and` between them. */
@@ -139,6 +159,13 @@ const missingOf = (rows: ReadonlyArray<Row>): string => {
 /** Writes the page. */
 export const render = async (): Promise<string> => {
   const all = [...(await tables()).values()].flat()
+  const byReason = new Map<string, Set<string>>()
+  for (const [effect, , missing = {}] of await memberRows()) {
+    for (const [member, reason] of Object.entries(missing)) {
+      byReason.set(reason, (byReason.get(reason) ?? new Set()).add(code(`${short(effect)}.${member}`)))
+    }
+  }
+  const members = Array.from(byReason, ([reason, names]) => `- ${[...names].join(", ")}: ${reason}.`)
   const sections = packages.flatMap((name) => {
     const rows = all.filter(([effect]) => effect.startsWith(`@skein/${name}/`))
       .toSorted(([one], [other]) => one < other ? -1 : 1)
@@ -153,7 +180,13 @@ Each module of \`@skein/*\`, or its export, and the export of \`skein\` in its p
 the reasons; \`*\` stands for the other exports of a module. \`npm run parity\` writes this page of the rows in \`parity\`, and a
 test compares them with the exports.
 
-${sections.join("\n")}`
+${sections.join("\n")}
+## Members
+
+Members of classes and interfaces without a counterpart:
+
+${members.join("\n")}
+`
 }
 
 if (process.argv[1] === import.meta.filename) writeFileSync(pagePath, await render())

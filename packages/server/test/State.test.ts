@@ -189,8 +189,8 @@ for (const revision of support.eras) {
       Effect.gen(function*() {
         const count = State.make<number>("count", { schema: Schema.Int, initial: 0 })
         const counting = Tool.async(Tool.make("count"), async (_, { state }) => {
-          const { get, remove, set, update } = state(count)
-          const seen = [await get(), await update((n) => n + 1), await get()]
+          const { get, modify, remove, set, update } = state(count)
+          const seen = [await get(), await update((n) => n + 1), await get(), await modify((n) => [n + 100, n + 1])]
           await set(10)
           seen.push(await get())
           await remove()
@@ -200,7 +200,7 @@ for (const revision of support.eras) {
         })
         const server = yield* support.build(kit.server(counting))
         expect(yield* call(yield* support.connect(server, revision, support.as("ada")), "count"))
-          .toBe("0 1 1 10 0 InvalidValue")
+          .toBe("0 1 1 101 10 0 InvalidValue")
         expect(yield* call(yield* support.connect(server, revision), "count"))
           .toBe("The state count belongs to a user, and the caller is anonymous")
       }))

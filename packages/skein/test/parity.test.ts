@@ -7,6 +7,8 @@ import {
   entries,
   type Exports,
   headOf,
+  memberRows,
+  membersOf,
   modules,
   packages,
   pagePath,
@@ -17,6 +19,8 @@ import {
 const folder = join(import.meta.dirname, "..")
 
 const all = [...(await tables()).values()].flat()
+const memberTable = await memberRows()
+const membersOfType = membersOf()
 const named = new Set(all.map(([effect]) => effect))
 const known = modules()
 const exported = entries()
@@ -79,6 +83,57 @@ describe("parity", () => {
       if (found === undefined || !isMember) wrong.push(skein)
     }
     expect(wrong).toEqual([])
+  })
+
+  it("has each export of a module whose counterpart is one object, or the reason", async () => {
+    const wrong: Array<string> = []
+    for (const [module, skein] of all) {
+      const values = known.get(module)?.values
+      if (typeof skein !== "string" || values === undefined || values.size < 2 || !/^[\w$]+$/.test(skein)) continue
+      const found = Array.from(exported).find(([, exports]) => exports.values.has(skein))
+      if (found === undefined) continue
+      const loaded = (await import(join(folder, "src", `${found[0]}.ts`)))[skein] as unknown
+      // A function is the counterpart of a module whose layer it makes.
+      if (typeof loaded !== "object" || loaded === null) continue
+      const missing = memberTable.find(([effect]) => effect === module)?.[2] ?? {}
+      // A class has one export of its name, and an object the functions of the module.
+      const absent = [...values].filter((name) => name !== skein && !(name in loaded))
+      for (const name of [...absent, ...Object.keys(missing)]) {
+        if (absent.includes(name) !== name in missing) wrong.push(`${module}.${name}`)
+      }
+    }
+    expect(wrong).toEqual([])
+  })
+
+  it("has the members of each class and interface, or the reason", () => {
+    const wrong: Array<string> = []
+    for (const [effect, skein, missing = {}] of memberTable) {
+      const [module, name] = split(effect)
+      if (name === undefined) continue
+      const theirs = membersOfType(module, name)
+      const [, part] = module.split("/")
+      const entry = part === "server" ? "index" : part!
+      const ours = entry === undefined ? undefined : membersOfType(entry, skein)
+      if (theirs === undefined || theirs.size === 0 || ours === undefined) {
+        wrong.push(`${effect}, ${skein}: no members`)
+        continue
+      }
+      const absent = [...theirs].filter((member) => !ours.has(member))
+      for (const member of new Set([...absent, ...Object.keys(missing)])) {
+        if (absent.includes(member) !== member in missing) wrong.push(`${effect}.${member}`)
+      }
+    }
+    expect(wrong).toEqual([])
+  })
+
+  it("compares the members of each class that has a counterpart, errors excepted", () => {
+    const compared = new Set(memberTable.map(([effect]) => effect))
+    const absent = all.flatMap(([effect, skein]) => {
+      const [module, name] = split(effect)
+      if (typeof skein !== "string" || name === undefined || name.endsWith("Error") || compared.has(effect)) return []
+      return name === module.split("/").at(-1) && (membersOfType(module, name)?.size ?? 0) > 0 ? [effect] : []
+    })
+    expect(absent).toEqual([])
   })
 
   it("has a row for each value that an entry of skein exports", () => {

@@ -33,6 +33,7 @@ const shop = (...services: ReadonlyArray<Service>) =>
       expectTypeOf(items).toEqualTypeOf<Array<string>>()
       return items
     })
+    .tool("take", {}, (_, context) => context.state(cart).modify(([first = "nothing", ...rest]) => [first, rest]))
     .tool("show", {}, (_, context) => context.state(cart).get())
 
 const asAda = <A>(server: AsyncServer, run: Parameters<typeof withTransport<A>>[1]) =>
@@ -41,7 +42,9 @@ const asAda = <A>(server: AsyncServer, run: Parameters<typeof withTransport<A>>[
 describe("state", () => {
   it("belongs to the user, and rejects with StateError for an anonymous caller", async () => {
     await asAda(shop(), async (client) => {
+      await client.callTool("add", { item: "milk" })
       await client.callTool("add", { item: "tea" })
+      expect(await callText(client, "take")).toBe("milk")
       expect(await callText(client, "show")).toBe("[\"tea\"]")
     })
     let error: unknown

@@ -187,6 +187,8 @@ class RunningHandler<R> implements HandlerContext<R> {
     get: () => this.run(state.get as Effect.Effect<A, StateError, McpRequest>),
     set: (value) => this.run(state.set(value) as Effect.Effect<void, StateError, McpRequest>),
     update: (change) => this.run(state.update(change) as Effect.Effect<A, StateError, McpRequest>),
+    modify: (change) =>
+      this.run(state.modify(change) as Effect.Effect<ReturnType<typeof change>[0], StateError, McpRequest>),
     remove: () => this.run(state.remove as Effect.Effect<void, StateError, McpRequest>)
   })
 

@@ -85,6 +85,8 @@ export interface AsyncState<A> {
   readonly set: (value: A) => Promise<void>
   /** As `State.update`. */
   readonly update: (change: (value: A) => A) => Promise<A>
+  /** As `State.modify`. */
+  readonly modify: <B>(change: (value: A) => readonly [result: B, value: A]) => Promise<B>
   readonly remove: () => Promise<void>
 }
 

@@ -25,6 +25,13 @@ export interface StateOperations<A> {
    * rejects with `Conflict` after 100 attempts.
    */
   readonly update: (change: (value: A) => A) => Promise<A>
+  /**
+   * As `update`, and returns another result than the new value.
+   *
+   * @example
+   * const first = await state(queue).modify(([first, ...rest]) => [first, rest])
+   */
+  readonly modify: <B>(change: (value: A) => readonly [result: B, value: A]) => Promise<B>
   /** Removes the value, so that the state has the initial one again. */
   readonly remove: () => Promise<void>
 }
