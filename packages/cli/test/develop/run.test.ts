@@ -79,6 +79,25 @@ describe("skein run · HTTP", () => {
     assert.strictEqual(await running.ended, 143)
   })
 
+  it("serves with the workers of the option, each of which loads the module", async () => {
+    const running = skein(project, ["run", "--http", "--port", "0", "--workers", "2", "server.ts"])
+    await running.until(/Listening on http:\S+ \(workers: 2\)/)
+    const url = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(running.err())![0]
+    assert.strictEqual((await run(project, ["call", url, "greet", "{}"])).out, "hello\n")
+    running.child.kill("SIGTERM")
+    assert.strictEqual(await running.ended, 143)
+    for (
+      const [args, message] of [
+        [["run", "--workers", "2", "server.ts"], "--workers needs --http"],
+        [["run", "--http", "--workers", "0", "server.ts"], "--workers must be auto, or a whole number from 1 to 9999"]
+      ] as const
+    ) {
+      const { code, err } = await run(project, args)
+      assert.strictEqual(code, 2)
+      assert.include(err, message)
+    }
+  })
+
   it("reports a variable that is not valid as the server does", async () => {
     const { code, err } = await run(project, ["run", "--http", "server.ts"], { SKEIN_PORT: "tea" })
     assert.deepStrictEqual([code, err], [1, "loading\nSKEIN_PORT is \"tea\": expected a port, from 0 to 65535\n"])

@@ -11,6 +11,7 @@ import {
   invalid,
   isUrl,
   last,
+  option,
   portNumber,
   secondsOr,
   splitWords,
@@ -60,12 +61,25 @@ const describedEnv = envFlag.pipe(Flag.withDescription(
 const checkHttp = ({ host, http, port }: HttpLine) =>
   http || (host === undefined && port === undefined) ? Effect.void : invalid("--port and --host need --http")
 
+const workers = option<number | "auto">(
+  "workers",
+  "<number>",
+  "The number of processes, with --http: auto for one for each processor; SKEIN_WORKERS or 1 by default",
+  (text) =>
+    text === "auto"
+      ? Effect.succeed("auto")
+      : /^[1-9]\d{0,3}$/.test(text)
+      ? Effect.succeed(Number(text))
+      : invalid(`--workers must be auto, or a whole number from 1 to 9999: ${JSON.stringify(text)}`)
+)
+
 const exitCodes = "Exit codes: those of the server; 2 invalid command line, or a module that cannot be served; 130 " +
   "interrupted, 143 terminated."
 
 /** `skein run`. */
 export const runModuleCommand = Command.make("run", {
   ...httpFlags((variable) => `${variable} or `),
+  workers,
   ...moduleFlags,
   module: Argument.String("module")
 }).pipe(
@@ -79,12 +93,14 @@ export const runModuleCommand = Command.make("run", {
     examples: [
       "src/server.ts",
       "src/tools",
-      "--http --port 8080 src/server.ts",
+      "--http --port 8080 --workers auto src/server.ts",
       "--export TeaHouse --dotenv .env src/servers.ts"
     ],
     footer: `With --http, variables such as SKEIN_PORT set the other options of the server. ${exitCodes}`
   }),
-  Command.validate((line) => checkHttp(line)),
+  Command.validate((line) =>
+    line.workers === undefined || line.http ? checkHttp(line) : invalid("--workers needs --http")
+  ),
   Command.withHandler(Effect.fnUntraced(function*(line) {
     const { handOver } = yield* Process
     if (handOver === undefined) return yield* Effect.die("a server needs a process of its own")

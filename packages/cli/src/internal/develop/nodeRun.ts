@@ -41,6 +41,8 @@ export interface RunLine extends HttpLine {
   readonly exportName: string | undefined
   /** A file with variables for the environment of the server. */
   readonly dotenv: string | undefined
+  /** The number of processes, over HTTP. */
+  readonly workers?: number | "auto" | undefined
 }
 
 type ServerLayer = LayerModule.Layer<never, unknown, unknown>
@@ -285,7 +287,7 @@ export const prepareServer = async (line: RunLine): Promise<() => void> => {
       })
   }
   const { Effect, Layer, layer, transport } = loaded
-  const { host, port } = line
+  const { host, port, workers } = line
   const server = checked(layer, line.module, Effect, Layer)
-  return () => transport.runMain(server, line.http ? { host, port } : {})
+  return () => transport.runMain(server, line.http ? { host, port, workers } : {})
 }
