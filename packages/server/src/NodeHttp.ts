@@ -374,68 +374,96 @@ export const runMain = <E, S, R = never>(
   }
   const problem = problemOfLayer(mcp)
   if (problem !== undefined) return main.runMain(main.invalid(problem), options)
-  const { logFormat, logLevel, loggers, onListening = announce, workers: several = 1, ...rest } = options
-  const { allowLocal = false, count: workers } = typeof several === "object" ? several : { count: several }
+  const { workers: several = 1, ...rest } = options
+  const { allowLocal = false, count } = typeof several === "object" ? several : { count: several }
+  if (count !== "auto" && !(Number.isSafeInteger(count) && count > 0)) {
+    const expected = "expected a number from 1, or \"auto\""
+    return main.runMain(main.invalid(`The option workers is ${count}: ${expected}`), options)
+  }
+  const own: Process<E, R> = { built: mcp as Layer.Layer<McpServer | R, E>, given, options: rest }
+  if (count === 1) main.runMain(alone(own), processOf(own))
+  else if (isWorker()) runWorker(own, allowLocal)
+  else runPrimary(own, count)
+}
+
+/** A server process, with the options that its variables have filled in. */
+interface Process<E, R> {
+  readonly built: Layer.Layer<McpServer | R, E>
+  readonly given: MainOptions<McpServer | R>
+  readonly options: Omit<MainOptions<McpServer | R>, "workers">
+}
+
+/** The options of the process itself. The finalizers of the server run after the requests in progress, and get 5 more seconds. */
+const processOf = <E, R>({ given: { environment }, options }: Process<E, R>) => {
+  const { logFormat, logLevel, loggers } = options
   const { drainDelay, shutdownTimeout } = endOf(options)
-  // The finalizers of the server run after the requests in progress, and get 5 more seconds.
-  const total = drainDelay + shutdownTimeout + 5_000
-  const mainOptions = { environment: given.environment, logFormat, logLevel, loggers, shutdownTimeout: total }
-  const serving = (
-    own: Options<McpServer | R>,
-    built: Layer.Layer<McpServer | R, E>,
-    started: (at: Server["Service"]) => Effect.Effect<unknown, TransportError, McpServer | R>
-  ) =>
-    Effect.catchCause(
-      Effect.provide(
-        Effect.scoped(Effect.flatMap(listen(own, true), (at) => Effect.andThen(started(at), Effect.never))),
-        built
-      ),
-      (cause) => causeOf(cause, options, portVariable(given))
-    )
-  const built = mcp as Layer.Layer<McpServer | R, E>
-  if (workers !== "auto" && !(Number.isSafeInteger(workers) && workers > 0)) {
-    return main.runMain(
-      main.invalid(`The option workers is ${workers}: expected a number from 1, or "auto"`),
-      mainOptions
-    )
-  }
-  if (workers === 1) return main.runMain(serving(rest, built, onListening), mainOptions)
-  if (process.env[workerVariable] === undefined || process.connected !== true) {
-    let stoppedBy: main.Signal | undefined
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => (stoppedBy ??= signal))
-    const program = Effect.flatMap(
-      Effect.promise(() => import("./internal/http/workers/primary.ts")),
-      ({ countOf, run }) => {
-        const count = countOf(workers)
-        return count === 1
-          ? serving(rest, built, onListening)
-          : run({ count, signal: () => stoppedBy, stopTimeout: total })
-      }
-    )
-    return main.runMain(program, { ...mainOptions, shutdownTimeout: total + 1_000 })
-  }
-  delete process.env[workerVariable]
-  const program = Effect.flatMap(
-    Effect.promise(() => import("./internal/http/workers/worker.ts")),
-    ({ connect }) =>
-      Effect.flatMap(connect, ({ listening, number, services, stateKey }) => {
-        const parts: Array<ProcessLocal.Part> = []
-        const started = Effect.fnUntraced(function*(at: Server["Service"]) {
-          yield* reportStates((yield* McpServer)[internals].catalog)
-          if (parts.length > 0 && !allowLocal) yield* refuseLocal(parts)
-          listening(at.url)
-          if (onListening !== announce) yield* onListening(at)
-        })
-        const own = { ...rest, stateKeys: rest.stateKeys ?? [stateKey] }
-        return serving(own, Layer.provideMerge(built, services), started).pipe(
-          Effect.provideService(ProcessLocal.Receiver, (part) => void parts.push(part)),
-          Effect.annotateLogs({ worker: number })
-        )
-      })
+  return { environment, logFormat, logLevel, loggers, shutdownTimeout: drainDelay + shutdownTimeout + 5_000 }
+}
+
+/** Builds the server and listens. `started` runs then. */
+const serving = <E, R>(
+  { built, given, options }: Process<E, R>,
+  started: (at: Server["Service"]) => Effect.Effect<unknown, TransportError, McpServer | R>
+) => {
+  const program = Effect.scoped(
+    Effect.flatMap(listen(options, true), (at) => Effect.andThen(started(at), Effect.never))
   )
-  const onStop = (stop: (signal: main.Signal) => void): void =>
-    void import("./internal/http/workers/worker.ts").then((worker) => worker.onStop(stop))
-  main.runMain(program, mainOptions, onStop)
+  return Effect.catchCause(
+    Effect.provide(program, built),
+    (cause) => causeOf(cause, options, portVariable(given))
+  )
+}
+
+/** The program of a server of one process. */
+const alone = <E, R>(own: Process<E, R>) => serving(own, own.options.onListening ?? announce)
+
+/** Whether the primary process of this library has started this one. */
+const isWorker = (): boolean => process.env[workerVariable] !== undefined && process.connected === true
+
+/** Runs the process that starts the workers, or serves itself if there is a processor for one only. */
+const runPrimary = <E, R>(own: Process<E, R>, workers: number | "auto"): void => {
+  let stoppedBy: main.Signal | undefined
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => (stoppedBy ??= signal))
+  const options = processOf(own)
+  const { shutdownTimeout: stopTimeout } = options
+  const program = Effect.flatMap(
+    Effect.promise(() => import("./internal/http/workers/primary.ts")),
+    ({ countOf, run }) => {
+      const count = countOf(workers)
+      return count === 1 ? alone(own) : run({ count, signal: () => stoppedBy, stopTimeout })
+    }
+  )
+  // A worker that does not stop in time is killed before that.
+  main.runMain(program, { ...options, shutdownTimeout: stopTimeout + 1_000 })
+}
+
+/** Runs a worker, which shares sessions and changes with the others. */
+const runWorker = <E, R>(own: Process<E, R>, allowLocal: boolean): void => {
+  delete process.env[workerVariable]
+  const loaded = import("./internal/http/workers/worker.ts")
+  const program = Effect.gen(function*() {
+    const { connect } = yield* Effect.promise(() => loaded)
+    const { listening, number, services, stateKey } = yield* connect
+    const parts: Array<ProcessLocal.Part> = []
+    const { onListening, ...options } = own.options
+    const started = Effect.fnUntraced(function*(at: Server["Service"]) {
+      yield* reportStates((yield* McpServer)[internals].catalog)
+      if (parts.length > 0 && !allowLocal) yield* refuseLocal(parts)
+      listening(at.url)
+      // The primary process logs the URL.
+      if (onListening !== undefined) yield* onListening(at)
+    })
+    const shared = {
+      ...own,
+      built: Layer.provideMerge(own.built, services),
+      options: { ...options, stateKeys: options.stateKeys ?? [stateKey] }
+    }
+    return yield* serving(shared, started).pipe(
+      Effect.provideService(ProcessLocal.Receiver, (part) => void parts.push(part)),
+      Effect.annotateLogs({ worker: number })
+    )
+  })
+  main.runMain(program, processOf(own), (stop) => void loaded.then(({ onStop }) => onStop(stop)))
 }
 
 /** A server inside of an application without Effect. */
