@@ -1,9 +1,9 @@
 // #region hono
-import * as WebHttp from "@skein/server/WebHttp"
 import { Hono } from "hono"
-import { Hello } from "./hello.ts"
+import { honoHandler } from "skein/http"
+import { greeter } from "./functions.ts"
 
-const mcp = WebHttp.mount(Hello, {
+const mcp = honoHandler(greeter, {
   allowedHosts: ["mcp.example.com"],
   principal: (request) => {
     const token = request.headers.get("authorization")
@@ -13,7 +13,7 @@ const mcp = WebHttp.mount(Hello, {
 
 const app = new Hono()
 app.get("/health", (c) => c.text("ok"))
-app.all("/mcp", (c) => mcp.handler(c.req.raw))
+app.all("/mcp", mcp)
 
 export default app
 // #endregion

@@ -1,6 +1,6 @@
-import * as WebHttp from "@skein/server/WebHttp"
-import { Hello } from "./hello.ts"
+import { webHandler } from "skein/http"
+import { greeter } from "./functions.ts"
 
-const { handler } = WebHttp.mount(Hello, { allowedHosts: ["mcp.example.com"], stateless: true })
+const { handler } = webHandler(greeter, { allowedHosts: ["mcp.example.com"], stateless: true })
 
 export { handler as DELETE, handler as GET, handler as OPTIONS, handler as POST }

@@ -1,8 +1,8 @@
 // #region vercel
-import * as WebHttp from "@skein/server/WebHttp"
-import { Greeter } from "./functions.ts"
+import { webHandler } from "skein/http"
+import { greeter } from "./functions.ts"
 
-const { handler } = WebHttp.mount(Greeter, {
+const { handler } = webHandler(greeter, {
   path: "/api/mcp",
   allowedHosts: ["my-server.vercel.app"],
   stateless: true

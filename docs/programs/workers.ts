@@ -1,8 +1,8 @@
 // #region workers
-import * as WebHttp from "@skein/server/WebHttp"
-import { Hello } from "./hello.ts"
+import { webHandler } from "skein/http"
+import { greeter } from "./functions.ts"
 
-const { handler } = WebHttp.mount(Hello, { allowedHosts: ["mcp.example.com"], stateless: true })
+const { handler } = webHandler(greeter, { allowedHosts: ["mcp.example.com"], stateless: true })
 
 export default { fetch: (request: Request) => handler(request) }
 // #endregion

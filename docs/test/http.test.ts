@@ -16,13 +16,9 @@ import { logVariables } from "../../packages/server/src/internal/base/environmen
 import { rows as variables } from "../../packages/server/src/internal/http/endpoint/variables.ts"
 import { Hello } from "../programs/hello.ts"
 import { Listening as Configured } from "../programs/httpConfig.ts"
-import hono from "../programs/hono.ts"
-import * as next from "../programs/next.ts"
 import { Reports } from "../programs/polling.ts"
 import { type Channel, shopOver } from "../programs/eventServices.ts"
 import { tracedTo } from "../programs/telemetry.ts"
-import vercel from "../programs/vercel.ts"
-import workers from "../programs/workers.ts"
 import { call, classic, type Headers, initialize, modern, textOf } from "./process.ts"
 import { type Running, start } from "./runtime.ts"
 
@@ -119,40 +115,6 @@ describe("programs/deployed.ts", () => {
       ).on("error", reject)
     })
     expect(first).toMatch(/^event: endpoint\ndata: \/messages\?sessionId=[\w-]{22}/)
-  })
-})
-
-describe("web-standard programs", () => {
-  const url = "https://mcp.example.com/mcp"
-
-  it("programs/hono.ts serves other routes, and passes the principal on", async () => {
-    expect(await (await hono.request("https://mcp.example.com/health")).text()).toBe("ok")
-    expect(await textOf(await hono.request(url, hello))).toBe("Hello, Ada!")
-    expect(await textOf(await hono.request(url, call("whoami", {}, { authorization: "Bearer ada" })))).toBe("ada")
-    expect((await hono.request("https://other.example.com/mcp", hello)).status).toBe(403)
-  })
-
-  it("programs/next.ts and programs/workers.ts serve all revisions without sessions", async () => {
-    for (const serve of [next.POST, workers.fetch]) {
-      expect(await textOf(await serve(new Request(url, hello)))).toBe("Hello, Ada!")
-      const opened = await serve(new Request(url, initialize()))
-      expect([opened.status, opened.headers.get("mcp-session-id")]).toEqual([200, null])
-      const greet = { id: 1, method: "tools/call", params: { name: "greet", arguments: { name: "Ada" } } }
-      const classical = classic(greet, { "mcp-protocol-version": "2025-11-25" })
-      expect(await textOf(await serve(new Request(url, classical)))).toBe("Hello, Ada!")
-    }
-    expect((await next.GET(new Request(url))).status).toBe(405)
-  })
-})
-
-describe("programs/vercel.ts, with the server of programs/functions.ts", () => {
-  it("serves all revisions without sessions at /api/mcp, and no other path", async () => {
-    const at = (path: string, init: RequestInit) =>
-      vercel.fetch(new Request(`https://my-server.vercel.app${path}`, init))
-    expect(await textOf(await at("/api/mcp", hello))).toBe("Hello, Ada!")
-    const opened = await at("/api/mcp", initialize())
-    expect([opened.status, opened.headers.get("mcp-session-id")]).toEqual([200, null])
-    expect((await at("/mcp", hello)).status).toBe(404)
   })
 })
 

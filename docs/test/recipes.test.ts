@@ -1,6 +1,7 @@
 /** The programs of the recipes that no other guide has. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
+import * as Http from "@skein/client/Http"
 import * as HttpConfig from "@skein/server/HttpConfig"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -10,21 +11,16 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { loadAll } from "js-yaml"
 import { globSync } from "node:fs"
-import { Tenants, transportTo } from "../programs/headers.ts"
+import { Tenants } from "../programs/headersEffect.ts"
 import { blocksOf, docs, read } from "./blocks.ts"
 
-describe("programs/headers.ts", () => {
-  it.live("reads the headers that the client sends, and sends a parameter as one", () =>
+describe("programs/headersEffect.ts", () => {
+  it.live("reads a header that the client sends", () =>
     Effect.gen(function*() {
       const server = yield* Layer.build(Layer.provide(NodeHttp.layer({ port: 0 }), Tenants))
       const { url } = Context.get(server, NodeHttp.Server)
-      const client = yield* Client.make(transportTo(url))
-      const call = (name: string, args?: Record<string, string>) =>
-        Effect.map(client.callTool(name, args), ({ content }) => content[0])
-      expect(yield* call("tenant")).toMatchObject({ text: "You are ada" })
-      expect(yield* call("locale")).toMatchObject({ text: "de" })
-      yield* client.listTools()
-      expect(yield* call("report", { region: "north" })).toMatchObject({ text: "All is well in north" })
+      const client = yield* Client.make(Http.transport({ url, headers: { "x-tenant": "ada" } }))
+      expect(yield* client.callTool("tenant")).toMatchObject({ content: [{ text: "You are ada" }] })
     }).pipe(Effect.scoped))
 })
 

@@ -39,6 +39,7 @@ const runtimes: ReadonlyArray<Runtime> = [
 /** The packages that the pages install beside `skein`, and those that the tests need. */
 const others = [
   ...["zod@4", "express@5", "rolldown@1.2", "vitest@5", "vite@8", "@types/node@24", "@types/express@5"],
+  "hono@4",
   "jose@6"
 ]
 

@@ -1,6 +1,7 @@
 /** The programs of the recipes whose handlers are async functions. */
 import { AsyncClient, ClientError } from "skein/client"
 import { describe, expect, it } from "vitest"
+import { regions, transportTo } from "../../programs/headers.ts"
 import { whileStarted } from "../runtime.ts"
 
 describe("programs/apiKey.ts", () => {
@@ -18,6 +19,21 @@ describe("programs/apiKey.ts", () => {
         expect(error).toMatchObject({ reason: { _tag: "Unauthorized", status: 401 } })
       }
     }, { env: { API_KEYS: "ada=first,grace=a=b" } }))
+})
+
+describe("programs/headers.ts", () => {
+  it("reads a header that the client sends, and sends a parameter as one", async () => {
+    const { close, url } = await regions.listen({ port: 0 })
+    try {
+      await using client = await AsyncClient.connect(transportTo(url))
+      expect((await client.callTool("locale")).content).toMatchObject([{ text: "de" }])
+      await client.listTools()
+      const { content } = await client.callTool("report", { region: "north" })
+      expect(content).toMatchObject([{ text: "All is well in north" }])
+    } finally {
+      await close()
+    }
+  })
 })
 
 describe("programs/mounted.ts", () => {
