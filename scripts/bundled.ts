@@ -22,6 +22,7 @@ import {
 import { dts } from "rolldown-plugin-dts"
 import { esmExternalRequirePlugin } from "rolldown/plugins"
 import { annotate } from "./annotate.ts"
+import { breakLines } from "./breakLines.ts"
 import { compileAtLoad } from "./eager.ts"
 import { readCompiled } from "./group.ts"
 import { publicModules } from "./publicModules.ts"
@@ -226,6 +227,15 @@ const loadedBy = (chunks: ReadonlyArray<OutputChunk>, modules: ReadonlyArray<str
   )
 }
 
+/** Breaks the lines of a file, and changes its source map. */
+const shorten = async (file: string, isMapped: boolean): Promise<void> => {
+  const text = await readFile(file, "utf8")
+  const map = isMapped ? JSON.parse(await readFile(`${file}.map`, "utf8")) as { readonly mappings: string } : undefined
+  const { code, mappings } = breakLines(text, map?.mappings ?? "")
+  await writeFile(file, code)
+  if (map !== undefined) await writeFile(`${file}.map`, JSON.stringify({ ...map, mappings }))
+}
+
 /** Bundles the code of the entries. */
 const bundleCode = async (
   folder: string,
@@ -297,7 +307,8 @@ const bundleCode = async (
   const chunks = output.filter(isChunk)
   onlyNode(chunks.flatMap(({ dynamicImports, imports }) => [...imports, ...dynamicImports]))
   await separateNode(dist, chunks)
-  for (const { fileName, isEntry, name } of chunks) {
+  for (const { fileName, isEntry, map, name } of chunks) {
+    await shorten(join(dist, fileName), map !== null)
     if (!isEntry || name in fileModules) continue
     if (name in programs) {
       await mkdir(join(dist, "bin"), { recursive: true })

@@ -1,7 +1,7 @@
 /**
  * Checks the packed package `skein` as its user has it: alone in a project, without another package.
  */
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { globSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { build } from "esbuild"
@@ -10,6 +10,9 @@ import { publicModules } from "./publicModules.ts"
 
 /** The most bytes of the installed package. */
 const maxBytes = 8_000_000
+
+/** The most characters that Node prints for an error that a program does not catch: the stack, and the line of the code. */
+const maxReportChars = 20_000
 
 /** The oldest compiler that reads the declarations, and the last one of each major version. */
 const compilers: ReadonlyArray<string> = ["5.6", "5.9", "6.0"]
@@ -110,9 +113,14 @@ const browse = async (project: string): Promise<void> => {
   run(project, process.execPath, outfile)
 }
 
+/** A program that does not catch an error. */
+const failing = `import { AsyncClient } from "skein/client"
+await AsyncClient.connect("http://127.0.0.1:9/mcp")
+`
+
 /**
  * Installs the tarball in an empty project, and checks it: one package within its size, every entry can be imported and
- * required, the program `skein` starts, and the declarations compile with old and new compilers. `install` runs npm.
+ * required, the program `skein` starts, an uncaught error is legible, and the declarations compile with old and new compilers. `install` runs npm.
  */
 export const checkBundled = async (
   folder: string,
@@ -136,6 +144,11 @@ export const checkBundled = async (
   writeFileSync(join(project, "faulty.mjs"), faulty)
   run(project, process.execPath, "faulty.mjs")
   await browse(project)
+  writeFileSync(join(project, "failing.mjs"), failing)
+  const { stderr } = spawnSync(process.execPath, ["failing.mjs"], { cwd: project, encoding: "utf8" })
+  if (!/^ClientError\S*: No connection to 127\.0\.0\.1:9/m.test(stderr) || stderr.length > maxReportChars) {
+    throw new Error(`an error is reported in ${stderr.length} characters: ${stderr.slice(0, 1_000)}`)
+  }
   writeFileSync(join(project, "alone.ts"), entries.map((name, at) => `export * as m${at} from "${name}"\n`).join(""))
   install(
     project,
