@@ -107,7 +107,7 @@ describe("a project with the package skein", () => {
       ["whole", /The module whole\/server\.ts exports a server: in a folder/],
       [
         "mixed",
-        /The module mixed\/two\.ts exports a definition of @skein\/server, and the folder is served by skein\. /
+        /The module mixed\/two\.ts exports a definition of @skein\/server, and skein serves the folder: /
       ],
       ["bare", /The module bare\/one\.ts exports no definition \(of tool, .*its exports are text/]
     ]

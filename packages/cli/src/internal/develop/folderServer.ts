@@ -131,8 +131,7 @@ const layersOf = (
   const values = Object.values(exports)
   if (values.some((value) => typeof value === "object" && value !== null && marks[other!] in value)) {
     throw new FolderError(
-      `The module ${path} exports a definition of ${other}, and the folder is served by ${own}. Their definitions cannot be ` +
-        "in one server: make all of them with one of these packages"
+      `The module ${path} exports a definition of ${other}, and ${own} serves the folder: use one of these packages`
     )
   }
   const layers = new Set(values.flatMap((value) => layerOf(value) ?? []))

@@ -330,8 +330,7 @@ const checkPackages = ({ modules }: ModuleFolder, { imports }: Inspected): void 
   const [ofSkein, ofServer] = [importing(definedBySkein), importing(/^@skein\/server\//)]
   if (ofSkein === undefined || ofServer === undefined) return
   throw unusableFile(
-    `The module ${ofSkein} imports skein, and ${ofServer} imports @skein/server. Their definitions cannot be in one server: ` +
-      "make all of them with one of these packages"
+    `The module ${ofSkein} imports skein, and ${ofServer} @skein/server: in a folder, use one of these packages`
   )
 }
 
