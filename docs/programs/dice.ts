@@ -1,18 +1,14 @@
 // #region dice
-import * as McpServer from "@skein/server/McpServer"
-import * as Stdio from "@skein/server/Stdio"
-import * as Tool from "@skein/server/Tool"
-import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
-import * as Schema from "effect/Schema"
+import { AsyncServer } from "skein"
+import { z } from "zod"
 
-const Sides = Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 100 }))
-const roll = Tool.make("roll", {
-  description: "Rolls a die.",
-  input: { sides: Sides.annotate({ description: "How many sides the die has" }) },
-  output: { rolled: Schema.Int }
-})
-const tools = Tool.layer(roll, ({ sides }) => Effect.map(Random.nextIntBetween(1, sides), (rolled) => ({ rolled })))
+const sides = z.int().min(2).max(100).describe("How many sides the die has")
 
-Stdio.runMain(McpServer.layer({ name: "dice", version: "1.0.0" }, tools))
+new AsyncServer({ name: "dice", version: "1.0.0" })
+  .tool(
+    "roll",
+    { description: "Rolls a die.", input: z.object({ sides }), output: z.object({ rolled: z.int() }) },
+    ({ sides }) => ({ rolled: 1 + Math.floor(Math.random() * sides) })
+  )
+  .runStdio()
 // #endregion

@@ -33,8 +33,8 @@ describe("programs/dice.ts and programs/player.ts", () => {
   it("roll every side of the smallest die, and no other", async () => {
     const stdout = await play((player) =>
       player.replace(
-        /yield\* (client\.callTool\("roll", { sides: )6( }\))/,
-        (_, head, tail) => `JSON.stringify(yield* Effect.replicateEffect(${head}2${tail}, 100))`
+        /await (client\.callTool\("roll", { sides: )6( }\))/,
+        (_, head, tail) => `JSON.stringify(await Promise.all(Array.from({ length: 100 }, () => ${head}2${tail})))`
       )
     )
     const rolled = stdout.matchAll(/"structuredContent":{"rolled":(\d+)}/g)
