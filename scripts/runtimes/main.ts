@@ -45,14 +45,14 @@ const others = [
 
 const checks = 4
 
-/** The options of the tests are those of `vitest.workspace.ts`. */
+/** The options of the tests are those of `vitest.workspace.ts`, with more workers: the tests wait for other programs. */
 const vitestConfig = ({ tests }: Programs): string =>
   `export default ${
     JSON.stringify({
       test: {
         include: tests,
         pool: "forks",
-        maxWorkers: 2,
+        maxWorkers: 4,
         env: { SKEIN_DEVELOPMENT: "false" },
         testTimeout: 120_000,
         hookTimeout: 120_000,
