@@ -16,18 +16,20 @@ import * as Scope from "effect/Scope"
 import type { Connection, Origin, Receiver } from "./Connection.ts"
 import { Bounds, type FixedBounds } from "./internal/base/fixedBounds.ts"
 import { type Identify, InboundRequests, logFailure, RunningNotifications } from "./internal/peer/inboundRequests.ts"
-import { closedError, OutboundCalls, type PeerCore, readProgress } from "./internal/peer/outboundCalls.ts"
+import {
+  closedError,
+  OutboundCalls,
+  type PeerCore,
+  readProgress,
+  type RequestIds
+} from "./internal/peer/outboundCalls.ts"
 import * as Limits from "./Limits.ts"
 import type { CallOptions, CallResult, Exchange, McpRequest, Progress, SessionPeer } from "./RequestContext.ts"
 import { logInterrupted, type RequestHandler, RequestRunner } from "./RequestRunner.ts"
 import type { Session, SessionEnd } from "./Session.ts"
 import type { TransportError } from "./TransportError.ts"
 
-/** A range of ids. The first one follows the last one. */
-export interface RequestIds {
-  readonly first: number
-  readonly last: number
-}
+export type { RequestIds } from "./internal/peer/outboundCalls.ts"
 
 /** How a peer is made, with a runner of its requests. */
 export interface BaseOptions<R> {

@@ -52,17 +52,28 @@ export interface SessionBounds {
 
 /** A message between nodes, as plain JSON. */
 export type Message =
-  /** A session has ended, or its client has changed it. */
+  /** A session has ended, or its client has changed it. The node that has done it receives it, too. */
   | { readonly _tag: "Ended"; readonly id: string }
   | { readonly _tag: "Changed"; readonly id: string; readonly change: SessionChange }
   /** A message of the client that another node received, as JSON-RPC. */
   | { readonly _tag: "Received"; readonly id: string; readonly text: string }
-  /** A message to the client, for the node with its GET stream. */
-  | { readonly _tag: "Outgoing"; readonly id: string; readonly text: string }
+  /** A message to the client, for the node with its GET stream. A node without the session returns it to the sender. */
+  | {
+    readonly _tag: "Outgoing"
+    readonly id: string
+    readonly text: string
+    readonly from: number
+    readonly isReturned?: boolean | undefined
+  }
+  /** The node that had the GET stream before did not have the session: its client was not notified for a while. */
+  | { readonly _tag: "Missed"; readonly id: string }
 
-/** Receives the messages of other nodes. The functions return immediately, and must not throw. */
+/** Receives messages. The functions return immediately, and must not throw. */
 export interface Receiver {
-  /** Receives a message. Those about one session arrive in the order in which their effects were done. */
+  /**
+   * Receives a message. All nodes receive the changes and the end of one session in one order, that of their records,
+   * and each node receives an earlier change of the event bus before them.
+   */
   readonly message: (message: Message) => void
   /** Messages were lost: what this node knows of the sessions may be old. */
   readonly gap: () => void
@@ -95,16 +106,19 @@ export interface Service {
    * session.
    */
   readonly find: (id: string, principalId: string | undefined) => Effect.Effect<SessionRecord | undefined, FleetError>
-  /** Changes a session. Succeeds when it is stored and the running nodes have received it. */
+  /** Changes a session. Succeeds when it is stored and all running nodes have received it, this one included. */
   readonly change: (id: string, change: SessionChange) => Effect.Effect<void, FleetError>
-  /** Ends a session. Succeeds when the record is gone and the running nodes have received it. */
+  /** Ends a session. Succeeds when the record is gone and all running nodes have received it, this one included. */
   readonly end: (id: string) => Effect.Effect<void, FleetError>
-  /** The session is in use. Called for each message of a client: it must be cheap, and may be late by seconds. */
+  /**
+   * The session is in use. Called for each message of a client, and while it listens: it must be cheap, and may be late
+   * by seconds.
+   */
   readonly touch: (id: string) => void
   /** Sends a message to all other nodes, or to one. A message to a node that has gone is lost. */
   readonly broadcast: (message: Message) => void
   readonly send: (node: number, message: Message) => void
-  /** Receives the messages of other nodes until the scope closes. */
+  /** Receives messages until the scope closes. */
   readonly receive: (receiver: Receiver) => Effect.Effect<void, never, Scope.Scope>
 }
 

@@ -98,7 +98,15 @@ const maxSleep = 5_000
 // How long the timer sleeps at least while timeouts stand still, in milliseconds. A timeout is late by this much at most.
 const minSleepWhilePaused = 100
 
-const allIds = { first: 1, last: Number.MAX_SAFE_INTEGER }
+/** A range of ids. The first one follows the last one. */
+export interface RequestIds {
+  readonly first: number
+  readonly last: number
+  /** The one that is used first; `first` by default. */
+  readonly next?: number | undefined
+}
+
+const allIds: RequestIds = { first: 1, last: Number.MAX_SAFE_INTEGER }
 
 // How many cancelled calls are remembered for their late results.
 const maxCancelledCalls = 1_000
@@ -112,7 +120,7 @@ export class OutboundCalls {
   readonly #pending = new Map<JsonRpc.Id, Call>()
   // The methods of cancelled calls, oldest first.
   #cancelled: Map<JsonRpc.Id, string> | undefined = undefined
-  readonly #ids: { readonly first: number; readonly last: number }
+  readonly #ids: RequestIds
   #nextId: number
   #timer: Fiber.Fiber<void> | undefined = undefined
   #wakeAt = Infinity
@@ -121,7 +129,7 @@ export class OutboundCalls {
   constructor(peer: PeerCore, ids = allIds) {
     this.#peer = peer
     this.#ids = ids
-    this.#nextId = ids.first
+    this.#nextId = ids.next ?? ids.first
   }
 
   /** The calls that wait for a response, oldest first. */

@@ -10,7 +10,10 @@ export const fixedBounds = {
   maxInitializeChars: 65_536,
   /** Time of a client to send `notifications/initialized`, or any other message. Then the session ends. */
   initializeTimeout: 60_000,
-  /** Time without a request after which a node removes its copy of a session that another node has opened. */
+  /**
+   * Time without a request after which a node removes its copy of a session that another node has opened, unless messages
+   * wait there for its client.
+   */
   idleCopyTimeout: 60_000,
   /** Messages of a session outside requests, while its client has no GET stream. The oldest is dropped. */
   maxPendingMessages: 100,

@@ -18,16 +18,20 @@ export interface SessionChange {
   /** A resource that the client has subscribed to. */
   readonly subscribe?: string | undefined
   readonly unsubscribe?: string | undefined
-  /** The node that now sends the messages that belong to no request. */
+  /** The node that now sends the messages that belong to no request, and the one that did before. */
   readonly listensAt?: number | undefined
+  readonly listenedAt?: number | undefined
 }
 
 /** Shares sessions with other processes. */
 export interface SessionSharing {
   /** Whether another process notifies the client of changes. */
   readonly isMuted: (session: ServerSession) => boolean
-  /** Reports a change to the other processes, and returns when they have received it. */
-  readonly change: (session: ServerSession, change: SessionChange) => Effect.Effect<void, McpError>
+  /**
+   * Changes a session at all processes, and returns when they have received the change; undefined if this process alone
+   * has the session.
+   */
+  readonly change: (session: ServerSession, change: SessionChange) => Effect.Effect<void, McpError> | undefined
   /** The id of a session that other processes serve too. */
   readonly idOf: (session: ServerSession) => string | undefined
 }

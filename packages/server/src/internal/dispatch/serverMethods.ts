@@ -10,6 +10,7 @@ import type { SubscriptionFilter } from "@skein/protocol/Subscription"
 import { clip } from "@skein/protocol/Text"
 import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
+import { constVoid } from "effect/Function"
 import type { Catalog, Completers } from "../../Catalog.ts"
 import type { Guard } from "../../Registry.ts"
 import type { ServerSession } from "../base/session.ts"
@@ -69,10 +70,12 @@ const installLifecycle = (methods: MethodTable): void => {
     Method.SetLevel,
     ({ level }, request) =>
       inSession(methods, request, (session) =>
-        Effect.map(subscriptions.changed(session, { logLevel: level }), () => {
-          session.logLevel = level
-          return {}
-        }))
+        Effect.as(
+          subscriptions.change(session, { logLevel: level }, () => {
+            session.logLevel = level
+          }),
+          {}
+        ))
   )
 }
 
@@ -197,7 +200,7 @@ const installSubscriptions = (methods: MethodTable): void => {
     inSession(methods, request, (session) => {
       const problem = subscriptions.readProblem(request.caller, uri)
       if (problem !== undefined) return Effect.fail(problem)
-      const changed = Effect.suspend(() => subscriptions.changed(session, { subscribe: uri }))
+      const changed = Effect.suspend(() => subscriptions.change(session, { subscribe: uri }, constVoid))
       return Effect.as(Effect.andThen(subscriptions.subscribe(session, uri), changed), {})
     }))
 
@@ -206,10 +209,10 @@ const installSubscriptions = (methods: MethodTable): void => {
     Method.Unsubscribe,
     ({ uri }, request) =>
       inSession(methods, request, (session) =>
-        Effect.map(subscriptions.changed(session, { unsubscribe: uri }), () => {
-          subscriptions.unsubscribe(session, uri)
-          return {}
-        }))
+        Effect.as(
+          subscriptions.change(session, { unsubscribe: uri }, () => subscriptions.unsubscribe(session, uri)),
+          {}
+        ))
   )
 
   /** The resources of a filter that the caller may subscribe to, each once, up to the bound. */

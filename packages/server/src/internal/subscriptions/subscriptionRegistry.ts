@@ -101,16 +101,16 @@ export class SubscriptionRegistry implements ChangeListener {
   // ---- sessions
 
   /** Handles the notifications of clients. */
-  onNotification(peer: Peer, { method }: Notification): Effect.Effect<void> | void {
-    const { session } = peer
-    if (method !== "notifications/initialized" || !(session instanceof ServerSession)) return
-    session.initialized = true
-    if (this.sharing !== undefined) return Effect.ignore(this.sharing.change(session, { isInitialized: true }))
+  onNotification({ session }: Peer, { method }: Notification): void {
+    if (method === "notifications/initialized" && session instanceof ServerSession) session.initialized = true
   }
 
-  /** Reports a change of a session to the other processes that serve it, and returns when they have received it. */
-  changed(session: ServerSession, change: SessionChange): Effect.Effect<void, McpError.McpError> {
-    return this.sharing?.change(session, change) ?? Effect.void
+  /**
+   * Changes a session: with `apply`, or at all processes that serve it, and then returns when they have received the
+   * change, in the same order.
+   */
+  change(session: ServerSession, change: SessionChange, apply: () => void): Effect.Effect<void, McpError.McpError> {
+    return this.sharing?.change(session, change) ?? Effect.sync(apply)
   }
 
   /** The session of a caller; undefined for a stateless request, and for a session of one request. */
@@ -181,6 +181,8 @@ export class SubscriptionRegistry implements ChangeListener {
   /** Another process notifies the client from now on, or no longer: begins or ends the watches of its resources. */
   muteChanged(session: ServerSession, isMuted: boolean): void {
     if (isMuted) {
+      // The other process may have received these changes before it notified the client.
+      for (const kind of this.#received) this.#notifySessionOfList(session, kind)
       for (const uri of session.watched ?? []) this.#watches.release(uri)
       session.watched = undefined
       return
@@ -194,8 +196,10 @@ export class SubscriptionRegistry implements ChangeListener {
   #watchAgain(session: ServerSession, uri: string, watch: Watch): Effect.Effect<void, McpError.McpError> {
     return Effect.map(this.#watches.retain(uri, watch), () => {
       const isStillWanted = this.isOpen(session) && !this.#isMuted(session) && session.subscriptions?.has(uri) === true
-      if (isStillWanted && session.watched?.has(uri) !== true) (session.watched ??= new Set()).add(uri)
-      else this.#watches.release(uri)
+      if (!isStillWanted || session.watched?.has(uri) === true) return this.#watches.release(uri)
+      ;(session.watched ??= new Set()).add(uri)
+      // It may have changed while no process watched it.
+      this.#notifySessionOf(session, uri)
     })
   }
 
@@ -443,11 +447,12 @@ export class SubscriptionRegistry implements ChangeListener {
   /** Notifies a session of a change of everything that it is notified of: changes of a while may have been missed. */
   notifyOfAll(session: ServerSession): void {
     for (const kind of session.lists) this.#notifySessionOfList(session, kind)
-    for (const uri of session.subscriptions ?? []) {
-      if (this.canRead(session.caller, uri)) {
-        this.#pending.send(session, uri, { method: "notifications/resources/updated", params: { uri } })
-      }
-    }
+    for (const uri of session.subscriptions ?? []) this.#notifySessionOf(session, uri)
+  }
+
+  #notifySessionOf(session: ServerSession, uri: string): void {
+    if (!this.canRead(session.caller, uri)) return
+    this.#pending.send(session, uri, { method: "notifications/resources/updated", params: { uri } })
   }
 
   #notifyResource(uri: string, subscribed: string): void {

@@ -23,7 +23,7 @@ import type { MemoryFleet } from "./memoryFleet.ts"
 export const uri = "test://watched"
 
 /** The server of every node. */
-const server = (control: Control) =>
+export const server = (control: Control) =>
   McpServer.layer(
     { name: "fleet", version: "1" },
     Tool.layer(Tool.make("echo", { input: { text: Schema.String } }), ({ text }) => Effect.succeed(text)),
@@ -47,6 +47,12 @@ const server = (control: Control) =>
         ),
         `${key} done`
       )),
+    // It does not stop when it is interrupted.
+    Tool.layer(Tool.make("stubborn", { input: { key: Schema.String } }), ({ key }) =>
+      Effect.uninterruptible(Effect.suspend(() => {
+        control.started.push(key)
+        return Effect.as(control.gate(key).await, `${key} done`)
+      }))),
     Tool.layer(Tool.make("steps", { input: { key: Schema.String } }), ({ key }) =>
       Effect.gen(function*() {
         yield* Progress.report({ progress: 1 })
@@ -55,8 +61,10 @@ const server = (control: Control) =>
         yield* Progress.report({ progress: 2 })
         return `${key} done`
       })),
-    Tool.layer(Tool.make("log"), () => Effect.as(Logging.as("info")(Effect.log("logged")), "done")),
-    Tool.layer(Tool.make("touch"), () => Effect.as(Catalog.updated(uri), "touched")),
+    Tool.layer(Tool.make("log"), () =>
+      Effect.as(Logging.as("info")(Effect.log("logged")), "done")),
+    Tool.layer(Tool.make("touch"), () =>
+      Effect.as(Catalog.updated(uri), "touched")),
     Tool.layer(Tool.make("extra"), () => Effect.succeed("")),
     Tool.layer(Tool.make("shrink"), () => Effect.as(Catalog.setEnabled("tool", "extra", false), "shrunk")),
     // A message that belongs to no request.

@@ -2,7 +2,7 @@
  * A fleet whose nodes are servers of one process: the test bed of the protocol between nodes, without a database.
  *
  * Everything between two nodes takes a while, and arrives in order. The echo of a change is awaited, as with a database:
- * a change is done when every running node has received it.
+ * a change is done when every running node has received it, the one that made it included.
  */
 import * as RandomId from "@skein/runtime/RandomId"
 import * as EventBus from "@skein/server/EventBus"
@@ -39,6 +39,8 @@ export class MemoryFleet {
   /** How often each operation ran, and each kind of message was sent. */
   readonly counts: { [what: string]: number } = {}
   readonly events = EventStore.make()
+  // The streams whose events a node could not store, by their session.
+  readonly #lost = new Map<string, Set<number>>()
   /** Returns the milliseconds that the next message takes. */
   delay: () => number
   /** Whether operations fail, as while the database is down. */
@@ -84,11 +86,12 @@ export class MemoryFleet {
           yield* wait
           return result
         })
-      const received = (message: Fleet.Message) =>
-        Effect.forEach(
-          Array.from(this.nodes).filter(([other, { isCut, isServing }]) => other !== node && isServing && !isCut),
-          ([other]) =>
-            Effect.suspend(() => {
+      /** Changes the records, and sends the message to all nodes at once, so that all receive it in the same order. */
+      const stored = (what: string, run: () => void, message: Fleet.Message): Effect.Effect<void, Fleet.FleetError> =>
+        Effect.flatMap(
+          operation(what, () => {
+            run()
+            return Array.from(this.nodes.keys(), (other) => {
               const done = Deferred.makeUnsafe<void>()
               this.#deliver(
                 other,
@@ -96,8 +99,9 @@ export class MemoryFleet {
                 () => Deferred.doneUnsafe(done, Effect.void)
               )
               return Deferred.await(done)
-            }),
-          { concurrency: "unbounded", discard: true }
+            })
+          }),
+          (received) => Effect.all(received, { discard: true })
         )
       const fleet: Fleet.Service = {
         node,
@@ -113,15 +117,8 @@ export class MemoryFleet {
         find: (id, principalId) =>
           operation("find", () => structuredClone(this.records.find(id, principalId, clock.currentTimeMillisUnsafe()))),
         change: (id, change) =>
-          Effect.andThen(
-            operation("change", () => this.records.change(id, change)),
-            received({ _tag: "Changed", id, change })
-          ),
-        end: (id) =>
-          Effect.andThen(
-            operation("end", () => this.records.end(id)),
-            received({ _tag: "Ended", id })
-          ),
+          stored("change", () => this.records.change(id, change), { _tag: "Changed", id, change }),
+        end: (id) => stored("end", () => this.records.end(id), { _tag: "Ended", id }),
         touch: (id) => this.records.touch(id, clock.currentTimeMillisUnsafe()),
         broadcast: (message) => {
           this.#count(`broadcast ${message._tag}`)
@@ -158,6 +155,34 @@ export class MemoryFleet {
     })
   }
 
+  /** Whether events of a session are lost, because a node could not store them. */
+  hasLost(session: string): boolean {
+    return this.#lost.has(session)
+  }
+
+  /** The shared events, as a node stores and reads them. */
+  eventsOf(node: number): EventStore.Store {
+    const { events } = this
+    const isCut = () => this.nodes.get(node)?.isCut === true
+    const isLost = (session: string, stream: number) => this.#lost.get(session)?.has(stream) === true
+    return {
+      append: (session, stream, event, data, client) => {
+        if (isCut()) this.#lost.set(session, (this.#lost.get(session) ?? new Set()).add(stream))
+        else if (!isLost(session, stream)) events.append(session, stream, event, data, client)
+      },
+      complete: (session, stream, client) => events.complete(session, stream, client),
+      forget: (session) => events.forget(session),
+      read: (session, stream, after) =>
+        Effect.suspend(() =>
+          isCut() || isLost(session, stream) ? Effect.undefined : events.read(session, stream, after)
+        ),
+      get size() {
+        return events.size ?? 0
+      },
+      trim: (maxChars) => events.trim?.(maxChars)
+    }
+  }
+
   /** A node has gone: the others know it at once. */
   stop(node: number): void {
     const one = this.nodes.get(node)
@@ -177,7 +202,7 @@ export class MemoryFleet {
   #deliver(node: number, run: (receiver: Fleet.Receiver) => void, done: () => void = () => {}): void {
     const one = this.nodes.get(node)
     this.#later(node, () => {
-      if (one !== undefined && one.isServing && !one.isCut) one.receivers.forEach(run)
+      if (one?.isCut === false) one.receivers.forEach(run)
       done()
     })
   }

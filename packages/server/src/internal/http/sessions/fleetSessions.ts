@@ -6,18 +6,19 @@
  * client, to the node that sent the request; a cancellation, to the node that handles the request; and a message that
  * belongs to no request, to the node with the GET stream. All others are handled where they arrive.
  */
-import * as Header from "@skein/protocol/Header"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import type { RequestIds } from "@skein/runtime/Peer"
 import type { SessionPeer } from "@skein/runtime/RequestContext"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { constFalse } from "effect/Function"
+import { constVoid } from "effect/Function"
 import { ServerSession, type SessionChange, type SessionSharing } from "../../base/session.ts"
-import { clientOf } from "../../base/client.ts"
+import { EventStore } from "../../../EventStore.ts"
 import {
-  type FleetError,
+  FleetError,
   type Message,
   type Receiver,
   requestsPerNode,
@@ -26,19 +27,21 @@ import {
   streamsPerNode
 } from "../../../Fleet.ts"
 import * as Logging from "../../../Logging.ts"
-import { SimpleClaim } from "../limits/load.ts"
 import { memoryOf } from "../limits/memory.ts"
-import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
-import { busy, closing, type HttpRefusal, invalid, tooManyRequests } from "../messages/refusals.ts"
-import type { EndpointContext } from "./context.ts"
+import type { HttpRequest } from "../messages/adapter.ts"
+import { busy, closing, type HttpRefusal } from "../messages/refusals.ts"
+import { type LookupTable, notFound, runOperation, SessionLookups, unavailable } from "./sessionLookups.ts"
 
-// The same answer for a session that never existed, that has ended, or that belongs to another principal.
-export const notFound = invalid(404, "Not Found: there is no such session")
 export const tooManySessionsOfPrincipal = busy("Service Unavailable: too many sessions of one principal")
-const unavailable = busy("Service Unavailable: the records of the sessions cannot be read or written now")
 
-// How many sessions are read again at the same time, after messages were lost.
+// How many sessions are read again at the same time, after messages were lost, and the pause before the next attempt in
+// milliseconds.
 const refreshConcurrency = 8
+const refreshPause = 1_000
+
+// How many ids of requests two sessions in succession have apart. A client may still answer a request of an earlier copy
+// of its session.
+const idsApart = 1_000
 
 /** A session that several nodes serve, as one of them has it. */
 export interface SharedSession {
@@ -52,23 +55,29 @@ export interface SharedSession {
   readonly isEnding: boolean
   /** Whether a request is in flight here, or the client listens here. */
   readonly busy: boolean
+  /** Whether messages wait until its client listens. */
+  readonly holdsMessages: boolean
   /** Whether a request is in flight here. */
   readonly handles: (id: JsonRpc.Id) => boolean
   /** Handles a message of the client that another node has received. */
   readonly receiveFromNode: (text: string) => void
-  /** Sends a message of another node that belongs to no request. */
-  readonly sendFromNode: (text: string) => void
-  /** Ends the stream here, and returns the messages that wait for it. */
-  readonly leaveStream: () => ReadonlyArray<string>
+  /** Another node has received `notifications/initialized`. */
+  readonly initialized: () => void
+  /** Sends a message that belongs to no request, and that another node has sent here. */
+  readonly sendFromNode: (text: string, from: number) => void
+  /** Ends the stream here: another node may continue it. */
+  readonly leaveStream: () => void
+  /** Returns the messages that wait for the stream. */
+  readonly takeQueue: () => ReadonlyArray<string>
   /** Ends it here. */
   readonly evict: () => void
 }
 
 /** The sessions of the endpoint. */
-export interface SessionTable {
-  readonly endpoint: EndpointContext
-  readonly open: ReadonlyMap<string, { readonly peer: SessionPeer }>
-  readonly fork: (effect: Effect.Effect<unknown>) => void
+export interface SessionTable extends LookupTable {
+  readonly open: ReadonlyMap<string, Pick<SharedSession, "peer" | "principalId">>
+  /** Refuses another session, if there is no room for it. */
+  readonly noRoom: (request: HttpRequest) => HttpRefusal | undefined
   /** Adds a copy of a session that another node has opened. */
   readonly restore: (id: string, request: HttpRequest, bytes: number) => SharedSession
 }
@@ -80,14 +89,24 @@ interface Shared {
   listensAt: number
   /** Whether it has ended at all nodes. */
   isEnded: boolean
+  /** Whether the client was not notified for a while: this node should have done it, and had removed the session. */
+  hasMissed: boolean
+  /** The change that makes this node the one that sends these messages, until all nodes have received it. */
+  move: Move | undefined
+  /** The changes that arrive while its record is read again: the record may be older. */
+  changes: Array<SessionChange> | undefined
 }
 
-/** The requests of a principal that wait until a session is found, and the messages about it that arrive meanwhile. */
-interface Lookup {
-  readonly principalId: string | undefined
-  readonly waiting: Array<(refused: HttpRefusal | undefined) => void>
-  readonly messages: Array<Message>
+interface Move {
+  /** The node that sends these messages until this change is stored. */
+  readonly listenedAt: number
+  readonly done: Deferred.Deferred<boolean>
+  /** Whether it is stored. The changes that are received before are older. */
+  isStored: boolean
 }
+
+/** The node that notifies the client of changes: each change is received by all nodes before or after a move. */
+const notifierOf = ({ listensAt, move }: Shared): number => move?.isStored === false ? move.listenedAt : listensAt
 
 /** The node that a number belongs to: the id of a request, or that of its progress. */
 const nodeOf = (id: unknown): number | undefined => {
@@ -96,29 +115,49 @@ const nodeOf = (id: unknown): number | undefined => {
 }
 
 export class FleetSessions implements SessionSharing, Receiver {
-  /** The ids of the requests of this node. */
-  readonly requestIds: RequestIds
   readonly #fleet: Fleet
   readonly #sessions: SessionTable
   readonly #shared = new Map<SessionPeer, Shared>()
-  // By the id of the session. Each principal has its own: the answer to one says nothing to another.
-  readonly #lookups = new Map<string, Array<Lookup>>()
+  readonly lookups: SessionLookups
+  // Whether other nodes can read the events of this one.
+  readonly #sharesEvents: boolean
   // The number of streams that were opened, without the node.
   #streams = 0
+  // The id of the first request of the next session, without the node.
+  #nextRequest = 0
+  #gaps = 0
 
   constructor(fleet: Fleet, sessions: SessionTable) {
     this.#fleet = fleet
     this.#sessions = sessions
-    const first = fleet.node * requestsPerNode
-    this.requestIds = { first, last: first + requestsPerNode - 1 }
+    this.lookups = new SessionLookups(
+      fleet,
+      sessions,
+      (record, request) => this.#found(record, request),
+      (message) => this.message(message)
+    )
+    this.#sharesEvents = Context.getOrUndefined(sessions.endpoint.context, EventStore) !== undefined
+  }
+
+  /** How many sessions are shared here, and how many are looked up. */
+  get size(): number {
+    return this.#shared.size + this.lookups.size
   }
 
   newId(): string {
     return this.#fleet.newId()
   }
 
-  touch(session: SharedSession): void {
-    this.#fleet.touch(session.id)
+  /** The ids of the requests of this node to the client of the next session. */
+  get requestIds(): RequestIds {
+    const first = this.#fleet.node * requestsPerNode
+    const next = first + this.#nextRequest
+    this.#nextRequest = (this.#nextRequest + idsApart) % requestsPerNode
+    return { first, next, last: first + requestsPerNode - 1 }
+  }
+
+  touch(id: string): void {
+    this.#fleet.touch(id)
   }
 
   // ---- streams
@@ -134,85 +173,49 @@ export class FleetSessions implements SessionSharing, Receiver {
     return stream % 2 === 1
   }
 
+  /**
+   * The events of the standalone stream of another node, or of an earlier copy here, after one that the client has
+   * received; undefined if they are unknown.
+   */
+  missed(events: ReadonlyArray<string> | undefined, after: number): ReadonlyArray<string> | undefined {
+    return events ?? (after === 0 && this.#sharesEvents ? [] : undefined)
+  }
+
   /** Whether another node has opened a stream, and may still send on it. */
   isElsewhere(stream: number): boolean {
     const node = Math.floor(stream / streamsPerNode)
     return node !== this.#fleet.node && this.#fleet.isServing(node)
   }
 
-  // ---- finding sessions
-
-  /** Whether another node may have opened the session of a request. */
-  mustFind(request: HttpRequest): boolean {
-    const id = request.header(Header.keys.sessionId)
-    return id !== undefined && id !== "" && !this.#sessions.open.has(id) && this.#fleet.isKnown(id)
-  }
-
-  /** Finds the session of a request, and restores it here. `refuse` is called if that is not possible. */
-  find(request: HttpRequest, message: JsonRpc.Inbound | undefined, answer: HttpAnswer, then: () => void): void {
-    const { endpoint } = this.#sessions
-    const refuse = (refused: HttpRefusal) =>
-      endpoint.refuse(answer, refused, message?._tag === "Request" ? message.id : undefined)
-    // Another node can serve it: the client must not take its session for lost.
-    if (endpoint.isClosing) return refuse(closing)
-    if (endpoint.load.requests >= endpoint.options.maxInFlightRequests) return refuse(tooManyRequests)
-    const id = request.header(Header.keys.sessionId)!
-    const principalId = request.principal?.id
-    const lookups = this.#lookups.get(id) ?? []
-    const known = lookups.find((lookup) => lookup.principalId === principalId)
-    const lookup = known ?? { principalId, waiting: [], messages: [] }
-    const settle = (refused: HttpRefusal | undefined): void => {
-      endpoint.load.remove(claim)
-      if (answer.isClosed) return
-      if (refused !== undefined) refuse(refused)
-      else then()
-    }
-    const claim = new SimpleClaim("requests", constFalse, () => {
-      const index = lookup.waiting.indexOf(settle)
-      if (index >= 0) lookup.waiting.splice(index, 1)
-      settle(tooManyRequests)
-    })
-    endpoint.load.add(claim, clientOf(request), memoryOf(message))
-    lookup.waiting.push(settle)
-    if (known !== undefined) return
-    this.#lookups.set(id, [...lookups, lookup])
-    this.#run("find a session", this.#fleet.find(id, principalId), (exit) => {
-      const others = this.#lookups.get(id)!.filter((other) => other !== lookup)
-      if (others.length === 0) this.#lookups.delete(id)
-      else this.#lookups.set(id, others)
-      const refused = Exit.isFailure(exit) ? unavailable : this.#found(exit.value, request)
-      if (refused === undefined) { for (const missed of lookup.messages) this.message(missed) }
-      for (const settle of [...lookup.waiting]) settle(refused)
-    })
-  }
-
-  /** Runs an operation of the fleet, and logs its failure. */
-  #run<A>(what: string, operation: Effect.Effect<A, FleetError>, then: (exit: Exit.Exit<A, FleetError>) => void): void {
-    const logged = Effect.onExit(operation, (exit) =>
-      Effect.suspend(() => {
-        then(exit)
-        return Exit.isFailure(exit) ? Effect.logWarning(`failed to ${what}`, exit.cause) : Effect.void
-      }))
-    this.#sessions.fork(Effect.ignore(logged))
-  }
+  // ---- copies
 
   #found(record: SessionRecord | undefined, request: HttpRequest): HttpRefusal | undefined {
     if (record === undefined || record.principalId !== request.principal?.id) return notFound
     const { endpoint, open } = this.#sessions
     if (endpoint.isClosing) return closing
     if (open.has(record.id)) return undefined
-    if (open.size >= endpoint.options.maxSessions && !this.makeRoom()) {
-      return busy("Service Unavailable: too many sessions")
-    }
+    const refused = this.#sessions.noRoom(request)
+    if (refused !== undefined) return refused
     const session = this.#sessions.restore(record.id, request, memoryOf(record.info) + memoryOf(record.capabilities))
     if (session.isEnding) return busy("Service Unavailable: too many sessions")
-    this.#shared.set(session.peer, { session, listensAt: record.listensAt, isEnded: false })
+    this.#share(session, record.listensAt, record.listensAt === this.#fleet.node)
     const { capabilities, info, revision } = record
     const { subscriptions } = endpoint.core
     const server = new ServerSession(session.peer, revision, info, capabilities, request.principal)
     subscriptions.openSession(server)
     this.#update(server, record)
     return undefined
+  }
+
+  #share(session: SharedSession, listensAt: number, hasMissed: boolean): void {
+    this.#shared.set(session.peer, {
+      session,
+      listensAt,
+      isEnded: false,
+      hasMissed,
+      move: undefined,
+      changes: undefined
+    })
   }
 
   /** Gives a session the state of its record. */
@@ -229,14 +232,16 @@ export class FleetSessions implements SessionSharing, Receiver {
     this.#sessions.fork(Effect.ignore(this.#sessions.endpoint.core.subscriptions.subscribe(server, uri)))
   }
 
-  /** Removes the oldest copy that is idle. Returns whether there was one. */
+  /** Removes the oldest copy that is idle, if possible one without messages. Returns whether there was one. */
   makeRoom(): boolean {
+    let found: SharedSession | undefined
     for (const { session } of this.#shared.values()) {
-      if (!session.isCopy || session.busy) continue
-      session.evict()
-      return true
+      if (!session.isCopy || session.busy || (session.holdsMessages && found !== undefined)) continue
+      found = session
+      if (!session.holdsMessages) break
     }
-    return false
+    found?.evict()
+    return found !== undefined
   }
 
   // ---- the life of a session
@@ -247,7 +252,7 @@ export class FleetSessions implements SessionSharing, Receiver {
     const { idleTimeout, maxSessions, maxSessionsPerPrincipal } = this.#sessions.endpoint.options
     const { node } = this.#fleet
     const { capabilities, info, logLevel, revision } = peer.session as ServerSession
-    this.#shared.set(peer, { session, listensAt: node, isEnded: false })
+    this.#share(session, node, false)
     const record = {
       id,
       principalId,
@@ -259,16 +264,33 @@ export class FleetSessions implements SessionSharing, Receiver {
       subscriptions: [],
       listensAt: node
     }
-    const bounds = { idleTimeout, maxSessions, maxSessionsPerPrincipal }
-    this.#run("store a session", this.#fleet.create(record, bounds, session.client), (exit) => {
-      if (Exit.isFailure(exit)) then(unavailable)
-      else then(exit.value ? undefined : tooManySessionsOfPrincipal)
-    })
+    runOperation(
+      this.#sessions,
+      "store a session",
+      this.#fleet.create(record, { idleTimeout, maxSessions, maxSessionsPerPrincipal }, session.client),
+      (exit) => {
+        if (Exit.isFailure(exit)) then(unavailable)
+        else if (!exit.value) then(tooManySessionsOfPrincipal)
+        // Its client does not know its id.
+        else if (session.isEnding) this.end(session, constVoid)
+        else then(undefined)
+      }
+    )
+  }
+
+  /** The client has sent `notifications/initialized` here. `then` gets the reason if that cannot be stored now. */
+  initialized(session: SharedSession, then: (refused: HttpRefusal | undefined) => void): void {
+    runOperation(
+      this.#sessions,
+      "change a session",
+      this.#fleet.change(session.id, { isInitialized: true }),
+      (exit) => then(Exit.isFailure(exit) ? unavailable : undefined)
+    )
   }
 
   /** Ends a session at all nodes, and then here. `then` gets the reason if that is not possible now. */
   end(session: SharedSession, then: (refused: HttpRefusal | undefined) => void): void {
-    this.#run("end a session", this.#fleet.end(session.id), (exit) => {
+    runOperation(this.#sessions, "end a session", this.#fleet.end(session.id), (exit) => {
       if (Exit.isSuccess(exit)) this.#ended(session)
       then(Exit.isFailure(exit) ? unavailable : undefined)
     })
@@ -280,11 +302,13 @@ export class FleetSessions implements SessionSharing, Receiver {
     session.evict()
   }
 
-  /** A session has ended here. Returns whether it has ended at all nodes. */
-  closed({ peer }: { readonly peer: SessionPeer }): boolean {
-    const isEnded = this.#shared.get(peer)?.isEnded !== false
+  /** A session has ended here. Returns whether its events are no longer needed. */
+  closed({ id, isCopy, peer }: Pick<SharedSession, "id" | "isCopy" | "peer">): boolean {
+    const shared = this.#shared.get(peer)
     this.#shared.delete(peer)
-    return isEnded
+    // A later copy has them.
+    if (this.#sessions.open.has(id)) return false
+    return !this.#sharesEvents || (shared === undefined ? !isCopy : shared.isEnded)
   }
 
   // ---- the changes of its client
@@ -293,49 +317,83 @@ export class FleetSessions implements SessionSharing, Receiver {
     return this.#shared.get(peer)?.session.id
   }
 
-  isMuted({ peer }: ServerSession): boolean {
+  isMuted({ peer }: { readonly peer: SessionPeer }): boolean {
     const shared = this.#shared.get(peer)
-    return shared !== undefined && shared.listensAt !== this.#fleet.node
+    return shared !== undefined && notifierOf(shared) !== this.#fleet.node
   }
 
-  change({ peer }: ServerSession, change: SessionChange): Effect.Effect<void, McpError.McpError> {
+  change({ peer }: ServerSession, change: SessionChange): Effect.Effect<void, McpError.McpError> | undefined {
     const shared = this.#shared.get(peer)
-    return shared === undefined ? Effect.void : Effect.catch(
+    return shared === undefined ? undefined : Effect.catch(
       this.#fleet.change(shared.session.id, change),
       (error) =>
         Effect.andThen(Logging.withheld(Effect.logWarning("failed to change a session", error)), Effect.fail(notStored))
     )
   }
 
-  /** The client has opened its GET stream here. Returns when the other nodes know it. */
-  listens(session: SharedSession): Effect.Effect<void> {
+  /**
+   * The client has opened its GET stream here. Returns whether the other nodes know it. `continues` if it continues a stream
+   * that this node does not have: another one may have opened it, which this one has not heard of yet.
+   */
+  listens(session: SharedSession, continues = false): Effect.Effect<boolean> {
     return Effect.suspend(() => {
       const shared = this.#shared.get(session.peer)
       const { node } = this.#fleet
-      if (shared === undefined || shared.listensAt === node) return Effect.void
-      const hasMissed = !this.#fleet.isServing(shared.listensAt)
+      if (shared === undefined) return Effect.succeed(false)
+      const { hasMissed } = shared
+      if (shared.listensAt === node && !hasMissed && !continues) {
+        return shared.move === undefined ? Effect.succeed(true) : Deferred.await(shared.move.done)
+      }
+      const listenedAt = notifierOf(shared)
+      const move: Move = { listenedAt, done: Deferred.makeUnsafe(), isStored: false }
+      shared.move = move
       shared.listensAt = node
+      // No node has notified the client since the one with its stream has gone.
+      if (!this.#fleet.isServing(listenedAt)) shared.hasMissed = true
       const { subscriptions } = this.#sessions.endpoint.core
       const server = session.peer.session as ServerSession
-      return Effect.matchEffect(this.#fleet.change(session.id, { listensAt: node }), {
-        onFailure: (error: FleetError) => Effect.logWarning("failed to change a session", error),
-        onSuccess: () =>
+      const stored = Effect.onExit(
+        this.#fleet.change(session.id, { listensAt: node, listenedAt }),
+        (exit) =>
           Effect.sync(() => {
-            subscriptions.muteChanged(server, false)
-            // No node has notified the client since the one with its stream has gone.
-            if (hasMissed) subscriptions.notifyOfAll(server)
+            Deferred.doneUnsafe(move.done, Effect.succeed(Exit.isSuccess(exit)))
+            const isLatest = shared.move === move
+            if (isLatest) shared.move = undefined
+            if (shared.listensAt !== node) return
+            if (Exit.isSuccess(exit)) {
+              subscriptions.muteChanged(server, false)
+              if (shared.hasMissed) subscriptions.notifyOfAll(server)
+              shared.hasMissed = false
+            } else if (isLatest && !move.isStored) {
+              // The client opens its stream again.
+              this.#listensElsewhere(shared, server, listenedAt)
+              shared.hasMissed = hasMissed
+            }
           })
-      })
+      )
+      return Effect.catch(
+        Effect.as(stored, true),
+        (error) => Effect.as(Effect.logWarning("failed to change a session", error), false)
+      )
     })
+  }
+
+  /** Notifies the client of everything that it is notified of: the events of its stream are unknown. */
+  missedAll(session: SharedSession): void {
+    this.#sessions.endpoint.core.subscriptions.notifyOfAll(session.peer.session as ServerSession)
   }
 
   // ---- messages
 
-  /** Sends a message that belongs to no request to the node with the client's stream. Returns whether it is elsewhere. */
-  sendElsewhere({ id, peer }: SharedSession, text: string): boolean {
-    const at = this.#shared.get(peer)?.listensAt ?? this.#fleet.node
-    if (at === this.#fleet.node || !this.#fleet.isServing(at)) return false
-    this.#fleet.send(at, { _tag: "Outgoing", id, text })
+  /**
+   * Sends a message that belongs to no request to the node with the client's stream, unless that has sent it here.
+   * Returns whether it has.
+   */
+  sendElsewhere({ id, peer }: SharedSession, text: string, from = this.#fleet.node): boolean {
+    const { node } = this.#fleet
+    const at = this.#shared.get(peer)?.listensAt ?? node
+    if (at === node || at === from || !this.#fleet.isServing(at)) return false
+    this.#fleet.send(at, { _tag: "Outgoing", id, text, from: node })
     return true
   }
 
@@ -382,70 +440,141 @@ export class FleetSessions implements SessionSharing, Receiver {
     }
   }
 
-  /** Handles a message of another node. */
+  /** Handles a message of a node. */
   message(message: Message): void {
-    // The record that is being read may be older than the message.
-    for (const { messages } of this.#lookups.get(message.id) ?? []) messages.push(message)
+    const { bounds } = this.#sessions.endpoint.options
+    this.lookups.received(message)
     const session = this.#sessions.open.get(message.id)
     const shared = session === undefined ? undefined : this.#shared.get(session.peer)
-    if (shared === undefined) return
+    if (shared === undefined) return this.#absent(message)
     switch (message._tag) {
       case "Ended":
         return this.#ended(shared.session)
-      case "Changed":
+      case "Changed": {
+        const { changes } = shared
+        if (changes !== undefined && changes.length <= bounds.maxPendingMessages) changes.push(message.change)
         return this.#changed(shared, message.change)
+      }
       case "Received":
         return shared.session.receiveFromNode(message.text)
       case "Outgoing":
-        return shared.session.sendFromNode(message.text)
+        return shared.session.sendFromNode(message.text, message.from)
+      case "Missed":
+        if (shared.listensAt !== this.#fleet.node) return this.#fleet.send(shared.listensAt, message)
+        if (shared.move !== undefined) shared.hasMissed = true
+        else this.missedAll(shared.session)
     }
   }
 
-  #changed(shared: Shared, { isInitialized, listensAt, logLevel, subscribe, unsubscribe }: SessionChange): void {
+  /** Handles a message about a session that this node does not have. */
+  #absent(message: Message): void {
+    const { node } = this.#fleet
+    if (message._tag === "Ended") return this.#sessions.endpoint.eventStore.forget(message.id)
+    if (message._tag === "Outgoing" && message.isReturned !== true) {
+      return this.#fleet.send(message.from, { ...message, from: node, isReturned: true })
+    }
+    if (message._tag !== "Changed") return
+    const { listenedAt, listensAt } = message.change
+    if (listensAt !== undefined && listensAt !== node && listenedAt === node) {
+      this.#fleet.send(listensAt, { _tag: "Missed", id: message.id })
+    }
+  }
+
+  #changed(shared: Shared, change: SessionChange): void {
     const { session } = shared
+    const { isInitialized, listensAt, logLevel, subscribe, unsubscribe } = change
     const server = session.peer.session
     if (!(server instanceof ServerSession)) return
-    const { subscriptions } = this.#sessions.endpoint.core
-    if (isInitialized === true) server.initialized = true
+    if (isInitialized === true) {
+      server.initialized = true
+      session.initialized()
+    }
     if (logLevel !== undefined) server.logLevel = logLevel
     if (subscribe !== undefined) this.#subscribe(server, subscribe)
-    if (unsubscribe !== undefined) subscriptions.unsubscribe(server, unsubscribe)
-    if (listensAt !== undefined && listensAt !== this.#fleet.node) this.#listensElsewhere(shared, server, listensAt)
+    if (unsubscribe !== undefined) this.#sessions.endpoint.core.subscriptions.unsubscribe(server, unsubscribe)
+    if (listensAt !== undefined) this.#moved(shared, server, listensAt)
+  }
+
+  /** A record names the node that sends the messages that belong to no request. */
+  #moved(shared: Shared, server: ServerSession, listensAt: number): void {
+    if (listensAt === this.#fleet.node) {
+      if (shared.move !== undefined) shared.move.isStored = true
+      // An earlier copy here had the stream.
+      else if (shared.listensAt !== listensAt) shared.hasMissed = true
+      shared.listensAt = listensAt
+    } else if (shared.move === undefined || shared.move.isStored) this.#listensElsewhere(shared, server, listensAt)
+    // That node has continued the stream before this one.
+    else shared.session.leaveStream()
   }
 
   #listensElsewhere(shared: Shared, server: ServerSession, node: number): void {
+    const { session } = shared
     shared.listensAt = node
+    if (shared.hasMissed) this.#fleet.send(node, { _tag: "Missed", id: session.id })
+    shared.hasMissed = false
+    session.leaveStream()
+    for (const text of session.takeQueue()) session.sendFromNode(text, this.#fleet.node)
     this.#sessions.endpoint.core.subscriptions.muteChanged(server, true)
-    const { id } = shared.session
-    for (const text of shared.session.leaveStream()) this.#fleet.send(node, { _tag: "Outgoing", id, text })
   }
 
-  /** Messages were lost: idle copies are removed, and the records of the others are read again. */
+  /** Messages were lost: idle copies of muted sessions are removed, and the records of the others are read again. */
   gap(): void {
+    const gap = ++this.#gaps
+    this.lookups.gap()
     const kept = Array.from(this.#shared.values()).filter(({ session }) => {
-      if (!session.isCopy || session.busy) return true
+      if (!session.isCopy || session.busy || session.holdsMessages || !this.isMuted(session)) return true
       session.evict()
       return false
     })
     this.#sessions.fork(
-      Effect.forEach(kept, (shared) => this.#refresh(shared), { concurrency: refreshConcurrency, discard: true })
+      Effect.forEach(kept, (shared) => this.#refresh(shared, gap), { concurrency: refreshConcurrency, discard: true })
     )
   }
 
-  #refresh(shared: Shared): Effect.Effect<void> {
+  /** Reads the record of a session until that is possible. A later gap begins again. */
+  #refresh(shared: Shared, gap: number): Effect.Effect<void> {
     const { session } = shared
-    return Effect.matchEffect(this.#fleet.find(session.id, session.principalId), {
-      onFailure: (error) => Effect.logWarning("failed to read a session again", error),
-      onSuccess: (record) =>
-        Effect.sync(() => {
-          const server = session.peer.session
-          if (!(server instanceof ServerSession) || session.isEnding) return
-          if (record === undefined) return this.#ended(session)
-          if (record.listensAt !== this.#fleet.node) this.#listensElsewhere(shared, server, record.listensAt)
-          this.#update(server, record)
-          if (record.listensAt === this.#fleet.node) this.#sessions.endpoint.core.subscriptions.notifyOfAll(server)
-        })
+    return Effect.suspend(() => {
+      if (gap !== this.#gaps || session.isEnding) return Effect.void
+      shared.changes = []
+      const refreshed = Effect.flatMap(
+        this.#fleet.find(session.id, session.principalId),
+        (record) =>
+          Effect.suspend(() =>
+            gap === this.#gaps && !this.#refreshed(shared, record)
+              ? Effect.fail(new FleetError({ message: "too many changes of the session" }))
+              : Effect.void
+          )
+      )
+      return Effect.catch(refreshed, (error) =>
+        Effect.logWarning("failed to read a session again", error).pipe(
+          Effect.andThen(Effect.sleep(refreshPause)),
+          Effect.andThen(this.#refresh(shared, gap))
+        ))
     })
+  }
+
+  /** Gives a session the state of its record and the changes that have arrived meanwhile, if these are all. */
+  #refreshed(shared: Shared, record: SessionRecord | undefined): boolean {
+    const { changes = [], session } = shared
+    shared.changes = undefined
+    const server = session.peer.session
+    if (!(server instanceof ServerSession) || session.isEnding) return true
+    if (record === undefined) {
+      this.#ended(session)
+      return true
+    }
+    if (changes.length > this.#sessions.endpoint.options.bounds.maxPendingMessages) return false
+    // This node may not have noticed all changes.
+    if (!this.isMuted(session)) shared.hasMissed = true
+    this.#moved(shared, server, record.listensAt)
+    this.#update(server, record)
+    for (const change of changes) this.#changed(shared, change)
+    if (!this.isMuted(session)) {
+      shared.hasMissed = false
+      this.missedAll(session)
+    }
+    return true
   }
 }
 

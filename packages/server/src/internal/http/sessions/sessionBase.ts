@@ -113,6 +113,11 @@ export abstract class HttpSessionBase implements Connection, Claim {
     return this.busy ? Infinity : this.#usedAt
   }
 
+  /** Whether messages wait until its client listens. */
+  get holdsMessages(): boolean {
+    return false
+  }
+
   /** Whether another node has opened it, or this one before it removed it. */
   get isCopy(): boolean {
     return this.kind === undefined
@@ -134,23 +139,32 @@ export abstract class HttpSessionBase implements Connection, Claim {
   expiresAt(now: number): number {
     const { bounds, idleTimeout } = this.owner.endpoint.options
     if (!this.#isInitialized) return this.#usedAt + bounds.initializeTimeout
-    const timeout = this.isCopy ? Math.min(idleTimeout, bounds.idleCopyTimeout) : idleTimeout
+    const timeout = this.isCopy && !this.holdsMessages ? Math.min(idleTimeout, bounds.idleCopyTimeout) : idleTimeout
     return (this.busy ? now : this.#usedAt) + timeout
   }
 
   /**
    * When to check whether it has expired. For a session that is not initialized yet this is `idleTimeout` at the latest:
-   * once it is initialized, that time counts, and it may be shorter than the time to initialize.
+   * once it is initialized, that time counts, and it may be shorter than the time to initialize. In a fleet the record is
+   * marked as used at each check, and must not expire before.
    */
   nextCheckAt(now: number): number {
     const expiresAt = this.expiresAt(now)
-    return this.#isInitialized ? expiresAt : Math.min(expiresAt, now + this.owner.endpoint.options.idleTimeout)
+    const { endpoint: { options: { idleTimeout } }, fleet } = this.owner
+    if (fleet !== undefined) return Math.min(expiresAt, now + idleTimeout / 3)
+    return this.#isInitialized ? expiresAt : Math.min(expiresAt, now + idleTimeout)
   }
 
-  /** Marks it as one whose handshake another node has handled. */
+  /** Marks it as one that another node has opened. */
   restored(): void {
     this.kind = undefined
     this.#isInitialized = true
+  }
+
+  /** Another node has received `notifications/initialized`. */
+  initialized(): void {
+    this.#isInitialized = true
+    this.touch()
   }
 
   open(receiver: Receiver): void {

@@ -38,9 +38,10 @@ import {
   tooManyBytes,
   tooManyRequests
 } from "../messages/refusals.ts"
-import { FleetSessions, notFound, tooManySessionsOfPrincipal } from "./fleetSessions.ts"
+import { FleetSessions, tooManySessionsOfPrincipal } from "./fleetSessions.ts"
 import type { HttpSessionBase, SessionOwner } from "./sessionBase.ts"
 import { ExpiryTimer } from "../limits/expiryTimer.ts"
+import { notFound } from "./sessionLookups.ts"
 import { StreamableSession } from "./streamableSession.ts"
 
 // How often expired streams are removed from the event log, in milliseconds.
@@ -86,8 +87,8 @@ export class Sessions implements SessionOwner {
 
   /** Handles a POST of `initialize`, or of a message that belongs to a session. */
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
-    if (this.fleet?.mustFind(request) === true) {
-      return this.fleet.find(request, message, answer, () => this.post(message, request, answer))
+    if (this.fleet?.lookups.mustFind(request) === true) {
+      return this.fleet.lookups.find(request, message, answer, () => this.post(message, request, answer))
     }
     const id = idOf(message)
     const session = this.#sessionOf(request)
@@ -100,7 +101,7 @@ export class Sessions implements SessionOwner {
       return this.#initialize(message, request, answer)
     }
     if (!(session instanceof StreamableSession)) return this.endpoint.refuse(answer, session, id)
-    this.fleet?.touch(session)
+    this.fleet?.touch(session.id)
     session.post(message, request, answer)
   }
 
@@ -134,11 +135,12 @@ export class Sessions implements SessionOwner {
 
   /** Handles a GET, which opens a stream or resumes one. */
   get(request: HttpRequest, answer: HttpAnswer): void {
-    if (this.fleet?.mustFind(request) === true) {
-      return this.fleet.find(request, undefined, answer, () => this.get(request, answer))
+    if (this.fleet?.lookups.mustFind(request) === true) {
+      return this.fleet.lookups.find(request, undefined, answer, () => this.get(request, answer))
     }
     const session = this.#sessionOf(request)
     if (!(session instanceof StreamableSession)) return this.endpoint.refuse(answer, session)
+    this.fleet?.touch(session.id)
     const last = request.header("last-event-id")
     if (last === undefined || last === "") session.listen(request, answer)
     else session.resume(last, request, answer)
@@ -146,8 +148,8 @@ export class Sessions implements SessionOwner {
 
   /** Handles a DELETE, which ends a session. */
   delete(request: HttpRequest, answer: HttpAnswer): void {
-    if (this.fleet?.mustFind(request) === true) {
-      return this.fleet.find(request, undefined, answer, () => this.delete(request, answer))
+    if (this.fleet?.lookups.mustFind(request) === true) {
+      return this.fleet.lookups.find(request, undefined, answer, () => this.delete(request, answer))
     }
     const session = this.#sessionOf(request)
     if (!(session instanceof StreamableSession)) return this.endpoint.refuse(answer, session)
@@ -191,11 +193,17 @@ export class Sessions implements SessionOwner {
    */
   full(request: HttpRequest): HttpRefusal | undefined {
     if (this.endpoint.isClosing) return closing
-    const { maxSessions, maxSessionsPerPrincipal, stateless } = this.endpoint.options
+    const { maxSessionsPerPrincipal } = this.endpoint.options
     const { principal } = request
     if (principal !== undefined && this.#owned.of(principal.id) >= maxSessionsPerPrincipal) {
       return tooManySessionsOfPrincipal
     }
+    return this.noRoom(request)
+  }
+
+  /** Refuses a new session, or a copy of one, if there are `maxSessions` that cannot be removed. */
+  noRoom(request: HttpRequest): HttpRefusal | undefined {
+    const { maxSessions, stateless } = this.endpoint.options
     if (this.open.size >= maxSessions && this.#expiry.wakeAt <= this.endpoint.runner.now()) this.#expiry.check()
     if (this.open.size < maxSessions || this.fleet?.makeRoom() === true) return undefined
     const hasRoom = this.endpoint.load.makeRoomFor(stateless ? "requests" : "sessions", clientOf(request))
@@ -284,8 +292,10 @@ export class Sessions implements SessionOwner {
   #expire(now: number): number {
     let next = Infinity
     for (const session of [...this.open.values()]) {
-      if (session.expiresAt(now) > now) next = Math.min(next, session.nextCheckAt(now))
-      else this.end(session, { _tag: "Expired" })
+      if (session.expiresAt(now) > now) {
+        if (session.busy) this.fleet?.touch(session.id)
+        next = Math.min(next, session.nextCheckAt(now))
+      } else this.end(session, { _tag: "Expired" })
     }
     return this.endpoint.eventStore.sweep?.(now) === true ? Math.min(next, now + logSweepInterval) : next
   }
@@ -293,7 +303,9 @@ export class Sessions implements SessionOwner {
   /** Makes a session unavailable to requests. Returns whether it was available. */
   #remove(session: HttpSessionBase): boolean {
     const { id, principalId } = session
-    if (!this.open.delete(id)) return false
+    // A copy of the same session may have replaced it.
+    if (this.open.get(id) !== session) return false
+    this.open.delete(id)
     this.endpoint.load.remove(session)
     if (!session.isCopy) this.#owned.add(principalId, -1)
     if (this.open.size === 0) this.#expiry.disarm()

@@ -44,16 +44,18 @@ export class Stream implements Claim {
   #keepAliveSlot = 0
   #longLived = false
   // The number of the last event, and whether the stream is complete.
-  #last = 0
+  #last: number
   #complete: boolean
   #buffer: sse.SlowReaderBuffer | undefined
   /** The connection that the stream is being resumed on. */
   #resuming: HttpAnswer | undefined
 
-  constructor(session: StreamingSession, number: number, complete = false) {
+  /** `last` is the number of its last event, if another node has sent it. */
+  constructor(session: StreamingSession, number: number, complete = false, last = 0) {
     this.#session = session
     this.number = number
     this.#complete = complete
+    this.#last = last
   }
 
   get #retryDelay(): number {
@@ -162,12 +164,8 @@ export class Stream implements Claim {
           this.#resuming = undefined
           if (refuse === undefined) answer.end()
           else if (!this.#session.isElsewhere(this.number)) answer.reply(204, {}, "")
-          else {
-            // The node with the request has sent nothing more yet: the client asks again.
-            answer.open(200, sse.headers)
-            answer.write(sse.retry(this.#retryDelay))
-            answer.end()
-          }
+          // The node with the request has sent nothing more yet: the client asks again.
+          else reconnect(answer, this.#retryDelay)
           return Effect.void
         }
         if (refuse !== undefined) answer.open(200, sse.headers)
@@ -253,6 +251,13 @@ export class Stream implements Claim {
   #idOf(event: number): string | undefined {
     return this.#session.log === undefined ? undefined : `${this.number}-${event}`
   }
+}
+
+/** Answers with an empty stream, and the milliseconds after which the client opens it again. */
+export const reconnect = (answer: HttpAnswer, delay: number): void => {
+  answer.open(200, sse.headers)
+  answer.write(sse.retry(delay))
+  answer.end()
 }
 
 /** Parses the id of an event: the number of its stream, and its number in the stream. */

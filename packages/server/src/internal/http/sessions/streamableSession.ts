@@ -10,6 +10,7 @@ import type { Principal } from "@skein/runtime/Connection"
 import type { StreamInfo } from "@skein/runtime/Inspect"
 import { Closed, RequestError, Unsupported } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
+import { constVoid } from "effect/Function"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
 import type { Store } from "../limits/eventStore.ts"
 import { memoryOf } from "../limits/memory.ts"
@@ -28,7 +29,7 @@ import {
 import type { FleetSessions } from "./fleetSessions.ts"
 import { Post } from "./post.ts"
 import { HttpSessionBase } from "./sessionBase.ts"
-import { parseId, Stream, type StreamingSession } from "./stream.ts"
+import { parseId, reconnect, Stream, type StreamingSession } from "./stream.ts"
 
 const noHeaders = {}
 
@@ -58,6 +59,10 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   get busy(): boolean {
     return this.#posts !== undefined || this.#standalone?.connected === true
+  }
+
+  override get holdsMessages(): boolean {
+    return this.#queue !== undefined
   }
 
   get streams(): ReadonlyArray<StreamInfo> {
@@ -100,8 +105,18 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
         if (this.owner.fleet?.isForThis(this, message) !== false) this.#receive(message, request)
         else this.arrived(request)
         this.#rest()
-        return answer.reply(202, noHeaders, "")
+        return this.#accept(answer, this.owner.fleet !== undefined && isInitialized(message))
     }
+  }
+
+  /** Answers a POST without requests. The next request may reach another node. */
+  #accept(answer: HttpAnswer, isInitialized: boolean): void {
+    const { endpoint, fleet } = this.owner
+    if (fleet === undefined || !isInitialized) return answer.reply(202, noHeaders, "")
+    fleet.initialized(this, (refused) => {
+      if (refused === undefined) answer.reply(202, noHeaders, "")
+      else endpoint.refuse(answer, refused)
+    })
   }
 
   #batch(received: JsonRpc.Batch<JsonRpc.Message | JsonRpc.Invalid>, request: HttpRequest, answer: HttpAnswer): void {
@@ -119,12 +134,14 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
       : received.members.filter((member) => fleet.isForThis(this, member))
     const batch = members.length === received.members.length ? received : { ...received, members }
     const isAnswered = members.some((one) => one._tag === "Invalid" && !one.answer && one.notification !== true)
+    const initializes = fleet !== undefined && members.some(isInitialized)
     if (ids.size > 0 || isAnswered) {
+      if (initializes) fleet?.initialized(this, constVoid)
       return this.#deliver(new Post(this, [...ids], answer, false), batch, request)
     }
     if (members.length > 0) this.#receive(batch, request)
     this.#rest()
-    answer.reply(202, noHeaders, "")
+    this.#accept(answer, initializes)
   }
 
   #receive(message: JsonRpc.Inbound, request: HttpRequest): void {
@@ -186,7 +203,8 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   /**
    * Continues the standalone stream of a node, of another one or of an earlier copy, with the events that the client has
-   * missed, if the event store has them. The other nodes have stopped using theirs before the events are read.
+   * missed. The other nodes have stopped using it before the events are read. If the event store does not have them, a
+   * stream begins.
    */
   #continue(
     fleet: FleetSessions,
@@ -195,26 +213,36 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     principal: Principal | undefined,
     answer: HttpAnswer
   ): Effect.Effect<void> {
-    if (this.#standalone?.number === number) {
-      return Effect.sync(() => {
-        const stream = this.#standalone!
-        if (this.#isFull(stream)) return this.owner.endpoint.refuse(answer, tooManyStreams)
-        stream.principal = principal
-        stream.resume(answer, after, () => this.owner.endpoint.refuse(answer, unknownEvent))
-      })
+    // Another node may have continued the stream which this one still has: while it was cut off it could not know.
+    const begin = (): void => {
+      this.leaveStream()
+      if (this.#isFull(undefined)) return this.owner.endpoint.refuse(answer, tooManyStreams)
+      this.#openStandalone(principal, answer)
+      fleet.missedAll(this)
     }
-    const read = this.log?.read(this.id, number, after) ?? Effect.undefined
+    const resume = (stream: Stream): void => {
+      if (this.#isFull(stream)) return this.owner.endpoint.refuse(answer, tooManyStreams)
+      stream.principal = principal
+      stream.resume(answer, after, begin)
+    }
+    if (this.#standalone?.number === number) return Effect.sync(() => resume(this.#standalone!))
+    const read = Effect.suspend(() => this.log?.read(this.id, number, after) ?? Effect.undefined)
     const missed = Effect.catchCause(
       read,
       (cause) => Effect.as(Effect.logError("failed to read the event log", cause), undefined)
     )
-    return Effect.flatMap(Effect.andThen(fleet.listens(this), missed), (texts) =>
+    return Effect.flatMap(Effect.zip(fleet.listens(this, true), missed), ([isKnown, events]) =>
       Effect.sync(() => {
         if (this.isEnding || answer.isClosed) return
-        if (this.#isFull(this.#standalone)) return this.owner.endpoint.refuse(answer, tooManyStreams)
-        const queue = this.#takeQueue()
-        this.#openStandalone(principal, answer)
-        for (const text of [...texts ?? [], ...queue]) this.#standalone!.send(text)
+        // Another node may have the stream, and may send on it.
+        if (!isKnown || fleet.isMuted(this)) return reconnect(answer, this.owner.endpoint.options.bounds.retryDelay)
+        if (this.#standalone?.number === number) return resume(this.#standalone)
+        const known = fleet.missed(events, after)
+        if (known !== undefined) {
+          this.leaveStream()
+          return resume(this.#standalone = new Stream(this, number, false, after + known.length))
+        }
+        begin()
       }))
   }
 
@@ -241,18 +269,15 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     if (!this.#isClosed) this.receiver.message(JsonRpc.parseText(text, 1))
   }
 
-  /** Sends a message of another node that belongs to no request. */
-  sendFromNode(text: string): void {
-    if (this.#isClosed) return
-    if (this.#standalone?.connected === true) this.#standalone.send(text)
-    else this.#keep(text)
+  /** Sends a message that belongs to no request, and that another node has sent here. */
+  sendFromNode(text: string, from: number): void {
+    if (!this.#isClosed) this.#sendStandalone(text, from)
   }
 
-  /** Another node has the client's stream now. Ends the one here, and returns the messages that wait. */
-  leaveStream(): ReadonlyArray<string> {
+  /** Ends the stream here: another node may continue it. */
+  leaveStream(): void {
     this.#standalone?.abandon()
     this.#standalone = undefined
-    return this.#takeQueue()
   }
 
   // ---- messages of the peer
@@ -330,9 +355,9 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   }
 
   /** Sends a message that belongs to no request, now or when the client listens. */
-  #sendStandalone(text: string): boolean {
+  #sendStandalone(text: string, from?: number): boolean {
     if (this.#standalone?.connected === true) return this.#standalone.send(text)
-    return this.owner.fleet?.sendElsewhere(this, text) === true || this.#keep(text)
+    return this.owner.fleet?.sendElsewhere(this, text, from) === true || this.#keep(text)
   }
 
   /** Keeps a message until the client listens. */
@@ -352,7 +377,8 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     return post.open(new Stream(this, this.owner.fleet?.newStream(false) ?? ++this.#streams))
   }
 
-  #takeQueue(): ReadonlyArray<string> {
+  /** Returns the messages that wait for the stream. */
+  takeQueue(): ReadonlyArray<string> {
     const queue = this.#queue ?? []
     this.#queue = undefined
     this.owner.endpoint.load.charge(this, -queue.reduce((sum, text) => sum + text.length, 0))
@@ -424,8 +450,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     }
     this.#posts = undefined
     this.#queue = undefined
-    this.#standalone?.abandon()
-    this.#standalone = undefined
+    this.leaveStream()
   }
 
   // ---- for its streams
@@ -452,7 +477,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     this.owner.streamOpened(this.client, longLived ? stream : undefined)
     if (longLived) this.owner.endpoint.streamExpiry.add(stream, stream.principal)
     if (stream !== this.#standalone || this.#queue === undefined) return
-    for (const text of this.#takeQueue()) stream.send(text)
+    for (const text of this.takeQueue()) stream.send(text)
   }
 
   disconnected(stream: Stream, longLived: boolean): void {
@@ -461,6 +486,9 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     this.#rest()
   }
 }
+
+const isInitialized = (message: JsonRpc.Message | JsonRpc.Invalid): boolean =>
+  message._tag === "Notification" && message.method === "notifications/initialized"
 
 /** A notification to a client that has left is dropped; a request is not sent, because no response would follow. */
 const sendToNobody = ({ _tag, method }: JsonRpc.Request | JsonRpc.Notification): true => {

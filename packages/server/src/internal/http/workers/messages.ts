@@ -39,7 +39,7 @@ export type FromPrimary =
   /** The workers that serve now. */
   | { readonly _tag: "Workers"; readonly workers: ReadonlyArray<number> }
   | { readonly _tag: "Result"; readonly number: number; readonly result: unknown }
-  /** A message of another worker. With a number its receipt is confirmed. */
+  /** A message of a worker. With a number its receipt is confirmed. */
   | { readonly _tag: "Message"; readonly message: Message; readonly number?: number }
   | { readonly _tag: "Published"; readonly change: Change }
   /** End, as after this signal. */

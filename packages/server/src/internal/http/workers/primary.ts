@@ -148,7 +148,6 @@ class Primary {
         return void Deferred.doneUnsafe(worker.listening, Effect.succeed(message.url))
       case "Operation":
         return this.#operate(
-          id,
           message.operation,
           (result) => this.#tell(id, { _tag: "Result", number: message.number, result })
         )
@@ -166,7 +165,7 @@ class Primary {
     }
   }
 
-  #operate(id: number, operation: Operation, done: (result: unknown) => void): void {
+  #operate(operation: Operation, done: (result: unknown) => void): void {
     switch (operation._tag) {
       case "Create": {
         const { bounds, client, record } = operation
@@ -179,16 +178,16 @@ class Primary {
         return done(this.records.find(operation.id, operation.principalId, this.#now))
       case "Change":
         this.records.change(operation.id, operation.change)
-        return this.#inform(id, { _tag: "Changed", id: operation.id, change: operation.change }, done)
+        return this.#inform({ _tag: "Changed", id: operation.id, change: operation.change }, done)
       case "End":
         this.records.end(operation.id)
-        return this.#inform(id, { _tag: "Ended", id: operation.id }, done)
+        return this.#inform({ _tag: "Ended", id: operation.id }, done)
     }
   }
 
-  /** Sends a message to all other workers. `done` is called when each has received it, has gone, or takes too long. */
-  #inform(from: number, message: Message, done: (result: unknown) => void): void {
-    const waiting = new Set(Array.from(this.workers.keys()).filter((id) => id !== from))
+  /** Sends a message to all workers. `done` is called when each has received it, has gone, or takes too long. */
+  #inform(message: Message, done: (result: unknown) => void): void {
+    const waiting = new Set(this.workers.keys())
     if (waiting.size === 0) return done(true)
     const number = ++this.#last
     const timer = setTimeout(() => finish(), confirmTimeout)
