@@ -25,7 +25,7 @@ const long = [
   "packages/skein/test/{server/postgresState,tasks/postgresTasks}.test.ts",
   "packages/{sql/test/{PgBouncer,PgClient},testing/test/Client.{faults,stdio}}.test.ts",
   "docs/test/{async/{coming,quickstarts},clone,effectApplications,haproxy,http,nginx,tasksOperating}.test.ts",
-  "interop/test/{allPairsStdio,authSdkStreams,extTasksClient,proxiedChildren,proxiedServers}.test.ts",
+  "interop/test/{allPairsStdio,authSdkStreams,extTasksClient,fleetClients,proxiedChildren,proxiedServers}.test.ts",
   "interop/test/{officialServersHttp,officialServersPool,officialServersReconnect,officialServersStdio}.test.ts",
   "interop/test/{sdkClientsHttp,sdkClientsReopen,sdkClientsTasksInline,sdkV1ClientTasks,sdkV1ServerTasks,workers}.test.ts",
   "examples/{apps,everythingClient,npmScripts,signIn,sqlite,tourAuth,tourTasks}.test.ts",

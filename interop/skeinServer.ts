@@ -15,23 +15,33 @@ import * as Scope from "effect/Scope"
 import { Bounds, fixedBounds } from "../packages/server/src/internal/base/fixedBounds.ts"
 import type { ServerAddress } from "./testClient.ts"
 
-export interface RunningServer {
+/** A server with sessions: one process, or several. */
+export interface SessionServer {
   readonly http: ServerAddress
-  readonly sse: ServerAddress
   readonly port: number
-  readonly endpoint: Http.Endpoint
-  readonly inspect: () => Promise<Inspect.ServerInfo>
+  readonly endpoint: Pick<Http.Endpoint, "sessions" | "streams">
+  readonly inspect: () => Promise<Pick<Inspect.ServerInfo, "sessions">>
   readonly close: () => Promise<void>
 }
 
-/** Serves on a free port, over Streamable HTTP and HTTP+SSE. Clients are asked to reconnect after 10 ms. */
+export interface RunningServer extends SessionServer {
+  readonly sse: ServerAddress
+  readonly endpoint: Http.Endpoint
+  readonly inspect: () => Promise<Inspect.ServerInfo>
+}
+
+/**
+ * Serves on a free port, over Streamable HTTP and HTTP+SSE, with the services of the endpoint. Clients are asked to reconnect
+ * after 10 ms.
+ */
 export const startServer = async <E>(
   server: Layer.Layer<McpServer, E>,
-  options: NodeHttp.Options = {}
+  options: NodeHttp.Options = {},
+  services: Layer.Layer<never> = Layer.empty
 ): Promise<RunningServer> => {
   const scope = Scope.makeUnsafe()
   const layer = NodeHttp.layer({ port: 0, legacySse: LegacySse.make(), ...options }).pipe(
-    Layer.provide(Layer.succeed(Bounds, { ...fixedBounds, retryDelay: 10 }))
+    Layer.provide([Layer.succeed(Bounds, { ...fixedBounds, retryDelay: 10 }), services])
   )
   const built = await Effect.runPromise(
     Effect.orDie(Layer.buildWithScope(Layer.provideMerge(layer, server), scope))
