@@ -24,7 +24,7 @@ const long = [
   "packages/tasks/test/engine/{Admin,CodeChanges,CutOffSteps,Outages,PacesPostgres,Postgres,SqlTasksPostgres,Replays,Takeover}.test.ts",
   "packages/skein/test/{server/postgresState,tasks/postgresTasks}.test.ts",
   "packages/{sql/test/{PgBouncer,PgClient},testing/test/Client.{faults,stdio}}.test.ts",
-  "docs/test/{async/{coming,quickstarts},clone,effectApplications,haproxy,http,nginx,tasksOperating}.test.ts",
+  "docs/test/{async/{coming,quickstarts},effectApplications,haproxy,http,nginx,tasksOperating}.test.ts",
   "interop/test/{allPairsStdio,authSdkStreams,extTasksClient,fleetClients,proxiedChildren,proxiedServers}.test.ts",
   "interop/test/{officialServersHttp,officialServersPool,officialServersReconnect,officialServersStdio}.test.ts",
   "interop/test/{sdkClientsHttp,sdkClientsReopen,sdkClientsTasksInline,sdkV1ClientTasks,sdkV1ServerTasks,workers}.test.ts",
