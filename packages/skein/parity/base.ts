@@ -98,6 +98,7 @@ export const rows: ReadonlyArray<Row> = [
     "NodeStreams",
     "Options",
     "Peer",
+    "ProcessLocal",
     "RandomId",
     "RequestContext",
     "RequestError",
