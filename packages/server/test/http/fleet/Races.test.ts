@@ -161,6 +161,40 @@ describe("a session", () => {
       expect(fleet.counts["find"]).toBe(2)
     }))
 
+  it.effect("is removed at all nodes if it has ended while it was stored", () =>
+    Effect.gen(function*() {
+      const { fleet, nodes } = yield* open()
+      const answer = new FakeAnswer()
+      fleet.delay = () => 70_000
+      nodes[0]!.endpoint.handle(new FakeRequest("POST", {}, initialize("2025-11-25")), answer, () => ({ id: "ann" }))
+      yield* TestClock.adjust(65_000)
+      expect(answer.status).toBe(503)
+      yield* TestClock.adjust(10_000)
+      expect(fleet.records.size).toBe(2)
+      yield* TestClock.adjust(300_000)
+      expect(fleet.records.size).toBe(1)
+    }))
+
+  it.effect("has the changes that arrive while its record is read again", () =>
+    Effect.gen(function*() {
+      const { fleet, nodes, post } = yield* open()
+      post(0, request("1", "logging/setLevel", { level: "info" }))
+      post(0, call("hold", "hold", { key: "a" }))
+      yield* TestClock.adjust(100)
+      fleet.delay = () => 100
+      for (const receiver of fleet.nodes.get(nodes[0]!.number)!.receivers) receiver.gap()
+      // The record is read after 100 ms, and arrives 100 ms later.
+      yield* TestClock.adjust(150)
+      fleet.delay = () => 1
+      const set = post(1, request("2", "logging/setLevel", { level: "error" }))
+      yield* TestClock.adjust(40)
+      expect(set.status).toBe(200)
+      yield* TestClock.adjust(300)
+      const logged = post(0, call("log", "log"))
+      yield* TestClock.adjust(10)
+      expect([logged.status, methods(logged)]).toEqual([200, []])
+    }))
+
   it.effect("numbers its requests to the client from another id than the session before", () =>
     Effect.gen(function*() {
       const { nodes } = yield* open()
@@ -229,6 +263,56 @@ describe("the stream of a client", () => {
       for (const node of [0, 1, 2]) post(node, announce(`${node}`))
       yield* TestClock.adjust(2_000)
       expect(texts(stream).toSorted()).toEqual(["0", "1", "2"])
+    }))
+
+  it.effect("has one notification of a change that happens while it moves", () =>
+    Effect.gen(function*() {
+      const { get, post } = yield* open()
+      post(0, request("s", "resources/subscribe", { uri }))
+      let stream = get(0)
+      yield* TestClock.adjust(200)
+      for (let pause = 0; pause <= 60; pause += 5) {
+        const seen = lastId(stream)
+        const next = get(pause % 2 === 0 ? 1 : 2, seen)
+        yield* TestClock.adjust(pause)
+        post(0, call(`${pause}`, "touch"))
+        yield* TestClock.adjust(300)
+        expect([pause, methods(next).filter((method) => method === updated).length]).toEqual([pause, 1])
+        stream = next
+      }
+    }))
+
+  it.effect("has the changes that its node has not noticed while it was cut off", () =>
+    Effect.gen(function*() {
+      const { fleet, get, nodes, post } = yield* open()
+      post(0, request("s", "resources/subscribe", { uri }))
+      const first = get(1)
+      yield* TestClock.adjust(200)
+      const seen = lastId(first)
+      fleet.cut(nodes[1]!.number, true)
+      post(0, call("t", "touch"))
+      yield* TestClock.adjust(100)
+      const second = get(2, seen)
+      yield* TestClock.adjust(200)
+      expect(methods(second)).toEqual([])
+      fleet.cut(nodes[1]!.number, false)
+      yield* TestClock.adjust(200)
+      expect([methods(second).includes(updated), first.isClosed]).toEqual([true, true])
+    }))
+
+  it.effect("begins anew at a node that was cut off, and does not know its latest events", () =>
+    Effect.gen(function*() {
+      const { fleet, get, nodes, post } = yield* open()
+      const first = get(1)
+      yield* TestClock.adjust(200)
+      fleet.cut(nodes[1]!.number, true)
+      const second = get(2, lastId(first))
+      yield* TestClock.adjust(200)
+      post(0, announce("1"))
+      yield* TestClock.adjust(100)
+      const third = get(1, lastId(second))
+      yield* TestClock.adjust(100)
+      expect([third.status, methods(third).length > 0]).toEqual([200, true])
     }))
 
   it.effect("ends if the other nodes cannot learn where it is", () =>
