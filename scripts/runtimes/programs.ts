@@ -66,7 +66,12 @@ export const writePrograms = (project: string): Programs => {
   for (const block of whole) {
     const path = join(project, fileOf(block)!)
     mkdirSync(dirname(path), { recursive: true })
-    writeFileSync(path, `${block.text}\n`)
+    // Tests read the region.
+    const [, region] = /#(\w+)$/.exec(block.info) ?? []
+    writeFileSync(
+      path,
+      region === undefined ? `${block.text}\n` : `// #region ${region}\n${block.text}\n// #endregion\n`
+    )
   }
   return { tests, checked: [...programs, ...compared], whole, parts: blocks.filter((block) => !whole.includes(block)) }
 }
