@@ -51,7 +51,6 @@ export const rows: ReadonlyArray<Row> = [
   ["@skein/auth/ReplayStore.ReplayStore", "replayStore"],
   ["@skein/auth/ReplayStore.layerMemory", "memoryReplayStore"],
   ["@skein/auth/ReplayStore.makeMemory", { missing: service }],
-  ["@skein/auth/ReplayStore.inMemory", { missing: "memoryReplayStore has it" }],
   ["@skein/auth/ReplayStore.ReplayStoreError", { missing: "any error of replayStore counts as one" }],
   ["@skein/auth/RequestVerifier", "RequestVerifier"],
   ["@skein/auth/Scopes", "Scopes"],

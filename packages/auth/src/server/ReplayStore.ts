@@ -97,6 +97,11 @@ export const makeMemory = (options: MemoryOptions = {}): ReplayStore["Service"] 
   }
 }
 
+const inMemory: ProcessLocal.Part = {
+  what: "the DPoP proofs in memory (ReplayStore)",
+  remedy: "use SqlReplayStore.layer"
+}
+
 /**
  * A store in the memory of this process.
  *
@@ -105,9 +110,3 @@ export const makeMemory = (options: MemoryOptions = {}): ReplayStore["Service"] 
  */
 export const layerMemory = (options?: MemoryOptions): Layer.Layer<ReplayStore> =>
   Layer.effect(ReplayStore, Effect.as(ProcessLocal.report(inMemory), makeMemory(options)))
-
-/** @internal The part that a store in memory is of a server. */
-export const inMemory: ProcessLocal.Part = {
-  what: "the DPoP proofs in memory (ReplayStore)",
-  remedy: "use SqlReplayStore.layer"
-}

@@ -95,6 +95,7 @@ const maxJtiChars = 512
 
 export type DpopVerifier = Effect.Success<ReturnType<typeof make>>
 
+const proofsInMemory = { what: "the DPoP proofs in memory (ReplayStore)", remedy: "use SqlReplayStore.layer" }
 const randomSecret = { what: "the random secret of DPoP nonces", remedy: "set nonces.secret" }
 
 /**
@@ -105,7 +106,7 @@ const randomSecret = { what: "the random secret of DPoP nonces", remedy: "set no
 export const make = Effect.fnUntraced(function*(resource: string, options: DpopOptions = {}) {
   const clock = yield* Clock.Clock
   const given = yield* Effect.serviceOption(ReplayStore.ReplayStore)
-  if (Option.isNone(given)) yield* ProcessLocal.report(ReplayStore.inMemory)
+  if (Option.isNone(given)) yield* ProcessLocal.report(proofsInMemory)
   const store = Option.getOrElse(given, () => ReplayStore.makeMemory())
   const expected = normalized(resource)
   if (expected === undefined) throw new Error(`DPoP: the resource is not a URL: ${resource}`)
