@@ -265,6 +265,19 @@ describe("the stream of a client", () => {
       expect(texts(stream).toSorted()).toEqual(["0", "1", "2"])
     }))
 
+  it.effect("moves to the node that opened the session before that node knows that the stream was elsewhere", () =>
+    Effect.gen(function*() {
+      const { fleet, get, id, nodes, post } = yield* open()
+      post(1, call(1, "echo", { text: "" }))
+      yield* TestClock.adjust(100)
+      const first = get(1)
+      const second = get(0, lastId(first))
+      post(2, announce("1"))
+      yield* TestClock.adjust(300)
+      expect(fleet.records.find(id, "ann", 0)?.listensAt).toBe(nodes[0]!.number)
+      expect([first.isClosed, second.isClosed, texts(second)]).toEqual([true, false, ["1"]])
+    }))
+
   it.effect("has one notification of a change that happens while it moves", () =>
     Effect.gen(function*() {
       const { get, post } = yield* open()
