@@ -448,7 +448,7 @@ const runWorker = <E, R>(own: Process<E, R>, allowLocal: boolean): void => {
     const { onListening, ...options } = own.options
     const started = Effect.fnUntraced(function*(at: Server["Service"]) {
       yield* reportStates((yield* McpServer)[internals].catalog)
-      if (parts.length > 0 && !allowLocal) yield* refuseLocal(parts)
+      if (parts.length > 0 && !allowLocal) return yield* refuseLocal(parts)
       listening(at.url)
       // The primary process logs the URL.
       if (onListening !== undefined) yield* onListening(at)

@@ -55,7 +55,7 @@ else {NodeHttp.runMain(
           Layer.provide(SqliteClient.layer({ filename: database }))
         )
       ),
-      Layer.provide(fails === true ? Layer.effectDiscard(Effect.fail(new Error("no database"))) : Layer.empty)
+      Layer.provide(fails === true ? Layer.effectDiscard(Effect.die(new Error("no database"))) : Layer.empty)
     ),
     options
   )}
