@@ -4,6 +4,7 @@ import * as PostgresTasks from "@skein/tasks/PostgresTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
@@ -105,6 +106,7 @@ describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has 
       Effect.gen(function*() {
         const url = yield* Effect.promise(() => server!.createDatabase())
         const steps: Array<{ readonly task: string; readonly worker: number }> = []
+        const joined = yield* Deferred.make<void>()
         const start = (worker: number) =>
           Effect.gen(function*() {
             const engine = yield* Layer.build(PostgresTasks.layer({ url, concurrency: 4 }))
@@ -113,9 +115,10 @@ describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has 
                 const task = yield* Task.id
                 for (let step = 0; step < 20; step++) {
                   yield* Step.run(`${step}`, {}, () =>
-                    Effect.andThen(
-                      Effect.sleep(50),
-                      Effect.sync(() => steps.push({ task, worker }))
+                    Effect.sleep(50).pipe(
+                      // The first worker stays busy until the second one has joined.
+                      Effect.andThen(step === 0 ? Effect.void : Deferred.await(joined)),
+                      Effect.andThen(Effect.sync(() => steps.push({ task, worker })))
                     ))
                 }
                 return "Done"
@@ -128,11 +131,12 @@ describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has 
         const first = yield* start(1)
         const submitted = Effect.forEach(Array.from({ length: 24 }), () => submit("many"))
         const tasks = yield* Effect.provideContext(submitted, first)
-        yield* Effect.repeat(Effect.sleep(20), { until: () => steps.length > 4 })
-        expect(new Set(steps.map(({ task }) => task)).size).toBe(4)
+        yield* Effect.repeat(Effect.sleep(20), { until: () => steps.length >= 4 })
         yield* start(2)
+        yield* Deferred.succeed(joined, undefined)
         for (const { id } of tasks) expect(textOf(yield* Effect.provideContext(ended(id), first))).toBe("Done")
         expect(steps).toHaveLength(24 * 20)
+        expect(new Set(steps.slice(0, 4).map(({ task }) => task)).size).toBe(4)
         // No task has moved while it ran.
         const workers = tasks.map(({ id }) => new Set(steps.flatMap(({ task, worker }) => task === id ? [worker] : [])))
         expect(workers.every(({ size }) => size === 1)).toBe(true)
