@@ -50,7 +50,7 @@ const visit = async (connect: (user: string) => Promise<InteractiveClient>, user
 }
 
 describe("official clients at several workers", () => {
-  it("call, answer questions and hear of changes, each in its session", async () => {
+  it("call, answer questions and receive changes, each in its session", async () => {
     for (let round = 0; round < rounds; round++) {
       await Promise.all(
         Array.from({ length: clientsOfEach }, (_, n) => [

@@ -169,5 +169,5 @@ export const make = (options: FailureOptions): Effect.Effect<Failures> =>
 
 const inMemory = {
   what: "the counts of failed authentications (maxFailures)",
-  remedy: "accept that each worker counts by itself, with workers: { count, allowLocal: true }"
+  remedy: "accept a count of its own for each worker, with workers: { count, allowLocal: true }"
 }
