@@ -422,15 +422,13 @@ const isWorker = (): boolean => process.env[workerVariable] !== undefined && pro
 
 /** Runs the process that starts the workers, or serves itself if there is a processor for one only. */
 const runPrimary = <E, R>(own: Process<E, R>, workers: number | "auto"): void => {
-  let stoppedBy: main.Signal | undefined
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => (stoppedBy ??= signal))
   const options = processOf(own)
   const { shutdownTimeout: stopTimeout } = options
   const program = Effect.flatMap(
     Effect.promise(() => import("./internal/http/workers/primary.ts")),
     ({ countOf, run }) => {
       const count = countOf(workers)
-      return count === 1 ? alone(own) : run({ count, signal: () => stoppedBy, stopTimeout })
+      return count === 1 ? alone(own) : run({ count, stopTimeout })
     }
   )
   // A worker that does not stop in time is killed before that.

@@ -42,8 +42,8 @@ export type FromPrimary =
   /** A message of a worker. With a number its receipt is confirmed. */
   | { readonly _tag: "Message"; readonly message: Message; readonly number?: number }
   | { readonly _tag: "Published"; readonly change: Change }
-  /** End, as after this signal. */
-  | { readonly _tag: "Stop"; readonly signal: "SIGTERM" | "SIGINT" }
+  /** End, as after SIGTERM. */
+  | { readonly _tag: "Stop" }
 
 const wrap = <A>(message: A): { readonly skein: A } => ({ skein: message })
 

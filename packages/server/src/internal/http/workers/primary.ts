@@ -129,11 +129,11 @@ class Primary {
   }
 
   /** Stops a worker, and waits for its exit. It handles no new request, and finishes those in progress. */
-  stop(worker: Worker, signal: "SIGTERM" | "SIGINT"): Effect.Effect<Exit> {
+  stop(worker: Worker): Effect.Effect<Exit> {
     return Effect.suspend(() => {
       worker.isStopping = true
       this.#announceWorkers()
-      send<FromPrimary>(toChannel(worker.process), { _tag: "Stop", signal })
+      send<FromPrimary>(toChannel(worker.process), { _tag: "Stop" })
       return Deferred.await(worker.exited)
     })
   }
@@ -222,8 +222,6 @@ export interface Options {
   readonly count: number
   /** How long a worker may take to stop, in milliseconds. Then it is killed. */
   readonly stopTimeout: Duration.Input
-  /** The signal that ended this process; undefined while there was none. */
-  readonly signal: () => "SIGTERM" | "SIGINT" | undefined
 }
 
 /**
@@ -232,14 +230,14 @@ export interface Options {
  * The first worker starts alone, so that a mistake is reported once. A worker that exits is replaced, up to 5 times within
  * a minute. SIGHUP replaces all of them, one after the other: each one stops when its successor listens.
  */
-export const run = ({ count, signal, stopTimeout }: Options): Effect.Effect<never, TransportError> =>
+export const run = ({ count, stopTimeout }: Options): Effect.Effect<never, TransportError> =>
   Effect.scoped(Effect.gen(function*() {
     if (!cluster.isPrimary) {
       return yield* failed("the option workers cannot be used in a worker of another cluster, such as that of pm2")
     }
     const primary = new Primary(yield* Queue.unbounded<Exited>(), yield* Clock.Clock)
     const stop = (worker: Worker) =>
-      Effect.timeoutOrElse(primary.stop(worker, signal() ?? "SIGTERM"), {
+      Effect.timeoutOrElse(primary.stop(worker), {
         duration: stopTimeout,
         orElse: () =>
           Effect.suspend(() => {

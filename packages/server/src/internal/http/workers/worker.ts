@@ -129,9 +129,9 @@ export const connect: Effect.Effect<Worker> = Effect.callback((resume) => {
 })
 
 /** Calls a function when the primary process stops this one. */
-export const onStop = (stop: (signal: "SIGTERM" | "SIGINT") => void): void => {
+export const onStop = (stop: (signal: "SIGTERM") => void): void => {
   process.on("message", (content) => {
     const message = unwrap<FromPrimary>(content)
-    if (message?._tag === "Stop") stop(message.signal)
+    if (message?._tag === "Stop") stop("SIGTERM")
   })
 }
