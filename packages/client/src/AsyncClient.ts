@@ -96,6 +96,9 @@ export class AsyncClient extends ClientMethods implements AsyncDisposable {
    * const local = await AsyncClient.connect({ command: "node", args: ["server.js"] })
    */
   static async connect(server: Server, options: Options = {}): Promise<AsyncClient> {
+    if (Array.isArray(options)) {
+      throw new TypeError("A command and its arguments are one text, or { command, args }")
+    }
     const { logLevel, onLog, signal } = options
     const transport = await transportTo(server)
     const opening = Effect.tap(
@@ -150,7 +153,9 @@ const kindOf = (value: unknown): string =>
   value === null || value === undefined
     ? String(value)
     : typeof value === "object"
-    ? `an object with ${Object.keys(value).slice(0, 5).join(", ") || "no members"}`
+    ? "transport" in value && typeof value.transport === "function"
+      ? "a server: pass its transport, server.transport()"
+      : `an object with ${Object.keys(value).slice(0, 5).join(", ") || "no members"}`
     : `a ${typeof value}`
 
 /** Reaches a URL. Node loads its `fetch` when it is called for the first time, which takes longer than the rest of a client. */

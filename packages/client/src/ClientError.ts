@@ -193,6 +193,13 @@ interface Fields {
  */
 export class ClientError extends PrintableError.tagged("ClientError")<Fields & { readonly cause?: unknown }> {
   constructor({ method, reason, task, undelivered }: Fields) {
-    super({ reason, method, undelivered, task, message: reason.message, cause: reason.cause })
+    super({
+      reason,
+      ...(method === undefined ? {} : { method }),
+      ...(undelivered === undefined ? {} : { undelivered }),
+      ...(task === undefined ? {} : { task }),
+      message: reason.message,
+      cause: reason.cause
+    })
   }
 }

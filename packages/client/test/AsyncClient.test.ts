@@ -1,5 +1,6 @@
 /** A client with promises: against servers of the same kind in all revisions, and against scripted servers. */
 import { join } from "node:path"
+import { inspect } from "node:util"
 import { afterEach, describe, expect, expectTypeOf, it, vi } from "@effect/vitest"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
@@ -287,6 +288,21 @@ describe("AsyncClient", () => {
     await expect(connect(3000)).rejects.toThrow(`${expected}a number`)
     await expect(connect("  ")).rejects.toThrow(`${expected}a string`)
     await expect(connect({ uri: "x", args: [] })).rejects.toThrow(`${expected}an object with uri, args`)
+    await expect(connect(shop())).rejects.toThrow(`${expected}a server: pass its transport, server.transport()`)
+    await expect(AsyncClient.connect("node", ["server.js"] as never)).rejects.toThrow(
+      "are one text, or { command, args }"
+    )
+  })
+
+  it("fails at the lines of the program that await the call, without those of fibers", async () => {
+    await using client = await AsyncClient.connect(shop().transport())
+    const order = async () => await client.callTool("none")
+    const failed = await order().catch((error: unknown) => error) as Error
+    expect(failed.stack).toMatch(
+      /^ClientError: tools\/call: [^\n]+\n +at (?:async )?order \([^\n]+AsyncClient\.test\.ts/
+    )
+    expect(inspect(failed)).toMatch(/^ClientError: /)
+    expect(inspect(failed)).not.toMatch(/node_modules.effect|promiseRunner/)
   })
 
   it("closes when its signal aborts", async () => {

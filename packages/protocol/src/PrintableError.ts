@@ -27,8 +27,15 @@ type ReasonedError<Tag extends string> = new<A extends { readonly reason: { read
 export const tagged = <Tag extends string>(tag: Tag): PrintableError<Tag> => {
   const Base = Data.TaggedError(tag)<{ readonly message: string }>
   return class extends Base {
+    /** `console.error` prints the error with its stack, and not the object with its members, as other errors of Effect. */
+    get [Symbol.for("nodejs.util.inspect.custom")](): undefined {
+      return undefined
+    }
+
     constructor(fields: { readonly message: string }) {
       super({ ...fields, message: printableLines(fields.message, Infinity) } as never)
+      // Node prints the name of the class, which a bundler may have changed, for example to `ClientError$1`.
+      if (new.target.name.startsWith(`${tag}$`)) Object.defineProperty(new.target, "name", { value: tag })
     }
   } as never
 }

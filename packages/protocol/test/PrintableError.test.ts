@@ -36,6 +36,11 @@ describe("text of the other side", () => {
     expect(Effect.runSync(caught)).toBe(hostile)
   })
 
+  it("is printed with its tag if a bundler has renamed its class", () => {
+    const Quoting$1 = class Quoting$1 extends PrintableError.tagged("Quoting")<{ readonly text: string }> {}
+    expect(inspect(new Quoting$1({ message: "no tea", text: "" }))).toMatch(/^Quoting: no tea\n/)
+  })
+
   it("escapes them in the message of a received JSON-RPC error", () => {
     const error = McpError.fromErrorObject({ code: -32_000, message: hostile }, "2025-11-25")
     expect(error.message).toBe(shown)

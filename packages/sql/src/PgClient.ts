@@ -46,6 +46,7 @@ import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as SqlClient from "effect/sql/SqlClient"
@@ -116,6 +117,11 @@ export interface Options {
    * time.
    */
   readonly prepare?: boolean | undefined
+  /**
+   * Other settings of each connection by name, as `{ search_path: "shop" }`: none by default. They are sent before its first
+   * statement, which fails if PostgreSQL refuses one.
+   */
+  readonly settings?: { readonly [name: string]: string } | undefined
   /** Renames identifiers in statements, for example from `camelCase` to `snake_case`. By default names stay. */
   readonly transformQueryNames?: ((name: string) => string) | undefined
   /** Renames the columns of results. By default names stay, which is the fastest. */
@@ -191,7 +197,11 @@ export const make = (options: Options): Effect.Effect<Client, SqlError.SqlError,
       inRealTime(PgPool.make({ ...config, maxConnections, idleTimeout }))
     )
 
-    const configure = configuration(statementMillis, millis(idleInTransactionTimeout))
+    const configure = configuration({
+      ...options.settings,
+      statement_timeout: statementMillis,
+      idle_in_transaction_session_timeout: millis(idleInTransactionTimeout)
+    })
     const connections = new WeakMap<
       Pooled,
       { readonly connection: Connection; readonly inTransaction: () => boolean }
@@ -284,6 +294,40 @@ export const layer = (options: Options): Layer.Layer<PgClient | SqlClient.SqlCli
     Reactivity.layer
   )
 
+/**
+ * Provides the client, as `layer`, when the server can be reached and its notifications arrive, for programs that cannot
+ * do without `listen`. While the server cannot be reached, as in a restart, the layer connects again every 500 ms, for
+ * `connectTimeout` in total. Fails with the cause {@link TransactionPoolingError} where notifications do not arrive.
+ *
+ * @example
+ * Effect.provide(program, PgClient.layerListening({ url: process.env.DATABASE_URL }))
+ */
+export const layerListening = (options: Options): Layer.Layer<PgClient | SqlClient.SqlClient, SqlError.SqlError> => {
+  // Without a bound it connects again until it succeeds.
+  const attempts = Duration.toMillis(Duration.fromInputUnsafe(options.connectTimeout ?? "10 seconds")) /
+    retryPauseMillis
+  // A failed attempt leaves nothing behind.
+  const attempt = Effect.flatMap(
+    Effect.scope,
+    (scope) =>
+      Effect.flatMap(Scope.fork(scope), (own) =>
+        Layer.buildWithScope(layer(options), own).pipe(
+          Effect.tap((context) =>
+            Effect.scoped(Context.get(context, PgClient).listen("skein_start", () => {}, () => {}))
+          ),
+          Effect.onError((cause) => Scope.close(own, Exit.failCause(cause)))
+        ))
+  )
+  return Layer.effectContext(Effect.retry(attempt, {
+    while: ({ reason }) => reason._tag === "ConnectionError",
+    schedule: Schedule.spaced(retryPauseMillis),
+    times: Math.floor(attempts)
+  }))
+}
+
+// Milliseconds between two attempts to connect at the start.
+const retryPauseMillis = 500
+
 /** Makes the compiler that turns templates into statements of PostgreSQL. {@link make} uses it. */
 export const makeCompiler = (transformNames?: (name: string) => string): Statement.Compiler =>
   Statement.makeCompiler({
@@ -370,17 +414,14 @@ const decode = (part: string | undefined): string | undefined => {
 }
 
 /**
- * Returns the function that sets the time limits of a connection, in one statement. As parameters of the startup packet
+ * Returns the function that sends the settings of a connection, in one statement, without those that are 0. As parameters of the startup packet
  * they would need no statement, but PgBouncer refuses these.
  */
-const configuration = (statementMillis: number, idleInTransactionMillis: number) => {
-  const settings = [
-    ["statement_timeout", statementMillis],
-    ["idle_in_transaction_session_timeout", idleInTransactionMillis]
-  ].filter(([, value]) => value !== 0)
-  const calls = settings.map(([name, value]) => `set_config('${name}', '${value}', false)`)
+const configuration = (settings: { readonly [name: string]: string | number }) => {
+  const texts = Object.entries(settings).filter(([, value]) => value !== 0).map(([name, value]) => [name, `${value}`])
+  const calls = texts.map((_, n) => `set_config($${2 * n + 1}, $${2 * n + 2}, false)`)
   return (connection: Connection): Effect.Effect<unknown, SqlError.SqlError> =>
-    calls.length === 0 ? Effect.void : connection.executeValuesUnprepared(`SELECT ${calls.join(", ")}`, [])
+    calls.length === 0 ? Effect.void : connection.executeValuesUnprepared(`SELECT ${calls.join(", ")}`, texts.flat())
 }
 
 /**

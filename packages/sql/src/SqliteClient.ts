@@ -17,8 +17,8 @@
  *
  * **Gotchas**
  *
- * - A statement runs on the thread of the event loop. While it waits for the lock of another process (`lockTimeout`),
- *   the whole process waits.
+ * - A statement runs on the thread of the event loop. An exclusive client blocks the whole process while it waits for the
+ *   lock of another one (`lockTimeout`); all clients do so when they open the file.
  * - Do not open the file by other means (`fs.readFile`, a copy) in the process that holds it: closing any descriptor of
  *   a file releases the POSIX locks of the process on it. Copy the database with `VACUUM INTO`.
  * - Transactions begin with `BEGIN IMMEDIATE`: otherwise a transaction that reads before it writes could fail midway.
@@ -41,7 +41,7 @@ import * as SqlError from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import type * as Sqlite from "node:sqlite"
 import type { DatabaseSync } from "node:sqlite"
-import { CachedStatements, makeConnection } from "./internal/sqlite/sqliteConnection.ts"
+import { CachedStatements, makeConnection, waiting } from "./internal/sqlite/sqliteConnection.ts"
 import { isBusy } from "./internal/sqlite/sqliteError.ts"
 
 /** The database and how to open it. */
@@ -65,8 +65,14 @@ export interface Options {
    */
   readonly exclusive?: boolean | undefined
   /**
-   * The longest wait of a statement for the lock of another process: 1 second by default. The process blocks while it
-   * waits. Then the statement fails with `LockTimeoutError`. Raise it for a file that several processes write.
+   * Whether this client shares the file with others like it, in any number of processes; `false` by default. No exclusive
+   * client can open the file as long as one of them has it open, and none of them while an exclusive client has it.
+   */
+  readonly shared?: boolean | undefined
+  /**
+   * The longest wait of a statement for the lock of another process: 1 second by default, and 30 seconds for a shared
+   * client. The process blocks while an exclusive client waits. Then the statement fails with `LockTimeoutError`. Raise it
+   * for a file that several processes write.
    */
   readonly lockTimeout?: Duration.Input | undefined
   /** Renames identifiers in statements, for example from `camelCase` to `snake_case`. By default names stay. */
@@ -93,10 +99,16 @@ export interface Options {
 export const make = Effect.fnUntraced(function*(
   options: Options
 ): Effect.fn.Return<SqlClient.SqlClient, SqlError.SqlError, Scope.Scope | Reactivity.Reactivity> {
-  const { exclusive, filename } = options
-  if (exclusive === true) yield* lockFile(filename)
-  const database = yield* openFile(filename, filename, (database) => configure(database, options))
-  const connection = makeConnection(database, yield* CachedStatements)
+  const { exclusive = false, filename, lockTimeout, shared = false } = options
+  if (exclusive) yield* lockFile(filename)
+  else if (shared) yield* lockFile(filename, true)
+  const wait = Duration.toMillis(lockTimeout ?? (shared ? sharedLockTimeout : "1 second"))
+  const database = yield* openFile(filename, filename, (database) => configure(database, options.synchronous, wait))
+  const made = makeConnection(database, yield* CachedStatements)
+  // The owner of a file waits for short transactions of programs beside it only: it need not pay for the other way to wait.
+  const isWaiting = !exclusive && !isInMemory(filename)
+  if (isWaiting) database.exec(`PRAGMA busy_timeout = ${Math.min(Math.ceil(wait), maxBlocking)}`)
+  const connection = isWaiting ? waiting(made, database, wait) : made
   const acquirers = SqlClient.makeSqliteAcquirers({
     connection: Effect.succeed(connection),
     semaphore: Semaphore.makeUnsafe(1),
@@ -124,14 +136,14 @@ export const layer = (options: Options): Layer.Layer<SqlClient.SqlClient, SqlErr
   Layer.provide(Layer.effect(SqlClient.SqlClient, make(options)), Reactivity.layer)
 
 /**
- * Locks a file as an exclusive client does, until the scope closes: for a file whose client is another one. Fails with
- * an `SqlError` with the reason `LockTimeoutError` and the operation `open` if another process or client has the lock. A
- * database in memory needs no lock.
+ * Locks a file as an exclusive client does, or with `shared` as a shared one, until the scope closes: for a file whose
+ * client is another one. Fails with an `SqlError` with the reason `LockTimeoutError` and the operation `open` if another
+ * process or client has the lock. A database in memory needs no lock.
  *
  * @example
  * Effect.scoped(Effect.andThen(SqliteClient.lockFile("teas.db"), program))
  */
-export const lockFile = (filename: string): Effect.Effect<void, SqlError.SqlError, Scope.Scope> =>
+export const lockFile = (filename: string, shared = false): Effect.Effect<void, SqlError.SqlError, Scope.Scope> =>
   isInMemory(filename)
     ? Effect.void
     // The lock lasts until the file is closed, or the process ends.
@@ -140,14 +152,20 @@ export const lockFile = (filename: string): Effect.Effect<void, SqlError.SqlErro
       // A `file:` URI can have parameters.
       filename.startsWith("file:") ? filename.replace(/(?=\?|$)/, "-owner") : `${filename}-owner`,
       (database) => {
-        database.exec("PRAGMA journal_mode = OFF; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT")
         protectLockFile(database)
+        // A transaction that has read holds its lock until it ends: here with the connection.
+        database.exec(
+          shared
+            ? "BEGIN; SELECT COUNT(*) FROM sqlite_master"
+            : "PRAGMA journal_mode = OFF; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT"
+        )
       }
     ))
 
 /**
- * Gives the locked file the mode of its database, as SQLite does for its other files: a user who may open the file can
- * lock it, and so stop the next start. No descriptor is opened for that, because closing one would release the lock.
+ * Gives the file to lock the mode of its database, as SQLite does for its other files: a user who may open the file can
+ * lock it, and so stop the next start. It happens before the lock, so that the start that such a user stops is the last
+ * one. No descriptor is opened for that, because closing one would release the locks of this process on the file.
  */
 const protectLockFile = (database: DatabaseSync): void => {
   const path = database.location()
@@ -193,7 +211,8 @@ type EmitWarning = (warning: string | Error, ...rest: ReadonlyArray<unknown>) =>
 const isAboutSqlite = (warning: string | Error, type: unknown): boolean =>
   type === "ExperimentalWarning" && typeof warning === "string" && warning.startsWith("SQLite ")
 
-const isInMemory = (filename: string): boolean =>
+/** Whether a name is that of a database in memory, which only its client has. */
+export const isInMemory = (filename: string): boolean =>
   filename === ":memory:" || filename.startsWith("file::memory:") || /^file:.*[?&]mode=memory/.test(filename)
 
 /**
@@ -235,19 +254,23 @@ const openFile = (
   return Effect.acquireRelease(opened, (database) => Effect.sync(() => database.close()))
 }
 
-const configure = (database: DatabaseSync, options: Options) => {
-  const { lockTimeout = "1 second" } = options
-  const wait = Math.ceil(Duration.toMillis(lockTimeout))
+const configure = (database: DatabaseSync, synchronous: Options["synchronous"], blockingMs: number) => {
   database.exec(`
-    PRAGMA busy_timeout = ${wait};
+    PRAGMA busy_timeout = ${Math.ceil(blockingMs)};
     PRAGMA journal_mode = WAL;
-    PRAGMA synchronous = ${options.synchronous === "full" ? "FULL" : "NORMAL"};
+    PRAGMA synchronous = ${synchronous === "full" ? "FULL" : "NORMAL"};
     -- 4,000 pages (16 MiB) instead of 1,000: a page that changes often is written back less often. Small commits take
     -- a fifth less time.
     PRAGMA wal_autocheckpoint = 4000;
     PRAGMA journal_size_limit = 67108864;
     PRAGMA temp_store = MEMORY`)
 }
+
+// How long a statement of a shared client waits for other processes by default, in milliseconds.
+const sharedLockTimeout = 30_000
+
+// How long a statement of a client that is not exclusive blocks its process for the lock of another one, in milliseconds.
+const maxBlocking = 5
 
 const openError = (filename: string, cause: unknown) =>
   new SqlError.SqlError({

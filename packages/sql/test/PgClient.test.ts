@@ -76,6 +76,30 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* sql`DELETE FROM t`.raw).toMatchObject({ rowCount: 2 })
       })))
 
+  it.live("sends settings to each connection, and fails with those that the server refuses", () =>
+    Effect.gen(function*() {
+      const names = ["search_path", "enable_seqscan", "statement_timeout", "idle_in_transaction_session_timeout"]
+      const settings = { search_path: "it's", enable_seqscan: "off" }
+      const shown = yield* on(
+        postgres(),
+        (sql) =>
+          Effect.forEach(
+            [1, 2],
+            () =>
+              sql.withTransaction(
+                Effect.forEach(names, (name) => Effect.map(sql.unsafe(`SHOW ${name}`).values, ([row]) => row![0]))
+              ),
+            { concurrency: 2 }
+          ),
+        { settings, statementTimeout: "20 seconds", idleInTransactionTimeout: Duration.infinity }
+      )
+      expect(shown).toEqual([["it's", "off", "20s", "0"], ["it's", "off", "20s", "0"]])
+      const refused = yield* Effect.flip(
+        on(postgres(), (sql) => sql`SELECT 1`, { settings: { no_such_setting: "on" } })
+      )
+      expect(refused.message).toContain("no_such_setting")
+    }))
+
   it.live("reads int8 as a number where it is safe, as a bigint beyond and with SafeIntegers", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {
@@ -567,6 +591,21 @@ describePostgres("PgClient.listen", (postgres) => {
         yield* stopped(row!.pid, Scope.close(scope, Exit.void))
         yield* until(other, `NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = ${row!.pid})`)
       })))
+
+  it.live("connects again until the server can be reached, with a connectTimeout of Infinity", () =>
+    on(postgres(), (_, url) =>
+      Effect.scoped(Effect.gen(function*() {
+        yield* Effect.promise(() => postgres().kill())
+        const failed: Array<unknown> = []
+        const layer = PgClient.layerListening({ url: Redacted.make(url), connectTimeout: "Infinity" })
+        const building = yield* Effect.forkScoped(
+          Effect.tapError(Layer.build(layer), (error) => Effect.sync(() => void failed.push(error)))
+        )
+        yield* Effect.promise(() => postgres().start())
+        const sql = Context.get(yield* Fiber.join(building), PgClient.PgClient)
+        expect(yield* sql`SELECT 1 AS one`).toEqual([{ one: 1 }])
+        expect(failed).toEqual([])
+      }))))
 
   it.live("fails for the first listener where the server cannot be reached", () =>
     on(postgres(), (sql) =>

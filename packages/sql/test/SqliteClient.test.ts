@@ -194,6 +194,10 @@ describe("SqliteClient on a file", () => {
             yield* one.withTransaction(Effect.gen(function*() {
               yield* one`INSERT INTO t VALUES (1)`
               expect(yield* reasonOf(two`INSERT INTO t VALUES (2)`)).toBe("LockTimeoutError")
+              expect((yield* Effect.flip(two`INSERT INTO t VALUES (2)`)).message).toBe(
+                "SQLite: database is locked: another process or client has held its lock for longer than lockTimeout. Try " +
+                  "again, or end the transaction that holds it"
+              )
               expect(yield* reasonOf(two.withTransaction(Effect.void))).toBe("LockTimeoutError")
             }))
             expect(yield* two`SELECT id FROM t`).toEqual([{ id: 1 }])
@@ -255,6 +259,18 @@ describe("SqliteClient on a file", () => {
       }
     })))
 
+  it.effect("exclusive · closes the file of the lock to other users also when one of them has locked it", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const filename = yield* temporary
+      writeFileSync(filename, "", { mode: 0o600 })
+      const lock = new DatabaseSync(`${filename}-owner`)
+      yield* Effect.addFinalizer(() => Effect.sync(() => lock.close()))
+      chmodSync(`${filename}-owner`, 0o644)
+      lock.exec("BEGIN; SELECT COUNT(*) FROM sqlite_master")
+      expect(yield* refused(filename, true)).toMatchObject({ tag: "LockTimeoutError", operation: "open" })
+      expect(statSync(`${filename}-owner`).mode & 0o777).toBe(0o600)
+    })))
+
   it.effect("exclusive · lets clients read and write beside it that are not exclusive", () =>
     Effect.scoped(Effect.gen(function*() {
       const filename = yield* temporary
@@ -286,6 +302,53 @@ describe("SqliteClient on a file", () => {
           again.close()
         }), { exclusive: true })
     })))
+
+  it.effect("shared · opens beside other shared clients, and neither beside nor before an exclusive one", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const filename = yield* temporary
+      const select = (sql: SqlClient.SqlClient) => sql`SELECT 1 AS a`
+      const refusedBeside = (options: Omit<SqliteClient.Options, "filename">) => reasonOf(on(filename, select, options))
+      yield* on(filename, () =>
+        Effect.gen(function*() {
+          expect(yield* on(filename, select, { shared: true })).toEqual([{ a: 1 }])
+          expect(yield* refusedBeside({ exclusive: true })).toBe("LockTimeoutError")
+        }), { shared: true })
+      yield* on(
+        filename,
+        () => Effect.map(refusedBeside({ shared: true }), (tag) => expect(tag).toBe("LockTimeoutError")),
+        { exclusive: true }
+      )
+    })))
+
+  it.live.each([{ shared: true }, { lockTimeout: "30 seconds" } as const])(
+    "%o · waits for the lock of another connection while the process goes on, up to lockTimeout",
+    (options) =>
+      Effect.scoped(Effect.gen(function*() {
+        const filename = yield* temporary
+        const other = new DatabaseSync(filename)
+        yield* Effect.addFinalizer(() => Effect.sync(() => other.close()))
+        yield* on(filename, (sql) =>
+          Effect.gen(function*() {
+            yield* sql`CREATE TABLE t (a INTEGER)`
+            other.exec("BEGIN IMMEDIATE; INSERT INTO t VALUES (1)")
+            const inserted = yield* Effect.forkChild(
+              Effect.andThen(sql`INSERT INTO t VALUES (2)`, sql.withTransaction(sql`INSERT INTO t VALUES (3)`))
+            )
+            yield* Effect.sleep("20 millis")
+            expect(inserted.pollUnsafe()).toBeUndefined()
+            other.exec("COMMIT")
+            yield* Fiber.join(inserted)
+            expect(yield* sql`SELECT a FROM t`).toEqual([{ a: 1 }, { a: 2 }, { a: 3 }])
+          }), options)
+        other.exec("BEGIN IMMEDIATE")
+        yield* on(
+          filename,
+          (sql) =>
+            Effect.map(reasonOf(sql`INSERT INTO t VALUES (4)`), (reason) => expect(reason).toBe("LockTimeoutError")),
+          { ...options, lockTimeout: "50 millis" }
+        )
+      }))
+  )
 
   it.live("exclusive · refuses another process; after kill -9 the file opens at once, with every commit", () =>
     Effect.scoped(Effect.gen(function*() {

@@ -2,11 +2,13 @@ import { assert, it } from "@effect/vitest"
 import * as SqlTokenStore from "@skein/auth/SqlTokenStore"
 import * as PgClient from "@skein/sql/PgClient"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as SqlClient from "effect/sql/SqlClient"
 import { describePostgres } from "../../../sql/test/describePostgres.ts"
-import { read, storeTests, write } from "./conformance.ts"
+import { forkInLock, read, storeTests, write } from "./conformance.ts"
 import { sqlStoreTests } from "./sqlStoreTests.ts"
 import { PoolBounds } from "../../../sql/src/internal/postgres/pgConnection.ts"
 
@@ -51,6 +53,23 @@ describePostgres("SqlTokenStore on PostgreSQL", (postgres) => {
       )
       yield* nested
       assert.strictEqual(yield* read(store, "a"), "value")
+    }))
+
+  it.live("releases a lock when the connection of the release is lost", () =>
+    Effect.gen(function*() {
+      const { clients: [sql, other], stores: [store] } = yield* open({})
+      const isOver = yield* Deferred.make<void>()
+      const holder = yield* forkInLock(store, "a", Deferred.await(isOver))
+      // The release waits for this transaction, and its connection ends meanwhile.
+      yield* other!.withTransaction(Effect.gen(function*() {
+        yield* other!`SELECT name FROM skein_token_locks FOR UPDATE`
+        yield* Deferred.succeed(isOver, undefined)
+        const end = sql!`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock'`
+        yield* Effect.repeat(end, { until: (rows) => rows.length > 0 })
+      }))
+      yield* Fiber.join(holder)
+      assert.deepEqual(yield* sql!`SELECT name FROM skein_token_locks`, [])
     }))
 
   it.live("keeps what was written in a transaction of the caller that is rolled back", () =>

@@ -30,9 +30,9 @@ describe("a program of Client, Http, ClientPool, Progress, ResponseCache, Elicit
     assert.match(ofNode[2]!, /process\.argv.*Buffer\.from/)
   })
 
-  it("has at most 358 KiB, 128 KiB compressed, including validation of results and the input handlers", () => {
+  it("has at most 359 KiB, 128 KiB compressed, including validation of results and the input handlers", () => {
     console.info(`a client for browsers: ${bundled.minified} bytes minified, ${bundled.gzip} with gzip`)
-    assert.isAtMost(bundled.minified, 358 * 1024)
+    assert.isAtMost(bundled.minified, 359 * 1024)
     assert.isAtMost(bundled.gzip, 128 * 1024)
   })
 

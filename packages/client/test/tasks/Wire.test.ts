@@ -10,7 +10,60 @@ import * as Http from "../../src/Http.ts"
 import { until } from "../http/support/connection.ts"
 import type { Json } from "./kit.ts"
 
+const lost = { code: -32000, message: "Bad Request: Server not initialized" }
+
 const extension = "io.modelcontextprotocol/tasks"
+
+describe("2025-11-25 · Streamable HTTP", () => {
+  for (const status of [404, 400]) {
+    it.live(`a session that is lost again and again (${status}) is opened again while a task is followed`, () =>
+      Effect.scoped(Effect.gen(function*() {
+        const state = {
+          taskId: "t1",
+          createdAt: "2026-11-01T10:30:00Z",
+          lastUpdatedAt: "2026-11-01T10:30:00Z",
+          ttl: null
+        }
+        let polls = 0
+        const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) => {
+          if (hit.method !== "POST") return hit.respond(hit.method === "GET" ? 405 : 200)
+          switch (hit.json.method) {
+            case "initialize":
+              return hit.respondResult({
+                protocolVersion: "2025-11-25",
+                capabilities: { tools: {}, tasks: { requests: { tools: { call: {} } } } },
+                serverInfo: { name: "scripted", version: "1" }
+              }, { "mcp-session-id": `s-${polls}` })
+            case "tools/list":
+              return hit.respondResult({
+                tools: [{ name: "t", inputSchema: { type: "object" }, execution: { taskSupport: "optional" } }]
+              })
+            case "tools/call":
+              return hit.respondResult({ task: { ...state, status: "working", pollInterval: 50 } })
+            case "tasks/result":
+              return hit.respondResult({ content: [{ type: "text", text: "done" }] })
+            case "tasks/get":
+              polls++
+              // The server may have handled the first request. It has the session of none of the next ones.
+              if (polls === 1) return void hit.response.destroy()
+              if (polls < 8) return hit.respondJson({ jsonrpc: "2.0", id: null, error: lost }, {}, status)
+              return hit.respondResult({ ...state, status: "completed" })
+            default:
+              return hit.respond(202)
+          }
+        })
+        const client = yield* Client.make(Http.transport({ url }), {
+          reconnect: { jitter: "none", initialDelay: 5, maxDelay: 5 },
+          tasks: { pollInterval: 20 }
+        })
+        const started = yield* client.startTask("t", {})
+        assert.strictEqual(started._tag, "RemoteTask")
+        const { content } = yield* started.result
+        assert.deepStrictEqual(content, [{ type: "text", text: "done" }])
+        assert.isAtLeast(exchanges.filter(({ json }) => json?.method === "initialize").length, 6)
+      })))
+  }
+})
 
 describe("2026-07-28 · Streamable HTTP", () => {
   for (const taskId of ["786512e2-9e0d-44bd-8f29-789f320fe840", " tâche "]) {

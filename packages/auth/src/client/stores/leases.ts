@@ -100,9 +100,13 @@ export const makeLease = (
   return {
     acquire: outside(waiting),
     giveWay: pause(6),
-    // Also after an interrupted acquisition, which the database may have executed.
+    // Also after an interrupted acquisition, which the database may have executed. Once more if the connection is lost, since
+    // others would wait for the end of the lease.
     release: Effect.ignore(
-      outside(run("DELETE FROM skein_token_locks WHERE name = ? AND holder = ?", name, lease.holder))
+      Effect.retry(
+        outside(run("DELETE FROM skein_token_locks WHERE name = ? AND holder = ?", name, lease.holder)),
+        { times: 1 }
+      )
     ),
     hold: (effect) =>
       Effect.raceFirst(

@@ -38,8 +38,20 @@ export class PromiseRunner {
 
   readonly #abort = (): void => void this.close()
 
-  /** Runs an effect. An aborted signal interrupts it, and the promise rejects at once with the reason of the signal. */
-  run<A, E>(effect: Effect.Effect<A, E>, signal?: AbortSignal): Promise<A> {
+  /**
+   * Runs an effect. An aborted signal interrupts it, and the promise rejects at once with the reason of the signal. The stack of
+   * a failure has the functions that await the promise.
+   */
+  async run<A, E>(effect: Effect.Effect<A, E>, signal?: AbortSignal): Promise<A> {
+    try {
+      return await this.#start(effect, signal)
+    } catch (error) {
+      if (isMadeInFiber(error)) setCallers(error, new Error())
+      throw error
+    }
+  }
+
+  #start<A, E>(effect: Effect.Effect<A, E>, signal: AbortSignal | undefined): Promise<A> {
     if (signal?.aborted === true) return Promise.reject(signal.reason)
     if (this.isClosing) return Promise.reject(this.#closed())
     return new Promise((resolve, reject) => {
@@ -84,6 +96,33 @@ export class PromiseRunner {
   #closed(): ClientError {
     return new ClientError({ reason: new Closed({ message: `The ${this.#owner} was closed` }) })
   }
+}
+
+const madeInFibers = new Set(["ClientError", "PoolError", "RequestError", "TransportError", "McpError"])
+
+/** Other errors may come from the program, with its frames. The classes are named, so that a client loads no `PoolError`. */
+const isMadeInFiber = (error: unknown): error is Error => error instanceof Error && madeInFibers.has(error.name)
+
+/**
+ * Puts the functions that await a failed call into the stack of its error. The error was made in a fiber, whose frames are not
+ * those of the program. They would fill a screen if nothing catches the error.
+ */
+const setCallers = (error: Error, { stack = "" }: Error): void => {
+  // The second line is the frame of `run`. Browsers without V8 have another form.
+  const [, run = "", ...lines] = stack.split("\n")
+  const callers = lines.filter((line) => line.startsWith("    at ") && !line.includes("node:internal/"))
+  // The other functions of this folder call `run`. In a bundle, all functions are in one folder.
+  const folder = /^ +at .*?([^\s(]+[\\/])[^\\/]+$/.exec(run)?.[1]
+  const foreign = folder === undefined ? [] : callers.filter((line) => !line.includes(folder))
+  // Without an `await` the stack has no callers.
+  if (callers.length > 0) setFrames(error, foreign.length > 0 ? foreign : callers)
+}
+
+const setFrames = (error: Error & { readonly reason?: unknown }, frames: ReadonlyArray<string>): void => {
+  error.stack = [`${error.name}: ${error.message}`, ...frames].join("\n")
+  const { cause, reason } = error
+  if (reason instanceof Error) setFrames(reason, [])
+  if (isMadeInFiber(cause)) setFrames(cause, [])
 }
 
 /**

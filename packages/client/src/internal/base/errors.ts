@@ -100,7 +100,9 @@ export const isTransient = ({ reason, undelivered }: ClientError): boolean => {
     case "Timeout":
       return true
     case "HttpError":
-      return undelivered === true || reason.status === undefined || isTransientStatus(reason.status)
+      // The last attempt may have been refused unread, as in a lost session, after one that was perhaps handled.
+      return undelivered === true || reason.status === undefined || isTransientStatus(reason.status) ||
+        (reason.cause instanceof TransportError && reason.cause.undelivered === true)
     case "ProtocolError":
       return reason.error.reason === "InternalError"
     default:

@@ -55,19 +55,22 @@ export const fromRequest = (method: string, error: McpError.McpError | RequestEr
     return new ClientError({ reason: new ProtocolError({ message, error, cause: error }), method })
   }
   const { undelivered } = error
-  return new ClientError({ reason: reasonOf(error), method, undelivered })
+  return new ClientError({ reason: reasonOf(error, method), method, undelivered })
 }
 
 // The reasons that have a message and a cause alone.
 const plainReasons = { InvalidResponse, LimitExceeded, Timeout }
 
-const reasonOf = (error: RequestError): Reason => {
+const reasonOf = (error: RequestError, method: string): Reason => {
   const { message, reason } = error
   switch (reason._tag) {
     case "Closed": {
       const { end } = reason
       const cause = end?._tag === "Lost" ? end.cause : reason.cause ?? error
-      return new Closed({ message: `${message}${endText(end)}`, end, cause })
+      const advice = method === "initialize" && end?._tag === "ClosedByPeer"
+        ? ". A module that only exports a server needs skein run, or runStdio()"
+        : ""
+      return new Closed({ message: `${message}${endText(end)}${advice}`, end, cause })
     }
     case "MessageRejected":
       return fromRejection(reason.cause)

@@ -109,6 +109,45 @@ export const makeConnection = (database: DatabaseSync, capacity: number): Connec
   }
 }
 
+// The pauses of a statement that waits for another process, in milliseconds: they grow from one to the other.
+const minPause = 1
+const maxPause = 50
+
+/**
+ * A connection whose statements wait for the lock of another process, up to `timeoutMs`, while the event loop goes on. The
+ * first statement of a transaction takes the lock, so that those within one do not wait.
+ */
+export const waiting = (connection: Connection, database: DatabaseSync, timeoutMs: number): Connection => {
+  const patient = <A>(statement: Effect.Effect<A, SqlError>): Effect.Effect<A, SqlError> =>
+    Effect.suspend(() => {
+      if (database.isTransaction) return statement
+      let end: number | undefined
+      let pause = minPause
+      const run: Effect.Effect<A, SqlError> = Effect.catchIf(
+        statement,
+        ({ reason }) => {
+          const now = performance.now()
+          end ??= now + timeoutMs
+          return reason._tag === "LockTimeoutError" && now < end
+        },
+        () => {
+          const slept = Effect.sleep(pause * (0.5 + Math.random()))
+          pause = Math.min(pause * 2, maxPause)
+          return Effect.andThen(slept, run)
+        }
+      )
+      return run
+    })
+  return {
+    execute: (...statement) => patient(connection.execute(...statement)),
+    executeRaw: (...statement) => patient(connection.executeRaw(...statement)),
+    executeValues: (...statement) => patient(connection.executeValues(...statement)),
+    executeUnprepared: (...statement) => patient(connection.executeUnprepared(...statement)),
+    executeValuesUnprepared: (...statement) => patient(connection.executeValuesUnprepared(...statement)),
+    executeStream: connection.executeStream
+  }
+}
+
 const all = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>): Array<object> => statement.all(...params)
 
 const values = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) =>

@@ -18,12 +18,17 @@ export const isBusy = (cause: unknown): boolean => {
   return code !== undefined && ((code & 0xff) === busy || (code & 0xff) === locked)
 }
 
+const lockAdvice =
+  "another process or client has held its lock for longer than lockTimeout. Try again, or end the transaction that holds it"
+
 /** Converts an error of `node:sqlite` to an `SqlError` with a reason. */
 export const sqliteError = (cause: unknown, operation: string): SqlError.SqlError =>
   new SqlError.SqlError({ reason: reason(cause, operation) })
 
 const reason = (cause: unknown, operation: string): SqlError.SqlErrorReason => {
-  const message = `SQLite: ${cause instanceof Error ? cause.message : String(cause)}`
+  const message = `SQLite: ${cause instanceof Error ? cause.message : String(cause)}${
+    isBusy(cause) ? `: ${lockAdvice}` : ""
+  }`
   const code = resultCode(cause)
   if (code === undefined) {
     // An error of Node itself: a value that cannot be bound, or a closed database.
